@@ -1,0 +1,42 @@
+# Warnings, sanitizers, compiler cache and linker: what every target of this tree shares.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+set(HPCBATCH_SANITIZE "" CACHE STRING "Sanitizers for every target, for example address,undefined")
+
+# Applied to each of our targets; never to a third party's plugin, which chooses its own warnings.
+add_library(hpcbatch_build_flags INTERFACE)
+target_compile_options(hpcbatch_build_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
+  -Wno-missing-field-initializers)  # designated initialisers leave out what has a default
+if(HPCBATCH_SANITIZE)
+  add_compile_options(-fsanitize=${HPCBATCH_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HPCBATCH_SANITIZE})
+  if(HPCBATCH_SANITIZE MATCHES thread)
+    # Boost uses fences that this sanitizer cannot see and g++ says so.
+    add_compile_options(-Wno-tsan)
+  endif()
+endif()
+
+# The pilot chooses its own linker (executors/); all else takes the fastest one there is.
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+  set(HPCBATCH_FAST_LINK -fuse-ld=mold)
+endif()
+
+# One room of the house: a static library with its include root, the rooms it may know, and our flags.
+function(hpcbatch_add_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;KNOWS;LIBRARIES" ${ARGN})
+  add_library(hpcbatch_${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(hpcbatch_${name} PUBLIC ${PROJECT_SOURCE_DIR}/core)
+  target_link_libraries(hpcbatch_${name} PUBLIC ${ROOM_KNOWS} ${ROOM_LIBRARIES}
+    PRIVATE hpcbatch_build_flags)
+endfunction()
+
+# A library that one room finds is visible to whoever links that room.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
