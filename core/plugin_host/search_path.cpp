@@ -1,0 +1,102 @@
+#include "plugin_host/search_path.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace hpcbatch {
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string_view folder_of(hpcbatch_plugin_kind kind) {
+  switch (kind) {
+    case HPCBATCH_KIND_SCHEDULER:
+      return "schedulers";
+    case HPCBATCH_KIND_TRANSPORT:
+      return "transports";
+    case HPCBATCH_KIND_TOOL:
+      return "tools";
+  }
+  return "unknown";
+}
+
+std::string kind_name(unsigned kind) {
+  switch (kind) {
+    case HPCBATCH_KIND_SCHEDULER:
+      return "scheduler";
+    case HPCBATCH_KIND_TRANSPORT:
+      return "transport";
+    case HPCBATCH_KIND_TOOL:
+      return "tool";
+    default:
+      return fmt::format("kind {}", kind);
+  }
+}
+
+std::vector<std::filesystem::path> plugin_search_path(const std::vector<std::string>& configured,
+                                                      std::string_view environment,
+                                                      const std::filesystem::path& program) {
+  std::vector<std::filesystem::path> path(configured.begin(), configured.end());
+  while (!environment.empty()) {
+    const auto colon = std::min(environment.find(':'), environment.size());
+    if (colon > 0) path.emplace_back(environment.substr(0, colon));
+    environment.remove_prefix(std::min(colon + 1, environment.size()));
+  }
+  path.push_back(program.parent_path().parent_path() / "lib" / "hpcbatch");
+  return path;
+}
+
+std::vector<PluginFile> find_plugins(const std::vector<std::filesystem::path>& search,
+                                     hpcbatch_plugin_kind kind) {
+  std::map<std::string, PluginFile> found;
+  for (const auto& directory : search) {
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(directory / folder_of(kind), error)) {
+      if (entry.path().extension() != ".so") continue;
+      auto [it, first] = found.try_emplace(entry.path().stem().string());
+      if (first) {
+        it->second = {.name = it->first, .path = entry.path(), .hidden = {}};
+      } else {
+        it->second.hidden.push_back(entry.path());
+      }
+    }
+  }
+  std::vector<PluginFile> plugins;
+  plugins.reserve(found.size());
+  for (auto& [name, file] : found) plugins.push_back(std::move(file));
+  return plugins;
+}
+
+std::string nearest_name(std::string_view wanted, const std::vector<PluginFile>& names) {
+  std::string best;
+  std::size_t least = 1 + wanted.size() / 3;
+  for (const auto& candidate : names) {
+    const std::size_t distance = edit_distance(wanted, candidate.name);
+    if (distance <= least && (best.empty() || distance < least)) {
+      best = candidate.name;
+      least = distance;
+    }
+  }
+  return best;
+}
+
+}  // namespace hpcbatch

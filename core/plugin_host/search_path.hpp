@@ -1,0 +1,38 @@
+// Where plugins are looked for, and under which names.
+#pragma once
+
+#include "hpcbatch/abi.h"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch {
+
+/// One plugin found by name, and the files of that name further down the search path that it hides.
+struct PluginFile {
+  std::string name;
+  std::filesystem::path path;
+  std::vector<std::filesystem::path> hidden;
+};
+
+/// `schedulers`, `transports` or `tools`.
+std::string_view folder_of(hpcbatch_plugin_kind kind);
+/// `scheduler`, `transport` or `tool`; "kind N" for any other number.
+std::string kind_name(unsigned kind);
+
+/// The configuration's list, then $HPCBATCH_PLUGIN_PATH (separated by colons), then lib/hpcbatch
+/// beside the directory of `program`.
+std::vector<std::filesystem::path> plugin_search_path(const std::vector<std::string>& configured,
+                                                      std::string_view environment,
+                                                      const std::filesystem::path& program);
+
+/// Every plugin of a kind by name; looks at names only and opens nothing.
+std::vector<PluginFile> find_plugins(const std::vector<std::filesystem::path>& search,
+                                     hpcbatch_plugin_kind kind);
+
+/// The name in `names` that differs least from `wanted`, if one is near enough to be meant.
+std::string nearest_name(std::string_view wanted, const std::vector<PluginFile>& names);
+
+}  // namespace hpcbatch
