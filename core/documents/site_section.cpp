@@ -1,0 +1,183 @@
+// One site of the configuration, with its shapes.
+#include "documents/configuration.hpp"
+#include "documents/text_check.hpp"
+#include "documents/yaml.hpp"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::int64_t kMostBatchJobs = 100'000;
+constexpr double kMostOfAnything = 1e9;
+
+struct PluginChoice {
+  std::string name;
+  std::string config;
+};
+
+/// `slurm`, or `{plugin: slurm, its: own keys}`.
+PluginChoice parse_plugin(const View& view) {
+  if (view.node().kind == Node::Kind::Scalar) return {view.word(), ""};
+  if (view.node().kind != Node::Kind::Map) {
+    view.expected("the name of a plugin, or a map with 'plugin: NAME' and the plugin's own keys");
+  }
+  PluginChoice choice{view.map().get("plugin").word(), ""};
+  Node rest = view.node();
+  std::erase_if(rest.fields, [](const Field& field) { return field.name == "plugin"; });
+  if (!rest.fields.empty()) choice.config = to_yaml(rest);
+  return choice;
+}
+
+std::uint32_t count(const View& view, std::int64_t least) {
+  return static_cast<std::uint32_t>(view.integer(least, kMostBatchJobs));
+}
+
+Duration at_least(const View& view, Duration least, std::string_view shown) {
+  const Duration value = view.duration();
+  if (value < least) view.expected(fmt::format("a duration of at least {}", shown));
+  return value;
+}
+
+void read_gpus(const View& view, Resources& capacity) {
+  if (view.node().kind != Node::Kind::Map) {
+    view.expected("a map from the kind of GPU to how many, such as {a100: 2}");
+  }
+  for (const View& kind : view.map().entries()) {
+    if (!is_word(kind.name())) {
+      kind.fail(fmt::format("a kind of GPU must be a name such as a100, not '{}'",
+                            show_text(kind.name(), 40)));
+    }
+    capacity.set(std::string(kGpuPrefix) + kind.name(), Amount::of(kind.integer(1, 1024)));
+  }
+}
+
+void read_amounts(const View& view, Resources& capacity) {
+  static constexpr std::array kKnown{kCpus, kMemory, kDisk, kAnyGpu};
+  for (const View& amount : view.map().entries()) {
+    const bool is_known = std::find(kKnown.begin(), kKnown.end(), amount.name()) != kKnown.end();
+    if (is_known || amount.name().starts_with(kGpuPrefix)) {
+      amount.fail(fmt::format(
+          "'{0}' has a key of its own in a shape; write it there, not under 'resources'",
+          amount.name()));
+    }
+    capacity.set(amount.name(), Amount::of_fraction(amount.number(0.0001, kMostOfAnything)));
+  }
+}
+
+Shape parse_shape(const View& view, bool is_local) {
+  MapView map = view.map();
+  Shape shape;
+  shape.name = map.get("name").word();
+  if (const auto partition = map.find("partition")) shape.partition = partition->word();
+  if (const auto nodes = map.find("nodes")) shape.nodes = count(*nodes, 1);
+  if (const auto cpus = is_local ? map.find("cpus") : map.get("cpus")) {
+    shape.capacity.set(kCpus, Amount::of(cpus->integer(1, 65536)));
+  }
+  if (const auto memory = is_local ? map.find("memory") : map.get("memory")) {
+    const auto bytes = static_cast<std::int64_t>(memory->size());
+    constexpr std::int64_t kLeast = std::int64_t{256} << 20;
+    if (bytes < kLeast) memory->expected("a size of at least 256M (the pilot itself keeps 100M)");
+    shape.capacity.set(kMemory, Amount::of(bytes));
+  }
+  if (const auto disk = map.find("disk")) {
+    shape.capacity.set(kDisk, Amount::of(static_cast<std::int64_t>(disk->size())));
+  }
+  if (const auto gpus = map.find("gpus")) read_gpus(*gpus, shape.capacity);
+  if (const auto resources = map.find("resources")) read_amounts(*resources, shape.capacity);
+  if (const auto walltime = is_local ? map.find("walltime") : map.get("walltime")) {
+    shape.walltime =
+        at_least(*walltime, std::chrono::seconds{10}, "10s (a tenth of it is the pilot's margin)");
+  }
+  if (const auto tags = map.find("tags")) {
+    for (const View& tag : tags->list()) shape.tags.push_back(tag.word());
+    std::sort(shape.tags.begin(), shape.tags.end());
+    shape.tags.erase(std::unique(shape.tags.begin(), shape.tags.end()), shape.tags.end());
+  }
+  if (const auto most = map.find("max_queued")) shape.max_queued = count(*most, 1);
+  if (const auto most = map.find("max_running")) shape.max_running = count(*most, 1);
+  map.finish();
+  return shape;
+}
+
+void read_shapes(const View& view, bool is_local, std::vector<Shape>& shapes) {
+  for (const View& item : view.list()) {
+    Shape shape = parse_shape(item, is_local);
+    const auto is_same = [&](const Shape& other) { return other.name == shape.name; };
+    if (std::any_of(shapes.begin(), shapes.end(), is_same)) {
+      item.fail(fmt::format("a second shape of this site is named '{}'", shape.name));
+    }
+    shapes.push_back(std::move(shape));
+  }
+  if (shapes.empty()) view.fail("'shapes' must name at least one shape");
+}
+
+LinkKind parse_link(const View& view) {
+  const std::string word = view.one_of({"auto", "unix", "direct"});
+  return word == "unix" ? LinkKind::Unix : word == "direct" ? LinkKind::Direct : LinkKind::Auto;
+}
+
+std::string numeric_address(const View& view) {
+  std::string text = view.text();
+  std::array<unsigned char, sizeof(in6_addr)> buffer{};
+  if (::inet_pton(AF_INET, text.c_str(), buffer.data()) != 1 &&
+      ::inet_pton(AF_INET6, text.c_str(), buffer.data()) != 1) {
+    view.expected("a numeric address of this machine, such as 10.0.0.5");
+  }
+  return text;
+}
+
+}  // namespace
+
+Site parse_site(const View& view, SiteLines& lines) {
+  MapView map = view.map();
+  Site site;
+  site.name = map.get("name").word();
+  lines.site = view.line();
+
+  const View scheduler = map.get("scheduler");
+  lines.scheduler = scheduler.line();
+  PluginChoice plugin = parse_plugin(scheduler);
+  const bool is_local = plugin.name == "local";
+  site.scheduler = std::move(plugin.name);
+  site.scheduler_config = std::move(plugin.config);
+
+  site.transport = "shared_fs";
+  lines.transport = view.line();
+  if (const auto transport = map.find("transport")) {
+    lines.transport = transport->line();
+    plugin = parse_plugin(*transport);
+    site.transport = std::move(plugin.name);
+    site.transport_config = std::move(plugin.config);
+  }
+
+  if (const auto link = map.find("link")) site.link = parse_link(*link);
+  if (const auto interface = map.find("interface")) site.interface = numeric_address(*interface);
+  if (const auto workspace = is_local ? map.find("workspace") : map.get("workspace")) {
+    site.workspace = workspace->absolute_path();
+  }
+  if (const auto scratch = map.find("scratch")) site.scratch = scratch->absolute_path();
+  if (const auto setup = map.find("setup")) site.setup = setup->texts();
+  if (const auto options = map.find("options")) {
+    for (const View& option : options->list()) site.options.push_back(option.non_empty_text());
+  }
+  if (const auto most = map.find("max_queued")) site.max_queued = count(*most, 1);
+  if (const auto most = map.find("max_running")) site.max_running = count(*most, 1);
+  using namespace std::chrono_literals;
+  if (const auto idle = map.find("idle_after")) site.idle_after = at_least(*idle, 0s, "0s");
+  if (const auto poll = map.find("poll_every")) site.poll_every = at_least(*poll, 100ms, "100ms");
+  if (const auto settle = map.find("settle_after"))
+    site.settle_after = at_least(*settle, 0s, "0s");
+  if (const auto lost = map.find("lost_after")) site.lost_after = at_least(*lost, 1s, "1s");
+  if (const auto shapes = is_local ? map.find("shapes") : map.get("shapes")) {
+    read_shapes(*shapes, is_local, site.shapes);
+  }
+  map.finish();
+  return site;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,59 @@
+#include "documents/spelling.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace hpcbatch {
+namespace {
+
+/// How many letters must be put in, taken out, replaced or swapped with their neighbour.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> next(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    next[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = std::tolower(static_cast<unsigned char>(a[i - 1])) ==
+                        std::tolower(static_cast<unsigned char>(b[j - 1]));
+      next[j] = std::min({row[j] + 1, next[j - 1] + 1, row[j - 1] + (same ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        next[j] = std::min(next[j], before[j - 2] + 1);
+      }
+    }
+    std::swap(before, row);
+    std::swap(row, next);
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string nearest_spelling(std::string_view word, const std::vector<std::string>& known) {
+  if (word.size() > 64) return "";
+  std::string best;
+  std::size_t least = 1 + word.size() / 3;
+  for (const std::string& candidate : known) {
+    const std::size_t far = distance(word, candidate);
+    if (far < least || (best.empty() && far == least)) {
+      best = candidate;
+      least = far;
+    }
+  }
+  return best;
+}
+
+std::string spelling_hint(std::string_view word, const std::vector<std::string>& known) {
+  if (const std::string near = nearest_spelling(word, known); !near.empty()) {
+    return fmt::format("; did you mean '{}'?", near);
+  }
+  if (known.empty()) return "";
+  return fmt::format("; known are {}", fmt::join(known, ", "));
+}
+
+}  // namespace hpcbatch

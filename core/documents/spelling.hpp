@@ -1,0 +1,17 @@
+// Guesses what a person meant by a word that we do not know.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch {
+
+/// The word of `known` that is nearest to `word`, if it is near enough to have been meant; else
+/// empty.
+std::string nearest_spelling(std::string_view word, const std::vector<std::string>& known);
+
+/// `; did you mean 'walltime'?`, or `; known are a, b, c`, or nothing where none is known.
+std::string spelling_hint(std::string_view word, const std::vector<std::string>& known);
+
+}  // namespace hpcbatch

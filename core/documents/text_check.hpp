@@ -1,0 +1,25 @@
+// Which bytes a text may hold, and what is done with the others.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hpcbatch {
+
+/// Where a text stops being valid UTF-8, and why; surrogates and overlong forms are invalid.
+std::optional<std::size_t> find_invalid_utf8(std::string_view text);
+
+/// The first byte that a text for people cannot hold: control bytes other than tab and newline, and
+/// DEL.
+std::optional<std::size_t> find_control_byte(std::string_view text);
+
+/// The same text with each invalid byte replaced by U+FFFD and each control byte (but tab and
+/// newline) by a picture of it (U+2400...), so that any document and any terminal can hold it.
+std::string make_printable(std::string_view text);
+
+/// For messages: control bytes and invalid bytes as `\xNN`, cut after `most` bytes.
+std::string show_text(std::string_view text, std::size_t most = 80);
+
+}  // namespace hpcbatch

@@ -1,0 +1,224 @@
+// Builds our tree from yaml-cpp's events and stops at the first event that a strict document cannot
+// have.  No node of yaml-cpp is ever made: its own loader expands aliases and keeps duplicate keys
+// silently (0.7.0).
+#include "documents/text_check.hpp"
+#include "documents/yaml.hpp"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/node/node.h>
+#include <yaml-cpp/parser.h>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <unordered_set>
+
+namespace hpcbatch {
+namespace {
+
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  TreeBuilder(const std::string& file, const DocumentLimits& limits)
+      : file_(file), limits_(limits) {}
+
+  Node take() { return std::move(root_); }
+  bool saw_document() const { return saw_document_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (saw_document_) fail(mark, "a second document begins here; the file must hold one");
+    saw_document_ = true;
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    check(mark, "", anchor);
+    if (expects_key()) fail(mark, "a key is empty; a key must be a text");
+    add(mark, Node{.line = mark.line + 1});
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    fail(mark, "an alias (*name) is not allowed; write the value out");
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    check(mark, tag, anchor);
+    if (value.find('\0') != std::string::npos || find_control_byte(value)) {
+      fail(mark, fmt::format("'{}' holds a control byte", show_text(value, 40)));
+    }
+    const bool quoted = tag == "!";
+    if (expects_key()) {
+      take_key(mark, value, quoted);
+    } else {
+      add(mark,
+          Node{.kind = Node::Kind::Scalar, .text = value, .quoted = quoted, .line = mark.line + 1});
+    }
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(mark, tag, anchor, Node::Kind::List);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(mark, tag, anchor, Node::Kind::Map);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    Node* node;  // owned by the tree; its parent does not grow while it is open
+    bool has_key{false};
+    std::unordered_set<std::string> keys;
+  };
+
+  [[noreturn]] void fail(const YAML::Mark& mark, const std::string& message) const {
+    throw DocumentError(file_, mark.line + 1, message);
+  }
+
+  void check(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    if (anchor != 0) fail(mark, "an anchor (&name) is not allowed; write the value out");
+    if (!tag.empty() && tag != "?" && tag != "!") {
+      fail(mark, fmt::format("a tag ({}) is not allowed", show_text(tag)));
+    }
+    if (++nodes_ > limits_.nodes) {
+      fail(mark, fmt::format("the document has more than {} values", limits_.nodes));
+    }
+  }
+
+  bool expects_key() const {
+    return !open_.empty() && open_.back().node->kind == Node::Kind::Map && !open_.back().has_key;
+  }
+
+  void take_key(const YAML::Mark& mark, const std::string& name, bool quoted) {
+    if (name == "<<" && !quoted) fail(mark, "a merge key (<<) is not allowed; write the keys out");
+    Open& map = open_.back();
+    if (!map.keys.insert(name).second) {
+      fail(mark, fmt::format("the key '{}' stands here a second time", show_text(name, 40)));
+    }
+    map.node->fields.push_back(Field{.name = name, .line = mark.line + 1, .value = {}});
+    map.has_key = true;
+  }
+
+  Node* add(const YAML::Mark& mark, Node node) {
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return &root_;
+    }
+    Open& parent = open_.back();
+    if (parent.node->kind == Node::Kind::List) {
+      parent.node->items.push_back(std::move(node));
+      return &parent.node->items.back();
+    }
+    if (!parent.has_key) fail(mark, "a key must be a text, not a list or a map");
+    parent.has_key = false;
+    Field& field = parent.node->fields.back();
+    // An empty value is reported at the following token.
+    if (node.kind == Node::Kind::Null) node.line = field.line;
+    field.value = std::move(node);
+    return &field.value;
+  }
+
+  void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+            Node::Kind kind) {
+    check(mark, tag, anchor);
+    if (static_cast<int>(open_.size()) >= limits_.depth) {
+      fail(mark, fmt::format("lists and maps are nested more than {} deep", limits_.depth));
+    }
+    Node* const node = add(mark, Node{.kind = kind, .line = mark.line + 1});
+    open_.push_back(Open{.node = node, .has_key = false, .keys = {}});
+  }
+
+  void close() { open_.pop_back(); }
+
+  const std::string& file_;
+  const DocumentLimits& limits_;
+  Node root_;
+  std::vector<Open> open_;
+  std::size_t nodes_{0};
+  bool saw_document_{false};
+};
+
+int line_at(std::string_view text, std::size_t at) {
+  return 1 + static_cast<int>(
+                 std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+}
+
+std::string cleaned(std::string_view text, const std::string& file) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  if (const auto at = find_invalid_utf8(text)) {
+    throw DocumentError(file, line_at(text, *at), "the text is not valid UTF-8");
+  }
+  std::string clean;
+  clean.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n') continue;
+    clean += text[i];
+  }
+  if (const auto at = find_control_byte(clean)) {
+    throw DocumentError(file, line_at(clean, *at),
+                        fmt::format("the text holds the control byte 0x{:02x}",
+                                    static_cast<unsigned>(static_cast<unsigned char>(clean[*at]))));
+  }
+  return clean;
+}
+
+}  // namespace
+
+Node parse_yaml(std::string_view text, const std::string& file, const DocumentLimits& limits) {
+  if (text.size() > limits.bytes) {
+    throw DocumentError(file, 1, fmt::format("the document is larger than {} bytes", limits.bytes));
+  }
+  std::istringstream stream(cleaned(text, file));
+  TreeBuilder builder(file, limits);
+  try {
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) {
+    }
+  } catch (const YAML::Exception& e) {
+    throw DocumentError(file, e.mark.is_null() ? 1 : e.mark.line + 1,
+                        fmt::format("this is not valid YAML: {}", e.msg));
+  }
+  return builder.take();
+}
+
+std::string read_text(const std::string& file, std::size_t most) {
+  const auto failed = [&](const char* what) {
+    return DocumentError(file, 1,
+                         fmt::format("cannot {} the file: {}", what, std::strerror(errno)));
+  };
+  struct Descriptor {
+    int fd;
+    ~Descriptor() {
+      if (fd >= 0) ::close(fd);
+    }
+  } const open_file{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+  if (open_file.fd < 0) throw failed("open");
+  struct stat status {};
+  if (::fstat(open_file.fd, &status) != 0) throw failed("look at");
+  if (!S_ISREG(status.st_mode)) throw DocumentError(file, 1, "this is not a regular file");
+
+  std::string text;
+  char buffer[65536];
+  while (true) {
+    const ssize_t got = ::read(open_file.fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw failed("read");
+    if (got == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(got));
+    if (text.size() > most) {
+      throw DocumentError(file, 1, fmt::format("the file is larger than {} bytes", most));
+    }
+  }
+}
+
+Node read_yaml(const std::string& file, const DocumentLimits& limits) {
+  return parse_yaml(read_text(file, limits.bytes), file, limits);
+}
+
+}  // namespace hpcbatch

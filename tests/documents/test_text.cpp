@@ -1,0 +1,44 @@
+// Which bytes pass, which are made harmless, and what a misspelt word was meant to be.
+#include "documents/spelling.hpp"
+#include "documents/text_check.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hpcbatch {
+namespace {
+
+TEST(Text, KnowsValidUtf8) {
+  EXPECT_FALSE(find_invalid_utf8("plain é € 😀"));
+  EXPECT_EQ(find_invalid_utf8("ab\xff"), 2U);
+  EXPECT_EQ(find_invalid_utf8("\xc0\x80"), 0U) << "overlong";
+  EXPECT_EQ(find_invalid_utf8("\xed\xa0\x80"), 0U) << "surrogate";
+  EXPECT_EQ(find_invalid_utf8("\xf4\x90\x80\x80"), 0U) << "beyond the last code point";
+  EXPECT_EQ(find_invalid_utf8("x\xe2\x82"), 1U) << "cut off";
+}
+
+TEST(Text, MakesAnythingPrintable) {
+  EXPECT_EQ(make_printable("a\xff\x1b[1m\tb\n"), "a\xEF\xBF\xBD\xE2\x90\x9B[1m\tb\n");
+  EXPECT_EQ(make_printable(std::string("\0", 1)), "\xE2\x90\x80");
+  std::string all;
+  for (int i = 0; i < 256; ++i) all += static_cast<char>(i);
+  const std::string printable = make_printable(all + all);
+  EXPECT_FALSE(find_invalid_utf8(printable));
+  EXPECT_FALSE(find_control_byte(printable));
+}
+
+TEST(Text, ShowsShortAndEscaped) {
+  EXPECT_EQ(show_text("a\nb\x01\xff"), "a\\nb\\x01\\xff");
+  EXPECT_EQ(show_text("abcdef", 3), "abc...");
+}
+
+TEST(Spelling, FindsWhatWasMeant) {
+  const std::vector<std::string> known{"walltime", "memory", "cpus", "max_queued"};
+  EXPECT_EQ(nearest_spelling("waltime", known), "walltime");
+  EXPECT_EQ(nearest_spelling("Memroy", known), "memory");
+  EXPECT_EQ(nearest_spelling("cpu", known), "cpus");
+  EXPECT_EQ(nearest_spelling("zebra", known), "");
+  EXPECT_EQ(spelling_hint("zebra", {}), "");
+}
+
+}  // namespace
+}  // namespace hpcbatch
