@@ -1,0 +1,182 @@
+// Everything the engine can ask the runtime to do, as plain values.  Actions are done in order; those that say
+// "durable" wait until everything saved before them is on disk.
+#pragma once
+
+#include "model/allocation.hpp"
+#include "model/ids.hpp"
+#include "model/task.hpp"
+#include "model/time.hpp"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch {
+
+// --- to the store -------------------------------------------------------------------------------------------------
+
+struct SaveArray {
+  ArrayId id;
+  RequestId request;           ///< whose recipes the runtime holds
+  std::uint32_t position{0};   ///< which of the request's
+  std::string client;
+  std::string key;
+  std::uint64_t content{0};
+  NewArray array;
+  Time submitted{};
+};
+/// All of an array's tasks that their user holds.
+struct SaveHold {
+  ArrayId array;
+  IndexSet held;
+};
+struct SaveLeases {
+  PilotId pilot;
+  std::vector<AttemptId> attempts;
+};
+struct DropLeases {
+  std::vector<TaskId> tasks;
+};
+/// An attempt that failed and will be followed by another; for `explain` and for the budgets of retries.
+struct SaveFailedAttempt {
+  AttemptId attempt;
+  PilotId pilot;
+  std::string node;
+  Outcome outcome;
+  bool charged{false};  ///< it used up one of the user's retries
+  bool unexplained{false};
+};
+/// The one terminal result.
+struct SaveResult {
+  AttemptId attempt;
+  PilotId pilot;
+  std::string node;
+  Outcome outcome;
+};
+/// One result for many tasks that never started.
+struct SaveResults {
+  ArrayId array;
+  IndexSet indices;
+  Outcome outcome;
+};
+struct SaveArrayEnded {
+  ArrayId array;
+};
+/// Ended tasks run again: their results are withdrawn.
+struct SaveRevived {
+  ArrayId array;
+  IndexSet indices;
+};
+struct SaveAllocation {
+  Allocation allocation;
+};
+
+// --- to clients (durable) -----------------------------------------------------------------------------------------
+
+struct AnswerSubmit {
+  RequestId request;
+  std::vector<ArrayId> ids;
+};
+struct AnswerRefused {
+  RequestId request;
+  std::string text;
+  bool conflict{false};  ///< the key was used with other content
+};
+struct AnswerCount {
+  RequestId request;
+  std::uint64_t tasks{0};
+};
+/// Some of an array's tasks ended: those who wait for it may be told.
+struct TellEnded {
+  ArrayId array;
+};
+
+// --- to pilots ----------------------------------------------------------------------------------------------------
+
+/// Waits until the leases saved before it are written, though not until they are on disk.
+struct SendLeases {
+  PilotId pilot;
+  struct Lease {
+    AttemptId attempt;
+    Resources granted;
+    bool memory_is_limit{false};
+    std::optional<Duration> time_limit;
+  };
+  std::vector<Lease> leases;
+};
+struct RecallLeases {
+  PilotId pilot;
+  std::uint32_t count{0};
+};
+struct KillAttempt {
+  PilotId pilot;
+  AttemptId attempt;
+  Failure failure{Failure::Cancelled};
+  bool silent{false};
+};
+/// Durable.
+struct AcknowledgeResult {
+  PilotId pilot;
+  AttemptId attempt;
+};
+struct PermitPublish {
+  PilotId pilot;
+  AttemptId attempt;
+};
+struct WelcomePilot {
+  PilotId pilot;
+  std::uint64_t incarnation{0};
+};
+struct DrainPilot {
+  PilotId pilot;
+};
+struct EndPilot {
+  PilotId pilot;
+};
+/// It was given up: it kills what it runs and ends.
+struct FencePilot {
+  PilotId pilot;
+  std::uint64_t incarnation{0};
+};
+
+// --- to sites -----------------------------------------------------------------------------------------------------
+
+/// Durable: the intent is on disk before the batch system is asked.
+struct OpenAllocation {
+  AllocationId allocation;
+  std::string site;
+  std::string shape;
+};
+struct CancelAllocation {
+  AllocationId allocation;
+  std::string site;
+  std::string number;
+};
+struct PollSite {
+  std::string site;
+};
+struct ReadOutbox {
+  AllocationId allocation;
+  std::string site;
+};
+/// The allocation is over: its key and files may go.  Durable: what its outbox held is on disk first.
+struct ForgetAllocation {
+  AllocationId allocation;
+  std::string site;
+};
+
+// --- to the loop --------------------------------------------------------------------------------------------------
+
+struct EngineIdle {};   ///< nothing is left to wait for: a drained engine may end
+
+using Action =
+    std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveFailedAttempt, SaveResult, SaveResults,
+                 SaveArrayEnded, SaveRevived, SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded,
+                 SendLeases, RecallLeases, KillAttempt, AcknowledgeResult, PermitPublish, WelcomePilot, DrainPilot,
+                 EndPilot, FencePilot, OpenAllocation, CancelAllocation, PollSite, ReadOutbox, ForgetAllocation,
+                 EngineIdle>;
+
+using Actions = std::vector<Action>;
+
+}  // namespace hpcbatch

@@ -1,0 +1,147 @@
+// Everything that can happen to the engine, as plain values.
+#pragma once
+
+#include "model/allocation.hpp"
+#include "model/ids.hpp"
+#include "model/resources.hpp"
+#include "model/task.hpp"
+#include "model/time.hpp"
+
+#include "hpcbatch/scheduler.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch {
+
+// --- from clients -------------------------------------------------------------------------------------------------
+
+/// How an array ended that the engine no longer holds; looked up in the store for dependencies.
+struct EndedArray {
+  ArrayId id;
+  IndexSet ok;
+  IndexSet not_ok;
+  IndexSet failed_first{};    ///< the tasks of the first failure, and
+  std::string first_cause{};  ///< what it was, as their dependants are told
+};
+
+/// All of it is accepted or nothing is.  `content` is a hash of the request: the same key again with the same content
+/// gives the same ids.
+struct TasksSubmitted {
+  RequestId request;
+  std::string client;
+  std::string key;  ///< empty: none
+  std::uint64_t content{0};
+  std::vector<NewArray> arrays;
+  std::vector<EndedArray> ended;  ///< those of the dependencies that the engine does not hold
+};
+struct CancelAsked {
+  RequestId request;
+  std::vector<Selection> tasks;
+};
+struct HoldAsked {
+  RequestId request;
+  std::vector<Selection> tasks;
+  bool hold{true};  ///< false: release
+};
+
+/// Ended tasks of one array that are to run again, read back from the store.
+struct RevivedArray {
+  ArrayId id;
+  std::string client;
+  NewArray array;               ///< `indices` are those to run again
+  IndexSet all;                 ///< every index the array ever had
+  IndexSet ok;
+  IndexSet failed;              ///< ended otherwise, and not to run again
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> attempts;  ///< index, number of its last attempt
+};
+struct RetryAsked {
+  RequestId request;
+  std::vector<RevivedArray> arrays;  ///< with the dependants that ended because of them, predecessors first
+  std::vector<EndedArray> ended;
+};
+struct StopAsked {
+  enum class Mode : std::uint8_t { Leave, Drain, Now };
+  Mode mode{Mode::Leave};
+};
+
+// --- from pilots --------------------------------------------------------------------------------------------------
+
+struct HeldAttempt {
+  enum class State : std::uint8_t { Waiting = 1, Running = 2, Ended = 3, Publishing = 4 };
+  AttemptId attempt;
+  State state{State::Waiting};
+};
+struct PilotRegistered {
+  PilotId pilot;
+  std::uint64_t incarnation{0};
+  std::string node;
+  Resources capacity;
+  std::optional<Duration> time_left;
+  std::vector<HeldAttempt> held;
+  std::string batch_number;
+  std::vector<std::string> refusals;
+};
+struct PilotDisconnected {
+  PilotId pilot;
+};
+struct AttemptsStarted {
+  PilotId pilot;
+  std::vector<AttemptId> attempts;
+};
+struct AttemptEnded {
+  PilotId pilot;
+  AttemptId attempt;
+  Outcome outcome;
+  bool outputs_staged{false};  ///< succeeded; its outputs wait for permission to be published
+};
+struct AttemptsReturned {
+  PilotId pilot;
+  std::vector<AttemptId> attempts;
+};
+struct PilotLeaving {
+  PilotId pilot;
+  std::string reason;
+};
+
+// --- from sites ---------------------------------------------------------------------------------------------------
+
+struct AllocationAccepted {
+  AllocationId allocation;
+  std::string number;
+};
+struct AllocationRefused {
+  AllocationId allocation;
+  Refusal refusal{Refusal::Unclear};
+  std::string text;
+};
+/// A complete, trusted list of the site's batch jobs that bear our names.  `asked` is when the question was sent: what
+/// was submitted later may be missing.
+struct SitePolled {
+  std::string site;
+  std::vector<BatchJob> jobs;
+  Time asked{};
+};
+struct SitePollFailed {
+  std::string site;
+  std::string text;
+};
+/// What an ended allocation's pilots had left behind in their outboxes; read before anything is called lost.
+struct OutboxRead {
+  AllocationId allocation;
+  std::vector<AttemptEnded> results;
+};
+
+// --- from the clock and the store -----------------------------------------------------------------------------------
+
+struct TimePassed {};
+
+using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked, PilotRegistered,
+                           PilotDisconnected, AttemptsStarted, AttemptEnded, AttemptsReturned, PilotLeaving,
+                           AllocationAccepted, AllocationRefused, SitePolled, SitePollFailed, OutboxRead,
+                           TimePassed>;
+
+}  // namespace hpcbatch

@@ -1,0 +1,52 @@
+// A set of array indices kept as ranges: an array of a million costs what its gaps cost.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Both ends belong to the range.
+struct IndexRange {
+  std::uint32_t first{0};
+  std::uint32_t last{0};
+  friend bool operator==(const IndexRange&, const IndexRange&) = default;
+};
+
+/// Sorted, disjoint, not touching ranges.
+class IndexSet {
+ public:
+  IndexSet() = default;
+  IndexSet(IndexRange range) { add(range); }  // NOLINT: a range is a set
+
+  void add(IndexRange range);
+  void add(std::uint32_t index) { add(IndexRange{index, index}); }
+  void add(const IndexSet& other);
+  void remove(IndexRange range);
+  void remove(std::uint32_t index) { remove(IndexRange{index, index}); }
+  void remove(const IndexSet& other);
+  [[nodiscard]] IndexSet intersection(const IndexSet& other) const;
+
+  bool contains(std::uint32_t index) const;
+  bool empty() const { return ranges_.empty(); }
+  std::uint64_t size() const { return size_; }
+  /// Takes the lowest index out; the set may not be empty.
+  std::uint32_t pop_first();
+  const std::vector<IndexRange>& ranges() const { return ranges_; }
+  friend bool operator==(const IndexSet&, const IndexSet&) = default;
+
+ private:
+  // Kept back to front, lowest range last, so that pop_first costs nothing.
+  std::vector<IndexRange> ranges_;
+  std::uint64_t size_{0};
+};
+
+/// `1-100`, `1-100:5`, `3,7-9`; an index is at most 4,294,967,294, a stepped range has at most a million.  No value where
+/// the text is none of these.
+std::optional<IndexSet> parse_index_set(std::string_view text);
+std::string to_string(const IndexSet& set);
+
+}  // namespace hpcbatch

@@ -1,0 +1,138 @@
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+// Centuries, or exabytes, are mistakes and would overflow what is computed from them.
+constexpr double kLongestSeconds = 100.0 * 366 * 24 * 3600;
+constexpr double kLargestBytes = 1024.0 * 1024 * 1024 * 1024 * 512;
+
+bool take_number(std::string_view& text, double& value) {
+  if (text.empty() || text.front() < '.' || text.front() > '9') return false;  // no sign, no "inf"
+  const auto [stop, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
+  return true;
+}
+
+std::string_view take_word(std::string_view& text) {
+  std::size_t length = 0;
+  while (length < text.size() && std::isalpha(static_cast<unsigned char>(text[length]))) ++length;
+  const std::string_view word = text.substr(0, length);
+  text.remove_prefix(length);
+  return word;
+}
+
+std::optional<double> seconds_of(std::string_view unit) {
+  if (unit == "ms") return 0.001;
+  if (unit.empty() || unit == "s" || unit == "sec") return 1;
+  if (unit == "m" || unit == "min") return 60;
+  if (unit == "h") return 3600;
+  if (unit == "d") return 24 * 3600;
+  return std::nullopt;
+}
+
+std::optional<double> clock_seconds(std::string_view text) {
+  double days = 0;
+  if (const auto dash = text.find('-'); dash != std::string_view::npos) {
+    std::string_view part = text.substr(0, dash);
+    if (!take_number(part, days) || !part.empty()) return std::nullopt;
+    text.remove_prefix(dash + 1);
+  }
+  std::vector<double> parts;
+  while (true) {
+    double value = 0;
+    if (!take_number(text, value)) return std::nullopt;
+    parts.push_back(value);
+    if (text.empty()) break;
+    if (text.front() != ':' || parts.size() == 3) return std::nullopt;
+    text.remove_prefix(1);
+  }
+  if (parts.size() != 3) return std::nullopt;
+  return ((days * 24 + parts[0]) * 60 + parts[1]) * 60 + parts[2];
+}
+
+std::optional<Duration> checked_duration(double seconds) {
+  if (!(seconds >= 0) || seconds > kLongestSeconds) return std::nullopt;
+  return Duration{static_cast<std::int64_t>(std::llround(seconds * 1e6))};
+}
+
+}  // namespace
+
+std::optional<Duration> parse_duration(std::string_view text) {
+  if (text.find(':') != std::string_view::npos) {
+    const auto seconds = clock_seconds(text);
+    return seconds ? checked_duration(*seconds) : std::nullopt;
+  }
+  double seconds = 0;
+  bool first = true;
+  do {
+    double value = 0;
+    if (!take_number(text, value)) return std::nullopt;
+    const std::string_view word = take_word(text);
+    const auto unit = seconds_of(word);
+    // `1h30` means minutes to some and seconds to others: only a number alone may be bare.
+    if (!unit || (word.empty() && !(first && text.empty()))) return std::nullopt;
+    seconds += value * *unit;
+    first = false;
+  } while (!text.empty());
+  return checked_duration(seconds);
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  double value = 0;
+  if (!take_number(text, value)) return std::nullopt;
+  std::string_view unit = take_word(text);
+  if (!text.empty()) return std::nullopt;
+  if (!unit.empty() && (unit.back() == 'B' || unit.back() == 'b')) unit.remove_suffix(1);
+  if (unit.size() == 2 && unit[1] == 'i') unit.remove_suffix(1);
+  if (unit.size() > 1) return std::nullopt;
+  if (!unit.empty()) {
+    static constexpr std::string_view kSteps = "KMGTP";
+    const auto step = kSteps.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
+    if (step == std::string_view::npos) return std::nullopt;
+    for (std::size_t i = 0; i <= step; ++i) value *= 1024;
+  }
+  if (!(value >= 0) || value > kLargestBytes) return std::nullopt;
+  return static_cast<std::uint64_t>(std::llround(value));
+}
+
+std::string show_duration(Duration duration) {
+  const std::int64_t us = duration.count();
+  if (us < 0) return "-" + show_duration(-duration);
+  if (us != 0 && us < 1'000'000) return fmt::format("{}ms", us / 1000);
+  const std::int64_t seconds = us / 1'000'000;
+  if (seconds < 60) {
+    const std::int64_t tenths = us / 100'000 % 10;
+    return tenths == 0 ? fmt::format("{}s", seconds) : fmt::format("{}.{}s", seconds, tenths);
+  }
+  const std::int64_t days = seconds / 86400;
+  const std::int64_t hours = seconds / 3600 % 24;
+  const std::int64_t minutes = seconds / 60 % 60;
+  std::string text;
+  if (days) text += fmt::format("{}d", days);
+  if (hours) text += fmt::format("{}h", hours);
+  if (minutes && !days) text += fmt::format("{}m", minutes);
+  if (seconds % 60 && !days && !hours) text += fmt::format("{}s", seconds % 60);
+  return text;
+}
+
+std::string show_size(std::uint64_t bytes) {
+  static constexpr std::array<char, 5> kSteps{'K', 'M', 'G', 'T', 'P'};
+  if (bytes < 1024) return fmt::format("{}B", bytes);
+  double value = static_cast<double>(bytes);
+  std::size_t step = 0;
+  for (value /= 1024; value >= 1023.95 && step + 1 < kSteps.size(); ++step) value /= 1024;
+  return value == std::floor(value) ? fmt::format("{:.0f}{}", value, kSteps[step])
+                                    : fmt::format("{:.1f}{}", value, kSteps[step]);
+}
+
+}  // namespace hpcbatch

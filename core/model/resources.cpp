@@ -1,0 +1,124 @@
+#include "model/resources.hpp"
+
+#include "model/check.hpp"
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hpcbatch {
+namespace {
+
+bool is_gpu(std::string_view name) { return name.starts_with(kGpuPrefix); }
+
+/// The kind of GPU of which most is there, less what the demand takes by kind; empty where there is none.
+std::pair<std::string, Amount> roomiest_gpu(const Resources& demand, const Resources& supply) {
+  std::pair<std::string, Amount> best;
+  for (const auto& [name, amount] : supply.entries()) {
+    if (!is_gpu(name)) continue;
+    const Amount left = amount - demand.get(name);
+    if (best.first.empty() || left > best.second) best = {name, left};
+  }
+  return best;
+}
+
+}  // namespace
+
+Amount Amount::of_fraction(double value) {
+  return Amount{static_cast<std::int64_t>(std::llround(value * kTicks))};
+}
+
+Amount Resources::get(std::string_view name) const {
+  for (const Entry& entry : entries_) {
+    if (entry.first == name) return entry.second;
+  }
+  return {};
+}
+
+void Resources::set(std::string_view name, Amount amount) {
+  const auto at = std::lower_bound(entries_.begin(), entries_.end(), name,
+                                   [](const Entry& e, std::string_view n) { return e.first < n; });
+  if (at != entries_.end() && at->first == name) {
+    if (amount == Amount{}) {
+      entries_.erase(at);
+    } else {
+      at->second = amount;
+    }
+  } else if (amount != Amount{}) {
+    entries_.insert(at, Entry{std::string(name), amount});
+  }
+}
+
+void Resources::add(const Resources& other) {
+  for (const auto& [name, amount] : other.entries_) set(name, get(name) + amount);
+}
+
+void Resources::subtract(const Resources& other) {
+  for (const auto& [name, amount] : other.entries_) set(name, get(name) - amount);
+}
+
+Amount Resources::gpus() const {
+  Amount sum = get(kAnyGpu);
+  for (const auto& [name, amount] : entries_) {
+    if (is_gpu(name)) sum += amount;
+  }
+  return sum;
+}
+
+bool fits(const Resources& demand, const Resources& supply) {
+  for (const auto& [name, amount] : demand.entries()) {
+    const Amount there = name == kAnyGpu ? roomiest_gpu(demand, supply).second : supply.get(name);
+    if (amount > there) return false;
+  }
+  return true;
+}
+
+Resources resolve(const Resources& demand, const Resources& supply) {
+  Resources taken = demand;
+  if (const Amount any = demand.get(kAnyGpu); any != Amount{}) {
+    const auto [kind, left] = roomiest_gpu(demand, supply);
+    HPCBATCH_CHECK(any <= left);
+    taken.set(kAnyGpu, {});
+    taken.set(kind, taken.get(kind) + any);
+  }
+  return taken;
+}
+
+std::uint64_t how_often(const Resources& demand, const Resources& supply) {
+  if (!fits(demand, supply)) return 0;
+  std::int64_t times = INT64_MAX;
+  for (const auto& [name, amount] : demand.entries()) {
+    if (amount.ticks <= 0) continue;
+    if (name != kAnyGpu) {
+      times = std::min(times, supply.get(name).ticks / amount.ticks);
+      continue;
+    }
+    std::int64_t of_all_kinds = 0;
+    for (const auto& [kind, there] : supply.entries()) {
+      if (is_gpu(kind)) of_all_kinds += std::max<std::int64_t>(0, (there - demand.get(kind)).ticks / amount.ticks);
+    }
+    times = std::min(times, of_all_kinds);
+  }
+  return static_cast<std::uint64_t>(times);
+}
+
+std::string show(const Resources& resources) {
+  std::string text;
+  const auto item = [&](std::string part) { text += (text.empty() ? "" : ", ") + std::move(part); };
+  for (const auto& [name, amount] : resources.entries()) {
+    if (name == kMemory || name == kDisk) {
+      item(fmt::format("{} {}", show_size(static_cast<std::uint64_t>(std::max<std::int64_t>(0, amount.whole()))), name));
+    } else if (name == kAnyGpu) {
+      item(fmt::format("{:g} gpus of any kind", amount.value()));
+    } else if (is_gpu(name)) {
+      item(fmt::format("{:g} {}", amount.value(), name.substr(kGpuPrefix.size())));
+    } else {
+      item(fmt::format("{:g} {}", amount.value(), name));
+    }
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+}  // namespace hpcbatch

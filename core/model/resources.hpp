@@ -1,0 +1,70 @@
+// Named amounts in fixed point: what a task needs, a pilot has, a shape offers.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch {
+
+/// An amount in 1/10000, so that fractions add up exactly; of bytes up to 900 TB.
+struct Amount {
+  std::int64_t ticks{0};
+  static constexpr std::int64_t kTicks = 10'000;
+
+  static constexpr Amount of(std::int64_t whole) { return Amount{whole * kTicks}; }
+  static Amount of_fraction(double value);
+  constexpr double value() const { return static_cast<double>(ticks) / kTicks; }
+  constexpr std::int64_t whole() const { return ticks / kTicks; }
+
+  friend constexpr auto operator<=>(Amount, Amount) = default;
+  constexpr Amount& operator+=(Amount other) { ticks += other.ticks; return *this; }
+  constexpr Amount& operator-=(Amount other) { ticks -= other.ticks; return *this; }
+  friend constexpr Amount operator+(Amount a, Amount b) { return a += b; }
+  friend constexpr Amount operator-(Amount a, Amount b) { return a -= b; }
+};
+
+// The known names; a site may have others (licences), which are only counted.
+inline constexpr std::string_view kCpus = "cpus";
+inline constexpr std::string_view kMemory = "memory";
+inline constexpr std::string_view kDisk = "disk";
+/// A demand for any kind of GPU; a supply always names the kind: `gpus/a100`.
+inline constexpr std::string_view kAnyGpu = "gpus";
+inline constexpr std::string_view kGpuPrefix = "gpus/";
+
+/// Sorted by name, no zero amounts.  A demand holds what is asked for, a supply what there is.
+class Resources {
+ public:
+  using Entry = std::pair<std::string, Amount>;
+
+  Amount get(std::string_view name) const;
+  void set(std::string_view name, Amount amount);
+  void add(const Resources& other);
+  void subtract(const Resources& other);
+  /// GPUs of all kinds together.
+  Amount gpus() const;
+  bool empty() const { return entries_.empty(); }
+  const std::vector<Entry>& entries() const { return entries_; }
+  friend auto operator<=>(const Resources&, const Resources&) = default;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+/// Whether `demand` can be taken out of `supply`; "any GPU" takes one kind, not a mixture.
+bool fits(const Resources& demand, const Resources& supply);
+
+/// What exactly is taken out of `supply` for `demand`: "any GPU" is given the kind of which most is left.  The demand
+/// must fit.
+Resources resolve(const Resources& demand, const Resources& supply);
+
+/// How many of `demand` go into `supply` at the same time.
+std::uint64_t how_often(const Resources& demand, const Resources& supply);
+
+/// `4 cpus, 8G memory, 2 a100`, for messages.
+std::string show(const Resources& resources);
+
+}  // namespace hpcbatch

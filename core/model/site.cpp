@@ -1,0 +1,37 @@
+#include "model/site.hpp"
+
+#include <algorithm>
+
+namespace hpcbatch {
+
+std::int64_t pilots_own_memory(std::int64_t bytes) {
+  return std::min(bytes, std::max<std::int64_t>(bytes / 50, 100 * 1024 * 1024));
+}
+
+Resources usable(const Shape& shape) {
+  Resources left = shape.capacity;
+  if (const Amount memory = left.get(kMemory); memory != Amount{}) {
+    left.set(kMemory, Amount::of(memory.whole() - pilots_own_memory(memory.whole())));
+  }
+  return left;
+}
+
+Duration end_margin(Duration walltime) {
+  using namespace std::chrono_literals;
+  // Short allocations keep most of their time: a tenth of it, at most 90 s (what SLURM was seen to need).
+  return std::min<Duration>(90s, walltime / 10);
+}
+
+std::optional<Duration> longest_task(const Shape& shape) {
+  if (shape.walltime == Duration{}) return std::nullopt;
+  return shape.walltime - end_margin(shape.walltime);
+}
+
+bool could_run(const Needs& needs, const Shape& shape) {
+  const auto longest = longest_task(shape);
+  return needs.nodes <= shape.nodes && fits(needs.amounts, usable(shape)) &&
+         (!needs.time || !longest || *needs.time <= *longest) &&
+         std::includes(shape.tags.begin(), shape.tags.end(), needs.tags.begin(), needs.tags.end());
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,66 @@
+// Sites and the shapes of allocations that they may be asked for, as the configuration names them.
+#pragma once
+
+#include "model/needs.hpp"
+#include "model/resources.hpp"
+#include "model/time.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// A kind of allocation.  Amounts are per node.
+struct Shape {
+  std::string name;
+  std::string partition;  ///< empty: the batch system's default
+  std::uint32_t nodes{1};
+  Resources capacity;     ///< cpus, memory, gpus/KIND, others
+  Duration walltime{};    ///< zero: no end
+  std::vector<std::string> tags;  ///< sorted
+  std::uint32_t max_queued{0};    ///< of this shape; 0: only the site's limit
+  std::uint32_t max_running{0};
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+/// How pilots of a site reach the engine.
+enum class LinkKind : std::uint8_t { Auto, Unix, Direct };
+
+/// One place with a batch system.
+struct Site {
+  std::string name;
+  std::string scheduler;
+  std::string transport;
+  std::string scheduler_config;  ///< YAML text for the plugin
+  std::string transport_config;
+  LinkKind link{LinkKind::Auto};
+  std::string interface;         ///< numeric address that pilots connect to; empty: found out
+  std::string workspace;         ///< absolute
+  std::string scratch{"/tmp"};   ///< on the nodes
+  std::vector<std::string> setup;
+  std::vector<std::string> options;
+  std::uint32_t max_queued{4};
+  std::uint32_t max_running{16};
+  Duration idle_after{std::chrono::seconds{60}};   ///< a pilot with nothing to do ends
+  Duration poll_every{std::chrono::seconds{15}};
+  Duration settle_after{std::chrono::seconds{20}};  ///< until the absence of an unclear batch job is believed
+  Duration lost_after{std::chrono::minutes{15}};   ///< of a pilot's silence while its batch job runs
+  std::vector<Shape> shapes;
+  friend bool operator==(const Site&, const Site&) = default;
+};
+
+/// The pilot's own share of a shape's memory: 2 % and at least 100 MB.
+std::int64_t pilots_own_memory(std::int64_t bytes);
+/// What tasks can use of one node of a shape.
+Resources usable(const Shape& shape);
+/// A pilot must have ended this long before its walltime: batch systems are late and early by up to a minute.
+Duration end_margin(Duration walltime);
+/// The longest time a task may ask for in a shape; no value: no bound.
+std::optional<Duration> longest_task(const Shape& shape);
+/// Whether a task could ever run in an empty pilot of the shape (its site aside).
+bool could_run(const Needs& needs, const Shape& shape);
+
+}  // namespace hpcbatch

@@ -1,0 +1,53 @@
+// All that the engine needs to go on after a restart, as the store read it back.
+#pragma once
+
+#include "model/action.hpp"
+#include "model/allocation.hpp"
+#include "model/event.hpp"
+#include "model/ids.hpp"
+#include "model/task.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch {
+
+/// An array of which something has not ended.
+struct LiveArray {
+  ArrayId id;
+  std::string client;
+  NewArray array;  ///< `indices` are all it ever had
+  Time submitted{};
+  IndexSet ok;
+  IndexSet not_ok;
+  IndexSet held;
+};
+
+struct StoredLease {
+  AttemptId attempt;
+  PilotId pilot;
+};
+
+struct StoredKey {
+  std::string client;
+  std::string key;
+  std::uint64_t content{0};
+  std::vector<ArrayId> ids;
+};
+
+struct Snapshot {
+  std::uint64_t engine_start{1};  ///< this one's number; begins at 1
+  std::string engine_name;        ///< 5 letters and digits: beginning of every allocation's name after `h`
+  std::uint64_t next_array{1};
+  std::vector<LiveArray> arrays;
+  std::vector<StoredLease> leases;
+  std::vector<SaveFailedAttempt> failed_attempts;  ///< of live arrays
+  std::vector<Allocation> allocations;             ///< that have not ended
+  std::vector<EndedArray> ended;                   ///< that live arrays wait for
+  std::vector<StoredKey> keys;
+  std::vector<std::pair<std::string, std::string>> proven;  ///< site, shape: accepted before
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,83 @@
+// What the engine knows of tasks: how they were submitted, how an attempt ended.  What a task runs (command,
+// environment, paths) is its recipe: it stays in the store and the engine never sees it.
+#pragma once
+
+#include "model/failure.hpp"
+#include "model/ids.hpp"
+#include "model/index_set.hpp"
+#include "model/needs.hpp"
+#include "model/time.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Waits for other tasks.  Without an index for the whole array.
+struct Dependency {
+  enum class Kind : std::uint8_t { Success, AnyEnd, EachSuccess };
+  ArrayId array;
+  std::optional<std::uint32_t> index;
+  Kind kind{Kind::Success};
+  friend bool operator==(const Dependency&, const Dependency&) = default;
+};
+
+/// One submission as the engine takes it: an array, or one task ({0} as its indices).
+struct NewArray {
+  IndexSet indices;
+  Needs needs;
+  std::int32_t priority{0};
+  std::uint32_t retries{0};      ///< the user's own
+  std::uint32_t max_running{0};  ///< 0: no bound
+  bool held{false};
+  bool streams_input{false};     ///< its input cannot be had twice: never retried
+  std::vector<Dependency> after;
+};
+
+/// Where a task's captured output lies (see wire.proto LogPlace).
+struct LogPlace {
+  std::string file;
+  std::uint64_t last_out{0};
+  std::uint64_t last_err{0};
+  std::uint64_t out_bytes{0};
+  std::uint64_t err_bytes{0};
+  bool truncated{false};
+};
+
+/// How one attempt ended, or how a task ended that never started.
+struct Outcome {
+  Failure failure{Failure::Ok};
+  std::int32_t exit_code{0};
+  std::int32_t signal{0};
+  std::string message;
+  std::optional<Time> started;  ///< by the node's clock
+  Time ended{};
+  std::uint64_t peak_memory{0};  ///< bytes
+  Duration cpu_time{};
+  LogPlace log;
+};
+
+/// As a shell counts it, 128 + n for a signal; none where the command never ran.
+std::optional<std::int32_t> shell_exit_code(const Outcome& outcome);
+
+/// What is said of a task that can never start, and back from there to the first cause of a failure: dependants are told
+/// of that one, however long the chain.
+std::string message_of_never_started(std::string_view cause);
+std::string first_cause(TaskId task, Failure failure, std::string_view message);
+
+enum class TaskState : std::uint8_t { Waiting, Held, Running, Unknown, Done, Failed, Cancelled };
+std::string_view to_string(TaskState state);
+std::optional<TaskState> parse_task_state(std::string_view word);
+/// The state a task is in once it has ended that way.
+TaskState state_after(Failure failure);
+
+/// Tasks a request names: whole arrays, or some indices of them.
+struct Selection {
+  ArrayId array;
+  std::optional<IndexSet> indices;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,56 @@
+#include "wire/checksum.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace hpcbatch::wire {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+// Eight tables, so that eight bytes are taken at a step: all captured output passes here.
+using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
+
+constexpr Tables make_tables() {
+  Tables tables{};
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t value = byte;
+    for (int bit = 0; bit < 8; ++bit) {
+      value = (value >> 1) ^ ((value & 1) != 0 ? 0xEDB88320U : 0U);
+    }
+    tables[0][byte] = value;
+  }
+  for (std::size_t table = 1; table < tables.size(); ++table) {
+    for (std::uint32_t byte = 0; byte < 256; ++byte) {
+      const std::uint32_t value = tables[table - 1][byte];
+      tables[table][byte] = (value >> 8) ^ tables[0][value & 0xFF];
+    }
+  }
+  return tables;
+}
+
+constexpr Tables kTables = make_tables();
+
+}  // namespace
+
+std::uint32_t crc32(std::string_view bytes, std::uint32_t before) {
+  std::uint32_t crc = ~before;
+  while (bytes.size() >= 8) {
+    std::uint32_t low = 0;
+    std::uint32_t high = 0;
+    std::memcpy(&low, bytes.data(), 4);
+    std::memcpy(&high, bytes.data() + 4, 4);
+    low ^= crc;
+    crc = kTables[7][low & 0xFF] ^ kTables[6][(low >> 8) & 0xFF] ^ kTables[5][(low >> 16) & 0xFF] ^
+          kTables[4][low >> 24] ^ kTables[3][high & 0xFF] ^ kTables[2][(high >> 8) & 0xFF] ^
+          kTables[1][(high >> 16) & 0xFF] ^ kTables[0][high >> 24];
+    bytes.remove_prefix(8);
+  }
+  for (const char c : bytes) {
+    crc = (crc >> 8) ^ kTables[0][(crc ^ static_cast<unsigned char>(c)) & 0xFF];
+  }
+  return ~crc;
+}
+
+}  // namespace hpcbatch::wire

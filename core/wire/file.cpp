@@ -1,0 +1,107 @@
+#include "wire/file.hpp"
+
+#include "wire/key.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace hpcbatch::wire {
+namespace {
+
+constexpr std::size_t kLargestFile = std::size_t{1} << 30;
+
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+  ~Fd() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+Error failed(const std::string& what, const std::string& path, int error,
+             Error::Kind kind = Error::Kind::Transient) {
+  return Error{kind, "cannot " + what + " " + path + ": " + std::strerror(error)};
+}
+
+/// Write and close; NFS may tell of a full disk only here.
+int write_all(Fd& fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd.get(), bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(fd.get()) != 0) return errno;
+  if (::close(fd.release()) != 0) return errno;
+  return 0;
+}
+
+}  // namespace
+
+hpcbatch::Result<std::string> read_file(const std::string& path, Readers readers) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (fd.get() < 0) return failed("open", path, errno);
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return failed("look at", path, errno);
+  if (!S_ISREG(info.st_mode)) {
+    return Error{Error::Kind::Rejected, path + " is not a regular file"};
+  }
+  if (readers == Readers::OwnerOnly) {
+    if (info.st_uid != ::geteuid()) {
+      return Error{Error::Kind::Rejected, path + " belongs to user " + std::to_string(info.st_uid) +
+                                              ", not to us (" + std::to_string(::geteuid()) +
+                                              "); it holds a key and is not used"};
+    }
+    if ((info.st_mode & 077) != 0) {
+      return Error{Error::Kind::Rejected,
+                   path + " can be opened by others; it holds a key and is not used (chmod 600 " +
+                       path + ")"};
+    }
+  }
+  std::string bytes;
+  for (;;) {
+    constexpr std::size_t kStep = std::size_t{64} << 10;
+    const std::size_t before = bytes.size();
+    if (before > kLargestFile) return Error{Error::Kind::Rejected, path + " has more than 1 GiB"};
+    bytes.resize(before + kStep);
+    const ssize_t got = ::read(fd.get(), bytes.data() + before, kStep);
+    const int error = errno;
+    bytes.resize(before + static_cast<std::size_t>(got > 0 ? got : 0));
+    if (got < 0 && error == EINTR) continue;
+    if (got < 0) return failed("read", path, error);
+    if (got == 0) return bytes;
+  }
+}
+
+hpcbatch::Result<void> replace_file(const std::string& path, std::string_view bytes,
+                                    Readers readers) {
+  const std::string aside = path + "." + to_hex(random_key()).substr(0, 12) + ".tmp";
+  const mode_t mode = readers == Readers::OwnerOnly ? 0600 : 0666;
+  Fd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (fd.get() < 0) return failed("make", aside, errno);
+  if (const int error = write_all(fd, bytes); error != 0) {
+    ::unlink(aside.c_str());
+    return failed("write", aside, error);
+  }
+  if (::rename(aside.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(aside.c_str());
+    return failed("rename " + aside + " to", path, error);
+  }
+  return {};
+}
+
+}  // namespace hpcbatch::wire

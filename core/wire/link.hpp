@@ -1,0 +1,88 @@
+// One end of an encrypted, authenticated link between a pilot and the engine: bytes in, bytes out,
+// no I/O.
+//
+//   pilot                                   engine
+//   hello    (plain, fixed size)      ->
+//                                     <-    answer (plain, fixed size): version, ephemeral key
+//   header, first frame: its proof    ->
+//                                     <-    header, first frame: its proof
+//   frames                           <->    frames
+//
+// The keys come from the pilot's key, both ephemeral keys and every plain byte of both, so that
+// whoever lacks the pilot's key or changes a byte fails at the first frame, and whoever steals the
+// key later reads nothing of before. An unknown pilot is answered like one with a wrong key.
+// docs/formats.md has the bytes.
+#pragma once
+
+#include "wire/key.hpp"
+
+#include "hpcbatch/result.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch::wire {
+
+/// What a message may have at most; `Link::send` aborts beyond it.
+constexpr std::size_t kLargestMessage = std::size_t{16} << 20;
+constexpr std::size_t kLongestAllocationName = 15;
+constexpr std::uint16_t kOldestVersion = 1;
+constexpr std::uint16_t kNewestVersion = 1;
+
+/// Which versions of the wire this end speaks.
+struct Versions {
+  std::uint16_t oldest{kOldestVersion};
+  std::uint16_t newest{kNewestVersion};
+};
+
+struct PilotName {
+  std::string allocation;
+  std::uint32_t rank{};
+  friend auto operator<=>(const PilotName&, const PilotName&) = default;
+};
+
+class Link {
+ public:
+  /// The key of the pilot of that name, or nothing where no such pilot is expected.
+  using FindKey = std::function<std::optional<Key>(const PilotName&)>;
+
+  /// The pilot's end.  `key` is the pilot's own (`pilot_key`).
+  static Link connecting(PilotName self, const Key& key, Versions versions = {});
+  /// The engine's end; `find_key` is called once, when the hello is there.
+  static Link accepting(FindKey find_key, Versions versions = {});
+
+  Link(Link&&) noexcept;
+  Link& operator=(Link&&) noexcept;
+  ~Link();
+
+  /// Bytes to be sent to the other end, in order; empty when there are none.
+  std::string take_output();
+  bool has_output() const;
+
+  /// Takes bytes as they came and returns the messages that they completed.  An error means: drop
+  /// the link.
+  hpcbatch::Result<std::vector<std::string>> receive(std::string_view bytes);
+
+  /// Messages sent before the link stands are kept until it does.
+  void send(std::string_view message);
+
+  /// The other end has proved that it has the key.
+  bool established() const;
+  /// Who the other end is (engine's end), or who we are (pilot's end).  Proved only once
+  /// established.
+  const PilotName& peer() const;
+  /// The version that both speak; 0 before that is known.
+  std::uint16_t version() const;
+
+ private:
+  struct State;
+  explicit Link(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace hpcbatch::wire

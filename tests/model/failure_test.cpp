@@ -1,0 +1,52 @@
+// The closed list of ends: stable words, and who pays for another try.
+#include "model/failure.hpp"
+#include "model/task.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace hpcbatch {
+namespace {
+
+TEST(Failures, HaveStableWords) {
+  // Clients match on these words: the list may grow, none may change.
+  const char* const words[] = {"ok",            "tool_failed",       "tool_signal",      "oom_task",
+                               "time_task",     "disk_task",         "looping",          "input_missing",
+                               "input_changed", "output_missing",    "output_invalid",   "stage_in_failed",
+                               "stage_out_failed", "container_missing", "container_failed", "gpu_error",
+                               "node_lost",     "service_lost",      "pilot_walltime",   "pilot_preempted",
+                               "pilot_killed",  "dependency_failed", "set_aside",        "never_fits",
+                               "cancelled",     "engine_error"};
+  ASSERT_EQ(std::size(words), static_cast<std::size_t>(kFailures));
+  for (int i = 0; i < kFailures; ++i) {
+    EXPECT_EQ(to_string(static_cast<Failure>(i)), words[i]);
+    EXPECT_EQ(parse_failure(words[i]), static_cast<Failure>(i));
+  }
+  EXPECT_EQ(parse_failure("OK"), std::nullopt);
+  EXPECT_EQ(parse_failure(""), std::nullopt);
+}
+
+TEST(Failures, AreTheTasksOwnUnlessNamed) {
+  const std::set<std::string> not_its_fault{"gpu_error",       "node_lost",      "service_lost",
+                                            "pilot_preempted", "pilot_walltime", "pilot_killed"};
+  for (int i = 0; i < kFailures; ++i) {
+    const auto failure = static_cast<Failure>(i);
+    EXPECT_EQ(is_not_the_tasks_fault(failure), not_its_fault.contains(std::string(to_string(failure))))
+        << to_string(failure);
+  }
+}
+
+TEST(Failures, LeadToAState) {
+  EXPECT_EQ(state_after(Failure::Ok), TaskState::Done);
+  EXPECT_EQ(state_after(Failure::Cancelled), TaskState::Cancelled);
+  EXPECT_EQ(state_after(Failure::SetAside), TaskState::Failed);
+  for (const char* word : {"waiting", "held", "running", "unknown", "done", "failed", "cancelled"}) {
+    ASSERT_TRUE(parse_task_state(word)) << word;
+    EXPECT_EQ(to_string(*parse_task_state(word)), word);
+  }
+}
+
+}  // namespace
+}  // namespace hpcbatch

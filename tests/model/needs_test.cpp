@@ -1,0 +1,66 @@
+// Needs are rounded up to classes in steps of about a tenth, never down.
+#include "model/needs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+Needs needing(std::int64_t memory, std::optional<Duration> time) {
+  Needs needs;
+  needs.amounts.set(kCpus, Amount::of(1));
+  needs.amounts.set(kMemory, Amount::of(memory));
+  needs.time = time;
+  return needs;
+}
+
+TEST(Classes, RoundUpByLittle) {
+  for (std::int64_t memory = 1000; memory < 1'000'000'000'000; memory += memory / 7) {
+    const Needs exact = needing(memory, Duration{memory});
+    const Needs rounded = class_of(exact);
+    const auto ratio = [](auto a, auto b) { return static_cast<double>(a) / static_cast<double>(b); };
+    EXPECT_GE(rounded.amounts.get(kMemory), exact.amounts.get(kMemory));
+    EXPECT_LE(ratio(rounded.amounts.get(kMemory).ticks, exact.amounts.get(kMemory).ticks), 1.13);
+    EXPECT_GE(*rounded.time, *exact.time);
+    EXPECT_LE(ratio(rounded.time->count(), exact.time->count()), 1.13);
+    EXPECT_EQ(class_of(rounded), rounded) << "a class is of itself";
+  }
+}
+
+TEST(Classes, KeepFewForMany) {
+  std::set<Needs> classes;
+  for (int i = 0; i < 10'000; ++i) classes.insert(class_of(needing(std::int64_t{1} << 30, 1h + i * 1s)));
+  EXPECT_LE(classes.size(), 30U);
+}
+
+TEST(Classes, LeaveTheRestExact) {
+  Needs needs = needing(1000, std::nullopt);
+  needs.amounts.set(kCpus, Amount::of(17));
+  needs.amounts.set("gpus/a100", Amount::of(17));
+  needs.site = "cluster";
+  needs.tags = {"fast"};
+  const Needs rounded = class_of(needs);
+  EXPECT_EQ(rounded.amounts.get(kCpus), Amount::of(17));
+  EXPECT_EQ(rounded.amounts.get("gpus/a100"), Amount::of(17));
+  EXPECT_EQ(rounded.site, "cluster");
+  EXPECT_EQ(rounded.tags, needs.tags);
+  EXPECT_FALSE(rounded.time);
+}
+
+TEST(Classes, TellTimeFromNone) {
+  EXPECT_NE(class_of(needing(1000, std::nullopt)), class_of(needing(1000, Duration{})));
+}
+
+TEST(ShowNeeds, SaysAllThatWasAsked) {
+  Needs needs = needing(std::int64_t{8} << 30, 90min);
+  needs.site = "cluster";
+  needs.tags = {"big", "fast"};
+  EXPECT_EQ(show(needs), "1 cpus, 8G memory, 1h30m, site cluster, tags big fast");
+}
+
+}  // namespace
+}  // namespace hpcbatch
