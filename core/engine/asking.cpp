@@ -1,0 +1,165 @@
+// From waiting work and pilots at hand to allocations to ask for; and what no site could ever run.
+#include "engine/engine.hpp"
+
+#include "model/quantities.hpp"
+#include "provision/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+// A link that breaks comes back within seconds; a pilot that is silent for longer is no room to count on.
+constexpr Duration kSilentIsNoRoom = std::chrono::minutes{1};
+
+}  // namespace
+
+/// The part of a pilot's room that its running tasks will still use.
+double Engine::busy_part(const PilotState& pilot, Time now) const {
+  if (!pilot.end || *pilot.end <= now) return 0;
+  double busy = 0;
+  for (const TaskId task : pilot.leases) {
+    const Lease* lease = pilots_.lease(task);
+    const ResourceClass& its_class = tasks_.queue().get(lease->in_class);
+    const provision::Demand one{its_class.needs, 1, its_class.mean_run};
+    const double room = provision::tasks_in_room(one, pilot.capacity, *pilot.end - now);
+    if (room <= 0) return 1;
+    const Duration expected = provision::expected_run(one);
+    const Duration run = lease->started ? now - *lease->started : Duration{};
+    const double left = std::clamp(1 - static_cast<double>(run.count()) / static_cast<double>(expected.count()), 0.0, 1.0);
+    busy += left / room;
+  }
+  return std::min(1.0, busy);
+}
+
+void Engine::ask_for_pilots(Time now) {
+  const ReadyQueue& queue = tasks_.queue();
+  if (queue.size() == 0) return;
+
+  std::vector<ClassId> waiting;
+  for (std::size_t i = 0; i < queue.classes(); ++i) {
+    const ClassId id{static_cast<std::uint32_t>(i)};
+    if (queue.get(id).ready != 0) waiting.push_back(id);
+  }
+  std::sort(waiting.begin(), waiting.end(),
+            [&](ClassId a, ClassId b) { return queue.goes_before(queue.head_of(a), queue.head_of(b)); });
+  std::vector<provision::Demand> demands;
+  for (const ClassId id : waiting) {
+    const ResourceClass& its_class = queue.get(id);
+    demands.push_back({its_class.needs, its_class.ready, its_class.mean_run});
+  }
+
+  std::vector<provision::Supply> supplies;
+  std::map<AllocationId, std::uint32_t> registered;
+  for (const auto& [id, pilot] : pilots_.all()) {
+    if (pilot.registered) ++registered[id.allocation];
+    if (!pilot.registered || pilot.leaving || pilot.ending) continue;
+    if (!pilot.connected && now - pilot.silent_since >= kSilentIsNoRoom) continue;
+    std::optional<Duration> left;
+    if (pilot.end) left = std::max(Duration{}, *pilot.end - now);
+    supplies.push_back({pilot.site, pilot.tags, pilot.capacity, left, busy_part(pilot, now)});
+  }
+  for (const auto& [id, entry] : sites_.allocations()) {
+    const Shape* shape = sites_.shape_of(id);
+    if (!shape || entry.facts.state == AllocationState::Ended || entry.facts.cancel_asked) continue;
+    if (entry.seen == BatchState::Held) continue;
+    // Pilots of before a restart that have not come back are as silent as others.
+    const bool gone = now - started_at_ >= kSilentIsNoRoom;
+    for (std::uint32_t node = std::max(registered[id], gone ? entry.facts.pilots_seen : 0); node < shape->nodes; ++node) {
+      supplies.push_back({entry.facts.site, shape->tags, usable(*shape), longest_task(*shape), 0});
+    }
+  }
+  for (const provision::Ask& ask :
+       provision::plan(demands, std::move(supplies), sites_.outlets(now), sites_.limits())) {
+    sites_.open(ask, now);
+  }
+}
+
+std::optional<Duration> Engine::longest_for(const Needs& needs) const {
+  std::optional<Duration> longest = Duration{};
+  for (const SiteState& site : sites_.sites()) {
+    if (!needs.site.empty() && needs.site != site.site.name) continue;
+    for (const ShapeState& shape : site.shapes) {
+      Needs without_time = needs;
+      without_time.time.reset();
+      if (!could_run(without_time, shape.shape)) continue;
+      const auto its_longest = longest_task(shape.shape);
+      if (!its_longest) return std::nullopt;
+      longest = std::max(*longest, *its_longest);
+    }
+  }
+  return longest;
+}
+
+namespace {
+
+/// What of the needs a shape cannot give.  Fewer lacks are closer; having nothing of a thing is farther than too little.
+struct Misfit {
+  std::vector<std::string> lacks;
+  std::size_t distance{0};
+  void add(std::string lack, bool has_some) {
+    lacks.push_back(std::move(lack));
+    distance += has_some ? 2 : 3;
+  }
+};
+
+Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
+  Misfit misfit;
+  if (!needs.site.empty() && needs.site != site.name) misfit.add("another site", false);
+  const Resources there = usable(shape);
+  for (const auto& [name, amount] : needs.amounts.entries()) {
+    Resources one;
+    one.set(name, amount);
+    if (fits(one, there)) continue;
+    const bool any_gpu = name == kAnyGpu && there.gpus() != Amount{};
+    Resources has;
+    has.set(name, there.get(name));
+    misfit.add(fmt::format("{} where it has {}", show(one), show(any_gpu ? there : has)), any_gpu || !has.empty());
+  }
+  const auto longest = longest_task(shape);
+  if (needs.time && longest && *needs.time > *longest) {
+    misfit.add(fmt::format("{} of time where a task can have {}", show_duration(*needs.time), show_duration(*longest)), true);
+  }
+  for (const std::string& tag : needs.tags) {
+    if (std::find(shape.tags.begin(), shape.tags.end(), tag) == shape.tags.end()) misfit.add("the tag " + tag, false);
+  }
+  if (misfit.lacks.empty() && !fits(needs.amounts, there)) misfit.add(show(needs.amounts) + " together", true);
+  return misfit;
+}
+
+}  // namespace
+
+/// One sentence where no site can ever run it.
+std::optional<std::string> Engine::misfit(const NewArray& array) const {
+  if (array.needs.nodes > 1) {
+    return "tasks over several nodes are not built yet; leave --nodes out";
+  }
+  const auto& sites = sites_.sites();
+  const auto is_named = [&](const SiteState& site) { return site.site.name == array.needs.site; };
+  if (!array.needs.site.empty() && !sites.empty() && std::none_of(sites.begin(), sites.end(), is_named)) {
+    std::vector<std::string> known;
+    for (const SiteState& site : sites) known.push_back(site.site.name);
+    return fmt::format("never_fits: there is no site '{}'; the configuration has {}", array.needs.site, fmt::join(known, ", "));
+  }
+  std::string closest;
+  std::size_t nearest = SIZE_MAX;
+  for (const SiteState& site : sites_.sites()) {
+    for (const ShapeState& shape : site.shapes) {
+      if (could_run(array.needs, shape.shape) && (array.needs.site.empty() || array.needs.site == site.site.name)) {
+        return std::nullopt;
+      }
+      const Misfit misfit = compare(array.needs, site.site, shape.shape);
+      if (misfit.distance >= nearest) continue;
+      nearest = misfit.distance;
+      closest = fmt::format("the closest shape is {} of {}, but the task asks for ", shape.shape.name, site.site.name);
+      closest += fmt::format("{}", fmt::join(misfit.lacks, ", and for "));
+    }
+  }
+  if (closest.empty()) closest = "there is no site; name one in the configuration";
+  return fmt::format("never_fits: no site can ever run a task that needs {}: {}", show(array.needs), closest);
+}
+
+}  // namespace hpcbatch

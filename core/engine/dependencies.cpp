@@ -1,0 +1,168 @@
+// How the end of tasks moves those that wait for them.  Ends are worked off from a queue, never by recursion: a chain may
+// have a hundred thousand links.
+#include "engine/task_table.hpp"
+
+#include "model/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+Outcome never_started(const std::string& cause, Time now) {
+  Outcome outcome;
+  outcome.failure = Failure::DependencyFailed;
+  outcome.message = message_of_never_started(cause);
+  outcome.ended = now;
+  return outcome;
+}
+
+}  // namespace
+
+IndexSet TaskTable::unblocked(const ArrayState& array, const IndexSet& indices) const {
+  IndexSet ready = indices;
+  for (const OpenDependency& open : array.open) {
+    if (open.on.kind != Dependency::Kind::EachSuccess) return {};
+    const ArrayState* before = find(open.on.array);
+    HPCBATCH_CHECK(before || open.known_ok);
+    ready = ready.intersection(before ? before->ok : *open.known_ok);
+  }
+  return ready;
+}
+
+void TaskTable::attach(ArrayState& array, const std::vector<EndedArray>& ended, Time now) {
+  for (const Dependency& dependency : array.facts.after) {
+    if (find(dependency.array)) {
+      array.open.push_back({dependency, std::nullopt});
+      std::vector<ArrayId>& waiting = dependants_[dependency.array];
+      if (waiting.empty() || waiting.back() != array.id) waiting.push_back(array.id);
+      continue;
+    }
+    const auto facts = std::find_if(ended.begin(), ended.end(),
+                                    [&](const EndedArray& e) { return e.id == dependency.array; });
+    HPCBATCH_CHECK(facts != ended.end());
+    if (dependency.kind == Dependency::Kind::AnyEnd) continue;
+    IndexSet bad = facts->not_ok;
+    if (dependency.index) bad = bad.intersection(IndexRange{*dependency.index, *dependency.index});
+    IndexSet culprits = bad;
+    if (dependency.kind == Dependency::Kind::EachSuccess) {
+      array.open.push_back({dependency, facts->ok});
+      bad = bad.intersection(array.facts.indices);
+      culprits = bad;
+    } else if (!bad.empty()) {
+      bad = array.facts.indices;
+    }
+    if (bad.empty()) continue;
+    const IndexSet doomed = take_unleased(array, bad);
+    const bool by_first = !facts->failed_first.intersection(culprits).empty();
+    end_unleased(array.id, doomed,
+                 never_started(by_first ? facts->first_cause
+                                        : to_string(TaskId{dependency.array, culprits.ranges().front().first}) +
+                                              ", which had ended without success",
+                               now));
+  }
+  // Only when all are attached: one that is met already must not let the tasks go before the others are.
+  for (const Dependency& dependency : array.facts.after) {
+    if (find(dependency.array)) spread_to(array, dependency.array, std::nullopt, "", now);
+  }
+}
+
+/// Records ends of tasks that no pilot has.
+void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome& outcome) {
+  if (indices.empty()) return;
+  actions_.push_back(SaveResults{id, indices, outcome});
+  actions_.push_back(TellEnded{id});
+  const TaskId first{id, indices.ranges().back().first};
+  if (indices.size() < histories_.size()) {
+    for (const IndexRange& range : indices.ranges()) {
+      for (std::uint64_t i = range.first; i <= range.last; ++i) histories_.erase({id, static_cast<std::uint32_t>(i)});
+    }
+  } else {
+    std::erase_if(histories_, [&](const auto& entry) {
+      return entry.first.array == id && indices.contains(entry.first.index);
+    });
+  }
+  record_end(id, indices, false, first_cause(first, outcome.failure, outcome.message), outcome.ended);
+}
+
+void TaskTable::record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause, Time now) {
+  ArrayState& array = get(id);
+  (ok ? array.ok : array.not_ok).add(indices);
+  if (!ok) causes_.try_emplace(id, cause);
+  ends_.push_back({id, indices, cause, now});
+}
+
+void TaskTable::spread_ends() {
+  while (!ends_.empty()) {
+    const End end = std::move(ends_.front());
+    ends_.pop_front();
+    if (!find(end.array)) continue;
+    const auto waiting = dependants_.find(end.array);
+    if (waiting != dependants_.end()) {
+      const std::vector<ArrayId> dependants = waiting->second;
+      for (const ArrayId dependant : dependants) {
+        const auto at = arrays_.find(dependant);
+        if (at != arrays_.end()) spread_to(at->second, end.array, end.indices, end.cause, end.at);
+      }
+    }
+    forget_if_over(end.array);
+  }
+}
+
+/// Looks at what the state of `ended` means for one array that waits for it.  `news` are the indices that ended since that
+/// was done last: looking at them alone keeps a million pairs cheap.
+void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news, const std::string& cause,
+                          Time now) {
+  const ArrayState& before = get(ended);
+  const bool over = before.ok.size() + before.not_ok.size() == before.facts.indices.size();
+  IndexSet doomed;
+  const std::size_t met = std::erase_if(dependant.open, [&](const OpenDependency& open) {
+    if (open.on.array != ended) return false;
+    const bool one = open.on.index.has_value();
+    const bool one_ok = one && before.ok.contains(*open.on.index);
+    const bool one_bad = one && before.not_ok.contains(*open.on.index);
+    switch (open.on.kind) {
+      case Dependency::Kind::AnyEnd:
+        return one ? one_ok || one_bad : over;
+      case Dependency::Kind::Success:
+        if (one ? one_bad : !before.not_ok.empty()) doomed = dependant.facts.indices;
+        return one ? one_ok : over && before.not_ok.empty();
+      case Dependency::Kind::EachSuccess:
+        doomed.add((news ? before.not_ok.intersection(*news) : before.not_ok).intersection(dependant.facts.indices));
+        return false;
+    }
+    return false;
+  });
+  if (!doomed.empty()) {
+    const auto first = causes_.find(ended);
+    const std::string& why = !cause.empty() || first == causes_.end() ? cause : first->second;
+    const IndexSet hit = take_unleased(dependant, doomed);
+    end_unleased(dependant.id, hit, never_started(why, now));
+  }
+  const bool all = !news || met != 0;
+  const IndexSet ready = unblocked(dependant, all ? dependant.blocked : dependant.blocked.intersection(*news));
+  dependant.blocked.remove(ready);
+  make_ready(dependant, ready);
+}
+
+void TaskTable::forget_if_over(ArrayId id) {
+  ArrayState& array = get(id);
+  if (array.ok.size() + array.not_ok.size() != array.facts.indices.size()) return;
+  if (const auto waiting = dependants_.find(id); waiting != dependants_.end()) {
+    for (const ArrayId dependant : waiting->second) {
+      const auto at = arrays_.find(dependant);
+      if (at == arrays_.end()) continue;
+      for (OpenDependency& open : at->second.open) {
+        if (open.on.array == id) open.known_ok = array.ok;
+      }
+    }
+    dependants_.erase(waiting);
+  }
+  causes_.erase(id);
+  actions_.push_back(SaveArrayEnded{id});
+  arrays_.erase(id);
+}
+
+}  // namespace hpcbatch

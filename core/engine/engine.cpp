@@ -1,0 +1,212 @@
+// Routes each event to the part that it concerns, then fills pilots and asks for more where that changed something.
+#include "engine/engine.hpp"
+
+#include "model/check.hpp"
+#include "model/visit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Estimates of running work, silent pilots and passed-over tasks are looked at this often while there are any.
+constexpr Duration kLook = 1s;
+
+}  // namespace
+
+Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot, std::uint64_t seed, Time now)
+    : tasks_(actions_),
+      sites_(actions_, sites, snapshot.engine_name, seed ^ (snapshot.engine_start * 0x9E3779B97F4A7C15ULL)),
+      engine_start_(snapshot.engine_start),
+      started_at_(now) {
+  tasks_.restore(snapshot, [this](const Needs& needs) { return longest_for(needs); });
+  sites_.restore(snapshot.allocations, snapshot.proven, now);
+  for (const StoredKey& key : snapshot.keys) keys_[key.client + '\0' + key.key] = {key.content, key.ids};
+  restore_pilots(snapshot, now);
+  next_look_ = now;
+}
+
+Actions Engine::on(const Event& event, Time now) {
+  std::visit([&](const auto& e) { handle(e, now); }, event);
+  if (next_look_ <= now) {
+    next_look_ = now + kLook;
+    work_changed_ = true;
+    watch_silence(now);
+    keep_room(now);
+  }
+  fill_pilots(now);
+  judge_newcomer(now);
+  if (work_changed_ && !draining_) ask_for_pilots(now);
+  work_changed_ = false;
+  sites_.on_time(now);
+  if (draining_ && pilots_.leases().empty() && !idle_told_) {
+    idle_told_ = true;
+    actions_.push_back(EngineIdle{});
+  }
+  return std::exchange(actions_, {});
+}
+
+std::optional<Time> Engine::next_wake() const {
+  std::optional<Time> wake = sites_.next_wake();
+  bool watching = tasks_.queue().size() != 0;
+  for (const auto& [id, pilot] : pilots_.all()) watching = watching || (!pilot.connected && !pilot.leases.empty());
+  if (watching) wake = wake ? std::min(*wake, next_look_) : next_look_;
+  return wake;
+}
+
+void Engine::handle(const TasksSubmitted& event, Time now) {
+  const std::string key = event.client + '\0' + event.key;
+  if (!event.key.empty()) {
+    if (const auto known = keys_.find(key); known != keys_.end()) {
+      if (known->second.content == event.content) {
+        actions_.push_back(AnswerSubmit{event.request, known->second.ids});
+      } else {
+        actions_.push_back(AnswerRefused{
+            event.request,
+            fmt::format("the key '{}' was used before with other content (tasks {}); choose another key", event.key,
+                        known->second.ids.front().value),
+            true});
+      }
+      return;
+    }
+  }
+  for (const NewArray& array : event.arrays) {
+    if (auto text = misfit(array)) {
+      actions_.push_back(AnswerRefused{event.request, *text, false});
+      return;
+    }
+  }
+  const std::size_t before = actions_.size();
+  if (auto refusal = tasks_.submit(event, now)) {
+    actions_.push_back(AnswerRefused{event.request, *refusal, false});
+    return;
+  }
+  std::vector<ArrayId> ids;
+  for (std::size_t i = before; i < actions_.size(); ++i) {
+    if (const auto* saved = std::get_if<SaveArray>(&actions_[i])) ids.push_back(saved->id);
+  }
+  if (!event.key.empty()) keys_[key] = {event.content, ids};
+  actions_.push_back(AnswerSubmit{event.request, std::move(ids)});
+  work_changed_ = true;
+}
+
+void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now) {
+  for (const Selection& selection : tasks) {
+    for (const TaskId task : tasks_.cancel(selection, now, changed)) {
+      Lease* lease = pilots_.lease(task);
+      HPCBATCH_CHECK(lease);
+      if (std::exchange(lease->cancelled, true)) continue;
+      const PilotState* pilot = pilots_.find(lease->pilot);
+      if (pilot && pilot->connected) {
+        actions_.push_back(KillAttempt{lease->pilot, lease->attempt, Failure::Cancelled, false});
+      }
+    }
+  }
+}
+
+void Engine::handle(const CancelAsked& event, Time now) {
+  std::uint64_t changed = 0;
+  cancel_tasks(event.tasks, changed, now);
+  actions_.push_back(AnswerCount{event.request, changed});
+}
+
+void Engine::handle(const HoldAsked& event, Time) {
+  std::uint64_t changed = 0;
+  for (const Selection& selection : event.tasks) changed += tasks_.hold(selection, event.hold);
+  actions_.push_back(AnswerCount{event.request, changed});
+  work_changed_ = true;
+}
+
+void Engine::handle(const RetryAsked& event, Time now) {
+  actions_.push_back(AnswerCount{event.request, tasks_.revive(event, now)});
+  work_changed_ = true;
+}
+
+void Engine::handle(const StopAsked& event, Time now) {
+  if (event.mode == StopAsked::Mode::Leave) {
+    actions_.push_back(EngineIdle{});
+    return;
+  }
+  draining_ = true;
+  if (event.mode == StopAsked::Mode::Now) {
+    std::vector<Selection> all;
+    for (const auto& [id, array] : tasks_.arrays()) all.push_back({id, std::nullopt});
+    std::uint64_t changed = 0;
+    cancel_tasks(all, changed, now);
+  }
+  for (auto& [id, pilot] : pilots_.all()) end_if_empty(pilot);
+  for (const auto& [id, entry] : sites_.allocations()) {
+    const bool waits = entry.facts.state == AllocationState::Queued || entry.facts.state == AllocationState::Unclear;
+    if (waits || event.mode == StopAsked::Mode::Now) {
+      const PilotState* first = pilots_.find(PilotId{id, 0});
+      // A pilot that is there reports what it killed before it goes; the batch system would be ruder.
+      if (!first || !first->connected) cancel_allocation(id, "the engine is being stopped", now);
+    }
+  }
+}
+
+void Engine::handle(const AllocationAccepted& event, Time now) {
+  sites_.accepted(event, now);
+  if (draining_) cancel_allocation(event.allocation, "the engine is being stopped", now);
+  work_changed_ = true;
+}
+
+void Engine::handle(const AllocationRefused& event, Time now) {
+  sites_.refused(event, now);
+  const AllocationEntry* entry = sites_.find(event.allocation);
+  if (entry && entry->facts.state == AllocationState::Ended) {
+    forget_allocation(event.allocation);
+  } else if (draining_) {
+    cancel_allocation(event.allocation, "the engine is being stopped", now);
+  }
+  work_changed_ = true;
+}
+
+void Engine::handle(const SitePolled& event, Time now) {
+  std::set<AllocationId> alive;
+  for (const auto& [id, pilot] : pilots_.all()) {
+    if (pilot.connected) alive.insert(id.allocation);
+  }
+  for (const AllocationOver& over : sites_.polled(event, alive, now)) allocation_over(over, now);
+  work_changed_ = true;
+}
+
+void Engine::handle(const SitePollFailed& event, Time now) { sites_.poll_failed(event, now); }
+
+void Engine::handle(const TimePassed&, Time) {}
+
+bool Engine::is_idle() const { return tasks_.empty() && pilots_.leases().empty() && sites_.allocations().empty(); }
+
+TaskCounts Engine::counts() const {
+  TaskCounts counts;
+  for (const auto& [id, array] : tasks_.arrays()) {
+    const std::uint64_t ended = array.ok.size() + array.not_ok.size();
+    counts.held += array.held.size();
+    counts.waiting += array.facts.indices.size() - ended - array.held.size() - array.leased.size();
+  }
+  for (const auto& [task, lease] : pilots_.leases()) {
+    const PilotState* pilot = pilots_.find(lease.pilot);
+    if (lease.state == Lease::State::Sent) {
+      ++counts.waiting;
+    } else if (pilot && !pilot->connected) {
+      ++counts.unknown;
+    } else {
+      ++counts.running;
+    }
+  }
+  return counts;
+}
+
+void Engine::check_invariants() const {
+  tasks_.check_invariants();
+  pilots_.check_invariants();
+  std::uint64_t leased = 0;
+  for (const auto& [id, array] : tasks_.arrays()) leased += array.leased.size();
+  HPCBATCH_CHECK(leased == pilots_.leases().size());
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,121 @@
+// The engine: every decision of hpcbatch, as a function of events and the time.  No I/O, no clock, no thread.
+#pragma once
+
+#include "engine/pilot_table.hpp"
+#include "engine/site_book.hpp"
+#include "engine/task_table.hpp"
+#include "model/action.hpp"
+#include "model/event.hpp"
+#include "model/site.hpp"
+#include "model/snapshot.hpp"
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace hpcbatch {
+
+struct TaskCounts {
+  std::uint64_t waiting{0}, held{0}, running{0}, unknown{0};
+};
+
+/// Why a task waits, or where it is.
+struct Explanation {
+  TaskState state{TaskState::Waiting};
+  std::string text;
+  std::vector<std::string> details;
+};
+
+class Engine {
+ public:
+  /// `seed` draws the names of allocations.
+  Engine(const std::vector<Site>& sites, const Snapshot& snapshot, std::uint64_t seed, Time now);
+
+  /// What has to be done about it, in order.  `now` never goes back.
+  Actions on(const Event& event, Time now);
+  /// When it wants TimePassed at the latest.
+  std::optional<Time> next_wake() const;
+
+  // What clients may look at between two events.
+  TaskCounts counts() const;
+  const TaskTable& tasks() const { return tasks_; }
+  const PilotTable& pilots() const { return pilots_; }
+  const SiteBook& sites() const { return sites_; }
+  /// Nothing for a task that has ended.
+  std::optional<Explanation> explain(TaskId task, Time now) const;
+  std::optional<TaskState> state_of(TaskId task) const;
+  /// Nothing runs, waits, or is asked for.
+  bool is_idle() const;
+  bool is_draining() const { return draining_; }
+
+  void check_invariants() const;
+
+ private:
+  void handle(const TasksSubmitted& event, Time now);
+  void handle(const CancelAsked& event, Time now);
+  void handle(const HoldAsked& event, Time now);
+  void handle(const RetryAsked& event, Time now);
+  void handle(const StopAsked& event, Time now);
+  void handle(const PilotRegistered& event, Time now);
+  void handle(const PilotDisconnected& event, Time now);
+  void handle(const AttemptsStarted& event, Time now);
+  void handle(const AttemptEnded& event, Time now);
+  void handle(const AttemptsReturned& event, Time now);
+  void handle(const PilotLeaving& event, Time now);
+  void handle(const AllocationAccepted& event, Time now);
+  void handle(const AllocationRefused& event, Time now);
+  void handle(const SitePolled& event, Time now);
+  void handle(const SitePollFailed& event, Time now);
+  void handle(const OutboxRead& event, Time now);
+  void handle(const TimePassed& event, Time now);
+
+  std::optional<std::string> misfit(const NewArray& array) const;
+  void restore_pilots(const Snapshot& snapshot, Time now);
+  void reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process, Time now);
+  void judge_newcomer(Time now);
+  void return_lease(TaskId task, Time now);
+  void end_lease(Lease lease, Outcome outcome, bool unexplained);
+  void allocation_over(const AllocationOver& over, Time now);
+  void lose_leases(const AllocationId& id, const AllocationOver& over, Time now);
+  void forget_allocation(const AllocationId& id);
+  void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
+  void cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now);
+  void end_if_empty(PilotState& pilot);
+  void watch_silence(Time now);
+
+  // filling.cpp
+  void fill_pilots(Time now);
+  bool lease_next(PilotState& pilot, bool into_backlog, std::vector<SendLeases::Lease>& out, Time now);
+  std::uint64_t backlog_for(const PilotState& pilot, const ResourceClass& wanted) const;
+  void keep_room(Time now);
+  void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);
+  void call_back_for_idle(Time now);
+
+  // asking.cpp
+  void ask_for_pilots(Time now);
+  double busy_part(const PilotState& pilot, Time now) const;
+  std::optional<Duration> longest_for(const Needs& needs) const;
+
+  struct Key {
+    std::uint64_t content{0};
+    std::vector<ArrayId> ids;
+  };
+
+  Actions actions_;
+  TaskTable tasks_;
+  PilotTable pilots_;
+  SiteBook sites_;
+  std::unordered_map<std::string, Key> keys_;
+  std::map<AllocationId, AllocationOver> over_;  ///< ended; their outboxes are being read
+  std::uint64_t engine_start_;
+  Time started_at_;
+  std::uint64_t next_lease_{1};
+  std::optional<PilotId> newcomer_;  ///< registered for the first time, in this event
+  Time next_look_{};      ///< for pilots to ask for, silent ones, room to keep
+  bool work_changed_{true};
+  bool draining_{false};
+  bool idle_told_{false};
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,139 @@
+// Why a task waits: what stands between it and a start, from the nearest reason to the farthest.
+#include "engine/engine.hpp"
+
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+
+namespace hpcbatch {
+namespace {
+
+std::string show_dependency(const Dependency& dependency) {
+  std::string text = std::to_string(dependency.array.value);
+  if (dependency.index) text += '.' + std::to_string(*dependency.index);
+  switch (dependency.kind) {
+    case Dependency::Kind::Success:
+      return "the success of " + text;
+    case Dependency::Kind::AnyEnd:
+      return "the end of " + text;
+    case Dependency::Kind::EachSuccess:
+      return "the task with the same index of " + text;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<TaskState> Engine::state_of(TaskId task) const {
+  const ArrayState* array = tasks_.find(task.array);
+  if (!array || !array->facts.indices.contains(task.index)) return std::nullopt;
+  if (array->ok.contains(task.index) || array->not_ok.contains(task.index)) return std::nullopt;
+  if (array->held.contains(task.index)) return TaskState::Held;
+  const Lease* lease = pilots_.lease(task);
+  if (!lease || lease->state == Lease::State::Sent) return TaskState::Waiting;
+  const PilotState* pilot = pilots_.find(lease->pilot);
+  return pilot && !pilot->connected ? TaskState::Unknown : TaskState::Running;
+}
+
+std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
+  const auto state = state_of(task);
+  if (!state) return std::nullopt;
+  const ArrayState& array = *tasks_.find(task.array);
+  Explanation why{*state, "", {}};
+  if (const TaskHistory* past = tasks_.history(task)) {
+    why.details.push_back(fmt::format("{} earlier attempts", past->attempts));
+    if (past->needs_more_than) {
+      why.details.push_back(fmt::format("a pilot's end cut it after {}: it waits for one with more time left",
+                                        show_duration(*past->needs_more_than)));
+    }
+  }
+  if (const Lease* lease = pilots_.lease(task)) {
+    const PilotState* pilot = pilots_.find(lease->pilot);
+    const std::string where = fmt::format("pilot {}{}", to_string(lease->pilot),
+                                          pilot && !pilot->node.empty() ? " on " + pilot->node : "");
+    if (pilot && !pilot->connected) {
+      why.text = fmt::format("unknown: {} has been silent for {}; it is asked for again when the batch system says "
+                             "that its allocation has ended",
+                             where, show_duration(now - pilot->silent_since));
+    } else if (lease->state == Lease::State::Sent) {
+      why.text = "waits at " + where + " for room";
+    } else if (lease->state == Lease::State::Publishing) {
+      why.text = "done at " + where + ", its outputs are being put in place";
+    } else {
+      why.text = fmt::format("runs at {} for {}", where, show_duration(now - lease->started.value_or(lease->since)));
+    }
+    if (lease->cancelled) why.text += "; it is being cancelled";
+    return why;
+  }
+  if (*state == TaskState::Held) {
+    why.text = fmt::format("held; 'hpcbatch release {}' lets it go on", to_string(task));
+    return why;
+  }
+  if (array.blocked.contains(task.index)) {
+    why.text = "waits for other tasks";
+    for (const OpenDependency& open : array.open) why.details.push_back("for " + show_dependency(open.on));
+    return why;
+  }
+  if (array.parked.contains(task.index)) {
+    why.text = fmt::format("{} tasks of its array are with pilots, as many as may", array.leased.size());
+    return why;
+  }
+  if (draining_) {
+    why.text = "the engine is being stopped: it starts nothing more";
+    return why;
+  }
+
+  QueuePlace place = array.place;
+  place.in_class = tasks_.class_of_task(task);
+  const ResourceClass& its_class = tasks_.queue().get(place.in_class);
+  why.text = fmt::format("ready, {} tasks of its kind ahead; no pilot has room", tasks_.queue().ahead_of(place));
+  bool any_shape = false;
+  for (const SiteState& site : sites_.sites()) {
+    if (!its_class.needs.site.empty() && its_class.needs.site != site.site.name) continue;
+    for (const ShapeState& shape : site.shapes) any_shape = any_shape || could_run(its_class.needs, shape.shape);
+  }
+  if (!any_shape) why.details.push_back("no shape of the configuration can run it any more: it needs " + show(its_class.needs));
+  std::size_t pilots = 0;
+  for (const auto& [id, pilot] : pilots_.all()) {
+    if (!pilot.takes_tasks()) continue;
+    if (pilot.kept_for == place.in_class) {
+      why.details.push_back(fmt::format("room is being kept for it on pilot {} since {} ago", to_string(id),
+                                        show_duration(now - pilot.kept_since)));
+    }
+    if (PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) {
+      ++pilots;
+    } else if (PilotTable::has_room(Needs{its_class.needs.amounts, {}, its_class.needs.site, its_class.needs.tags, 1},
+                                    pilot, pilot.capacity, now)) {
+      why.details.push_back(fmt::format("pilot {} has too little time left for it", to_string(id)));
+    }
+  }
+  if (pilots != 0) why.details.push_back(fmt::format("{} pilots could run it once they have room", pilots));
+  for (const SiteState& site : sites_.sites()) {
+    if (!its_class.needs.site.empty() && its_class.needs.site != site.site.name) continue;
+    if (!site.trouble.empty()) {
+      why.details.push_back(fmt::format("site {} has not answered for {}: {}", site.site.name,
+                                        show_duration(now - *site.trouble_since), site.trouble));
+    }
+    for (const ShapeState& shape : site.shapes) {
+      if (!could_run(its_class.needs, shape.shape)) continue;
+      if (!sites_.may_ask(shape, now)) {
+        why.details.push_back(fmt::format("shape {} of {} is not asked for during the next {}: {}", shape.shape.name,
+                                          site.site.name, show_duration(*shape.back_off.until - now), shape.back_off.why));
+      }
+    }
+  }
+  for (const auto& [id, entry] : sites_.allocations()) {
+    const bool has_pilot = entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0;
+    if (has_pilot || entry.facts.state == AllocationState::Ended) continue;
+    const Shape* shape = sites_.shape_of(id);
+    if (!shape || !could_run(its_class.needs, *shape)) continue;
+    why.details.push_back(fmt::format("allocation {} on {}{} is {} since {}{}", id.name, entry.facts.site,
+                                      entry.facts.number.empty() ? "" : ", batch job " + entry.facts.number + ",",
+                                      to_string(entry.facts.state), show_duration(now - entry.facts.opened),
+                                      entry.facts.reason.empty() ? "" : " (" + entry.facts.reason + ")"));
+    if (entry.facts.state == AllocationState::Running) why.details.back() += ", and its pilot has not registered yet";
+  }
+  return why;
+}
+
+}  // namespace hpcbatch

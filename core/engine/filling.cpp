@@ -1,0 +1,172 @@
+// Which task goes to which pilot: whatever fits its room and its remaining walltime, in the order of turns, with as
+// much waiting at the pilot as keeps it busy over the link's delay and no more.
+#include "engine/engine.hpp"
+
+#include "model/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What waits at a pilot is worth this much of its time: far above a link's delay, far below what a user would notice.
+constexpr Duration kBacklogTime = 250ms;
+constexpr std::uint64_t kLargestBacklog = 1024;
+// So long others may go first before room is kept for a task.
+constexpr Duration kPassedOver = 60s;
+
+}  // namespace
+
+/// How many tasks of a class may wait at the pilot beyond what runs.
+std::uint64_t Engine::backlog_for(const PilotState& pilot, const ResourceClass& wanted) const {
+  if (!wanted.mean_run) return 0;
+  const auto side_by_side = static_cast<double>(how_often(PilotTable::share(wanted.needs, pilot), pilot.capacity));
+  const double rounds = static_cast<double>(kBacklogTime.count()) /
+                        static_cast<double>(std::max<std::int64_t>(1, wanted.mean_run->count()));
+  return std::min(kLargestBacklog, static_cast<std::uint64_t>(side_by_side * rounds));
+}
+
+bool Engine::lease_next(PilotState& pilot, bool into_backlog, std::vector<SendLeases::Lease>& out, Time now) {
+  ReadyQueue& queue = tasks_.queue();
+  const auto may = [&](ClassId id) {
+    const ResourceClass& its_class = queue.get(id);
+    if (pilot.kept_for && *pilot.kept_for != id) return false;
+    if (into_backlog) {
+      // Only behind others of its class: the room that one of them leaves is enough for it, and soon there.
+      const auto there = pilot.classes.find(id);
+      return there != pilot.classes.end() && there->second.with_room != 0 &&
+             pilot.backlog.size() < backlog_for(pilot, its_class) &&
+             PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now);
+    }
+    return PilotTable::has_room(its_class.needs, pilot, pilot.free, now);
+  };
+  const auto place = queue.best(may);
+  if (!place) return false;
+  if (!into_backlog) note_passed_over(pilot, *place, now);
+  ResourceClass& its_class = queue.get(place->in_class);
+  its_class.passed_over_since.reset();
+  if (pilot.kept_for == place->in_class) pilot.kept_for.reset();
+
+  const TakenTask taken = tasks_.take(*place);
+  const ArrayState* array = tasks_.find(taken.task.array);
+  HPCBATCH_CHECK(array);
+  const AttemptId attempt{taken.task, taken.attempt, (engine_start_ << 40) | next_lease_++};
+  const Resources granted = resolve(PilotTable::share(its_class.needs, pilot), into_backlog ? pilot.capacity : pilot.free);
+  pilots_.grant({.attempt = attempt,
+                 .pilot = pilot.id,
+                 .in_class = place->in_class,
+                 .granted = granted,
+                 .counted = !into_backlog,
+                 .since = now});
+  SendLeases::Lease lease{.attempt = attempt, .granted = granted};
+  // Limits are exact per task: the class is only a little wider.
+  lease.memory_is_limit = array->facts.needs.amounts.get(kMemory) != Amount{};
+  if (lease.memory_is_limit) lease.granted.set(kMemory, array->facts.needs.amounts.get(kMemory));
+  lease.time_limit = array->facts.needs.time;
+  out.push_back(std::move(lease));
+  return true;
+}
+
+void Engine::fill_pilots(Time now) {
+  if (draining_) return;
+  // First everybody's free room, then what waits there, least first: nobody hoards while another idles.
+  std::map<PilotId, std::vector<SendLeases::Lease>> sent;
+  if (tasks_.queue().size() != 0) {
+    for (auto& [id, pilot] : pilots_.all()) {
+      while (pilot.takes_tasks() && lease_next(pilot, false, sent[id], now)) {
+      }
+    }
+  }
+  const auto waits_more = [](const PilotState* a, const PilotState* b) {
+    return a->backlog.size() != b->backlog.size() ? a->backlog.size() > b->backlog.size() : b->id < a->id;
+  };
+  std::priority_queue<PilotState*, std::vector<PilotState*>, decltype(waits_more)> busy(waits_more);
+  for (auto& [id, pilot] : pilots_.all()) {
+    if (tasks_.queue().size() != 0 && pilot.takes_tasks() && !pilot.leases.empty()) busy.push(&pilot);
+  }
+  while (!busy.empty()) {
+    PilotState& pilot = *busy.top();
+    busy.pop();
+    if (lease_next(pilot, true, sent[pilot.id], now)) busy.push(&pilot);
+  }
+  for (auto& [id, leases] : sent) {
+    if (leases.empty()) continue;
+    SaveLeases save{id, {}};
+    for (const SendLeases::Lease& lease : leases) save.attempts.push_back(lease.attempt);
+    actions_.push_back(std::move(save));
+    actions_.push_back(SendLeases{id, std::move(leases)});
+  }
+  call_back_for_idle(now);
+}
+
+/// Notes for the heads of other classes that their turn was earlier, but the room was too small.
+void Engine::note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now) {
+  ReadyQueue& queue = tasks_.queue();
+  for (std::size_t i = 0; i < queue.classes(); ++i) {
+    const ClassId id{static_cast<std::uint32_t>(i)};
+    ResourceClass& other = queue.get(id);
+    if (id == taken.in_class || other.ready == 0 || other.passed_over_since) continue;
+    if (!PilotTable::has_room(other.needs, pilot, pilot.capacity, now)) continue;
+    if (PilotTable::has_room(other.needs, pilot, pilot.free, now)) continue;
+    const QueuePlace head = queue.head_of(id);
+    if (head.priority > taken.priority || (head.priority == taken.priority && head.array < taken.array)) {
+      other.passed_over_since = now;
+    }
+  }
+}
+
+/// A task that was passed over for a while gets one pilot kept free for it: the one with most room already.
+void Engine::keep_room(Time now) {
+  ReadyQueue& queue = tasks_.queue();
+  for (auto& [id, pilot] : pilots_.all()) {
+    if (!pilot.kept_for) continue;
+    const ResourceClass& kept = queue.get(*pilot.kept_for);
+    const bool could = pilot.takes_tasks() && PilotTable::has_room(kept.needs, pilot, pilot.capacity, now);
+    if (kept.ready == 0 || !could) pilot.kept_for.reset();
+  }
+  for (std::size_t i = 0; i < queue.classes(); ++i) {
+    const ClassId id{static_cast<std::uint32_t>(i)};
+    const ResourceClass& its_class = queue.get(id);
+    if (its_class.ready == 0 || !its_class.passed_over_since || now - *its_class.passed_over_since < kPassedOver) continue;
+    PilotState* roomiest = nullptr;
+    bool kept = false;
+    for (auto& [pilot_id, pilot] : pilots_.all()) {
+      kept = kept || pilot.kept_for == id;
+      if (!pilot.takes_tasks() || pilot.kept_for) continue;
+      if (!PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) continue;
+      if (!roomiest || pilot.free.get(kCpus) > roomiest->free.get(kCpus)) roomiest = &pilot;
+    }
+    if (kept || !roomiest) continue;
+    roomiest->kept_for = id;
+    roomiest->kept_since = now;
+  }
+}
+
+/// A pilot has nothing to do, and at another leases wait for room that it could start.
+void Engine::call_back_for_idle(Time now) {
+  for (const auto& [idle_id, idle] : pilots_.all()) {
+    // Room that nobody uses, be it a part of the pilot's only.
+    if (!idle.takes_tasks() || !idle.backlog.empty() || (idle.kept_for && !idle.leases.empty())) continue;
+    PilotState* fullest = nullptr;
+    for (auto& [id, pilot] : pilots_.all()) {
+      if (!pilot.connected || pilot.backlog.empty()) continue;
+      if (fullest && pilot.backlog.size() <= fullest->backlog.size()) continue;
+      const bool could = std::any_of(pilot.classes.begin(), pilot.classes.end(), [&](const auto& entry) {
+        return entry.second.waiting != 0 &&
+               PilotTable::has_room(tasks_.queue().get(entry.first).needs, idle, idle.free, now);
+      });
+      if (could) fullest = &pilot;
+    }
+    // What comes back may be of a class that the idle one cannot run, and goes where it was: not for ever at once.
+    if (!fullest || fullest->recalled || now - fullest->recalled_at < kBacklogTime) continue;
+    fullest->recalled = true;
+    fullest->recalled_at = now;
+    actions_.push_back(RecallLeases{fullest->id, static_cast<std::uint32_t>((fullest->backlog.size() + 1) / 2)});
+  }
+}
+
+}  // namespace hpcbatch

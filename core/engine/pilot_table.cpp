@@ -1,0 +1,168 @@
+#include "engine/pilot_table.hpp"
+
+#include "model/check.hpp"
+
+#include <algorithm>
+
+namespace hpcbatch {
+
+PilotState* PilotTable::find(const PilotId& id) {
+  const auto at = pilots_.find(id);
+  return at == pilots_.end() ? nullptr : &at->second;
+}
+
+const PilotState* PilotTable::find(const PilotId& id) const {
+  const auto at = pilots_.find(id);
+  return at == pilots_.end() ? nullptr : &at->second;
+}
+
+Lease* PilotTable::lease(TaskId task) {
+  const auto at = leases_.find(task);
+  return at == leases_.end() ? nullptr : &at->second;
+}
+
+const Lease* PilotTable::lease(TaskId task) const {
+  const auto at = leases_.find(task);
+  return at == leases_.end() ? nullptr : &at->second;
+}
+
+Lease* PilotTable::current(const AttemptId& attempt) {
+  Lease* found = lease(attempt.task);
+  return found && found->attempt == attempt ? found : nullptr;
+}
+
+Resources PilotTable::share(const Needs& needs, const PilotState& pilot) {
+  Resources demand = needs.amounts;
+  const Amount memory = pilot.capacity.get(kMemory);
+  const Amount cpus = pilot.capacity.get(kCpus);
+  if (demand.get(kMemory) == Amount{} && memory != Amount{} && cpus.ticks > 0) {
+    const double part = std::min(1.0, demand.get(kCpus).value() / cpus.value());
+    demand.set(kMemory, Amount{static_cast<std::int64_t>(part * static_cast<double>(memory.ticks))});
+  }
+  return demand;
+}
+
+bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Resources& room, Time now) {
+  if (!needs.site.empty() && needs.site != pilot.site) return false;
+  if (needs.time && pilot.end && now + *needs.time > *pilot.end) return false;
+  if (!needs.time && pilot.end && now >= *pilot.end) return false;
+  return std::includes(pilot.tags.begin(), pilot.tags.end(), needs.tags.begin(), needs.tags.end()) &&
+         fits(share(needs, pilot), room);
+}
+
+void PilotTable::take_room(PilotState& pilot, Lease& lease) {
+  lease.counted = true;
+  pilot.free.subtract(lease.granted);
+  ++pilot.classes[lease.in_class].with_room;
+}
+
+void PilotTable::wait_for_room(PilotState& pilot, const Lease& lease) {
+  pilot.backlog.push_back(lease.attempt.task);
+  ++pilot.classes[lease.in_class].waiting;
+}
+
+void PilotTable::grant(Lease lease) {
+  PilotState* pilot = find(lease.pilot);
+  HPCBATCH_CHECK(pilot);
+  const TaskId task = lease.attempt.task;
+  pilot->leases.insert(task);
+  const auto [at, is_new] = leases_.insert_or_assign(task, std::move(lease));
+  HPCBATCH_CHECK(is_new);
+  if (at->second.counted) {
+    take_room(*pilot, at->second);
+  } else {
+    wait_for_room(*pilot, at->second);
+  }
+}
+
+void PilotTable::count_backlog(PilotState& pilot) {
+  while (!pilot.backlog.empty()) {
+    Lease& next = leases_.at(pilot.backlog.front());
+    if (!fits(next.granted, pilot.free)) return;
+    pilot.backlog.pop_front();
+    --pilot.classes[next.in_class].waiting;
+    take_room(pilot, next);
+  }
+}
+
+void PilotTable::started(Lease& lease, Time now) {
+  if (lease.state == Lease::State::Sent) lease.state = Lease::State::Running;
+  if (!lease.started) lease.started = now;
+  PilotState* pilot = find(lease.pilot);
+  HPCBATCH_CHECK(pilot);
+  if (lease.counted) return;
+  std::erase(pilot->backlog, lease.attempt.task);
+  --pilot->classes[lease.in_class].waiting;
+  take_room(*pilot, lease);
+}
+
+Lease PilotTable::release(TaskId task) {
+  const auto at = leases_.find(task);
+  HPCBATCH_CHECK(at != leases_.end());
+  Lease lease = std::move(at->second);
+  leases_.erase(at);
+  if (PilotState* pilot = find(lease.pilot)) {
+    pilot->leases.erase(task);
+    PilotState::Share& of_class = pilot->classes[lease.in_class];
+    if (lease.counted) {
+      --of_class.with_room;
+      pilot->free.add(lease.granted);
+    } else {
+      --of_class.waiting;
+      std::erase(pilot->backlog, task);
+    }
+    if (of_class.with_room == 0 && of_class.waiting == 0) pilot->classes.erase(lease.in_class);
+    count_backlog(*pilot);
+  }
+  return lease;
+}
+
+void PilotTable::recount(PilotState& pilot) {
+  pilot.free = pilot.capacity;
+  pilot.backlog.clear();
+  pilot.classes.clear();
+  for (const TaskId task : pilot.leases) {
+    Lease& lease = leases_.at(task);
+    lease.counted = false;
+    if (lease.state == Lease::State::Sent) {
+      wait_for_room(pilot, lease);
+    } else {
+      take_room(pilot, lease);
+    }
+  }
+  count_backlog(pilot);
+}
+
+void PilotTable::settle(Lease& lease, const Needs& needs, const PilotState& pilot) {
+  lease.granted = share(needs, pilot);
+  // Which kind of GPU it has, its pilot knows; that many of one kind are taken.
+  if (fits(lease.granted, pilot.capacity)) lease.granted = resolve(lease.granted, pilot.capacity);
+  lease.guessed = false;
+}
+
+void PilotTable::check_invariants() const {
+  std::size_t leased = 0;
+  for (const auto& [id, pilot] : pilots_) {
+    leased += pilot.leases.size();
+    Resources sum = pilot.free;
+    std::size_t waiting = 0;
+    std::map<ClassId, PilotState::Share> classes;
+    for (const TaskId task : pilot.leases) {
+      const Lease& lease = leases_.at(task);
+      HPCBATCH_CHECK(lease.pilot == id);
+      if (lease.counted) {
+        sum.add(lease.granted);
+        ++classes[lease.in_class].with_room;
+      } else {
+        ++waiting;
+        ++classes[lease.in_class].waiting;
+      }
+    }
+    HPCBATCH_CHECK(classes == pilot.classes);
+    HPCBATCH_CHECK(waiting == pilot.backlog.size());
+    if (pilot.registered) HPCBATCH_CHECK(sum == pilot.capacity);
+  }
+  HPCBATCH_CHECK(leased == leases_.size());
+}
+
+}  // namespace hpcbatch

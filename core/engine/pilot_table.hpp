@@ -1,0 +1,105 @@
+// Pilots that have registered, and the leases that they hold.
+#pragma once
+
+#include "engine/ready_queue.hpp"
+#include "model/action.hpp"
+#include "model/event.hpp"
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace hpcbatch {
+
+/// The right of one pilot to run one attempt.
+struct Lease {
+  enum class State : std::uint8_t { Sent, Running, Publishing };
+  AttemptId attempt;
+  PilotId pilot;
+  ClassId in_class{};
+  Resources granted;
+  bool counted{false};     ///< taken out of the pilot's free room; else it waits there for room
+  bool guessed{false};     ///< `granted` was not read back at a restart; settled when its pilot registers
+  bool cancelled{false};   ///< its pilot was told, or will be when it is back
+  State state{State::Sent};
+  Time since{};            ///< leased
+  std::optional<Time> started;
+};
+
+struct PilotState {
+  PilotId id;
+  std::string site;
+  std::string shape;
+  std::vector<std::string> tags;
+  std::string node;
+  std::uint64_t incarnation{0};
+  Resources capacity;
+  Resources free;
+  std::optional<Time> end;           ///< when tasks must have ended; no value: no end
+  bool connected{false};
+  bool registered{false};            ///< since this start of the engine
+  bool leaving{false};
+  bool ending{false};                ///< was told to end
+  std::string leaving_reason;
+  Time registered_at{};
+  Time silent_since{};
+  bool cancel_asked{false};          ///< its batch job, for its silence
+  std::set<TaskId> leases;
+  std::deque<TaskId> backlog;        ///< of `leases`, those that wait there for room
+  struct Share {
+    std::uint32_t with_room{0};
+    std::uint32_t waiting{0};
+    friend bool operator==(const Share&, const Share&) = default;
+  };
+  std::map<ClassId, Share> classes;  ///< `leases` by class
+  bool recalled{false};              ///< asked to give leases back; not answered yet
+  Time recalled_at{};
+  std::optional<ClassId> kept_for;   ///< room is kept for a task that was passed over
+  Time kept_since{};
+  bool takes_tasks() const { return connected && !leaving && !ending; }
+};
+
+class PilotTable {
+ public:
+  PilotState* find(const PilotId& id);
+  const PilotState* find(const PilotId& id) const;
+  PilotState& add(const PilotId& id) { return pilots_.try_emplace(id, PilotState{.id = id}).first->second; }
+  void remove(const PilotId& id) { pilots_.erase(id); }
+  std::map<PilotId, PilotState>& all() { return pilots_; }
+  const std::map<PilotId, PilotState>& all() const { return pilots_; }
+
+  Lease* lease(TaskId task);
+  const Lease* lease(TaskId task) const;
+  /// The lease where the attempt is still the task's current one.
+  Lease* current(const AttemptId& attempt);
+  const std::unordered_map<TaskId, Lease>& leases() const { return leases_; }
+
+  /// What a task of these needs is granted on a pilot: memory it did not ask for is its cpus' share.
+  static Resources share(const Needs& needs, const PilotState& pilot);
+  /// Whether a task of these needs could start on the pilot now, in `room`.
+  static bool has_room(const Needs& needs, const PilotState& pilot, const Resources& room, Time now);
+  void grant(Lease lease);
+  void started(Lease& lease, Time now);
+  /// Ends a lease and moves what waited at its pilot into the room it leaves.
+  Lease release(TaskId task);
+  /// Registered anew: room is counted afresh.
+  void recount(PilotState& pilot);
+  /// What a lease of before a restart takes of a pilot that has registered since.
+  void settle(Lease& lease, const Needs& needs, const PilotState& pilot);
+
+  void check_invariants() const;
+
+ private:
+  void take_room(PilotState& pilot, Lease& lease);
+  void wait_for_room(PilotState& pilot, const Lease& lease);
+  void count_backlog(PilotState& pilot);
+
+  std::map<PilotId, PilotState> pilots_;
+  std::unordered_map<TaskId, Lease> leases_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,338 @@
+// What pilots say: they register, start, end and give back attempts, fall silent, leave.
+#include "engine/engine.hpp"
+
+#include "model/check.hpp"
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace hpcbatch {
+
+void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
+  for (const StoredLease& stored : snapshot.leases) {
+    const ArrayState* array = tasks_.find(stored.attempt.task.array);
+    if (!array || !array->leased.contains(stored.attempt.task.index)) continue;
+    PilotState& pilot = pilots_.add(stored.pilot);
+    const AllocationEntry* entry = sites_.find(stored.pilot.allocation);
+    if (entry) pilot.site = entry->facts.site;
+    pilot.silent_since = now;
+    pilots_.grant({.attempt = stored.attempt,
+                   .pilot = stored.pilot,
+                   .in_class = tasks_.class_of_task(stored.attempt.task),
+                   .granted = array->facts.needs.amounts,
+                   .guessed = true,
+                   .state = Lease::State::Running,  // until its pilot says that it has not started
+                   .since = now});
+  }
+  // Leases whose allocation is gone without a trace cannot be asked for any more.
+  std::vector<AllocationId> gone;
+  for (const auto& [id, pilot] : pilots_.all()) {
+    if (!sites_.find(id.allocation)) gone.push_back(id.allocation);
+  }
+  for (const AllocationId& id : gone) {
+    lose_leases(id, {id, Failure::PilotKilled, false, fmt::format("allocation {} ended while the engine was away", id.name)}, now);
+  }
+}
+
+void Engine::handle(const PilotRegistered& event, Time now) {
+  PilotState* known = pilots_.find(event.pilot);
+  if (known && known->connected && known->incarnation != event.incarnation) {
+    // Two processes of one name: the first keeps it.
+    actions_.push_back(FencePilot{event.pilot, event.incarnation});
+    return;
+  }
+  const AllocationEntry* before = sites_.find(event.pilot.allocation);
+  const bool first = before && before->facts.pilots_seen <= event.pilot.rank;
+  if (over_.contains(event.pilot.allocation) || !sites_.pilot_registered(event, now)) {
+    actions_.push_back(FencePilot{event.pilot, event.incarnation});
+    return;
+  }
+  const AllocationEntry* allocation = sites_.find(event.pilot.allocation);
+  PilotState& pilot = known ? *known : pilots_.add(event.pilot);
+  const bool same_process = pilot.incarnation == event.incarnation || !pilot.registered;
+  pilot.site = allocation->facts.site;
+  pilot.shape = allocation->facts.shape;
+  if (const Shape* shape = sites_.shape_of(event.pilot.allocation)) pilot.tags = shape->tags;
+  pilot.node = event.node;
+  pilot.incarnation = event.incarnation;
+  pilot.capacity = event.capacity;
+  pilot.end.reset();
+  if (event.time_left) pilot.end = now + *event.time_left;
+  pilot.connected = true;
+  pilot.registered = true;
+  pilot.registered_at = now;
+  pilot.leaving = !event.refusals.empty() || allocation->facts.cancel_asked;
+  pilot.recalled = false;
+  actions_.push_back(WelcomePilot{event.pilot, event.incarnation});
+  reconcile(pilot, event, same_process, now);
+  if (!event.refusals.empty()) {
+    pilot.leaving_reason = fmt::format("{}", fmt::join(event.refusals, "; "));
+    sites_.of_no_use(event.pilot.allocation,
+                     fmt::format("a pilot found its node unfit: {}: {}", event.node, pilot.leaving_reason), now);
+  } else if (first) {
+    newcomer_ = event.pilot;
+  }
+  end_if_empty(pilot);
+  work_changed_ = true;
+}
+
+/// A pilot that comes with less than its shape promises may fit nothing of the work for which it was asked: the next of its
+/// kind would do no better.
+void Engine::judge_newcomer(Time now) {
+  const auto id = std::exchange(newcomer_, std::nullopt);
+  const PilotState* pilot = id ? pilots_.find(*id) : nullptr;
+  const Shape* shape = id ? sites_.shape_of(id->allocation) : nullptr;
+  if (!pilot || !shape || !pilot->takes_tasks() || !pilot->leases.empty()) return;
+  const ReadyQueue& queue = tasks_.queue();
+  for (std::size_t i = 0; i < queue.classes(); ++i) {
+    const ResourceClass& waiting = queue.get(ClassId(static_cast<std::uint32_t>(i)));
+    const bool right_site = waiting.needs.site.empty() || waiting.needs.site == pilot->site;
+    if (waiting.ready == 0 || !right_site || !could_run(waiting.needs, *shape)) continue;
+    sites_.of_no_use(id->allocation,
+                     fmt::format("pilot {} on {} found nothing that it could run: it has {}{}", to_string(*id),
+                                 pilot->node, hpcbatch::show(pilot->capacity),
+                                 pilot->end ? " for " + show_duration(*pilot->end - now) : ""),
+                     now);
+    return;
+  }
+}
+
+/// Compares what the pilot says it holds with what was leased to it.
+void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process, Time now) {
+  std::set<TaskId> held;
+  for (const HeldAttempt& there : event.held) {
+    Lease* lease = pilots_.current(there.attempt);
+    if (!lease || lease->pilot != pilot.id) {
+      actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, true});
+      continue;
+    }
+    held.insert(there.attempt.task);
+    if (there.state == HeldAttempt::State::Waiting) {
+      lease->state = Lease::State::Sent;
+    } else {
+      lease->state = Lease::State::Running;
+      if (!lease->started) lease->started = now;
+    }
+    if (lease->cancelled) actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, false});
+  }
+  const std::set<TaskId> leased = pilot.leases;
+  for (const TaskId task : leased) {
+    if (held.contains(task)) continue;
+    const bool had_started = pilots_.lease(task)->state != Lease::State::Sent;
+    if (had_started && !same_process) {
+      Outcome outcome;
+      outcome.failure = Failure::NodeLost;
+      outcome.message = fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
+      outcome.ended = now;
+      end_lease(pilots_.release(task), std::move(outcome), false);
+    } else {
+      // It never reached the pilot: nothing was started, so nothing is lost.
+      return_lease(task, now);
+    }
+  }
+  for (const TaskId task : pilot.leases) {
+    Lease& lease = *pilots_.lease(task);
+    if (lease.guessed) pilots_.settle(lease, tasks_.find(task.array)->facts.needs, pilot);
+  }
+  pilots_.recount(pilot);
+}
+
+void Engine::return_lease(TaskId task, Time now) {
+  const Lease lease = pilots_.release(task);
+  actions_.push_back(DropLeases{{task}});
+  tasks_.give_back(task);
+  if (lease.cancelled) {
+    std::uint64_t changed = 0;
+    tasks_.cancel({task.array, IndexSet(IndexRange{task.index, task.index})}, now, changed);
+  }
+}
+
+void Engine::handle(const PilotDisconnected& event, Time now) {
+  PilotState* pilot = pilots_.find(event.pilot);
+  if (!pilot || !pilot->connected) return;
+  pilot->connected = false;
+  pilot->silent_since = now;
+  pilot->recalled = false;
+  sites_.pilot_gone(event.pilot.allocation, now);
+}
+
+void Engine::watch_silence(Time now) {
+  for (auto& [id, pilot] : pilots_.all()) {
+    if (pilot.connected || pilot.cancel_asked || pilot.leases.empty()) continue;
+    const SiteState* site = sites_.site(pilot.site);
+    if (!site || now - pilot.silent_since < site->site.lost_after) continue;
+    pilot.cancel_asked = true;
+    cancel_allocation(id.allocation, "a pilot of it was silent for too long", now);
+  }
+  for (const auto& [id, entry] : sites_.allocations()) {
+    const Allocation& facts = entry.facts;
+    if (facts.state != AllocationState::Running || facts.pilots_seen != 0 || facts.cancel_asked) continue;
+    const SiteState* site = sites_.site(facts.site);
+    const Time since = std::max(started_at_, facts.running_since.value_or(started_at_));
+    if (!site || now - since < site->site.lost_after) continue;
+    sites_.of_no_use(id,
+                     fmt::format("the pilot of {} (batch job {}) never registered; its output lies in the workspace", id.name,
+                                 facts.number),
+                     now);
+    cancel_allocation(id, "its pilot never registered", now);
+  }
+}
+
+/// What is about to be killed gets no more tasks.
+void Engine::cancel_allocation(const AllocationId& id, const std::string& why, Time now) {
+  sites_.cancel(id, now);
+  for (auto& [pilot_id, pilot] : pilots_.all()) {
+    if (pilot_id.allocation != id) continue;
+    pilot.leaving = true;
+    pilot.leaving_reason = why;
+  }
+  work_changed_ = true;
+}
+
+void Engine::handle(const AttemptsStarted& event, Time now) {
+  for (const AttemptId& attempt : event.attempts) {
+    if (Lease* lease = pilots_.current(attempt)) pilots_.started(*lease, now);
+  }
+}
+
+void Engine::handle(const AttemptEnded& event, Time) {
+  Lease* lease = pilots_.current(event.attempt);
+  if (!lease) {
+    // A stale attempt: its result is refused, and its pilot need not keep it.
+    actions_.push_back(AcknowledgeResult{event.pilot, event.attempt});
+    return;
+  }
+  if (event.outputs_staged) {
+    if (lease->cancelled) {
+      actions_.push_back(KillAttempt{event.pilot, event.attempt, Failure::Cancelled, false});
+    } else {
+      lease->state = Lease::State::Publishing;
+      actions_.push_back(PermitPublish{event.pilot, event.attempt});
+    }
+    return;
+  }
+  Outcome outcome = event.outcome;
+  if (lease->cancelled && outcome.failure != Failure::Ok) {
+    outcome.failure = Failure::Cancelled;
+    if (outcome.message.empty()) outcome.message = "cancelled by user";
+  }
+  end_lease(pilots_.release(event.attempt.task), std::move(outcome), false);
+  actions_.push_back(AcknowledgeResult{event.pilot, event.attempt});
+  if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
+}
+
+void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained) {
+  const PilotState* pilot = pilots_.find(lease.pilot);
+  ResourceClass& its_class = tasks_.queue().get(lease.in_class);
+  if (outcome.started && outcome.ended > *outcome.started &&
+      (outcome.failure == Failure::Ok || outcome.failure == Failure::ToolFailed)) {
+    const Duration run = outcome.ended - *outcome.started;
+    its_class.mean_run = its_class.mean_run ? (*its_class.mean_run * 7 + run) / 8 : run;
+  }
+  Ending ending{outcome.failure, unexplained, std::nullopt};
+  if (outcome.failure == Failure::PilotWalltime && pilot && pilot->end) {
+    ending.had = *pilot->end - lease.started.value_or(lease.since);
+  }
+  if (lease.cancelled && outcome.failure != Failure::Ok) {
+    outcome.failure = Failure::Cancelled;
+    ending.failure = Failure::Cancelled;
+  }
+  // The node's clock is not ours; only the length of the run is taken from it.
+  if (!outcome.started && lease.started) outcome.started = lease.started;
+  const std::string node = pilot ? pilot->node : "";
+  const bool again = tasks_.ended(lease.attempt, lease.pilot, node, std::move(outcome), ending,
+                                  longest_for(its_class.needs));
+  if (again) work_changed_ = true;
+}
+
+void Engine::handle(const AttemptsReturned& event, Time now) {
+  if (PilotState* pilot = pilots_.find(event.pilot)) pilot->recalled = false;
+  for (const AttemptId& attempt : event.attempts) {
+    if (pilots_.current(attempt)) return_lease(attempt.task, now);
+  }
+  if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
+  work_changed_ = true;
+}
+
+void Engine::handle(const PilotLeaving& event, Time now) {
+  PilotState* pilot = pilots_.find(event.pilot);
+  if (!pilot) return;
+  pilot->leaving = true;
+  pilot->leaving_reason = event.reason;
+  if (event.reason == "terminated") sites_.pilot_terminated(event.pilot.allocation, now);
+  end_if_empty(*pilot);
+  work_changed_ = true;
+}
+
+/// A pilot that takes nothing more and holds nothing has no reason to stay.
+void Engine::end_if_empty(PilotState& pilot) {
+  if (!pilot.connected || pilot.ending || !pilot.leases.empty() || !(pilot.leaving || draining_)) return;
+  pilot.ending = true;
+  actions_.push_back(EndPilot{pilot.id});
+}
+
+void Engine::allocation_over(const AllocationOver& over, Time now) {
+  bool holds = false;
+  for (auto& [id, pilot] : pilots_.all()) {
+    if (id.allocation != over.id) continue;
+    holds = holds || !pilot.leases.empty();
+    if (pilot.connected) actions_.push_back(FencePilot{id, pilot.incarnation});
+    pilot.connected = false;
+    pilot.leaving = true;
+  }
+  const AllocationEntry* entry = sites_.find(over.id);
+  HPCBATCH_CHECK(entry);
+  if (holds && sites_.site(entry->facts.site)) {
+    over_.emplace(over.id, over);
+    actions_.push_back(ReadOutbox{over.id, entry->facts.site});
+    return;
+  }
+  lose_leases(over.id, over, now);
+  forget_allocation(over.id);
+}
+
+void Engine::handle(const OutboxRead& event, Time now) {
+  const auto at = over_.find(event.allocation);
+  if (at == over_.end()) return;
+  for (const AttemptEnded& result : event.results) {
+    // Outputs that were never permitted to be published are not there: such an attempt is lost like any other.
+    if (result.outputs_staged || !pilots_.current(result.attempt)) continue;
+    end_lease(pilots_.release(result.attempt.task), result.outcome, false);
+  }
+  lose_leases(event.allocation, at->second, now);
+  over_.erase(at);
+  forget_allocation(event.allocation);
+  work_changed_ = true;
+}
+
+void Engine::lose_leases(const AllocationId& id, const AllocationOver& over, Time now) {
+  std::vector<PilotId> gone;
+  for (const auto& [pilot_id, pilot] : pilots_.all()) {
+    if (pilot_id.allocation == id) gone.push_back(pilot_id);
+  }
+  for (const PilotId& pilot_id : gone) {
+    const std::set<TaskId> leases = pilots_.find(pilot_id)->leases;
+    for (const TaskId task : leases) {
+      if (pilots_.lease(task)->state == Lease::State::Sent) {
+        return_lease(task, now);
+        continue;
+      }
+      Outcome outcome;
+      outcome.failure = over.failure;
+      outcome.message = over.text;
+      outcome.ended = now;
+      end_lease(pilots_.release(task), std::move(outcome), over.unexplained);
+    }
+    pilots_.remove(pilot_id);
+  }
+  work_changed_ = true;
+}
+
+void Engine::forget_allocation(const AllocationId& id) { sites_.forget(id); }
+
+}  // namespace hpcbatch

@@ -1,0 +1,134 @@
+#include "engine/ready_queue.hpp"
+
+#include "model/check.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace hpcbatch {
+
+ClassId ReadyQueue::class_for(const Needs& needs) {
+  const auto [at, is_new] =
+      by_needs_.try_emplace(class_of(needs), ClassId(static_cast<std::uint32_t>(classes_.size())));
+  if (is_new) {
+    classes_.push_back({ResourceClass{.needs = needs, .ready = 0, .mean_run = {}, .passed_over_since = {}}, {}});
+  } else {
+    Needs& widest = get(at->second).needs;
+    for (const std::string_view name : {kMemory, kDisk}) {
+      widest.amounts.set(name, std::max(widest.amounts.get(name), needs.amounts.get(name)));
+    }
+    if (needs.time) widest.time = std::max(*widest.time, *needs.time);
+  }
+  return at->second;
+}
+
+ClientId ReadyQueue::client_for(const std::string& name) {
+  const auto [at, is_new] =
+      by_name_.try_emplace(name, ClientId(static_cast<std::uint32_t>(clients_.size())));
+  if (is_new) clients_.push_back({name, 0, 0});
+  return at->second;
+}
+
+void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
+  Client& owner = client(place.client);
+  if (owner.queued == 0 && change > 0) {
+    // Who comes back after a pause starts with the others and may not make up for the time away.
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    for (const Client& c : clients_) {
+      if (c.queued != 0) least = std::min(least, c.turns);
+    }
+    if (least != std::numeric_limits<std::uint64_t>::max()) owner.turns = std::max(owner.turns, least);
+  }
+  const auto delta = static_cast<std::uint64_t>(change);  // wraps as intended for negative changes
+  owner.queued += delta;
+  get(place.in_class).ready += delta;
+  size_ += delta;
+}
+
+void ReadyQueue::add(const QueuePlace& place, const IndexSet& indices) {
+  if (indices.empty()) return;
+  IndexSet& there = classes_[static_cast<std::size_t>(place.in_class)]
+                        .levels[place.priority][place.client][place.array];
+  const std::uint64_t before = there.size();
+  there.add(indices);
+  count(place, static_cast<std::int64_t>(there.size() - before));
+}
+
+IndexSet ReadyQueue::remove(const QueuePlace& place, const IndexSet& indices) {
+  Levels& levels = classes_[static_cast<std::size_t>(place.in_class)].levels;
+  const auto level = levels.find(place.priority);
+  if (level == levels.end()) return {};
+  const auto line = level->second.find(place.client);
+  if (line == level->second.end()) return {};
+  const auto at = line->second.find(place.array);
+  if (at == line->second.end()) return {};
+  IndexSet removed = at->second.intersection(indices);
+  at->second.remove(removed);
+  count(place, -static_cast<std::int64_t>(removed.size()));
+  if (at->second.empty()) line->second.erase(at);
+  if (line->second.empty()) level->second.erase(line);
+  if (level->second.empty()) levels.erase(level);
+  return removed;
+}
+
+IndexSet ReadyQueue::queued(const QueuePlace& place) const {
+  const Levels& levels = classes_[static_cast<std::size_t>(place.in_class)].levels;
+  const auto level = levels.find(place.priority);
+  if (level == levels.end()) return {};
+  const auto line = level->second.find(place.client);
+  if (line == level->second.end()) return {};
+  const auto at = line->second.find(place.array);
+  return at == line->second.end() ? IndexSet{} : at->second;
+}
+
+QueuePlace ReadyQueue::head_of(ClassId id) const {
+  const Levels& levels = classes_[static_cast<std::size_t>(id)].levels;
+  HPCBATCH_CHECK(!levels.empty());
+  const auto& [priority, level] = *levels.begin();
+  std::optional<QueuePlace> head;
+  for (const auto& [who, line] : level) {
+    const QueuePlace place{id, priority, who, line.begin()->first};
+    if (!head || goes_before(place, *head)) head = place;
+  }
+  return *head;
+}
+
+bool ReadyQueue::goes_before(const QueuePlace& a, const QueuePlace& b) const {
+  if (a.priority != b.priority) return a.priority > b.priority;
+  const std::uint64_t turns_a = clients_[static_cast<std::size_t>(a.client)].turns;
+  const std::uint64_t turns_b = clients_[static_cast<std::size_t>(b.client)].turns;
+  if (a.client != b.client && turns_a != turns_b) return turns_a < turns_b;
+  return a.array < b.array;
+}
+
+std::uint32_t ReadyQueue::take(const QueuePlace& place) {
+  Levels& levels = classes_[static_cast<std::size_t>(place.in_class)].levels;
+  const auto level = levels.find(place.priority);
+  HPCBATCH_CHECK(level != levels.end());
+  const auto line = level->second.find(place.client);
+  HPCBATCH_CHECK(line != level->second.end());
+  const auto at = line->second.find(place.array);
+  HPCBATCH_CHECK(at != line->second.end());
+  const std::uint32_t index = at->second.pop_first();
+  count(place, -1);
+  ++client(place.client).turns;
+  if (at->second.empty()) line->second.erase(at);
+  if (line->second.empty()) level->second.erase(line);
+  if (level->second.empty()) levels.erase(level);
+  return index;
+}
+
+std::uint64_t ReadyQueue::ahead_of(const QueuePlace& place) const {
+  std::uint64_t ahead = 0;
+  for (const auto& [priority, level] : classes_[static_cast<std::size_t>(place.in_class)].levels) {
+    if (priority < place.priority) break;
+    for (const auto& [who, line] : level) {
+      for (const auto& [array, indices] : line) {
+        if (priority > place.priority || array < place.array) ahead += indices.size();
+      }
+    }
+  }
+  return ahead;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,96 @@
+// Tasks that could start now, by resource class; within and between classes: priority, then turns between clients, then age.
+#pragma once
+
+#include "model/ids.hpp"
+#include "model/index_set.hpp"
+#include "model/needs.hpp"
+#include "model/time.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace hpcbatch {
+
+enum class ClassId : std::uint32_t {};
+enum class ClientId : std::uint32_t {};
+
+/// Tasks that can run in the same places.  `needs` is what the most demanding of them asks for; its members differ by
+/// less than the rounding of class_of().
+struct ResourceClass {
+  Needs needs;
+  std::uint64_t ready{0};
+  std::optional<Duration> mean_run;       ///< of those that ran, the latest counting most
+  std::optional<Time> passed_over_since;  ///< others went first where these would fit an empty pilot
+};
+
+/// One array's tasks in the queue.
+struct QueuePlace {
+  ClassId in_class{};
+  std::int32_t priority{0};
+  ClientId client{};
+  ArrayId array;
+};
+
+class ReadyQueue {
+ public:
+  ClassId class_for(const Needs& needs);
+  ResourceClass& get(ClassId id) { return classes_[static_cast<std::size_t>(id)].facts; }
+  const ResourceClass& get(ClassId id) const { return classes_[static_cast<std::size_t>(id)].facts; }
+  std::size_t classes() const { return classes_.size(); }
+  ClientId client_for(const std::string& name);
+  const std::string& name_of(ClientId client) const { return clients_[static_cast<std::size_t>(client)].name; }
+
+  void add(const QueuePlace& place, const IndexSet& indices);
+  /// Takes those of `indices` out that are queued there, and says which.
+  IndexSet remove(const QueuePlace& place, const IndexSet& indices);
+  /// What is queued at a place; empty where nothing is.
+  IndexSet queued(const QueuePlace& place) const;
+
+  /// The place whose turn it is among the classes that `may` admits.
+  template <class May>
+  std::optional<QueuePlace> best(May may) const {
+    std::optional<QueuePlace> found;
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      if (classes_[i].facts.ready == 0 || !may(ClassId(static_cast<std::uint32_t>(i)))) continue;
+      const QueuePlace head = head_of(ClassId(static_cast<std::uint32_t>(i)));
+      if (!found || goes_before(head, *found)) found = head;
+    }
+    return found;
+  }
+  /// First in the order of turns of one class, which may not be empty.
+  QueuePlace head_of(ClassId id) const;
+  bool goes_before(const QueuePlace& a, const QueuePlace& b) const;
+  /// Takes the lowest index out and counts the client's turn.
+  std::uint32_t take(const QueuePlace& place);
+  /// How many tasks stand before a place in its own class.
+  std::uint64_t ahead_of(const QueuePlace& place) const;
+  std::uint64_t size() const { return size_; }
+
+ private:
+  using Line = std::map<ArrayId, IndexSet>;                   // one client's, by age
+  using Level = std::map<ClientId, Line>;                     // one priority's
+  using Levels = std::map<std::int32_t, Level, std::greater<>>;
+  struct Queue {
+    ResourceClass facts;
+    Levels levels;
+  };
+  struct Client {
+    std::string name;
+    std::uint64_t turns{0};
+    std::uint64_t queued{0};
+  };
+  Client& client(ClientId id) { return clients_[static_cast<std::size_t>(id)]; }
+  void count(const QueuePlace& place, std::int64_t change);
+
+  std::vector<Queue> classes_;
+  std::map<Needs, ClassId> by_needs_;
+  std::vector<Client> clients_;
+  std::unordered_map<std::string, ClientId> by_name_;
+  std::uint64_t size_{0};
+};
+
+}  // namespace hpcbatch

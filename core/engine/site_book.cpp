@@ -1,0 +1,312 @@
+// Allocations from the intent to the batch system's answer, and when to ask again.
+#include "engine/site_book.hpp"
+
+#include "model/check.hpp"
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+// While an unclear submit is being settled, or a pilot is silent, the batch system is asked more often.
+constexpr Duration kImpatientPoll = 3s;
+constexpr Duration kLongestPollPause = 5min;
+// A batch system needs a moment to notice that a pilot it started is gone.
+constexpr Duration kFirstLook = 500ms;
+// For so long it is waited for what the batch system says of an allocation whose pilot was ended from outside.
+constexpr Duration kReasonDue = 30s;
+
+}  // namespace
+
+SiteBook::SiteBook(Actions& actions, const std::vector<Site>& sites, std::string engine_name, std::uint64_t seed)
+    : actions_(actions), prefix_("h" + std::move(engine_name)), random_(seed) {
+  for (const Site& site : sites) {
+    SiteState state{.site = site};
+    for (const Shape& shape : site.shapes) state.shapes.push_back({.shape = shape});
+    sites_.push_back(std::move(state));
+  }
+}
+
+void SiteBook::restore(const std::vector<Allocation>& allocations,
+                       const std::vector<std::pair<std::string, std::string>>& proven, Time now) {
+  for (const Allocation& facts : allocations) {
+    AllocationEntry entry{.facts = facts};
+    // What was being submitted when the engine died may or may not have reached the batch system.
+    if (facts.state <= AllocationState::Submitting) entry.facts.state = AllocationState::Unclear;
+    entry.asked_at = now;
+    entry.seen_at = now;
+    entry.seen = facts.state == AllocationState::Running ? BatchState::Running : BatchState::Queued;
+    entry.pilots_away = facts.pilots_seen;
+    allocations_.emplace(facts.id, std::move(entry));
+    poll_soon(facts.site, now);
+  }
+  for (SiteState& state : sites_) {
+    for (ShapeState& shape : state.shapes) {
+      shape.proven = std::find(proven.begin(), proven.end(), std::pair{state.site.name, shape.shape.name}) != proven.end();
+    }
+  }
+}
+
+AllocationEntry* SiteBook::entry(const AllocationId& id) {
+  const auto at = allocations_.find(id);
+  return at == allocations_.end() ? nullptr : &at->second;
+}
+const AllocationEntry* SiteBook::find(const AllocationId& id) const {
+  const auto at = allocations_.find(id);
+  return at == allocations_.end() ? nullptr : &at->second;
+}
+const SiteState* SiteBook::site(const std::string& name) const {
+  const auto at = std::find_if(sites_.begin(), sites_.end(), [&](const SiteState& s) { return s.site.name == name; });
+  return at == sites_.end() ? nullptr : &*at;
+}
+SiteState& SiteBook::state_of(const std::string& name) {
+  const auto at = std::find_if(sites_.begin(), sites_.end(), [&](const SiteState& s) { return s.site.name == name; });
+  HPCBATCH_CHECK(at != sites_.end());
+  return *at;
+}
+ShapeState* SiteBook::shape_state(const Allocation& allocation) {
+  if (!site(allocation.site)) return nullptr;
+  for (ShapeState& shape : state_of(allocation.site).shapes) {
+    if (shape.shape.name == allocation.shape) return &shape;
+  }
+  return nullptr;
+}
+const Shape* SiteBook::shape_of(const AllocationId& id) const {
+  const AllocationEntry* found = find(id);
+  const SiteState* at = found ? site(found->facts.site) : nullptr;
+  if (!at) return nullptr;
+  for (const ShapeState& shape : at->shapes) {
+    if (shape.shape.name == found->facts.shape) return &shape.shape;
+  }
+  return nullptr;
+}
+
+AllocationId SiteBook::draw_name() {
+  static constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyz";
+  while (true) {
+    AllocationId id{prefix_};
+    while (id.name.size() < 15) id.name += kLetters[random_() % kLetters.size()];
+    if (!find(id) && !ended_names_.contains(id.name)) return id;
+  }
+}
+
+void SiteBook::save(const AllocationEntry& entry) { actions_.push_back(SaveAllocation{entry.facts}); }
+
+void SiteBook::poll_soon(const std::string& name, Time at) {
+  if (!site(name)) return;  // its site is no longer configured: its pilots alone can speak for it
+  SiteState& state = state_of(name);
+  if (state.next_poll == Time{} || state.next_poll > at) state.next_poll = at;
+}
+
+void SiteBook::open(const provision::Ask& ask, Time now) {
+  for (std::uint32_t i = 0; i < ask.count; ++i) {
+    AllocationEntry entry;
+    entry.facts = {.id = draw_name(), .site = ask.site, .shape = ask.shape, .state = AllocationState::Submitting, .opened = now};
+    entry.asked_at = now;
+    save(entry);
+    actions_.push_back(OpenAllocation{entry.facts.id, ask.site, ask.shape});
+    allocations_.emplace(entry.facts.id, std::move(entry));
+  }
+}
+
+void SiteBook::cancel(const AllocationId& id, Time now) {
+  AllocationEntry* found = entry(id);
+  if (!found || found->facts.state == AllocationState::Ended || found->facts.cancel_asked) return;
+  found->facts.cancel_asked = true;
+  found->cancelled_at = now;
+  save(*found);
+  actions_.push_back(CancelAllocation{id, found->facts.site, found->facts.number});
+}
+
+void SiteBook::accepted(const AllocationAccepted& event, Time now) {
+  AllocationEntry* found = entry(event.allocation);
+  if (!found || found->facts.state >= AllocationState::Queued) return;
+  found->facts.state = AllocationState::Queued;
+  found->facts.number = event.number;
+  found->asked_at = now;
+  found->seen_at = now;
+  save(*found);
+  if (ShapeState* shape = shape_state(found->facts)) shape->proven = true;
+  poll_soon(found->facts.site, now + kImpatientPoll);
+}
+
+void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const std::string& why, Time now) {
+  BackOff& pause = shape.back_off;
+  // What fails while the pause lasts was asked for before it: many refusals at once are one failure.
+  if (!pause.until || *pause.until <= now) ++pause.failures;
+  const std::uint32_t doublings = std::min<std::uint32_t>(pause.failures - 1, 16);
+  const Time until = now + std::min(most, first * (std::int64_t{1} << doublings));
+  if (pause.until && *pause.until >= until) return;
+  pause.until = until;
+  pause.why = why;
+}
+
+void SiteBook::refused(const AllocationRefused& event, Time now) {
+  AllocationEntry* found = entry(event.allocation);
+  if (!found || found->facts.state >= AllocationState::Queued) return;
+  ShapeState* shape = shape_state(found->facts);
+  if (event.refusal == Refusal::Unclear) {
+    found->facts.state = AllocationState::Unclear;
+    found->facts.reason = "the answer to its submission was lost: " + event.text;
+    found->asked_at = now;
+    save(*found);
+    poll_soon(found->facts.site, now + kImpatientPoll);
+    return;
+  }
+  found->facts.state = AllocationState::Ended;
+  found->facts.ended = now;
+  found->facts.reason = "refused: " + event.text;
+  if (shape) {
+    switch (event.refusal) {
+      case Refusal::Permanent:
+        back_off(*shape, 1h, 24h, "refused by the batch system: " + event.text, now);
+        break;
+      case Refusal::Limit:
+        back_off(*shape, 1min, 1h, "a limit of the batch system is reached: " + event.text, now);
+        break;
+      default:
+        back_off(*shape, 10s, 10min, "the batch system could not take it: " + event.text, now);
+    }
+  }
+}
+
+bool SiteBook::pilot_registered(const PilotRegistered& event, Time now) {
+  AllocationEntry* found = entry(event.pilot.allocation);
+  if (!found || found->facts.state == AllocationState::Ended) return false;
+  Allocation& facts = found->facts;
+  if (facts.number.empty()) facts.number = event.batch_number;
+  if (facts.state != AllocationState::Running) facts.running_since = now;
+  facts.state = AllocationState::Running;
+  facts.reason.clear();
+  found->seen = BatchState::Running;
+  if (ShapeState* shape = shape_state(facts); shape && event.refusals.empty()) shape->proven = true;
+  if (event.pilot.rank + 1 > facts.pilots_seen) {
+    facts.pilots_seen = event.pilot.rank + 1;
+    found->pilots_away += 1;
+  }
+  if (found->pilots_away > 0) --found->pilots_away;
+  save(*found);
+  return true;
+}
+
+void SiteBook::pilot_gone(const AllocationId& id, Time now) {
+  AllocationEntry* found = entry(id);
+  if (!found || found->facts.state == AllocationState::Ended) return;
+  ++found->pilots_away;
+  found->seen_at = now;
+  poll_soon(found->facts.site, now + kFirstLook);
+}
+
+void SiteBook::pilot_terminated(const AllocationId& id, Time now) {
+  AllocationEntry* found = entry(id);
+  if (!found || found->facts.state == AllocationState::Ended) return;
+  found->terminated_at = now;
+  poll_soon(found->facts.site, now + kFirstLook);
+}
+
+void SiteBook::of_no_use(const AllocationId& id, const std::string& text, Time now) {
+  AllocationEntry* found = entry(id);
+  if (!found || std::exchange(found->of_no_use, true)) return;
+  if (ShapeState* shape = shape_state(found->facts)) back_off(*shape, 30s, 1h, text, now);
+}
+
+void SiteBook::forget(const AllocationId& id) {
+  AllocationEntry* found = entry(id);
+  HPCBATCH_CHECK(found && found->facts.state == AllocationState::Ended);
+  save(*found);
+  actions_.push_back(ForgetAllocation{id, found->facts.site});
+  ended_names_.insert(id.name);
+  allocations_.erase(id);
+}
+
+void SiteBook::on_time(Time now) {
+  for (SiteState& state : sites_) {
+    for (ShapeState& shape : state.shapes) {
+      if (shape.back_off.until && *shape.back_off.until <= now) shape.back_off.until.reset();
+    }
+    bool any = false;
+    bool impatient = false;
+    for (const auto& [id, entry] : allocations_) {
+      if (entry.facts.site != state.site.name || entry.facts.state == AllocationState::Ended) continue;
+      any = true;
+      if (entry.facts.state == AllocationState::Unclear) impatient = true;
+      if (entry.pilots_away > 0 && now - entry.seen_at < 2min) impatient = true;
+    }
+    if (!any) {
+      state.next_poll = {};
+      continue;
+    }
+    if (state.poll_in_flight) continue;
+    if (state.next_poll == Time{}) state.next_poll = now + state.site.poll_every;
+    if (state.next_poll > now) continue;
+    state.poll_in_flight = true;
+    const Duration every = impatient ? std::min(kImpatientPoll, state.site.poll_every) : state.site.poll_every;
+    state.next_poll = now + every;
+    actions_.push_back(PollSite{state.site.name});
+  }
+}
+
+void SiteBook::poll_failed(const SitePollFailed& event, Time now) {
+  SiteState& state = state_of(event.site);
+  state.poll_in_flight = false;
+  state.trouble = event.text;
+  if (!state.trouble_since) state.trouble_since = now;
+  const std::uint32_t doublings = std::min<std::uint32_t>(state.failed_polls++, 8);
+  state.next_poll = now + std::min(kLongestPollPause, state.site.poll_every * (std::int64_t{1} << doublings));
+}
+
+std::optional<Time> SiteBook::next_wake() const {
+  std::optional<Time> wake;
+  const auto earlier = [&](Time at) { wake = wake ? std::min(*wake, at) : at; };
+  for (const SiteState& state : sites_) {
+    if (state.next_poll != Time{} && !state.poll_in_flight) earlier(state.next_poll);
+    for (const ShapeState& shape : state.shapes) {
+      if (shape.back_off.until) earlier(*shape.back_off.until);
+    }
+  }
+  return wake;
+}
+
+bool SiteBook::may_ask(const ShapeState& shape, Time now) const {
+  return !shape.back_off.until || *shape.back_off.until <= now;
+}
+
+std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
+  std::vector<provision::Outlet> outlets;
+  for (const SiteState& state : sites_) {
+    for (const ShapeState& shape : state.shapes) {
+      provision::Outlet outlet{.site = state.site.name, .shape = shape.shape, .proven = shape.proven,
+                               .open = may_ask(shape, now)};
+      for (const auto& [id, entry] : allocations_) {
+        if (entry.facts.site != state.site.name || entry.facts.shape != shape.shape.name) continue;
+        if (entry.facts.state == AllocationState::Ended) continue;
+        ++(entry.facts.state == AllocationState::Running ? outlet.running : outlet.queued);
+        if (entry.terminated_at && now - *entry.terminated_at < kReasonDue) outlet.open = false;
+        if (entry.seen == BatchState::LimitReached || entry.seen == BatchState::Held) outlet.open = false;
+      }
+      outlets.push_back(std::move(outlet));
+    }
+  }
+  return outlets;
+}
+
+std::vector<provision::SiteLimits> SiteBook::limits() const {
+  std::vector<provision::SiteLimits> limits;
+  for (const SiteState& state : sites_) {
+    provision::SiteLimits site{state.site.name, 0, 0, state.site.max_queued, state.site.max_running};
+    for (const auto& [id, entry] : allocations_) {
+      if (entry.facts.site != state.site.name || entry.facts.state == AllocationState::Ended) continue;
+      ++(entry.facts.state == AllocationState::Running ? site.running : site.queued);
+    }
+    limits.push_back(std::move(site));
+  }
+  return limits;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,118 @@
+// Sites and their allocations: what was asked for, what the batch system says of it, and when to ask for more or again.
+#pragma once
+
+#include "model/action.hpp"
+#include "model/event.hpp"
+#include "model/site.hpp"
+#include "provision/plan.hpp"
+
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// A shape that is not asked for until `until`, and why.
+struct BackOff {
+  std::uint32_t failures{0};  ///< in a row
+  std::optional<Time> until;
+  std::string why;
+};
+
+struct ShapeState {
+  Shape shape;
+  bool proven{false};
+  BackOff back_off;
+};
+
+struct SiteState {
+  Site site;
+  std::vector<ShapeState> shapes;
+  bool poll_in_flight{false};
+  Time next_poll{};
+  std::uint32_t failed_polls{0};
+  std::string trouble;            ///< of the last poll; empty: none
+  std::optional<Time> trouble_since;
+};
+
+struct AllocationEntry {
+  Allocation facts;
+  BatchState seen{BatchState::Queued};
+  std::optional<Duration> time_left;  ///< as the batch system said at `seen_at`
+  Time seen_at{};
+  Time asked_at{};                 ///< the end of the last submit command; lists asked for earlier may lack it
+  Time cancelled_at{};             ///< the last cancel command
+  std::uint32_t absent_polls{0};   ///< trusted lists in a row that did not show it
+  bool of_no_use{false};
+  std::optional<Time> terminated_at;  ///< a pilot of it was ended from outside
+  std::uint32_t pilots_away{0};    ///< of those that registered, not connected now
+};
+
+/// The end of an allocation, for the tasks that it still held.
+struct AllocationOver {
+  AllocationId id;
+  Failure failure{Failure::PilotKilled};
+  bool unexplained{false};
+  std::string text;
+};
+
+class SiteBook {
+ public:
+  SiteBook(Actions& actions, const std::vector<Site>& sites, std::string engine_name, std::uint64_t seed);
+
+  void restore(const std::vector<Allocation>& allocations,
+               const std::vector<std::pair<std::string, std::string>>& proven, Time now);
+  void open(const provision::Ask& ask, Time now);
+  void cancel(const AllocationId& id, Time now);
+  void accepted(const AllocationAccepted& event, Time now);
+  void refused(const AllocationRefused& event, Time now);
+  /// Ended allocations stay until `forget`; each is returned once.  Those `alive` have a pilot that is there.
+  std::vector<AllocationOver> polled(const SitePolled& event, const std::set<AllocationId>& alive, Time now);
+  void poll_failed(const SitePollFailed& event, Time now);
+  /// A pilot of it registered: settles what was unclear.  False where the allocation is over or was never ours.
+  bool pilot_registered(const PilotRegistered& event, Time now);
+  void pilot_gone(const AllocationId& id, Time now);
+  /// The batch system or a person ended a pilot: no more of its shape before the batch system has said why.
+  void pilot_terminated(const AllocationId& id, Time now);
+  /// Its tasks are settled.  Only now its end is saved: an engine that starts before that must settle them.
+  void forget(const AllocationId& id);
+  /// A pilot of it can run nothing of what waits: its shape is not asked for again at once.
+  void of_no_use(const AllocationId& id, const std::string& text, Time now);
+
+  /// Ends back-offs that are over and asks for polls that are due.
+  void on_time(Time now);
+  std::optional<Time> next_wake() const;
+
+  const AllocationEntry* find(const AllocationId& id) const;
+  const SiteState* site(const std::string& name) const;
+  const std::vector<SiteState>& sites() const { return sites_; }
+  const std::map<AllocationId, AllocationEntry>& allocations() const { return allocations_; }
+  const Shape* shape_of(const AllocationId& id) const;
+  bool may_ask(const ShapeState& shape, Time now) const;
+  std::vector<provision::Outlet> outlets(Time now) const;
+  std::vector<provision::SiteLimits> limits() const;
+
+ private:
+  AllocationEntry* entry(const AllocationId& id);
+  SiteState& state_of(const std::string& site);
+  ShapeState* shape_state(const Allocation& allocation);
+  AllocationId draw_name();
+  void save(const AllocationEntry& entry);
+  void poll_soon(const std::string& site, Time at);
+  void back_off(ShapeState& shape, Duration first, Duration most, const std::string& why, Time now);
+  std::optional<AllocationOver> follow(AllocationEntry& entry, const BatchJob& job, Time now);
+  std::optional<AllocationOver> absent(AllocationEntry& entry, const SitePolled& event, Time now);
+  AllocationOver over(AllocationEntry& entry, EndCause cause, const std::string& reason, Time now);
+
+  Actions& actions_;
+  std::vector<SiteState> sites_;
+  std::map<AllocationId, AllocationEntry> allocations_;
+  std::set<std::string> ended_names_;  ///< of this start: a batch system may show them for a while
+  std::string prefix_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace hpcbatch

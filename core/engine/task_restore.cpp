@@ -1,0 +1,121 @@
+// Tasks come back: after a restart of the engine, and when a user runs ended ones again.
+#include "engine/task_table.hpp"
+
+#include "model/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hpcbatch {
+
+void TaskTable::remember(const SaveFailedAttempt& failed) {
+  TaskHistory& history = histories_[failed.attempt.task];
+  history.attempts = std::max(history.attempts, failed.attempt.number);
+  if (failed.charged) {
+    ++history.charged;
+  } else if (is_not_the_tasks_fault(failed.outcome.failure)) {
+    ++history.free[static_cast<std::size_t>(failed.outcome.failure)];
+  }
+  if (failed.unexplained) {
+    ++history.unexplained_deaths;
+    history.evidence += fmt::format("{}attempt {} on {}: {}", history.evidence.empty() ? "" : "; ",
+                                    failed.attempt.number, to_string(failed.pilot), failed.outcome.message);
+  }
+  // How long it ran until it was cut stands for the time it had.
+  if (failed.outcome.failure == Failure::PilotWalltime && failed.outcome.started) {
+    const Duration had = failed.outcome.ended - *failed.outcome.started;
+    history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), had);
+  }
+}
+
+void TaskTable::restore(const Snapshot& snapshot,
+                        const std::function<std::optional<Duration>(const Needs&)>& longest) {
+  next_array_ = snapshot.next_array;
+  for (const SaveFailedAttempt& failed : snapshot.failed_attempts) remember(failed);
+  std::unordered_map<ArrayId, std::vector<TaskHistory*>> cut;
+  for (auto& [task, history] : histories_) {
+    if (history.needs_more_than) cut[task.array].push_back(&history);
+  }
+  std::unordered_map<ArrayId, IndexSet> leased;
+  for (const StoredLease& lease : snapshot.leases) leased[lease.attempt.task.array].add(lease.attempt.task.index);
+  // Arrays come in the order of their ids, so that a predecessor is there before what waits for it.
+  for (const LiveArray& live : snapshot.arrays) {
+    ArrayState& array = arrays_[live.id];
+    array.id = live.id;
+    array.facts = live.array;
+    array.submitted = live.submitted;
+    array.place = {queue_.class_for(live.array.needs), live.array.priority, queue_.client_for(live.client), live.id};
+    for (TaskHistory* history : cut[live.id]) {
+      // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried again, so it can be.
+      if (const auto most = longest(live.array.needs)) {
+        history->needs_more_than = std::min(*history->needs_more_than, *most - *most / 50);
+      }
+      needing_more_than(array, *history->needs_more_than);
+    }
+    array.ok = live.ok;
+    array.not_ok = live.not_ok;
+    array.leased = leased[live.id].intersection(live.array.indices);
+    array.leased.remove(array.ok);
+    array.leased.remove(array.not_ok);
+    if (!live.not_ok.empty()) causes_[live.id] = fmt::format("{}, some of which did not succeed", live.id.value);
+    array.held = live.held;
+    IndexSet rest = live.array.indices;
+    for (const IndexSet* set : {&array.ok, &array.not_ok, &array.leased}) rest.remove(*set);
+    array.held = array.held.intersection(rest);
+    rest.remove(array.held);
+    array.facts.held = false;
+    place_new(array, rest, snapshot.ended, live.submitted);
+    ends_.push_back({live.id, std::nullopt, "", live.submitted});
+  }
+  spread_ends();
+}
+
+ArrayState& TaskTable::recreate(const RevivedArray& revived, Time now) {
+  ArrayState& array = arrays_[revived.id];
+  array.id = revived.id;
+  array.facts = revived.array;
+  array.facts.indices = revived.all;
+  array.facts.held = false;
+  array.submitted = now;
+  array.place = {queue_.class_for(revived.array.needs), revived.array.priority,
+                 queue_.client_for(revived.client), revived.id};
+  array.ok = revived.ok;
+  array.not_ok = revived.failed;
+  array.not_ok.add(revived.array.indices);
+  return array;
+}
+
+std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
+  std::uint64_t changed = 0;
+  // All are there before any is placed: a dependant may stand before its cause where ids were given so.
+  for (const RevivedArray& revived : event.arrays) {
+    if (!find(revived.id)) recreate(revived, now);
+  }
+  for (const RevivedArray& revived : event.arrays) {
+    ArrayState& array = get(revived.id);
+    const IndexSet again = array.not_ok.intersection(revived.array.indices);
+    if (again.empty()) continue;
+    array.not_ok.remove(again);
+    array.blocked.add(again);
+    causes_.erase(revived.id);
+    changed += again.size();
+    for (const auto& [index, attempts] : revived.attempts) {
+      if (again.contains(index)) histories_[{revived.id, index}].attempts = attempts;
+    }
+    actions_.push_back(SaveRevived{revived.id, again});
+  }
+  for (const RevivedArray& revived : event.arrays) {
+    ArrayState& array = get(revived.id);
+    array.open.clear();
+    attach(array, event.ended, now);
+    const IndexSet ready = unblocked(array, array.blocked);
+    array.blocked.remove(ready);
+    make_ready(array, ready);
+    ends_.push_back({revived.id, std::nullopt, "", now});
+  }
+  spread_ends();
+  return changed;
+}
+
+}  // namespace hpcbatch

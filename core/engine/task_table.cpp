@@ -1,0 +1,297 @@
+// Tasks come in, are handed out, and come back.
+#include "engine/task_table.hpp"
+
+#include "model/check.hpp"
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hpcbatch {
+
+ArrayState& TaskTable::get(ArrayId id) {
+  const auto at = arrays_.find(id);
+  HPCBATCH_CHECK(at != arrays_.end());
+  return at->second;
+}
+
+const ArrayState* TaskTable::find(ArrayId id) const {
+  const auto at = arrays_.find(id);
+  return at == arrays_.end() ? nullptr : &at->second;
+}
+
+const TaskHistory* TaskTable::history(TaskId task) const {
+  const auto at = histories_.find(task);
+  return at == histories_.end() ? nullptr : &at->second;
+}
+
+std::vector<QueuePlace> TaskTable::places(const ArrayState& array) const {
+  std::vector<QueuePlace> all{array.place};
+  for (const ClassId other : array.other_classes) {
+    QueuePlace place = array.place;
+    place.in_class = other;
+    all.push_back(place);
+  }
+  return all;
+}
+
+ClassId TaskTable::class_of_task(TaskId task) const {
+  const auto at = arrays_.find(task.array);
+  HPCBATCH_CHECK(at != arrays_.end());
+  const TaskHistory* past = history(task);
+  if (!past || !past->needs_more_than) return at->second.place.in_class;
+  // The class was made when the task was cut; looking it up again needs no second record of it.
+  std::optional<ClassId> least;
+  for (const ClassId other : at->second.other_classes) {
+    const auto time = queue_.get(other).needs.time;
+    if (time >= past->needs_more_than && (!least || time < queue_.get(*least).needs.time)) least = other;
+  }
+  return least.value_or(at->second.place.in_class);
+}
+
+std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event) const {
+  if (event.arrays.empty()) return "cannot queue a submission without tasks; name at least one";
+  for (const NewArray& array : event.arrays) {
+    if (array.indices.empty()) return "cannot queue an array that has no index; name at least one";
+    for (const Dependency& dependency : array.after) {
+      const ArrayState* live = find(dependency.array);
+      const auto facts = std::find_if(event.ended.begin(), event.ended.end(),
+                                      [&](const EndedArray& e) { return e.id == dependency.array; });
+      if (!live && facts == event.ended.end()) {
+        return fmt::format("cannot queue tasks after {}: there is no such task", dependency.array.value);
+      }
+      IndexSet indices = live ? live->facts.indices : facts->ok;
+      if (!live) indices.add(facts->not_ok);
+      if (dependency.index && !indices.contains(*dependency.index)) {
+        return fmt::format("cannot queue tasks after {}.{}: that array has no such index",
+                           dependency.array.value, *dependency.index);
+      }
+      if (dependency.kind != Dependency::Kind::EachSuccess) continue;
+      IndexSet unpaired = array.indices;
+      unpaired.remove(indices);
+      if (!unpaired.empty()) {
+        return fmt::format("cannot pair tasks with those of {}: it has no index {}; pair arrays with equal indices",
+                           dependency.array.value, to_string(unpaired));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> TaskTable::submit(const TasksSubmitted& event, Time now) {
+  if (auto refusal = refusal_of(event)) return refusal;
+  const ClientId client = queue_.client_for(event.client);
+  std::uint32_t position = 0;
+  for (const NewArray& submitted : event.arrays) {
+    const ArrayId id{next_array_++};
+    actions_.push_back(SaveArray{id, event.request, position++, event.client, event.key, event.content, submitted, now});
+    ArrayState& array = arrays_[id];
+    array.id = id;
+    array.facts = submitted;
+    array.submitted = now;
+    array.place = {queue_.class_for(submitted.needs), submitted.priority, client, id};
+    place_new(array, submitted.indices, event.ended, now);
+  }
+  spread_ends();
+  return std::nullopt;
+}
+
+void TaskTable::place_new(ArrayState& array, const IndexSet& indices, const std::vector<EndedArray>& ended, Time now) {
+  if (array.facts.held) {
+    array.held.add(indices);
+  } else {
+    array.blocked.add(indices);
+  }
+  attach(array, ended, now);
+  if (!array.facts.held) {
+    const IndexSet ready = unblocked(array, array.blocked);
+    array.blocked.remove(ready);
+    make_ready(array, ready);
+  }
+}
+
+void TaskTable::make_ready(ArrayState& array, const IndexSet& indices) {
+  if (indices.empty()) return;
+  IndexSet plain = indices;
+  // Tasks that a pilot's end has cut go to the class that asks for more time; there are few.
+  for (const auto& range : indices.ranges()) {
+    if (array.other_classes.empty()) break;
+    for (std::uint64_t i = range.first; i <= range.last; ++i) {
+      const TaskId task{array.id, static_cast<std::uint32_t>(i)};
+      QueuePlace place = array.place;
+      place.in_class = class_of_task(task);
+      if (place.in_class == array.place.in_class) continue;
+      plain.remove(task.index);
+      queue_.add(place, IndexRange{task.index, task.index});
+    }
+  }
+  queue_.add(array.place, plain);
+  park_or_unpark(array);
+}
+
+void TaskTable::park_or_unpark(ArrayState& array) {
+  if (array.facts.max_running == 0) return;
+  if (array.leased.size() >= array.facts.max_running) {
+    for (const QueuePlace& place : places(array)) {
+      array.parked.add(queue_.remove(place, array.facts.indices));
+    }
+  } else if (!array.parked.empty()) {
+    const IndexSet parked = std::exchange(array.parked, {});
+    make_ready(array, parked);
+  }
+}
+
+TakenTask TaskTable::take(const QueuePlace& place) {
+  const TaskId task{place.array, queue_.take(place)};
+  ArrayState& array = get(place.array);
+  array.leased.add(task.index);
+  park_or_unpark(array);
+  const TaskHistory* past = history(task);
+  return {task, past ? past->attempts + 1 : 1};
+}
+
+void TaskTable::give_back(TaskId task) {
+  ArrayState& array = get(task.array);
+  HPCBATCH_CHECK(array.leased.contains(task.index));
+  array.leased.remove(task.index);
+  make_ready(array, IndexRange{task.index, task.index});
+}
+
+void TaskTable::needing_more_than(ArrayState& array, Duration had) {
+  Needs needs = array.facts.needs;
+  needs.time = std::max(needs.time.value_or(Duration{}), more_than(had));
+  const ClassId in_class = queue_.class_for(needs);
+  if (in_class == array.place.in_class) return;
+  if (std::find(array.other_classes.begin(), array.other_classes.end(), in_class) == array.other_classes.end()) {
+    array.other_classes.push_back(in_class);
+  }
+}
+
+bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node, Outcome outcome,
+                      const Ending& ending, std::optional<Duration> longest) {
+  ArrayState& array = get(attempt.task.array);
+  HPCBATCH_CHECK(array.leased.contains(attempt.task.index));
+  array.leased.remove(attempt.task.index);
+
+  const auto past = histories_.find(attempt.task);
+  const TaskHistory before = past == histories_.end() ? TaskHistory{} : past->second;
+  const bool input_gone = array.facts.streams_input && outcome.started.has_value();
+  const Verdict verdict = judge(ending, before, array.facts.retries, input_gone, longest);
+  if (verdict == Verdict::RetryFree || verdict == Verdict::RetryCharged) {
+    TaskHistory& history = histories_[attempt.task];
+    history.attempts = attempt.number;
+    if (verdict == Verdict::RetryCharged) ++history.charged;
+    if (verdict == Verdict::RetryFree) ++history.free[static_cast<std::size_t>(ending.failure)];
+    if (ending.unexplained) {
+      ++history.unexplained_deaths;
+      history.evidence += fmt::format("{}attempt {} on {}: {}", history.evidence.empty() ? "" : "; ",
+                                      attempt.number, to_string(pilot), outcome.message);
+    }
+    if (ending.failure == Failure::PilotWalltime && ending.had) {
+      history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
+      needing_more_than(array, *history.needs_more_than);
+    }
+    actions_.push_back(SaveFailedAttempt{attempt, pilot, node, std::move(outcome),
+                                         verdict == Verdict::RetryCharged, ending.unexplained});
+    make_ready(array, IndexRange{attempt.task.index, attempt.task.index});
+    return true;
+  }
+  if (verdict == Verdict::SetAside) {
+    outcome.message = fmt::format(
+        "set aside: it was running in {} pilots that died without a reason ({}; attempt {} on {}: {}); "
+        "'hpcbatch retry {}' runs it again",
+        before.unexplained_deaths + 1, before.evidence, attempt.number, to_string(pilot), outcome.message,
+        to_string(attempt.task));
+    outcome.failure = Failure::SetAside;
+  }
+  histories_.erase(attempt.task);
+  const bool ok = outcome.failure == Failure::Ok;
+  const std::string cause =
+      ok ? "" : fmt::format("{} ({})", to_string(attempt.task), to_string(outcome.failure));
+  const Time at = outcome.ended;
+  actions_.push_back(SaveResult{attempt, pilot, node, std::move(outcome)});
+  actions_.push_back(TellEnded{attempt.task.array});
+  park_or_unpark(array);
+  record_end(attempt.task.array, IndexRange{attempt.task.index, attempt.task.index}, ok, cause, at);
+  spread_ends();
+  return false;
+}
+
+IndexSet TaskTable::take_unleased(ArrayState& array, const IndexSet& indices) {
+  IndexSet taken;
+  for (const QueuePlace& place : places(array)) taken.add(queue_.remove(place, indices));
+  for (IndexSet* set : {&array.parked, &array.blocked, &array.held}) {
+    const IndexSet there = set->intersection(indices);
+    set->remove(there);
+    taken.add(there);
+  }
+  return taken;
+}
+
+std::vector<TaskId> TaskTable::cancel(const Selection& tasks, Time now, std::uint64_t& changed) {
+  const auto at = arrays_.find(tasks.array);
+  if (at == arrays_.end()) return {};
+  ArrayState& array = at->second;
+  const IndexSet wanted = tasks.indices.value_or(array.facts.indices).intersection(array.facts.indices);
+  std::vector<TaskId> leased;
+  const IndexSet with_pilots = wanted.intersection(array.leased);
+  for (const IndexRange& range : with_pilots.ranges()) {
+    for (std::uint64_t i = range.first; i <= range.last; ++i) {
+      leased.push_back({tasks.array, static_cast<std::uint32_t>(i)});
+    }
+  }
+  const IndexSet waiting = take_unleased(array, wanted);
+  changed += waiting.size() + leased.size();
+  Outcome outcome;
+  outcome.failure = Failure::Cancelled;
+  outcome.message = "cancelled by user before it started";
+  outcome.ended = now;
+  end_unleased(tasks.array, waiting, outcome);
+  spread_ends();
+  return leased;
+}
+
+std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
+  const auto at = arrays_.find(tasks.array);
+  if (at == arrays_.end()) return 0;
+  ArrayState& array = at->second;
+  const IndexSet wanted = tasks.indices.value_or(array.facts.indices);
+  IndexSet changed;
+  if (hold) {
+    const IndexSet held_before = array.held;
+    changed = take_unleased(array, wanted);
+    array.held.add(changed);
+    array.held.add(held_before.intersection(wanted));
+    changed.remove(held_before);
+  } else {
+    changed = array.held.intersection(wanted);
+    array.held.remove(changed);
+    const IndexSet ready = unblocked(array, changed);
+    IndexSet still_blocked = changed;
+    still_blocked.remove(ready);
+    array.blocked.add(still_blocked);
+    make_ready(array, ready);
+  }
+  actions_.push_back(SaveHold{array.id, array.held});
+  return changed.size();
+}
+
+void TaskTable::check_invariants() const {
+  for (const auto& [id, array] : arrays_) {
+    IndexSet all;
+    std::uint64_t sum = 0;
+    const auto count = [&](const IndexSet& set) {
+      all.add(set);
+      sum += set.size();
+    };
+    for (const QueuePlace& place : places(array)) count(queue_.queued(place));
+    for (const IndexSet* set : {&array.parked, &array.blocked, &array.held, &array.leased, &array.ok, &array.not_ok}) {
+      count(*set);
+    }
+    HPCBATCH_CHECK(sum == array.facts.indices.size());
+    HPCBATCH_CHECK(all == array.facts.indices);
+  }
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,116 @@
+// Every task that has not ended: where each stands, what it waits for, and how the end of one moves others.
+//
+// An index of an array is in exactly one place:
+//   queue    could start now (ReadyQueue; several places where a pilot's end has cut some of its tasks)
+//   parked   could start, but as many of its array run as may
+//   blocked  waits for other tasks
+//   held     held by its user
+//   leased   with a pilot (Leases)
+//   ok, not_ok   has ended
+#pragma once
+
+#include "engine/ready_queue.hpp"
+#include "engine/retry.hpp"
+#include "model/action.hpp"
+#include "model/event.hpp"
+#include "model/snapshot.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+namespace hpcbatch {
+
+/// What an array waits for; `known_ok` where the predecessor itself has left memory.
+struct OpenDependency {
+  Dependency on;
+  std::optional<IndexSet> known_ok;
+};
+
+struct ArrayState {
+  ArrayId id;
+  QueuePlace place;  ///< of tasks that no pilot's end has cut
+  NewArray facts;    ///< `indices` are all it ever had
+  Time submitted{};
+  IndexSet parked, blocked, held, leased, ok, not_ok;
+  std::vector<ClassId> other_classes;  ///< of tasks that need more time than they first had
+  std::vector<OpenDependency> open;
+};
+
+/// A task as it is handed to a pilot.
+struct TakenTask {
+  TaskId task;
+  std::uint32_t attempt{1};
+};
+
+class TaskTable {
+ public:
+  explicit TaskTable(Actions& actions) : actions_(actions) {}
+
+  /// Leased tasks of the snapshot stay leased: their pilots have yet to say what became of them.  `longest` is the most
+  /// walltime that any shape can give such needs.
+  void restore(const Snapshot& snapshot, const std::function<std::optional<Duration>(const Needs&)>& longest);
+  /// Text of the refusal, or nothing: then all of it was accepted.
+  std::optional<std::string> submit(const TasksSubmitted& event, Time now);
+  std::uint64_t hold(const Selection& tasks, bool hold);
+  std::uint64_t revive(const RetryAsked& event, Time now);
+  /// Ends what is not leased; returns the leased ones, whose pilots must be told.
+  std::vector<TaskId> cancel(const Selection& tasks, Time now, std::uint64_t& changed);
+
+  TakenTask take(const QueuePlace& place);
+  /// A lease came back unused.
+  void give_back(TaskId task);
+  /// A lease is over.  Returns true where the task is tried again.
+  bool ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node, Outcome outcome,
+             const Ending& ending, std::optional<Duration> longest);
+
+  const ArrayState* find(ArrayId id) const;
+  const TaskHistory* history(TaskId task) const;
+  ReadyQueue& queue() { return queue_; }
+  const ReadyQueue& queue() const { return queue_; }
+  const std::map<ArrayId, ArrayState>& arrays() const { return arrays_; }
+  ClassId class_of_task(TaskId task) const;
+  /// Places of an array in the queue; most have one.
+  std::vector<QueuePlace> places(const ArrayState& array) const;
+  bool empty() const { return arrays_.empty(); }
+  /// Every index in exactly one place; for tests.
+  void check_invariants() const;
+
+ private:
+  ArrayState& get(ArrayId id);
+  std::optional<std::string> refusal_of(const TasksSubmitted& event) const;
+  void place_new(ArrayState& array, const IndexSet& indices, const std::vector<EndedArray>& ended, Time now);
+  void remember(const SaveFailedAttempt& failed);
+  ArrayState& recreate(const RevivedArray& revived, Time now);
+  void attach(ArrayState& array, const std::vector<EndedArray>& ended, Time now);
+  IndexSet unblocked(const ArrayState& array, const IndexSet& indices) const;
+  void make_ready(ArrayState& array, const IndexSet& indices);
+  void park_or_unpark(ArrayState& array);
+  IndexSet take_unleased(ArrayState& array, const IndexSet& indices);
+  void end_unleased(ArrayId id, const IndexSet& indices, const Outcome& outcome);
+  void record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause, Time now);
+  void spread_ends();
+  void spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news, const std::string& cause,
+                 Time now);
+  void forget_if_over(ArrayId id);
+  void needing_more_than(ArrayState& array, Duration had);
+
+  struct End {
+    ArrayId array;
+    std::optional<IndexSet> indices;  ///< no value: look at all
+    std::string cause;  ///< first failure, for dependants; empty: all went well
+    Time at{};
+  };
+
+  Actions& actions_;
+  ReadyQueue queue_;
+  std::map<ArrayId, ArrayState> arrays_;
+  std::unordered_map<ArrayId, std::vector<ArrayId>> dependants_;
+  std::unordered_map<TaskId, TaskHistory> histories_;
+  std::unordered_map<ArrayId, std::string> causes_;  ///< first failure of arrays that go on
+  std::deque<End> ends_;
+  std::uint64_t next_array_{1};
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,113 @@
+#include "provision/plan.hpp"
+
+#include "model/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hpcbatch::provision {
+namespace {
+
+constexpr Duration kUnknownRun = std::chrono::seconds{60};
+// A task that takes no time at all still costs its start.
+constexpr Duration kShortestRun = std::chrono::milliseconds{1};
+
+bool may_run_on(const Needs& needs, const std::string& site, const std::vector<std::string>& tags) {
+  return (needs.site.empty() || needs.site == site) &&
+         std::includes(tags.begin(), tags.end(), needs.tags.begin(), needs.tags.end());
+}
+
+/// Gives as much of `tasks` to the supply as it has room for; returns how much is left over.
+double fill(const Demand& demand, double tasks, Supply& supply) {
+  if (!may_run_on(demand.needs, supply.site, supply.tags)) return tasks;
+  const double room = tasks_in_room(demand, supply.capacity, supply.left);
+  if (std::isinf(room)) return 0;
+  if (room <= 0 || supply.busy >= 1) return tasks;
+  const double taken = std::min(tasks, room * (1 - supply.busy));
+  supply.busy += taken / room;
+  return tasks - taken;
+}
+
+/// GPUs that would lie idle under this class: a shape that wastes fewer is the better one.
+std::int64_t wasted_gpus(const Needs& needs, const Shape& shape) {
+  return needs.amounts.gpus() == Amount{} ? shape.capacity.gpus().ticks : 0;
+}
+
+SiteLimits& limits_of(std::vector<SiteLimits>& sites, const std::string& name) {
+  const auto at = std::find_if(sites.begin(), sites.end(), [&](const SiteLimits& s) { return s.site == name; });
+  HPCBATCH_CHECK(at != sites.end());
+  return *at;
+}
+
+std::uint32_t left_of(std::uint32_t limit, std::uint32_t used) { return limit > used ? limit - used : 0; }
+
+/// How many more of the outlet's shape may be asked for now.
+std::uint32_t allowed(const Outlet& outlet, const SiteLimits& site) {
+  if (!outlet.open) return 0;
+  std::uint32_t count = std::min(left_of(site.max_queued, site.queued),
+                                 left_of(site.max_running, site.queued + site.running));
+  if (outlet.shape.max_queued != 0) count = std::min(count, left_of(outlet.shape.max_queued, outlet.queued));
+  if (outlet.shape.max_running != 0) {
+    count = std::min(count, left_of(outlet.shape.max_running, outlet.queued + outlet.running));
+  }
+  if (!outlet.proven) count = std::min(count, left_of(1, outlet.queued));
+  return count;
+}
+
+}  // namespace
+
+Duration expected_run(const Demand& demand) {
+  return std::max(kShortestRun, demand.needs.time.value_or(demand.mean_run.value_or(kUnknownRun)));
+}
+
+double tasks_in_room(const Demand& demand, const Resources& capacity, std::optional<Duration> left) {
+  const auto side_by_side = static_cast<double>(how_often(demand.needs.amounts, capacity));
+  if (side_by_side == 0) return 0;
+  if (!left) return std::numeric_limits<double>::infinity();
+  const double rounds =
+      static_cast<double>(left->count()) / static_cast<double>(expected_run(demand).count());
+  // Only a time that was asked for is a promise: what is left over at the end is then of no use.
+  return side_by_side * std::max(0.0, demand.needs.time ? std::floor(rounds) : rounds);
+}
+
+std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> supplies,
+                      std::vector<Outlet> outlets, std::vector<SiteLimits> sites) {
+  std::vector<Ask> asks;
+  for (const Demand& demand : demands) {
+    double tasks = static_cast<double>(demand.tasks);
+    for (Supply& supply : supplies) tasks = fill(demand, tasks, supply);
+
+    std::vector<Outlet*> fitting;
+    for (Outlet& outlet : outlets) {
+      if (may_run_on(demand.needs, outlet.site, outlet.shape.tags) && could_run(demand.needs, outlet.shape)) {
+        fitting.push_back(&outlet);
+      }
+    }
+    std::stable_sort(fitting.begin(), fitting.end(), [&](const Outlet* a, const Outlet* b) {
+      return wasted_gpus(demand.needs, a->shape) < wasted_gpus(demand.needs, b->shape);
+    });
+    for (Outlet* outlet : fitting) {
+      // Half a millionth of a task is rounding, not work.
+      if (tasks < 1e-6) break;
+      if (wasted_gpus(demand.needs, outlet->shape) > wasted_gpus(demand.needs, fitting.front()->shape)) break;
+      SiteLimits& site = limits_of(sites, outlet->site);
+      std::uint32_t count = 0;
+      for (const std::uint32_t most = allowed(*outlet, site); count < most && tasks >= 1e-6; ++count) {
+        for (std::uint32_t node = 0; node < outlet->shape.nodes; ++node) {
+          Supply supply{outlet->site, outlet->shape.tags, usable(outlet->shape), longest_task(outlet->shape), 0};
+          tasks = fill(demand, tasks, supply);
+          supplies.push_back(std::move(supply));
+        }
+      }
+      if (count != 0) asks.push_back({outlet->site, outlet->shape.name, count});
+      site.queued += count;
+      outlet->queued += count;
+      // The first of a shape goes alone: what it leaves over waits for the batch system's answer.
+      if (!outlet->proven && outlet->open && outlet->queued != 0) tasks = 0;
+    }
+  }
+  return asks;
+}
+
+}  // namespace hpcbatch::provision

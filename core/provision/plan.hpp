@@ -1,0 +1,70 @@
+// Which allocations to ask for now: waiting work against the room that running and queued pilots still have.
+//
+// Work is the time asked, else the mean of its class so far, else 60 s a task.  Room is what fits into a pilot side by
+// side times what is left of its walltime.  A shape that its batch system has never accepted is asked for once; after
+// that as many at once as the work fills, within the limits of shape and site.
+#pragma once
+
+#include "model/needs.hpp"
+#include "model/site.hpp"
+#include "model/time.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::provision {
+
+/// Tasks of one class that could start now if there were room.
+struct Demand {
+  Needs needs;
+  std::uint64_t tasks{0};
+  std::optional<Duration> mean_run;
+};
+
+/// One pilot that runs or is queued.
+struct Supply {
+  std::string site;
+  std::vector<std::string> tags;
+  Resources capacity;             ///< what tasks can use
+  std::optional<Duration> left;   ///< time for tasks; no value: no end
+  double busy{0};                 ///< the part of its room that is spoken for, 0 to 1
+};
+
+/// One shape that may be asked for.
+struct Outlet {
+  std::string site;
+  Shape shape;
+  std::uint32_t queued{0};   ///< allocations of the shape, those being submitted included
+  std::uint32_t running{0};
+  bool proven{false};        ///< the batch system has accepted one before
+  bool open{true};           ///< no back-off, pause or reached limit
+};
+
+struct SiteLimits {
+  std::string site;
+  std::uint32_t queued{0};
+  std::uint32_t running{0};
+  std::uint32_t max_queued{0};
+  std::uint32_t max_running{0};
+};
+
+struct Ask {
+  std::string site;
+  std::string shape;
+  std::uint32_t count{0};
+  friend bool operator==(const Ask&, const Ask&) = default;
+};
+
+/// How long a task of the class is reckoned to take.
+Duration expected_run(const Demand& demand);
+
+/// How many tasks of a class one pilot can still run within `left`; an infinite room is returned as infinity.
+double tasks_in_room(const Demand& demand, const Resources& capacity, std::optional<Duration> left);
+
+/// Demands in the order in which they are to be served.
+std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> supplies,
+                      std::vector<Outlet> outlets, std::vector<SiteLimits> sites);
+
+}  // namespace hpcbatch::provision

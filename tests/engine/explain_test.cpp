@@ -1,0 +1,46 @@
+// What a person is told of a task that waits, runs, or cannot be seen (texts of single cases are tested where they arise).
+#include "engine_test.hpp"
+
+namespace hpcbatch {
+namespace {
+
+class ExplainTest : public EngineTest {};
+
+TEST_F(ExplainTest, EveryWaitHasAReason) {
+  submit(New().cpus(4).time(10min));
+  expect_explained("1", "ready, 0 tasks of its kind ahead; no pilot has room; allocation * on here is submitting since 0s");
+  accepts("A");
+  after(90s);
+  expect_explained("1", "ready*allocation * on here, batch job 100A, is queued since 1m30s");
+  batch("A", BatchState::Queued, "Priority");
+  after(15s);
+  expect_explained("1", "*(Priority)");
+  batch("A", BatchState::Running);
+  after(15s);
+  expect_explained("1", "*is running since*and its pilot has not registered yet");
+  registers("A0");
+  expect_explained("1", "waits at pilot *.0 on node1 for room*");
+  starts("1");
+  after(61s);
+  expect_explained("1", "runs at pilot *.0 on node1 for 1m1s*");
+  submit(New().cpus(4));
+  submit(New().cpus(4));
+  expect_explained("3", "ready, 1 tasks of its kind ahead; no pilot has room*1 pilots could run it once they have room*");
+  ends("1");
+  EXPECT_FALSE(engine_->explain(task("1"), now_)) << "what has ended is the store's to explain";
+  EXPECT_FALSE(engine_->explain(task("77"), now_));
+  EXPECT_FALSE(engine_->explain(task("3.5"), now_));
+  forget_what_was_asked();
+}
+
+TEST_F(ExplainTest, SaysWhichTasksAreWaitedFor) {
+  submit(New().array(1, 3));
+  submit(New().wait_for("1").wait_for("1.2", Dependency::Kind::AnyEnd));
+  submit(New().array(1, 3).wait_for("1", Dependency::Kind::EachSuccess));
+  forget_what_was_asked();
+  expect_explained("2", "waits for other tasks; for the success of 1; for the end of 1.2");
+  expect_explained("3.1", "waits for other tasks; for the task with the same index of 1");
+}
+
+}  // namespace
+}  // namespace hpcbatch

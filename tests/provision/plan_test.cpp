@@ -1,0 +1,202 @@
+// The table of how many pilots are asked for.
+#include "provision/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace hpcbatch::provision {
+namespace {
+
+using namespace std::chrono_literals;
+
+Resources of(std::int64_t cpus, std::int64_t a100s = 0) {
+  Resources amounts;
+  amounts.set(kCpus, Amount::of(cpus));
+  amounts.set("gpus/a100", Amount::of(a100s));
+  return amounts;
+}
+
+/// Tasks of one cpu and, where `time` is given, of just that length.
+Demand demand(std::uint64_t tasks, std::optional<Duration> time = {}, std::int64_t cpus = 1) {
+  Demand wanted;
+  wanted.needs.amounts = of(cpus);
+  wanted.needs.time = time;
+  wanted.tasks = tasks;
+  return wanted;
+}
+
+/// A shape of four cpus and an hour for tasks, that its batch system has accepted before.
+Outlet outlet(const std::string& name = "cpu", const std::string& site = "here") {
+  Outlet open{.site = site, .shape = {.name = name, .capacity = of(4), .walltime = 1h + 90s}, .proven = true};
+  return open;
+}
+
+Supply pilot(std::optional<Duration> left, double busy = 0) { return {"here", {}, of(4), left, busy}; }
+SiteLimits limits(std::uint32_t max_queued = 8, std::uint32_t max_running = 16, const std::string& site = "here") {
+  return {site, 0, 0, max_queued, max_running};
+}
+Ask ask(std::uint32_t count, const std::string& shape = "cpu", const std::string& site = "here") {
+  return {site, shape, count};
+}
+using Asks = std::vector<Ask>;
+
+TEST(Plan, NothingWaitingAsksForNothing) {
+  EXPECT_EQ(plan({}, {}, {outlet()}, {limits()}), Asks{});
+  EXPECT_EQ(plan({demand(0)}, {}, {outlet()}, {limits()}), Asks{});
+}
+
+TEST(Plan, WorkAndNoPilotAsksForOne) {
+  EXPECT_EQ(plan({demand(1)}, {}, {outlet()}, {limits()}), Asks{ask(1)});
+  EXPECT_EQ(plan({demand(240)}, {}, {outlet()}, {limits()}), Asks{ask(1)}) << "60 s a task: what one pilot can do";
+  EXPECT_EQ(plan({demand(241)}, {}, {outlet()}, {limits()}), Asks{ask(2)});
+}
+
+TEST(Plan, WorkJoinsAQueuedPilot) {
+  Outlet queued = outlet();
+  queued.queued = 1;
+  EXPECT_EQ(plan({demand(100)}, {pilot(1h)}, {queued}, {limits()}), Asks{});
+}
+
+TEST(Plan, WorkJoinsARunningPilotWithRoomOrTimeLeft) {
+  EXPECT_EQ(plan({demand(10)}, {pilot(20min, 0.5)}, {outlet()}, {limits()}), Asks{});
+  EXPECT_EQ(plan({demand(8, 10min)}, {pilot(20min)}, {outlet()}, {limits()}), Asks{});
+}
+
+TEST(Plan, WorkBesideARunningPilotWithNoneLeftAsksForOne) {
+  EXPECT_EQ(plan({demand(10)}, {pilot(1h, 1)}, {outlet()}, {limits()}), Asks{ask(1)}) << "no room";
+  EXPECT_EQ(plan({demand(1, 30min)}, {pilot(20min)}, {outlet()}, {limits()}), Asks{ask(1)}) << "too little time";
+  EXPECT_EQ(plan({demand(1)}, {pilot(0s)}, {outlet()}, {limits()}), Asks{ask(1)}) << "no time";
+}
+
+TEST(Plan, WorkThatArrivesWhileAPilotRunsFillsItFirst) {
+  // Four cpus for half an hour hold 12 tasks of ten minutes; the thirteenth needs a pilot of its own.
+  EXPECT_EQ(plan({demand(12, 10min)}, {pilot(30min)}, {outlet()}, {limits()}), Asks{});
+  EXPECT_EQ(plan({demand(13, 10min)}, {pilot(30min)}, {outlet()}, {limits()}), Asks{ask(1)});
+}
+
+TEST(Plan, TenThousandLongTasksAndALimitOfEightAskForEight) {
+  EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {outlet()}, {limits(8, 8)}), Asks{ask(8)});
+  Outlet bound = outlet();
+  bound.shape.max_running = 8;
+  EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {bound}, {limits(100, 100)}), Asks{ask(8)}) << "the shape's own limit";
+  bound.running = 5;
+  bound.queued = 2;
+  EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {bound}, {limits(100, 100)}), Asks{ask(1)});
+}
+
+TEST(Plan, TheFirstOfAShapeGoesAlone) {
+  Outlet untried = outlet();
+  untried.proven = false;
+  EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {untried}, {limits()}), Asks{ask(1)});
+  untried.queued = 1;
+  EXPECT_EQ(plan({demand(10'000, 1h)}, {pilot(1h)}, {untried}, {limits()}), Asks{}) << "until it is accepted";
+  EXPECT_EQ(plan({demand(10'000, 1h)}, {pilot(1h)}, {untried, outlet("cpu", "there")}, {limits(), limits(8, 8, "there")}),
+            Asks{})
+      << "nor somewhere else meanwhile";
+}
+
+TEST(Plan, AClosedShapeIsNotAskedFor) {
+  Outlet closed = outlet();
+  closed.open = false;
+  EXPECT_EQ(plan({demand(10)}, {}, {closed}, {limits()}), Asks{});
+  EXPECT_EQ(plan({demand(10)}, {}, {closed, outlet("other")}, {limits()}), Asks{ask(1, "other")});
+}
+
+TEST(Plan, ReckonsWithTheTimeAskedElseTheMeanElseAMinute) {
+  Demand unknown = demand(480);
+  EXPECT_EQ(expected_run(unknown), 60s);
+  EXPECT_EQ(plan({unknown}, {}, {outlet()}, {limits()}), Asks{ask(2)});
+  unknown.mean_run = 10s;
+  EXPECT_EQ(expected_run(unknown), 10s);
+  EXPECT_EQ(plan({unknown}, {}, {outlet()}, {limits()}), Asks{ask(1)});
+  unknown.needs.time = 30min;
+  EXPECT_EQ(expected_run(unknown), 30min);
+  EXPECT_EQ(plan({unknown}, {}, {outlet()}, {limits(100, 100)}), Asks{ask(60)});
+}
+
+TEST(Plan, AnAskedTimeIsNotCutInTwo) {
+  // 40 minutes fit once into an hour: the last 20 are of no use.
+  EXPECT_EQ(tasks_in_room(demand(1, 40min), of(4), 1h), 4);
+  EXPECT_EQ(tasks_in_room(demand(1), of(4), 90s), 6) << "an expected one may be shorter";
+  EXPECT_TRUE(std::isinf(tasks_in_room(demand(1), of(4), std::nullopt)));
+  EXPECT_EQ(tasks_in_room(demand(1, 40min, 5), of(4), std::nullopt), 0);
+  EXPECT_EQ(plan({demand(8, 40min)}, {}, {outlet()}, {limits()}), Asks{ask(2)});
+}
+
+TEST(Plan, APilotWithoutAnEndServesAll) {
+  Outlet endless = outlet();
+  endless.shape.walltime = {};
+  EXPECT_EQ(plan({demand(1'000'000)}, {}, {endless}, {limits()}), Asks{ask(1)});
+}
+
+TEST(Plan, SeveralClassesShareAPilot) {
+  // Half of a pilot's room each, though neither knows of the other.
+  EXPECT_EQ(plan({demand(2, 1h), demand(120)}, {}, {outlet()}, {limits()}), Asks{ask(1)});
+  EXPECT_EQ(plan({demand(2, 1h), demand(121)}, {}, {outlet()}, {limits()}), (Asks{ask(1), ask(1)}));
+  EXPECT_EQ(plan({demand(2, 1h), demand(1, 1h, 2)}, {pilot(1h)}, {outlet()}, {limits()}), Asks{});
+}
+
+TEST(Plan, GpuTasksGoWhereGpusAre) {
+  Outlet gpu = outlet("gpu");
+  gpu.shape.capacity = of(4, 2);
+  Demand training = demand(4, 1h);
+  training.needs.amounts.set(kAnyGpu, Amount::of(1));
+  EXPECT_EQ(plan({training}, {}, {outlet(), gpu}, {limits()}), Asks{ask(2, "gpu")});
+  training.needs.amounts = of(1, 1);
+  EXPECT_EQ(plan({training}, {pilot(1h)}, {outlet(), gpu}, {limits()}), Asks{ask(2, "gpu")}) << "a cpu pilot is no help";
+  Demand other_kind = training;
+  other_kind.needs.amounts = of(1);
+  other_kind.needs.amounts.set("gpus/v100", Amount::of(1));
+  EXPECT_EQ(plan({other_kind}, {}, {outlet(), gpu}, {limits()}), Asks{}) << "nobody has such";
+}
+
+TEST(Plan, NoGpuLiesIdleUnderCpuTasks) {
+  Outlet gpu = outlet("gpu");
+  gpu.shape.capacity = of(16, 2);
+  EXPECT_EQ(plan({demand(1)}, {}, {gpu, outlet()}, {limits()}), Asks{ask(1)});
+  Outlet full = outlet();
+  full.open = false;
+  EXPECT_EQ(plan({demand(1)}, {}, {gpu, full}, {limits()}), Asks{}) << "it waits rather than waste one";
+  EXPECT_EQ(plan({demand(1)}, {}, {gpu}, {limits()}), Asks{ask(1, "gpu")}) << "unless there is nothing else";
+}
+
+TEST(Plan, TwoSitesShareTheWork) {
+  const std::vector<Outlet> both{outlet(), outlet("cpu", "there")};
+  EXPECT_EQ(plan({demand(40, 1h)}, {}, both, {limits(4, 4), limits(8, 8, "there")}),
+            (Asks{ask(4), ask(6, "cpu", "there")}));
+  Demand bound = demand(40, 1h);
+  bound.needs.site = "there";
+  EXPECT_EQ(plan({bound}, {}, both, {limits(4, 4), limits(8, 8, "there")}), Asks{ask(8, "cpu", "there")});
+  EXPECT_EQ(plan({bound}, {pilot(1h)}, both, {limits(4, 4), limits(0, 8, "there")}), Asks{})
+      << "a pilot elsewhere is no help, and the site takes none";
+}
+
+TEST(Plan, TagsMustBeTheShapes) {
+  Outlet tagged = outlet("ssd");
+  tagged.shape.tags = {"ssd"};
+  Demand fussy = demand(1);
+  fussy.needs.tags = {"ssd"};
+  EXPECT_EQ(plan({fussy}, {pilot(1h)}, {outlet(), tagged}, {limits()}), Asks{ask(1, "ssd")});
+}
+
+TEST(Plan, ShapesOfSeveralNodesBringAPilotOnEach) {
+  Outlet wide = outlet();
+  wide.shape.nodes = 2;
+  EXPECT_EQ(plan({demand(16, 1h)}, {}, {wide}, {limits()}), Asks{ask(2)});
+}
+
+TEST(Plan, LimitsCountWhatIsThere) {
+  SiteLimits busy = limits(4, 6);
+  busy.queued = 3;
+  busy.running = 2;
+  EXPECT_EQ(plan({demand(100, 1h)}, {}, {outlet()}, {busy}), Asks{ask(1)});
+  busy.running = 3;
+  EXPECT_EQ(plan({demand(100, 1h)}, {}, {outlet()}, {busy}), Asks{});
+  busy = limits(4, 6);
+  busy.running = 9;
+  EXPECT_EQ(plan({demand(100, 1h)}, {}, {outlet()}, {busy}), Asks{}) << "over the limit after a change of it";
+}
+
+}  // namespace
+}  // namespace hpcbatch::provision
