@@ -1,0 +1,139 @@
+#include "api/api.hpp"
+
+#include "runtime/asio.hpp"
+
+#include <fmt/format.h>
+
+namespace hpcbatch {
+
+Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts)
+    : runtime_(runtime), tools_(tools), facts_(std::move(facts)) {
+  runtime_.on_ended([this](ArrayId) {
+    for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
+      waiter = waiter->check(false) ? waiters_.erase(waiter) : std::next(waiter);
+    }
+  });
+}
+
+Api::~Api() = default;
+
+void Api::handle(const HttpRequest& request, ReplyPtr reply) {
+  try {
+    const auto& path = request.path;
+    if (path.size() < 2 || path[0] != "v1") {
+      reply->error(404, "there is nothing here; docs/api.md lists the requests");
+    } else if (path[1] == "tasks") {
+      tasks(request, reply);
+    } else if (path[1] == "arrays") {
+      arrays(request, reply);
+    } else if (path[1] == "events") {
+      events(request, reply);
+    } else if (path[1] == "sites") {
+      sites(request, reply);
+    } else if (path[1] == "allocations") {
+      allocations(request, reply);
+    } else if (path[1] == "pilots") {
+      pilots(request, reply);
+    } else if (path[1] == "tools") {
+      tools(request, reply);
+    } else if (path[1] == "engine") {
+      engine(request, reply);
+    } else if (path[1] == "dropboxes") {
+      dropbox(request, reply);
+    } else {
+      reply->error(404, fmt::format("there is no /v1/{}; docs/api.md lists the requests", path[1]));
+    }
+  } catch (const BadRequest& e) {
+    reply->error(400, e.what());
+  }
+}
+
+void Api::tasks(Request request, const ReplyPtr& reply) {
+  const auto& path = request.path;
+  if (path.size() == 2) {
+    if (request.method == "POST") return post_tasks(request, reply);
+    if (request.method == "GET") return list_tasks(request, reply);
+    return reply->error(400, "/v1/tasks takes GET and POST");
+  }
+  if (request.method == "POST" && path.size() == 3) {
+    if (path[2] == "wait") return wait_tasks(request, reply);
+    return change_tasks(path[2], request, reply);
+  }
+  one_task(request, reply);
+}
+
+void Api::one_task(Request request, const ReplyPtr& reply) {
+  const auto& path = request.path;
+  const TaskId task = parse_task(path[2]);
+  const std::string what = path.size() > 3 ? path[3] : "";
+  if (request.method == "POST" && what == "input") return take_input(task, request, reply);
+  if (request.method != "GET" || path.size() > 4) return reply->error(404, "a task has no such request; docs/api.md lists them");
+  if (what.empty()) return show_task(task, reply);
+  if (what == "explain") return explain_task(task, reply);
+  if (what == "log") return log_of_task(task, request, reply);
+  reply->error(404, fmt::format("a task has no '{}'; docs/api.md lists the requests", what));
+}
+
+void Api::wait_for_ends(double limit, std::function<bool(bool)> check) {
+  if (check(limit <= 0)) return;
+  auto timer = std::make_unique<asio::steady_timer>(runtime_.loop(), std::chrono::milliseconds(static_cast<std::int64_t>(limit * 1000)));
+  waiters_.push_back({std::move(check), std::move(timer)});
+  const auto waiter = std::prev(waiters_.end());
+  waiter->timer->async_wait([this, waiter](const boost::system::error_code& error) {
+    if (error) return;
+    waiter->check(true);
+    waiters_.erase(waiter);
+  });
+}
+
+std::string Api::site_of(const std::string& pilot) const {
+  const auto id = parse_pilot(pilot);
+  const AllocationEntry* entry = id ? runtime_.engine().sites().find(id->allocation) : nullptr;
+  return entry ? entry->facts.site : "";
+}
+
+void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr& reply) {
+  std::vector<Selection> chosen = read_selections(parse_body(request.body));
+  if (verb != "cancel" && verb != "hold" && verb != "release" && verb != "retry") {
+    reply->error(404, fmt::format("tasks cannot be told to '{}'; they can be cancelled, held, released, retried", verb));
+    return;
+  }
+  auto act = [this, verb, chosen, reply] {
+    const auto answer = [reply](std::uint64_t tasks) { reply->answer(200, {{"tasks", tasks}}); };
+    if (verb == "cancel") return runtime_.cancel(chosen, answer);
+    if (verb == "retry") return runtime_.retry(chosen, answer);
+    runtime_.hold(chosen, verb == "hold", answer);
+  };
+  runtime_.read(
+      [chosen](store::Store& store) -> std::string {
+        for (const Selection& selection : chosen) {
+          const auto row = store.array(selection.array);
+          if (!row) return std::to_string(selection.array.value);
+          if (!selection.indices) continue;
+          IndexSet unknown = *selection.indices;
+          unknown.remove(row->indices);
+          if (!unknown.empty()) return fmt::format("{}.{}", selection.array.value, to_string(unknown));
+        }
+        return "";
+      },
+      [reply, act = std::move(act)](const std::string& unknown) {
+        if (!unknown.empty()) {
+          reply->error(404, fmt::format("there is no task {}; nothing was changed", unknown));
+        } else {
+          act();
+        }
+      });
+}
+
+void Api::take_input(TaskId task, Request request, const ReplyPtr& reply) {
+  const auto end = request.query.find("end");
+  runtime_.input(task, {request.body, end != request.query.end() && end->second == "1", [reply](bool taken) {
+                          if (taken) {
+                            reply->answer(200, {{"taken", true}});
+                          } else {
+                            reply->error(404, "the task takes no more input: it has ended");
+                          }
+                        }});
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,101 @@
+// The routes of the engine's door: requests in, answers out.  docs/api.md is its contract.
+#pragma once
+
+#include "api/http_server.hpp"
+#include "api/read_request.hpp"
+#include "documents/configuration.hpp"
+#include "plugin_host/plugin_host.hpp"
+#include "runtime/lane.hpp"
+#include "runtime/runtime.hpp"
+#include "tools/tool_shelf.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// What `GET /v1/engine` says that does not change.
+struct EngineFacts {
+  std::string home;
+  std::string socket;
+  std::string configuration;  ///< empty: there is none
+  Time started{};
+};
+
+/// Everything a task came to, from the store; what the engine still holds is laid over it.
+struct TaskFacts {
+  std::optional<store::ArrayRow> array;
+  std::optional<store::ResultRow> result;
+  std::vector<store::AttemptRow> attempts;
+  std::optional<Allocation> allocation;  ///< of the result's pilot
+};
+
+using ReplyPtr = std::shared_ptr<HttpReply>;
+
+class Api {
+ public:
+  Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts);
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
+  ~Api();
+
+  void handle(const HttpRequest& request, ReplyPtr reply);
+  /// What a drop box is started with; set by whoever owns the drop boxes.
+  std::function<Result<void>(DropboxSettings)> add_dropbox;
+  std::function<std::vector<DropboxSettings>()> dropboxes;
+
+  /// Turns tasks as asked for into what the engine takes; `answer` on the loop.
+  void submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer);
+  /// Bytes of a stream of an ended task, from `offset`; `answer` on the loop.
+  void read_log(const store::ResultRow& result, const std::string& site, std::uint32_t stream, std::uint64_t offset,
+                std::size_t limit, std::function<void(Result<std::string>)> answer);
+  void read_facts(TaskId task, std::function<void(TaskFacts)> answer);
+
+ private:
+  struct Waiter {
+    std::function<bool(bool timed_out)> check;  ///< true: answered
+    std::unique_ptr<boost::asio::steady_timer> timer;
+  };
+  using Request = const HttpRequest&;
+
+  void tasks(Request request, const ReplyPtr& reply);
+  void one_task(Request request, const ReplyPtr& reply);
+  void post_tasks(Request request, const ReplyPtr& reply);
+  void list_tasks(Request request, const ReplyPtr& reply);
+  void show_task(TaskId task, const ReplyPtr& reply);
+  void explain_task(TaskId task, const ReplyPtr& reply);
+  void change_tasks(const std::string& verb, Request request, const ReplyPtr& reply);
+  void wait_tasks(Request request, const ReplyPtr& reply);
+  void take_input(TaskId task, Request request, const ReplyPtr& reply);
+  void log_of_task(TaskId task, Request request, const ReplyPtr& reply);
+  void log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset, std::size_t limit, const ReplyPtr& reply);
+  struct Reader;
+  void follow_task(TaskId task, const ReplyPtr& reply);
+  void read_along(const std::shared_ptr<Reader>& reader);
+  void finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptId attempt, const ReplyPtr& reply);
+  void arrays(Request request, const ReplyPtr& reply);
+  void events(Request request, const ReplyPtr& reply);
+  void sites(Request request, const ReplyPtr& reply);
+  void allocations(Request request, const ReplyPtr& reply);
+  void pilots(Request request, const ReplyPtr& reply);
+  void tools(Request request, const ReplyPtr& reply);
+  void engine(Request request, const ReplyPtr& reply);
+  void dropbox(Request request, const ReplyPtr& reply);
+
+  void wait_for_ends(double seconds, std::function<bool(bool)> check);
+  std::string site_of(const std::string& pilot) const;
+  boost::json::object task_json(TaskId task, const TaskFacts& facts) const;
+
+  Runtime& runtime_;
+  ToolShelf& tools_;
+  EngineFacts facts_;
+  std::list<Waiter> waiters_;
+  Lane files_;  ///< looks at input files, which may lie on file systems that hang
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,283 @@
+// What there is besides tasks: sites, allocations, pilots, tools, drop boxes, the engine itself.
+#include "api/api.hpp"
+#include "api/to_json.hpp"
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+void put_amounts(json::object& object, const Resources& amounts) {
+  object["cpus"] = amounts.get(kCpus).value();
+  if (const Amount memory = amounts.get(kMemory); memory != Amount{}) object["memory"] = memory.whole();
+  if (auto gpus = gpus_json(amounts); !gpus.empty()) object["gpus"] = std::move(gpus);
+}
+
+json::object shape_json(const SiteBook& book, const SiteState& site, const ShapeState& state) {
+  const Shape& shape = state.shape;
+  json::object object{{"name", shape.name}, {"nodes", shape.nodes}, {"max_queued", shape.max_queued == 0 ? site.site.max_queued : shape.max_queued},
+                      {"max_running", shape.max_running == 0 ? site.site.max_running : shape.max_running}};
+  if (!shape.partition.empty()) object["partition"] = shape.partition;
+  put_amounts(object, shape.capacity);
+  if (shape.walltime != Duration{}) object["walltime"] = seconds(shape.walltime);
+  if (!shape.tags.empty()) object["tags"] = json::array(shape.tags.begin(), shape.tags.end());
+  std::uint64_t queued = 0, running = 0;
+  for (const auto& [id, entry] : book.allocations()) {
+    if (entry.facts.site != site.site.name || entry.facts.shape != shape.name || entry.facts.state == AllocationState::Ended) continue;
+    ++(entry.facts.state == AllocationState::Running ? running : queued);
+  }
+  object["queued"] = queued;
+  object["running"] = running;
+  return object;
+}
+
+json::object site_json(const SiteBook& book, const SiteState& state, Time now) {
+  const Site& site = state.site;
+  json::object object{{"name", site.name},           {"scheduler", site.scheduler},   {"transport", site.transport},
+                      {"workspace", site.workspace}, {"max_queued", site.max_queued}, {"max_running", site.max_running}};
+  std::uint64_t queued = 0, running = 0;
+  json::array shapes;
+  std::string message = state.trouble;
+  std::optional<Time> until;
+  for (const ShapeState& shape : state.shapes) {
+    json::object line = shape_json(book, state, shape);
+    queued += line.at("queued").to_number<std::uint64_t>();
+    running += line.at("running").to_number<std::uint64_t>();
+    if (!book.may_ask(shape, now)) {
+      line["until"] = seconds(*shape.back_off.until);
+      line["message"] = valid_utf8(shape.back_off.why);
+      if (message.empty()) message = "shape " + shape.shape.name + ": " + shape.back_off.why;
+      until = until ? std::min(*until, *shape.back_off.until) : *shape.back_off.until;
+    }
+    shapes.push_back(std::move(line));
+  }
+  object["queued"] = queued;
+  object["running"] = running;
+  object["state"] = message.empty() ? "ok" : "waiting";
+  if (!message.empty()) object["message"] = valid_utf8(message);
+  if (until) object["until"] = seconds(*until);
+  object["shapes"] = std::move(shapes);
+  return object;
+}
+
+json::object allocation_json(const Allocation& facts, const AllocationEntry* live) {
+  json::object object{{"name", facts.id.name},
+                      {"site", facts.site},
+                      {"shape", facts.shape},
+                      {"state", std::string(to_string(facts.state))},
+                      {"submitted_at", seconds(facts.opened)}};
+  if (!facts.reason.empty()) object["message"] = valid_utf8(facts.reason);
+  if (!facts.number.empty()) object["batch_id"] = facts.number;
+  if (facts.running_since) object["started_at"] = seconds(*facts.running_since);
+  if (facts.ended) object["ended_at"] = seconds(*facts.ended);
+  if (live && live->time_left) object["ends_at"] = seconds(live->seen_at + *live->time_left);
+  return object;
+}
+
+json::object pilot_json(const PilotState& pilot, const PilotTable& table) {
+  std::uint64_t running = 0;
+  for (const TaskId task : pilot.leases) {
+    const Lease* lease = table.lease(task);
+    if (lease && lease->state != Lease::State::Sent) ++running;
+  }
+  const char* state = !pilot.connected ? "unknown" : pilot.leaving || pilot.ending ? "leaving" : running == 0 ? "idle" : "running";
+  json::object object{{"name", to_string(pilot.id)}, {"site", pilot.site},     {"allocation", pilot.id.allocation.name},
+                      {"node", pilot.node},          {"state", state},         {"tasks", running}};
+  put_amounts(object, pilot.capacity);
+  if (pilot.end) object["ends_at"] = seconds(*pilot.end);
+  if (!pilot.leaving_reason.empty()) object["message"] = valid_utf8(pilot.leaving_reason);
+  return object;
+}
+
+json::object tool_json(const ToolShelf::Listing& listing) {
+  json::object object{{"name", listing.name}, {"file", listing.path}};
+  if (!listing.tool) {
+    object["error"] = valid_utf8(listing.error);
+    return object;
+  }
+  const ToolFile& tool = *listing.tool;
+  static constexpr const char* kTypes[] = {"string", "integer", "number", "boolean"};
+  object["version"] = tool.version;
+  object["description"] = tool.summary;
+  object["interpreter"] = tool.plugin;
+  json::object parameters;
+  for (const ParameterDeclaration& parameter : tool.parameters) {
+    json::object one{{"type", kTypes[static_cast<int>(parameter.type)]}};
+    if (parameter.default_value) one["default"] = *parameter.default_value;
+    if (!parameter.choices.empty()) one["choices"] = json::array(parameter.choices.begin(), parameter.choices.end());
+    if (!parameter.description.empty()) one["description"] = parameter.description;
+    parameters[parameter.name] = std::move(one);
+  }
+  object["parameters"] = std::move(parameters);
+  json::object inputs;
+  for (const InputDeclaration& input : tool.inputs) inputs[input.name] = {{"type", input.many ? "files" : "file"}, {"optional", input.optional}};
+  object["inputs"] = std::move(inputs);
+  json::object outputs;
+  for (const OutputDeclaration& output : tool.outputs) outputs[output.name] = {{"file", output.staged}, {"optional", output.optional}};
+  object["outputs"] = std::move(outputs);
+  json::object resources;
+  const auto put = [&](const char* name, const std::optional<ToolAmount>& amount) {
+    if (amount) resources[name] = amount->expression.text();
+  };
+  put("cpus", tool.resources.cpus);
+  put("memory", tool.resources.memory);
+  put("disk", tool.resources.disk);
+  put("time", tool.resources.time);
+  if (!tool.resources.gpus.empty()) {
+    json::object gpus;
+    for (const auto& [kind, amount] : tool.resources.gpus) gpus[kind.empty() ? "any" : kind] = amount.expression.text();
+    resources["gpus"] = std::move(gpus);
+  }
+  object["resources"] = std::move(resources);
+  return object;
+}
+
+/// `/v1/THINGS` or `/v1/THINGS/NAME`.
+void answer_things(const HttpRequest& request, const ReplyPtr& reply, const char* plural, json::array things) {
+  if (request.method != "GET" || request.path.size() > 3) return reply->error(404, fmt::format("write GET /v1/{} or /v1/{}/NAME", plural, plural));
+  if (request.path.size() == 2) return reply->answer(200, {{plural, std::move(things)}});
+  for (json::value& thing : things) {
+    if (thing.at("name").get_string() == request.path[2]) return reply->answer(200, std::move(thing));
+  }
+  reply->error(404, fmt::format("there is nothing named '{}' among the {}", request.path[2], plural));
+}
+
+}  // namespace
+
+void Api::sites(Request request, const ReplyPtr& reply) {
+  const SiteBook& book = runtime_.engine().sites();
+  if (request.method == "POST" && request.path.size() == 4 && request.path[3] == "check") {
+    SiteHands* hands = runtime_.site(request.path[2]);
+    if (!hands) return reply->error(404, fmt::format("there is no site '{}'", request.path[2]));
+    return hands->check([reply](const std::vector<SiteCheck>& checks) {
+      json::array lines;
+      bool ok = true;
+      for (const SiteCheck& check : checks) {
+        ok = ok && check.ok;
+        lines.push_back({{"check", check.check}, {"ok", check.ok}, {"text", valid_utf8(check.text)}});
+      }
+      reply->answer(200, {{"ok", ok}, {"checks", std::move(lines)}});
+    });
+  }
+  json::array things;
+  for (const SiteState& state : book.sites()) things.push_back(site_json(book, state, runtime_.now()));
+  answer_things(request, reply, "sites", std::move(things));
+}
+
+void Api::allocations(Request request, const ReplyPtr& reply) {
+  runtime_.read([](store::Store& store) { return store.allocations(1000); },
+                [this, request, reply](const std::vector<Allocation>& stored) {
+                  json::array things;
+                  for (const Allocation& facts : stored) {
+                    const AllocationEntry* live = runtime_.engine().sites().find(facts.id);
+                    things.push_back(allocation_json(live ? live->facts : facts, live));
+                  }
+                  answer_things(request, reply, "allocations", std::move(things));
+                });
+}
+
+void Api::pilots(Request request, const ReplyPtr& reply) {
+  json::array things;
+  for (const auto& [id, pilot] : runtime_.engine().pilots().all()) things.push_back(pilot_json(pilot, runtime_.engine().pilots()));
+  answer_things(request, reply, "pilots", std::move(things));
+}
+
+void Api::tools(Request request, const ReplyPtr& reply) {
+  if (request.method == "POST" && request.path.size() == 4 && request.path[3] == "check") {
+    const auto checked = tools_.check(request.path[2]);
+    return reply->answer(200, {{"ok", checked.has_value()},
+                               {"checks", json::array{{{"check", request.path[2]}, {"ok", checked.has_value()},
+                                                       {"text", checked ? "its file and its plugin are good" : valid_utf8(checked.error().text)}}}}});
+  }
+  json::array things;
+  for (const ToolShelf::Listing& listing : tools_.list()) things.push_back(tool_json(listing));
+  answer_things(request, reply, "tools", std::move(things));
+}
+
+void Api::engine(Request request, const ReplyPtr& reply) {
+  if (request.method == "POST" && request.path.size() == 3 && request.path[2] == "stop") {
+    const json::value body = parse_body(request.body);
+    const json::value* said = body.get_object().if_contains("mode");
+    const std::string mode = said && said->is_string() ? std::string(said->get_string()) : said ? "?" : "leave";
+    StopAsked::Mode how = StopAsked::Mode::Leave;
+    if (mode == "drain") {
+      how = StopAsked::Mode::Drain;
+    } else if (mode == "now") {
+      how = StopAsked::Mode::Now;
+    } else if (mode != "leave") {
+      throw BadRequest("'mode' must be leave, drain or now");
+    }
+    reply->answer(200, {{"stopping", true}});
+    return runtime_.stop(how);
+  }
+  if (request.method != "GET" || request.path.size() != 2) return reply->error(404, "write GET /v1/engine or POST /v1/engine/stop");
+  runtime_.read([](store::Store& store) { return store.totals(std::nullopt); },
+                [this, reply](const store::Store::Totals& totals) {
+                  const Engine& engine = runtime_.engine();
+                  const TaskCounts counts = engine.counts();
+                  std::uint64_t queued = 0, running = 0;
+                  for (const auto& [id, entry] : engine.sites().allocations()) {
+                    if (entry.facts.state == AllocationState::Ended) continue;
+                    const Shape* shape = engine.sites().shape_of(id);
+                    if (entry.facts.state != AllocationState::Running) queued += shape ? shape->nodes : 1;
+                  }
+                  for (const auto& [id, pilot] : engine.pilots().all()) running += pilot.connected ? 1 : 0;
+                  json::object object{
+                      {"pid", ::getpid()},
+                      {"socket", facts_.socket},
+                      {"version", HPCBATCH_VERSION},
+                      {"uptime_s", seconds(runtime_.now() - facts_.started)},
+                      {"started_at", seconds(facts_.started)},
+                      {"state", engine.is_draining() ? "draining" : runtime_.store_trouble() ? "trouble" : "running"},
+                      {"tasks", json::object{{"waiting", counts.waiting}, {"held", counts.held}, {"running", counts.running},
+                                             {"unknown", counts.unknown}, {"done", totals.done}, {"failed", totals.failed},
+                                             {"cancelled", totals.cancelled}}},
+                      {"pilots", json::object{{"queued", queued}, {"running", running}}},
+                      {"sites", engine.sites().sites().size()},
+                      {"home", facts_.home}};
+                  if (!facts_.configuration.empty()) object["config"] = facts_.configuration;
+                  if (runtime_.store_trouble()) object["message"] = *runtime_.store_trouble();
+                  reply->answer(200, object);
+                });
+}
+
+void Api::dropbox(Request request, const ReplyPtr& reply) {
+  if (request.method == "GET") {
+    json::array list;
+    for (const DropboxSettings& box : dropboxes()) {
+      list.push_back({{"directory", box.directory}, {"allow", json::array(box.allow.begin(), box.allow.end())},
+                      {"templates", json::array(box.templates.begin(), box.templates.end())}});
+    }
+    return reply->answer(200, {{"dropboxes", std::move(list)}});
+  }
+  if (request.method != "POST") return reply->error(400, "/v1/dropboxes takes GET and POST");
+  const json::value body = parse_body(request.body);
+  DropboxSettings settings;
+  for (const auto& [key, value] : body.get_object()) {
+    const auto path = [&](const json::value& entry) {
+      if (!entry.is_string() || !std::string_view(entry.get_string()).starts_with('/')) throw BadRequest(fmt::format("'{}' must hold absolute paths", std::string(key)));
+      return std::string(entry.get_string());
+    };
+    if (key == "directory") {
+      settings.directory = path(value);
+    } else if ((key == "allow" || key == "templates") && value.is_array()) {
+      for (const json::value& entry : value.get_array()) (key == "allow" ? settings.allow : settings.templates).push_back(path(entry));
+    } else if (key == "variables" && value.is_object()) {
+      for (const auto& [name, text] : value.get_object()) {
+        if (!text.is_string()) throw BadRequest("'variables' must be a map of names to texts");
+        settings.variables[name] = std::string(text.get_string());
+      }
+    } else {
+      throw BadRequest(fmt::format("'{}' is no key of a drop box, or not of the right kind; docs/api.md lists them", std::string(key)));
+    }
+  }
+  if (settings.directory.empty()) throw BadRequest("'directory' is missing");
+  if (const auto added = add_dropbox(settings); !added) return reply->error(400, added.error().text);
+  reply->answer(200, {{"watching", settings.directory}});
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,302 @@
+#include "api/http_server.hpp"
+
+#include "runtime/asio.hpp"
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <filesystem>
+#include <set>
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace http = boost::beast::http;
+using boost::system::error_code;
+using Socket = asio::local::stream_protocol::socket;
+
+// A submit of a hundred thousand tasks is large; nothing else is.
+constexpr std::size_t kLittle = std::size_t{1} << 20;
+constexpr std::uint64_t kLargestBody = std::uint64_t{256} << 20;
+
+std::string decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto hex = [&](std::size_t at) {
+      const char c = text[at];
+      return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+    };
+    if (text[i] == '%' && i + 2 < text.size() && hex(i + 1) >= 0 && hex(i + 2) >= 0) {
+      out += static_cast<char>(hex(i + 1) * 16 + hex(i + 2));
+      i += 2;
+    } else {
+      out += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return out;
+}
+
+HttpRequest parsed(const http::request<http::string_body>& message) {
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  std::string_view target(message.target().data(), message.target().size());
+  std::string_view query;
+  if (const auto mark = target.find('?'); mark != std::string_view::npos) {
+    query = target.substr(mark + 1);
+    target = target.substr(0, mark);
+  }
+  const auto each = [](std::string_view text, char by, auto&& take) {
+    while (!text.empty()) {
+      const auto end = std::min(text.find(by), text.size());
+      if (end != 0) take(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  };
+  each(target, '/', [&](std::string_view part) { request.path.push_back(decoded(part)); });
+  each(query, '&', [&](std::string_view pair) {
+    const auto equals = std::min(pair.find('='), pair.size());
+    request.query[decoded(pair.substr(0, equals))] = equals < pair.size() ? decoded(pair.substr(equals + 1)) : "";
+  });
+  request.body = message.body();
+  return request;
+}
+
+}  // namespace
+
+void HttpReply::error(int status, const std::string& text) { answer(status, {{"error", text}}); }
+
+struct HttpServer::State {
+  explicit State(asio::io_context& io, HttpHandler serve) : acceptor(io), handler(std::move(serve)) {}
+  asio::local::stream_protocol::acceptor acceptor;
+  HttpHandler handler;
+  std::size_t clients{0};
+  std::string path;
+};
+
+namespace {
+
+/// One client; requests one after another.
+class Connection final : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(Socket socket, HttpHandler handler, std::function<void()> gone)
+      : socket_(std::move(socket)), handler_(std::move(handler)), gone_(std::move(gone)) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() { gone_(); }
+
+  void read() {
+    parser_.emplace();
+    parser_->body_limit(kLargestBody);
+    http::async_read(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
+      if (error) {
+        self->close();
+        return;
+      }
+      self->serve();
+    });
+  }
+
+  void close() {
+    if (!std::exchange(open_, false)) return;
+    error_code ignored;
+    socket_.close(ignored);
+    when_sent_ = nullptr;
+    if (on_gone_) std::exchange(on_gone_, nullptr)();
+  }
+  bool is_open() const { return open_; }
+  std::size_t unsent() const { return unsent_; }
+  void on_gone(std::function<void()> then) {
+    on_gone_ = std::move(then);
+    // Nobody reads while a stream is written: a hang-up is then only seen by waiting for one.
+    socket_.async_wait(Socket::wait_read, [self = shared_from_this()](error_code error) {
+      if (error || !self->open_ || !self->on_gone_) return;
+      char byte = 0;
+      if (::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) self->close();
+    });
+  }
+
+  void when_sent(std::function<void()> then) {
+    if (!open_) return;
+    if (unsent_ <= kLittle) return then();
+    when_sent_ = std::move(then);
+  }
+
+  void send(std::string bytes, bool last) {
+    if (!open_) return;
+    unsent_ += bytes.size();
+    waiting_.push_back({std::move(bytes), last});
+    write();
+  }
+  bool keep_alive() const { return keep_alive_; }
+
+ private:
+  struct Piece {
+    std::string bytes;
+    bool last;
+  };
+  void serve();
+  void write() {
+    if (writing_ || waiting_.empty() || !open_) return;
+    writing_ = true;
+    asio::async_write(socket_, asio::buffer(waiting_.front().bytes),
+                      [self = shared_from_this()](error_code error, std::size_t) {
+                        self->writing_ = false;
+                        if (error) {
+                          self->close();
+                          return;
+                        }
+                        const Piece sent = std::move(self->waiting_.front());
+                        self->waiting_.pop_front();
+                        self->unsent_ -= sent.bytes.size();
+                        if (self->when_sent_ && self->unsent_ <= kLittle) std::exchange(self->when_sent_, nullptr)();
+                        if (!sent.last) {
+                          self->write();
+                        } else if (self->keep_alive_) {
+                          self->on_gone_ = nullptr;
+                          self->read();
+                        } else {
+                          self->close();
+                        }
+                      });
+  }
+
+  Socket socket_;
+  HttpHandler handler_;
+  std::function<void()> gone_;
+  boost::beast::flat_buffer buffer_;
+  std::optional<http::request_parser<http::string_body>> parser_;
+  std::deque<Piece> waiting_;
+  std::size_t unsent_{0};
+  bool writing_{false};
+  bool open_{true};
+  bool keep_alive_{false};
+  std::function<void()> on_gone_;
+  std::function<void()> when_sent_;
+};
+
+std::string head(int status, bool keep_alive, std::string_view type, std::string_view length) {
+  return fmt::format("HTTP/1.1 {} {}\r\nServer: hpcbatch\r\nContent-Type: {}\r\nConnection: {}\r\n{}\r\n\r\n", status,
+                     std::string(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)))), type,
+                     keep_alive ? "keep-alive" : "close", length);
+}
+
+class Reply final : public HttpReply {
+ public:
+  explicit Reply(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  ~Reply() override {
+    // A route that forgot to answer must not leave its client waiting for ever.
+    if (!done_) error(500, "the engine gave no answer to this request");
+  }
+  void answer(int status, const boost::json::value& body) override {
+    if (std::exchange(done_, true)) return;
+    const std::string text = boost::json::serialize(body) + "\n";
+    connection_->send(head(status, connection_->keep_alive(), "application/json", fmt::format("Content-Length: {}", text.size())) + text, true);
+  }
+  void line(const boost::json::value& object) override {
+    if (done_) return;
+    begin();
+    const std::string text = boost::json::serialize(object) + "\n";
+    connection_->send(fmt::format("{:x}\r\n{}\r\n", text.size(), text), false);
+  }
+  void finish() override {
+    if (std::exchange(done_, true)) return;
+    begin();
+    connection_->send("0\r\n\r\n", true);
+  }
+  std::size_t unsent() const override { return connection_->unsent(); }
+  void when_sent(std::function<void()> then) override { connection_->when_sent(std::move(then)); }
+  void on_gone(std::function<void()> then) override { connection_->on_gone(std::move(then)); }
+
+ private:
+  void begin() {
+    if (std::exchange(begun_, true)) return;
+    connection_->send(head(200, connection_->keep_alive(), "application/x-ndjson", "Transfer-Encoding: chunked"), false);
+  }
+  std::shared_ptr<Connection> connection_;
+  bool begun_{false};
+  bool done_{false};
+};
+
+void Connection::serve() {
+  const auto message = parser_->release();
+  keep_alive_ = message.keep_alive();
+  auto reply = std::make_shared<Reply>(shared_from_this());
+  try {
+    handler_(parsed(message), reply);
+  } catch (const std::exception& e) {
+    reply->error(500, fmt::format("the engine failed over this request: {}", e.what()));
+  }
+}
+
+void accept(const std::shared_ptr<HttpServer::State>& state);
+
+bool is_ours(Socket& socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         (peer.uid == ::geteuid() || peer.uid == 0);
+}
+
+}  // namespace
+
+HttpServer::HttpServer(asio::io_context& loop, HttpHandler handler)
+    : state_(std::make_shared<State>(loop, std::move(handler))) {}
+
+HttpServer::~HttpServer() {
+  error_code ignored;
+  state_->acceptor.close(ignored);
+  if (!state_->path.empty()) ::unlink(state_->path.c_str());
+}
+
+std::size_t HttpServer::clients() const { return state_->clients; }
+
+Result<void> HttpServer::listen(const std::string& path) {
+  const std::filesystem::path file(path);
+  const int directory = ::open(file.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  try {
+    if (directory < 0) throw std::runtime_error("its directory cannot be opened");
+    // Through its directory's descriptor a path of any length fits into a socket address.
+    const std::string reachable = fmt::format("/proc/self/fd/{}/{}", directory, file.filename().string());
+    ::unlink(path.c_str());
+    state_->acceptor.open();
+    const mode_t before = ::umask(0177);
+    error_code error;
+    state_->acceptor.bind(asio::local::stream_protocol::endpoint(reachable), error);
+    ::umask(before);
+    if (error) throw boost::system::system_error(error);
+    state_->acceptor.listen();
+    ::close(directory);
+  } catch (const std::exception& e) {
+    if (directory >= 0) ::close(directory);
+    return Error{Error::Kind::Rejected, fmt::format("cannot listen on {}: {}", path, e.what())};
+  }
+  state_->path = path;
+  accept(state_);
+  return {};
+}
+
+namespace {
+
+void accept(const std::shared_ptr<HttpServer::State>& state) {
+  state->acceptor.async_accept([state](error_code error, Socket socket) {
+    if (error == asio::error::operation_aborted || !state->acceptor.is_open()) return;
+    if (!error && is_ours(socket)) {
+      ++state->clients;
+      std::make_shared<Connection>(std::move(socket), state->handler, [state] { --state->clients; })->read();
+    }
+    accept(state);
+  });
+}
+
+}  // namespace
+
+}  // namespace hpcbatch

@@ -1,0 +1,66 @@
+// HTTP/1.1 on the engine's Unix socket, for this user alone.
+#pragma once
+
+#include "hpcbatch/result.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/json/value.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// A request as the routes see it.
+struct HttpRequest {
+  std::string method;
+  std::vector<std::string> path;             ///< parts between slashes, decoded
+  std::map<std::string, std::string> query;  ///< decoded
+  std::string body;
+};
+
+/// How one request is answered: once by `answer`, or by `line` any number of times and then `finish`.  Calls after the
+/// client has gone do nothing.  Kept alive by whoever will answer.
+class HttpReply {
+ public:
+  HttpReply() = default;
+  HttpReply(const HttpReply&) = delete;
+  HttpReply& operator=(const HttpReply&) = delete;
+  virtual ~HttpReply() = default;
+
+  virtual void answer(int status, const boost::json::value& body) = 0;
+  /// One object of an answer that is a line each (application/x-ndjson, chunked).
+  virtual void line(const boost::json::value& object) = 0;
+  virtual void finish() = 0;
+  /// Bytes handed over and not yet taken by the client.
+  virtual std::size_t unsent() const = 0;
+  /// Once little is left unsent; at once where that is so.
+  virtual void when_sent(std::function<void()> then) = 0;
+  virtual void on_gone(std::function<void()> then) = 0;
+
+  void error(int status, const std::string& text);
+};
+
+using HttpHandler = std::function<void(const HttpRequest&, std::shared_ptr<HttpReply>)>;
+
+/// Serves until destroyed.  Other users are hung up on before they are read.
+class HttpServer {
+ public:
+  HttpServer(boost::asio::io_context& loop, HttpHandler handler);
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+  ~HttpServer();
+
+  /// `path` may be longer than a socket address holds.  The socket has mode 0600; one that is there is replaced.
+  Result<void> listen(const std::string& path);
+  std::size_t clients() const;
+  struct State;
+
+ private:
+  std::shared_ptr<State> state_;  // its connections may outlive the server by a moment
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,172 @@
+// A submit on its way to the engine: tools are looked up, inputs looked at, commands rendered.
+#include "api/api.hpp"
+#include "runtime/asio.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+/// What identifies a submit's content; the same on every machine and in every version.  The environment is not content:
+/// the same work sent again from another shell is the same work.
+std::uint64_t content_of(const boost::json::value& body) {
+  boost::json::object content = body.get_object();
+  content.erase("environment");
+  const std::string text = boost::json::serialize(content);
+  unsigned char digest[crypto_generichash_BYTES_MIN];
+  crypto_generichash(digest, sizeof digest, reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
+  std::uint64_t hash = 0;
+  std::memcpy(&hash, digest, sizeof hash);
+  return hash >> 1;  // the store's integers have a sign
+}
+
+struct SeenInputs {
+  std::map<std::string, InputFile> files;
+  std::string missing;
+};
+
+SeenInputs look_at(const std::vector<std::string>& paths) {
+  SeenInputs seen;
+  for (const std::string& path : paths) {
+    // Never blocks, whatever lies there: a FIFO is opened without its other end, and refused for what it is.
+    const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    struct stat facts {};
+    if (file < 0 || ::fstat(file, &facts) != 0) {
+      seen.missing = fmt::format("cannot read the input {}: {}", path, std::strerror(errno));
+    } else if (!S_ISREG(facts.st_mode)) {
+      seen.missing = fmt::format("cannot take {} as an input: it is no regular file", path);
+    } else {
+      const auto modified = std::chrono::seconds{facts.st_mtim.tv_sec} + std::chrono::nanoseconds{facts.st_mtim.tv_nsec};
+      seen.files[path] = {path, static_cast<std::uint64_t>(facts.st_size),
+                          std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(modified))};
+    }
+    if (file >= 0) ::close(file);
+    if (!seen.missing.empty()) break;
+  }
+  return seen;
+}
+
+std::string random_token() {
+  unsigned char bytes[16];
+  randombytes_buf(bytes, sizeof bytes);
+  char text[2 * sizeof bytes + 1];
+  sodium_bin2hex(text, sizeof text, bytes, sizeof bytes);
+  return "hpcbatch-directory-" + std::string(text);
+}
+
+/// The user's words go over the tool's.
+Needs merged(const TaskRequest& task, const Needs& tool) {
+  Needs needs = task.array.needs;
+  for (const auto& [name, amount] : tool.amounts.entries()) {
+    const bool gpu = name.starts_with(kAnyGpu);
+    const bool said = name == kCpus ? task.says_cpus : name == kMemory ? task.says_memory : name == kDisk ? task.says_disk : gpu && task.says_gpus;
+    if (!said) needs.amounts.set(name, amount);
+  }
+  if (!task.says_time) needs.time = tool.time;
+  if (needs.site.empty()) needs.site = tool.site;
+  needs.tags.insert(needs.tags.end(), tool.tags.begin(), tool.tags.end());
+  std::sort(needs.tags.begin(), needs.tags.end());
+  needs.tags.erase(std::unique(needs.tags.begin(), needs.tags.end()), needs.tags.end());
+  return needs;
+}
+
+Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
+  Recipe recipe;
+  recipe.argv = task.command;
+  recipe.variables = task.env;
+  recipe.directory = task.directory.value_or(request.directory);
+  recipe.standard_input = task.standard_input;
+  recipe.standard_output = task.standard_output;
+  recipe.standard_error = task.standard_error;
+  recipe.stream_input = task.array.streams_input;
+  recipe.container = task.container;
+  recipe.has_items = !task.items.empty();
+  return recipe;
+}
+
+/// Throws BadRequest.
+Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request, const SeenInputs& seen) {
+  ToolCall call{task.tool, task.parameters, {}, task.outputs};
+  for (const auto& [name, paths] : task.inputs) {
+    for (const std::string& path : paths) call.inputs[name].push_back(seen.files.at(path));
+  }
+  Recipe recipe = plain_recipe(task, request);
+  recipe.directory_token = random_token();
+  auto rendered = shelf.prepare(call, recipe.directory_token);
+  if (!rendered) throw BadRequest(rendered.error().text);
+  recipe.argv = rendered->task.argv;
+  recipe.variables = rendered->task.environment;
+  for (const auto& [name, value] : task.env) recipe.variables[name] = value;
+  if (recipe.container.empty()) recipe.container = rendered->task.container;
+  // A tool runs in its own directory: what it leaves beside its outputs goes with it.
+  if (!task.directory) recipe.directory.clear();
+  for (const RenderedOutput& output : rendered->outputs) {
+    if (!output.destination.empty()) recipe.outputs.push_back({output.name, output.staged, output.destination, std::nullopt});
+  }
+  for (const InputFile& input : rendered->inputs) recipe.inputs.push_back(input.path);
+  task.array.needs = merged(task, rendered->needs);
+  return recipe;
+}
+
+}  // namespace
+
+void Api::post_tasks(Request request, const ReplyPtr& reply) {
+  const boost::json::value body = parse_body(request.body);
+  submit(read_submit(body), content_of(body), [reply](std::variant<std::vector<ArrayId>, SubmitRefusal> answer) {
+    if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
+      reply->error(refusal->conflict ? 409 : refusal->not_now ? 503 : 400, refusal->text);
+      return;
+    }
+    boost::json::array ids;
+    for (const ArrayId id : std::get<0>(answer)) ids.push_back(boost::json::string(std::to_string(id.value)));
+    reply->answer(200, {{"ids", std::move(ids)}});
+  });
+}
+
+void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
+  std::vector<std::string> paths;
+  for (const TaskRequest& task : request.tasks) {
+    for (const auto& [name, inputs] : task.inputs) paths.insert(paths.end(), inputs.begin(), inputs.end());
+  }
+  auto render = [this, request = std::move(request), content, answer](const SeenInputs& seen) mutable {
+    if (!seen.missing.empty()) return answer(SubmitRefusal{seen.missing});
+    Submission submission{request.client, request.key, content, {}, {}};
+    const std::string shared = request.environment.empty() ? "" : environment_bytes(request.environment);
+    for (TaskRequest& task : request.tasks) {
+      Recipe recipe;
+      try {
+        recipe = task.tool.empty() ? plain_recipe(task, request) : tool_recipe(tools_, task, request, seen);
+      } catch (const BadRequest& e) {
+        return answer(SubmitRefusal{e.what()});
+      }
+      auto stored = std::make_shared<store::Recipe>();
+      stored->bytes = to_bytes(recipe);
+      stored->environment = task.environment ? environment_bytes(*task.environment) : shared;
+      stored->name = task.name;
+      stored->tool = task.tool;
+      stored->items = std::move(task.items);
+      submission.arrays.push_back(std::move(task.array));
+      submission.recipes.push_back(std::move(stored));
+    }
+    runtime_.submit(std::move(submission), std::move(answer));
+  };
+  if (paths.empty()) return render({});
+  auto shared_render = std::make_shared<decltype(render)>(std::move(render));
+  files_.run([&loop = runtime_.loop(), paths = std::move(paths), shared_render] {
+    auto seen = std::make_shared<SeenInputs>(look_at(paths));
+    asio::post(loop, [seen, shared_render] { (*shared_render)(*seen); });
+  });
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,291 @@
+// What there is to see of tasks: one in full, lists, arrays, why one waits.
+#include "api/api.hpp"
+#include "api/to_json.hpp"
+
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+std::uint32_t number_in(const HttpRequest& request, const char* key, std::uint32_t otherwise) {
+  const auto at = request.query.find(key);
+  if (at == request.query.end() || at->second.empty()) return otherwise;
+  std::uint32_t value = 0;
+  const char* end = at->second.data() + at->second.size();
+  const auto [stop, error] = std::from_chars(at->second.data(), end, value);
+  if (error != std::errc{} || stop != end) throw BadRequest(fmt::format("'{}={}' is no whole number", key, at->second));
+  return value;
+}
+
+std::string text_in(const HttpRequest& request, const char* key) {
+  const auto at = request.query.find(key);
+  return at == request.query.end() ? "" : at->second;
+}
+
+void put_outcome(json::object& object, const Outcome& outcome) {
+  object["failure"] = std::string(to_string(outcome.failure));
+  const bool ran = outcome.started.has_value();
+  if (const auto code = shell_exit_code(outcome)) object["exit_code"] = *code;
+  if (outcome.signal != 0) object["signal"] = outcome.signal;
+  if (!outcome.message.empty()) object["message"] = valid_utf8(outcome.message);
+  if (ran) {
+    object["started_at"] = seconds(*outcome.started);
+    object["run_s"] = seconds(outcome.ended - *outcome.started);
+  }
+  object["ended_at"] = seconds(outcome.ended);
+}
+
+json::object line_of(const std::string& id, TaskState state, std::uint64_t tasks) {
+  return {{"id", id}, {"state", std::string(to_string(state))}, {"tasks", tasks}};
+}
+
+}  // namespace
+
+void Api::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
+  runtime_.read(
+      [task](store::Store& store) {
+        TaskFacts facts{store.array(task.array), store.result(task), store.attempts(task), std::nullopt};
+        if (facts.result) {
+          if (const auto pilot = parse_pilot(facts.result->pilot)) facts.allocation = store.allocation(pilot->allocation.name);
+        }
+        return facts;
+      },
+      std::move(answer));
+}
+
+boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
+  const store::ArrayRow& array = *facts.array;
+  json::object object{{"id", to_string(task)}, {"array", std::to_string(task.array.value)}};
+  if (task.index != 0) object["index"] = task.index;
+  const auto live = runtime_.engine().state_of(task);
+  const TaskState state = live ? *live : facts.result ? state_after(facts.result->outcome.failure) : TaskState::Waiting;
+  object["state"] = std::string(to_string(state));
+  object["client"] = array.client;
+  if (!array.name.empty()) object["name"] = valid_utf8(array.name);
+  if (!array.tool.empty()) object["tool"] = array.tool;
+  const Recipe recipe = recipe_from_bytes(array.recipe);
+  json::array command;
+  for (const std::string& argument : recipe.argv) command.push_back(json::string(valid_utf8(argument)));
+  object["command"] = std::move(command);
+  if (!recipe.directory.empty()) object["directory"] = valid_utf8(recipe.directory);
+  object["needs"] = to_json(array.needs);
+  object["submitted_at"] = seconds(array.submitted);
+  std::uint32_t attempt = 0;
+  if (facts.result && !live) {
+    put_outcome(object, facts.result->outcome);
+    const Outcome& outcome = facts.result->outcome;
+    attempt = facts.result->attempt;
+    if (outcome.started) object["wait_s"] = std::max(0.0, seconds(*outcome.started - array.submitted));
+    if (outcome.peak_memory != 0) object["peak_memory"] = outcome.peak_memory;
+    if (outcome.cpu_time != Duration{}) object["cpu_s"] = seconds(outcome.cpu_time);
+    if (!facts.result->pilot.empty()) object["pilot"] = facts.result->pilot;
+    if (!facts.result->node.empty()) object["node"] = facts.result->node;
+    if (facts.allocation) {
+      object["allocation"] = facts.allocation->id.name;
+      object["site"] = facts.allocation->site;
+    }
+  }
+  if (const Lease* lease = runtime_.engine().pilots().lease(task)) {
+    attempt = lease->attempt.number;
+    if (lease->started) object["started_at"] = seconds(*lease->started);
+    const PilotState* pilot = runtime_.engine().pilots().find(lease->pilot);
+    object["pilot"] = to_string(lease->pilot);
+    object["allocation"] = lease->pilot.allocation.name;
+    if (pilot) {
+      object["site"] = pilot->site;
+      if (!pilot->node.empty()) object["node"] = pilot->node;
+    }
+  }
+  if (attempt != 0) object["attempt"] = attempt;
+  if (!facts.attempts.empty()) {
+    json::array attempts;
+    for (const store::AttemptRow& row : facts.attempts) {
+      json::object past{{"attempt", row.attempt}};
+      put_outcome(past, row.outcome);
+      if (!row.pilot.empty()) past["pilot"] = row.pilot;
+      if (!row.node.empty()) past["node"] = row.node;
+      attempts.push_back(std::move(past));
+    }
+    object["attempts"] = std::move(attempts);
+  }
+  return object;
+}
+
+void Api::show_task(TaskId task, const ReplyPtr& reply) {
+  read_facts(task, [this, task, reply](const TaskFacts& facts) {
+    if (!facts.array || (!facts.array->indices.contains(task.index) && task.index != 0)) {
+      return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+    }
+    if (!facts.array->indices.contains(task.index)) {
+      return reply->error(400, fmt::format("{0} is an array; name one task, like {0}.{1}, or see /v1/arrays/{0}", task.array.value,
+                                           facts.array->indices.ranges().back().first));
+    }
+    reply->answer(200, task_json(task, facts));
+  });
+}
+
+void Api::explain_task(TaskId task, const ReplyPtr& reply) {
+  read_facts(task, [this, task, reply](const TaskFacts& facts) {
+    if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+    TaskId asked = task;
+    // An array as a whole is explained by the first of its tasks that has not ended, else by one that failed.
+    if (!facts.array->indices.contains(task.index)) {
+      const ArrayState* live = runtime_.engine().tasks().find(task.array);
+      IndexSet open = facts.array->indices;
+      if (live) {
+        open.remove(live->ok);
+        open.remove(live->not_ok);
+      }
+      if (task.index != 0 || open.empty()) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+      asked.index = open.ranges().back().first;
+      if (!live) {
+        return reply->error(400, fmt::format("{} has ended; name one of its tasks, like {}", task.array.value, to_string(asked)));
+      }
+      return explain_task(asked, reply);
+    }
+    json::array details;
+    for (const store::AttemptRow& row : facts.attempts) {
+      details.push_back(json::string(valid_utf8(fmt::format("attempt {} on {}{}{}: {}: {}", row.attempt, row.pilot,
+                                                            row.node.empty() ? "" : " at ", row.node,
+                                                            to_string(row.outcome.failure), row.outcome.message))));
+    }
+    if (const auto why = runtime_.engine().explain(task, runtime_.now())) {
+      for (const std::string& detail : why->details) details.push_back(json::string(valid_utf8(detail)));
+      return reply->answer(200, {{"id", to_string(task)}, {"state", std::string(to_string(why->state))},
+                                 {"text", valid_utf8(why->text)}, {"details", std::move(details)}});
+    }
+    if (!facts.result) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+    const Outcome& outcome = facts.result->outcome;
+    std::string text = std::string(to_string(outcome.failure));
+    if (outcome.failure == Failure::ToolFailed) text += fmt::format(" with exit code {}", outcome.exit_code);
+    if (outcome.signal != 0) text += fmt::format(" by signal {}", outcome.signal);
+    if (!outcome.message.empty()) text += ": " + outcome.message;
+    if (outcome.peak_memory != 0) details.push_back(json::string("peak memory " + show_size(outcome.peak_memory)));
+    if (outcome.started) details.push_back(json::string("ran " + show_duration(outcome.ended - *outcome.started)));
+    if (!facts.result->pilot.empty()) {
+      details.push_back(json::string(fmt::format("on pilot {}{}{}", facts.result->pilot, facts.result->node.empty() ? "" : " at ", facts.result->node)));
+    }
+    reply->answer(200, {{"id", to_string(task)}, {"state", std::string(to_string(state_after(outcome.failure)))},
+                        {"text", valid_utf8(text)}, {"details", std::move(details)}});
+  });
+}
+
+void Api::list_tasks(Request request, const ReplyPtr& reply) {
+  store::Filter filter;
+  filter.limit = std::min<std::uint32_t>(number_in(request, "limit", 100), 100'000);
+  filter.client = text_in(request, "client");
+  if (const std::string array = text_in(request, "array"); !array.empty()) filter.array = parse_selection(array).array;
+  if (const std::string state = text_in(request, "state"); !state.empty()) {
+    filter.state = parse_task_state(state);
+    if (!filter.state) throw BadRequest(fmt::format("'{}' is no state; states are waiting, held, running, unknown, done, failed, cancelled", state));
+  }
+  if (const std::string before = text_in(request, "before"); !before.empty()) filter.before = parse_selection(before).array.value;
+
+  // What the engine holds, newest first.
+  std::vector<std::pair<ArrayId, json::object>> lines;
+  const auto wanted = [&](TaskState state) { return (!filter.state || *filter.state == state) && lines.size() < filter.limit; };
+  const auto& live = runtime_.engine().tasks().arrays();
+  for (auto entry = live.rbegin(); entry != live.rend() && lines.size() < filter.limit; ++entry) {
+    const auto& [id, array] = *entry;
+    if (filter.array && *filter.array != id) continue;
+    if (filter.before != 0 && id.value >= filter.before) continue;
+    if (!filter.client.empty() && runtime_.engine().tasks().queue().name_of(array.place.client) != filter.client) continue;
+    IndexSet waiting = array.facts.indices;
+    for (const IndexSet* set : {&array.ok, &array.not_ok, &array.held}) waiting.remove(*set);
+    for (const IndexRange& range : array.leased.ranges()) {
+      for (std::uint64_t i = range.first; i <= range.last; ++i) {
+        const TaskId task{id, static_cast<std::uint32_t>(i)};
+        const TaskState state = *runtime_.engine().state_of(task);
+        if (state == TaskState::Waiting) continue;
+        waiting.remove(task.index);
+        if (wanted(state)) lines.emplace_back(id, line_of(to_string(task), state, 1));
+      }
+    }
+    if (!array.held.empty() && wanted(TaskState::Held)) {
+      lines.emplace_back(id, line_of(id_of(id, {array.held.ranges().back().first, array.held.ranges().front().last}), TaskState::Held, array.held.size()));
+    }
+    if (!waiting.empty() && wanted(TaskState::Waiting)) {
+      lines.emplace_back(id, line_of(id_of(id, {waiting.ranges().back().first, waiting.ranges().front().last}), TaskState::Waiting, waiting.size()));
+    }
+  }
+  const bool ended_too = !filter.state || *filter.state == TaskState::Done || *filter.state == TaskState::Failed || *filter.state == TaskState::Cancelled;
+  runtime_.read(
+      [filter, lines = std::move(lines), ended_too](store::Store& store) mutable {
+        if (ended_too) {
+          store::Filter ended = filter;
+          ended.before = 0;
+          for (const store::ResultRow& row : store.results(ended)) {
+            if (filter.before != 0 && row.array.value >= filter.before) continue;
+            json::object line = line_of(id_of(row.array, row.indices), state_after(row.outcome.failure), std::uint64_t{row.indices.last} - row.indices.first + 1);
+            put_outcome(line, row.outcome);
+            lines.emplace_back(row.array, std::move(line));
+          }
+        }
+        std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+        if (lines.size() > filter.limit) lines.resize(filter.limit);
+        json::array tasks;
+        std::optional<store::ArrayRow> row;
+        for (auto& [id, line] : lines) {
+          if (!row || row->id != id) row = store.array(id);
+          if (row) {
+            line["client"] = row->client;
+            line["submitted_at"] = seconds(row->submitted);
+            if (!row->name.empty()) line["name"] = valid_utf8(row->name);
+            if (!row->tool.empty()) line["tool"] = row->tool;
+          }
+          tasks.push_back(std::move(line));
+        }
+        return tasks;
+      },
+      [reply](json::array tasks) { reply->answer(200, {{"tasks", std::move(tasks)}}); });
+}
+
+void Api::arrays(Request request, const ReplyPtr& reply) {
+  if (request.method != "GET" || request.path.size() != 3) return reply->error(404, "write GET /v1/arrays/ID");
+  const ArrayId id = parse_selection(request.path[2]).array;
+  struct Found {
+    std::optional<store::ArrayRow> row;
+    store::Store::Totals totals;
+  };
+  runtime_.read([id](store::Store& store) { return Found{store.array(id), store.totals(id)}; },
+                [this, id, reply](const Found& found) {
+                  if (!found.row) return reply->error(404, fmt::format("there is no task {}", id.value));
+                  const store::ArrayRow& row = *found.row;
+                  std::uint64_t running = 0, waiting = 0, held = 0;
+                  if (const ArrayState* live = runtime_.engine().tasks().find(id)) {
+                    running = live->leased.size();
+                    held = live->held.size();
+                    waiting = live->facts.indices.size() - live->ok.size() - live->not_ok.size() - running - held;
+                  }
+                  json::object object{{"id", std::to_string(id.value)},
+                                      {"client", row.client},
+                                      {"total", row.indices.size()},
+                                      {"indices", to_string(row.indices)},
+                                      {"counts", json::object{{"waiting", waiting}, {"held", held}, {"running", running},
+                                                              {"done", found.totals.done}, {"failed", found.totals.failed},
+                                                              {"cancelled", found.totals.cancelled}}},
+                                      {"needs", to_json(row.needs)},
+                                      {"priority", row.priority},
+                                      {"retries", row.retries},
+                                      {"submitted_at", seconds(row.submitted)},
+                                      {"ended", row.ended}};
+                  if (!row.name.empty()) object["name"] = valid_utf8(row.name);
+                  if (!row.tool.empty()) object["tool"] = row.tool;
+                  if (row.max_running != 0) object["max_running"] = row.max_running;
+                  json::array after;
+                  for (const Dependency& dependency : row.after) {
+                    after.push_back(json::string(dependency.index ? to_string(TaskId{dependency.array, *dependency.index}) : std::to_string(dependency.array.value)));
+                  }
+                  if (!after.empty()) object["after"] = std::move(after);
+                  reply->answer(200, object);
+                });
+}
+
+}  // namespace hpcbatch

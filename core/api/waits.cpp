@@ -1,0 +1,187 @@
+// Requests that wait for tasks to end: `wait`, and the feed of changes.
+#include "api/api.hpp"
+#include "api/to_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr double kLongestWait = 300;
+constexpr std::uint32_t kFeedPage = 10'000;
+
+double seconds_in(const HttpRequest& request, const char* key, double otherwise) {
+  const auto at = request.query.find(key);
+  if (at == request.query.end()) return otherwise;
+  double value = 0;
+  const char* end = at->second.data() + at->second.size();
+  const auto [stop, error] = std::from_chars(at->second.data(), end, value);
+  if (error != std::errc{} || stop != end || value < 0) throw BadRequest(fmt::format("'{}={}' is no number of seconds", key, at->second));
+  return std::min(value, kLongestWait);
+}
+
+/// Whether every chosen task has ended, as far as the engine knows.
+bool all_ended(const Engine& engine, const std::vector<Selection>& chosen) {
+  return std::all_of(chosen.begin(), chosen.end(), [&](const Selection& selection) {
+    const ArrayState* live = engine.tasks().find(selection.array);
+    if (!live) return true;
+    IndexSet open = selection.indices.value_or(live->facts.indices);
+    open.remove(live->ok);
+    open.remove(live->not_ok);
+    return open.empty();
+  });
+}
+
+struct Counts {
+  std::uint64_t total{0};
+  store::Store::Totals ended;
+  std::string unknown;
+};
+
+Counts count(store::Store& store, const std::vector<Selection>& chosen) {
+  Counts counts;
+  for (const Selection& selection : chosen) {
+    const auto row = store.array(selection.array);
+    if (!row) return {0, {}, std::to_string(selection.array.value)};
+    if (!selection.indices) {
+      counts.total += row->indices.size();
+      const auto totals = store.totals(selection.array);
+      counts.ended.done += totals.done;
+      counts.ended.failed += totals.failed;
+      counts.ended.cancelled += totals.cancelled;
+      continue;
+    }
+    IndexSet unknown = *selection.indices;
+    unknown.remove(row->indices);
+    if (!unknown.empty()) return {0, {}, fmt::format("{}.{}", selection.array.value, to_string(unknown))};
+    counts.total += selection.indices->size();
+    store::Filter filter;
+    filter.array = selection.array;
+    filter.limit = UINT32_MAX;
+    for (const store::ResultRow& result : store.results(filter)) {
+      const std::uint64_t hit = IndexSet(result.indices).intersection(*selection.indices).size();
+      switch (state_after(result.outcome.failure)) {
+        case TaskState::Done:
+          counts.ended.done += hit;
+          break;
+        case TaskState::Cancelled:
+          counts.ended.cancelled += hit;
+          break;
+        default:
+          counts.ended.failed += hit;
+      }
+    }
+  }
+  return counts;
+}
+
+std::uint64_t running_of(const Engine& engine, const std::vector<Selection>& chosen) {
+  std::uint64_t running = 0;
+  for (const Selection& selection : chosen) {
+    const ArrayState* live = engine.tasks().find(selection.array);
+    if (!live) continue;
+    const IndexSet leased = selection.indices ? live->leased.intersection(*selection.indices) : live->leased;
+    for (const IndexRange& range : leased.ranges()) {
+      for (std::uint64_t i = range.first; i <= range.last; ++i) {
+        const Lease* lease = engine.pilots().lease({selection.array, static_cast<std::uint32_t>(i)});
+        if (lease && lease->state != Lease::State::Sent) ++running;
+      }
+    }
+  }
+  return running;
+}
+
+json::object event_json(const store::ResultRow& row) {
+  json::object event{{"cursor", row.sequence},
+                     {"id", id_of(row.array, row.indices)},
+                     {"state", std::string(to_string(state_after(row.outcome.failure)))},
+                     {"failure", std::string(to_string(row.outcome.failure))}};
+  if (const auto code = shell_exit_code(row.outcome)) event["exit_code"] = *code;
+  if (!row.outcome.message.empty()) event["message"] = valid_utf8(row.outcome.message);
+  return event;
+}
+
+}  // namespace
+
+void Api::wait_tasks(Request request, const ReplyPtr& reply) {
+  const json::value body = parse_body(request.body);
+  const std::vector<Selection> chosen = read_selections(body);
+  double timeout = 30;
+  if (const json::value* said = body.get_object().if_contains("timeout")) {
+    if (!said->is_number()) throw BadRequest("'timeout' must be a number of seconds");
+    timeout = std::clamp(said->to_number<double>(), 0.0, kLongestWait);
+  }
+  auto answer = [this, chosen, reply] {
+    runtime_.read([chosen](store::Store& store) { return count(store, chosen); },
+                  [this, chosen, reply](const Counts& counts) {
+                    if (!counts.unknown.empty()) return reply->error(404, fmt::format("there is no task {}", counts.unknown));
+                    const auto& ended = counts.ended;
+                    const std::uint64_t over = ended.done + ended.failed + ended.cancelled;
+                    const std::uint64_t running = running_of(runtime_.engine(), chosen);
+                    const std::uint64_t rest = counts.total - std::min(counts.total, over);
+                    reply->answer(200, {{"done", rest == 0}, {"total", counts.total}, {"ok", ended.done}, {"failed", ended.failed},
+                                        {"cancelled", ended.cancelled}, {"running", std::min(running, rest)},
+                                        {"waiting", rest - std::min(running, rest)}});
+                  });
+  };
+  wait_for_ends(timeout, [this, chosen, answer = std::move(answer)](bool timed_out) {
+    if (!timed_out && !all_ended(runtime_.engine(), chosen)) return false;
+    answer();
+    return true;
+  });
+}
+
+void Api::events(Request request, const ReplyPtr& reply) {
+  if (request.method != "GET") return reply->error(400, "/v1/events takes GET");
+  const auto text = [&](const char* key) {
+    const auto at = request.query.find(key);
+    return at == request.query.end() ? std::string{} : at->second;
+  };
+  std::uint64_t after = 0;
+  if (const std::string cursor = text("after"); !cursor.empty()) {
+    const char* end = cursor.data() + cursor.size();
+    const auto [stop, error] = std::from_chars(cursor.data(), end, after);
+    if (error != std::errc{} || stop != end) throw BadRequest(fmt::format("'after={}' is no cursor; take one from an earlier answer", cursor));
+  }
+  const std::string client = text("client");
+  // One look at a time: what ends while the store is asked is found by the next look.
+  struct Look {
+    bool busy{false};
+    bool again{false};
+    bool timed_out{false};
+    bool answered{false};
+  };
+  auto look = std::make_shared<Look>();
+  auto ask = std::make_shared<std::function<void()>>();
+  *ask = [this, look, client, after, reply, weak = std::weak_ptr(ask)] {
+    if (look->answered) return;
+    if (std::exchange(look->busy, true)) {
+      look->again = true;
+      return;
+    }
+    runtime_.read([client, after](store::Store& store) { return store.changes(client, after, kFeedPage); },
+                  [look, reply, self = weak.lock()](const store::ChangeFeed& feed) {
+                    look->busy = false;
+                    if (feed.rows.empty() && !feed.pruned && !look->timed_out) {
+                      if (std::exchange(look->again, false)) (*self)();
+                      return;
+                    }
+                    if (std::exchange(look->answered, true)) return;
+                    json::array events;
+                    for (const store::ResultRow& row : feed.rows) events.push_back(event_json(row));
+                    reply->answer(200, {{"events", std::move(events)}, {"cursor", feed.cursor}, {"pruned", feed.pruned}});
+                  });
+  };
+  wait_for_ends(seconds_in(request, "wait", 0), [look, ask](bool timed_out) {
+    look->timed_out = look->timed_out || timed_out;
+    (*ask)();
+    return look->answered || timed_out;
+  });
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,296 @@
+#include "daemon/engine_main.hpp"
+
+#include "api/api.hpp"
+#include "api/dropbox_door.hpp"
+#include "documents/configuration.hpp"
+#include "documents/places.hpp"
+#include "model/check.hpp"
+#include "plugin_host/plugin_host.hpp"
+#include "runtime/machine.hpp"
+#include "runtime/runtime.hpp"
+#include "store/owner.hpp"
+
+#include <boost/asio/signal_set.hpp>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kIdleEnd = 30min;
+constexpr auto kLook = 60s;
+
+/// The engine does not start: why, and with which exit code.
+struct NoStart {
+  int code;
+  std::string text;
+};
+
+EnvironmentMap own_environment() {
+  EnvironmentMap environment;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text(*entry);
+    const auto equals = text.find('=');
+    if (equals != std::string_view::npos) environment[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+  }
+  return environment;
+}
+
+/// Made if it is not there; refused if others could look or write.
+void own_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    throw NoStart{1, fmt::format("cannot make the directory {}: {}", path, std::strerror(errno))};
+  }
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) throw NoStart{1, fmt::format("cannot look at {}: {}", path, std::strerror(errno))};
+  if (facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
+    throw NoStart{1, fmt::format("{} is not ours alone (owner {}, mode {:o}); 'chmod 700' it, or name another with HPCBATCH_HOME",
+                                 path, facts.st_uid, facts.st_mode & 07777)};
+  }
+}
+
+Configuration configuration_of(const EngineOptions& options, const Places& places) {
+  const std::string file = options.config.value_or(places.configuration);
+  const bool named = options.config || places.configuration_is_named;
+  if (!named && !std::filesystem::exists(file)) return {};
+  try {
+    return read_configuration(file);
+  } catch (const DocumentError& e) {
+    throw NoStart{2, e.what()};
+  }
+}
+
+/// The sites to use: those of the configuration, or this machine.
+std::vector<Site> sites_of(const Configuration& configuration, const std::string& home) {
+  if (configuration.sites.empty()) return {default_site(home)};
+  std::vector<Site> sites = configuration.sites;
+  for (Site& site : sites) {
+    if (site.scheduler == "local") complete_local_site(site, home);
+  }
+  return sites;
+}
+
+/// Loads every plugin that a site names, so that a wrong one is refused with the line that names it.
+void check_plugins(const PluginHost& plugins, const Configuration& configuration) {
+  for (std::size_t i = 0; i < configuration.sites.size(); ++i) {
+    const Site& site = configuration.sites[i];
+    const SiteLines& lines = configuration.lines[i];
+    const auto at = [&](int line) { return fmt::format("{}:{}: site '{}': ", configuration.file, line, site.name); };
+    if (auto made = plugins.scheduler(site.scheduler, site.scheduler_config); !made) {
+      throw NoStart{2, at(lines.scheduler) + made.error().text};
+    }
+    if (auto made = plugins.transport(site.transport, site.transport_config); !made) {
+      throw NoStart{2, at(lines.transport) + made.error().text};
+    }
+  }
+}
+
+/// Tells the client that started us, if one did, and lets it go.
+class Starter {
+ public:
+  explicit Starter(int descriptor) : descriptor_(descriptor) {}
+  Starter(const Starter&) = delete;
+  Starter& operator=(const Starter&) = delete;
+  ~Starter() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  void tell(const std::string& text) {
+    if (descriptor_ < 0) return;
+    // A client that has gone wants to know nothing.
+    (void)!::write(descriptor_, text.data(), text.size());
+    ::close(std::exchange(descriptor_, -1));
+  }
+
+ private:
+  int descriptor_;
+};
+
+class EngineProcess {
+ public:
+  EngineProcess(const EngineOptions& options, Places places, Configuration configuration, std::string program)
+      : options_(options),
+        places_(std::move(places)),
+        configuration_(std::move(configuration)),
+        program_(std::move(program)),
+        plugins_(plugin_search_path(configuration_.plugin_path, environment_of("HPCBATCH_PLUGIN_PATH"), program_)),
+        tools_(tool_directories(configuration_.tool_path, std::filesystem::path(program_).parent_path().string()),
+               [this](const std::string& plugin, const std::string& text) -> Result<std::shared_ptr<Tool>> {
+                 auto made = plugins_.tool(plugin, text);
+                 if (!made) return made.error();
+                 return std::shared_ptr<Tool>(std::move(*made));
+               },
+               configuration_.tool_parameters),
+        signals_(loop_, SIGTERM, SIGINT, SIGHUP),
+        look_(loop_) {}
+
+  void check() { check_plugins(plugins_, configuration_); }
+
+  void open() {
+    check();
+    auto store = store::Store::open(places_.home + "/store.db");
+    if (!store) throw NoStart{1, store.error().text};
+    const std::string pilot = (std::filesystem::path(program_).parent_path() / "hpcbatch-pilot").string();
+    if (::access(pilot.c_str(), X_OK) != 0) {
+      throw NoStart{1, fmt::format("the pilot program {} is not there or cannot be run; install hpcbatch anew", pilot)};
+    }
+    const std::vector<Site> sites = sites_of(configuration_, places_.home);
+    for (const Site& site : sites) make_workspace(site);
+    runtime_ = std::make_unique<Runtime>(loop_, plugins_, Runtime::Options{places_.home, pilot, sites},
+                                         [this](const std::string& why) { end(why); });
+    if (auto opened = runtime_->open(std::move(*store)); !opened) throw NoStart{1, opened.error().text};
+    api_ = std::make_unique<Api>(*runtime_, tools_, EngineFacts{places_.home, places_.socket, configuration_.file, runtime_->now()});
+    doors_ = std::make_unique<DropboxDoors>(*runtime_, *api_, tools_, sites.front().workspace, places_.home);
+    api_->add_dropbox = [this](const DropboxSettings& settings) { return doors_->add(settings); };
+    api_->dropboxes = [this] { return doors_->list(); };
+    server_ = std::make_unique<HttpServer>(loop_, [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+      last_request_ = std::chrono::steady_clock::now();
+      api_->handle(request, reply);
+    });
+    if (auto listening = server_->listen(places_.socket); !listening) throw NoStart{1, listening.error().text};
+    link_socket();
+    for (const DropboxSettings& box : configuration_.dropboxes) {
+      if (auto started = doors_->start(box); !started) throw NoStart{2, fmt::format("{}: {}", configuration_.file, started.error().text)};
+    }
+    doors_->start_remembered();
+    signals_.async_wait([this](const boost::system::error_code& error, int signal) {
+      if (error) return;
+      spdlog::info("ends by signal {}; pilots go on", signal);
+      runtime_->stop(StopAsked::Mode::Leave);
+    });
+  }
+
+  int run(store::OwnerLock& lock) {
+    watch(lock);
+    loop_.run();
+    return failed_ ? 1 : 0;
+  }
+
+ private:
+  static std::string environment_of(const char* name) {
+    const char* value = std::getenv(name);
+    return value ? value : "";
+  }
+
+  static void make_workspace(const Site& site) {
+    std::error_code error;
+    for (const char* part : {"", "/allocations", "/logs", "/outbox", "/work", "/bin"}) {
+      std::filesystem::create_directories(site.workspace + part, error);
+      // A workspace that cannot be made here may still be reached by its transport.
+      if (error) return;
+    }
+    ::chmod(site.workspace.c_str(), 0700);
+  }
+
+  /// A shell without XDG_RUNTIME_DIR looks for the socket in the home.
+  void link_socket() const {
+    const std::string beside = places_.home + "/socket";
+    if (beside == places_.socket) return;
+    std::error_code error;
+    std::filesystem::remove(beside, error);
+    std::filesystem::create_symlink(places_.socket, beside, error);
+    if (error) spdlog::warn("cannot link {} to the socket: {}", beside, error.message());
+  }
+
+  /// Once a minute: renews the lock, and ends an engine that a client started and nobody needs any more.
+  void watch(store::OwnerLock& lock) {
+    look_.expires_after(kLook);
+    look_.async_wait([this, &lock](const boost::system::error_code& error) {
+      if (error) return;
+      lock.renew();
+      const auto idle = std::chrono::steady_clock::now() - last_request_;
+      if (options_.started_by_client && idle >= kIdleEnd && server_->clients() == 0 && runtime_->engine().is_idle() && doors_->list().empty()) {
+        spdlog::info("ends, because nobody has needed it for 30 minutes");
+        runtime_->stop(StopAsked::Mode::Leave);
+        return;
+      }
+      watch(lock);
+    });
+  }
+
+  void end(const std::string& why) {
+    if (!why.empty()) {
+      spdlog::critical("{}", why);
+      failed_ = true;
+    }
+    // Answers that are on their way get a moment.
+    asio::post(loop_, [this] { loop_.stop(); });
+  }
+
+  const EngineOptions& options_;
+  Places places_;
+  Configuration configuration_;
+  std::string program_;
+  PluginHost plugins_;
+  ToolShelf tools_;
+  asio::io_context loop_;
+  boost::asio::signal_set signals_;
+  asio::steady_timer look_;
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<DropboxDoors> doors_;
+  std::unique_ptr<HttpServer> server_;
+  std::chrono::steady_clock::time_point last_request_{std::chrono::steady_clock::now()};
+  bool failed_{false};
+};
+
+int code_of_lock(const Error& error) {
+  return error.text.find(" runs on ") != std::string::npos ? kEngineElsewhere : kEngineAlreadyRuns;
+}
+
+}  // namespace
+
+int run_engine(const EngineOptions& options) {
+  Starter starter(options.ready_descriptor);
+  std::signal(SIGPIPE, SIG_IGN);
+  ::umask(077);
+  // Keys are in our memory: no core file, no debugger of the same user.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  spdlog::flush_on(spdlog::level::info);
+  try {
+    auto places = find_places(own_environment());
+    if (!places) throw NoStart{2, places.error().text};
+    Configuration configuration = configuration_of(options, *places);
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    if (options.check_config) {
+      EngineProcess(options, *places, std::move(configuration), program).check();
+      return 0;
+    }
+    own_directory(places->home);
+    own_directory(std::filesystem::path(places->socket).parent_path().string());
+    auto lock = store::OwnerLock::take(places->home);
+    if (!lock) throw NoStart{code_of_lock(lock.error()), lock.error().text};
+    EngineProcess process(options, *places, std::move(configuration), program);
+    process.open();
+    spdlog::info("listening on {}", places->socket);
+    starter.tell(std::string(1, kEngineReady));
+    return process.run(*lock);
+  } catch (const NoStart& e) {
+    starter.tell(e.text);
+    std::cerr << "hpcbatch: " << e.text << '\n';
+    return e.code;
+  } catch (const std::exception& e) {
+    starter.tell(e.what());
+    std::cerr << "hpcbatch: the engine cannot go on: " << e.what() << '\n';
+    return 1;
+  }
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,229 @@
+#include "runtime/link_server.hpp"
+
+#include "wire/wire.pb.h"
+
+#include <fmt/format.h>
+
+#include <boost/asio/ip/address.hpp>
+
+#include <algorithm>
+#include <filesystem>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Whoever has not proved himself is one of few, gets this long, and learns nothing.
+constexpr auto kHandshake = 5s;
+constexpr std::ptrdiff_t kUnproved = 64;
+// Pilots send a heartbeat every 10 s.
+constexpr auto kSilence = 40s;
+
+}  // namespace
+
+PilotLink::PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link, Message message, Closed closed)
+    : socket_(std::move(socket)),
+      link_(std::move(link)),
+      message_(std::move(message)),
+      closed_(std::move(closed)),
+      silence_(socket_.get_executor()),
+      last_heard_(std::chrono::steady_clock::now()),
+      buffer_(64 * 1024) {}
+
+PilotLink::~PilotLink() = default;
+
+PilotId PilotLink::pilot() const { return {AllocationId{link_.peer().allocation}, link_.peer().rank}; }
+
+void PilotLink::start() {
+  watch_silence();
+  read();
+}
+
+void PilotLink::watch_silence() {
+  const auto limit = link_.established() ? std::chrono::steady_clock::duration(kSilence) : kHandshake;
+  silence_.expires_at(last_heard_ + limit);
+  silence_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
+    if (error || !self->open_) return;
+    const auto limit_now = self->link_.established() ? std::chrono::steady_clock::duration(kSilence) : kHandshake;
+    if (std::chrono::steady_clock::now() - self->last_heard_ >= limit_now) {
+      self->close();
+    } else {
+      self->watch_silence();
+    }
+  });
+}
+
+void PilotLink::read() {
+  socket_.async_read_some(asio::buffer(buffer_),
+                          [self = shared_from_this()](const boost::system::error_code& error, std::size_t bytes) {
+                            if (!self->open_) return;
+                            if (error) {
+                              self->close();
+                              return;
+                            }
+                            self->received(bytes);
+                            if (self->open_) self->read();
+                          });
+}
+
+void PilotLink::received(std::size_t bytes) {
+  const bool stood = link_.established();
+  auto messages = link_.receive({buffer_.data(), bytes});
+  if (!messages) {
+    write();
+    close_after_sending();
+    return;
+  }
+  // A peer that dribbles bytes without proving itself does not get more time for it.
+  if (link_.established()) last_heard_ = std::chrono::steady_clock::now();
+  if (!stood && link_.established()) watch_silence();
+  for (const std::string& text : *messages) {
+    wire::ToEngine message;
+    if (!message.ParseFromString(text)) {
+      close();
+      return;
+    }
+    message_(shared_from_this(), message);
+    if (!open_) return;
+  }
+  write();
+}
+
+wire::ToPilot& PilotLink::outgoing() {
+  if (!outgoing_) outgoing_ = std::make_unique<wire::ToPilot>();
+  flush_soon();
+  return *outgoing_;
+}
+
+void PilotLink::flush_soon() {
+  if (std::exchange(flushing_, true)) return;
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->flushing_ = false;
+    if (!self->open_ || !self->outgoing_) return;
+    self->link_.send(self->outgoing_->SerializeAsString());
+    self->outgoing_.reset();
+    self->write();
+  });
+}
+
+void PilotLink::write() {
+  if (writing_ || !open_) return;
+  sending_ = link_.take_output();
+  if (sending_.empty()) {
+    if (closing_ && !outgoing_) close();
+    return;
+  }
+  writing_ = true;
+  asio::async_write(socket_, asio::buffer(sending_),
+                    [self = shared_from_this()](const boost::system::error_code& error, std::size_t) {
+                      self->writing_ = false;
+                      if (!self->open_) return;
+                      if (error) {
+                        self->close();
+                      } else {
+                        self->write();
+                      }
+                    });
+}
+
+void PilotLink::close_after_sending() {
+  closing_ = true;
+  if (!flushing_) write();
+}
+
+void PilotLink::close() {
+  if (!std::exchange(open_, false)) return;
+  silence_.cancel();
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  closed_(shared_from_this());
+}
+
+LinkServer::LinkServer(asio::io_context& loop, wire::Link::FindKey find_key, PilotLink::Message message,
+                       PilotLink::Closed closed)
+    : loop_(loop), find_key_(std::move(find_key)), message_(std::move(message)), closed_(std::move(closed)) {}
+
+LinkServer::~LinkServer() {
+  for (auto& close : close_acceptors_) close();
+}
+
+Result<void> LinkServer::listen_unix(const std::string& path) {
+  try {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    auto acceptor = std::make_shared<asio::local::stream_protocol::acceptor>(loop_);
+    acceptor->open();
+    const mode_t before = ::umask(0177);
+    boost::system::error_code error;
+    acceptor->bind(asio::local::stream_protocol::endpoint(path), error);
+    ::umask(before);
+    if (error) throw boost::system::system_error(error);
+    acceptor->listen();
+    accept(std::move(acceptor));
+    return {};
+  } catch (const std::exception& e) {
+    return Error{Error::Kind::Rejected, fmt::format("cannot listen for pilots on {}: {}", path, e.what())};
+  }
+}
+
+Result<std::uint16_t> LinkServer::listen_tcp(const std::string& address, std::uint16_t port) {
+  try {
+    const auto ip = asio::ip::make_address(address);
+    auto acceptor = std::make_shared<asio::ip::tcp::acceptor>(loop_);
+    acceptor->open(ip.is_v6() ? asio::ip::tcp::v6() : asio::ip::tcp::v4());
+    // The port of the last start is wanted again, so that pilots find it without reading their file anew.
+    acceptor->set_option(asio::ip::tcp::acceptor::reuse_address(true));
+    boost::system::error_code error;
+    acceptor->bind({ip, port}, error);
+    if (error && port != 0) acceptor->bind({ip, 0});
+    else if (error) throw boost::system::system_error(error);
+    acceptor->listen();
+    const std::uint16_t bound = acceptor->local_endpoint().port();
+    accept(std::move(acceptor));
+    return bound;
+  } catch (const std::exception& e) {
+    return Error{Error::Kind::Rejected,
+                 fmt::format("cannot listen for pilots on {}: {}; name another 'interface' for the site", address, e.what())};
+  }
+}
+
+template <class Acceptor>
+void LinkServer::accept(std::shared_ptr<Acceptor> acceptor) {
+  close_acceptors_.push_back([acceptor] {
+    boost::system::error_code ignored;
+    acceptor->close(ignored);
+  });
+  // Each turn starts the next; the function owns itself through what waits on the acceptor.
+  auto next = std::make_shared<std::function<void()>>();
+  *next = [this, acceptor, next] {
+    acceptor->async_accept([this, acceptor, next](const boost::system::error_code& error, auto socket) {
+      if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
+      if (!error) take(asio::generic::stream_protocol::socket(std::move(socket)));
+      (*next)();
+    });
+  };
+  (*next)();
+}
+
+void LinkServer::take(asio::generic::stream_protocol::socket socket) {
+  const auto unproved = std::count_if(links_.begin(), links_.end(), [](const auto& link) { return !link->established(); });
+  if (unproved >= kUnproved) return;
+  const auto family = socket.local_endpoint().protocol().family();
+  if (family == AF_INET || family == AF_INET6) {
+    const int on = 1;
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  auto link = std::make_shared<PilotLink>(std::move(socket), wire::Link::accepting(find_key_), message_,
+                                          [this](const std::shared_ptr<PilotLink>& closed) {
+                                            links_.erase(closed);
+                                            closed_(closed);
+                                          });
+  links_.insert(link);
+  link->start();
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,97 @@
+// The doors that pilots connect to, and the encrypted links that stand.
+#pragma once
+
+#include "model/ids.hpp"
+#include "runtime/asio.hpp"
+#include "wire/link.hpp"
+
+#include "hpcbatch/result.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+namespace wire {
+class ToEngine;
+class ToPilot;
+}  // namespace wire
+
+/// One connection of a pilot that has proved who it is.  Ends of the loop's thread only.
+class PilotLink : public std::enable_shared_from_this<PilotLink> {
+ public:
+  using Message = std::function<void(const std::shared_ptr<PilotLink>&, const wire::ToEngine&)>;
+  using Closed = std::function<void(const std::shared_ptr<PilotLink>&)>;
+
+  PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link, Message message, Closed closed);
+  PilotLink(const PilotLink&) = delete;
+  PilotLink& operator=(const PilotLink&) = delete;
+  ~PilotLink();
+
+  void start();
+  /// What is put here goes out in one frame with all else that this turn of the loop adds.
+  wire::ToPilot& outgoing();
+  void close();
+  /// Sends what is there, then closes.
+  void close_after_sending();
+  bool is_open() const { return open_; }
+  bool established() const { return link_.established(); }
+  PilotId pilot() const;
+
+  std::uint64_t incarnation{0};            ///< from its registration
+  std::set<std::uint64_t> environments;    ///< that the pilot has been sent
+
+ private:
+  void read();
+  void write();
+  void flush_soon();
+  void received(std::size_t bytes);
+  void watch_silence();
+
+  asio::generic::stream_protocol::socket socket_;
+  wire::Link link_;
+  Message message_;
+  Closed closed_;
+  asio::steady_timer silence_;
+  std::chrono::steady_clock::time_point last_heard_;
+  std::unique_ptr<wire::ToPilot> outgoing_;
+  std::string sending_;
+  std::vector<char> buffer_;
+  bool flushing_{false};
+  bool writing_{false};
+  bool open_{true};
+  bool closing_{false};
+};
+
+/// Accepts on a Unix socket, and on TCP where a site needs it.
+class LinkServer {
+ public:
+  LinkServer(asio::io_context& loop, wire::Link::FindKey find_key, PilotLink::Message message, PilotLink::Closed closed);
+  LinkServer(const LinkServer&) = delete;
+  LinkServer& operator=(const LinkServer&) = delete;
+  ~LinkServer();
+
+  /// `path` may not be in use; a dead socket there is replaced.
+  Result<void> listen_unix(const std::string& path);
+  /// On one numeric address; `port` 0 takes a free one, a port that is taken gives another.  Returns the port.
+  Result<std::uint16_t> listen_tcp(const std::string& address, std::uint16_t port);
+
+ private:
+  template <class Acceptor>
+  void accept(std::shared_ptr<Acceptor> acceptor);
+  void take(asio::generic::stream_protocol::socket socket);
+
+  asio::io_context& loop_;
+  wire::Link::FindKey find_key_;
+  PilotLink::Message message_;
+  PilotLink::Closed closed_;
+  std::vector<std::function<void()>> close_acceptors_;
+  std::set<std::shared_ptr<PilotLink>> links_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,104 @@
+#include "runtime/machine.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+std::int64_t usable_memory() {
+  struct sysinfo info {};
+  ::sysinfo(&info);
+  auto memory = static_cast<std::int64_t>(info.totalram) * info.mem_unit;
+  for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::ifstream in(file);
+    std::int64_t limit = 0;
+    if (in >> limit && limit > 0) memory = std::min(memory, limit);
+  }
+  return memory;
+}
+
+int nvidia_devices() {
+  int count = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
+    const std::string name = entry.path().filename().string();
+    const bool numbered = name.size() > 6 && name.starts_with("nvidia") &&
+                          std::all_of(name.begin() + 6, name.end(), [](unsigned char c) { return std::isdigit(c); });
+    if (numbered) ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+Resources this_machine() {
+  Resources there;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  const int cpus = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
+  there.set(kCpus, Amount::of(cpus));
+  there.set(kMemory, Amount::of(usable_memory()));
+  if (const int gpus = nvidia_devices(); gpus > 0) there.set("gpus/nvidia", Amount::of(gpus));
+  return there;
+}
+
+void complete_local_site(Site& site, const std::string& home) {
+  if (site.workspace.empty()) site.workspace = home + "/workspace";
+  if (site.shapes.empty()) site.shapes.push_back({.name = site.name});
+  const Resources machine = this_machine();
+  for (Shape& shape : site.shapes) {
+    for (const auto& [name, amount] : machine.entries()) {
+      const bool gpu = name.starts_with(kGpuPrefix);
+      if (shape.capacity.get(name) == Amount{} && !(gpu && shape.capacity.gpus() != Amount{})) shape.capacity.set(name, amount);
+    }
+  }
+}
+
+Site default_site(const std::string& home) {
+  using namespace std::chrono_literals;
+  Site site{.name = "local", .scheduler = "local", .transport = "shared_fs"};
+  site.link = LinkKind::Unix;
+  site.scheduler_config = "directory: '" + home + "/local'\n";
+  // One pilot has the whole machine; it stays warm for a while, because the next command follows soon.
+  site.max_queued = 1;
+  site.max_running = 1;
+  site.idle_after = 10min;
+  site.poll_every = 10s;
+  site.settle_after = 2s;
+  complete_local_site(site, home);
+  return site;
+}
+
+std::string outward_address() {
+  const int probe = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  std::string address = "127.0.0.1";
+  if (probe < 0) return address;
+  // Nothing is sent: connecting a datagram socket only asks for the route (RFC 5737 reserves the address).
+  sockaddr_in far{};
+  far.sin_family = AF_INET;
+  far.sin_port = htons(9);
+  ::inet_pton(AF_INET, "192.0.2.1", &far.sin_addr);
+  sockaddr_in near{};
+  socklen_t size = sizeof near;
+  if (::connect(probe, reinterpret_cast<const sockaddr*>(&far), sizeof far) == 0 &&
+      ::getsockname(probe, reinterpret_cast<sockaddr*>(&near), &size) == 0) {
+    char text[INET_ADDRSTRLEN] = {};
+    if (::inet_ntop(AF_INET, &near.sin_addr, text, sizeof text)) address = text;
+  }
+  ::close(probe);
+  return address;
+}
+
+}  // namespace hpcbatch

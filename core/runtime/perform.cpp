@@ -1,0 +1,341 @@
+// One function for each thing the engine can ask for.  Nothing is decided here.
+#include "runtime/attempts.hpp"
+#include "runtime/crash_point.hpp"
+#include "runtime/outbox_results.hpp"
+#include "runtime/runtime.hpp"
+
+#include "model/check.hpp"
+#include "model/visit.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <set>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::chrono::seconds kNoTime{0};
+constexpr std::chrono::seconds kLastCommands{30};
+constexpr std::chrono::milliseconds kLookAgain{20};
+
+}  // namespace
+
+PilotLink* Runtime::link_of(const PilotId& pilot) {
+  const auto at = links_.find(pilot);
+  return at == links_.end() ? nullptr : at->second.get();
+}
+
+void Runtime::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say) {
+  writer_->after_written({}, [this, pilot, say = std::move(say)] {
+    if (PilotLink* link = link_of(pilot)) say(link->outgoing());
+  });
+}
+
+// --- to the store -------------------------------------------------------------------------------------------------
+
+void Runtime::perform(const SaveArray& action) {
+  const Submission& submission = submissions_.at(action.request.value);
+  writer_->add({action, submission.recipes.at(action.position)});
+}
+void Runtime::perform(const SaveHold& action) { writer_->add({action, {}}); }
+void Runtime::perform(const SaveLeases& action) { writer_->add({action, {}}); }
+void Runtime::perform(const DropLeases& action) { writer_->add({action, {}}); }
+void Runtime::perform(const SaveFailedAttempt& action) { writer_->add({action, {}}); }
+void Runtime::perform(const SaveResult& action) { writer_->add({action, {}}); }
+void Runtime::perform(const SaveResults& action) { writer_->add({action, {}}); }
+void Runtime::perform(const SaveArrayEnded& action) { writer_->add({action, {}}); }
+void Runtime::perform(const SaveRevived& action) { writer_->add({action, {}}); }
+void Runtime::perform(const SaveAllocation& action) {
+  spdlog::info("allocation {} on {} ({}): {} {}", action.allocation.id.name, action.allocation.site,
+               action.allocation.shape, to_string(action.allocation.state), action.allocation.reason);
+  writer_->add({action, {}});
+}
+
+// --- to clients ---------------------------------------------------------------------------------------------------
+
+void Runtime::perform(const AnswerSubmit& action) {
+  crash_point("submit-decided");
+  writer_->after_durable(
+      [this, action] {
+        crash_point("submit-durable");
+        const auto at = submit_answers_.find(action.request.value);
+        if (at == submit_answers_.end()) return;
+        at->second(action.ids);
+        submit_answers_.erase(at);
+      },
+      true);
+}
+
+void Runtime::perform(const AnswerRefused& action) {
+  const auto at = submit_answers_.find(action.request.value);
+  if (at == submit_answers_.end()) return;
+  at->second(SubmitRefusal{action.text, action.conflict, false});
+  submit_answers_.erase(at);
+}
+
+void Runtime::perform(const AnswerCount& action) {
+  writer_->after_durable(
+      [this, action] {
+        const auto at = count_answers_.find(action.request.value);
+        if (at == count_answers_.end()) return;
+        at->second(action.tasks);
+        count_answers_.erase(at);
+      },
+      true);
+}
+
+void Runtime::perform(const TellEnded& action) {
+  const auto followed = followers_.by_task().lower_bound({action.array, 0});
+  const bool haste = !ended_listeners_.empty() || (followed != followers_.by_task().end() && followed->first.array == action.array);
+  writer_->after_durable(
+      [this, array = action.array] {
+        const auto is_over = [this](TaskId task) { return !engine_->state_of(task).has_value(); };
+        followers_.end(array, is_over);
+        inputs_.end(array, is_over);
+        for (const auto& listener : ended_listeners_) listener(array);
+      },
+      haste);
+}
+
+// --- to pilots ----------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// What the store's lane finds out for a batch of leases.
+struct LeaseTexts {
+  std::vector<wire::Start> starts;
+  std::vector<std::uint64_t> environments;  ///< one for each start; 0: none
+  std::map<std::uint64_t, std::string> environment_bytes;
+};
+
+wire::Start make_start(const SendLeases::Lease& lease, wire::Start start, bool input) {
+  to_wire(lease.attempt, start.mutable_attempt());
+  for (const auto& [name, amount] : lease.granted.entries()) {
+    wire::Amount* granted = start.add_granted();
+    granted->set_name(name);
+    granted->set_value(amount.ticks);
+  }
+  start.set_memory_is_limit(lease.memory_is_limit);
+  if (lease.time_limit) {
+    start.set_time_limit_ms(static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(*lease.time_limit).count()));
+  }
+  start.set_shown_index(lease.attempt.task.index);
+  start.set_follow(input);
+  return start;
+}
+
+LeaseTexts read_texts(store::Store& store, const std::vector<SendLeases::Lease>& leases) {
+  LeaseTexts texts;
+  ArrayId last;
+  std::optional<store::StoredRecipe> recipe;
+  for (const SendLeases::Lease& lease : leases) {
+    const TaskId task = lease.attempt.task;
+    if (!recipe || last != task.array) recipe = store.recipe(task.array);
+    last = task.array;
+    HPCBATCH_CHECK(recipe);
+    bool has_items = false;
+    wire::Start start = start_from_bytes(recipe->bytes, has_items);
+    if (has_items) put_item(start, store.item(task));
+    texts.starts.push_back(make_start(lease, std::move(start), false));
+    texts.environments.push_back(recipe->environment);
+    if (recipe->environment != 0 && !texts.environment_bytes.contains(recipe->environment)) {
+      texts.environment_bytes[recipe->environment] = store.environment(recipe->environment);
+    }
+  }
+  return texts;
+}
+
+}  // namespace
+
+void Runtime::perform(const SendLeases& action) {
+  crash_point("lease-decided");
+  auto texts = std::make_shared<LeaseTexts>();
+  writer_->after_written([texts, leases = action.leases](store::Store& store) { *texts = read_texts(store, leases); },
+                         [this, texts, pilot = action.pilot] {
+                           crash_point("lease-written");
+                           // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.
+                           PilotLink* link = link_of(pilot);
+                           if (!link) return;
+                           wire::ToPilot& message = link->outgoing();
+                           for (std::size_t i = 0; i < texts->starts.size(); ++i) {
+                             const std::uint64_t environment = texts->environments[i];
+                             if (environment != 0 && link->environments.insert(environment).second) {
+                               wire::Environment* sent = message.add_environments();
+                               sent->ParseFromString(texts->environment_bytes[environment]);
+                               sent->set_number(static_cast<std::uint32_t>(environment));
+                             }
+                             wire::Start* start = message.add_start();
+                             start->Swap(&texts->starts[i]);
+                             start->set_environment(static_cast<std::uint32_t>(environment));
+                             start->set_follow(followers_.any(from_wire(start->attempt()).task));
+                           }
+                           crash_point("lease-sent");
+                         });
+}
+
+void Runtime::perform(const RecallLeases& action) {
+  tell_pilot(action.pilot, [count = action.count](wire::ToPilot& message) { message.set_recall(count); });
+}
+
+void Runtime::perform(const KillAttempt& action) {
+  tell_pilot(action.pilot, [action](wire::ToPilot& message) {
+    wire::Kill* kill = message.add_kill();
+    to_wire(action.attempt, kill->mutable_attempt());
+    kill->set_failure(std::string(to_string(action.failure)));
+    kill->set_silent(action.silent);
+  });
+}
+
+void Runtime::perform(const AcknowledgeResult& action) {
+  writer_->after_durable(
+      [this, action] {
+        crash_point("result-durable");
+        if (PilotLink* link = link_of(action.pilot)) to_wire(action.attempt, link->outgoing().add_acknowledged());
+      },
+      false);
+}
+
+void Runtime::perform(const PermitPublish& action) {
+  tell_pilot(action.pilot, [action](wire::ToPilot& message) {
+    crash_point("publish-permitted");
+    to_wire(action.attempt, message.add_publish());
+  });
+}
+
+void Runtime::perform(const WelcomePilot& action) {
+  const auto knocking = knocking_.find(action.pilot);
+  HPCBATCH_CHECK(knocking != knocking_.end());
+  const std::shared_ptr<PilotLink> before = std::exchange(links_[action.pilot], knocking->second);
+  if (before) before->close();
+  knocking->second->outgoing().set_welcome(true);
+  follow_again(action.pilot);
+}
+
+void Runtime::perform(const DrainPilot& action) {
+  tell_pilot(action.pilot, [](wire::ToPilot& message) { message.set_drain(true); });
+}
+
+void Runtime::perform(const EndPilot& action) {
+  // Behind the acknowledgements: a pilot that ends must not keep what it was about to be told.
+  writer_->after_durable(
+      [this, pilot = action.pilot] {
+        if (PilotLink* link = link_of(pilot)) link->outgoing().set_end(true);
+      },
+      true);
+}
+
+void Runtime::perform(const FencePilot& action) {
+  for (const auto* links : {&knocking_, &links_}) {
+    const auto at = links->find(action.pilot);
+    if (at == links->end() || at->second->incarnation != action.incarnation) continue;
+    at->second->outgoing().set_fenced(true);
+    at->second->close_after_sending();
+  }
+}
+
+// --- to sites -----------------------------------------------------------------------------------------------------
+
+void Runtime::perform(const OpenAllocation& action) {
+  writer_->after_durable(
+      [this, action] {
+        crash_point("intent-durable");
+        SiteHands* hands = site(action.site);
+        const Shape* shape = engine_->sites().shape_of(action.allocation);
+        if (!hands || !shape) return;
+        hands->submit(action.allocation, *shape, pilot_file(action.allocation, hands->site(), *shape),
+                      [this](std::variant<AllocationAccepted, AllocationRefused> answer) {
+                        crash_point("submit-command-answered");
+                        match(std::move(answer), [this](const auto& event) { feed(event); });
+                        crash_point("allocation-accepted");
+                      });
+        crash_point("submit-command-started");
+      },
+      true);
+}
+
+void Runtime::perform(const CancelAllocation& action) {
+  if (SiteHands* hands = site(action.site)) hands->cancel(action.allocation, action.number);
+}
+
+void Runtime::perform(const PollSite& action) {
+  SiteHands* hands = site(action.site);
+  if (!hands) return;
+  std::vector<std::string> names;
+  for (const auto& [id, entry] : engine_->sites().allocations()) {
+    if (entry.facts.site == action.site && entry.facts.state != AllocationState::Ended) names.push_back(id.name);
+  }
+  hands->poll("h" + engine_name_, std::move(names), [this, name = action.site, asked = now()](Result<std::vector<BatchJob>> jobs) {
+    crash_point("poll-answered");
+    if (jobs) {
+      feed(SitePolled{name, std::move(*jobs), asked});
+    } else {
+      spdlog::warn("site {}: {}", name, jobs.error().text);
+      feed(SitePollFailed{name, jobs.error().text});
+    }
+  });
+}
+
+void Runtime::perform(const ReadOutbox& action) {
+  SiteHands* hands = site(action.site);
+  HPCBATCH_CHECK(hands);
+  hands->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
+    crash_point("outbox-read");
+    if (!results && results.error().kind == Error::Kind::Transient && !stopped_) {
+      // Nothing is called lost before its outbox was read: a workspace that is away for a while is waited for.
+      spdlog::warn("cannot read the outbox of {}: {}; trying again", action.allocation.name, results.error().text);
+      auto again = std::make_shared<asio::steady_timer>(loop_, std::chrono::seconds{5});
+      again->async_wait([this, action, again](const boost::system::error_code& error) {
+        if (!error) perform(action);
+      });
+      return;
+    }
+    feed(OutboxRead{action.allocation, results ? results_of_outbox(action.allocation, *results, now()) : std::vector<AttemptEnded>{}});
+  });
+}
+
+void Runtime::perform(const ForgetAllocation& action) {
+  // Behind the results that its outbox held: a file is removed only when what it says is on disk here.
+  writer_->after_durable(
+      [this, action] {
+        if (SiteHands* hands = site(action.site)) hands->forget(action.allocation);
+      },
+      false);
+}
+
+// --- to the loop --------------------------------------------------------------------------------------------------
+
+void Runtime::perform(const EngineIdle&) {
+  writer_->after_durable(
+      [this] { stop_when_quiet(std::chrono::steady_clock::now() + (engine_->is_draining() ? kLastCommands : kNoTime)); }, true);
+}
+
+/// Cancels that were asked for are commands on their way: they get a bounded time to reach the batch systems.
+void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
+  const bool busy = std::any_of(sites_.begin(), sites_.end(), [](const auto& site) { return site.second->is_busy(); });
+  if (!busy || std::chrono::steady_clock::now() >= latest) {
+    stopped_ = true;
+    return stop_("");
+  }
+  auto again = std::make_shared<asio::steady_timer>(loop_, kLookAgain);
+  again->async_wait([this, latest, again](const boost::system::error_code& error) {
+    if (!error) stop_when_quiet(latest);
+  });
+}
+
+void Runtime::send_input(TaskId task) {
+  const Lease* lease = engine_->pilots().lease(task);
+  if (!lease) return;
+  auto piece = inputs_.next(task);
+  if (!piece) return;
+  const auto sent = std::make_shared<InputQueue::Piece>(std::move(*piece));
+  tell_pilot(lease->pilot, [attempt = lease->attempt, sent](wire::ToPilot& message) {
+    wire::Input* input = message.add_input();
+    to_wire(attempt, input->mutable_attempt());
+    input->set_data(sent->bytes);
+    input->set_end(sent->end);
+    sent->then(true);
+  });
+}
+
+}  // namespace hpcbatch

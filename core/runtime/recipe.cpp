@@ -1,0 +1,87 @@
+#include "runtime/recipe.hpp"
+
+#include "wire/wire.pb.h"
+
+namespace hpcbatch {
+namespace {
+
+// The first byte of a stored recipe: whether its command has a place for an item.
+constexpr char kPlain = 'p';
+constexpr char kItems = 'i';
+
+}  // namespace
+
+std::string to_bytes(const Recipe& recipe) {
+  wire::Start start;
+  for (const std::string& argument : recipe.argv) start.add_argv(argument);
+  for (const auto& [name, value] : recipe.variables) {
+    wire::Variable* variable = start.add_variables();
+    variable->set_name(name);
+    variable->set_value(value);
+  }
+  start.set_directory(recipe.directory);
+  start.set_standard_input(recipe.standard_input);
+  start.set_standard_output(recipe.standard_output);
+  start.set_standard_error(recipe.standard_error);
+  start.set_input_streamed(recipe.stream_input);
+  start.set_container(recipe.container);
+  start.set_directory_token(recipe.directory_token);
+  for (const RecipeOutput& output : recipe.outputs) {
+    wire::Output* out = start.add_outputs();
+    out->set_name(output.name);
+    out->set_staged(output.staged);
+    out->set_destination(output.destination);
+    out->set_check_owner(output.owner.has_value());
+    out->set_owner(output.owner.value_or(0));
+  }
+  for (const std::string& input : recipe.inputs) start.add_inputs(input);
+  return (recipe.has_items ? kItems : kPlain) + start.SerializeAsString();
+}
+
+wire::Start start_from_bytes(const std::string& bytes, bool& has_items) {
+  wire::Start start;
+  has_items = !bytes.empty() && bytes.front() == kItems;
+  if (!bytes.empty()) start.ParseFromArray(bytes.data() + 1, static_cast<int>(bytes.size() - 1));
+  return start;
+}
+
+Recipe recipe_from_bytes(const std::string& bytes) {
+  Recipe recipe;
+  const wire::Start start = start_from_bytes(bytes, recipe.has_items);
+  recipe.argv.assign(start.argv().begin(), start.argv().end());
+  for (const wire::Variable& variable : start.variables()) recipe.variables[variable.name()] = variable.value();
+  recipe.directory = start.directory();
+  recipe.standard_input = start.standard_input();
+  recipe.standard_output = start.standard_output();
+  recipe.standard_error = start.standard_error();
+  recipe.stream_input = start.input_streamed();
+  recipe.container = start.container();
+  recipe.directory_token = start.directory_token();
+  for (const wire::Output& output : start.outputs()) {
+    recipe.outputs.push_back({output.name(), output.staged(), output.destination(),
+                              output.check_owner() ? std::optional(output.owner()) : std::nullopt});
+  }
+  recipe.inputs.assign(start.inputs().begin(), start.inputs().end());
+  return recipe;
+}
+
+void put_item(wire::Start& start, const std::string& item) {
+  for (std::string& argument : *start.mutable_argv()) {
+    // One pass: an item that holds `{}` itself stays as it is.
+    for (auto at = argument.find("{}"); at != std::string::npos; at = argument.find("{}", at + item.size())) {
+      argument.replace(at, 2, item);
+    }
+  }
+}
+
+std::string environment_bytes(const std::map<std::string, std::string>& environment) {
+  wire::Environment message;
+  for (const auto& [name, value] : environment) {
+    wire::Variable* variable = message.add_variables();
+    variable->set_name(name);
+    variable->set_value(value);
+  }
+  return message.SerializeAsString();
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,46 @@
+// What a task runs, as the store keeps it and a pilot gets it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+namespace wire {
+class Start;
+}
+
+/// A file that the task writes and that is moved to `destination` when it succeeded.
+struct RecipeOutput {
+  std::string name;
+  std::string staged;       ///< below the attempt's own directory
+  std::string destination;  ///< absolute
+  std::optional<std::uint32_t> owner;  ///< the destination's directory must be this user's alone
+};
+
+struct Recipe {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> variables;  ///< over the environment
+  std::string directory;
+  std::string standard_input, standard_output, standard_error;
+  bool stream_input{false};
+  std::string container;
+  std::string directory_token;  ///< stands for the attempt's own directory wherever it is written
+  std::vector<RecipeOutput> outputs;
+  std::vector<std::string> inputs;
+  bool has_items{false};  ///< `{}` in argv is replaced by the task's item
+};
+
+std::string to_bytes(const Recipe& recipe);
+Recipe recipe_from_bytes(const std::string& bytes);
+/// The same as a message for a pilot, all but the attempt and what it is granted.
+wire::Start start_from_bytes(const std::string& bytes, bool& has_items);
+void put_item(wire::Start& start, const std::string& item);
+
+/// A set of environment variables as the store keeps it: the same set gives the same bytes.
+std::string environment_bytes(const std::map<std::string, std::string>& environment);
+
+}  // namespace hpcbatch

@@ -1,0 +1,303 @@
+// The loop around the engine: events in, actions done, the timer set; and what clients ask for.
+#include "runtime/runtime.hpp"
+
+#include "runtime/attempts.hpp"
+#include "runtime/crash_point.hpp"
+#include "runtime/machine.hpp"
+#include "wire/key.hpp"
+#include "wire/wire.pb.h"
+
+#include <fmt/format.h>
+#include <sodium.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+// sockaddr_un holds 108 bytes, the last of them zero.
+constexpr std::size_t kLongestSocketPath = 100;
+
+std::uint64_t random_seed() {
+  std::uint64_t seed = 0;
+  randombytes_buf(&seed, sizeof seed);
+  return seed;
+}
+
+}  // namespace
+
+Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options options, std::function<void(std::string)> stop)
+    : loop_(loop), plugins_(plugins), options_(std::move(options)), stop_(std::move(stop)), timer_(loop) {}
+
+Runtime::~Runtime() = default;
+
+SiteHands* Runtime::site(const std::string& name) {
+  const auto at = sites_.find(name);
+  return at == sites_.end() ? nullptr : at->second.get();
+}
+
+Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
+  if (sodium_init() < 0) return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
+  for (const Site& site : options_.sites) {
+    auto hands = std::make_unique<SiteHands>(loop_, plugins_, site, options_.pilot_program);
+    if (auto opened = hands->open(); !opened) return opened;
+    sites_.emplace(site.name, std::move(hands));
+  }
+  Snapshot snapshot;
+  try {
+    secret_ = store->secret();
+    snapshot = store->begin();
+    using namespace std::chrono_literals;
+    store->prune(clock_.now() - 24h * 30);
+  } catch (const std::exception& e) {
+    return Error{Error::Kind::Rejected, fmt::format("cannot read the store in {}: {}", options_.home, e.what())};
+  }
+  engine_name_ = snapshot.engine_name;
+  writer_ = std::make_unique<Writer>(
+      loop_, std::move(store), [this](const std::string& text) { stop_("the store failed: " + text); },
+      [this](std::optional<std::string> trouble) {
+        if (trouble) spdlog::error("the store cannot be written: {}; nothing new is accepted until it can", *trouble);
+        store_trouble_ = std::move(trouble);
+      });
+  if (auto listening = listen(); !listening) return listening;
+  engine_ = std::make_unique<Engine>(options_.sites, snapshot, random_seed(), now());
+  spdlog::info("engine start {}: {} arrays alive, {} leases, {} allocations", snapshot.engine_start,
+               snapshot.arrays.size(), snapshot.leases.size(), snapshot.allocations.size());
+  renew_pilot_files();
+  feed(TimePassed{});
+  return {};
+}
+
+Result<void> Runtime::listen() {
+  server_ = std::make_unique<LinkServer>(
+      loop_, [this](const wire::PilotName& pilot) { return key_of(pilot); },
+      [this](const auto& link, const wire::ToEngine& message) { received(link, message); },
+      [this](const auto& link) { closed(link); });
+  pilots_socket_ = options_.home + "/pilots";
+  if (pilots_socket_.size() > kLongestSocketPath) {
+    std::string directory = "/tmp/hpcbatch-XXXXXX";
+    if (!::mkdtemp(directory.data())) return Error{Error::Kind::Rejected, "cannot make a directory for the pilots' socket in /tmp"};
+    pilots_socket_ = directory + "/pilots";
+  }
+  if (auto listening = server_->listen_unix(pilots_socket_); !listening) return listening;
+
+  const std::string remembered = options_.home + "/ports";
+  std::map<std::string, std::uint16_t> before;
+  {
+    std::ifstream in(remembered);
+    std::string address;
+    unsigned port = 0;
+    while (in >> address >> port) before[address] = static_cast<std::uint16_t>(port);
+  }
+  for (const Site& site : options_.sites) {
+    if (site.link == LinkKind::Unix) continue;
+    const std::string address = site.interface.empty() ? outward_address() : site.interface;
+    if (ports_.contains(address)) continue;
+    auto port = server_->listen_tcp(address, before[address]);
+    if (!port) return port.error();
+    ports_[address] = *port;
+  }
+  std::ofstream out(remembered, std::ios::trunc);
+  for (const auto& [address, port] : ports_) out << address << ' ' << port << '\n';
+  return {};
+}
+
+std::optional<wire::Key> Runtime::key_of(const wire::PilotName& pilot) const {
+  if (!engine_) return std::nullopt;
+  const AllocationEntry* entry = engine_->sites().find(AllocationId{pilot.allocation});
+  if (!entry) return std::nullopt;
+  wire::Key allocation{};
+  crypto_generichash(allocation.data(), allocation.size(), reinterpret_cast<const unsigned char*>(pilot.allocation.data()),
+                     pilot.allocation.size(), reinterpret_cast<const unsigned char*>(secret_.data()), secret_.size());
+  return wire::pilot_key(allocation, pilot.rank);
+}
+
+wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const {
+  wire::PilotFile file{.allocation = id.name, .site = site.name};
+  crypto_generichash(file.key.data(), file.key.size(), reinterpret_cast<const unsigned char*>(id.name.data()), id.name.size(),
+                     reinterpret_cast<const unsigned char*>(secret_.data()), secret_.size());
+  if (site.link == LinkKind::Unix) {
+    file.addresses.push_back({wire::Address::Kind::Unix, pilots_socket_, 0});
+  } else {
+    const std::string address = site.interface.empty() ? outward_address() : site.interface;
+    file.addresses.push_back({wire::Address::Kind::Tcp, address, ports_.at(address)});
+  }
+  file.workspace = site.workspace;
+  file.scratch = site.scratch;
+  const Resources capacity = usable(shape);
+  for (const auto& [name, amount] : capacity.entries()) file.capacity.emplace_back(name, amount.ticks);
+  const auto milliseconds = [](Duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d); };
+  file.walltime = milliseconds(shape.walltime);
+  file.margin = milliseconds(end_margin(shape.walltime));
+  file.idle = milliseconds(site.idle_after);
+  return file;
+}
+
+void Runtime::renew_pilot_files() {
+  for (const auto& [id, entry] : engine_->sites().allocations()) {
+    SiteHands* hands = site(entry.facts.site);
+    const Shape* shape = engine_->sites().shape_of(id);
+    if (hands && shape && entry.facts.state != AllocationState::Ended) {
+      hands->renew_pilot_file(id, pilot_file(id, hands->site(), *shape));
+    }
+  }
+}
+
+void Runtime::feed(const Event& event) {
+  if (stopped_) return;
+  const Actions actions = engine_->on(event, now());
+  for (const Action& action : actions) std::visit([this](const auto& a) { perform(a); }, action);
+  arm_timer();
+}
+
+void Runtime::arm_timer() {
+  const auto wake = engine_->next_wake();
+  if (wake == timer_at_) return;
+  timer_at_ = wake;
+  if (!wake) {
+    timer_.cancel();
+    return;
+  }
+  timer_.expires_at(clock_.steady(*wake));
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    timer_at_.reset();
+    feed(TimePassed{});
+  });
+}
+
+std::vector<ArrayId> Runtime::unheld_dependencies(const std::vector<NewArray>& arrays) const {
+  std::vector<ArrayId> unheld;
+  for (const NewArray& array : arrays) {
+    for (const Dependency& dependency : array.after) {
+      if (!engine_->tasks().find(dependency.array)) unheld.push_back(dependency.array);
+    }
+  }
+  return unheld;
+}
+
+void Runtime::submit(Submission submission, SubmitAnswer answer) {
+  crash_point("submit-received");
+  if (store_trouble_ || engine_->is_draining()) {
+    answer(SubmitRefusal{store_trouble_ ? "the store cannot be written just now: " + *store_trouble_
+                                        : "the engine is being stopped; submit again when it has been started anew",
+                         false, true});
+    return;
+  }
+  const RequestId request = new_request();
+  submit_answers_[request.value] = std::move(answer);
+  submissions_[request.value] = std::move(submission);
+  feed_submission(request, {});
+}
+
+void Runtime::feed_submission(RequestId request, std::vector<EndedArray> ended) {
+  const Submission& submission = submissions_.at(request.value);
+  std::vector<ArrayId> missing = unheld_dependencies(submission.arrays);
+  std::erase_if(missing, [&](ArrayId id) {
+    return std::any_of(ended.begin(), ended.end(), [&](const EndedArray& e) { return e.id == id; });
+  });
+  // What ended is looked up; what ends while we look is looked up in another round.  An id that is nowhere is the
+  // engine's to refuse, by then with every fact there is.
+  const bool looked_up = !ended.empty() && missing.size() == unheld_dependencies(submission.arrays).size();
+  if (!missing.empty() && !looked_up) {
+    read(
+        [missing](store::Store& store) {
+          std::vector<EndedArray> found;
+          for (const ArrayId id : missing) found.push_back(store.ended(id).value_or(EndedArray{id, {}, {}}));
+          return found;
+        },
+        [this, request, ended](std::vector<EndedArray> found) mutable {
+          ended.insert(ended.end(), found.begin(), found.end());
+          feed_submission(request, std::move(ended));
+        });
+    return;
+  }
+  std::erase_if(ended, [](const EndedArray& e) { return e.ok.empty() && e.not_ok.empty(); });
+  TasksSubmitted event{request, submission.client, submission.key, submission.content, submission.arrays, std::move(ended)};
+  feed(event);
+  submissions_.erase(request.value);
+}
+
+void Runtime::cancel(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer) {
+  const RequestId request = new_request();
+  count_answers_[request.value] = std::move(answer);
+  feed(CancelAsked{request, std::move(tasks)});
+}
+
+void Runtime::hold(std::vector<Selection> tasks, bool hold, std::function<void(std::uint64_t)> answer) {
+  const RequestId request = new_request();
+  count_answers_[request.value] = std::move(answer);
+  feed(HoldAsked{request, std::move(tasks), hold});
+}
+
+void Runtime::retry(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer) {
+  struct Found {
+    std::vector<RevivedArray> arrays;
+    std::vector<EndedArray> ended;
+  };
+  read(
+      [tasks](store::Store& store) {
+        Found found{store.revivable(tasks), {}};
+        for (const RevivedArray& revived : found.arrays) {
+          for (const Dependency& dependency : revived.array.after) {
+            if (auto ended = store.ended(dependency.array)) found.ended.push_back(*ended);
+          }
+        }
+        return found;
+      },
+      [this, answer = std::move(answer)](Found found) mutable {
+        const RequestId request = new_request();
+        count_answers_[request.value] = std::move(answer);
+        feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});
+      });
+}
+
+void Runtime::stop(StopAsked::Mode mode) { feed(StopAsked{mode}); }
+
+FollowerId Runtime::follow(Follower follower) {
+  const TaskId task = follower.task;
+  const FollowerId id = followers_.add(std::move(follower));
+  if (const Lease* lease = engine_->pilots().lease(task)) ask_for_output(*lease);
+  return id;
+}
+
+void Runtime::unfollow(FollowerId id) {
+  const Follower* follower = followers_.find(id);
+  if (!follower) return;
+  const TaskId task = follower->task;
+  followers_.remove(id);
+  const Lease* lease = engine_->pilots().lease(task);
+  if (!lease || followers_.any(task)) return;
+  tell_pilot(lease->pilot, [attempt = lease->attempt](wire::ToPilot& message) {
+    wire::Follow* follow = message.add_follow();
+    to_wire(attempt, follow->mutable_attempt());
+    follow->set_stop(true);
+  });
+}
+
+void Runtime::ask_for_output(const Lease& lease) {
+  tell_pilot(lease.pilot, [this, attempt = lease.attempt](wire::ToPilot& message) {
+    wire::Follow* follow = message.add_follow();
+    to_wire(attempt, follow->mutable_attempt());
+    follow->set_out_offset(followers_.seen(attempt, 1));
+    follow->set_err_offset(followers_.seen(attempt, 2));
+  });
+}
+
+void Runtime::input(TaskId task, InputQueue::Piece piece) {
+  if (!engine_->state_of(task)) {
+    piece.then(false);
+    return;
+  }
+  inputs_.push(task, std::move(piece));
+  send_input(task);
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,165 @@
+// Does what the engine decides and brings back what happens.  Everything here runs on the loop's one thread.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "model/event.hpp"
+#include "runtime/asio.hpp"
+#include "runtime/clock.hpp"
+#include "runtime/followers.hpp"
+#include "runtime/link_server.hpp"
+#include "runtime/recipe.hpp"
+#include "runtime/site_hands.hpp"
+#include "runtime/writer.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Work as a client hands it over: what the engine sees, and what the store keeps beside it.
+struct Submission {
+  std::string client;
+  std::string key;
+  std::uint64_t content{0};  ///< hash of the request
+  std::vector<NewArray> arrays;
+  std::vector<std::shared_ptr<const store::Recipe>> recipes;  ///< one for each array
+};
+
+struct SubmitRefusal {
+  std::string text;
+  bool conflict{false};
+  bool not_now{false};
+};
+using SubmitAnswer = std::function<void(std::variant<std::vector<ArrayId>, SubmitRefusal>)>;
+
+class Runtime {
+ public:
+  struct Options {
+    std::string home;           ///< existing, ours alone
+    std::string pilot_program;
+    std::vector<Site> sites;
+  };
+  /// `stop` is called when the engine has nothing left to do after being asked to stop, or cannot go on (with the reason).
+  Runtime(asio::io_context& loop, const PluginHost& plugins, Options options, std::function<void(std::string)> stop);
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  ~Runtime();
+
+  /// Loads the plugins of all sites, opens the store, listens for pilots, goes on where the last engine ended.
+  /// `Transient` errors mean that another engine holds the home.
+  Result<void> open(std::unique_ptr<store::Store> store);
+
+  // Requests of clients; answers come on the loop, once they are durable.
+  void submit(Submission submission, SubmitAnswer answer);
+  void cancel(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer);
+  void hold(std::vector<Selection> tasks, bool hold, std::function<void(std::uint64_t)> answer);
+  void retry(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer);
+  void stop(StopAsked::Mode mode);
+  FollowerId follow(Follower follower);
+  void unfollow(FollowerId id);
+  const Follower* follower(FollowerId id) { return followers_.find(id); }
+  void input(TaskId task, InputQueue::Piece piece);
+  /// Called whenever tasks of an array have ended and that is on disk.
+  void on_ended(std::function<void(ArrayId)> listener) { ended_listeners_.push_back(std::move(listener)); }
+  /// Reads of the store, behind everything that was saved before.
+  template <class Read, class Answer>
+  void read(Read read, Answer answer) {
+    writer_->read(std::move(read), std::move(answer));
+  }
+
+  const Engine& engine() const { return *engine_; }
+  const Clock& clock() const { return clock_; }
+  Time now() const { return clock_.now(); }
+  SiteHands* site(const std::string& name);
+  const std::optional<std::string>& store_trouble() const { return store_trouble_; }
+  /// Something that waits for an answer of the store or a site.
+  asio::io_context& loop() { return loop_; }
+
+ private:
+  void feed(const Event& event);
+  void arm_timer();
+  std::optional<wire::Key> key_of(const wire::PilotName& pilot) const;
+  wire::PilotFile pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const;
+  Result<void> listen();
+  void renew_pilot_files();
+  void feed_submission(RequestId request, std::vector<EndedArray> ended);
+  std::vector<ArrayId> unheld_dependencies(const std::vector<NewArray>& arrays) const;
+  RequestId new_request() { return RequestId{next_request_++}; }
+
+  // messages.cpp: from pilots
+  void received(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message);
+  void registered(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message);
+  void closed(const std::shared_ptr<PilotLink>& link);
+  void follow_again(const PilotId& pilot);
+  void ask_for_output(const Lease& lease);
+
+  // perform.cpp: one function for each action
+  void perform(const SaveArray& action);
+  void perform(const SaveHold& action);
+  void perform(const SaveLeases& action);
+  void perform(const DropLeases& action);
+  void perform(const SaveFailedAttempt& action);
+  void perform(const SaveResult& action);
+  void perform(const SaveResults& action);
+  void perform(const SaveArrayEnded& action);
+  void perform(const SaveRevived& action);
+  void perform(const SaveAllocation& action);
+  void perform(const AnswerSubmit& action);
+  void perform(const AnswerRefused& action);
+  void perform(const AnswerCount& action);
+  void perform(const TellEnded& action);
+  void perform(const SendLeases& action);
+  void perform(const RecallLeases& action);
+  void perform(const KillAttempt& action);
+  void perform(const AcknowledgeResult& action);
+  void perform(const PermitPublish& action);
+  void perform(const WelcomePilot& action);
+  void perform(const DrainPilot& action);
+  void perform(const EndPilot& action);
+  void perform(const FencePilot& action);
+  void perform(const OpenAllocation& action);
+  void perform(const CancelAllocation& action);
+  void perform(const PollSite& action);
+  void perform(const ReadOutbox& action);
+  void perform(const ForgetAllocation& action);
+  void perform(const EngineIdle& action);
+  /// Behind the leases that were saved before, so that a pilot hears things in the order in which they were decided.
+  void tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say);
+  PilotLink* link_of(const PilotId& pilot);
+  void send_input(TaskId task);
+  void stop_when_quiet(std::chrono::steady_clock::time_point latest);
+
+  asio::io_context& loop_;
+  const PluginHost& plugins_;
+  Options options_;
+  std::function<void(std::string)> stop_;
+  Clock clock_;
+  std::unique_ptr<Writer> writer_;
+  std::unique_ptr<Engine> engine_;
+  std::map<std::string, std::unique_ptr<SiteHands>> sites_;
+  std::string secret_;
+  std::string engine_name_;
+  std::string pilots_socket_;
+  std::map<std::string, std::uint16_t> ports_;  ///< by address
+  std::unique_ptr<LinkServer> server_;
+  std::map<PilotId, std::shared_ptr<PilotLink>> links_;     ///< welcomed
+  std::map<PilotId, std::shared_ptr<PilotLink>> knocking_;  ///< registered, not answered yet
+  Followers followers_;
+  InputQueue inputs_;
+  std::vector<std::function<void(ArrayId)>> ended_listeners_;
+  std::unordered_map<std::uint64_t, SubmitAnswer> submit_answers_;
+  std::unordered_map<std::uint64_t, std::function<void(std::uint64_t)>> count_answers_;
+  std::unordered_map<std::uint64_t, Submission> submissions_;
+  std::optional<std::string> store_trouble_;
+  std::uint64_t next_request_{1};
+  asio::steady_timer timer_;
+  std::optional<Time> timer_at_;
+  bool stopped_{false};
+};
+
+}  // namespace hpcbatch

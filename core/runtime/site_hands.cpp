@@ -1,0 +1,285 @@
+#include "runtime/site_hands.hpp"
+
+#include "plugin_host/guarded.hpp"
+#include "wire/outbox.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSubmitLimit = 60s;
+constexpr auto kPollLimit = 60s;
+constexpr auto kCancelLimit = 60s;
+constexpr auto kFileLimit = 120s;
+// A transport is to come back at its deadline; after this much more it is left behind.
+constexpr auto kGrace = 10s;
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+struct SiteHands::Call {
+  bool answered{false};
+  std::function<void(bool)> then;
+  asio::steady_timer watch;
+  explicit Call(asio::io_context& loop) : watch(loop) {}
+};
+
+SiteHands::SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site, std::string pilot_program)
+    : loop_(loop), plugins_(plugins), site_(std::move(site)), pilot_program_(std::move(pilot_program)) {}
+
+SiteHands::~SiteHands() {
+  // Whatever hangs in a transport must not keep the engine from ending.
+  if (lane_) lane_->leave_behind();
+}
+
+Result<void> SiteHands::open() {
+  auto scheduler = plugins_.scheduler(site_.scheduler, site_.scheduler_config);
+  if (!scheduler) return scheduler.error();
+  scheduler_ = std::move(*scheduler);
+  return new_tools();
+}
+
+Result<void> SiteHands::new_tools() {
+  auto transport = plugins_.transport(site_.transport, site_.transport_config);
+  if (!transport) return transport.error();
+  tools_ = std::make_shared<Tools>();
+  tools_->transport = std::move(*transport);
+  tools_->scheduler = scheduler_;
+  if (lane_) lane_->leave_behind();
+  lane_ = std::make_unique<Lane>();
+  return {};
+}
+
+void SiteHands::call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
+                     std::function<void(bool)> then) {
+  auto call = std::make_shared<Call>(loop_);
+  ++calls_;
+  call->then = [this, then = std::move(then)](bool given_up) {
+    --calls_;
+    then(given_up);
+  };
+  const Deadline deadline = std::chrono::steady_clock::now() + limit;
+  call->watch.expires_at(deadline + kGrace);
+  call->watch.async_wait([this, call](const boost::system::error_code& error) {
+    if (error || std::exchange(call->answered, true)) return;
+    // The plugin was there a moment ago; should it be gone, the next call says so by being given up as well.
+    (void)new_tools().has_value();
+    call->then(true);
+  });
+  lane_->run([&loop = loop_, tools = tools_, call, deadline, work = std::move(work)] {
+    work(*tools, deadline);
+    asio::post(loop, [call] {
+      if (std::exchange(call->answered, true)) return;
+      call->watch.cancel();
+      call->then(false);
+    });
+  });
+}
+
+void SiteHands::with_transport(std::function<void(Transport&, Deadline)> work, std::function<void(bool)> then) {
+  call(kFileLimit, [work = std::move(work)](Tools& tools, Deadline deadline) { work(*tools.transport, deadline); },
+       std::move(then));
+}
+
+std::string SiteHands::pilot_path() const { return site_.workspace + "/bin/hpcbatch-pilot"; }
+std::string SiteHands::file_path(const AllocationId& id) const {
+  return site_.workspace + "/allocations/" + id.name + ".pilot";
+}
+
+AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape) const {
+  AllocationRequest request{.name = id.name,
+                            .partition = shape.partition,
+                            .nodes = shape.nodes,
+                            .cpus = shape.capacity.get(kCpus).value(),
+                            .memory = static_cast<std::uint64_t>(shape.capacity.get(kMemory).whole()),
+                            .gpus = {},
+                            .walltime = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime),
+                            .options = site_.options,
+                            .setup = site_.setup,
+                            .pilot = {pilot_path(), file_path(id)},
+                            .directory = site_.workspace + "/allocations"};
+  for (const auto& [name, amount] : shape.capacity.entries()) {
+    if (name.starts_with(kGpuPrefix)) {
+      request.gpus[name.substr(kGpuPrefix.size())] = static_cast<std::uint32_t>(amount.whole());
+    }
+  }
+  return request;
+}
+
+void SiteHands::submit(const AllocationId& id, const Shape& shape, wire::PilotFile file,
+                       std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer) {
+  using Answer = std::variant<AllocationAccepted, AllocationRefused>;
+  auto result = std::make_shared<std::optional<Answer>>();
+  auto work = [id, request = request(id, shape), file = std::move(file), file_at = file_path(id), result,
+               program = pilot_program_, pilot_at = pilot_path(), name = site_.name](Tools& tools, Deadline deadline) {
+    const auto refuse = [&](Refusal refusal, const std::string& text) {
+      *result = AllocationRefused{id, refusal, fmt::format("cannot submit {} to {}: {}", id.name, name, first_line(text))};
+    };
+    const std::string script_at = request.directory + "/" + id.name + ".sh";
+    auto script = guarded("scheduler", [&] { return tools.scheduler->script(request); });
+    if (!script) return refuse(Refusal::Permanent, script.error().text);
+    auto ready = guarded("transport", [&]() -> Result<void> {
+      if (!tools.pilot_is_there) {
+        if (auto put = tools.transport->put({{program, pilot_at, 0700}}, deadline); !put) return put;
+        tools.pilot_is_there = true;
+      }
+      return tools.transport->put_text({{file_at, wire::to_text(file), 0600}, {script_at, *script, 0700}}, deadline);
+    });
+    // Until the submit command runs nothing can have been submitted.
+    if (!ready) return refuse(ready.error().kind == Error::Kind::Transient ? Refusal::Transient : Refusal::Permanent, ready.error().text);
+    auto output = guarded("transport", [&] { return tools.transport->run(tools.scheduler->submit(request, script_at), deadline); });
+    // A transport that rejects a command promises that nothing of it ran.
+    if (!output) return refuse(output.error().kind == Error::Kind::Rejected ? Refusal::Permanent : Refusal::Unclear, output.error().text);
+    auto read = guarded("scheduler", [&] { return tools.scheduler->read_submit(*output); });
+    if (!read) return refuse(Refusal::Unclear, read.error().text);
+    if (const auto* number = std::get_if<std::string>(&*read)) {
+      *result = AllocationAccepted{id, *number};
+    } else {
+      const auto& refused = std::get<SubmitRefused>(*read);
+      refuse(refused.refusal, refused.text);
+    }
+  };
+  call(kSubmitLimit, std::move(work), [id, result, answer = std::move(answer)](bool given_up) {
+    if (given_up || !*result) {
+      answer(AllocationRefused{id, Refusal::Unclear, "the submit command did not come back in time"});
+    } else {
+      answer(std::move(**result));
+    }
+  });
+}
+
+void SiteHands::renew_pilot_file(const AllocationId& id, wire::PilotFile file) {
+  call(kFileLimit,
+       [file = std::move(file), at = file_path(id)](Tools& tools, Deadline deadline) {
+         // A pilot that cannot read its new addresses keeps trying the old ones: nothing better can be done here.
+         (void)guarded("transport", [&] { return tools.transport->put_text({{at, wire::to_text(file), 0600}}, deadline); });
+       },
+       [](bool) {});
+}
+
+void SiteHands::poll(const std::string& prefix, std::vector<std::string> names,
+                     std::function<void(Result<std::vector<BatchJob>>)> answer) {
+  auto result = std::make_shared<Result<std::vector<BatchJob>>>(Error{Error::Kind::Transient, "no answer"});
+  auto work = [prefix, names = std::move(names), result, directory = site_.workspace + "/allocations"](Tools& tools, Deadline deadline) {
+    auto output = guarded("transport", [&] { return tools.transport->run(tools.scheduler->poll(prefix, names), deadline); });
+    if (!output) {
+      *result = output.error();
+    } else if (output->timed_out) {
+      *result = Error{Error::Kind::Transient, "the batch system did not answer in time"};
+    } else {
+      *result = guarded("scheduler", [&] { return tools.scheduler->read_poll(prefix, *output); });
+    }
+  };
+  call(kPollLimit, std::move(work), [result, answer = std::move(answer)](bool given_up) {
+    if (given_up) {
+      answer(Error{Error::Kind::Transient, "the batch system did not answer in time"});
+    } else {
+      answer(std::move(*result));
+    }
+  });
+}
+
+void SiteHands::cancel(const AllocationId& id, const std::string& number) {
+  call(kCancelLimit,
+       [id, number](Tools& tools, Deadline deadline) {
+         // Whether it helped is seen at the next poll, and it is told again if not.
+         (void)guarded("transport", [&] { return tools.transport->run(tools.scheduler->cancel({id.name}, {number}), deadline); });
+       },
+       [](bool) {});
+}
+
+void SiteHands::read_outbox(const AllocationId& id, std::function<void(Result<std::vector<std::string>>)> answer) {
+  auto result = std::make_shared<Result<std::vector<std::string>>>(Error{Error::Kind::Transient, "no answer"});
+  auto work = [prefix = id.name + ".", directory = site_.workspace + "/outbox", result](Tools& tools, Deadline deadline) {
+    *result = guarded("transport", [&]() -> Result<std::vector<std::string>> {
+      auto names = tools.transport->list(directory, deadline);
+      if (!names) return names.error();
+      std::vector<std::string> results;
+      for (const std::string& name : *names) {
+        if (!name.starts_with(prefix)) continue;
+        auto bytes = tools.transport->read(directory + "/" + name, 0, std::uint64_t{1} << 30, deadline);
+        if (!bytes) return bytes.error();
+        const auto outbox = wire::decode_outbox(*bytes);
+        if (!outbox) continue;
+        results.insert(results.end(), outbox->results.begin(), outbox->results.end());
+      }
+      return results;
+    });
+  };
+  call(kFileLimit, std::move(work), [result, answer = std::move(answer)](bool given_up) {
+    answer(given_up ? Result<std::vector<std::string>>(Error{Error::Kind::Transient, "the workspace did not answer in time"})
+                    : std::move(*result));
+  });
+}
+
+void SiteHands::forget(const AllocationId& id) {
+  auto work = [file = file_path(id), outbox = site_.workspace + "/outbox", prefix = id.name + ".",
+               script = site_.workspace + "/allocations/" + id.name + ".sh"](Tools& tools, Deadline deadline) {
+    (void)guarded("transport", [&]() -> Result<void> {
+      std::vector<std::string> gone{file, script};
+      if (auto names = tools.transport->list(outbox, deadline)) {
+        for (const std::string& name : *names) {
+          if (name.starts_with(prefix)) gone.push_back(outbox + "/" + name);
+        }
+      }
+      return tools.transport->remove(gone, deadline);
+    });
+  };
+  call(kFileLimit, std::move(work), [](bool) {});
+}
+
+void SiteHands::check(std::function<void(std::vector<SiteCheck>)> answer) {
+  auto checks = std::make_shared<std::vector<SiteCheck>>();
+  auto work = [checks, site = site_](Tools& tools, Deadline deadline) {
+    const std::string probe = site.workspace + "/check";
+    auto put = guarded("transport", [&] { return tools.transport->put_text({{probe, "hpcbatch\n", 0600}}, deadline); });
+    checks->push_back({"workspace", put.has_value(), put ? site.workspace + " can be written" : put.error().text});
+    if (put) (void)guarded("transport", [&] { return tools.transport->remove({probe}, deadline); });
+    auto output = guarded("transport", [&] { return tools.transport->run(tools.scheduler->probe(), deadline); });
+    if (!output) {
+      checks->push_back({"batch system", false, output.error().text});
+      return;
+    }
+    auto offers = guarded("scheduler", [&] { return tools.scheduler->read_probe(*output); });
+    checks->push_back({"batch system", offers.has_value(),
+                       offers ? fmt::format("{} answers", site.scheduler) : offers.error().text});
+    if (!offers) return;
+    for (const Shape& shape : site.shapes) {
+      const Offer* best = nullptr;
+      for (const Offer& offer : *offers) {
+        if (offer.partition == shape.partition || shape.partition.empty()) best = &offer;
+        if (offer.partition == shape.partition) break;
+      }
+      SiteCheck line{"shape " + shape.name, best != nullptr, ""};
+      if (!best) {
+        line.text = fmt::format("there is no partition '{}'", shape.partition);
+      } else if (shape.nodes > best->nodes && best->nodes != 0) {
+        line = {line.check, false, fmt::format("asks for {} nodes of {}", shape.nodes, best->nodes)};
+      } else if (best->cpus != 0 && shape.capacity.get(kCpus).value() > best->cpus) {
+        line = {line.check, false, fmt::format("asks for {:g} cpus of {:g}", shape.capacity.get(kCpus).value(), best->cpus)};
+      } else if (best->walltime && std::chrono::duration_cast<std::chrono::seconds>(shape.walltime) > *best->walltime) {
+        line = {line.check, false, fmt::format("its walltime is longer than the partition's {} s", best->walltime->count())};
+      } else {
+        line.text = "fits partition " + (best->partition.empty() ? "(default)" : best->partition);
+      }
+      checks->push_back(std::move(line));
+    }
+  };
+  call(kPollLimit, std::move(work), [checks, answer = std::move(answer)](bool given_up) {
+    if (given_up) {
+      answer({{"transport", false, "did not come back in time"}});
+    } else {
+      answer(std::move(*checks));
+    }
+  });
+}
+
+}  // namespace hpcbatch

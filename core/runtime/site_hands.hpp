@@ -1,0 +1,80 @@
+// One site's plugins at work: the scheduler writes commands and reads answers, the transport runs them on a lane.
+#pragma once
+
+#include "model/event.hpp"
+#include "model/site.hpp"
+#include "plugin_host/plugin_host.hpp"
+#include "runtime/asio.hpp"
+#include "runtime/lane.hpp"
+#include "wire/pilot_file.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// One line of `sites check`.
+struct SiteCheck {
+  std::string check;
+  bool ok{false};
+  std::string text;
+};
+
+/// Every call returns at once; answers come on the loop.  A call that outlives its deadline is given up: its lane and
+/// transport are left behind and new ones are made.
+class SiteHands {
+ public:
+  SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site, std::string pilot_program);
+  SiteHands(const SiteHands&) = delete;
+  SiteHands& operator=(const SiteHands&) = delete;
+  ~SiteHands();
+
+  /// Loads the plugins; to be called once, before anything else.
+  Result<void> open();
+  const Site& site() const { return site_; }
+  /// Some call has not come back yet.
+  bool is_busy() const { return calls_ != 0; }
+
+  /// Puts pilot program, pilot file and script in place and submits.
+  void submit(const AllocationId& id, const Shape& shape, wire::PilotFile file,
+              std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer);
+  /// Replaces the pilot file of an allocation that may still start or run.
+  void renew_pilot_file(const AllocationId& id, wire::PilotFile file);
+  void poll(const std::string& prefix, std::vector<std::string> names,
+            std::function<void(Result<std::vector<BatchJob>>)> answer);
+  void cancel(const AllocationId& id, const std::string& number);
+  /// Serialized wire::Result messages that the allocation's pilots left behind.
+  void read_outbox(const AllocationId& id, std::function<void(Result<std::vector<std::string>>)> answer);
+  void forget(const AllocationId& id);
+  /// With a transport for the time of the call; `work` runs on the lane.
+  void with_transport(std::function<void(Transport&, Deadline)> work, std::function<void(bool given_up)> then);
+  void check(std::function<void(std::vector<SiteCheck>)> answer);
+
+ private:
+  // What a lane needs stays alive as long as a call that was given up may still use it.
+  struct Tools {
+    std::unique_ptr<Transport> transport;
+    std::shared_ptr<Scheduler> scheduler;
+    bool pilot_is_there{false};
+  };
+  struct Call;
+  void call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work, std::function<void(bool)> then);
+  Result<void> new_tools();
+  std::string pilot_path() const;
+  std::string file_path(const AllocationId& id) const;
+  AllocationRequest request(const AllocationId& id, const Shape& shape) const;
+
+  asio::io_context& loop_;
+  const PluginHost& plugins_;
+  Site site_;
+  std::string pilot_program_;
+  std::shared_ptr<Scheduler> scheduler_;
+  std::shared_ptr<Tools> tools_;
+  std::unique_ptr<Lane> lane_;
+  std::size_t calls_{0};  ///< in flight
+};
+
+}  // namespace hpcbatch

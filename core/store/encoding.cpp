@@ -1,0 +1,89 @@
+#include "store/encoding.hpp"
+
+#include <fmt/format.h>
+
+#include <sstream>
+#include <stdexcept>
+
+namespace hpcbatch::store {
+namespace {
+
+// One field a line: names and tags hold no line ends, the doors see to that.
+constexpr char kEnd = '\n';
+
+}  // namespace
+
+std::string encode(const Needs& needs) {
+  std::string text;
+  for (const auto& [name, amount] : needs.amounts.entries()) text += fmt::format("a{} {}{}", amount.ticks, name, kEnd);
+  if (needs.time) text += fmt::format("t{}{}", needs.time->count(), kEnd);
+  if (!needs.site.empty()) text += fmt::format("s{}{}", needs.site, kEnd);
+  for (const std::string& tag : needs.tags) text += fmt::format("g{}{}", tag, kEnd);
+  if (needs.nodes != 1) text += fmt::format("n{}{}", needs.nodes, kEnd);
+  return text;
+}
+
+Needs decode_needs(const std::string& text) {
+  Needs needs;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line, kEnd);) {
+    if (line.empty()) throw std::runtime_error("the store holds a damaged need");
+    const std::string rest = line.substr(1);
+    switch (line[0]) {
+      case 'a': {
+        const auto space = rest.find(' ');
+        needs.amounts.set(rest.substr(space + 1), Amount{std::stoll(rest.substr(0, space))});
+        break;
+      }
+      case 't':
+        needs.time = Duration{std::stoll(rest)};
+        break;
+      case 's':
+        needs.site = rest;
+        break;
+      case 'g':
+        needs.tags.push_back(rest);
+        break;
+      case 'n':
+        needs.nodes = static_cast<std::uint32_t>(std::stoul(rest));
+        break;
+      default:
+        throw std::runtime_error("the store holds a need of a newer version");
+    }
+  }
+  return needs;
+}
+
+std::string encode(const std::vector<Dependency>& dependencies) {
+  std::string text;
+  for (const Dependency& dependency : dependencies) {
+    text += fmt::format("{} {} {}{}", static_cast<int>(dependency.kind), dependency.array.value,
+                        dependency.index ? std::to_string(*dependency.index) : "-", kEnd);
+  }
+  return text;
+}
+
+std::vector<Dependency> decode_dependencies(const std::string& text) {
+  std::vector<Dependency> dependencies;
+  std::istringstream lines(text);
+  int kind = 0;
+  std::uint64_t array = 0;
+  std::string index;
+  while (lines >> kind >> array >> index) {
+    Dependency dependency{.array = ArrayId{array}, .index = {}, .kind = static_cast<Dependency::Kind>(kind)};
+    if (index != "-") dependency.index = static_cast<std::uint32_t>(std::stoul(index));
+    dependencies.push_back(dependency);
+  }
+  return dependencies;
+}
+
+std::string encode(const IndexSet& set) { return to_string(set); }
+
+IndexSet decode_indices(const std::string& text) {
+  if (text.empty()) return {};
+  const auto set = parse_index_set(text);
+  if (!set) throw std::runtime_error("the store holds damaged indices");
+  return *set;
+}
+
+}  // namespace hpcbatch::store

@@ -1,0 +1,285 @@
+// What clients ask of tasks that have ended, or of what a task runs.
+#include "store/encoding.hpp"
+#include "store/store.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace hpcbatch::store {
+namespace {
+
+#define RESULT_COLUMNS \
+  "sequence,array,first,last,attempt,failure,exit_code,signal,message,started,ended,pilot,node,peak,cpu,log,last_out," \
+  "last_err,out_bytes,err_bytes,truncated,epoch"
+#define ARRAY_COLUMNS \
+  "id,client,name,tool,indices,needs,priority,retries,max_running,after,submitted,ended,recipe"
+
+ResultRow read_result(sqlite::Statement& row) {
+  ResultRow result{.sequence = static_cast<std::uint64_t>(row.number(0)),
+                   .array = ArrayId{static_cast<std::uint64_t>(row.number(1))},
+                   .indices = {static_cast<std::uint32_t>(row.number(2)), static_cast<std::uint32_t>(row.number(3))},
+                   .attempt = static_cast<std::uint32_t>(row.number(4))};
+  Outcome& outcome = result.outcome;
+  outcome.failure = static_cast<Failure>(row.number(5));
+  outcome.exit_code = static_cast<std::int32_t>(row.number(6));
+  outcome.signal = static_cast<std::int32_t>(row.number(7));
+  outcome.message = row.text(8);
+  if (row.number(9) != 0) outcome.started = from_microseconds(row.number(9));
+  outcome.ended = from_microseconds(row.number(10));
+  result.pilot = row.text(11);
+  result.node = row.text(12);
+  outcome.peak_memory = static_cast<std::uint64_t>(row.number(13));
+  outcome.cpu_time = Duration{row.number(14)};
+  outcome.log = {row.text(15),
+                 static_cast<std::uint64_t>(row.number(16)),
+                 static_cast<std::uint64_t>(row.number(17)),
+                 static_cast<std::uint64_t>(row.number(18)),
+                 static_cast<std::uint64_t>(row.number(19)),
+                 row.number(20) != 0};
+  result.epoch = static_cast<std::uint64_t>(row.number(21));
+  return result;
+}
+
+}  // namespace
+
+std::optional<StoredRecipe> Store::recipe(ArrayId array) {
+  sqlite::Statement& row = db_.query("SELECT recipe,environment FROM arrays WHERE id=?");
+  if (!row.bind(array.value).step()) return std::nullopt;
+  return StoredRecipe{row.text(0), static_cast<std::uint64_t>(row.number(1))};
+}
+
+std::string Store::item(TaskId task) {
+  sqlite::Statement& row = db_.query("SELECT text FROM items WHERE array=? AND item=?");
+  return row.bind(task.array.value, task.index).step() ? row.text(0) : "";
+}
+
+std::string Store::environment(std::uint64_t id) {
+  sqlite::Statement& row = db_.query("SELECT bytes FROM environments WHERE id=?");
+  return row.bind(id).step() ? row.text(0) : "";
+}
+
+ArrayRow Store::read_array(sqlite::Statement& row) {
+  return {.id = ArrayId{static_cast<std::uint64_t>(row.number(0))},
+          .client = row.text(1),
+          .name = row.text(2),
+          .tool = row.text(3),
+          .indices = decode_indices(row.text(4)),
+          .needs = decode_needs(row.text(5)),
+          .priority = static_cast<std::int32_t>(row.number(6)),
+          .retries = static_cast<std::uint32_t>(row.number(7)),
+          .max_running = static_cast<std::uint32_t>(row.number(8)),
+          .after = decode_dependencies(row.text(9)),
+          .submitted = from_microseconds(row.number(10)),
+          .ended = row.number(11) != 0,
+          .recipe = row.text(12)};
+}
+
+std::optional<ArrayRow> Store::array(ArrayId id) {
+  sqlite::Statement& row = db_.query("SELECT " ARRAY_COLUMNS " FROM arrays WHERE id=?");
+  if (!row.bind(id.value).step()) return std::nullopt;
+  return read_array(row);
+}
+
+std::vector<ArrayRow> Store::arrays(const Filter& filter) {
+  sqlite::Statement& rows = db_.query("SELECT " ARRAY_COLUMNS
+                                      " FROM arrays WHERE (?1=0 OR id=?1) AND (?2=x'' OR client=?2) AND (?3=0 OR id<?3)"
+                                      " ORDER BY id DESC LIMIT ?4");
+  rows.bind(filter.array.value_or(ArrayId{}).value, filter.client, filter.before, filter.limit);
+  std::vector<ArrayRow> found;
+  while (rows.step()) found.push_back(read_array(rows));
+  return found;
+}
+
+std::optional<ResultRow> Store::result(TaskId task) {
+  // The last range that begins at or before the index is the only one that can hold it.
+  sqlite::Statement& row =
+      db_.query("SELECT " RESULT_COLUMNS " FROM results WHERE array=? AND first<=? ORDER BY first DESC LIMIT 1");
+  if (!row.bind(task.array.value, task.index).step()) return std::nullopt;
+  ResultRow found = read_result(row);
+  if (found.indices.last < task.index) return std::nullopt;
+  return found;
+}
+
+std::vector<ResultRow> Store::results(const Filter& filter) {
+  const int state = filter.state ? static_cast<int>(*filter.state) : -1;
+  const int ok = static_cast<int>(Failure::Ok);
+  const int cancelled = static_cast<int>(Failure::Cancelled);
+  sqlite::Statement& rows = db_.query(
+      "SELECT " RESULT_COLUMNS " FROM results r WHERE (?1=0 OR array=?1) AND (?2=0 OR sequence<?2) AND "
+      "(?3<0 OR (?3=?4 AND failure=?5) OR (?3=?6 AND failure=?7) OR (?3=?8 AND failure NOT IN (?5,?7))) AND "
+      "(?9=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?9) ORDER BY sequence DESC LIMIT ?10");
+  rows.bind(filter.array.value_or(ArrayId{}).value, filter.before, state, static_cast<int>(TaskState::Done), ok,
+            static_cast<int>(TaskState::Cancelled), cancelled, static_cast<int>(TaskState::Failed), filter.client,
+            filter.limit);
+  std::vector<ResultRow> found;
+  while (rows.step()) found.push_back(read_result(rows));
+  return found;
+}
+
+std::vector<AttemptRow> Store::attempts(TaskId task) {
+  sqlite::Statement& rows = db_.query(
+      "SELECT attempt,failure,message,pilot,node,started,ended FROM attempts WHERE array=? AND item=? ORDER BY ended");
+  rows.bind(task.array.value, task.index);
+  std::vector<AttemptRow> found;
+  while (rows.step()) {
+    AttemptRow row{.attempt = static_cast<std::uint32_t>(rows.number(0)), .pilot = rows.text(3), .node = rows.text(4)};
+    row.outcome.failure = static_cast<Failure>(rows.number(1));
+    row.outcome.message = rows.text(2);
+    if (rows.number(5) != 0) row.outcome.started = from_microseconds(rows.number(5));
+    row.outcome.ended = from_microseconds(rows.number(6));
+    found.push_back(std::move(row));
+  }
+  return found;
+}
+
+ChangeFeed Store::changes(const std::string& client, std::uint64_t after, std::uint32_t limit) {
+  ChangeFeed feed{{}, after, after < std::stoull(meta("pruned"))};
+  sqlite::Statement& rows = db_.query("SELECT " RESULT_COLUMNS
+                                      " FROM results r WHERE sequence>?1 AND "
+                                      "(?2=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?2) "
+                                      "ORDER BY sequence LIMIT ?3");
+  rows.bind(after, client, limit);
+  while (rows.step()) feed.rows.push_back(read_result(rows));
+  if (!feed.rows.empty()) feed.cursor = feed.rows.back().sequence;
+  return feed;
+}
+
+std::optional<EndedArray> Store::ended(ArrayId id) {
+  if (!db_.query("SELECT 1 FROM arrays WHERE id=?").bind(id.value).step()) return std::nullopt;
+  EndedArray ended{id, {}, {}};
+  sqlite::Statement& rows = db_.query("SELECT first,last,failure FROM results WHERE array=?");
+  rows.bind(id.value);
+  while (rows.step()) {
+    const IndexRange range{static_cast<std::uint32_t>(rows.number(0)), static_cast<std::uint32_t>(rows.number(1))};
+    (rows.number(2) == 0 ? ended.ok : ended.not_ok).add(range);
+  }
+  if (ended.not_ok.empty()) return ended;
+  sqlite::Statement& first =
+      db_.query("SELECT first,last,failure,message FROM results WHERE array=? AND failure<>0 ORDER BY sequence LIMIT 1");
+  first.bind(id.value);
+  if (first.step()) {
+    const IndexRange range{static_cast<std::uint32_t>(first.number(0)), static_cast<std::uint32_t>(first.number(1))};
+    ended.failed_first.add(range);
+    ended.first_cause = first_cause({id, range.first}, static_cast<Failure>(first.number(2)), first.text(3));
+  }
+  return ended;
+}
+
+Store::Totals Store::totals(std::optional<ArrayId> array) {
+  sqlite::Statement& rows =
+      array ? db_.query("SELECT failure, sum(last-first+1) FROM results WHERE array=? GROUP BY failure")
+            : db_.query("SELECT failure, sum(last-first+1) FROM results GROUP BY failure");
+  if (array) rows.bind(array->value);
+  Totals totals;
+  while (rows.step()) {
+    const auto count = static_cast<std::uint64_t>(rows.number(1));
+    switch (state_after(static_cast<Failure>(rows.number(0)))) {
+      case TaskState::Done:
+        totals.done += count;
+        break;
+      case TaskState::Cancelled:
+        totals.cancelled += count;
+        break;
+      default:
+        totals.failed += count;
+    }
+  }
+  return totals;
+}
+
+RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted, bool dependants_only) {
+  RevivedArray revived{.id = row.id, .client = row.client, .all = row.indices};
+  sqlite::Statement& rows = db_.query("SELECT first,last,failure,attempt FROM results WHERE array=?");
+  rows.bind(row.id.value);
+  IndexSet again;
+  while (rows.step()) {
+    const IndexSet range(IndexRange{static_cast<std::uint32_t>(rows.number(0)), static_cast<std::uint32_t>(rows.number(1))});
+    const auto failure = static_cast<Failure>(rows.number(2));
+    if (failure == Failure::Ok) {
+      revived.ok.add(range);
+      continue;
+    }
+    const IndexSet chosen = !dependants_only || failure == Failure::DependencyFailed ? range.intersection(wanted) : IndexSet{};
+    again.add(chosen);
+    IndexSet rest = range;
+    rest.remove(chosen);
+    revived.failed.add(rest);
+    if (rows.number(3) != 0 && !chosen.empty()) {
+      revived.attempts.emplace_back(chosen.ranges().front().first, static_cast<std::uint32_t>(rows.number(3)));
+    }
+  }
+  revived.array = {.indices = again,
+                   .needs = row.needs,
+                   .priority = row.priority,
+                   .retries = row.retries,
+                   .max_running = row.max_running,
+                   .held = false,
+                   .streams_input = false,
+                   .after = row.after};
+  return revived;
+}
+
+std::vector<RevivedArray> Store::revivable(const std::vector<Selection>& tasks) {
+  std::map<ArrayId, RevivedArray> found;
+  std::vector<ArrayId> to_visit;
+  for (const Selection& selection : tasks) {
+    const auto row = array(selection.array);
+    if (!row) continue;
+    RevivedArray revived = read_revivable(*row, selection.indices.value_or(row->indices), false);
+    if (revived.array.indices.empty()) continue;
+    found.insert_or_assign(selection.array, std::move(revived));
+    to_visit.push_back(selection.array);
+  }
+  while (!to_visit.empty()) {
+    const ArrayId cause = to_visit.back();
+    to_visit.pop_back();
+    std::vector<ArrayId> dependants;
+    sqlite::Statement& rows = db_.query("SELECT array FROM dependencies WHERE on_array=?");
+    rows.bind(cause.value);
+    while (rows.step()) dependants.push_back(ArrayId{static_cast<std::uint64_t>(rows.number(0))});
+    for (const ArrayId id : dependants) {
+      if (found.contains(id)) continue;
+      const auto row = array(id);
+      if (!row) continue;
+      RevivedArray revived = read_revivable(*row, row->indices, true);
+      if (revived.array.indices.empty()) continue;
+      found.emplace(id, std::move(revived));
+      to_visit.push_back(id);
+    }
+  }
+  std::vector<RevivedArray> all;
+  for (auto& [id, revived] : found) all.push_back(std::move(revived));
+  return all;
+}
+
+void Store::prune(Time limit) {
+  sqlite::Transaction transaction(db_);
+  sqlite::Statement& rows = db_.query(
+      "SELECT a.id, (SELECT max(sequence) FROM results r WHERE r.array=a.id) FROM arrays a WHERE a.ended=1 AND "
+      "(SELECT max(ended) FROM results r WHERE r.array=a.id)<?");
+  rows.bind(to_microseconds(limit));
+  std::vector<std::int64_t> old;
+  std::uint64_t pruned = std::stoull(meta("pruned"));
+  const std::string highest = meta("pruned_array");
+  std::uint64_t pruned_array = highest.empty() ? 0 : std::stoull(highest);
+  while (rows.step()) {
+    old.push_back(rows.number(0));
+    pruned = std::max(pruned, static_cast<std::uint64_t>(rows.number(1)));
+    pruned_array = std::max(pruned_array, static_cast<std::uint64_t>(rows.number(0)));
+  }
+  for (const std::int64_t id : old) {
+    for (const char* statement :
+         {"DELETE FROM results WHERE array=?", "DELETE FROM attempts WHERE array=?", "DELETE FROM items WHERE array=?",
+          "DELETE FROM dependencies WHERE array=?", "DELETE FROM arrays WHERE id=?"}) {
+      db_.query(statement).bind(id).run();
+    }
+  }
+  db_.query("DELETE FROM environments WHERE id NOT IN (SELECT environment FROM arrays)").run();
+  db_.query("DELETE FROM allocations WHERE ended<>0 AND ended<?").bind(to_microseconds(limit)).run();
+  set_meta("pruned", std::to_string(pruned));
+  set_meta("pruned_array", std::to_string(pruned_array));
+  transaction.commit();
+}
+
+}  // namespace hpcbatch::store

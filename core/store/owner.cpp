@@ -1,0 +1,137 @@
+#include "store/owner.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hpcbatch::store {
+namespace {
+
+constexpr long long kHeartbeatAge = 600;
+// A killed engine holds its lock until the last of its threads is gone from the kernel.
+constexpr int kLooksAtDying = 200;
+constexpr std::chrono::milliseconds kBetweenLooks{10};
+
+std::string first_line(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+long long start_of_process(int process) {
+  const std::string stat = first_line(fmt::format("/proc/{}/stat", process));
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string field;
+  fields >> field;
+  // Killed, and not yet collected by its parent, who may never do it.
+  if (field == "Z" || field == "X") return 0;
+  for (int i = 1; i < 20; ++i) fields >> field;
+  return field.empty() ? 0 : std::stoll(field);
+}
+
+Owner ourselves() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return {host, first_line("/proc/sys/kernel/random/boot_id"), ::getpid(), start_of_process(::getpid()),
+          static_cast<long long>(std::time(nullptr))};
+}
+
+std::string to_text(const Owner& owner) {
+  return fmt::format("host {}\nboot {}\nprocess {}\nstart {}\nheartbeat {}\n", owner.host, owner.boot_id, owner.process,
+                     owner.process_start, owner.heartbeat);
+}
+
+std::optional<Owner> read_owner(const std::string& file) {
+  std::ifstream in(file);
+  Owner owner;
+  std::string key;
+  int fields = 0;
+  while (in >> key) {
+    if (key == "host") in >> owner.host;
+    else if (key == "boot") in >> owner.boot_id;
+    else if (key == "process") in >> owner.process;
+    else if (key == "start") in >> owner.process_start;
+    else if (key == "heartbeat") in >> owner.heartbeat;
+    ++fields;
+  }
+  return fields >= 5 ? std::optional(owner) : std::nullopt;
+}
+
+bool lives(const Owner& owner, const Owner& us) {
+  if (owner.host == us.host) {
+    return owner.boot_id == us.boot_id && owner.process_start != 0 &&
+           start_of_process(owner.process) == owner.process_start;
+  }
+  return us.heartbeat - owner.heartbeat < kHeartbeatAge;
+}
+
+bool write_all(int descriptor, const std::string& text) {
+  return ::ftruncate(descriptor, 0) == 0 &&
+         ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+}
+
+}  // namespace
+
+Result<OwnerLock> OwnerLock::take(const std::string& directory) {
+  const std::string file = directory + "/engine.lock";
+  const Owner us = ourselves();
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor < 0) {
+    return Error{Error::Kind::Rejected, fmt::format("cannot lock {}: {}", file, std::strerror(errno))};
+  }
+  const auto refused = [&](const std::optional<Owner>& owner) {
+    ::close(descriptor);
+    if (!owner) return Error{Error::Kind::Transient, fmt::format("another engine is just taking {}; try again", file)};
+    return Error{Error::Kind::Rejected,
+                 owner->host == us.host
+                     ? fmt::format("an engine already runs here (process {}) with {}", owner->process, directory)
+                     : fmt::format("the engine of {} runs on {} (process {}); use it there, or end it there first",
+                                   directory, owner->host, owner->process)};
+  };
+  // flock settles races between engines of one host; the file's words settle those between hosts.
+  for (int look = 1; ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++look) {
+    const auto owner = read_owner(file);
+    if (look == kLooksAtDying || !owner || lives(*owner, us)) return refused(owner);
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  if (const auto owner = read_owner(file); owner && lives(*owner, us) && owner->process != us.process) {
+    return refused(owner);
+  }
+  if (!write_all(descriptor, to_text(us))) {
+    const std::string why = std::strerror(errno);
+    ::close(descriptor);
+    return Error{Error::Kind::Transient, fmt::format("cannot write {}: {}", file, why)};
+  }
+  ::fsync(descriptor);
+  return OwnerLock(file, descriptor);
+}
+
+OwnerLock::OwnerLock(OwnerLock&& other) noexcept
+    : file_(std::move(other.file_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+OwnerLock::~OwnerLock() {
+  if (descriptor_ < 0) return;
+  // Emptied, not removed: a second engine may hold the same file open and would lock what has no name.
+  (void)!::ftruncate(descriptor_, 0);
+  ::close(descriptor_);
+}
+
+void OwnerLock::renew() { (void)write_all(descriptor_, to_text(ourselves())); }
+
+}  // namespace hpcbatch::store

@@ -1,0 +1,147 @@
+// Reads back what was alive when the engine last wrote.
+#include "store/encoding.hpp"
+#include "store/store.hpp"
+
+#include <map>
+#include <set>
+
+namespace hpcbatch::store {
+namespace {
+
+Allocation read_allocation(sqlite::Statement& row) {
+  const auto time = [&](int column) {
+    const std::int64_t value = row.number(column);
+    return value == 0 ? std::nullopt : std::optional(from_microseconds(value));
+  };
+  return {.id = AllocationId{row.text(0)},
+          .site = row.text(1),
+          .shape = row.text(2),
+          .state = static_cast<AllocationState>(row.number(3)),
+          .number = row.text(4),
+          .opened = from_microseconds(row.number(5)),
+          .running_since = time(6),
+          .ended = time(7),
+          .cause = static_cast<EndCause>(row.number(8)),
+          .reason = row.text(9),
+          .cancel_asked = row.number(10) != 0,
+          .pilots_seen = static_cast<std::uint32_t>(row.number(11))};
+}
+
+}  // namespace
+
+Snapshot Store::begin() {
+  Snapshot snapshot;
+  snapshot.engine_start = std::stoull(meta("starts")) + 1;
+  set_meta("starts", std::to_string(snapshot.engine_start));
+  snapshot.engine_name = meta("engine");
+
+  sqlite::Statement& highest = db_.query("SELECT max(id) FROM arrays");
+  highest.step();
+  const std::string pruned_id = meta("pruned_array");
+  snapshot.next_array = static_cast<std::uint64_t>(highest.number(0)) + 1;
+  // Ids of pruned arrays are not given again.
+  if (!pruned_id.empty()) snapshot.next_array = std::max<std::uint64_t>(snapshot.next_array, std::stoull(pruned_id) + 1);
+
+  std::map<ArrayId, LiveArray> live;
+  sqlite::Statement& rows = db_.query(
+      "SELECT id,client,indices,needs,priority,retries,max_running,streams_input,held,after,submitted FROM arrays "
+      "WHERE ended=0 ORDER BY id");
+  std::set<ArrayId> needed;
+  while (rows.step()) {
+    LiveArray array{.id = ArrayId{static_cast<std::uint64_t>(rows.number(0))}, .client = rows.text(1)};
+    array.array = {.indices = decode_indices(rows.text(2)),
+                   .needs = decode_needs(rows.text(3)),
+                   .priority = static_cast<std::int32_t>(rows.number(4)),
+                   .retries = static_cast<std::uint32_t>(rows.number(5)),
+                   .max_running = static_cast<std::uint32_t>(rows.number(6)),
+                   .held = false,
+                   .streams_input = rows.number(7) != 0,
+                   .after = decode_dependencies(rows.text(9))};
+    array.held = decode_indices(rows.text(8));
+    array.submitted = from_microseconds(rows.number(10));
+    for (const Dependency& dependency : array.array.after) needed.insert(dependency.array);
+    live.emplace(array.id, std::move(array));
+  }
+  sqlite::Statement& results = db_.query(
+      "SELECT r.array,r.first,r.last,r.failure FROM arrays a JOIN results r ON r.array=a.id WHERE a.ended=0");
+  while (results.step()) {
+    LiveArray& array = live.at(ArrayId{static_cast<std::uint64_t>(results.number(0))});
+    const IndexRange range{static_cast<std::uint32_t>(results.number(1)), static_cast<std::uint32_t>(results.number(2))};
+    (results.number(3) == 0 ? array.ok : array.not_ok).add(range);
+  }
+  for (auto& [id, array] : live) {
+    needed.erase(id);
+    snapshot.arrays.push_back(std::move(array));
+  }
+  for (const ArrayId id : needed) {
+    // What was pruned had ended long ago; its dependants would have been ended then if it had failed.
+    const LiveArray* dependant = nullptr;
+    for (const LiveArray& array : snapshot.arrays) {
+      for (const Dependency& dependency : array.array.after) {
+        if (dependency.array == id) dependant = &array;
+      }
+    }
+    snapshot.ended.push_back(ended(id).value_or(EndedArray{id, dependant ? dependant->array.indices : IndexSet{}, {}}));
+  }
+
+  sqlite::Statement& leases = db_.query("SELECT array,item,attempt,epoch,pilot FROM leases");
+  while (leases.step()) {
+    const auto pilot = parse_pilot(leases.text(4));
+    if (!pilot) continue;
+    snapshot.leases.push_back({{{ArrayId{static_cast<std::uint64_t>(leases.number(0))},
+                                 static_cast<std::uint32_t>(leases.number(1))},
+                                static_cast<std::uint32_t>(leases.number(2)),
+                                static_cast<std::uint64_t>(leases.number(3))},
+                               *pilot});
+  }
+  sqlite::Statement& attempts = db_.query(
+      "SELECT t.array,t.item,t.attempt,t.epoch,t.failure,t.message,t.pilot,t.node,t.charged,t.unexplained FROM arrays a "
+      "JOIN attempts t ON t.array=a.id WHERE a.ended=0 ORDER BY t.array,t.item,t.attempt");
+  while (attempts.step()) {
+    SaveFailedAttempt failed;
+    failed.attempt = {{ArrayId{static_cast<std::uint64_t>(attempts.number(0))}, static_cast<std::uint32_t>(attempts.number(1))},
+                      static_cast<std::uint32_t>(attempts.number(2)),
+                      static_cast<std::uint64_t>(attempts.number(3))};
+    failed.outcome.failure = static_cast<Failure>(attempts.number(4));
+    failed.outcome.message = attempts.text(5);
+    failed.pilot = parse_pilot(attempts.text(6)).value_or(PilotId{});
+    failed.node = attempts.text(7);
+    failed.charged = attempts.number(8) != 0;
+    failed.unexplained = attempts.number(9) != 0;
+    // A revived task begins with a clean record: only what failed since its last result counts, and that is all there is.
+    snapshot.failed_attempts.push_back(std::move(failed));
+  }
+  sqlite::Statement& allocations =
+      db_.query("SELECT * FROM allocations WHERE state<>?");
+  allocations.bind(static_cast<int>(AllocationState::Ended));
+  while (allocations.step()) snapshot.allocations.push_back(read_allocation(allocations));
+  sqlite::Statement& proven = db_.query("SELECT DISTINCT site,shape FROM allocations WHERE number<>x''");
+  while (proven.step()) snapshot.proven.emplace_back(proven.text(0), proven.text(1));
+
+  sqlite::Statement& keys = db_.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");
+  while (keys.step()) {
+    const std::string client = keys.text(0);
+    const std::string key = keys.text(1);
+    if (snapshot.keys.empty() || snapshot.keys.back().client != client || snapshot.keys.back().key != key) {
+      snapshot.keys.push_back({client, key, static_cast<std::uint64_t>(keys.number(2)), {}});
+    }
+    snapshot.keys.back().ids.push_back(ArrayId{static_cast<std::uint64_t>(keys.number(3))});
+  }
+  return snapshot;
+}
+
+std::vector<Allocation> Store::allocations(std::uint32_t limit) {
+  sqlite::Statement& rows = db_.query("SELECT * FROM allocations ORDER BY opened DESC LIMIT ?");
+  rows.bind(limit);
+  std::vector<Allocation> found;
+  while (rows.step()) found.push_back(read_allocation(rows));
+  return found;
+}
+
+std::optional<Allocation> Store::allocation(const std::string& name) {
+  sqlite::Statement& row = db_.query("SELECT * FROM allocations WHERE name=?");
+  if (!row.bind(name).step()) return std::nullopt;
+  return read_allocation(row);
+}
+
+}  // namespace hpcbatch::store

@@ -1,0 +1,97 @@
+// The little of SQLite that the store uses: a connection, statements that are prepared once, errors as exceptions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace hpcbatch::sqlite {
+
+/// `code` is SQLite's extended result code.
+struct SqlError : std::runtime_error {
+  SqlError(int error_code, const std::string& text) : std::runtime_error(text), code(error_code) {}
+  int code;
+  bool disk_full() const;
+  /// The same statement may succeed later.
+  bool transient() const;
+};
+
+/// Bound from 1, read from 0.  Reset before each use by Connection::query.
+class Statement {
+ public:
+  Statement(sqlite3* connection, std::string_view text);
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+  ~Statement();
+
+  template <class... Values>
+  Statement& bind(const Values&... values) {
+    int at = 0;
+    (bind_at(++at, values), ...);
+    return *this;
+  }
+  /// True while there are rows.
+  bool step();
+  void run() {
+    while (step()) {
+    }
+  }
+  std::int64_t number(int column) const;
+  std::string text(int column) const;
+  bool is_null(int column) const;
+  void reset();
+
+ private:
+  void bind_at(int at, std::int64_t value);
+  void bind_at(int at, std::uint64_t value) { bind_at(at, static_cast<std::int64_t>(value)); }
+  void bind_at(int at, int value) { bind_at(at, std::int64_t{value}); }
+  void bind_at(int at, unsigned value) { bind_at(at, std::int64_t{value}); }
+  void bind_at(int at, bool value) { bind_at(at, std::int64_t{value}); }
+  void bind_at(int at, std::string_view value);
+  void bind_at(int at, const std::string& value) { bind_at(at, std::string_view(value)); }
+  void bind_at(int at, const char* value) { bind_at(at, std::string_view(value)); }
+  void bind_at(int at, std::nullptr_t);
+
+  sqlite3* connection_;
+  sqlite3_stmt* statement_{nullptr};
+};
+
+/// One file, one thread at a time.
+class Connection {
+ public:
+  explicit Connection(const std::string& file);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  void execute(const std::string& text);
+  /// A statement by its text, prepared at first use and reset now.
+  Statement& query(const char* text);
+  std::int64_t last_row() const;
+
+ private:
+  sqlite3* connection_{nullptr};
+  std::map<std::string, std::unique_ptr<Statement>, std::less<>> statements_;
+};
+
+/// Rolled back unless committed.
+class Transaction {
+ public:
+  explicit Transaction(Connection& connection);
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  ~Transaction();
+  void commit();
+
+ private:
+  Connection& connection_;
+  bool open_{true};
+};
+
+}  // namespace hpcbatch::sqlite

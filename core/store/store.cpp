@@ -1,0 +1,127 @@
+// Opens the store's file, keeps its layout, and commits.
+#include "store/store.hpp"
+
+#include "model/visit.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hpcbatch::store {
+namespace {
+
+constexpr const char* kVersion = "1";
+
+constexpr const char* kLayout = R"(
+CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
+CREATE TABLE environments(id INTEGER PRIMARY KEY, bytes BLOB NOT NULL, hash INTEGER NOT NULL);
+CREATE INDEX environments_by_hash ON environments(hash);
+CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEGER, name BLOB, tool BLOB, indices BLOB,
+  needs BLOB, priority INTEGER, retries INTEGER, max_running INTEGER, streams_input INTEGER, held BLOB, after BLOB,
+  submitted INTEGER, ended INTEGER, recipe BLOB, environment INTEGER);
+CREATE INDEX live_arrays ON arrays(id) WHERE ended = 0;
+CREATE INDEX keyed_arrays ON arrays(client, key) WHERE key <> x'';
+CREATE TABLE dependencies(on_array INTEGER, array INTEGER, PRIMARY KEY(on_array, array)) WITHOUT ROWID;
+CREATE TABLE items(array INTEGER, item INTEGER, text BLOB, PRIMARY KEY(array, item)) WITHOUT ROWID;
+CREATE TABLE leases(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, pilot BLOB,
+  PRIMARY KEY(array, item)) WITHOUT ROWID;
+CREATE TABLE attempts(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, failure INTEGER, message BLOB,
+  pilot BLOB, node BLOB, charged INTEGER, unexplained INTEGER, started INTEGER, ended INTEGER,
+  PRIMARY KEY(array, item, attempt, epoch)) WITHOUT ROWID;
+CREATE TABLE results(sequence INTEGER PRIMARY KEY AUTOINCREMENT, array INTEGER, first INTEGER, last INTEGER,
+  attempt INTEGER, failure INTEGER, exit_code INTEGER, signal INTEGER, message BLOB, started INTEGER, ended INTEGER,
+  pilot BLOB, node BLOB, peak INTEGER, cpu INTEGER, log BLOB, last_out INTEGER, last_err INTEGER, out_bytes INTEGER,
+  err_bytes INTEGER, truncated INTEGER, epoch INTEGER);
+CREATE INDEX results_of_array ON results(array, first);
+CREATE TABLE allocations(name TEXT PRIMARY KEY, site BLOB, shape BLOB, state INTEGER, number BLOB, opened INTEGER,
+  running_since INTEGER, ended INTEGER, cause INTEGER, reason BLOB, cancel_asked INTEGER, pilots_seen INTEGER);
+CREATE INDEX allocations_by_age ON allocations(opened);
+)";
+
+Error refusal(const std::string& text) { return {Error::Kind::Rejected, text}; }
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (descriptor < 0) return refusal(fmt::format("cannot open the store {}: {}", file, std::strerror(errno)));
+  struct stat facts {};
+  ::fstat(descriptor, &facts);
+  ::close(descriptor);
+  if (facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
+    return refusal(fmt::format("the store {} is not ours alone (owner {}, mode {:o}); 'chmod 600' it", file, facts.st_uid,
+                               facts.st_mode & 07777));
+  }
+  try {
+    auto store = std::unique_ptr<Store>(new Store(file));
+    // The engine is the only user, so that no shared memory is needed: that is what breaks on network file systems.
+    store->db_.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA cache_size=-8192;"
+                       "PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4000;");
+    store->migrate();
+    return store;
+  } catch (const std::exception& e) {
+    return refusal(fmt::format("{} (store {}); nothing was changed: move the file aside to begin anew", e.what(), file));
+  }
+}
+
+void Store::migrate() {
+  sqlite::Transaction transaction(db_);
+  if (!db_.query("SELECT 1 FROM sqlite_master WHERE name='meta'").step()) {
+    db_.execute(kLayout);
+    set_meta("version", kVersion);
+    char name[5];
+    static constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyz";
+    unsigned char random[37];
+    if (::getrandom(random, sizeof random, 0) != sizeof random) throw std::runtime_error("the system gives no random bytes");
+    for (std::size_t i = 0; i < sizeof name; ++i) name[i] = kLetters[random[i] % kLetters.size()];
+    set_meta("engine", std::string(name, sizeof name));
+    set_meta("secret", std::string(reinterpret_cast<const char*>(random + 5), 32));
+    set_meta("starts", "0");
+    set_meta("pruned", "0");
+  }
+  if (const std::string version = meta("version"); version != kVersion) {
+    throw std::runtime_error(fmt::format("the store has version {}, this program knows version {} only", version, kVersion));
+  }
+  transaction.commit();
+}
+
+std::string Store::meta(const char* key) {
+  sqlite::Statement& row = db_.query("SELECT value FROM meta WHERE key=?");
+  return row.bind(key).step() ? row.text(0) : "";
+}
+
+void Store::set_meta(const char* key, const std::string& value) {
+  db_.query("INSERT OR REPLACE INTO meta VALUES(?,?)").bind(key, value).run();
+}
+
+std::string Store::secret() { return meta("secret"); }
+
+Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
+  try {
+    if (durable_ != durable) {
+      db_.execute(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=OFF");
+      durable_ = durable;
+    }
+    sqlite::Transaction transaction(db_);
+    for (const Write& write : writes) apply(write);
+    // A transaction that writes nothing is not synced: the earlier ones that were not would stay so.
+    if (durable) db_.query("UPDATE meta SET value=value WHERE key=CAST('version' AS BLOB)").run();
+    transaction.commit();
+    return {};
+  } catch (const sqlite::SqlError& e) {
+    return Error{e.transient() ? Error::Kind::Transient : Error::Kind::Rejected, e.what()};
+  }
+}
+
+void Store::apply(const Write& write) {
+  match(
+      write.what, [&](const SaveArray& s) { save(s, *write.recipe); }, [&](const auto& s) { save(s); });
+}
+
+}  // namespace hpcbatch::store

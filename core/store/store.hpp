@@ -1,0 +1,155 @@
+// What must survive: tasks, leases, results, allocations, in one SQLite file.  One thread at a time uses it.
+#pragma once
+
+#include "model/action.hpp"
+#include "model/event.hpp"
+#include "model/snapshot.hpp"
+#include "store/sqlite.hpp"
+
+#include "hpcbatch/result.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch::store {
+
+/// What a submission runs, opaque to the store.
+struct Recipe {
+  std::string bytes;
+  std::string environment;  ///< kept once however many share it; empty: none
+  std::string name;
+  std::string tool;
+  std::vector<std::string> items;  ///< of an array with one text a task; the first has index 1
+};
+
+/// One thing to save; `recipe` belongs to a SaveArray.
+struct Write {
+  std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveFailedAttempt, SaveResult, SaveResults,
+               SaveArrayEnded, SaveRevived, SaveAllocation>
+      what;
+  std::shared_ptr<const Recipe> recipe;
+};
+
+/// What is needed to run one task of an array.
+struct StoredRecipe {
+  std::string bytes;
+  std::uint64_t environment{0};  ///< 0: none
+};
+
+/// One row of history: a result of one task or of a range of tasks that never started.
+struct ResultRow {
+  std::uint64_t sequence{0};
+  ArrayId array;
+  IndexRange indices;
+  std::uint32_t attempt{0};
+  std::uint64_t epoch{0};
+  Outcome outcome;
+  std::string pilot;
+  std::string node;
+};
+
+struct AttemptRow {
+  std::uint32_t attempt{0};
+  Outcome outcome;
+  std::string pilot;
+  std::string node;
+};
+
+struct ArrayRow {
+  ArrayId id;
+  std::string client, name, tool;
+  IndexSet indices;
+  Needs needs;
+  std::int32_t priority{0};
+  std::uint32_t retries{0};
+  std::uint32_t max_running{0};
+  std::vector<Dependency> after;
+  Time submitted{};
+  bool ended{false};
+  std::string recipe;
+};
+
+struct Filter {
+  std::optional<ArrayId> array;
+  std::string client;  ///< empty: all
+  std::optional<TaskState> state;
+  std::uint64_t before{0};  ///< ids (arrays) or sequences (results) below; 0: from the newest
+  std::uint32_t limit{100};
+};
+
+struct ChangeFeed {
+  std::vector<ResultRow> rows;
+  std::uint64_t cursor{0};
+  bool pruned{false};  ///< some of what came after the cursor is gone
+};
+
+/// Every call may throw sqlite::SqlError; `commit` alone says whether it may be tried again.
+class Store {
+ public:
+  /// Makes the file where there is none, mode 0600.  Refused: a version that we do not know, damage, loose permissions.
+  static Result<std::unique_ptr<Store>> open(const std::string& file);
+
+  /// All of it or nothing.  `durable` waits for the disk; without it the writes survive the end of this process, not of
+  /// the machine.
+  Result<void> commit(const std::vector<Write>& writes, bool durable);
+
+  /// Counts this start of the engine, and reads all that is alive.
+  Snapshot begin();
+  /// 32 random bytes made once: the root of all pilots' keys.
+  std::string secret();
+
+  std::optional<StoredRecipe> recipe(ArrayId array);
+  std::string item(TaskId task);
+  std::string environment(std::uint64_t id);
+
+  // History, for clients.
+  std::optional<ArrayRow> array(ArrayId id);
+  std::vector<ArrayRow> arrays(const Filter& filter);
+  std::optional<ResultRow> result(TaskId task);
+  std::vector<ResultRow> results(const Filter& filter);
+  std::vector<AttemptRow> attempts(TaskId task);
+  ChangeFeed changes(const std::string& client, std::uint64_t after, std::uint32_t limit);
+  std::vector<Allocation> allocations(std::uint32_t limit);
+  std::optional<Allocation> allocation(const std::string& name);
+  /// How an array ended so far; nothing for an id that is unknown.
+  std::optional<EndedArray> ended(ArrayId id);
+  struct Totals {
+    std::uint64_t done{0}, failed{0}, cancelled{0};
+  };
+  Totals totals(std::optional<ArrayId> array);
+  /// What `retry` of ended tasks needs, their dependants that could not start because of them included.
+  std::vector<RevivedArray> revivable(const std::vector<Selection>& tasks);
+
+  /// Forgets arrays that ended before `limit`, with their history.
+  void prune(Time limit);
+
+ private:
+  explicit Store(const std::string& file) : db_(file) {}
+  void migrate();
+  void apply(const Write& write);
+  void save(const SaveArray& save, const Recipe& recipe);
+  void save(const SaveHold& save);
+  void save(const SaveLeases& save);
+  void save(const DropLeases& save);
+  void save(const SaveFailedAttempt& save);
+  void save(const SaveResult& save);
+  void save(const SaveResults& save);
+  void save(const SaveArrayEnded& save);
+  void save(const SaveRevived& save);
+  void save(const SaveAllocation& save);
+  void insert_result(ArrayId array, IndexRange range, const AttemptId& attempt, const std::string& pilot,
+                     const std::string& node, const Outcome& outcome);
+  std::string meta(const char* key);
+  void set_meta(const char* key, const std::string& value);
+  ArrayRow read_array(sqlite::Statement& row);
+  RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, bool dependants_only);
+
+  sqlite::Connection db_;
+  std::optional<bool> durable_;  ///< how the connection is set now
+};
+
+}  // namespace hpcbatch::store

@@ -1,0 +1,80 @@
+// The door refuses what is wrong with one sentence that names it, and takes the rest as it was meant.
+#include "api/read_request.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hpcbatch {
+namespace {
+
+SubmitRequest read(const std::string& task) { return read_submit(parse_body(R"({"client": "tester", "tasks": [)" + task + "]}")); }
+
+std::string refusal(const std::string& body) {
+  try {
+    read_submit(parse_body(body));
+  } catch (const BadRequest& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(ReadSubmit, TakesNeedsInBothSpellings) {
+  const TaskRequest task = read(R"({"command": ["true"], "cpus": 1.5, "memory": "2G", "time": 90, "gpus": {"a100": 2}, "tags": ["b", "a"]})").tasks[0];
+  EXPECT_EQ(task.array.needs.amounts.get(kCpus), Amount::of_fraction(1.5));
+  EXPECT_EQ(task.array.needs.amounts.get(kMemory), Amount::of(std::int64_t{2} << 30));
+  EXPECT_EQ(task.array.needs.amounts.get("gpus/a100"), Amount::of(2));
+  EXPECT_EQ(task.array.needs.time, Duration(std::chrono::seconds{90}));
+  EXPECT_EQ(task.array.needs.tags, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(to_string(task.array.indices), "0");
+}
+
+TEST(ReadSubmit, TakesArraysItemsAndDependencies) {
+  EXPECT_EQ(to_string(read(R"({"command": ["true"], "array": "1-9:4,20"})").tasks[0].array.indices), "1,5,9,20");
+  const TaskRequest items = read(R"({"command": ["echo", "{}"], "items": ["x", "y"]})").tasks[0];
+  EXPECT_EQ(to_string(items.array.indices), "1-2");
+  const TaskRequest after = read(R"({"command": ["true"], "after": ["3", "4.5"], "after_any": ["6"]})").tasks[0];
+  ASSERT_EQ(after.array.after.size(), 3U);
+  EXPECT_EQ(after.array.after[1].index, 5U);
+  EXPECT_EQ(after.array.after[2].kind, Dependency::Kind::AnyEnd);
+}
+
+struct Case {
+  std::string task;
+  std::string says;
+};
+class Refused : public testing::TestWithParam<Case> {};
+
+TEST_P(Refused, WithASentenceThatNamesIt) {
+  const std::string said = refusal(R"({"client": "tester", "tasks": [)" + GetParam().task + "]}");
+  EXPECT_NE(said.find(GetParam().says), std::string::npos) << said;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Tasks, Refused,
+    testing::Values(Case{R"({"command": ["true"], "cpu": 1})", "task.cpu is no key"}, Case{R"({"cpus": 1})", "'command' or 'tool'"},
+                    Case{R"({"command": ["true"], "tool": "x"})", "'command' or 'tool'"}, Case{R"({"command": "true"})", "task.command must be a list"},
+                    Case{R"({"command": []})", "must name a program"}, Case{R"({"command": ["true"], "cpus": 0})", "more than 0"},
+                    Case{R"({"command": ["true"], "cpus": -1})", "from 0 up"}, Case{R"({"command": ["true"], "memory": "lots"})", "'lots' is no size"},
+                    Case{R"({"command": ["true"], "time": "soon"})", "must be a time"}, Case{R"({"command": ["true"], "array": "0-9"})", "begin at 1"},
+                    Case{R"({"command": ["true"], "array": "9-1"})", "no list of indices"}, Case{R"({"command": ["true"], "stdin": "relative"})", "absolute path"},
+                    Case{R"({"command": ["true"], "items": []})", "nothing to do"}, Case{R"({"command": ["true"], "after": ["x"]})", "'x' is no id"},
+                    Case{R"({"command": ["true"], "after_each": ["1.2"]})", "whole array"}, Case{R"({"command": ["true"], "retries": 1.5})", "whole number"},
+                    Case{R"({"command": ["true"], "outputs": {"o": "/x"}})", "belong to a tool"}, Case{R"({"command": ["a\u0000b"]})", "zero byte"}));
+
+TEST(ReadSubmit, RefusesWhatIsNoSubmit) {
+  EXPECT_NE(refusal("{").find("no JSON"), std::string::npos);
+  EXPECT_NE(refusal("[]").find("must be a JSON object"), std::string::npos);
+  EXPECT_NE(refusal(R"({"client": "t"})").find("'tasks' is missing"), std::string::npos);
+  EXPECT_NE(refusal(R"({"tasks": [{"command": ["true"]}]})").find("'client' is missing"), std::string::npos);
+  EXPECT_NE(refusal(R"({"client": "t", "tasks": [{"command": ["true"]}, {"command": ["true"], "x": 1}]})").find("task 2.x"), std::string::npos);
+}
+
+TEST(ParseSelection, TakesIdsAndRefusesTheRest) {
+  EXPECT_EQ(parse_selection("12").array, ArrayId{12});
+  EXPECT_EQ(to_string(*parse_selection("12.1-99").indices), "1-99");
+  for (const char* text : {"", "0", "x", "12.", "12.x", "12-13", "-1", "12.3.4"}) {
+    EXPECT_THROW(parse_selection(text), BadRequest) << text;
+  }
+}
+
+}  // namespace
+}  // namespace hpcbatch

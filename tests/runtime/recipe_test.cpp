@@ -1,0 +1,46 @@
+// What a task runs survives the store as it was.
+#include "runtime/recipe.hpp"
+#include "wire/wire.pb.h"
+
+#include <gtest/gtest.h>
+
+namespace hpcbatch {
+namespace {
+
+TEST(Recipe, ComesBackAsItWas) {
+  Recipe recipe;
+  recipe.argv = {"sh", "-c", "echo \xc3\xa9 $(true)", ""};
+  recipe.variables = {{"A", "1"}, {"B", ""}};
+  recipe.directory = "/somewhere";
+  recipe.outputs = {{"o", "staged", "/dest", 1000}, {"p", "other", "/dest2", std::nullopt}};
+  recipe.inputs = {"/in"};
+  recipe.stream_input = true;
+  const Recipe back = recipe_from_bytes(to_bytes(recipe));
+  EXPECT_EQ(back.argv, recipe.argv);
+  EXPECT_EQ(back.variables, recipe.variables);
+  EXPECT_EQ(back.directory, recipe.directory);
+  ASSERT_EQ(back.outputs.size(), 2U);
+  EXPECT_EQ(back.outputs[0].owner, 1000U);
+  EXPECT_FALSE(back.outputs[1].owner);
+  EXPECT_EQ(back.inputs, recipe.inputs);
+  EXPECT_TRUE(back.stream_input);
+}
+
+TEST(Recipe, PutsAnItemInOnceAndDoesNotLookAtItAgain) {
+  wire::Start start;
+  start.add_argv("cp");
+  start.add_argv("{}");
+  start.add_argv("{}.bak-{}");
+  put_item(start, "a{}b");
+  EXPECT_EQ(start.argv(0), "cp");
+  EXPECT_EQ(start.argv(1), "a{}b");
+  EXPECT_EQ(start.argv(2), "a{}b.bak-a{}b");
+}
+
+TEST(Recipe, SameEnvironmentGivesSameBytes) {
+  EXPECT_EQ(environment_bytes({{"A", "1"}, {"B", "2"}}), environment_bytes({{"B", "2"}, {"A", "1"}}));
+  EXPECT_NE(environment_bytes({{"A", "1"}}), environment_bytes({{"A", "2"}}));
+}
+
+}  // namespace
+}  // namespace hpcbatch

@@ -1,0 +1,93 @@
+// What clients are told of tasks that have ended.
+#include "store_in_folder.hpp"
+
+namespace hpcbatch::store {
+namespace {
+
+TEST_F(StoreInFolder, SharesOneEnvironmentAmongAllThatHaveIt) {
+  save({array(1, IndexRange{0, 0}), array(2, IndexRange{0, 0})});
+  const auto first = store->recipe(ArrayId{1});
+  const auto second = store->recipe(ArrayId{2});
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->bytes, "recipe 1");
+  EXPECT_EQ(first->environment, second->environment);
+  EXPECT_EQ(store->environment(first->environment), "shared surroundings");
+  EXPECT_FALSE(store->recipe(ArrayId{3}));
+}
+
+TEST_F(StoreInFolder, FindsTheResultOfOneTaskInARange) {
+  SaveResults cancelled{ArrayId{1}, IndexRange{10, 19}, {}};
+  cancelled.outcome.failure = Failure::Cancelled;
+  save({array(1, IndexRange{1, 30}), result(1, 5, Failure::Ok), {cancelled, {}}, result(1, 25, Failure::OomTask)});
+  EXPECT_EQ(store->result({ArrayId{1}, 5})->outcome.failure, Failure::Ok);
+  EXPECT_EQ(store->result({ArrayId{1}, 5})->epoch, 5U);
+  EXPECT_EQ(store->result({ArrayId{1}, 19})->outcome.failure, Failure::Cancelled);
+  EXPECT_EQ(store->result({ArrayId{1}, 25})->outcome.failure, Failure::OomTask);
+  EXPECT_FALSE(store->result({ArrayId{1}, 20}));
+  EXPECT_FALSE(store->result({ArrayId{1}, 4}));
+  const auto totals = store->totals(ArrayId{1});
+  EXPECT_EQ(totals.done, 1U);
+  EXPECT_EQ(totals.failed, 1U);
+  EXPECT_EQ(totals.cancelled, 10U);
+}
+
+TEST_F(StoreInFolder, FiltersResultsByState) {
+  save({array(1, IndexRange{1, 3}), result(1, 1, Failure::Ok), result(1, 2, Failure::TimeTask), result(1, 3, Failure::Cancelled)});
+  const auto of_state = [&](TaskState state) {
+    Filter filter;
+    filter.state = state;
+    std::vector<std::uint32_t> found;
+    for (const ResultRow& row : store->results(filter)) found.push_back(row.indices.first);
+    return found;
+  };
+  EXPECT_EQ(of_state(TaskState::Done), std::vector{1U});
+  EXPECT_EQ(of_state(TaskState::Failed), std::vector{2U});
+  EXPECT_EQ(of_state(TaskState::Cancelled), std::vector{3U});
+}
+
+TEST_F(StoreInFolder, FeedsChangesInOrderAndSaysWhatWasPruned) {
+  save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok)});
+  save({result(1, 2, Failure::Ok), {SaveArrayEnded{ArrayId{1}}, {}}});
+  const ChangeFeed all = store->changes("tester", 0, 100);
+  ASSERT_EQ(all.rows.size(), 2U);
+  EXPECT_FALSE(all.pruned);
+  EXPECT_TRUE(store->changes("tester", all.cursor, 100).rows.empty());
+  EXPECT_TRUE(store->changes("somebody else", 0, 100).rows.empty());
+
+  store->prune(from_microseconds(1'000'000));
+  const ChangeFeed later = store->changes("tester", 0, 100);
+  EXPECT_TRUE(later.rows.empty());
+  EXPECT_TRUE(later.pruned);
+  EXPECT_FALSE(store->changes("tester", all.cursor, 100).pruned);
+  EXPECT_FALSE(store->array(ArrayId{1}));
+  EXPECT_EQ(store->begin().next_array, 2U) << "ids of what was pruned are not given again";
+}
+
+TEST_F(StoreInFolder, PruneLeavesWhatLives) {
+  save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok)});
+  store->prune(from_microseconds(1'000'000));
+  EXPECT_TRUE(store->array(ArrayId{1}));
+  EXPECT_TRUE(store->result({ArrayId{1}, 1}));
+}
+
+TEST_F(StoreInFolder, RevivesSomeTasksOfARangeAndTheirDependants) {
+  SaveResults failed{ArrayId{2}, IndexRange{1, 10}, {}};
+  failed.outcome.failure = Failure::DependencyFailed;
+  save({array(1, IndexRange{0, 0}), array(2, IndexRange{1, 10}, {{ArrayId{1}, std::nullopt, Dependency::Kind::Success}}),
+        result(1, 0, Failure::ToolFailed), {failed, {}}, {SaveArrayEnded{ArrayId{1}}, {}}, {SaveArrayEnded{ArrayId{2}}, {}}});
+  const auto revived = store->revivable({{ArrayId{1}, std::nullopt}});
+  ASSERT_EQ(revived.size(), 2U);
+  EXPECT_EQ(revived[0].id, ArrayId{1});
+  EXPECT_EQ(to_string(revived[0].array.indices), "0");
+  EXPECT_EQ(to_string(revived[1].array.indices), "1-10");
+
+  save({{SaveRevived{ArrayId{2}, IndexRange{4, 6}}, {}}});
+  EXPECT_TRUE(store->result({ArrayId{2}, 3}));
+  EXPECT_FALSE(store->result({ArrayId{2}, 4}));
+  EXPECT_FALSE(store->result({ArrayId{2}, 6}));
+  EXPECT_EQ(store->result({ArrayId{2}, 7})->outcome.failure, Failure::DependencyFailed);
+  EXPECT_FALSE(store->array(ArrayId{2})->ended);
+}
+
+}  // namespace
+}  // namespace hpcbatch::store

@@ -1,0 +1,67 @@
+// One engine for one state directory.
+#include "store/owner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace hpcbatch::store {
+namespace {
+
+class OwnerTest : public testing::Test {
+ protected:
+  OwnerTest() {
+    std::string path = testing::TempDir() + "/hpcbatch-owner-XXXXXX";
+    folder = ::mkdtemp(path.data());
+  }
+  ~OwnerTest() override { std::filesystem::remove_all(folder); }
+  void write_lock(const std::string& host, const std::string& boot, long long process, long long heartbeat) {
+    std::ofstream(folder + "/engine.lock") << "host " << host << "\nboot " << boot << "\nprocess " << process << "\nstart 1\nheartbeat "
+                                           << heartbeat << "\n";
+  }
+  std::string folder;
+};
+
+TEST_F(OwnerTest, IsFreeAgainWhenItsOwnerIsGone) {
+  { ASSERT_TRUE(OwnerLock::take(folder)); }
+  EXPECT_TRUE(OwnerLock::take(folder));
+}
+
+TEST_F(OwnerTest, RefusesASecondEngineAndNamesTheFirst) {
+  auto first = OwnerLock::take(folder);
+  ASSERT_TRUE(first);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto second = OwnerLock::take(folder);
+    const bool named = !second && second.error().text.find(std::to_string(::getppid())) != std::string::npos;
+    ::_exit(named ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(OwnerTest, TakesOverFromAProcessThatIsNoMore) {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  write_lock(host, "another-boot", 1, static_cast<long long>(std::time(nullptr)));
+  EXPECT_TRUE(OwnerLock::take(folder));
+}
+
+TEST_F(OwnerTest, BelievesAnotherHostWhileItsHeartbeatIsYoung) {
+  write_lock("far-away", "boot", 4711, static_cast<long long>(std::time(nullptr)));
+  auto refused = OwnerLock::take(folder);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().text.find("far-away"), std::string::npos);
+  write_lock("far-away", "boot", 4711, static_cast<long long>(std::time(nullptr)) - 3600);
+  EXPECT_TRUE(OwnerLock::take(folder));
+}
+
+}  // namespace
+}  // namespace hpcbatch::store

@@ -1,0 +1,102 @@
+// What an engine finds when it starts again.
+#include "store_in_folder.hpp"
+
+#include <fstream>
+
+#include <sys/stat.h>
+
+namespace hpcbatch::store {
+namespace {
+
+TEST_F(StoreInFolder, CountsItsStartsAndKeepsItsName) {
+  const Snapshot first = store->begin();
+  const std::string secret = store->secret();
+  reopen();
+  const Snapshot second = store->begin();
+  EXPECT_EQ(second.engine_start, first.engine_start + 1);
+  EXPECT_EQ(second.engine_name, first.engine_name);
+  EXPECT_EQ(first.engine_name.size(), 5U);
+  EXPECT_EQ(store->secret(), secret);
+  EXPECT_EQ(secret.size(), 32U);
+}
+
+TEST_F(StoreInFolder, GivesBackWhatWasAlive) {
+  SaveHold hold{ArrayId{1}, IndexRange{90, 100}};
+  SaveResults cancelled{ArrayId{1}, IndexRange{20, 29}, {}};
+  cancelled.outcome.failure = Failure::Cancelled;
+  save({array(1, IndexRange{1, 100}, {}, "key"), array(2, IndexRange{0, 0}, {{ArrayId{1}, std::nullopt, Dependency::Kind::AnyEnd}}),
+        {hold, {}}, {SaveLeases{pilot(), {attempt(1, 3), attempt(1, 4)}}, {}}, result(1, 3, Failure::Ok), {cancelled, {}}});
+  reopen();
+  const Snapshot snapshot = store->begin();
+  ASSERT_EQ(snapshot.arrays.size(), 2U);
+  const LiveArray& live = snapshot.arrays[0];
+  EXPECT_EQ(live.client, "tester");
+  EXPECT_EQ(live.array.indices.size(), 100U);
+  EXPECT_EQ(to_string(live.ok), "3");
+  EXPECT_EQ(to_string(live.not_ok), "20-29");
+  EXPECT_EQ(to_string(live.held), "90-100");
+  EXPECT_EQ(snapshot.arrays[1].array.after.size(), 1U);
+  ASSERT_EQ(snapshot.leases.size(), 1U) << "the lease of a task with a result is over";
+  EXPECT_EQ(snapshot.leases[0].attempt, attempt(1, 4));
+  EXPECT_EQ(snapshot.leases[0].pilot, pilot());
+  ASSERT_EQ(snapshot.keys.size(), 1U);
+  EXPECT_EQ(snapshot.keys[0].ids, std::vector{ArrayId{1}});
+  EXPECT_EQ(snapshot.next_array, 3U);
+}
+
+TEST_F(StoreInFolder, KnowsHowThePredecessorsOfLiveTasksEnded) {
+  save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok), result(1, 2, Failure::ToolFailed), {SaveArrayEnded{ArrayId{1}}, {}},
+        array(2, IndexRange{1, 2}, {{ArrayId{1}, std::nullopt, Dependency::Kind::EachSuccess}})});
+  reopen();
+  const Snapshot snapshot = store->begin();
+  ASSERT_EQ(snapshot.arrays.size(), 1U);
+  ASSERT_EQ(snapshot.ended.size(), 1U);
+  EXPECT_EQ(to_string(snapshot.ended[0].ok), "1");
+  EXPECT_EQ(to_string(snapshot.ended[0].not_ok), "2");
+}
+
+TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
+  Allocation running{.id = AllocationId{"habcde123456789"}, .site = "cluster", .shape = "cpu", .state = AllocationState::Running, .number = "42"};
+  running.opened = from_microseconds(10);
+  running.running_since = from_microseconds(20);
+  running.pilots_seen = 2;
+  Allocation over = running;
+  over.id.name = "habcde000000000";
+  over.state = AllocationState::Ended;
+  save({{SaveAllocation{running}, {}}, {SaveAllocation{over}, {}}}, false);
+  reopen();
+  const Snapshot snapshot = store->begin();
+  ASSERT_EQ(snapshot.allocations.size(), 1U);
+  EXPECT_EQ(snapshot.allocations[0].id, running.id);
+  EXPECT_EQ(snapshot.allocations[0].number, "42");
+  EXPECT_EQ(snapshot.allocations[0].running_since, running.running_since);
+  EXPECT_EQ(snapshot.allocations[0].pilots_seen, 2U);
+  ASSERT_EQ(snapshot.proven.size(), 1U);
+  EXPECT_EQ(snapshot.proven[0], (std::pair<std::string, std::string>{"cluster", "cpu"}));
+}
+
+TEST_F(StoreInFolder, RefusesLoosePermissionsUnknownVersionsAndDamage) {
+  const std::string file = folder + "/store.db";
+  store.reset();
+  ::chmod(file.c_str(), 0644);
+  auto loose = Store::open(file);
+  ASSERT_FALSE(loose);
+  EXPECT_NE(loose.error().text.find("chmod 600"), std::string::npos);
+  ::chmod(file.c_str(), 0600);
+
+  {
+    sqlite::Connection connection(file);
+    connection.execute("UPDATE meta SET value=CAST('99' AS BLOB) WHERE key=CAST('version' AS BLOB)");
+  }
+  auto newer = Store::open(file);
+  ASSERT_FALSE(newer);
+  EXPECT_NE(newer.error().text.find("version 99"), std::string::npos);
+
+  std::ofstream(file, std::ios::trunc) << "this is no database, whatever its name says; it is long enough to be read as one";
+  auto damaged = Store::open(file);
+  ASSERT_FALSE(damaged);
+  EXPECT_NE(damaged.error().text.find(file), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hpcbatch::store
