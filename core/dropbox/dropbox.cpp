@@ -1,0 +1,222 @@
+// The thread of a drop box: waits for events, ends and times, and gives each to the watch or the
+// desk.
+#include "dropbox/dropbox.hpp"
+
+#include "documents/text_check.hpp"
+#include "dropbox/folder_events.hpp"
+#include "dropbox/job_desk.hpp"
+#include "dropbox/job_watch.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::size_t kLargestJob = std::size_t{4} << 20;
+/// Choosing whose turn it is costs as much for one as for many.
+constexpr std::size_t kBatch = 256;
+constexpr std::size_t kMostTold = 1000;
+
+/// The watch needs a clock that only goes forwards; where it begins does not matter.
+Time forward_clock() {
+  return Time{
+      std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())};
+}
+
+std::string without(std::string_view name, std::string_view ending) {
+  return std::string(name.substr(0, name.size() - ending.size()));
+}
+
+}  // namespace
+
+class Dropbox::Worker {
+ public:
+  Worker(DropboxOptions options, Workspace workspace, DropboxFolder folder, TaskDoor& door)
+      : options_(std::move(options)),
+        watch_({.quiet = options_.quiet, .grace = options_.grace}),
+        desk_(options_, std::move(workspace), door) {
+    use(std::move(folder));
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
+  ~Worker() {
+    thread_.request_stop();
+    events_.ring();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void task_ended(DropboxTaskEnd end) {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_.push_back(std::move(end));
+    }
+    events_.ring();
+  }
+
+ private:
+  void run(const std::stop_token& stop) {
+    resume();
+    Time next_look = forward_clock();
+    while (!stop.stop_requested()) {
+      const Time now = forward_clock();
+      if (now >= next_look) {
+        look_at_all();
+        next_look = forward_clock() + options_.look_every;
+      }
+      take_due(stop);
+      const auto news = events_.wait(time_to_wait(next_look));
+      for (const auto& change : news.changes) look_at(change.name, change.closed);
+      if (news.look_at_all) next_look = forward_clock();
+      tell_ends();
+    }
+  }
+
+  std::size_t room() const {
+    return options_.most_active - std::min(options_.most_active, desk_.active());
+  }
+
+  Duration time_to_wait(Time next_look) const {
+    Time until = next_look;
+    if (const auto due = watch_.next_due(); due && room() > 0) until = std::min(until, *due);
+    return std::max(Duration{0}, until - forward_clock());
+  }
+
+  void use(DropboxFolder folder) {
+    if (!events_.watch(options_.directory)) {
+      warn(fmt::format(
+          "its changes cannot be watched; it is looked at every {} s",
+          std::chrono::duration_cast<std::chrono::seconds>(options_.look_every).count()));
+    }
+    desk_.use(std::move(folder));
+  }
+
+  void resume() {
+    const auto entries = desk_.folder().list();
+    if (!entries) return warn(entries.error().text);
+    for (const auto& entry : *entries) {
+      if (entry.name.ends_with(kSubmittedEnding)) desk_.resume(without(entry.name, ".submitted"));
+    }
+  }
+
+  void look_at_all() {
+    if (!desk_.folder().is_still(options_.directory)) {
+      auto folder = DropboxFolder::open(options_.directory);
+      if (!folder) return warn(folder.error().text);
+      use(std::move(*folder));
+    }
+    const auto entries = desk_.folder().list();
+    if (!entries) return warn(entries.error().text);
+    std::vector<std::string> jobs;
+    for (const auto& entry : *entries) {
+      if (!entry.name.ends_with(kJobEnding)) continue;
+      jobs.push_back(entry.name);
+      see(entry.name, entry.stamp, false);
+    }
+    watch_.keep_only(jobs);
+    desk_.look_after_all();
+    desk_.deliver_again();
+  }
+
+  void look_at(const std::string& name, bool closed) {
+    if (name.starts_with('.')) return;
+    if (name.ends_with(kSubmittedEnding)) return desk_.look_after(without(name, ".submitted"));
+    if (!name.ends_with(kJobEnding)) return;
+    if (const auto stamp = desk_.folder().look(name)) {
+      see(name, *stamp, closed);
+    } else {
+      watch_.forget(name);
+    }
+  }
+
+  void see(const std::string& name, const FileStamp& stamp, bool closed) {
+    if (!S_ISREG(stamp.mode))
+      return warn(fmt::format("{} is not a regular file and is left alone", show_text(name)));
+    watch_.seen(name, stamp, closed, forward_clock());
+  }
+
+  void take_due(const std::stop_token& stop) {
+    for (const std::string& name : watch_.due(forward_clock(), std::min(kBatch, room()))) {
+      // Staging a job may take long; ends and the program's end do not wait for the whole batch.
+      tell_ends();
+      if (stop.stop_requested()) return;
+      const auto content = desk_.folder().read(name, kLargestJob);
+      if (!content) {
+        if (!desk_.folder().look(name)) {
+          watch_.forget(name);
+        } else {
+          refuse_in_time(name, content.error().text);
+        }
+        continue;
+      }
+      const bool is_news = watch_.seen(name, content->stamp, false, forward_clock());
+      if (is_news || !content->is_steady) continue;
+      const auto taking = desk_.take(name, *content);
+      switch (taking.taken) {
+        case JobDesk::Taken::Yes:
+          watch_.forget(name);
+          break;
+        case JobDesk::Taken::NotYet:
+          refuse_in_time(name, taking.why);
+          break;
+        case JobDesk::Taken::Later:
+          warn(fmt::format("{} waits: {}", show_text(name), taking.why));
+          watch_.forget(name);  // the next look at all finds it again
+          break;
+      }
+    }
+  }
+
+  void refuse_in_time(const std::string& name, const std::string& why) {
+    if (watch_.not_yet(name, forward_clock()) == JobWatch::Verdict::Wait) return;
+    desk_.refuse(name, why);
+    watch_.forget(name);
+  }
+
+  void tell_ends() {
+    std::vector<DropboxTaskEnd> ends;
+    {
+      const std::lock_guard lock(mutex_);
+      ends.swap(ends_);
+    }
+    for (const DropboxTaskEnd& end : ends) desk_.ended(end);
+  }
+
+  void warn(const std::string& text) {
+    if (told_.size() > kMostTold) told_.clear();
+    if (!options_.warn || !told_.insert(text).second) return;
+    options_.warn(fmt::format("drop box {}: {}", options_.directory, text));
+  }
+
+  const DropboxOptions options_;
+  FolderEvents events_;
+  JobWatch watch_;
+  JobDesk desk_;
+  std::set<std::string> told_;  // what is looked at again and again is told once
+  std::mutex mutex_;
+  std::vector<DropboxTaskEnd> ends_;
+  std::jthread thread_;
+};
+
+Dropbox::Dropbox(std::unique_ptr<Worker> worker) : worker_(std::move(worker)) {}
+Dropbox::~Dropbox() = default;
+
+void Dropbox::task_ended(DropboxTaskEnd end) {
+  worker_->task_ended(std::move(end));
+}
+
+Result<std::unique_ptr<Dropbox>> Dropbox::start(DropboxOptions options, TaskDoor& door) {
+  auto folder = DropboxFolder::open(options.directory);
+  if (!folder) return folder.error();
+  auto workspace = Workspace::open(options.workspace);
+  if (!workspace) return workspace.error();
+  auto worker =
+      std::make_unique<Worker>(std::move(options), std::move(*workspace), std::move(*folder), door);
+  return std::unique_ptr<Dropbox>(new Dropbox(std::move(worker)));
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,62 @@
+// One drop box: watches a directory for `X.job`, has each run as a task, and leaves
+// `X.job.finished` there.
+//
+//   X.job            -> X.job.submitted    accepted; the job and `hpc:` (its folder, its files'
+//   places) X.job.submitted  -> X.job.finished     ended; `job:` too.  The outputs lie at their
+//   destinations before that. X.job.submitted removed                the task is cancelled, its
+//   outputs are not published
+//
+// A job runs with the rights of the engine's user, so its file's owner decides what it may ask for.
+// Another user than the engine's may name templates only (a tool's parameters can name programs)
+// and read only what that user could read.  Outputs obey `destination_rule.hpp`.
+#pragma once
+
+#include "dropbox/task_door.hpp"
+#include "hpcbatch/result.hpp"
+#include "model/time.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+struct DropboxOptions {
+  std::string directory;           ///< absolute
+  std::string workspace;           ///< absolute, seen by all nodes: each job gets a folder in it
+  std::vector<std::string> allow;  ///< see destination_rule.hpp
+  std::vector<std::string>
+      templates;  ///< folders of `SCRIPT.template`; a script found in none is a tool
+  std::map<std::string, std::string>
+      variables;  ///< for templates; arguments, inputs and outputs go over them
+  std::function<void(const std::string&)> warn;  ///< called on the drop box's thread
+  std::size_t most_active{1000};                 ///< further jobs stay `X.job` until one ends
+  bool keep_workspaces{false};
+  Duration quiet{
+      std::chrono::seconds{2}};  ///< a file without news of its closing is whole after this
+  Duration grace{std::chrono::seconds{30}};  ///< a file that makes no sense is refused after this
+  Duration look_every{std::chrono::seconds{30}};  ///< for file systems that tell no changes
+};
+
+/// Runs on a thread of its own from construction to destruction.  Destruction cancels nothing: the
+/// jobs are found again by the next drop box on the same directory.
+class Dropbox {
+ public:
+  /// Refused where the directory or the workspace cannot be used; says why.
+  static Result<std::unique_ptr<Dropbox>> start(DropboxOptions options, TaskDoor& door);
+  Dropbox(const Dropbox&) = delete;
+  Dropbox& operator=(const Dropbox&) = delete;
+  ~Dropbox();
+
+  /// From any thread, also from within the door's calls.  An end of an unknown key is ignored.
+  void task_ended(DropboxTaskEnd end);
+
+ private:
+  class Worker;
+  explicit Dropbox(std::unique_ptr<Worker> worker);
+  std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,160 @@
+#include "dropbox/folder.hpp"
+
+#include "documents/text_check.hpp"
+#include "dropbox/transfer.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace hpcbatch {
+namespace {
+
+FileStamp stamp_of(const struct stat& status) {
+  constexpr std::int64_t kNs = 1'000'000'000;
+  return FileStamp{.inode = status.st_ino,
+                   .changed_ns = status.st_ctim.tv_sec * kNs + status.st_ctim.tv_nsec,
+                   .modified_ns = status.st_mtim.tv_sec * kNs + status.st_mtim.tv_nsec,
+                   .size = status.st_size,
+                   .owner = status.st_uid,
+                   .mode = status.st_mode};
+}
+
+bool is_ours(std::string_view name) {
+  // Hidden names are those of files that somebody is still writing.
+  if (name.starts_with('.')) return false;
+  return name.ends_with(kJobEnding) || name.ends_with(kSubmittedEnding) ||
+         name.ends_with(kFinishedEnding);
+}
+
+}  // namespace
+
+Result<DropboxFolder> DropboxFolder::open(const std::string& path) {
+  FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return errno_error(fmt::format("cannot watch the drop box {}", path));
+  struct stat status {};
+  if (::fstat(directory.get(), &status) != 0)
+    return errno_error(fmt::format("cannot look at the drop box {}", path));
+  if ((status.st_mode & S_IWOTH) && !(status.st_mode & S_ISVTX)) {
+    return Error{Error::Kind::Rejected,
+                 fmt::format("cannot use the drop box {}: everyone may write it and remove what "
+                             "others put there; use "
+                             "chmod o-w, or chmod +t",
+                             path)};
+  }
+  return DropboxFolder(std::move(directory));
+}
+
+Result<std::vector<DropboxFolder::Entry>> DropboxFolder::list() const {
+  // A descriptor of its own, so that each listing begins at the beginning.
+  const int again = ::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (again < 0) return errno_error("cannot list the drop box");
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(again), ::closedir);
+  if (!stream) {
+    ::close(again);
+    return errno_error("cannot list the drop box");
+  }
+  std::vector<Entry> entries;
+  while (true) {
+    errno = 0;
+    const dirent* const found = ::readdir(stream.get());
+    if (!found && errno != 0) return errno_error("cannot list the drop box");
+    if (!found) break;
+    if (!is_ours(found->d_name)) continue;
+    if (const auto stamp = look(found->d_name)) entries.push_back({found->d_name, *stamp});
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  return entries;
+}
+
+std::optional<FileStamp> DropboxFolder::look(const std::string& name) const {
+  struct stat status {};
+  if (::fstatat(directory_.get(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0)
+    return std::nullopt;
+  return stamp_of(status);
+}
+
+Result<DropboxFolder::Content> DropboxFolder::read(const std::string& name,
+                                                   std::size_t most) const {
+  const std::string what = "cannot read " + show_text(name, 120);
+  const FileDescriptor file(::openat(directory_.get(), name.c_str(),
+                                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  if (!file) return errno_error(what);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return errno_error(what);
+  const auto rejected = [&](std::string_view why) {
+    return Error{Error::Kind::Rejected, fmt::format("{}: {}", what, why)};
+  };
+  if (!S_ISREG(status.st_mode)) return rejected("it is not a regular file");
+  if (static_cast<std::size_t>(status.st_size) > most)
+    return rejected(fmt::format("it is larger than {} bytes", most));
+  Content content;
+  content.stamp = stamp_of(status);
+  std::string buffer(std::size_t{64} * 1024, '\0');
+  while (true) {
+    const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno_error(what);
+    if (got == 0) break;
+    content.text.append(buffer.data(), static_cast<std::size_t>(got));
+    if (content.text.size() > most)
+      return rejected(fmt::format("it is larger than {} bytes", most));
+  }
+  content.is_steady = ::fstat(file.get(), &status) == 0 && stamp_of(status) == content.stamp;
+  return content;
+}
+
+Result<void> DropboxFolder::put(const std::string& name, std::string_view text) const {
+  static std::atomic<unsigned> number{0};
+  const std::string what = "cannot write " + show_text(name, 120);
+  struct timespec now {};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::string aside =
+      fmt::format(".hpcbatch-{}-{}-{}.part", ::getpid(), now.tv_nsec, number++);
+  const auto failed = [&] {
+    Error error = errno_error(what);
+    ::unlinkat(directory_.get(), aside.c_str(), 0);
+    return error;
+  };
+  const FileDescriptor file(::openat(directory_.get(), aside.c_str(),
+                                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  if (!file) return errno_error(what);
+  if (!write_content(file.get(), text)) return failed();
+  if (::fchmod(file.get(), 0644) != 0 || ::fsync(file.get()) != 0) return failed();
+  if (::renameat(directory_.get(), aside.c_str(), directory_.get(), name.c_str()) != 0)
+    return failed();
+  ::fsync(directory_.get());
+  return {};
+}
+
+Result<void> DropboxFolder::rename(const std::string& from, const std::string& to) const {
+  if (::renameat(directory_.get(), from.c_str(), directory_.get(), to.c_str()) != 0) {
+    return errno_error(
+        fmt::format("cannot rename {} to {}", show_text(from, 120), show_text(to, 120)));
+  }
+  return {};
+}
+
+Result<void> DropboxFolder::remove(const std::string& name) const {
+  if (::unlinkat(directory_.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
+    return errno_error("cannot remove " + show_text(name, 120));
+  }
+  return {};
+}
+
+bool DropboxFolder::is_still(const std::string& path) const {
+  struct stat ours {};
+  struct stat named {};
+  return ::fstat(directory_.get(), &ours) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+}  // namespace hpcbatch

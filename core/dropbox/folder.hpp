@@ -1,0 +1,55 @@
+// The directory of a drop box: looks, reads, writes and renames in it, always through one open
+// descriptor.
+#pragma once
+
+#include "dropbox/file_descriptor.hpp"
+#include "dropbox/job_watch.hpp"
+#include "hpcbatch/result.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch {
+
+inline constexpr std::string_view kJobEnding = ".job";
+inline constexpr std::string_view kSubmittedEnding = ".job.submitted";
+inline constexpr std::string_view kFinishedEnding = ".job.finished";
+
+/// All calls block on the file system.  Links are never followed.
+class DropboxFolder {
+ public:
+  /// Refused where everyone may write the directory and remove what others put there.
+  static Result<DropboxFolder> open(const std::string& path);
+
+  struct Entry {
+    std::string name;
+    FileStamp stamp;
+  };
+  /// All names that end as above; sorted.
+  Result<std::vector<Entry>> list() const;
+  /// No value where there is no such file (or nothing can be said of it).
+  std::optional<FileStamp> look(const std::string& name) const;
+
+  struct Content {
+    std::string text;
+    FileStamp stamp;
+    bool is_steady{false};  ///< it did not change while it was read
+  };
+  /// Only regular files of at most `most` bytes.
+  Result<Content> read(const std::string& name, std::size_t most) const;
+  /// Writes it aside and renames it to `name`; it is on disk when this returns.
+  Result<void> put(const std::string& name, std::string_view text) const;
+  /// May be undone by a power failure; no step of a job rests on it being on disk.
+  Result<void> rename(const std::string& from, const std::string& to) const;
+  Result<void> remove(const std::string& name) const;
+  /// Whether the path still leads to this directory.
+  bool is_still(const std::string& path) const;
+
+ private:
+  explicit DropboxFolder(FileDescriptor directory) : directory_(std::move(directory)) {}
+  FileDescriptor directory_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,163 @@
+// How an accepted job becomes a task: what it names is looked up and checked, its inputs are
+// staged, its script is made.
+#include "documents/text_check.hpp"
+#include "documents/view.hpp"
+#include "dropbox/job_desk.hpp"
+#include "dropbox/stage_inputs.hpp"
+#include "dropbox/template_text.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+constexpr const char* kScript = "job.sh";
+/// Stands in a tool's folder where a template's has its script: from then on the engine may know
+/// the task.
+constexpr const char* kToolMark = "tool";
+
+Error rejected(std::string text) {
+  return Error{Error::Kind::Rejected, std::move(text)};
+}
+
+bool exists(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0;
+}
+
+std::string last_part(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::map<std::string, TemplateValue> template_values(
+    const std::map<std::string, std::string>& variables, const JobFile& job,
+    const Submitted& submitted) {
+  std::map<std::string, TemplateValue> values;
+  for (const auto& [name, value] : variables) values[name] = {value, true};
+  for (const auto& [name, value] : job.args) values[name] = {value, false};
+  values["workspace"] = {submitted.workspace, true};
+  for (const auto& [name, path] : submitted.inputs) values[name] = {last_part(path), true};
+  for (const auto& [name, path] : submitted.outputs) values[name] = {last_part(path), true};
+  return values;
+}
+
+}  // namespace
+
+Result<void> JobDesk::begin(Active& active, bool is_resumed) {
+  JobFile job;
+  try {
+    job = job_of(active.job.document, active.name);
+  } catch (const DocumentError& e) {
+    return rejected(e.message);
+  }
+  active.destinations = {job.outputs.begin(), job.outputs.end()};
+  if (!workspace_.is_job_folder(active.job.workspace)) {
+    return rejected(fmt::format("its folder {} is not in the workspace of this drop box",
+                                show_text(active.job.workspace, 300)));
+  }
+  auto task = task_of(active, job, is_resumed);
+  if (!task) return task.error();
+  door_.submit(std::move(*task));
+  return {};
+}
+
+Result<DropboxTask> JobDesk::task_of(Active& active, const JobFile& job, bool is_resumed) {
+  const std::string& folder = active.job.workspace;
+  if (!is_word(job.script)) {
+    return rejected(
+        fmt::format("'{}' is no name of a template or a tool", show_text(job.script, 60)));
+  }
+  DropboxTask task{.key = active.job.key,
+                   .client = "dropbox:" + options_.directory,
+                   .name = show_text(active.name, 120),
+                   .directory = folder,
+                   .work = {},
+                   .output_directory = folder + "/output"};
+  if (is_resumed && exists(folder + "/" + kScript)) {
+    task.work = std::vector<std::string>{folder + "/" + kScript};
+    return task;
+  }
+  active.is_tool = is_resumed && exists(folder + "/" + kToolMark);
+  const bool is_known_to_the_engine = active.is_tool;
+  if (!is_known_to_the_engine) {
+    auto text = find_template(options_.templates, job.script);
+    if (!text) return text.error();
+    if (const auto checked = check_paths(active, job); !checked) return checked.error();
+    if (const auto made = workspace_.make(folder); !made) return made.error();
+    if (*text) {
+      auto command = stage(active, job, **text);
+      if (!command) return command.error();
+      task.work = std::move(*command);
+      return task;
+    }
+    active.is_tool = true;
+    if (active.job.owner != ::geteuid()) {
+      return rejected(fmt::format(
+          "there is no template '{}', and a job file of user {} may name templates only (the "
+          "engine belongs to user {})",
+          job.script, active.job.owner, ::geteuid()));
+    }
+  }
+  auto call = call_of(active, job, is_known_to_the_engine);
+  if (!call) return call.error();
+  if (!is_known_to_the_engine) {
+    if (const auto marked = write_script(folder, kToolMark, job.script + "\n"); !marked)
+      return marked.error();
+  }
+  task.work = std::move(*call);
+  return task;
+}
+
+Result<void> JobDesk::check_paths(const Active& active, const JobFile& job) const {
+  std::vector<Publication> outputs;
+  for (const auto& [key, path] : job.outputs) {
+    outputs.push_back({.key = key, .staged = {}, .destination = path});
+    for (const auto& [input, source] : job.inputs) {
+      std::error_code unknown;
+      if (path == source || std::filesystem::equivalent(path, source, unknown)) {
+        return rejected(fmt::format("output '{}' and input '{}' are the same file: {}", key, input,
+                                    show_text(path, 300)));
+      }
+    }
+  }
+  return check_destinations(outputs, rights_of(active));
+}
+
+Result<std::vector<std::string>> JobDesk::stage(const Active& active, const JobFile& job,
+                                                const std::string& text) {
+  std::string script;
+  try {
+    script = render_template(text, template_values(options_.variables, job, active.job));
+  } catch (const std::invalid_argument& e) {
+    return rejected(fmt::format("template '{}': {}", job.script, e.what()));
+  }
+  for (std::size_t i = 0; i < job.inputs.size(); ++i) {
+    const auto done =
+        stage_input(job.inputs[i].second, active.job.inputs[i].second, active.job.owner);
+    if (!done) return done.error();
+  }
+  if (const auto written = write_script(active.job.workspace, kScript, script); !written)
+    return written.error();
+  return command_of(active.job.workspace + "/" + kScript, script);
+}
+
+Result<ToolCall> JobDesk::call_of(const Active& active, const JobFile& job, bool is_resumed) {
+  ToolCall call{.tool = job.script,
+                .parameters = {job.args.begin(), job.args.end()},
+                .inputs = {},
+                .outputs = {job.outputs.begin(), job.outputs.end()}};
+  for (const auto& [key, path] : job.inputs) {
+    auto file = look_at_input(path, active.job.owner);
+    // The engine has the task already and looks only at its key.
+    if (!file && is_resumed) file = InputFile{.path = path, .size = 0, .modified = {}};
+    if (!file) return file.error();
+    call.inputs[key] = {*file};
+  }
+  return call;
+}
+
+}  // namespace hpcbatch

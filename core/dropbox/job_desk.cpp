@@ -1,0 +1,264 @@
+#include "dropbox/job_desk.hpp"
+
+#include "documents/text_check.hpp"
+#include "documents/view.hpp"
+#include "documents/yaml.hpp"
+#include "dropbox/stage_inputs.hpp"
+#include "dropbox/staged_names.hpp"
+
+#include <fmt/format.h>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::size_t kLargestSubmitted = std::size_t{16} << 20;
+constexpr std::string_view kSubmitted = ".submitted";
+constexpr std::string_view kFinished = ".finished";
+constexpr std::string_view kIgnored = ".ignored";
+
+std::string with(const std::string& name, std::string_view ending) {
+  return name + std::string(ending);
+}
+
+Time wall_clock() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
+
+JobResult error_result(std::string message) {
+  JobResult result;
+  result.message = std::move(message);
+  result.start = result.end = wall_clock();
+  return result;
+}
+
+JobFile::Map staged(const JobFile::Map& files, const std::string& folder) {
+  std::set<std::string> taken;
+  JobFile::Map result;
+  for (const auto& [key, path] : files)
+    result.emplace_back(key, folder + "/" + staged_name(path, taken));
+  return result;
+}
+
+}  // namespace
+
+void JobDesk::warn(const std::string& text) const {
+  if (options_.warn) options_.warn(fmt::format("drop box {}: {}", options_.directory, text));
+}
+
+void JobDesk::use(DropboxFolder folder) {
+  folder_ = std::move(folder);
+  ++generation_;
+}
+
+PublishRights JobDesk::rights_of(const Active& active) const {
+  return {.owner = active.job.owner, .allow = options_.allow, .dropbox = options_.directory};
+}
+
+JobDesk::Taking JobDesk::take(const std::string& name, const DropboxFolder::Content& content) {
+  if (key_of_.contains(name)) {
+    // Were it left, it would run as a job of its own once the first one ends.
+    warn(fmt::format(
+        "{} was written again while it is being worked on; the second one is ignored and is now {}",
+        show_text(name), show_text(with(name, kIgnored))));
+    if (const auto moved = folder_->rename(name, with(name, kIgnored)); !moved)
+      return {Taken::Later, moved.error().text};
+    return {};
+  }
+  JobFile job;
+  try {
+    job = parse_job(content.text, name);
+  } catch (const DocumentError& e) {
+    return {Taken::NotYet, fmt::format("line {}: {}", e.line, e.message)};
+  }
+  for (const std::string& text : job.warnings) warn(text);
+
+  Active active;
+  active.name = name;
+  active.job.document = job.document;
+  active.job.key = job_key(name, content.stamp.inode, content.stamp.changed_ns, content.text);
+  active.job.workspace = workspace_.name_folder(content.stamp.inode, wall_clock());
+  active.job.owner = content.stamp.owner;
+  active.job.inputs = staged(job.inputs, active.job.workspace + "/input");
+  active.job.outputs = staged(job.outputs, active.job.workspace + "/output");
+
+  // The rename takes the job: it is allowed or refused before anything else has happened.
+  const std::string submitted = with(name, kSubmitted);
+  if (const auto moved = folder_->rename(name, submitted); !moved)
+    return {Taken::Later, moved.error().text};
+  if (const auto written = folder_->put(submitted, submitted_document(active.job)); !written) {
+    if (const auto back = folder_->rename(submitted, name); !back) warn(back.error().text);
+    return {Taken::Later, written.error().text};
+  }
+  // A result of an earlier job of this name would be taken for this one's.
+  if (const auto removed = folder_->remove(with(name, kFinished)); !removed)
+    warn(removed.error().text);
+  add(std::move(active), false);
+  return {};
+}
+
+void JobDesk::add(Active active, bool is_resumed) {
+  active.seen_in = generation_;
+  const std::string key = active.job.key;
+  key_of_[active.name] = key;
+  Active& kept = active_.insert_or_assign(key, std::move(active)).first->second;
+  if (const auto begun = begin(kept, is_resumed); !begun)
+    deliver(kept, error_result(begun.error().text));
+}
+
+void JobDesk::refuse(const std::string& name, const std::string& why) {
+  Node document;
+  if (const auto content = folder_->read(name, kLargestSubmitted)) {
+    try {
+      document = parse_yaml(content->text, name);
+    } catch (const DocumentError&) {
+      // Then the result stands alone.
+    }
+  }
+  warn(fmt::format("{} is refused: {}", show_text(name), why));
+  const JobResult result = error_result("The job file cannot be used: " + why);
+  // The job goes first: were it the other way round and a removal not allowed, it would be refused
+  // again and again.
+  if (const auto removed = folder_->remove(name); !removed) return warn(removed.error().text);
+  if (const auto put = folder_->put(with(name, kFinished), refused_document(document, result));
+      !put) {
+    warn(put.error().text);
+  }
+}
+
+void JobDesk::resume(const std::string& name) {
+  if (key_of_.contains(name)) return;
+  const std::string submitted = with(name, kSubmitted);
+  const auto content = folder_->read(submitted, kLargestSubmitted);
+  if (!content) return warn(content.error().text);
+  ReadSubmitted read;
+  try {
+    const Node document = parse_yaml(content->text, submitted,
+                                     {.bytes = kLargestSubmitted, .nodes = 20'000, .depth = 40});
+    if (!document.find("hpc")) {
+      // A crash between taking it and saying so; nothing has been submitted.
+      if (folder_->look(name))
+        return warn(fmt::format("{} is no document of ours", show_text(submitted)));
+      if (const auto back = folder_->rename(submitted, name); !back) warn(back.error().text);
+      return;
+    }
+    read = parse_submitted(content->text, submitted);
+  } catch (const DocumentError& e) {
+    return warn(fmt::format("cannot take up {} again: line {}: {}", show_text(submitted), e.line,
+                            e.message));
+  }
+  if (content->stamp.owner != ::geteuid()) {
+    return warn(fmt::format("{} was not written by us; it is left alone", show_text(submitted)));
+  }
+  if (read.is_finished) {
+    if (const auto moved = folder_->rename(submitted, with(name, kFinished)); !moved)
+      warn(moved.error().text);
+    if (!options_.keep_workspaces) workspace_.remove(read.job.workspace);
+    return;
+  }
+  Active active;
+  active.name = name;
+  active.job = std::move(read.job);
+  add(std::move(active), true);
+}
+
+void JobDesk::look_after(const std::string& name) {
+  const auto at = key_of_.find(name);
+  if (at == key_of_.end()) return;
+  Active& active = active_.at(at->second);
+  if (folder_->look(with(name, kSubmitted))) {
+    active.seen_in = generation_;
+  } else if (active.seen_in == generation_ && !active.cancelled &&
+             folder_->is_still(options_.directory)) {
+    active.cancelled = true;
+    door_.cancel(active.job.key);
+  }
+}
+
+void JobDesk::look_after_all() {
+  std::vector<std::string> names;
+  for (const auto& [name, key] : key_of_) names.push_back(name);
+  for (const std::string& name : names) look_after(name);
+}
+
+void JobDesk::ended(const DropboxTaskEnd& end) {
+  const auto at = active_.find(end.key);
+  if (at == active_.end() || at->second.undelivered) return;
+  look_after(at->second.name);
+  deliver(at->second, result_of(at->second, end));
+}
+
+JobResult JobDesk::result_of(const Active& active, const DropboxTaskEnd& end) const {
+  JobResult result;
+  result.exit_code = end.exit_code;
+  result.standard_output = end.standard_output;
+  result.standard_error = end.standard_error;
+  result.end = end.end.value_or(wall_clock());
+  result.start = end.start.value_or(result.end);
+  if (active.cancelled) {
+    result.message = "Cancelled: its .submitted file was removed";
+  } else if (!end.failure) {
+    result.message = end.message;
+  } else if (*end.failure == Failure::Ok && end.exit_code == 0) {
+    const auto published = publish(publications(active, end), rights_of(active));
+    result.ok = published.has_value();
+    result.message = result.ok ? "Successful" : "Could not copy files: " + published.error().text;
+  } else if (*end.failure == Failure::ToolFailed || *end.failure == Failure::ToolSignal) {
+    result.message = fmt::format("Remote process failed with RC {}", end.exit_code);
+  } else {
+    result.message = fmt::format("{}: {}", to_string(*end.failure), end.message);
+  }
+  return result;
+}
+
+std::vector<Publication> JobDesk::publications(const Active& active,
+                                               const DropboxTaskEnd& end) const {
+  std::vector<Publication> outputs;
+  for (const auto& [key, staged] : active.job.outputs) {
+    const auto destination = active.destinations.find(key);
+    if (destination == active.destinations.end()) continue;
+    Publication output{.key = key, .staged = staged, .destination = destination->second};
+    if (active.is_tool) {
+      // Which of a tool's outputs are optional the tool's file says; those that are not there are
+      // not named.
+      const auto written = end.outputs.find(key);
+      if (written == end.outputs.end() || written->second.find('/') != std::string::npos) continue;
+      output.staged = active.job.workspace + "/output/" + written->second;
+    }
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+void JobDesk::deliver(Active& active, JobResult result) {
+  active.undelivered = std::move(result);
+  write_result(active);
+}
+
+bool JobDesk::write_result(Active& active) {
+  // The result goes into the old name first, so that one rename makes it seen and no crash leaves
+  // both.
+  const std::string submitted = with(active.name, kSubmitted);
+  const auto put = folder_->put(submitted, finished_document(active.job, *active.undelivered));
+  const auto moved = put ? folder_->rename(submitted, with(active.name, kFinished)) : put;
+  if (!moved) {
+    warn(fmt::format("the result of {} waits: {}", show_text(active.name), moved.error().text));
+    return false;
+  }
+  if (!options_.keep_workspaces) workspace_.remove(active.job.workspace);
+  const std::string key = active.job.key;
+  key_of_.erase(active.name);
+  active_.erase(key);
+  return true;
+}
+
+void JobDesk::deliver_again() {
+  std::vector<Active*> waiting;
+  for (auto& [key, active] : active_) {
+    if (active.undelivered) waiting.push_back(&active);
+  }
+  for (Active* const active : waiting) {
+    if (!write_result(*active)) return;
+  }
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,82 @@
+// What happens to one job after the other: taken, its task submitted, its end delivered.
+#pragma once
+
+#include "dropbox/dropbox.hpp"
+#include "dropbox/folder.hpp"
+#include "dropbox/job_document.hpp"
+#include "dropbox/job_folder.hpp"
+#include "dropbox/publish.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Lives on the drop box's thread; blocks on files.  `name` is always that of the job file,
+/// `X.job`.
+class JobDesk {
+ public:
+  JobDesk(const DropboxOptions& options, Workspace workspace, TaskDoor& door)
+      : options_(options), workspace_(std::move(workspace)), door_(door) {}
+
+  /// The directory may be another than before (mounted anew); jobs are not taken as cancelled for
+  /// that.
+  void use(DropboxFolder folder);
+  const DropboxFolder& folder() const { return *folder_; }
+
+  enum class Taken { Yes, NotYet, Later };
+  struct Taking {
+    Taken taken{Taken::Yes};
+    std::string why;  ///< not yet, or later
+  };
+  /// NotYet: it is no whole job (changes nothing).  Later: the drop box cannot be written just now.
+  Taking take(const std::string& name, const DropboxFolder::Content& content);
+  /// Delivers an error result for what never became a job.
+  void refuse(const std::string& name, const std::string& why);
+  /// Takes up again what an earlier drop box left, or what a crash left half done.
+  void resume(const std::string& name);
+  /// Cancels the job if its `.submitted` has been removed.
+  void look_after(const std::string& name);
+  void look_after_all();
+  void ended(const DropboxTaskEnd& end);
+  /// Tries again what could not be written (a full disk).
+  void deliver_again();
+  std::size_t active() const { return active_.size(); }
+
+ private:
+  struct Active {
+    std::string name;
+    Submitted job;
+    std::map<std::string, std::string> destinations;  // by output key
+    int seen_in{0};  // the generation of the folder in which its `.submitted` was last seen
+    bool cancelled{false};
+    bool is_tool{false};
+    std::optional<JobResult> undelivered;
+  };
+
+  Result<void> begin(Active& active, bool is_resumed);
+  Result<DropboxTask> task_of(Active& active, const JobFile& job, bool is_resumed);
+  Result<std::vector<std::string>> stage(const Active& active, const JobFile& job,
+                                         const std::string& text);
+  Result<ToolCall> call_of(const Active& active, const JobFile& job, bool is_resumed);
+  Result<void> check_paths(const Active& active, const JobFile& job) const;
+  std::vector<Publication> publications(const Active& active, const DropboxTaskEnd& end) const;
+  JobResult result_of(const Active& active, const DropboxTaskEnd& end) const;
+  void add(Active active, bool is_resumed);
+  void deliver(Active& active, JobResult result);
+  bool write_result(Active& active);
+  PublishRights rights_of(const Active& active) const;
+  void warn(const std::string& text) const;
+
+  const DropboxOptions& options_;
+  Workspace workspace_;
+  TaskDoor& door_;
+  std::optional<DropboxFolder> folder_;
+  int generation_{0};
+  std::map<std::string, Active> active_;       // by key
+  std::map<std::string, std::string> key_of_;  // by name
+};
+
+}  // namespace hpcbatch

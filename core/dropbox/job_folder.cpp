@@ -1,0 +1,135 @@
+#include "dropbox/job_folder.hpp"
+
+#include "documents/node.hpp"
+#include "documents/yaml.hpp"
+#include "dropbox/file_descriptor.hpp"
+#include "dropbox/transfer.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::size_t kLargestTemplate = std::size_t{1} << 20;
+
+std::string short_host() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  const std::string host = name.data();
+  return host.substr(0, host.find('.'));
+}
+
+bool is_digits(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
+}
+
+}  // namespace
+
+Result<Workspace> Workspace::open(const std::string& path) {
+  std::error_code failed;
+  const bool is_new = std::filesystem::create_directories(path, failed);
+  struct stat status {};
+  if (failed || ::stat(path.c_str(), &status) != 0) {
+    return Error{Error::Kind::Rejected,
+                 fmt::format("cannot make the workspace {}: {}", path,
+                             failed ? failed.message() : "it cannot be looked at")};
+  }
+  if (is_new) ::chmod(path.c_str(), 0700);
+  if (!is_new && (status.st_uid != ::geteuid() || (status.st_mode & S_IWOTH))) {
+    return Error{
+        Error::Kind::Rejected,
+        fmt::format(
+            "cannot use the workspace {}: it must belong to user {} and others must not be able to "
+            "write it",
+            path, ::geteuid())};
+  }
+  return Workspace(path);
+}
+
+std::string Workspace::name_folder(std::uint64_t inode, Time now) const {
+  std::int64_t seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+  while (true) {
+    std::string folder = fmt::format("{}/{}-{}-{}", path_, short_host(), inode, seconds);
+    struct stat status {};
+    if (::lstat(folder.c_str(), &status) != 0) return folder;
+    ++seconds;  // an inode used again within the second
+  }
+}
+
+bool Workspace::is_job_folder(const std::string& path) const {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos || path.substr(0, slash) != path_) return false;
+  const std::string_view name = std::string_view(path).substr(slash + 1);
+  const auto last = name.rfind('-');
+  if (last == std::string_view::npos || last == 0) return false;
+  const auto middle = name.rfind('-', last - 1);
+  return middle != std::string_view::npos && middle > 0 && name.front() != '.' &&
+         is_digits(name.substr(last + 1)) && is_digits(name.substr(middle + 1, last - middle - 1));
+}
+
+Result<void> Workspace::make(const std::string& folder) const {
+  remove(folder);
+  for (const std::string& path : {folder, folder + "/input", folder + "/output"}) {
+    if (::mkdir(path.c_str(), 0700) != 0) return errno_error("cannot make " + path);
+  }
+  return {};
+}
+
+void Workspace::remove(const std::string& folder) const {
+  if (!is_job_folder(folder)) return;
+  std::error_code ignored;  // what a tool made unremovable stays; nothing depends on it
+  std::filesystem::remove_all(folder, ignored);
+}
+
+Result<void> write_script(const std::string& folder, const std::string& name,
+                          std::string_view text) {
+  const std::string path = folder + "/" + name;
+  const std::string aside = path + ".part";
+  {
+    const FileDescriptor file(
+        ::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0750));
+    if (!file) return errno_error("cannot write " + path);
+    if (auto written = write_content(file.get(), text); !written) return written;
+    if (::fchmod(file.get(), 0750) != 0 || ::fsync(file.get()) != 0)
+      return errno_error("cannot write " + path);
+  }
+  if (::rename(aside.c_str(), path.c_str()) != 0) return errno_error("cannot write " + path);
+  return {};
+}
+
+Result<std::optional<std::string>> find_template(const std::vector<std::string>& folders,
+                                                 const std::string& script) {
+  for (const std::string& folder : folders) {
+    const std::string path = fmt::format("{}/{}.template", folder, script);
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) continue;
+    if ((status.st_uid != 0 && status.st_uid != ::geteuid()) || (status.st_mode & S_IWOTH)) {
+      return Error{Error::Kind::Rejected, fmt::format("cannot use the template {}: it must belong "
+                                                      "to root or user {}, and others must not be "
+                                                      "able to write it",
+                                                      path, ::geteuid())};
+    }
+    try {
+      return std::optional(read_text(path, kLargestTemplate));
+    } catch (const DocumentError& e) {
+      return Error{Error::Kind::Rejected,
+                   fmt::format("cannot use the template {}: {}", path, e.message)};
+    }
+  }
+  return std::optional<std::string>{};
+}
+
+std::vector<std::string> command_of(const std::string& script_path, std::string_view text) {
+  if (text.starts_with("#!")) return {script_path};
+  return {"sh", script_path};
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,47 @@
+// The folder of one job in the workspace: `HOST-INODE-TIME/` with `input/`, `output/` and `job.sh`.
+#pragma once
+
+#include "hpcbatch/result.hpp"
+#include "model/time.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// All job folders of a drop box lie in one workspace, which belongs to us alone.
+class Workspace {
+ public:
+  /// Makes the directory if need be (mode 0700).  Refused where others can write it.
+  static Result<Workspace> open(const std::string& path);
+
+  /// A free name for the folder of a job; makes nothing.
+  std::string name_folder(std::uint64_t inode, Time now) const;
+  /// Whether a path that was read from a file is one that `name_folder` could have given.
+  bool is_job_folder(const std::string& path) const;
+  /// Makes the folder anew, empty but for `input/` and `output/`.
+  Result<void> make(const std::string& folder) const;
+  /// Removes it with all that is in it; never anything else.
+  void remove(const std::string& folder) const;
+
+ private:
+  explicit Workspace(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+/// The script is written last and appears whole: where it is, the folder is complete.  Its mode is
+/// 0750.
+Result<void> write_script(const std::string& folder, const std::string& name,
+                          std::string_view text);
+
+/// The text of `SCRIPT.template` in the first folder that has it.  No value where none has; an
+/// error where it cannot be read or others could have written it.
+Result<std::optional<std::string>> find_template(const std::vector<std::string>& folders,
+                                                 const std::string& script);
+
+/// What is run for a script: itself where it names its interpreter, else `sh`.
+std::vector<std::string> command_of(const std::string& script_path, std::string_view text);
+
+}  // namespace hpcbatch

@@ -1,0 +1,88 @@
+#include "dropbox/stage_inputs.hpp"
+
+#include "documents/text_check.hpp"
+#include "dropbox/file_descriptor.hpp"
+#include "dropbox/transfer.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace hpcbatch {
+namespace {
+
+struct OpenInput {
+  FileDescriptor descriptor;
+  struct stat status {};
+};
+
+Error missing(const std::string& path, std::string_view why) {
+  return Error{Error::Kind::Rejected,
+               fmt::format("input_missing: cannot use {}: {}", show_text(path, 300), why)};
+}
+
+Result<OpenInput> open_input(const std::string& path, std::uint32_t owner_of_job) {
+  OpenInput input;
+  // A FIFO without a writer must not hold us.
+  input.descriptor =
+      FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!input.descriptor) return missing(path, std::strerror(errno));
+  if (::fstat(input.descriptor.get(), &input.status) != 0)
+    return missing(path, std::strerror(errno));
+  if (!S_ISREG(input.status.st_mode)) return missing(path, "it is not a regular file");
+  const bool is_ours = owner_of_job == ::geteuid();
+  if (!is_ours && input.status.st_uid != owner_of_job && !(input.status.st_mode & S_IROTH)) {
+    return missing(path, fmt::format("it is not for user {}, who owns the job file", owner_of_job));
+  }
+  return input;
+}
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+Result<InputFile> look_at_input(const std::string& path, std::uint32_t owner_of_job) {
+  const auto input = open_input(path, owner_of_job);
+  if (!input) return input.error();
+  const auto modified = std::chrono::seconds{input->status.st_mtim.tv_sec} +
+                        std::chrono::nanoseconds{input->status.st_mtim.tv_nsec};
+  return InputFile{.path = path,
+                   .size = static_cast<std::uint64_t>(input->status.st_size),
+                   .modified = std::chrono::system_clock::time_point{
+                       std::chrono::duration_cast<std::chrono::system_clock::duration>(modified)}};
+}
+
+Result<void> stage_input(const std::string& path, const std::string& target,
+                         std::uint32_t owner_of_job) {
+  for (int tries = 0; tries < 2; ++tries) {
+    const auto input = open_input(path, owner_of_job);
+    if (!input) return input.error();
+    const FileDescriptor copy(
+        ::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!copy) return errno_error("cannot create " + target);
+    const auto copied = copy_content(input->descriptor.get(), copy.get());
+    if (!copied) {
+      return Error{copied.error().kind,
+                   fmt::format("cannot copy {} to {}: {}", show_text(path, 300), target,
+                               copied.error().text)};
+    }
+    struct stat after {};
+    struct stat named {};
+    if (::fstat(input->descriptor.get(), &after) == 0 && is_same(input->status, after) &&
+        ::stat(path.c_str(), &named) == 0 && is_same(after, named)) {
+      return {};
+    }
+    ::unlink(target.c_str());
+  }
+  return Error{
+      Error::Kind::Rejected,
+      fmt::format("input_changed: {} changed while it was copied, twice", show_text(path, 300))};
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,18 @@
+// Copies the content of one open file to another.
+#pragma once
+
+#include "hpcbatch/result.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace hpcbatch {
+
+/// From where both stand to the end; shares blocks where the file system can.  Blocks.
+Result<void> copy_content(int from, int to);
+/// Writes all of it.
+Result<void> write_content(int to, std::string_view text);
+/// `WHAT: reason`, from errno as it is now; a full disk and the like are transient.
+Error errno_error(const std::string& what);
+
+}  // namespace hpcbatch

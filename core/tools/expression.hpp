@@ -1,0 +1,34 @@
+// Amounts that depend on a request: `2G + 3 * input.size`, `10m + input.size / 1M * 2s`.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Arithmetic over named values: `+ - * / ^`, comparisons, `a ? b : c`, min, max, ceil, floor,
+/// round.  A number may carry units: K M G T (powers of 1024; `KB`, `KiB` too) for bytes, `ms s m h
+/// d` for seconds, joined as in `1h30m`. Not for sharing between threads.
+class Expression {
+ public:
+  /// Throws std::invalid_argument with what was expected where the text is no expression or uses a
+  /// name that is not among `names`.
+  Expression(const std::string& text, const std::vector<std::string>& names);
+  Expression(Expression&&) noexcept;
+  Expression& operator=(Expression&&) noexcept;
+  ~Expression();
+
+  /// All names used must be in `values`.  The result may be any double, also infinite or not a
+  /// number.
+  double evaluate(const std::map<std::string, double>& values) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  struct Program;
+  std::string text_;
+  std::unique_ptr<Program> program_;
+};
+
+}  // namespace hpcbatch

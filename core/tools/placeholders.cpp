@@ -1,0 +1,48 @@
+#include "tools/placeholders.hpp"
+
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+/// Calls `literal` with pieces of plain text and `name` with each name in braces, in their order.
+template <class Literal, class Name>
+void walk(std::string_view text, Literal literal, Name name) {
+  while (!text.empty()) {
+    const auto brace = text.find_first_of("{}");
+    literal(text.substr(0, brace));
+    if (brace == std::string_view::npos) return;
+    text.remove_prefix(brace);
+    if (text.starts_with("{{") || text.starts_with("}}")) {
+      literal(text.substr(0, 1));
+      text.remove_prefix(2);
+      continue;
+    }
+    const auto end = text.find('}');
+    if (text.front() == '}' || end == std::string_view::npos) {
+      throw std::invalid_argument("a brace has no partner; write {{ or }} for the brace itself");
+    }
+    name(text.substr(1, end - 1));
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> find_placeholders(std::string_view text) {
+  std::vector<std::string> names;
+  walk(
+      text, [](std::string_view) {}, [&](std::string_view name) { names.emplace_back(name); });
+  return names;
+}
+
+std::string fill_placeholders(std::string_view text,
+                              const std::map<std::string, std::string>& values) {
+  std::string result;
+  walk(
+      text, [&](std::string_view literal) { result += literal; },
+      [&](std::string_view name) { result += values.at(std::string(name)); });
+  return result;
+}
+
+}  // namespace hpcbatch

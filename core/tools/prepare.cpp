@@ -1,0 +1,241 @@
+#include "tools/prepare.hpp"
+
+#include "documents/spelling.hpp"
+#include "documents/text_check.hpp"
+#include "tools/placeholders.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+/// What is wrong with the request; becomes an Error in `prepare`.
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+template <class Declarations>
+std::vector<std::string> names_of(const Declarations& declarations) {
+  std::vector<std::string> names;
+  names.reserve(declarations.size());
+  for (const auto& declaration : declarations) names.push_back(declaration.name);
+  return names;
+}
+
+template <class Given, class Declarations>
+void refuse_unknown(const Given& given, const Declarations& declarations, std::string_view what) {
+  const std::vector<std::string> known = names_of(declarations);
+  for (const auto& [name, value] : given) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      throw Refused(fmt::format("it has no {} '{}'{}", what, show_text(name, 40),
+                                spelling_hint(name, known)));
+    }
+  }
+}
+
+/// A path that means one place, so that two spellings of it are seen to be the same.
+std::string plain_path(const std::string& path, std::string_view what, const std::string& name) {
+  if (!path.starts_with('/') || path.find('\0') != std::string::npos) {
+    throw Refused(
+        fmt::format("{} '{}' must be an absolute path, not '{}'", what, name, show_text(path)));
+  }
+  return std::filesystem::path(path).lexically_normal().string();
+}
+
+std::map<std::string, std::string> parameters_of(
+    const ToolFile& tool, const ToolCall& call,
+    const std::map<std::string, std::string>& defaults) {
+  refuse_unknown(call.parameters, tool.parameters, "parameter");
+  refuse_unknown(defaults, tool.parameters, "parameter (the configuration gives it a default)");
+  std::map<std::string, std::string> values;
+  for (const ParameterDeclaration& parameter : tool.parameters) {
+    const auto given = call.parameters.find(parameter.name);
+    const auto configured = defaults.find(parameter.name);
+    try {
+      if (given != call.parameters.end()) {
+        values[parameter.name] = checked_value(parameter, given->second);
+      } else if (configured != defaults.end()) {
+        values[parameter.name] = checked_value(parameter, configured->second);
+      } else if (parameter.default_value) {
+        values[parameter.name] = *parameter.default_value;
+      } else {
+        throw std::invalid_argument("must be given; it has no default");
+      }
+    } catch (const std::invalid_argument& e) {
+      throw Refused(fmt::format("parameter '{}' {}", parameter.name, e.what()));
+    }
+  }
+  values["tool_dir"] = tool.directory;
+  return values;
+}
+
+std::map<std::string, std::vector<InputFile>> inputs_of(const ToolFile& tool,
+                                                        const ToolCall& call) {
+  refuse_unknown(call.inputs, tool.inputs, "input");
+  std::map<std::string, std::vector<InputFile>> inputs;
+  for (const InputDeclaration& input : tool.inputs) {
+    const auto given = call.inputs.find(input.name);
+    if (given == call.inputs.end() || given->second.empty()) {
+      if (!input.optional) throw Refused(fmt::format("input '{}' must be given", input.name));
+      continue;
+    }
+    if (!input.many && given->second.size() != 1) {
+      throw Refused(
+          fmt::format("input '{}' takes one file, not {}", input.name, given->second.size()));
+    }
+    for (const InputFile& file : given->second) plain_path(file.path, "input", input.name);
+    inputs.insert(*given);
+  }
+  return inputs;
+}
+
+std::vector<RenderedOutput> outputs_of(const ToolFile& tool, const ToolCall& call) {
+  refuse_unknown(call.outputs, tool.outputs, "output");
+  std::map<std::string, std::string> taken;
+  for (const auto& [name, files] : call.inputs) {
+    for (const InputFile& file : files)
+      taken.emplace(plain_path(file.path, "input", name), "input '" + name + "'");
+  }
+  std::vector<RenderedOutput> outputs;
+  for (const OutputDeclaration& output : tool.outputs) {
+    RenderedOutput rendered{.name = output.name,
+                            .staged = output.staged,
+                            .destination = {},
+                            .optional = output.optional};
+    if (const auto given = call.outputs.find(output.name); given != call.outputs.end()) {
+      rendered.destination = given->second;
+      const std::string path = plain_path(given->second, "output", output.name);
+      if (path.ends_with('/'))
+        throw Refused(fmt::format("output '{}' must be a file, not a folder", output.name));
+      const auto [at, is_free] = taken.emplace(path, "output '" + output.name + "'");
+      if (!is_free) {
+        throw Refused(fmt::format("output '{}' and {} are the same file: {}", output.name,
+                                  at->second, show_text(path)));
+      }
+    } else if (!output.optional) {
+      throw Refused(fmt::format("output '{}' must be given a destination", output.name));
+    }
+    outputs.push_back(std::move(rendered));
+  }
+  return outputs;
+}
+
+double number_of(const std::string& text) {
+  if (text == "true") return 1;
+  double value = 0;  // also what "false" is
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+std::map<std::string, double> amounts_of(const ToolFile& tool, const ToolRequest& request) {
+  std::map<std::string, double> values{{"inputs.size", 0}, {"inputs.count", 0}};
+  for (const auto& parameter : tool.parameters) {
+    if (parameter.type != ParameterDeclaration::Type::String) {
+      values[parameter.name] = number_of(request.parameters.at(parameter.name));
+    }
+  }
+  for (const auto& input : tool.inputs) {
+    double size = 0;
+    double count = 0;
+    if (const auto given = request.inputs.find(input.name); given != request.inputs.end()) {
+      for (const InputFile& file : given->second) size += static_cast<double>(file.size);
+      count = static_cast<double>(given->second.size());
+    }
+    values[input.name + ".size"] = size;
+    values[input.name + ".count"] = count;
+    values["inputs.size"] += size;
+    values["inputs.count"] += count;
+  }
+  return values;
+}
+
+/// What the tool's file says of the task, where the plugin has not said it.
+void add_surroundings(const ToolFile& tool, const ToolRequest& request, ToolTask& task) {
+  std::map<std::string, std::string> values = request.parameters;
+  values.insert(request.outputs.begin(), request.outputs.end());
+  for (const auto& input : tool.inputs) {
+    const auto given = request.inputs.find(input.name);
+    values[input.name] = given == request.inputs.end() ? "" : given->second.front().path;
+  }
+  for (const auto& [name, value] : tool.environment) {
+    task.environment.emplace(name, fill_placeholders(value, values));
+  }
+  if (task.container.empty()) task.container = fill_placeholders(tool.container, values);
+}
+
+void take_plugins_needs(const ToolNeeds& said, Needs& needs) {
+  if (said.cpus) needs.amounts.set(kCpus, Amount::of_fraction(*said.cpus));
+  if (said.memory) needs.amounts.set(kMemory, Amount::of(static_cast<std::int64_t>(*said.memory)));
+  if (said.disk) needs.amounts.set(kDisk, Amount::of(static_cast<std::int64_t>(*said.disk)));
+  if (said.time) needs.time = *said.time;
+  if (said.gpus.empty()) return;
+  const Resources before = needs.amounts;
+  for (const auto& [name, amount] : before.entries()) {
+    if (name == kAnyGpu || name.starts_with(kGpuPrefix)) needs.amounts.set(name, {});
+  }
+  for (const auto& [kind, count] : said.gpus) {
+    const std::string name = kind.empty() ? std::string(kAnyGpu) : std::string(kGpuPrefix) + kind;
+    needs.amounts.set(name, Amount::of_fraction(count));
+  }
+}
+
+void check_plugins_needs(const ToolNeeds& said) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 49;
+  bool is_sane =
+      (!said.cpus || (*said.cpus > 0 && *said.cpus <= 65536)) &&
+      (!said.memory || *said.memory <= kMostBytes) && (!said.disk || *said.disk <= kMostBytes) &&
+      (!said.time || (said.time->count() > 0 && *said.time <= std::chrono::hours{24 * 366}));
+  for (const auto& [kind, count] : said.gpus) is_sane = is_sane && count >= 0 && count <= 1024;
+  if (!is_sane) throw Refused("its plugin asks for an amount that no machine has");
+}
+
+}  // namespace
+
+Result<RenderedTask> prepare(const ToolFile& tool, const Tool& plugin, const ToolCall& call,
+                             const std::map<std::string, std::string>& defaults,
+                             const std::string& directory) {
+  const auto refused = [&](std::string_view why) {
+    return Error{Error::Kind::Rejected,
+                 fmt::format("cannot use tool {}: {}", tool.name, show_text(why, 2000))};
+  };
+  try {
+    ToolRequest request{.tool = tool.name,
+                        .parameters = parameters_of(tool, call, defaults),
+                        .inputs = inputs_of(tool, call),
+                        .outputs = {}};
+    RenderedTask rendered;
+    rendered.outputs = outputs_of(tool, call);
+    for (const RenderedOutput& output : rendered.outputs) {
+      request.outputs[output.name] = directory + "/" + output.staged;
+    }
+    for (const auto& [name, files] : request.inputs) {
+      rendered.inputs.insert(rendered.inputs.end(), files.begin(), files.end());
+    }
+    Result<Needs> needs = evaluate(tool.resources, amounts_of(tool, request));
+    if (!needs) return needs.error();
+    rendered.needs = std::move(*needs);
+
+    plugin.validate(request);
+    rendered.task = plugin.render(request);
+    if (rendered.task.argv.empty() || rendered.task.argv.front().empty()) {
+      return refused(fmt::format("its plugin {} rendered an empty command", tool.plugin));
+    }
+    check_plugins_needs(rendered.task.needs);
+    take_plugins_needs(rendered.task.needs, rendered.needs);
+    add_surroundings(tool, request, rendered.task);
+    return rendered;
+  } catch (const std::exception& e) {
+    return refused(e.what());
+  } catch (...) {
+    return refused(
+        fmt::format("its plugin {} threw something that is no std::exception", tool.plugin));
+  }
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,235 @@
+#include "tools/tool_file.hpp"
+
+#include "documents/text_check.hpp"
+#include "documents/view.hpp"
+#include "documents/yaml.hpp"
+#include "tools/placeholders.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+using Type = ParameterDeclaration::Type;
+
+/// Names are used in expressions and in braces.
+void check_name(const View& entry, std::set<std::string>& taken) {
+  const std::string& name = entry.name();
+  const auto is_fine = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  if (name.empty() || name.size() > 64 || std::isdigit(static_cast<unsigned char>(name.front())) ||
+      !std::all_of(name.begin(), name.end(), is_fine)) {
+    entry.fail(
+        fmt::format("'{}' is no name for this; a name is letters, digits and '_', no digit first",
+                    show_text(name, 40)));
+  }
+  if (name == "tool_dir" || name == "inputs") {
+    entry.fail(fmt::format("'{}' is a name that every tool has already", name));
+  }
+  if (!taken.insert(name).second) {
+    entry.fail(fmt::format("'{}' is already the name of a parameter, an input or an output", name));
+  }
+}
+
+ParameterDeclaration parse_parameter(const View& view) {
+  static const std::vector<std::string> kTypes{"string", "integer", "number", "boolean"};
+  ParameterDeclaration parameter;
+  parameter.name = view.name();
+  if (view.is_null()) return parameter;
+  MapView map = view.map();
+  if (const auto type = map.find("type")) {
+    const std::string word = type->one_of(kTypes);
+    parameter.type =
+        static_cast<Type>(std::find(kTypes.begin(), kTypes.end(), word) - kTypes.begin());
+  }
+  if (const auto choices = map.find("choices")) parameter.choices = choices->texts();
+  if (const auto description = map.find("description")) parameter.description = description->text();
+  if (const auto value = map.find("default")) {
+    try {
+      parameter.default_value = checked_value(parameter, value->text());
+    } catch (const std::invalid_argument& e) {
+      value->fail(fmt::format("the default of '{}' {}", parameter.name, e.what()));
+    }
+  }
+  map.finish();
+  return parameter;
+}
+
+InputDeclaration parse_input(const View& view) {
+  InputDeclaration input;
+  input.name = view.name();
+  if (view.is_null()) return input;
+  MapView map = view.map();
+  if (const auto type = map.find("type")) input.many = type->one_of({"file", "files"}) == "files";
+  if (const auto optional = map.find("optional")) input.optional = optional->boolean();
+  if (const auto description = map.find("description")) input.description = description->text();
+  map.finish();
+  return input;
+}
+
+OutputDeclaration parse_output(const View& view) {
+  OutputDeclaration output;
+  output.name = view.name();
+  output.staged = output.name;
+  if (view.is_null()) return output;
+  MapView map = view.map();
+  if (const auto file = map.find("file")) {
+    output.staged = file->non_empty_text();
+    if (output.staged.find('/') != std::string::npos || output.staged.front() == '.' ||
+        output.staged.front() == '-' || output.staged.size() > 200) {
+      file->expected("the name of a file without a folder, not beginning with '.' or '-'");
+    }
+  }
+  if (const auto optional = map.find("optional")) output.optional = optional->boolean();
+  if (const auto description = map.find("description")) output.description = description->text();
+  map.finish();
+  return output;
+}
+
+void make_staged_names_unique(std::vector<OutputDeclaration>& outputs) {
+  std::set<std::string> taken;
+  for (OutputDeclaration& output : outputs) {
+    while (!taken.insert(output.staged).second) output.staged = output.name + "-" + output.staged;
+  }
+}
+
+void check_placeholders(const View& view, const std::set<std::string>& names) {
+  try {
+    for (const std::string& name : find_placeholders(view.text())) {
+      if (!names.contains(name)) {
+        view.fail(
+            fmt::format("{{{}}} is not declared; it must be a parameter, an input or an output",
+                        show_text(name, 40)));
+      }
+    }
+  } catch (const std::invalid_argument& e) {
+    view.fail(fmt::format("'{}': {}", view.name(), e.what()));
+  }
+}
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void check_file_name(const View& name, const std::string& path) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  if (file != name.word() + ".yaml") {
+    name.fail(fmt::format("the tool '{}' must be in a file named {}.yaml, not {}", name.word(),
+                          name.word(), show_text(file)));
+  }
+}
+
+}  // namespace
+
+const ParameterDeclaration* ToolFile::parameter(const std::string& wanted) const {
+  const auto is_it = [&](const ParameterDeclaration& p) { return p.name == wanted; };
+  const auto at = std::find_if(parameters.begin(), parameters.end(), is_it);
+  return at == parameters.end() ? nullptr : &*at;
+}
+
+ToolFile parse_tool(const std::string& text, const std::string& path) {
+  const Node root = parse_yaml(text, path);
+  const View whole(root, path, "the tool");
+  MapView map = whole.map();
+  ToolFile tool;
+  tool.path = path;
+  tool.directory = folder_of(path);
+  tool.text = text;
+  const View name = map.get("tool");
+  check_file_name(name, path);
+  tool.name = name.word();
+  if (const auto version = map.find("version")) tool.version = version->text();
+  if (const auto summary = map.find("summary")) tool.summary = summary->text();
+  if (const auto plugin = map.find("plugin")) tool.plugin = plugin->word();
+
+  std::set<std::string> names;
+  const auto entries = [&](const std::string& key) {
+    const auto section = map.find(key);
+    std::vector<View> views = section ? section->map().entries() : std::vector<View>{};
+    for (const View& view : views) check_name(view, names);
+    return views;
+  };
+  for (const View& view : entries("parameters")) tool.parameters.push_back(parse_parameter(view));
+  for (const View& view : entries("inputs")) tool.inputs.push_back(parse_input(view));
+  for (const View& view : entries("outputs")) tool.outputs.push_back(parse_output(view));
+  make_staged_names_unique(tool.outputs);
+
+  std::vector<std::string> amounts{"inputs.size", "inputs.count"};
+  for (const auto& p : tool.parameters) {
+    if (p.type != Type::String) amounts.push_back(p.name);
+  }
+  for (const auto& input : tool.inputs) {
+    amounts.push_back(input.name + ".size");
+    amounts.push_back(input.name + ".count");
+  }
+  if (const auto resources = map.find("resources"))
+    tool.resources = parse_resources(*resources, amounts);
+
+  std::set<std::string> single = names;
+  for (const auto& input : tool.inputs) {
+    if (input.many) single.erase(input.name);
+  }
+  single.insert("tool_dir");
+  if (const auto environment = map.find("environment")) {
+    for (const View& entry : environment->map().entries()) check_placeholders(entry, single);
+    tool.environment = environment->text_map();
+  }
+  if (const auto container = map.find("container")) {
+    check_placeholders(*container, single);
+    tool.container = container->non_empty_text();
+  }
+  if (const auto service = map.find("service")) tool.service = service->word();
+  if (tool.plugin == "command") {
+    // What another plugin's keys mean only that plugin knows; it is given the whole text.
+    map.get("command");
+    map.finish();
+  }
+  return tool;
+}
+
+std::string checked_value(const ParameterDeclaration& parameter, const std::string& value) {
+  if (value.find('\0') != std::string::npos)
+    throw std::invalid_argument("must not hold a NUL byte");
+  std::string result = value;
+  const char* const end = value.data() + value.size();
+  if (parameter.type == Type::Integer) {
+    std::int64_t number = 0;
+    const auto [stop, error] = std::from_chars(value.data(), end, number);
+    if (value.empty() || error != std::errc{} || stop != end) {
+      throw std::invalid_argument(
+          fmt::format("must be a whole number, not '{}'", show_text(value, 40)));
+    }
+  } else if (parameter.type == Type::Number) {
+    double number = 0;
+    const auto [stop, error] = std::from_chars(value.data(), end, number);
+    if (value.empty() || error != std::errc{} || stop != end || !std::isfinite(number)) {
+      throw std::invalid_argument(fmt::format("must be a number, not '{}'", show_text(value, 40)));
+    }
+  } else if (parameter.type == Type::Boolean) {
+    if (value == "true" || value == "yes" || value == "1") {
+      result = "true";
+    } else if (value == "false" || value == "no" || value == "0") {
+      result = "false";
+    } else {
+      throw std::invalid_argument(
+          fmt::format("must be true or false, not '{}'", show_text(value, 40)));
+    }
+  }
+  const auto& choices = parameter.choices;
+  if (!choices.empty() && std::find(choices.begin(), choices.end(), result) == choices.end()) {
+    throw std::invalid_argument(
+        fmt::format("must be one of {}, not '{}'", fmt::join(choices, ", "), show_text(value, 40)));
+  }
+  return result;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,64 @@
+// A tool's YAML file: what the core reads of it.  The rest belongs to the plugin that the file
+// names.
+#pragma once
+
+#include "tools/tool_resources.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+struct ParameterDeclaration {
+  enum class Type { String, Integer, Number, Boolean };
+  std::string name;
+  Type type{Type::String};
+  std::optional<std::string> default_value;  ///< without one the parameter must be given
+  std::vector<std::string> choices;          ///< empty: any
+  std::string description;
+};
+
+struct InputDeclaration {
+  std::string name;
+  bool many{false};  ///< a list of files
+  bool optional{false};
+  std::string description;
+};
+
+struct OutputDeclaration {
+  std::string name;
+  std::string staged;    ///< the file's name in the task's directory; no two outputs share one
+  bool optional{false};  ///< the tool may leave it out, the request too
+  std::string description;
+};
+
+struct ToolFile {
+  std::string name;
+  std::string version;
+  std::string summary;
+  std::string plugin{"command"};
+  std::vector<ParameterDeclaration> parameters;
+  std::vector<InputDeclaration> inputs;
+  std::vector<OutputDeclaration> outputs;
+  ToolResources resources;
+  std::map<std::string, std::string> environment;  ///< may hold `{name}`
+  std::string container;                           ///< may hold `{name}`
+  std::string service;                             ///< name of the process that its tasks share
+  std::string path;                                ///< of the file, absolute
+  std::string
+      directory;     ///< of the file: the value of the parameter `tool_dir`, which every tool has
+  std::string text;  ///< the whole file: the plugin's configuration
+
+  const ParameterDeclaration* parameter(const std::string& wanted) const;
+};
+
+/// Throws DocumentError.  `path` must be absolute; its last part must be `NAME.yaml` for the tool
+/// NAME.
+ToolFile parse_tool(const std::string& text, const std::string& path);
+
+/// What a value of this parameter becomes; throws std::invalid_argument with what was expected.
+std::string checked_value(const ParameterDeclaration& parameter, const std::string& value);
+
+}  // namespace hpcbatch

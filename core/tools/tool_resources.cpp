@@ -1,0 +1,115 @@
+#include "tools/tool_resources.hpp"
+
+#include "documents/text_check.hpp"
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+constexpr double kMostBytes = 512.0 * 1024 * 1024 * 1024 * 1024;
+constexpr double kMostSeconds = 366.0 * 24 * 3600;
+constexpr double kMostCpus = 65536;
+constexpr double kMostGpus = 1024;
+
+enum class Measure { Count, Size, Time };
+
+ToolAmount parse_amount(const View& view, Measure measure, const std::vector<std::string>& names) {
+  std::string text = view.non_empty_text();
+  // The ways in which people write a constant, `HH:MM:SS` among them, mean here what they mean
+  // everywhere.
+  if (const auto time = measure == Measure::Time ? parse_duration(text) : std::nullopt) {
+    text = fmt::format("{:.6f}", static_cast<double>(time->count()) / 1e6);
+  } else if (const auto size = measure == Measure::Size ? parse_size(text) : std::nullopt) {
+    text = fmt::format("{}", *size);
+  }
+  try {
+    return ToolAmount{Expression(text, names),
+                      fmt::format("{}:{}: '{}'", view.file(), view.line(), view.name())};
+  } catch (const std::invalid_argument& e) {
+    view.fail(fmt::format("'{}' must be an amount or an expression, not '{}': {}", view.name(),
+                          show_text(view.text(), 60), e.what()));
+  }
+}
+
+Result<double> amount_of(const ToolAmount& amount, const std::map<std::string, double>& values,
+                         double least, double most) {
+  const double value = amount.expression.evaluate(values);
+  if (!(value >= least && value <= most)) {
+    return Error{
+        Error::Kind::Rejected,
+        fmt::format("{} comes out as {:g} for this request, expected {:g} to {:g}; look at its "
+                    "expression: {}",
+                    amount.place, value, least, most, amount.expression.text())};
+  }
+  return value;
+}
+
+}  // namespace
+
+ToolResources parse_resources(const View& view, const std::vector<std::string>& names) {
+  MapView map = view.map();
+  ToolResources resources;
+  if (const auto cpus = map.find("cpus"))
+    resources.cpus = parse_amount(*cpus, Measure::Count, names);
+  if (const auto memory = map.find("memory"))
+    resources.memory = parse_amount(*memory, Measure::Size, names);
+  if (const auto disk = map.find("disk"))
+    resources.disk = parse_amount(*disk, Measure::Size, names);
+  if (const auto time = map.find("time"))
+    resources.time = parse_amount(*time, Measure::Time, names);
+  if (const auto gpus = map.find("gpus")) {
+    if (gpus->node().kind == Node::Kind::Map) {
+      for (const View& kind : gpus->map().entries()) {
+        if (!is_word(kind.name())) kind.fail("a kind of GPU must be a name such as a100");
+        resources.gpus.emplace(kind.name(), parse_amount(kind, Measure::Count, names));
+      }
+    } else {
+      resources.gpus.emplace("", parse_amount(*gpus, Measure::Count, names));
+    }
+  }
+  if (const auto tags = map.find("tags")) {
+    for (const View& tag : tags->list()) resources.tags.push_back(tag.word());
+    std::sort(resources.tags.begin(), resources.tags.end());
+  }
+  map.finish();
+  return resources;
+}
+
+Result<Needs> evaluate(const ToolResources& resources,
+                       const std::map<std::string, double>& values) {
+  Needs needs;
+  needs.amounts.set(kCpus, Amount::of(1));
+  needs.tags = resources.tags;
+  if (resources.cpus) {
+    const auto cpus = amount_of(*resources.cpus, values, 0.01, kMostCpus);
+    if (!cpus) return cpus.error();
+    needs.amounts.set(kCpus, Amount::of_fraction(*cpus));
+  }
+  for (const auto& [name, amount] :
+       {std::pair{kMemory, &resources.memory}, std::pair{kDisk, &resources.disk}}) {
+    if (!*amount) continue;
+    const auto bytes = amount_of(**amount, values, 0, kMostBytes);
+    if (!bytes) return bytes.error();
+    needs.amounts.set(name, Amount::of(static_cast<std::int64_t>(std::ceil(*bytes))));
+  }
+  if (resources.time) {
+    const auto seconds = amount_of(*resources.time, values, 0.001, kMostSeconds);
+    if (!seconds) return seconds.error();
+    needs.time = Duration{static_cast<std::int64_t>(std::llround(*seconds * 1e6))};
+  }
+  for (const auto& [kind, amount] : resources.gpus) {
+    const auto count = amount_of(amount, values, 0, kMostGpus);
+    if (!count) return count.error();
+    const std::string name = kind.empty() ? std::string(kAnyGpu) : std::string(kGpuPrefix) + kind;
+    needs.amounts.set(name, Amount::of(static_cast<std::int64_t>(std::ceil(*count))));
+  }
+  return needs;
+}
+
+}  // namespace hpcbatch

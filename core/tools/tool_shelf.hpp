@@ -1,0 +1,71 @@
+// Where tools lie: finds their files by name, reads them again when they change, and opens their
+// plugins at first use.
+#pragma once
+
+#include "tools/prepare.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Makes the plugin's object for one tool's file (whose text it gets).
+using OpenTool = std::function<Result<std::shared_ptr<Tool>>(const std::string& plugin,
+                                                             const std::string& text)>;
+
+/// The configured folders and then `../share/hpcbatch/tools` as seen from the program's folder.
+std::vector<std::string> tool_directories(const std::vector<std::string>& configured,
+                                          const std::string& folder_of_program);
+
+/// Reads files when asked; for one thread.  A tool is `NAME.yaml` in the first folder that has it.
+/// Files that others could have written are refused: their commands run with the rights of the
+/// engine's user.
+class ToolShelf {
+ public:
+  /// `parameters`: the configuration's defaults, by tool.
+  ToolShelf(std::vector<std::string> directories, OpenTool open,
+            std::map<std::string, std::map<std::string, std::string>> parameters = {});
+
+  struct Listing {
+    std::string name;
+    std::string path;
+    std::shared_ptr<const ToolFile> tool;  ///< null: `error` says why it cannot be used
+    std::string error;
+  };
+  /// All tools by name; loads no plugin.
+  std::vector<Listing> list();
+  Result<std::shared_ptr<const ToolFile>> find(const std::string& name);
+  /// As `find`, and opens the plugin.
+  Result<std::shared_ptr<const ToolFile>> check(const std::string& name);
+  /// As the function of that name, for the tool that `call` names.
+  Result<RenderedTask> prepare(const ToolCall& call, const std::string& directory);
+
+ private:
+  struct Stamp {
+    std::string path;
+    std::uint64_t inode{0};
+    std::int64_t changed_ns{0};
+    std::int64_t size{0};
+    friend bool operator==(const Stamp&, const Stamp&) = default;
+  };
+  struct Shelved {
+    Stamp stamp;
+    std::shared_ptr<const ToolFile>
+        file;  // shared with whoever asked for it: it outlives a change of the file
+    std::shared_ptr<Tool> plugin;  // null until first used
+  };
+
+  Result<Shelved*> look_up(const std::string& name);
+  Result<Shelved*> open(const std::string& name);
+  std::vector<std::string> known_names() const;
+
+  std::vector<std::string> directories_;
+  OpenTool open_;
+  std::map<std::string, std::map<std::string, std::string>> parameters_;
+  std::map<std::string, Shelved> shelf_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,73 @@
+// Templates: what is put in, once and literally, and what is not let in.
+#include "dropbox/template_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+std::string refusal(const std::string& value) {
+  try {
+    return "accepted: " + render_template("x <<a>> y", {{"a", {value, false}}});
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+}
+
+TEST(Template, PutsValuesInOnceAndLiterally) {
+  EXPECT_EQ(render_template("run <<level>> <<level>>/<<out>>",
+                            {{"level", {"6", false}}, {"out", {"a.tsv", true}}}),
+            "run 6 6/a.tsv");
+  EXPECT_EQ(render_template("<<a>>", {{"a", {"<<a>> \\1 $x", true}}}), "<<a>> \\1 $x")
+      << "not looked at again";
+}
+
+TEST(Template, LeavesTheShellsOwnMarksAlone) {
+  const std::string text = "cat <<EOF\nx\nEOF\necho $((1<<2)) <<< a << b >> c <<1a>>";
+  EXPECT_EQ(render_template(text, {}), text);
+}
+
+TEST(Template, AnUnknownNameIsAnError) {
+  try {
+    render_template("a <<nme>>", {{"name", {"x", true}}});
+    FAIL();
+  } catch (const std::invalid_argument& e) {
+    EXPECT_STREQ(e.what(), "the template uses <<nme>>, which the job does not give");
+  }
+}
+
+TEST(Template, LetsOnlySafeValuesOfClientsIn) {
+  for (const char* safe :
+       {"6", "-3.5", "010", "large-v2", "a.b/c:d,e=f+g@h%i", "\xC3\xA9t\xC3\xA9"}) {
+    EXPECT_EQ(refusal(safe), std::string("accepted: x ") + safe + " y");
+  }
+  for (const char* unsafe : {"",    " ",  "a b",   "$(id)", "`id`", "a;b", "a\nb", "'", "\"",
+                             "-rf", "-",  "--x",   "a|b",   "a&b",  "a>b", "a\\1", "*", "~",
+                             "a#b", "!x", "{a,b}", "(a)",   "a?b",  "a^b", "a\tb"}) {
+    EXPECT_TRUE(refusal(unsafe).starts_with("the value of 'a' may hold only")) << unsafe;
+  }
+}
+
+TEST(Template, AMPsSegmenterIsRenderedAsAMPRunsIt) {
+  std::ostringstream text;
+  text << std::ifstream(TOOL_TEMPLATES "/ina_speech_segmenter.template").rdbuf();
+  const std::string script =
+      render_template(text.str(), {{"workspace", {"/scratch/amp/host-12-1700000000", true}},
+                                   {"containers", {"/sif", true}},
+                                   {"input", {"dataset_12.dat", true}},
+                                   {"segments", {"dataset_13.dat", true}}});
+  EXPECT_NE(script.find("module load singularity\n"), std::string::npos);
+  EXPECT_NE(
+      script.find(
+          "singularity run --nv --bind /scratch/amp/host-12-1700000000:/mnt /sif/inaspeech.sif "
+          "/mnt/input/dataset_12.dat /mnt/output/dataset_13.dat\n"),
+      std::string::npos)
+      << script;
+}
+
+}  // namespace
+}  // namespace hpcbatch

@@ -1,0 +1,80 @@
+// Amounts as expressions: units, names, and what is no expression.
+#include "tools/expression.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+const std::map<std::string, double> kValues{
+    {"input.size", 5e6}, {"inputs.count", 3}, {"level", 6}, {"sin", 2}};
+
+double value(const std::string& text) {
+  std::vector<std::string> names;
+  names.reserve(kValues.size());
+  for (const auto& [name, unused] : kValues) names.push_back(name);
+  return Expression(text, names).evaluate(kValues);
+}
+
+TEST(Expression, KnowsUnits) {
+  EXPECT_DOUBLE_EQ(value("2G + 3 * input.size"), 2.0 * 1024 * 1024 * 1024 + 15e6);
+  EXPECT_DOUBLE_EQ(value("10m + input.size / 1M * 2s"), 600 + 5e6 / 1048576 * 2);
+  EXPECT_DOUBLE_EQ(value("1h30m"), 5400);
+  EXPECT_DOUBLE_EQ(value("1.5KiB + 1KB"), 2560);
+  EXPECT_DOUBLE_EQ(value("500ms"), 0.5);
+  EXPECT_DOUBLE_EQ(value("1M"), 1048576);
+  EXPECT_DOUBLE_EQ(value("1m"), 60);
+  EXPECT_DOUBLE_EQ(value(".5d"), 43200);
+}
+
+TEST(Expression, Computes) {
+  EXPECT_DOUBLE_EQ(value("max(1, min(inputs.count, 8))"), 3);
+  EXPECT_DOUBLE_EQ(value("ceil(level / 4)"), 2);
+  EXPECT_DOUBLE_EQ(value("level >= 6 ? 2 : 1"), 2);
+  EXPECT_DOUBLE_EQ(value("level == 5 ? 2 : 1"), 1);
+  EXPECT_DOUBLE_EQ(value("-level + 2^3"), 2);
+  EXPECT_DOUBLE_EQ(value("sin * 2"), 4) << "names of functions that we do not offer are free";
+}
+
+TEST(Expression, GivesWhatIsNoNumberToTheCaller) {
+  EXPECT_TRUE(std::isinf(value("1 / (level - 6)")));
+  EXPECT_TRUE(std::isnan(value("(level - 6) / (level - 6)")));
+}
+
+TEST(Expression, CanBeEvaluatedAgain) {
+  const Expression e("a * 2", {"a"});
+  EXPECT_DOUBLE_EQ(e.evaluate({{"a", 1}}), 2);
+  EXPECT_DOUBLE_EQ(e.evaluate({{"a", 4}}), 8);
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    value(text);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(Expression, SaysWhatIsWrong) {
+  EXPECT_EQ(refusal("input.sise"), "'input.sise' is not known here; did you mean 'input.size'?");
+  EXPECT_EQ(refusal("10 parsecs"),
+            "'parsecs' is not known here; known are input.size, inputs.count, level, sin");
+  EXPECT_EQ(refusal("10parsecs"),
+            "'parsecs' is no unit; units are K, M, G, T of bytes and ms, s, m, h, d of time");
+  EXPECT_EQ(refusal("2 +"), "it ends too early or is empty");
+  EXPECT_EQ(refusal(""), "it ends too early or is empty");
+  EXPECT_EQ(refusal("(2"), "a ')' is missing");
+  EXPECT_EQ(refusal("2)"), "it cannot be read at ')'");
+  EXPECT_EQ(refusal("2 3"), "it cannot be read at '('");
+  EXPECT_EQ(refusal("level = 3"), "'=' cannot stand here; a comparison is ==");
+  EXPECT_EQ(refusal("2 $ 3"), "'$' cannot stand in an expression");
+  EXPECT_EQ(refusal("`ls`"), "'`' cannot stand in an expression");
+  EXPECT_EQ(refusal("max()"), "it cannot be read at 'max'");
+}
+
+}  // namespace
+}  // namespace hpcbatch

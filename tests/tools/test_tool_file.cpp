@@ -1,0 +1,162 @@
+// A tool's file: what is read of it, and what each mistake in it is told.
+#include "documents/node.hpp"
+#include "tools/tool_file.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hpcbatch {
+namespace {
+
+TEST(ToolFile, ReadsEverything) {
+  const ToolFile tool = parse_tool(R"(tool: t
+version: 1.2
+summary: Does it
+parameters:
+  model: {type: string, default: large, choices: [small, large], description: Which}
+  level: {type: integer, default: 06}
+  plain:
+inputs:
+  input: {type: file, description: A recording}
+  others: {type: files, optional: true}
+outputs:
+  segments: {file: out.tsv}
+  copy: {file: out.tsv, optional: true}
+resources:
+  cpus: level
+  memory: 2G + 3 * input.size
+  time: "1:00:00"
+  disk: 20G
+  gpus: {a100: 1}
+  tags: [gpu, amp]
+environment: {DIR: "{tool_dir}", MODEL: "{model}"}
+container: "img-{model}.sif"
+service: warm
+command: [a, "{input}"]
+)",
+                                   "/tools/t.yaml");
+  EXPECT_EQ(tool.name, "t");
+  EXPECT_EQ(tool.version, "1.2");
+  EXPECT_EQ(tool.plugin, "command");
+  EXPECT_EQ(tool.directory, "/tools");
+  ASSERT_EQ(tool.parameters.size(), 3U);
+  EXPECT_EQ(tool.parameter("level")->default_value, "06") << "kept as written";
+  EXPECT_FALSE(tool.parameter("plain")->default_value);
+  EXPECT_TRUE(tool.inputs[1].many);
+  EXPECT_TRUE(tool.inputs[1].optional);
+  EXPECT_EQ(tool.outputs[0].staged, "out.tsv");
+  EXPECT_EQ(tool.outputs[1].staged, "copy-out.tsv");
+  EXPECT_EQ(tool.resources.tags, (std::vector<std::string>{"amp", "gpu"}));
+  EXPECT_EQ(tool.service, "warm");
+  const auto needs = evaluate(tool.resources, {{"level", 6}, {"input.size", 1024}});
+  ASSERT_TRUE(needs);
+  EXPECT_EQ(show(*needs), "6 cpus, 20G disk, 1 a100, 2.0G memory, 1h, tags amp gpu");
+}
+
+TEST(ToolFile, LeavesTheKeysOfAPluginToThePlugin) {
+  const ToolFile tool = parse_tool("tool: t\nplugin: whisper\nmodels: [a]\n", "/t.yaml");
+  EXPECT_EQ(tool.plugin, "whisper");
+  EXPECT_EQ(tool.directory, "/");
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_tool(text, "/x/t.yaml");
+  } catch (const DocumentError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+struct Bad {
+  const char* name;
+  std::string text;
+  std::string says;
+};
+
+class BadTool : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadTool, IsToldWhere) {
+  EXPECT_EQ(refusal(GetParam().text), GetParam().says);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Table, BadTool,
+    testing::Values(
+        Bad{"Empty", "", "/x/t.yaml:1: 'the tool' must be a map (key: value), not empty"},
+        Bad{"OtherName", "tool: u\ncommand: [a]\n",
+            "/x/t.yaml:1: the tool 'u' must be in a file named u.yaml, not t.yaml"},
+        Bad{"NoCommand", "tool: t\n", "/x/t.yaml:1: 'command' is missing in the tool"},
+        Bad{"MisspeltKey", "tool: t\ncommand: [a]\nresouces: {}\n",
+            "/x/t.yaml:3: unknown key 'resouces' in the tool; did you mean 'resources'?"},
+        Bad{"OddType", "tool: t\nparameters:\n  a: {type: int}\ncommand: [a]\n",
+            "/x/t.yaml:3: 'type' must be one of string, integer, number, boolean, not 'int'"},
+        Bad{"BadDefault",
+            "tool: t\nparameters:\n  a:\n    type: integer\n    default: six\ncommand: [a]\n",
+            "/x/t.yaml:5: the default of 'a' must be a whole number, not 'six'"},
+        Bad{"DefaultNoChoice",
+            "tool: t\nparameters:\n  a: {choices: [x, y], default: z}\ncommand: [a]\n",
+            "/x/t.yaml:3: the default of 'a' must be one of x, y, not 'z'"},
+        Bad{"BadName", "tool: t\ninputs:\n  a-b: {}\ncommand: [a]\n",
+            "/x/t.yaml:3: 'a-b' is no name for this; a name is letters, digits and '_', no digit "
+            "first"},
+        Bad{"ReservedName", "tool: t\ninputs:\n  tool_dir: {}\ncommand: [a]\n",
+            "/x/t.yaml:3: 'tool_dir' is a name that every tool has already"},
+        Bad{"NameTwice", "tool: t\ninputs:\n  a: {}\noutputs:\n  a: {}\ncommand: [a]\n",
+            "/x/t.yaml:5: 'a' is already the name of a parameter, an input or an output"},
+        Bad{"OutputInFolder", "tool: t\noutputs:\n  a: {file: ../x}\ncommand: [a]\n",
+            "/x/t.yaml:3: 'file' must be the name of a file without a folder, not beginning with "
+            "'.' or '-', not "
+            "'../x'"},
+        Bad{"BadExpression", "tool: t\nresources:\n  memory: 2G * input.size\ncommand: [a]\n",
+            "/x/t.yaml:3: 'memory' must be an amount or an expression, not '2G * input.size': "
+            "'input.size' is not "
+            "known here; did you mean 'inputs.size'?"},
+        Bad{"StringInExpression",
+            "tool: t\nparameters: {a: {}}\nresources: {cpus: a}\ncommand: [a]\n",
+            "/x/t.yaml:3: 'cpus' must be an amount or an expression, not 'a': 'a' is not known "
+            "here; known are "
+            "inputs.size, inputs.count"},
+        Bad{"UnknownResource", "tool: t\nresources: {mem: 2G}\ncommand: [a]\n",
+            "/x/t.yaml:2: unknown key 'mem' in resources; known are cpus, memory, disk, time, "
+            "gpus, tags"},
+        Bad{"UndeclaredInEnvironment", "tool: t\nenvironment:\n  X: \"{inptu}\"\ncommand: [a]\n",
+            "/x/t.yaml:3: {inptu} is not declared; it must be a parameter, an input or an output"},
+        Bad{"LoneBrace", "tool: t\nenvironment:\n  X: \"a{b\"\ncommand: [a]\n",
+            "/x/t.yaml:3: 'X': a brace has no partner; write {{ or }} for the brace itself"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(ToolResources, RefusesWhatNoMachineHas) {
+  const ToolFile tool = parse_tool(
+      "tool: t\nparameters: {n: {type: number}}\nresources:\n  memory: 1G * n\n  cpus: 1 / "
+      "n\ncommand: [a]\n",
+      "/t.yaml");
+  EXPECT_TRUE(evaluate(tool.resources, {{"n", 1}}));
+  EXPECT_EQ(evaluate(tool.resources, {{"n", -1}}).error().text,
+            "/t.yaml:5: 'cpus' comes out as -1 for this request, expected 0.01 to 65536; look at "
+            "its expression: 1 / n");
+  EXPECT_FALSE(evaluate(tool.resources, {{"n", 0}})) << "a division by zero";
+  EXPECT_FALSE(evaluate(tool.resources, {{"n", 1e12}}));
+}
+
+TEST(ToolFile, ChecksValues) {
+  using Type = ParameterDeclaration::Type;
+  ParameterDeclaration p{
+      .name = "p", .type = Type::Integer, .default_value = {}, .choices = {}, .description = {}};
+  EXPECT_EQ(checked_value(p, "010"), "010");
+  EXPECT_THROW(checked_value(p, "1e3"), std::invalid_argument);
+  EXPECT_THROW(checked_value(p, "6 "), std::invalid_argument);
+  p.type = Type::Number;
+  EXPECT_EQ(checked_value(p, "1e3"), "1e3");
+  EXPECT_THROW(checked_value(p, "inf"), std::invalid_argument);
+  EXPECT_THROW(checked_value(p, ""), std::invalid_argument);
+  p.type = Type::Boolean;
+  EXPECT_EQ(checked_value(p, "yes"), "true");
+  EXPECT_THROW(checked_value(p, "maybe"), std::invalid_argument);
+  p.type = Type::String;
+  const std::string nasty = "$(rm -rf /) `x` 'y' \"z\"\n; <<a>> \\1 -";
+  EXPECT_EQ(checked_value(p, nasty), nasty);
+  EXPECT_THROW(checked_value(p, std::string("a\0b", 3)), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace hpcbatch
