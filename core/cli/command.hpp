@@ -1,0 +1,130 @@
+// What the user asked for, one plain value per verb.
+#pragma once
+
+#include "cli/engine_options.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch {
+
+using Assignments = std::vector<std::pair<std::string, std::string>>;
+
+/// The needs and the rest of what `run` and `submit` say of a task; texts are as the user wrote
+/// them, already found to be well formed.
+struct WorkOptions {
+  std::optional<double> cpus;
+  std::string memory, disk, time;
+  std::optional<double> gpus;  ///< of any kind
+  std::vector<std::pair<std::string, double>> gpu_kinds;
+  std::string site;
+  std::vector<std::string> tags;
+  Assignments env;
+  std::string directory;
+  std::string standard_input, standard_output, standard_error;
+  std::string container, name;
+  std::optional<std::uint32_t> retries;
+  std::optional<std::int32_t> priority;
+  bool hold{false};
+  std::vector<std::string> after, after_any, after_each;
+  std::string tool;
+  Assignments parameters, inputs, outputs;
+  std::vector<std::string> command;
+};
+
+/// `1-100:5%20`: indices, and how many at once (0: no bound).
+struct ArrayOption {
+  std::string indices;
+  std::uint32_t max_running{0};
+};
+
+struct RunCommand {
+  WorkOptions work;
+};
+struct SubmitCommand {
+  WorkOptions work;
+  std::optional<ArrayOption> array;
+  std::string each;  ///< file of items, `-` for standard input; empty: none
+  std::string file;  ///< file of tasks, `-` for standard input; empty: none
+  std::string key;
+  bool json{false};
+};
+struct WaitCommand {
+  std::vector<std::string> ids;
+  bool json{false};
+};
+struct ChangeCommand {
+  enum class Change { Cancel, Hold, Release, Retry };
+  Change change{Change::Cancel};
+  std::vector<std::string> ids;
+  bool json{false};
+};
+struct ListCommand {
+  std::string state, array, client;
+  std::uint32_t limit{50};
+  bool all{false};
+  bool json{false};
+};
+struct ShowCommand {
+  std::string id;
+  bool json{false};
+};
+struct LogCommand {
+  std::string id;
+  bool follow{false};
+  bool standard_output{true};
+  bool standard_error{true};
+  bool json{false};
+};
+struct ExplainCommand {
+  std::string id;
+  bool json{false};
+};
+/// Sites, allocations, pilots, tools.
+struct ThingsCommand {
+  enum class Kind { Sites, Allocations, Pilots, Tools };
+  enum class Act { List, Show, Check };
+  Kind kind{Kind::Sites};
+  Act act{Act::List};
+  std::string name;
+  bool json{false};
+};
+struct EngineStartCommand {
+  std::optional<std::string> config;
+  bool json{false};
+};
+struct EngineStopCommand {
+  enum class Mode { Leave, Drain, Now };
+  Mode mode{Mode::Leave};
+};
+struct EngineStatusCommand {
+  bool json{false};
+};
+struct DoctorCommand {
+  bool json{false};
+};
+struct TopCommand {
+  bool once{false};
+  bool json{false};
+};
+struct DropboxCommand {
+  std::string directory;  ///< empty: list those that are watched
+  std::vector<std::string> allow, templates;
+  Assignments variables;
+  bool json{false};
+};
+/// Help or the version: printed, and that is all.
+struct ShowText {
+  std::string text;
+};
+
+using Command = std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand,
+                             ShowCommand, LogCommand, ExplainCommand, ThingsCommand,
+                             EngineStartCommand, EngineStopCommand, EngineStatusCommand,
+                             EngineOptions, DoctorCommand, TopCommand, DropboxCommand, ShowText>;
+
+}  // namespace hpcbatch

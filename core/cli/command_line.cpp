@@ -1,0 +1,77 @@
+#include "cli/command_line.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/parse.hpp"
+#include "cli/session.hpp"
+#include "cli/surroundings.hpp"
+#include "documents/node.hpp"
+#include "model/visit.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+int do_command(const Command& command, const EngineMain& engine_main) {
+  if (const auto* text = std::get_if<ShowText>(&command)) {
+    std::fputs(text->text.c_str(), stdout);
+    return kExitDone;
+  }
+  // The engine has signals of its own.
+  if (const auto* options = std::get_if<EngineOptions>(&command)) return engine_main(*options);
+
+  const auto places = find_places(own_environment());
+  if (!places) throw CommandError(kExitUsage, places.error().text);
+  Interrupt interrupt;
+  const Session session{*places, interrupt};
+  return match(
+      command, [](const ShowText&) { return kExitDone; },
+      [](const EngineOptions&) { return kExitDone; },
+      [&](const RunCommand& c) { return run_task(c, session); },
+      [&](const SubmitCommand& c) { return submit_tasks(c, session); },
+      [&](const WaitCommand& c) { return wait_for_tasks(c, session); },
+      [&](const ChangeCommand& c) { return change_tasks(c, session); },
+      [&](const ListCommand& c) { return list_tasks(c, session); },
+      [&](const ShowCommand& c) { return show_task(c, session); },
+      [&](const LogCommand& c) { return show_log(c, session); },
+      [&](const ExplainCommand& c) { return explain_task(c, session); },
+      [&](const ThingsCommand& c) { return show_things(c, session); },
+      [&](const EngineStartCommand& c) { return start_engine(c, session); },
+      [&](const EngineStopCommand& c) { return stop_engine(c, session); },
+      [&](const EngineStatusCommand& c) { return show_engine(c, session); },
+      [&](const DoctorCommand& c) { return check_installation(c, session); },
+      [&](const TopCommand& c) { return show_top(c, session); },
+      [&](const DropboxCommand& c) { return watch_dropbox(c, session); });
+}
+
+int complain(const std::string& text, int exit_code) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "hpcbatch: %s\n", text.c_str());
+  return exit_code;
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv, const EngineMain& engine_main) {
+  const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const bool is_run = !words.empty() && words[0] == "run";
+  try {
+    const int exit_code = do_command(parse_command(words), engine_main);
+    if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kExitUsage);
+    return exit_code;
+  } catch (const CommandError& error) {
+    return complain(error.what(), is_run ? kExitOwnFailure : error.exit_code());
+  } catch (const DocumentError& error) {
+    return complain(error.what(), is_run ? kExitOwnFailure : kExitUsage);
+  } catch (const InterruptedByUser&) {
+    return kExitInterrupted;
+  } catch (const std::exception& error) {
+    return complain(std::string("internal error: ") + error.what(),
+                    is_run ? kExitOwnFailure : kExitUsage);
+  }
+}
+
+}  // namespace hpcbatch

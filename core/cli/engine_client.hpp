@@ -1,0 +1,41 @@
+// The engine as the verbs see it: JSON in, JSON out, and every failure already a sentence with its
+// exit code.
+#pragma once
+
+#include "cli/http_client.hpp"
+#include "documents/places.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace hpcbatch {
+
+/// Where an engine of these places may listen, best first.  The state directory always counts: an
+/// engine that was started where XDG_RUNTIME_DIR is not set listens there.
+std::vector<std::string> sockets_of(const Places& places);
+
+/// One thread.  All calls throw CommandError (exit code 2 where the engine refuses, 3 where it
+/// cannot be reached) and InterruptedByUser.
+class EngineClient {
+ public:
+  EngineClient(const Places& places, int interrupt) : http_(sockets_of(places), interrupt) {}
+
+  boost::json::object get(const std::string& target);
+  boost::json::object post(const std::string& target, const boost::json::object& body,
+                           std::chrono::milliseconds time = kAnswerTime);
+  /// For what a verb wants to look at itself.
+  HttpClient& http() { return http_; }
+
+  static constexpr std::chrono::milliseconds kAnswerTime{30'000};
+
+ private:
+  HttpClient http_;
+};
+
+/// The JSON of a successful answer; throws for every other one.
+boost::json::object object_of(const Answer& answer);
+
+}  // namespace hpcbatch

@@ -1,0 +1,34 @@
+// What `hpcbatch engine run` is told, and how an engine tells the client that started it how the
+// start went.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace hpcbatch {
+
+struct EngineOptions {
+  bool started_by_client{
+      false};  ///< ends itself after 30 minutes without tasks, pilots and clients
+  bool check_config{
+      false};  ///< only reads the configuration: exit 0, or 2 with the message on stderr
+  std::optional<std::string> config;  ///< absolute; instead of the usual place
+  /// A pipe's end, -1 for none.  The engine writes kEngineReady when clients can connect, or one
+  /// sentence saying why it does not start, and closes it.  Its reader may be gone: SIGPIPE must be
+  /// ignored.
+  int ready_descriptor{-1};
+};
+
+inline constexpr char kEngineReady = 'R';
+
+// How an engine that does not start ends, besides 2 for a configuration that is wrong.
+inline constexpr int kEngineElsewhere =
+    3;  ///< the lock is held by an engine on another host; the sentence says which
+inline constexpr int kEngineAlreadyRuns =
+    4;  ///< the lock is held by an engine on this host: clients connect to that
+
+/// Runs the engine in the foreground until it is stopped; its exit code.
+using EngineMain = std::function<int(const EngineOptions&)>;
+
+}  // namespace hpcbatch

@@ -1,0 +1,146 @@
+// `engine start`, `stop`, `status`, and `dropbox`: what is said to the engine itself.
+#include "cli/describe.hpp"
+#include "cli/descriptor.hpp"
+#include "cli/engine_start.hpp"
+#include "cli/exit.hpp"
+#include "cli/session.hpp"
+#include "cli/status_line.hpp"
+#include "cli/table.hpp"
+#include "cli/values.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <chrono>
+#include <cstdio>
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::chrono::milliseconds kShowEvery{1000};
+constexpr int kTriesWithEnding = 3;
+
+const char* word_of(EngineStopCommand::Mode mode) {
+  using Mode = EngineStopCommand::Mode;
+  switch (mode) {
+    case Mode::Leave:
+      return "leave";
+    case Mode::Drain:
+      return "drain";
+    case Mode::Now:
+      return "now";
+  }
+  return "";
+}
+
+/// Returns when the process has ended.
+void wait_for_end(const Descriptor& process, const Session& session, StatusLine& status,
+                  const std::string& what) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (;;) {
+    pollfd waits[] = {{process.get(), POLLIN, 0}, {session.interrupt.descriptor(), POLLIN, 0}};
+    const int count = ::poll(waits, 2, static_cast<int>(kShowEvery.count()));
+    if (count > 0 && waits[0].revents != 0) return;
+    if (count > 0) throw InterruptedByUser{};
+    const auto seconds =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin)
+            .count();
+    status.show(what + ", " + std::to_string(seconds) + "s");
+  }
+}
+
+}  // namespace
+
+int start_engine(const EngineStartCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  const auto connect = [&] {
+    return connect_or_start(client, session.places, session.interrupt, Lifetime::UntilStopped,
+                            command.config);
+  };
+  const auto ask = [&] {
+    return client.http().request("GET", "/v1/engine", {}, EngineClient::kAnswerTime);
+  };
+  bool is_new = connect();
+  Answer answer = ask();
+  // An engine that is just ending, or was killed, can still take a connection.
+  for (int more = 0; more < kTriesWithEnding && answer.outcome == Exchange::Lost; ++more) {
+    client.http().disconnect();
+    is_new = connect();
+    answer = ask();
+  }
+  const json::object engine = object_of(answer);
+  if (command.json) {
+    print_json(engine);
+  } else {
+    print(std::string(is_new ? "the engine runs" : "the engine runs already") + ": process " +
+          text_at(engine, "pid") + ", socket " + one_line(text_at(engine, "socket")) + "\n");
+  }
+  return kExitDone;
+}
+
+int stop_engine(const EngineStopCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  const Answer connected = client.http().connect();
+  if (connected.outcome == Exchange::NoEngine) {
+    print("no engine runs\n");
+    return kExitDone;
+  }
+  if (connected.outcome != Exchange::Answered) object_of(connected);
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, client.http().peer(), 0)));
+  client.post("/v1/engine/stop", {{"mode", word_of(command.mode)}});
+  if (!process) return kExitDone;  // it has ended already
+  client.http().disconnect();
+  StatusLine status;
+  wait_for_end(process, session, status,
+               command.mode == EngineStopCommand::Mode::Drain ? "the engine waits for what runs"
+                                                              : "the engine ends");
+  return kExitDone;
+}
+
+int show_engine(const EngineStatusCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  const json::object engine = client.get("/v1/engine");
+  if (command.json)
+    print_json(engine);
+  else
+    print(describe(engine));
+  return kExitDone;
+}
+
+int watch_dropbox(const DropboxCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  if (command.directory.empty()) {
+    const json::object answer = client.get("/v1/dropboxes");
+    if (const json::array* boxes = array_at(answer, "dropboxes")) {
+      for (const json::value& box : *boxes) {
+        if (command.json)
+          print_json(box);
+        else if (box.is_object())
+          print(one_line(text_at(box.get_object(), "directory")) + "\n");
+      }
+    }
+    return kExitDone;
+  }
+  json::object request{{"directory", command.directory}};
+  json::array& allow = request["allow"].emplace_array();
+  for (const std::string& folder : command.allow) allow.emplace_back(folder);
+  json::array& templates = request["templates"].emplace_array();
+  for (const std::string& folder : command.templates) templates.emplace_back(folder);
+  json::object& variables = request["variables"].emplace_object();
+  for (const auto& [name, value] : command.variables) variables[name] = value;
+
+  connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  const json::object answer = client.post("/v1/dropboxes", request);
+  if (command.json)
+    print_json(answer);
+  else
+    print("the engine watches " + one_line(command.directory) + "\n");
+  return kExitDone;
+}
+
+}  // namespace hpcbatch

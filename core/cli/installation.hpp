@@ -1,0 +1,30 @@
+// What of hpcbatch can be checked from the outside: permissions, file systems, files of the
+// program, configuration.
+#pragma once
+
+#include "documents/places.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// One line of the self-check.  `text` says what was found and, where it is bad, what to do.
+struct Check {
+  std::string name;
+  bool is_good{true};
+  std::string text;
+};
+
+Check check_home(const Places& places);
+Check check_socket(const Places& places);
+Check check_file_system(const Places& places);
+Check check_configuration(const Places& places);
+/// `program` is the path of the running program.
+Check check_plugins(const std::string& program);
+Check check_pilot(const std::string& program);
+
+/// The path of this program.
+std::string own_program();
+
+}  // namespace hpcbatch

@@ -1,0 +1,168 @@
+#include "cli/parse.hpp"
+
+#include "cli/exit.hpp"
+#include "documents/spelling.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include <algorithm>
+
+#ifndef HPCBATCH_VERSION
+#error "the build names the version"
+#endif
+
+namespace hpcbatch {
+namespace {
+
+constexpr const char* kOverview = R"(hpcbatch runs many small tasks inside few batch jobs.
+
+Work
+  run -- CMD          run one task, stream its output, exit as it exits
+  submit -- CMD       queue a task, an array or a file of tasks; print the ids
+  wait ID...          wait until tasks have ended
+  cancel ID...        end tasks: TERM, after 5 s KILL
+  hold, release ID... keep waiting tasks from starting, and let them go
+  retry ID...         run ended tasks again
+
+Look
+  list                tasks, newest first
+  show ID             one task in full
+  log ID              what it printed
+  explain ID          why it waits, or how it failed
+  top                 the live view
+  sites, allocations, pilots, tools [show NAME | check NAME]
+
+Engine
+  engine start, stop, status, run
+  dropbox DIR         watch a folder for job files
+  doctor              check this installation
+
+An id is 12, a task of an array is 12.345, a range is 12.1-99.
+`hpcbatch VERB --help` says more, with an example.
+)";
+
+/// What stands after `--` is the command, whatever it looks like.
+std::vector<std::string> take_command(std::vector<std::string>& words) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes == words.end()) return {};
+  std::vector<std::string> command(dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  return command;
+}
+
+void set_command(Command& command, std::vector<std::string> words) {
+  WorkOptions* work = nullptr;
+  if (auto* run = std::get_if<RunCommand>(&command)) work = &run->work;
+  if (auto* submit = std::get_if<SubmitCommand>(&command)) work = &submit->work;
+  if (work != nullptr) work->command = std::move(words);
+}
+
+void check_work(const WorkOptions& work, const std::string& verb) {
+  if (work.tool.empty() &&
+      !(work.parameters.empty() && work.inputs.empty() && work.outputs.empty())) {
+    throw std::invalid_argument("--param, --input and --output belong to --tool NAME");
+  }
+  if (!work.tool.empty() && !work.command.empty()) {
+    throw std::invalid_argument("a task has a tool or a command, not both");
+  }
+  if (work.tool.empty() && work.command.empty()) {
+    throw std::invalid_argument("there is no command; write it after `--`: hpcbatch " + verb +
+                                " -- echo hello");
+  }
+}
+
+void check(const Command& command) {
+  if (const auto* run = std::get_if<RunCommand>(&command)) {
+    check_work(run->work, "run");
+  }
+  const auto* submit = std::get_if<SubmitCommand>(&command);
+  if (submit == nullptr) return;
+  if (submit->file.empty()) {
+    if (submit->array && !submit->each.empty())
+      throw std::invalid_argument("--array and --each exclude each other");
+    check_work(submit->work, "submit");
+  } else if (submit->array || !submit->each.empty() || !submit->work.tool.empty() ||
+             !submit->work.command.empty()) {
+    throw std::invalid_argument(
+        "--file says what its tasks run: leave out the command, --tool, --array and --each");
+  }
+}
+
+void check_verb(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) known.push_back(verb->get_name());
+  if (std::find(known.begin(), known.end(), word) != known.end()) return;
+  const std::string near = nearest_spelling(word, known);
+  throw CommandError(kExitUsage, "there is no verb '" + word + "'" +
+                                     (near.empty() ? "; `hpcbatch --help` lists them"
+                                                   : "; did you mean '" + near + "'?"));
+}
+
+const CLI::App& innermost_verb(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
+  return *verb;
+}
+
+/// What was wrong with words that no verb knows, in the words of the user.
+std::string explain_extras(const CLI::App& app, const std::vector<std::string>& words,
+                           const std::string& plain) {
+  const CLI::App& verb = innermost_verb(app);
+  std::vector<std::string> known;
+  for (const CLI::Option* option : verb.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& word : words) {
+    const std::string flag = word.substr(0, word.find('='));
+    if (!flag.starts_with("--") || std::find(known.begin(), known.end(), flag) != known.end())
+      continue;
+    const std::string near = nearest_spelling(flag, known);
+    return "there is no flag '" + flag + "'" +
+           (near.empty() ? "" : "; did you mean '" + near + "'?");
+  }
+  if (words[0] == "run" || words[0] == "submit") return plain + "; the command stands after `--`";
+  return plain;
+}
+
+}  // namespace
+
+Command parse_command(const std::vector<std::string>& words) {
+  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help")
+    return ShowText{kOverview};
+  if (words[0] == "--version") return ShowText{"hpcbatch " HPCBATCH_VERSION "\n"};
+
+  std::vector<std::string> left = words;
+  std::vector<std::string> after_dashes;
+  if (words[0] == "run" || words[0] == "submit") after_dashes = take_command(left);
+
+  Command command = ShowText{kOverview};
+  CLI::App app("", "hpcbatch");
+  app.require_subcommand(1);
+  detail::add_work_verbs(app, command);
+  detail::add_task_verbs(app, command);
+  detail::add_thing_verbs(app, command);
+  detail::add_engine_verbs(app, command);
+  check_verb(app, words[0]);
+
+  const int wrong = words[0] == "run" ? kExitOwnFailure : kExitUsage;
+  const std::string more = "; see `hpcbatch " + words[0] + " --help`";
+  try {
+    std::reverse(left.begin(), left.end());  // as CLI11 wants them
+    app.parse(left);
+    set_command(command, std::move(after_dashes));
+    check(command);
+  } catch (const CLI::CallForHelp&) {
+    return ShowText{app.help()};
+  } catch (const CLI::ExtrasError& error) {
+    throw CommandError(wrong, explain_extras(app, words, error.what()) + more);
+  } catch (const CLI::ParseError& error) {
+    throw CommandError(wrong, error.what() + more);
+  } catch (const std::invalid_argument& error) {
+    throw CommandError(wrong, error.what() + more);
+  }
+  return command;
+}
+
+}  // namespace hpcbatch

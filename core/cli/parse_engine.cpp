@@ -1,0 +1,170 @@
+// The verbs about sites, allocations, pilots, tools and the engine itself.
+#include "cli/flags.hpp"
+#include "cli/parse.hpp"
+#include "cli/spelled.hpp"
+
+#include <filesystem>
+#include <memory>
+
+namespace hpcbatch::detail {
+namespace {
+
+std::string absolute_path(const std::string& path) {
+  if (path.empty()) throw std::invalid_argument("an empty text is not a path");
+  std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
+  return absolute;
+}
+
+void add_act(CLI::App& things, Command& into, ThingsCommand::Kind kind, ThingsCommand::Act act,
+             const char* name, const std::string& description) {
+  auto command = std::make_shared<ThingsCommand>();
+  command->kind = kind;
+  command->act = act;
+  CLI::App* verb = things.add_subcommand(name, description);
+  verb->add_option("NAME", command->name, "its name, as the list shows it")
+      ->required()
+      ->type_name("");
+  add_json_flag(*verb, command->json);
+  verb->callback([command, &into] { into = *command; });
+}
+
+void add_things(CLI::App& app, Command& into, ThingsCommand::Kind kind, const std::string& name,
+                const char* description, const char* what_check_does) {
+  auto command = std::make_shared<ThingsCommand>();
+  command->kind = kind;
+  CLI::App* verb = app.add_subcommand(name, description);
+  verb->require_subcommand(0, 1);
+  add_json_flag(*verb, command->json);
+  const bool can_check = what_check_does != nullptr;
+  verb->footer("Example: hpcbatch " + name + (can_check ? " check NAME" : " show NAME"));
+  // A parent's callback runs before its children's, which then say otherwise.
+  verb->parse_complete_callback([command, &into] { into = *command; });
+  add_act(*verb, into, kind, ThingsCommand::Act::Show, "show", "one of them in full");
+  if (can_check) add_act(*verb, into, kind, ThingsCommand::Act::Check, "check", what_check_does);
+}
+
+void add_engine_run(CLI::App& engine, Command& into) {
+  auto options = std::make_shared<EngineOptions>();
+  CLI::App* verb = engine.add_subcommand(
+      "run", "run the engine in the foreground, as a service manager wants it");
+  add_value(
+      *verb, "--config", "FILE",
+      [options](const std::string& text) { options->config = absolute_path(text); },
+      "this configuration");
+  verb->add_flag("--check-config", options->check_config,
+                 "only check the configuration: exit 0 or 2");
+  verb->add_flag("--started-by-client", options->started_by_client,
+                 "end after 30 minutes without work")
+      ->group("");
+  verb->add_option("--ready-fd", options->ready_descriptor, "pipe to report the start on")
+      ->group("");
+  verb->footer("Example: hpcbatch engine run --config hpcbatch.yaml");
+  verb->callback([options, &into] { into = *options; });
+}
+
+void add_engine(CLI::App& app, Command& into) {
+  CLI::App* engine = app.add_subcommand("engine", "start, stop and look at the engine");
+  engine->require_subcommand(1);
+  engine->footer("Example: hpcbatch engine status");
+
+  auto start = std::make_shared<EngineStartCommand>();
+  CLI::App* verb =
+      engine->add_subcommand("start", "start the engine in the background, if none runs");
+  add_value(
+      *verb, "--config", "FILE",
+      [start](const std::string& text) { start->config = absolute_path(text); },
+      "this configuration");
+  add_json_flag(*verb, start->json);
+  verb->footer("Example: hpcbatch engine start");
+  verb->callback([start, &into] { into = *start; });
+
+  auto stop = std::make_shared<EngineStopCommand>();
+  auto now = std::make_shared<bool>(false);
+  auto drain = std::make_shared<bool>(false);
+  verb =
+      engine->add_subcommand("stop", "stop the engine; pilots and tasks go on and are found again");
+  CLI::Option* drain_flag = verb->add_flag("--drain", *drain, "first wait for what runs");
+  verb->add_flag("--now", *now, "cancel all that runs and all pilots")->excludes(drain_flag);
+  verb->footer("Example: hpcbatch engine stop --drain");
+  verb->callback([stop, now, drain, &into] {
+    using Mode = EngineStopCommand::Mode;
+    into = EngineStopCommand{*now ? Mode::Now : *drain ? Mode::Drain : Mode::Leave};
+  });
+
+  auto status = std::make_shared<EngineStatusCommand>();
+  verb = engine->add_subcommand("status",
+                                "whether an engine runs, and what it has (exit 3: none runs)");
+  add_json_flag(*verb, status->json);
+  verb->footer("Example: hpcbatch engine status --json");
+  verb->callback([status, &into] { into = *status; });
+
+  add_engine_run(*engine, into);
+}
+
+void add_dropbox(CLI::App& app, Command& into) {
+  auto command = std::make_shared<DropboxCommand>();
+  CLI::App* verb = app.add_subcommand(
+      "dropbox", "watch a folder for job files; without DIR, list those watched");
+  add_value(
+      *verb, "DIR", "",
+      [command](const std::string& text) { command->directory = absolute_path(text); },
+      "the folder");
+  add_values(
+      *verb, "--allow", "DIR",
+      [command](const std::string& text) { command->allow.push_back(absolute_path(text)); },
+      "results may be written below here; may be repeated");
+  add_values(
+      *verb, "--templates", "DIR",
+      [command](const std::string& text) { command->templates.push_back(absolute_path(text)); },
+      "templates of jobs are here; may be repeated");
+  add_values(
+      *verb, "--var", "K=V",
+      [command](const std::string& text) {
+        command->variables.push_back(parse_assignment(text, "--var"));
+      },
+      "a variable of the templates; may be repeated");
+  add_json_flag(*verb, command->json);
+  verb->footer("Example: hpcbatch dropbox /data/jobs --allow /data/results");
+  verb->callback([command, &into] {
+    if (command->directory.empty() &&
+        !(command->allow.empty() && command->templates.empty() && command->variables.empty())) {
+      throw CLI::ValidationError("DIR is missing");
+    }
+    into = *command;
+  });
+}
+
+}  // namespace
+
+void add_thing_verbs(CLI::App& app, Command& into) {
+  using Kind = ThingsCommand::Kind;
+  add_things(app, into, Kind::Sites, "sites", "the places with a batch system",
+             "look at the site and say what works");
+  add_things(app, into, Kind::Allocations, "allocations", "the batch jobs that hold pilots",
+             nullptr);
+  add_things(app, into, Kind::Pilots, "pilots", "our processes on the nodes", nullptr);
+  add_things(app, into, Kind::Tools, "tools", "the recipes of tasks",
+             "whether its file is good and its plugin loads");
+}
+
+void add_engine_verbs(CLI::App& app, Command& into) {
+  add_engine(app, into);
+  add_dropbox(app, into);
+
+  auto doctor = std::make_shared<DoctorCommand>();
+  CLI::App* verb =
+      app.add_subcommand("doctor", "check this installation; exit 1 if something is bad");
+  add_json_flag(*verb, doctor->json);
+  verb->footer("Example: hpcbatch doctor");
+  verb->callback([doctor, &into] { into = *doctor; });
+
+  auto top = std::make_shared<TopCommand>();
+  verb = app.add_subcommand("top", "live view of engine, pilots and tasks; q ends it");
+  verb->add_flag("--once", top->once, "print it once");
+  add_json_flag(*verb, top->json);
+  verb->footer("Example: hpcbatch top");
+  verb->callback([top, &into] { into = *top; });
+}
+
+}  // namespace hpcbatch::detail

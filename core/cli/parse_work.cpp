@@ -1,0 +1,203 @@
+// The verbs that hand in work, and the needs that they share.
+#include "cli/flags.hpp"
+#include "cli/parse.hpp"
+#include "cli/spelled.hpp"
+#include "model/quantities.hpp"
+
+#include <cstdlib>
+#include <memory>
+
+namespace hpcbatch::detail {
+namespace {
+
+void check_size(const std::string& text) {
+  if (!parse_size(text))
+    throw std::invalid_argument("'" + text + "' is not a size, like 512M, 8G or a number of bytes");
+}
+
+void check_duration(const std::string& text) {
+  if (!parse_duration(text)) {
+    throw std::invalid_argument(
+        "'" + text + "' is not a duration, like 90s, 1h30m, 01:30:00 or a number of seconds");
+  }
+}
+
+/// `NAME` alone hands on what it is here.
+std::pair<std::string, std::string> parse_env(const std::string& text) {
+  if (text.find('=') != std::string::npos) return parse_assignment(text, "--env");
+  const char* value = std::getenv(text.c_str());
+  if (value == nullptr) {
+    throw std::invalid_argument("'" + text + "' is not set here; say --env NAME=VALUE");
+  }
+  return {text, value};
+}
+
+void add_resources(CLI::App& verb, WorkOptions& work) {
+  add_value(
+      verb, "--cpus", "N", [&work](const std::string& t) { work.cpus = parse_amount(t); },
+      "cpus (1)")
+      ->group("Needs");
+  add_value(
+      verb, "--mem", "SIZE",
+      [&work](const std::string& t) {
+        check_size(t);
+        work.memory = t;
+      },
+      "memory, a limit too (its cpus' share)")
+      ->group("Needs");
+  add_value(
+      verb, "--disk", "SIZE",
+      [&work](const std::string& t) {
+        check_size(t);
+        work.disk = t;
+      },
+      "scratch space")
+      ->group("Needs");
+  add_values(
+      verb, "--gpus", "N|KIND:N",
+      [&work](const std::string& t) {
+        auto [kind, count] = parse_gpus(t);
+        if (kind.empty())
+          work.gpus = count;
+        else
+          work.gpu_kinds.emplace_back(std::move(kind), count);
+        if (work.gpus && !work.gpu_kinds.empty()) {
+          throw std::invalid_argument("say a number of any kind or numbers by kind, not both");
+        }
+      },
+      "GPUs of any kind, or by kind")
+      ->group("Needs");
+  add_value(
+      verb, "--time", "DURATION",
+      [&work](const std::string& t) {
+        check_duration(t);
+        work.time = t;
+      },
+      "need and limit, like 1h30m (none)")
+      ->group("Needs");
+  verb.add_option("--site", work.site, "only there")->type_name("NAME")->group("Needs");
+  add_values(
+      verb, "--tag", "TAG", [&work](const std::string& t) { work.tags.push_back(t); },
+      "only where shapes have this tag; may be repeated")
+      ->group("Needs");
+  add_value(
+      verb, "--nodes", "N",
+      [](const std::string& t) {
+        if (t != "1")
+          throw std::invalid_argument(
+              "one task over several nodes is not built yet; only --nodes 1 is");
+      },
+      "nodes of one task; only 1 so far")
+      ->group("Needs");
+}
+
+void add_surroundings(CLI::App& verb, WorkOptions& work) {
+  add_values(
+      verb, "--env", "NAME[=VALUE]",
+      [&work](const std::string& t) { work.env.push_back(parse_env(t)); },
+      "set this variable; may be repeated")
+      ->group("Surroundings");
+  verb.add_option("--cwd", work.directory, "directory to run in (the current one)")
+      ->type_name("DIR")
+      ->group("Surroundings");
+  verb.add_option("--stdin", work.standard_input, "standard input (none)")
+      ->type_name("FILE")
+      ->group("Surroundings");
+  verb.add_option("--stdout", work.standard_output, "standard output to this file (kept for `log`)")
+      ->type_name("FILE")
+      ->group("Surroundings");
+  verb.add_option("--stderr", work.standard_error, "standard error to this file (kept for `log`)")
+      ->type_name("FILE")
+      ->group("Surroundings");
+  verb.add_option("--container", work.container, "run in this image")
+      ->type_name("IMAGE")
+      ->group("Surroundings");
+}
+
+void add_course(CLI::App& verb, WorkOptions& work) {
+  verb.add_option("--name", work.name, "a name to show")->type_name("NAME")->group("Course");
+  verb.add_option("--retries", work.retries,
+                  "how often a failure that is the task's own is tried again (0)")
+      ->type_name("N")
+      ->group("Course");
+  verb.add_option("--priority", work.priority, "higher starts earlier (0)")
+      ->type_name("N")
+      ->group("Course");
+  const auto list_of = [](std::vector<std::string>& ids) {
+    return [&ids](const std::string& text) { ids.push_back(checked_id(text)); };
+  };
+  add_values(verb, "--after", "ID", list_of(work.after), "start when these have succeeded")
+      ->group("Course");
+  add_values(verb, "--after-any", "ID", list_of(work.after_any), "start when these have ended")
+      ->group("Course");
+}
+
+void add_tool(CLI::App& verb, WorkOptions& work) {
+  const auto map_of = [](Assignments& into, const char* flag) {
+    return [&into, flag](const std::string& text) { into.push_back(parse_assignment(text, flag)); };
+  };
+  verb.add_option("--tool", work.tool, "run this tool instead of a command")
+      ->type_name("NAME")
+      ->group("Tool");
+  add_values(verb, "--param", "K=V", map_of(work.parameters, "--param"), "a parameter of it")
+      ->group("Tool");
+  add_values(verb, "--input", "NAME=PATH", map_of(work.inputs, "--input"),
+             "an input; the same name again makes a list")
+      ->group("Tool");
+  add_values(verb, "--output", "NAME=PATH", map_of(work.outputs, "--output"),
+             "where an output goes")
+      ->group("Tool");
+}
+
+void add_work(CLI::App& verb, WorkOptions& work) {
+  add_resources(verb, work);
+  add_surroundings(verb, work);
+  add_course(verb, work);
+  add_tool(verb, work);
+}
+
+}  // namespace
+
+void add_work_verbs(CLI::App& app, Command& into) {
+  // The verbs' values live as long as the callbacks that fill them.
+  auto run = std::make_shared<RunCommand>();
+  CLI::App* verb = app.add_subcommand(
+      "run", "run one task, stream its output, exit as it exits (125: hpcbatch failed)");
+  add_work(*verb, run->work);
+  verb->footer("Example: hpcbatch run --cpus 4 --mem 8G --time 1h -- sort big.txt");
+  verb->callback([run, &into] { into = *run; });
+
+  auto submit = std::make_shared<SubmitCommand>();
+  verb = app.add_subcommand("submit", "queue tasks and print their ids");
+  add_work(*verb, submit->work);
+  verb->add_flag("--hold", submit->work.hold, "do not start before `hpcbatch release ID`")
+      ->group("Course");
+  add_values(
+      *verb, "--after-each", "ID",
+      [submit](const std::string& text) { submit->work.after_each.push_back(checked_id(text)); },
+      "pair equal indices of two arrays")
+      ->group("Course");
+  verb->add_option("--key", submit->key, "the same key again gives the same ids")
+      ->type_name("KEY")
+      ->group("Course");
+  add_value(
+      *verb, "--array", "A-B[:STEP][%N]",
+      [submit](const std::string& text) { submit->array = parse_array(text); },
+      "one task for each index; at most N at once")
+      ->group("Many");
+  verb->add_option("--each", submit->each,
+                   "one task for each line; {} in the command is the line; - is standard input")
+      ->type_name("FILE")
+      ->group("Many");
+  verb->add_option("--file", submit->file,
+                   "tasks from a .yaml or .jsonl file; - is JSON lines on standard input")
+      ->type_name("FILE")
+      ->group("Many");
+  add_json_flag(*verb, submit->json);
+  verb->footer(
+      "Examples:\n  hpcbatch submit --array 1-100%20 -- sh -c 'process part.$HPCBATCH_TASK_INDEX'\n"
+      "  ls *.wav | hpcbatch submit --each - -- ffmpeg -i {} {}.mp3");
+  verb->callback([submit, &into] { into = *submit; });
+}
+
+}  // namespace hpcbatch::detail

@@ -1,0 +1,108 @@
+// `run`: one task whose output, input and end are those of this process.
+#include "cli/exit.hpp"
+#include "cli/input_forwarder.hpp"
+#include "cli/session.hpp"
+#include "cli/streamed_task.hpp"
+#include "cli/submission.hpp"
+#include "cli/submit_safely.hpp"
+#include "cli/values.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <cstdio>
+#include <optional>
+
+#include <signal.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kOutputClosed = 128 + SIGPIPE;
+
+void say(const std::string& text) {
+  std::fprintf(stderr, "hpcbatch: %s\n", text.c_str());
+}
+
+/// How a process of the task's end ends itself.
+int exit_code_of(const json::object& task) {
+  const std::string state = text_at(task, "state");
+  const int signal = static_cast<int>(number_at(task, "signal"));
+  const int code = static_cast<int>(number_at(task, "exit_code"));
+  if (state == "done") return code;
+  if (signal > 0) return 128 + signal;
+  if (code != 0) return code;
+  if (state == "cancelled") return 128 + SIGTERM;
+  // The command itself went well, or it never ran.
+  return task.contains("exit_code") ? kExitTaskFailed : kExitOwnFailure;
+}
+
+void report(const std::string& id, const json::object& task) {
+  const std::string failure = text_at(task, "failure");
+  if (text_at(task, "state") == "done" || failure == "tool_failed") return;
+  const std::string message = text_at(task, "message");
+  say("task " + id + " ended: " + failure + (message.empty() ? "" : ": " + message));
+}
+
+struct Submitted {
+  std::string id;
+  OwnInput::Kind input{OwnInput::Kind::None};
+};
+
+Submitted submit(EngineClient& client, const RunCommand& command, const Session& session) {
+  const Surroundings around = look_around();
+  for (const std::string& name : around.left_out) {
+    say("the variable " + name + " is not handed on: its value is not valid UTF-8");
+  }
+  json::object task = task_of(command.work, around.directory);
+  OwnInput input;
+  if (command.work.standard_input.empty()) input = look_at_input(STDIN_FILENO);
+  if (input.kind == OwnInput::Kind::File) task["stdin"] = input.path;
+  if (input.kind == OwnInput::Kind::Stream) task["stream_input"] = true;
+  const json::object request =
+      submission_of({std::move(task)}, around, client_name(around.environment), random_key());
+  try {
+    return {submit_safely(client, session, request).front(), input.kind};
+  } catch (const InterruptedByUser&) {
+    // The task may have been accepted: its key tells which one it is, and it is cancelled.
+    withdraw(session.places, request);
+    throw;
+  }
+}
+
+}  // namespace
+
+int run_task(const RunCommand& command, const Session& session) {
+  // Whoever reads our output may go away first; that is an answer of write() here and not our
+  // death.
+  ::signal(SIGPIPE, SIG_IGN);
+  EngineClient client = session.client();
+  const Submitted submitted = submit(client, command, session);
+  StreamedTask task(client, session, submitted.id);
+  std::optional<InputForwarder> input;
+  if (submitted.input == OwnInput::Kind::Stream)
+    input.emplace(session.places, submitted.id, STDIN_FILENO);
+
+  const StreamedTask::End end = task.stream();
+  switch (end.why) {
+    case StreamedTask::Why::Ended:
+      break;
+    case StreamedTask::Why::OutputClosed:
+      return kOutputClosed;
+    case StreamedTask::Why::Interrupted:
+      if (end.task) {
+        say("cancelled by user");
+      } else if (end.is_cancelled) {
+        say("cancelled by user; task " + submitted.id + " is still ending");
+      } else {
+        say("the engine could not be told: task " + submitted.id + " goes on");
+      }
+      return 128 + end.signal;
+  }
+  report(submitted.id, *end.task);
+  return exit_code_of(*end.task);
+}
+
+}  // namespace hpcbatch

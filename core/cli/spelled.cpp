@@ -1,0 +1,77 @@
+#include "cli/spelled.hpp"
+
+#include "documents/text_check.hpp"
+#include "model/index_set.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+[[noreturn]] void refuse(std::string_view text, const std::string& expected) {
+  throw std::invalid_argument("'" + show_text(text) + "' is not " + expected);
+}
+
+template <class Number>
+bool is_number(std::string_view text, Number& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+}  // namespace
+
+const std::string& checked_id(const std::string& text) {
+  const std::size_t dot = text.find('.');
+  std::uint64_t number = 0;
+  bool is_good = is_number(std::string_view(text).substr(0, dot), number) && number > 0;
+  if (is_good && dot != std::string::npos) {
+    is_good = parse_index_set(std::string_view(text).substr(dot + 1)).has_value();
+  }
+  if (!is_good) refuse(text, "an id; ids are like 12, 12.345 or 12.1-99");
+  return text;
+}
+
+ArrayOption parse_array(std::string_view text) {
+  const std::size_t percent = text.find('%');
+  ArrayOption array{std::string(text.substr(0, percent)), 0};
+  bool is_good = parse_index_set(array.indices).has_value();
+  if (percent != std::string_view::npos) {
+    is_good =
+        is_good && is_number(text.substr(percent + 1), array.max_running) && array.max_running > 0;
+  }
+  if (!is_good)
+    refuse(text,
+           "an array; arrays are like 1-100, 1-100:5 (step) or 1-100%20 (at most 20 at once)");
+  return array;
+}
+
+double parse_amount(std::string_view text) {
+  double value = 0;
+  if (!is_number(text, value) || !std::isfinite(value) || value < 0)
+    refuse(text, "a number, like 4 or 0.5");
+  return value;
+}
+
+std::pair<std::string, double> parse_gpus(std::string_view text) {
+  double count = 0;
+  if (is_number(text, count)) return {"", parse_amount(text)};
+  const std::size_t colon = text.find(':');
+  const std::string_view kind = text.substr(0, colon);
+  if (kind.empty()) refuse(text, "a number of GPUs; say 1, a100 or a100:2");
+  if (colon == std::string_view::npos) return {std::string(kind), 1};
+  if (!is_number(text.substr(colon + 1), count))
+    refuse(text, "a number of GPUs; say 1, a100 or a100:2");
+  return {std::string(kind), parse_amount(text.substr(colon + 1))};
+}
+
+std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view flag) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    refuse(text, "what " + std::string(flag) + " expects: NAME=VALUE");
+  }
+  return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+}  // namespace hpcbatch

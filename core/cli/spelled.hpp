@@ -1,0 +1,25 @@
+// The small languages of the command line's values: ids, arrays, amounts of GPUs, assignments.
+#pragma once
+
+#include "cli/command.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace hpcbatch {
+
+// Each throws std::invalid_argument with one sentence where the text is not well formed.
+
+/// `12`, `12.345`, `12.1-99`, `12.3,7-9`; returned as it came.
+const std::string& checked_id(const std::string& text);
+/// `1-100:5%20`.
+ArrayOption parse_array(std::string_view text);
+/// `2` (any kind, `kind` empty), `a100`, `a100:2`.
+std::pair<std::string, double> parse_gpus(std::string_view text);
+/// `NAME=VALUE`; `flag` is named in the message.
+std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view flag);
+/// A finite number that is not negative.
+double parse_amount(std::string_view text);
+
+}  // namespace hpcbatch

@@ -1,0 +1,30 @@
+#include "cli/status_line.hpp"
+
+#include "cli/descriptor.hpp"
+#include "cli/table.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+
+StatusLine::StatusLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void StatusLine::show(const std::string& text) {
+  if (!is_terminal_) return;
+  std::string line = one_line(text);
+  winsize size{};
+  // A line that wraps could not be drawn over.
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
+    line = line.substr(0, static_cast<std::size_t>(size.ws_col) - 1);
+  }
+  is_drawn_ = true;
+  write_all(STDERR_FILENO, "\r\x1b[K" + line);
+}
+
+void StatusLine::clear() {
+  if (is_drawn_) write_all(STDERR_FILENO, "\r\x1b[K");
+  is_drawn_ = false;
+}
+
+}  // namespace hpcbatch

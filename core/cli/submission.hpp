@@ -1,0 +1,28 @@
+// What the user said of a task -> the JSON of a submit.
+#pragma once
+
+#include "cli/command.hpp"
+#include "cli/surroundings.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// One task of a submit.  Relative paths are taken from `directory`, the caller's.
+boost::json::object task_of(const WorkOptions& work, const std::string& directory);
+
+/// The whole submit.  `key` may be empty.
+boost::json::object submission_of(boost::json::array tasks, const Surroundings& around,
+                                  const std::string& client, const std::string& key);
+
+/// A key that nobody else chooses: with it a submit whose answer was lost can be sent again.
+std::string random_key();
+
+/// Lines of `text` as items of an array; empty lines are left out.
+boost::json::array items_of(const std::string& text);
+
+}  // namespace hpcbatch

@@ -1,0 +1,31 @@
+// The caller's directory and environment, as they are handed on to tasks.
+#pragma once
+
+#include "documents/places.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+struct Surroundings {
+  std::string directory;  ///< absolute
+  EnvironmentMap environment;
+  std::vector<std::string> left_out;  ///< names whose values are not UTF-8 and cannot be handed on
+};
+
+/// This process's environment, all of it.
+EnvironmentMap own_environment();
+
+/// What a task is given of `environment`: not what the shell keeps for itself, nor what a task or
+/// batch job in which the caller runs was given (TMPDIR, HPCBATCH_TASK_ID, SLURM_JOB_ID and the
+/// like).
+EnvironmentMap handed_on(const EnvironmentMap& environment);
+
+/// Throws CommandError where the current directory is gone.
+Surroundings look_around();
+
+/// `shell:USER`: the client as which this user's commands submit.
+std::string client_name(const EnvironmentMap& environment);
+
+}  // namespace hpcbatch

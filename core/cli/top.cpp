@@ -1,0 +1,98 @@
+// `top`: the live view of engine, allocations, pilots and tasks; or one picture of it.
+#include "cli/describe.hpp"
+#include "cli/descriptor.hpp"
+#include "cli/exit.hpp"
+#include "cli/screen.hpp"
+#include "cli/session.hpp"
+#include "cli/task_table.hpp"
+#include "cli/thing_table.hpp"
+#include "cli/values.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <chrono>
+
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::chrono::milliseconds kEvery{1000};
+constexpr int kTasksShown = 50;
+
+/// Everything shown, as one object with the engine's own keys.
+json::object look(EngineClient& client) {
+  json::object all;
+  all["engine"] = client.get("/v1/engine");
+  for (const char* what : {"sites", "allocations", "pilots"}) {
+    const json::object answer = client.get(std::string("/v1/") + what);
+    const json::array* things = array_at(answer, what);
+    all[what] = things == nullptr ? json::array{} : *things;
+  }
+  const json::object answer = client.get("/v1/tasks?limit=" + std::to_string(kTasksShown));
+  const json::array* tasks = array_at(answer, "tasks");
+  all["tasks"] = tasks == nullptr ? json::array{} : *tasks;
+  return all;
+}
+
+/// Allocations that have ended are history and not the live view's.
+json::array live(const json::array& allocations) {
+  json::array out;
+  for (const json::value& one : allocations) {
+    if (one.is_object() && text_at(one.get_object(), "state") != "ended") out.push_back(one);
+  }
+  return out;
+}
+
+std::string counts(const json::object& engine, const char* key) {
+  const json::object* counts = object_at(engine, key);
+  return counts == nullptr ? "" : value_on_a_line(key, *counts);
+}
+
+std::string picture(const json::object& all) {
+  const json::object& engine = *object_at(all, "engine");
+  std::string out = "engine " + text_at(engine, "state") + ", up " +
+                    duration_at(engine, "uptime_s") + ", version " + text_at(engine, "version") +
+                    "\n";
+  out = "hpcbatch " + out + "tasks   " + counts(engine, "tasks") + "\npilots  " +
+        counts(engine, "pilots") + "\n";
+  const auto section = [&out](const Table& table) {
+    if (!table.empty()) out += "\n" + table.text();
+  };
+  using Kind = ThingsCommand::Kind;
+  section(thing_table(Kind::Sites, *array_at(all, "sites")));
+  section(thing_table(Kind::Allocations, live(*array_at(all, "allocations"))));
+  section(thing_table(Kind::Pilots, *array_at(all, "pilots")));
+  Table tasks = task_table();
+  for (const json::value& task : *array_at(all, "tasks")) {
+    if (task.is_object()) add_task_row(tasks, task.get_object());
+  }
+  section(tasks);
+  return out;
+}
+
+}  // namespace
+
+int show_top(const TopCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  if (command.json) {
+    print_json(look(client));
+    return kExitDone;
+  }
+  if (command.once || ::isatty(STDOUT_FILENO) == 0) {
+    print(picture(look(client)));
+    return kExitDone;
+  }
+  const std::string first = picture(look(client));  // an error belongs on the plain screen
+  Screen screen;
+  screen.draw(first);
+  while (screen.wait(kEvery, session.interrupt.descriptor())) {
+    const Answer alive = client.http().connect();
+    screen.draw(alive.outcome == Exchange::NoEngine ? "no engine runs" : picture(look(client)));
+  }
+  return kExitDone;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,37 @@
+// Values of the engine's JSON as people read them.  Each is an empty text where the key is not
+// there.
+#pragma once
+
+#include <boost/json/object.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace hpcbatch {
+
+/// Any scalar as it is; a list of texts joined by `, `.
+std::string text_at(const boost::json::object& object, std::string_view key);
+/// Local time: `2026-01-31 12:00:05`.
+std::string time_at(const boost::json::object& object, std::string_view key);
+/// Seconds -> `1h30m`.
+std::string duration_at(const boost::json::object& object, std::string_view key);
+/// Bytes -> `1.5G`.
+std::string size_at(const boost::json::object& object, std::string_view key);
+/// `2 a100, 1 v100` of a map, or the number of any kind.
+std::string gpus_at(const boost::json::object& object, std::string_view key);
+
+/// 0 where it is not there or is no number.
+double number_at(const boost::json::object& object, std::string_view key);
+bool flag_at(const boost::json::object& object, std::string_view key);
+/// Null where it is not there or is none.
+const boost::json::object* object_at(const boost::json::object& object, std::string_view key);
+const boost::json::array* array_at(const boost::json::object& object, std::string_view key);
+
+/// A command as one would type it: words with other than plain letters in quotes.
+std::string command_at(const boost::json::object& object, std::string_view key);
+
+/// One line on standard output.
+void print_json(const boost::json::value& value);
+void print(std::string_view text);
+
+}  // namespace hpcbatch

@@ -1,0 +1,133 @@
+// Starting an engine where none runs, and what else is said to it.  The engine is the probe's own
+// (probe_main.cpp).
+#include "verb_test.hpp"
+
+#include <fstream>
+#include <sstream>
+
+#include <sys/stat.h>
+
+namespace hpcbatch::test {
+namespace {
+
+using testing::HasSubstr;
+namespace json = boost::json;
+
+class EngineVerbsTest : public VerbTest {
+ protected:
+  void TearDown() override { cli({"engine", "stop"}); }
+
+  std::string starts() const {
+    std::ifstream file(home() + "/starts");
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  static CliOptions engine_that(const std::string& what) {
+    CliOptions options;
+    options.environment["PROBE_ENGINE"] = what;
+    return options;
+  }
+};
+
+TEST_F(EngineVerbsTest, RunStartsAnEngineOnceAndUsesItAgain) {
+  for (int turn = 0; turn < 2; ++turn) {
+    const CliResult result = cli({"run", "--", "x"});
+    EXPECT_EQ(result.exit_code, 3) << result.err;
+    EXPECT_EQ(result.out, "hi\n");
+  }
+  EXPECT_EQ(starts(), "idle -\n");
+  struct stat log {};
+  ASSERT_EQ(::stat((home() + "/engine.log").c_str(), &log), 0);
+  EXPECT_EQ(log.st_mode & 0777u, 0600u);
+}
+
+TEST_F(EngineVerbsTest, TheHomeIsMadeForItsOwnerAlone) {
+  CliOptions options;
+  options.environment["HPCBATCH_HOME"] = home() + "/a/b";
+  EXPECT_EQ(cli({"engine", "start"}, options).exit_code, 0);
+  struct stat made {};
+  ASSERT_EQ(::stat((home() + "/a/b").c_str(), &made), 0);
+  EXPECT_EQ(made.st_mode & 0777u, 0700u);
+  EXPECT_EQ(cli({"engine", "stop"}, options).exit_code, 0);
+}
+
+TEST_F(EngineVerbsTest, ManyClientsAtOnceEndWithOneEngine) {
+  std::vector<std::unique_ptr<CliProcess>> clients(8);
+  for (auto& client : clients)
+    client = std::make_unique<CliProcess>(home(), std::vector<std::string>{"run", "--", "x"});
+  for (const auto& client : clients) {
+    const CliResult result = client->wait();
+    EXPECT_EQ(result.exit_code, 3) << result.err;
+    EXPECT_EQ(result.out, "hi\n");
+  }
+  EXPECT_EQ(starts(), "idle -\n");
+}
+
+TEST_F(EngineVerbsTest, AWrongConfigurationIsTheEnginesSentence) {
+  const CliResult submit = cli({"submit", "--", "x"}, engine_that("wrong configuration"));
+  EXPECT_EQ(submit.exit_code, 2);
+  EXPECT_EQ(submit.err,
+            "hpcbatch: config.yaml:3: unknown key 'sheduler'; did you mean 'scheduler'?\n");
+  EXPECT_EQ(cli({"run", "--", "x"}, engine_that("wrong configuration")).exit_code, 125);
+}
+
+TEST_F(EngineVerbsTest, AnEngineOnAnotherHostIsNamed) {
+  const CliResult result = cli({"submit", "--", "x"}, engine_that("elsewhere"));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_EQ(result.err, "hpcbatch: the engine runs on host login2 (process 17)\n");
+}
+
+TEST_F(EngineVerbsTest, AnEngineThatJustDiesIsSaid) {
+  const CliResult result = cli({"engine", "start"}, engine_that("dies"));
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.err, HasSubstr("exit code 9; see " + home() + "/engine.log"));
+}
+
+TEST_F(EngineVerbsTest, StartStatusStop) {
+  EXPECT_EQ(cli({"engine", "status"}).exit_code, 3);
+  EXPECT_THAT(cli({"engine", "start", "--config", "/c.yaml"}).out,
+              HasSubstr("the engine runs: process "));
+  EXPECT_EQ(starts(), "stay /c.yaml\n");
+  EXPECT_THAT(cli({"engine", "start"}).out, HasSubstr("runs already"));
+  EXPECT_EQ(json::parse(cli({"engine", "status", "--json"}).out).at("version"), "1");
+  EXPECT_EQ(cli({"engine", "stop"}).exit_code, 0);
+  EXPECT_EQ(cli({"engine", "status"}).exit_code, 3);
+  EXPECT_EQ(cli({"engine", "stop"}).out, "no engine runs\n");
+}
+
+TEST_F(EngineVerbsTest, VerbsThatLookStartNothing) {
+  for (const char* verb : {"list", "sites", "top", "pilots"})
+    EXPECT_EQ(cli({verb}).exit_code, 3) << verb;
+  EXPECT_EQ(starts(), "");
+}
+
+TEST_F(EngineVerbsTest, DropboxTellsTheEngine) {
+  engine_answers({{"POST /v1/dropboxes", R"({"directory": "/box"})"},
+                  {"GET /v1/dropboxes", R"({"dropboxes": [{"directory": "/box"}]})"},
+                  {"POST /v1/engine/stop", "{}"}});
+  EXPECT_EQ(cli({"dropbox", "/box", "--allow", "/a", "--templates", "/t", "--var", "k=v"}).out,
+            "the engine watches /box\n");
+  EXPECT_EQ(
+      body_of("POST", "/v1/dropboxes"),
+      json::parse(
+          R"({"directory": "/box", "allow": ["/a"], "templates": ["/t"], "variables": {"k": "v"}})"));
+  EXPECT_EQ(cli({"dropbox"}).out, "/box\n");
+  engine_ends();
+}
+
+TEST_F(EngineVerbsTest, DoctorSaysWhatIsBadAndWhatToDo) {
+  ::chmod(home().c_str(), 0755);
+  const CliResult result = cli({"doctor"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("do: chmod 700 " + home()));
+  const CliResult wrong = cli({"doctor", "--json"}, engine_that("wrong configuration"));
+  EXPECT_THAT(
+      wrong.out,
+      HasSubstr(
+          R"({"check":"configuration","ok":false,"text":"its check ended with exit code 2"})"));
+  ::chmod(home().c_str(), 0700);
+}
+
+}  // namespace
+}  // namespace hpcbatch::test

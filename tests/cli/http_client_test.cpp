@@ -1,0 +1,179 @@
+// HTTP over a Unix socket: answers, streams, deadlines, interrupts, and connections that break.
+#include "cli/http_client.hpp"
+
+#include "cli_process.hpp"
+#include "fake_engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <mutex>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeConnection;
+using test::FakeEngine;
+using test::FakeRequest;
+using Next = LineStream::Next;
+
+class HttpClientTest : public testing::Test {
+ protected:
+  std::string socket() const { return folder_.path() + "/socket"; }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_F(HttpClientTest, OneConnectionCarriesManyRequests) {
+  FakeEngine engine(socket(), [](const FakeRequest& request, FakeConnection& connection) {
+    connection.answer(request.method == "POST" ? 200 : 404, request.target + request.body);
+  });
+  HttpClient client({socket()}, -1);
+  const Answer posted = client.request("POST", "/a?b=1", "body", 10s);
+  EXPECT_EQ(posted.outcome, Exchange::Answered);
+  EXPECT_EQ(posted.status, 200);
+  EXPECT_EQ(posted.body, "/a?b=1body");
+  EXPECT_EQ(client.request("GET", "/c", {}, 10s).status, 404);
+  EXPECT_EQ(engine.connections(), 1u);
+  EXPECT_EQ(client.peer(), ::getpid());
+}
+
+TEST_F(HttpClientTest, AnswersOfAnySizeComeWhole) {
+  const std::string large(3'000'000, 'x');
+  FakeEngine engine(socket(), [&](const FakeRequest& request, FakeConnection& connection) {
+    connection.answer(200, request.body);
+  });
+  HttpClient client({socket()}, -1);
+  EXPECT_EQ(client.request("POST", "/", large, 60s).body, large);
+}
+
+TEST_F(HttpClientTest, NobodyThereIsSaidAtOnce) {
+  HttpClient client({socket()}, -1);
+  const Answer answer = client.request("GET", "/", {}, 10s);
+  EXPECT_EQ(answer.outcome, Exchange::NoEngine);
+  EXPECT_NE(answer.error.find(socket()), std::string::npos);
+  // A socket left behind by a killed engine is nobody either.
+  {
+    FakeEngine engine(socket(), [](const FakeRequest&, FakeConnection&) {});
+  }
+  EXPECT_EQ(client.request("GET", "/", {}, 10s).outcome, Exchange::NoEngine);
+}
+
+TEST_F(HttpClientTest, TheSecondSocketIsTriedToo) {
+  FakeEngine engine(socket(), [](const FakeRequest&, FakeConnection& connection) {
+    connection.answer(200, "{}");
+  });
+  HttpClient client({folder_.path() + "/none/socket", socket()}, -1);
+  EXPECT_EQ(client.request("GET", "/", {}, 10s).status, 200);
+}
+
+TEST_F(HttpClientTest, PathsMayBeLongerThanASocketAddress) {
+  const std::string folder =
+      folder_.path() + "/" + std::string(120, 'a') + "/" + std::string(120, 'b');
+  std::filesystem::create_directories(folder);
+  FakeEngine engine(folder + "/socket", [](const FakeRequest&, FakeConnection& connection) {
+    connection.answer(200, "{}");
+  });
+  HttpClient client({folder + "/socket"}, -1);
+  EXPECT_EQ(client.request("GET", "/", {}, 10s).status, 200);
+}
+
+TEST_F(HttpClientTest, SilenceEndsAtTheDeadline) {
+  FakeEngine engine(socket(), [](const FakeRequest&, FakeConnection&) {});
+  HttpClient client({socket()}, -1);
+  EXPECT_EQ(client.request("GET", "/", {}, 20ms).outcome, Exchange::TimedOut);
+}
+
+TEST_F(HttpClientTest, AnInterruptEndsAWait) {
+  const int interrupt = ::eventfd(0, EFD_CLOEXEC);
+  FakeEngine engine(socket(), [&](const FakeRequest&, FakeConnection&) {
+    const std::uint64_t one = 1;
+    ASSERT_EQ(::write(interrupt, &one, sizeof one), 8);
+  });
+  HttpClient client({socket()}, interrupt);
+  EXPECT_EQ(client.request("GET", "/", {}, 1h).outcome, Exchange::Interrupted);
+  ::close(interrupt);
+}
+
+TEST_F(HttpClientTest, AKeptConnectionThatWasClosedIsReplacedUnlessForbidden) {
+  std::atomic<int> asked{0};
+  FakeEngine engine(socket(), [&](const FakeRequest&, FakeConnection& connection) {
+    connection.answer(200, "{}");
+    if (++asked % 2 == 1) connection.hang_up();
+  });
+  HttpClient client({socket()}, -1);
+  EXPECT_EQ(client.request("GET", "/1", {}, 10s).status, 200);
+  EXPECT_EQ(client.request("GET", "/2", {}, 10s).status, 200);  // on a second connection
+  EXPECT_EQ(client.request("GET", "/3", {}, 10s).status, 200);  // which is closed after this
+  EXPECT_EQ(client.request("POST", "/4", {}, 10s, Repeat::Never).outcome, Exchange::Lost);
+}
+
+TEST_F(HttpClientTest, ABrokenAnswerIsLost) {
+  FakeEngine engine(socket(), [](const FakeRequest&, FakeConnection& connection) {
+    connection.begin_chunks();
+    connection.chunk("half");
+    connection.hang_up();
+  });
+  HttpClient client({socket()}, -1);
+  EXPECT_EQ(client.request("GET", "/", {}, 10s).outcome, Exchange::Lost);
+}
+
+TEST_F(HttpClientTest, LinesComeWholeHoweverTheyAreCut) {
+  FakeEngine engine(socket(), [](const FakeRequest&, FakeConnection& connection) {
+    connection.begin_chunks();
+    for (const char* piece : {"on", "e\ntw", "o\n", "\nfour\nfive\n"}) connection.chunk(piece);
+    connection.end_chunks();
+  });
+  HttpClient client({socket()}, -1);
+  const auto lines = client.follow("/");
+  for (const char* expected : {"one", "two", "", "four", "five"}) {
+    const Next next = lines->next(10s);
+    EXPECT_EQ(next.kind, Next::Kind::Line);
+    EXPECT_EQ(next.line, expected);
+  }
+  EXPECT_EQ(lines->next(10s).kind, Next::Kind::End);
+}
+
+TEST_F(HttpClientTest, AStreamIsIdleAndThenGoesOn) {
+  std::mutex mutex;
+  mutex.lock();
+  FakeEngine engine(socket(), [&](const FakeRequest&, FakeConnection& connection) {
+    connection.begin_chunks();
+    connection.chunk("half ");
+    const std::lock_guard wait(mutex);
+    connection.chunk("line\n");
+    connection.hang_up();
+  });
+  HttpClient client({socket()}, -1);
+  const auto lines = client.follow("/");
+  EXPECT_EQ(lines->next(20ms).kind, Next::Kind::Idle);
+  mutex.unlock();
+  EXPECT_EQ(lines->next(10s).line, "half line");
+  const Next last = lines->next(10s);
+  EXPECT_EQ(last.kind, Next::Kind::Failed);
+  EXPECT_EQ(last.failure.outcome, Exchange::Lost);
+}
+
+TEST_F(HttpClientTest, ARefusedStreamSaysWhy) {
+  FakeEngine engine(socket(), [](const FakeRequest&, FakeConnection& connection) {
+    connection.answer(404, "why\n");
+  });
+  HttpClient client({socket()}, -1);
+  const Next next = client.follow("/")->next(10s);
+  EXPECT_EQ(next.kind, Next::Kind::Failed);
+  EXPECT_EQ(next.failure.outcome, Exchange::Answered);
+  EXPECT_EQ(next.failure.status, 404);
+  EXPECT_EQ(next.failure.body, "why\n");
+}
+
+TEST(EncodePart, OnlyPlainLettersStay) {
+  EXPECT_EQ(encode_part("shell:a b/\xC3\xA4-_.~"), "shell%3Aa%20b%2F%C3%A4-_.~");
+}
+
+}  // namespace
+}  // namespace hpcbatch

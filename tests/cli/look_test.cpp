@@ -1,0 +1,147 @@
+// The verbs that show tasks and things, against a fake engine.
+#include "verb_test.hpp"
+
+namespace hpcbatch::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class LookTest : public VerbTest {};
+
+TEST_F(LookTest, ListShowsTasksInColumns) {
+  engine_answers({{"GET /v1/tasks?limit=50&state=failed",
+                   R"({"tasks": [{"id": "13", "state": "waiting", "tasks": 100, "name": "many"},
+                                 {"id": "12.3", "state": "failed", "failure": "oom_task", "exit_code": 137, "tool": "ina", "tasks": 1}]})"}});
+  EXPECT_EQ(cli({"list", "--state", "failed"}).out,
+            "ID    STATE    TASKS  EXIT  FAILURE   NAME\n"
+            "13    waiting    100                  many\n"
+            "12.3  failed           137  oom_task  ina\n");
+}
+
+TEST_F(LookTest, ListReadsPageAfterPage) {
+  std::string page = R"({"tasks": [)";
+  for (int id = 200'000; id > 100'000; --id)
+    page +=
+        (id < 200'000 ? "," : "") + (R"({"id": ")" + std::to_string(id)) + R"(", "state": "done"})";
+  engine_answers({{"GET /v1/tasks?limit=100000", page + "]}"},
+                  {"GET /v1/tasks?limit=100000&before=100001",
+                   R"({"tasks": [{"id": "7", "state": "done"}]})"}});
+  const CliResult result = cli({"list", "--all", "--json"});
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 100'001);
+  EXPECT_TRUE(result.out.ends_with("{\"id\":\"7\",\"state\":\"done\"}\n"));
+}
+
+TEST_F(LookTest, NamesCannotHarmATerminal) {
+  engine_answers({{"GET /v1/tasks?limit=50",
+                   R"({"tasks": [{"id": "1", "state": "done", "name": "\u001b[2J"}]})"}});
+  EXPECT_THAT(cli({"list"}).out, HasSubstr("\\x1b[2J"));
+}
+
+TEST_F(LookTest, ShowFindsTasksAndArrays) {
+  engine_answers({{"GET /v1/tasks/12.3", R"({"id": "12.3", "state": "done"})"},
+                  {"GET /v1/arrays/12", R"({"id": "12", "tasks": {"done": 9, "waiting": 1}})"}});
+  EXPECT_EQ(cli({"show", "12.3"}).out, "id     12.3\nstate  done\n");
+  EXPECT_EQ(cli({"show", "12"}).out, "id     12\ntasks  done 9, waiting 1\n");
+  EXPECT_EQ(cli({"show", "--json", "12.3"}).out, "{\"id\":\"12.3\",\"state\":\"done\"}\n");
+  const CliResult unknown = cli({"show", "13"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.err, "hpcbatch: there is no such thing\n");
+}
+
+TEST_F(LookTest, ExplainIsASentenceAndItsDetails) {
+  engine_answers(
+      {{"GET /v1/tasks/12/explain",
+        R"({"id": "12", "state": "waiting", "text": "no pilot has room", "details": ["quartz: 1 queued"]})"}});
+  EXPECT_EQ(cli({"explain", "12"}).out, "12 is waiting: no pilot has room\n  quartz: 1 queued\n");
+}
+
+TEST_F(LookTest, LogPrintsEachStreamToItsOwn) {
+  engine_answers({{"GET /v1/tasks/12/log?stream=stdout&offset=0",
+                   R"({"text": "one ", "offset": 0, "next": 4, "end": false})"},
+                  {"GET /v1/tasks/12/log?stream=stdout&offset=4",
+                   R"({"base64": "aGkK", "offset": 4, "next": 7, "end": true})"},
+                  {"GET /v1/tasks/12/log?stream=stderr&offset=0",
+                   R"({"text": "bad", "offset": 0, "next": 3, "end": true, "truncated": true})"}});
+  const CliResult result = cli({"log", "12"});
+  EXPECT_EQ(result.out, "one hi\n");
+  EXPECT_THAT(result.err, testing::StartsWith("bad"));
+  EXPECT_THAT(result.err, HasSubstr("the stderr of task 12 was cut"));
+  EXPECT_EQ(cli({"log", "--stdout", "12"}).err, "");
+}
+
+TEST_F(LookTest, LogOfARunningTaskEndsWhereItsOutputEnds) {
+  engine_answers({{"GET /v1/tasks/12/log?stream=stdout&offset=0",
+                   R"({"text": "so far", "offset": 0, "next": 6, "end": false})"},
+                  {"GET /v1/tasks/12/log?stream=stdout&offset=6",
+                   R"({"text": "", "offset": 6, "next": 6, "end": false})"}});
+  EXPECT_EQ(cli({"log", "--stdout", "12"}).out, "so far");
+}
+
+TEST_F(LookTest, FollowGoesOnToTheEnd) {
+  engine_does([](const FakeRequest&, FakeConnection& connection) {
+    connection.begin_chunks();
+    connection.chunk(
+        "{\"stream\": \"stdout\", \"text\": \"a\"}\n{\"stream\": \"stderr\", \"text\": \"b\"}\n");
+    connection.chunk("{\"end\": {\"id\": \"12\"}}\n");
+    connection.end_chunks();
+  });
+  const CliResult both = cli({"log", "-f", "12"});
+  EXPECT_EQ(both.out + "|" + both.err, "a|b");
+  EXPECT_THAT(cli({"log", "-f", "--stderr", "--json", "12"}).out, Not(HasSubstr("stdout")));
+}
+
+TEST_F(LookTest, SitesAreListedShownAndChecked) {
+  engine_answers(
+      {{"GET /v1/sites",
+        R"({"sites": [{"name": "quartz", "state": "ok", "scheduler": "slurm", "queued": 1}]})"},
+       {"GET /v1/sites/quartz",
+        R"({"name": "quartz", "shapes": [{"name": "cpu", "walltime": 7200, "memory": 1073741824}]})"},
+       {"POST /v1/sites/quartz/check",
+        R"({"ok": false, "checks": [{"check": "sbatch", "ok": true, "text": "24.05"}, {"check": "workspace", "ok": false, "text": "not writable"}]})"}});
+  EXPECT_EQ(cli({"sites"}).out,
+            "SITE    STATE  SCHEDULER  QUEUED\nquartz  ok     slurm           1\n");
+  EXPECT_EQ(cli({"sites", "show", "quartz"}).out,
+            "name  quartz\nshapes:\n  name  walltime  memory\n  cpu   2h        1G\n");
+  const CliResult check = cli({"sites", "check", "quartz"});
+  EXPECT_EQ(check.exit_code, 1);
+  EXPECT_THAT(check.out, HasSubstr("BAD  workspace  not writable"));
+}
+
+TEST_F(LookTest, EveryListHasItsTable) {
+  engine_answers(
+      {{"GET /v1/allocations",
+        R"({"allocations": [{"name": "hab12", "site": "quartz", "state": "running"}]})"},
+       {"GET /v1/pilots",
+        R"({"pilots": [{"name": "hab12.0", "node": "n1", "memory": 2147483648, "gpus": {"a100": 2}}]})"},
+       {"GET /v1/tools", R"({"tools": []})"}});
+  EXPECT_THAT(cli({"allocations"}).out, HasSubstr("hab12       quartz  running"));
+  EXPECT_THAT(cli({"pilots"}).out, HasSubstr("2G  2 a100"));
+  EXPECT_EQ(cli({"tools"}).out, "no tools\n");
+  EXPECT_EQ(cli({"pilots", "--json"}).out.substr(0, 17), "{\"name\":\"hab12.0\"");
+}
+
+TEST_F(LookTest, TopShowsAllAndEndsWithQ) {
+  engine_answers(
+      {{"GET /v1/engine",
+        R"({"state": "running", "version": "1", "uptime_s": 60, "tasks": {"running": 2}, "pilots": {"running": 1}})"},
+       {"GET /v1/sites", R"({"sites": []})"},
+       {"GET /v1/allocations", R"({"allocations": [{"name": "old", "state": "ended"}]})"},
+       {"GET /v1/pilots", R"({"pilots": [{"name": "hab12.0"}]})"},
+       {"GET /v1/tasks?limit=50", R"({"tasks": [{"id": "12", "state": "running"}]})"}});
+  const CliResult once = cli({"top", "--once"});
+  EXPECT_THAT(once.out, HasSubstr("tasks   running 2"));
+  EXPECT_THAT(once.out, HasSubstr("hab12.0"));
+  EXPECT_THAT(once.out, Not(HasSubstr("old")));
+  EXPECT_EQ(once.out.find('\x1b'), std::string::npos);
+
+  CliOptions options;
+  options.is_terminal = true;
+  CliProcess live(home(), {"top"}, options);
+  live.wait_for_output("hab12.0");
+  live.type("q");
+  EXPECT_EQ(live.wait().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace hpcbatch::test

@@ -1,0 +1,197 @@
+// What the user typed -> what is to be done.
+#include "cli/parse.hpp"
+#include "cli/exit.hpp"
+#include "cli/spelled.hpp"
+
+#include <gmock/gmock.h>
+
+namespace hpcbatch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+template <class Wanted>
+Wanted parsed(const std::vector<std::string>& words) {
+  return std::get<Wanted>(parse_command(words));
+}
+
+struct Refusal {
+  int exit_code{0};
+  std::string text;
+};
+
+Refusal refusal(const std::vector<std::string>& words) {
+  try {
+    parse_command(words);
+  } catch (const CommandError& error) {
+    return {error.exit_code(), error.what()};
+  }
+  return {};
+}
+
+TEST(Parse, RunTakesNeedsAndWhateverStandsAfterTheDashes) {
+  const auto run = parsed<RunCommand>(
+      {"run", "--cpus", "4",    "--mem", "8G",    "--gpus", "a100:2", "--time", "1h30m", "--tag",
+       "big", "--tag",  "fast", "--env", "K=a=b", "--",     "sh",     "--cpus", "--",    "-c"});
+  EXPECT_EQ(run.work.cpus, 4);
+  EXPECT_EQ(run.work.memory, "8G");
+  EXPECT_THAT(run.work.gpu_kinds, ElementsAre(Pair("a100", 2)));
+  EXPECT_EQ(run.work.time, "1h30m");
+  EXPECT_THAT(run.work.tags, ElementsAre("big", "fast"));
+  EXPECT_THAT(run.work.env, ElementsAre(Pair("K", "a=b")));
+  EXPECT_THAT(run.work.command, ElementsAre("sh", "--cpus", "--", "-c"));
+}
+
+TEST(Parse, SubmitTakesArraysDependenciesAndKeys) {
+  const auto submit = parsed<SubmitCommand>(
+      {"submit",       "--array", "1-100:5%20", "--after", "12",     "--after-any", "13.1-9",
+       "--after-each", "14",      "--key",      "k",       "--hold", "--priority",  "-5",
+       "--retries",    "2",       "--nodes",    "1",       "--json", "--",          "true"});
+  ASSERT_TRUE(submit.array);
+  EXPECT_EQ(submit.array->indices, "1-100:5");
+  EXPECT_EQ(submit.array->max_running, 20u);
+  EXPECT_THAT(submit.work.after, ElementsAre("12"));
+  EXPECT_THAT(submit.work.after_any, ElementsAre("13.1-9"));
+  EXPECT_THAT(submit.work.after_each, ElementsAre("14"));
+  EXPECT_EQ(submit.key, "k");
+  EXPECT_TRUE(submit.work.hold);
+  EXPECT_EQ(submit.work.priority, -5);
+  EXPECT_EQ(submit.work.retries, 2u);
+  EXPECT_TRUE(submit.json);
+}
+
+TEST(Parse, AToolStandsInPlaceOfACommand) {
+  const auto submit = parsed<SubmitCommand>({"submit", "--tool", "ina", "--param", "a=1", "--input",
+                                             "audio=x.wav", "--output", "csv=/o.csv"});
+  EXPECT_EQ(submit.work.tool, "ina");
+  EXPECT_THAT(submit.work.parameters, ElementsAre(Pair("a", "1")));
+  EXPECT_THAT(submit.work.inputs, ElementsAre(Pair("audio", "x.wav")));
+  EXPECT_THAT(submit.work.outputs, ElementsAre(Pair("csv", "/o.csv")));
+  EXPECT_EQ(refusal({"submit", "--tool", "ina", "--", "true"}).exit_code, 2);
+  EXPECT_EQ(refusal({"submit", "--param", "a=1", "--", "true"}).exit_code, 2);
+}
+
+TEST(Parse, SeveralNodesAreRefusedUntilBuilt) {
+  const Refusal refused = refusal({"submit", "--nodes", "2", "--", "true"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.text, HasSubstr("several nodes is not built yet"));
+}
+
+TEST(Parse, MalformedNeedsNameTheirFlag) {
+  for (const auto& [flag, value] :
+       std::vector<std::pair<std::string, std::string>>{{"--cpus", "many"},
+                                                        {"--cpus", "-1"},
+                                                        {"--mem", "8Q"},
+                                                        {"--disk", ""},
+                                                        {"--gpus", "a100:x"},
+                                                        {"--gpus", ":2"},
+                                                        {"--time", "soon"},
+                                                        {"--env", "HPCBATCH_NOT_SET_ANYWHERE"},
+                                                        {"--after", "x"},
+                                                        {"--array", "9-1"},
+                                                        {"--array", "1-9%0"}}) {
+    const Refusal refused = refusal({"submit", flag, value, "--", "true"});
+    EXPECT_EQ(refused.exit_code, 2) << flag << " " << value;
+    EXPECT_THAT(refused.text, HasSubstr(flag)) << value;
+  }
+}
+
+TEST(Parse, RunFailsWithItsOwnCodeBecauseTheOthersAreTheTasks) {
+  EXPECT_EQ(refusal({"run", "--cpus", "x", "--", "true"}).exit_code, 125);
+  EXPECT_EQ(refusal({"run"}).exit_code, 125);
+  EXPECT_THAT(refusal({"run", "true"}).text, HasSubstr("true"));
+}
+
+TEST(Parse, AFileSaysWhatItsTasksRun) {
+  EXPECT_EQ(parsed<SubmitCommand>({"submit", "--file", "-"}).file, "-");
+  EXPECT_EQ(refusal({"submit", "--file", "t.yaml", "--", "true"}).exit_code, 2);
+  EXPECT_EQ(refusal({"submit", "--each", "a", "--array", "1-3", "--", "true"}).exit_code, 2);
+}
+
+TEST(Parse, IdsAreCheckedBeforeTheEngineIsAsked) {
+  EXPECT_THAT(parsed<WaitCommand>({"wait", "12", "12.345", "12.1-99", "12.3,7-9"}).ids,
+              ElementsAre("12", "12.345", "12.1-99", "12.3,7-9"));
+  for (const char* bad : {"", "x", "12.", "12.x", "0", "-1", "12.9-1", "12/../13", "12?x=1"}) {
+    EXPECT_EQ(refusal({"cancel", "--", bad}).exit_code, 2) << bad;
+  }
+  EXPECT_EQ(refusal({"wait"}).exit_code, 2);
+}
+
+TEST(Parse, EveryVerbHasItsCommand) {
+  using Change = ChangeCommand::Change;
+  EXPECT_EQ(parsed<ChangeCommand>({"cancel", "1"}).change, Change::Cancel);
+  EXPECT_EQ(parsed<ChangeCommand>({"hold", "1"}).change, Change::Hold);
+  EXPECT_EQ(parsed<ChangeCommand>({"release", "1"}).change, Change::Release);
+  EXPECT_EQ(parsed<ChangeCommand>({"retry", "1"}).change, Change::Retry);
+  EXPECT_EQ(parsed<ListCommand>({"list", "--state", "failed"}).state, "failed");
+  EXPECT_EQ(parsed<ShowCommand>({"show", "12.3"}).id, "12.3");
+  EXPECT_TRUE(parsed<LogCommand>({"log", "-f", "12"}).follow);
+  EXPECT_FALSE(parsed<LogCommand>({"log", "--stderr", "12"}).standard_output);
+  EXPECT_EQ(parsed<ExplainCommand>({"explain", "12"}).id, "12");
+  EXPECT_EQ(parsed<EngineStopCommand>({"engine", "stop", "--drain"}).mode,
+            EngineStopCommand::Mode::Drain);
+  EXPECT_EQ(parsed<EngineStopCommand>({"engine", "stop"}).mode, EngineStopCommand::Mode::Leave);
+  EXPECT_TRUE(parsed<EngineStatusCommand>({"engine", "status", "--json"}).json);
+  EXPECT_TRUE(parsed<DoctorCommand>({"doctor", "--json"}).json);
+  EXPECT_TRUE(parsed<TopCommand>({"top", "--once"}).once);
+}
+
+TEST(Parse, ThingsAreListedShownAndChecked) {
+  using Act = ThingsCommand::Act;
+  const auto list = parsed<ThingsCommand>({"pilots", "--json"});
+  EXPECT_EQ(list.kind, ThingsCommand::Kind::Pilots);
+  EXPECT_EQ(list.act, Act::List);
+  EXPECT_TRUE(list.json);
+  const auto check = parsed<ThingsCommand>({"sites", "check", "list"});
+  EXPECT_EQ(check.act, Act::Check);
+  EXPECT_EQ(check.name, "list");
+  EXPECT_EQ(parsed<ThingsCommand>({"tools", "show", "ina"}).act, Act::Show);
+  EXPECT_EQ(refusal({"pilots", "check", "x"}).exit_code, 2);
+  EXPECT_EQ(refusal({"sites", "show"}).exit_code, 2);
+}
+
+TEST(Parse, TheEngineIsToldHowItWasStarted) {
+  const auto options = parsed<EngineOptions>(
+      {"engine", "run", "--started-by-client", "--ready-fd", "3", "--config", "/c.yaml"});
+  EXPECT_TRUE(options.started_by_client);
+  EXPECT_EQ(options.ready_descriptor, 3);
+  EXPECT_EQ(options.config, "/c.yaml");
+  EXPECT_TRUE(parsed<EngineOptions>({"engine", "run", "--check-config"}).check_config);
+}
+
+TEST(Parse, ADropBoxHasAbsoluteFolders) {
+  const auto box = parsed<DropboxCommand>(
+      {"dropbox", "/in/../box/", "--allow", "/a", "--allow", "/b", "--var", "k=v"});
+  EXPECT_EQ(box.directory, "/box");
+  EXPECT_THAT(box.allow, ElementsAre("/a", "/b"));
+  EXPECT_THAT(box.variables, ElementsAre(Pair("k", "v")));
+  EXPECT_EQ(parsed<DropboxCommand>({"dropbox"}).directory, "");
+  EXPECT_EQ(refusal({"dropbox", "--allow", "/a"}).exit_code, 2);
+}
+
+TEST(Parse, HelpIsThereForAllAndForEachVerb) {
+  EXPECT_THAT(parsed<ShowText>({}).text, HasSubstr("submit -- CMD"));
+  EXPECT_THAT(parsed<ShowText>({"--version"}).text, HasSubstr("hpcbatch "));
+  for (const char* verb : {"run", "submit", "wait", "cancel", "hold", "release", "retry", "list",
+                           "show", "log", "explain", "sites", "allocations", "pilots", "tools",
+                           "engine", "doctor", "top", "dropbox"}) {
+    EXPECT_THAT(parsed<ShowText>({verb, "--help"}).text, HasSubstr(std::string("hpcbatch ") + verb))
+        << verb;
+    EXPECT_THAT(parsed<ShowText>({verb, "--help"}).text, HasSubstr("Example")) << verb;
+  }
+  EXPECT_THAT(refusal({"lits"}).text, HasSubstr("did you mean 'list'?"));
+  EXPECT_THAT(refusal({"submit", "--cpu", "2", "--", "true"}).text,
+              HasSubstr("did you mean '--cpus'?"));
+}
+
+TEST(Spelled, GpusAreANumberOrKinds) {
+  EXPECT_EQ(parse_gpus("2"), std::pair(std::string(), 2.0));
+  EXPECT_EQ(parse_gpus("a100"), std::pair(std::string("a100"), 1.0));
+  EXPECT_EQ(parse_gpus("a100:4"), std::pair(std::string("a100"), 4.0));
+  EXPECT_EQ(refusal({"run", "--gpus", "1", "--gpus", "a100:1", "--", "true"}).exit_code, 125);
+}
+
+}  // namespace
+}  // namespace hpcbatch

@@ -1,0 +1,87 @@
+// What the user said of a task -> the JSON that the engine is sent.
+#include "cli/submission.hpp"
+#include "cli/exit.hpp"
+
+#include <gtest/gtest.h>
+#include <boost/json/parse.hpp>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+TEST(Submission, OnlyWhatWasSaidIsSent) {
+  WorkOptions work;
+  work.command = {"echo", "a b"};
+  EXPECT_EQ(task_of(work, "/here"), json::parse(R"({"command": ["echo", "a b"]})"));
+}
+
+TEST(Submission, NeedsKeepTheUsersSpelling) {
+  WorkOptions work;
+  work.command = {"true"};
+  work.cpus = 0.5;
+  work.memory = "8G";
+  work.disk = "100";
+  work.time = "1h30m";
+  work.gpu_kinds = {{"a100", 2}};
+  work.site = "quartz";
+  work.tags = {"big"};
+  work.retries = 0;
+  work.priority = -3;
+  work.hold = true;
+  work.after = {"12"};
+  EXPECT_EQ(task_of(work, "/here"),
+            json::parse(R"({"command": ["true"], "cpus": 0.5, "memory": "8G", "disk": "100",
+      "time": "1h30m", "gpus": {"a100": 2}, "site": "quartz", "tags": ["big"], "retries": 0, "priority": -3,
+      "hold": true, "after": ["12"]})"));
+}
+
+TEST(Submission, GpusOfAnyKindAreANumber) {
+  WorkOptions work;
+  work.command = {"true"};
+  work.gpus = 1;
+  EXPECT_EQ(task_of(work, "/here").at("gpus"), 1);
+}
+
+TEST(Submission, PathsAreMadeAbsoluteFromTheDirectoryOfTheTask) {
+  WorkOptions work;
+  work.tool = "ina";
+  work.directory = "sub";
+  work.standard_input = "in.txt";
+  work.standard_output = "/out.txt";
+  work.inputs = {{"audio", "a.wav"}, {"more", "1"}, {"more", "2"}};
+  work.outputs = {{"csv", "../o.csv"}};
+  const json::object task = task_of(work, "/here");
+  EXPECT_EQ(task.at("directory"), "/here/sub");
+  EXPECT_EQ(task.at("stdin"), "/here/sub/in.txt");
+  EXPECT_EQ(task.at("stdout"), "/out.txt");
+  EXPECT_EQ(task.at("inputs"),
+            json::parse(R"({"audio": "/here/a.wav", "more": ["/here/1", "/here/2"]})"));
+  EXPECT_EQ(task.at("outputs"), json::parse(R"({"csv": "/o.csv"})"));
+}
+
+TEST(Submission, SharesDirectoryAndEnvironment) {
+  const Surroundings around{"/here", {{"A", "1"}}, {}};
+  EXPECT_EQ(
+      submission_of({}, around, "shell:alice", "k"),
+      json::parse(
+          R"({"client": "shell:alice", "key": "k", "directory": "/here", "environment": {"A": "1"}, "tasks": []})"));
+}
+
+TEST(Submission, WordsThatJsonCannotHoldAreRefused) {
+  WorkOptions work;
+  work.command = {"echo", "\xff"};
+  EXPECT_THROW(task_of(work, "/here"), CommandError);
+}
+
+TEST(Submission, ItemsAreTheLinesThatHoldSomething) {
+  EXPECT_EQ(items_of("a\n\nb c\r\nlast"), json::parse(R"(["a", "b c", "last"])"));
+  EXPECT_TRUE(items_of("\n").empty());
+}
+
+TEST(Submission, NoTwoKeysAreEqual) {
+  EXPECT_NE(random_key(), random_key());
+}
+
+}  // namespace
+}  // namespace hpcbatch

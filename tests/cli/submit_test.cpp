@@ -1,0 +1,107 @@
+// `submit` against a fake engine: what it sends, what it prints, and that an answer that is lost
+// submits nothing twice.
+#include "verb_test.hpp"
+
+#include <atomic>
+
+namespace hpcbatch::test {
+namespace {
+
+using testing::HasSubstr;
+namespace json = boost::json;
+
+class SubmitTest : public VerbTest {
+ protected:
+  void accept(const std::string& ids = R"(["12"])") {
+    engine_answers({{"POST /v1/tasks", "{\"ids\": " + ids + "}"}});
+  }
+  json::array tasks() { return body_of("POST", "/v1/tasks").at("tasks").as_array(); }
+};
+
+TEST_F(SubmitTest, PrintsTheIdAlone) {
+  accept();
+  const CliResult result = cli({"submit", "--array", "1-100:5%20", "--", "true"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out, "12\n");
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(tasks(),
+            json::parse(R"([{"command": ["true"], "array": "1-100:5", "max_running": 20}])"));
+}
+
+TEST_F(SubmitTest, JsonIsOneObjectALine) {
+  accept(R"(["12", "13"])");
+  EXPECT_EQ(cli({"submit", "--json", "--file",
+                 file("t.jsonl", "{\"command\": [\"a\"]}\n{\"command\": [\"b\"]}\n")})
+                .out,
+            "{\"id\":\"12\"}\n{\"id\":\"13\"}\n");
+}
+
+TEST_F(SubmitTest, EachLineIsATask) {
+  accept();
+  CliOptions options;
+  options.input = "a.wav\nb c.wav\n";
+  EXPECT_EQ(cli({"submit", "--each", "-", "--", "play", "{}"}, options).exit_code, 0);
+  EXPECT_EQ(tasks(),
+            json::parse(R"([{"command": ["play", "{}"], "items": ["a.wav", "b c.wav"]}])"));
+}
+
+TEST_F(SubmitTest, FlagsHoldForTheTasksOfAFileThatDoNotSay) {
+  accept(R"(["12", "13"])");
+  const std::string tasks_file = file("t.yaml", "- {command: [a], cpus: 4}\n- {command: [b]}\n");
+  EXPECT_EQ(cli({"submit", "--cpus", "2", "--file", tasks_file}).exit_code, 0);
+  EXPECT_EQ(tasks(),
+            json::parse(R"([{"command": ["a"], "cpus": 4}, {"command": ["b"], "cpus": 2}])"));
+}
+
+TEST_F(SubmitTest, ABadFileSubmitsNothing) {
+  accept();
+  const std::string bad = file("t.jsonl", "{\"command\": [\"a\"]}\n{oops\n");
+  const CliResult result = cli({"submit", "--file", bad});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr(bad + ":2: "));
+  EXPECT_EQ(cli({"submit", "--each", file("empty", "\n"), "--", "true"}).exit_code, 2);
+  EXPECT_TRUE(engine().requests().empty());
+}
+
+TEST_F(SubmitTest, ALostAnswerIsAskedForWithTheSameKey) {
+  std::atomic<int> asked{0};
+  engine_does([&](const FakeRequest&, FakeConnection& connection) {
+    if (++asked == 1) return connection.hang_up();
+    connection.answer(200, R"({"ids": ["12"]})");
+  });
+  const CliResult result = cli({"submit", "--", "true"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "12\n");
+  const auto requests = engine().requests();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(requests[0].body, requests[1].body);
+  EXPECT_THAT(requests[0].body, HasSubstr("\"key\":\"once-"));
+}
+
+TEST_F(SubmitTest, AKeyOfTheUsersIsSentAsItIs) {
+  accept();
+  cli({"submit", "--key", "run-7/step-3", "--", "true"});
+  EXPECT_EQ(body_of("POST", "/v1/tasks").at("key"), "run-7/step-3");
+}
+
+TEST_F(SubmitTest, ARefusalIsTheEnginesSentence) {
+  engine_does([](const FakeRequest&, FakeConnection& connection) {
+    connection.answer(409, R"({"error": "the key k was used with other content"})");
+  });
+  const CliResult result = cli({"submit", "--key", "k", "--", "true"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err, "hpcbatch: the key k was used with other content\n");
+}
+
+TEST_F(SubmitTest, AVariableThatIsNotTextIsSaidAndLeftOut) {
+  accept();
+  CliOptions options;
+  options.environment["STRANGE"] = "\xff";
+  const CliResult result = cli({"submit", "--", "true"}, options);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("STRANGE is not handed on"));
+  EXPECT_FALSE(body_of("POST", "/v1/tasks").at("environment").as_object().contains("STRANGE"));
+}
+
+}  // namespace
+}  // namespace hpcbatch::test

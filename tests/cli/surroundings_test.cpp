@@ -1,0 +1,56 @@
+// What of the caller's environment a task is given.
+#include "cli/surroundings.hpp"
+
+#include <gmock/gmock.h>
+
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+
+TEST(Surroundings, TheUsersOwnIsHandedOn) {
+  EXPECT_THAT(
+      handed_on(
+          {{"PATH", "/bin"}, {"LANG", "C"}, {"HPCBATCH_HOME", "/h"}, {"OMP_NUM_THREADS", "4"}}),
+      ElementsAre(Pair("HPCBATCH_HOME", "/h"), Pair("LANG", "C"), Pair("OMP_NUM_THREADS", "4"),
+                  Pair("PATH", "/bin")));
+}
+
+TEST(Surroundings, WhatDiffersFromShellToShellIsNot) {
+  EXPECT_THAT(
+      handed_on(
+          {{"_", "/bin/x"}, {"SHLVL", "3"}, {"OLDPWD", "/a"}, {"PWD", "/b"}, {"TMPDIR", "/t"}}),
+      IsEmpty());
+}
+
+TEST(Surroundings, ATaskThatSubmitsDoesNotHandOnWhatItWasGiven) {
+  EXPECT_THAT(handed_on({{"HPCBATCH_TASK_ID", "12"},
+                         {"HPCBATCH_CPUS", "2"},
+                         {"OMP_NUM_THREADS", "2"},
+                         {"CUDA_VISIBLE_DEVICES", "0"},
+                         {"HOME", "/h"}}),
+              ElementsAre(Pair("HOME", "/h")));
+}
+
+TEST(Surroundings, ABatchJobsVariablesStayWithIt) {
+  EXPECT_THAT(handed_on({{"SLURM_JOB_ID", "7"},
+                         {"SLURM_NODELIST", "n1"},
+                         {"SLURM_CONF", "/c"},
+                         {"SBATCH_ACCOUNT", "abc"}}),
+              ElementsAre(Pair("SBATCH_ACCOUNT", "abc"), Pair("SLURM_CONF", "/c")));
+  EXPECT_THAT(handed_on({{"SLURM_TIME_FORMAT", "x"}}), ElementsAre(Pair("SLURM_TIME_FORMAT", "x")));
+  EXPECT_THAT(handed_on({{"PBS_JOBID", "7"}, {"PBS_NODEFILE", "f"}}), IsEmpty());
+}
+
+TEST(Surroundings, TheClientIsTheUser) {
+  EXPECT_EQ(client_name({{"USER", "alice"}}), "shell:alice");
+  EXPECT_EQ(client_name({{"LOGNAME", "bob"}}), "shell:bob");
+  EXPECT_EQ(client_name({}), "shell:" + std::to_string(::getuid()));
+}
+
+}  // namespace
+}  // namespace hpcbatch

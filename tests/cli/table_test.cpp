@@ -1,0 +1,99 @@
+// What people are shown: tables, descriptions, values, and that no text can harm their terminal.
+#include "cli/table.hpp"
+#include "cli/base64.hpp"
+#include "cli/describe.hpp"
+#include "cli/values.hpp"
+
+#include <gtest/gtest.h>
+#include <boost/json/parse.hpp>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+json::object object(const char* text) {
+  return json::parse(text).as_object();
+}
+
+TEST(Table, ColumnsAlignAndEmptyOnesAreLeftOut) {
+  Table table({{"ID"}, {"NEVER"}, {"N", Table::Side::Right}, {"NAME"}});
+  table.add({"1", "", "100", "a"});
+  table.add({"1234", "", "5", ""});
+  EXPECT_EQ(table.text(),
+            "ID      N  NAME\n"
+            "1     100  a\n"
+            "1234    5\n");
+}
+
+TEST(Table, AnEmptyFirstCellKeepsItsPlace) {
+  Table table({{"A"}, {"B"}});
+  table.add({"", "x"});
+  table.add({"aa", "y"});
+  EXPECT_EQ(table.text(), "A   B\n    x\naa  y\n");
+}
+
+TEST(Table, LettersAreCountedAndNotBytes) {
+  Table table({{"A"}, {"B"}});
+  table.add({"\xC3\xA4\xC3\xB6", "x"});
+  table.add({"ao", "y"});
+  EXPECT_EQ(table.text(), "A   B\n\xC3\xA4\xC3\xB6  x\nao  y\n");
+}
+
+TEST(Table, ControlBytesAreShownAndNotSent) {
+  EXPECT_EQ(one_line("a\x1b[2Jb\nc\td\xff"), "a\\x1b[2Jb\\nc\\x09d\\xff");
+  EXPECT_EQ(one_line("\xC2\x9b"
+                     "2J\xC2\xA0"),
+            "\\xc2\\x9b2J\xC2\xA0");
+  Table table({{"A"}});
+  table.add({"\x1b]0;x\x07"});
+  EXPECT_EQ(table.text().find('\x1b'), std::string::npos);
+}
+
+TEST(Values, AreReadAsPeopleReadThem) {
+  const json::object all =
+      object(R"({"text": "a", "number": 3, "fraction": 0.5, "big": 10000000000.0, "yes": true,
+      "list": ["a", 2], "size": 4294967296, "time": 5400, "command": ["sh", "-c", "echo 'a'", ""],
+      "gpus": {"a100": 2}})");
+  EXPECT_EQ(text_at(all, "text"), "a");
+  EXPECT_EQ(text_at(all, "number"), "3");
+  EXPECT_EQ(text_at(all, "fraction"), "0.5");
+  EXPECT_EQ(text_at(all, "big"), "10000000000");
+  EXPECT_EQ(text_at(all, "yes"), "yes");
+  EXPECT_EQ(text_at(all, "list"), "a, 2");
+  EXPECT_EQ(text_at(all, "absent"), "");
+  EXPECT_EQ(size_at(all, "size"), "4G");
+  EXPECT_EQ(duration_at(all, "time"), "1h30m");
+  EXPECT_EQ(gpus_at(all, "gpus"), "2 a100");
+  EXPECT_EQ(command_at(all, "command"), "sh -c 'echo '\\''a'\\''' ''");
+}
+
+TEST(Describe, EachKeyInTheFormThatItsNameCallsFor) {
+  EXPECT_EQ(
+      describe(object(
+          R"({"id": "12", "exit_code": 137, "needs": {"cpus": 1, "memory": 4294967296, "time": 3600},
+      "peak_memory": 1048576, "run_s": 90, "command": ["echo", "a b"],
+      "attempts": [{"attempt": 1, "failure": "node_lost"}, {"attempt": 2, "node": "n1"}]})")),
+      "id           12\n"
+      "exit code    137\n"
+      "needs        cpus 1, memory 4G, time 1h\n"
+      "peak memory  1M\n"
+      "run time     1m30s\n"
+      "command      echo 'a b'\n"
+      "attempts:\n"
+      "  attempt  failure    node\n"
+      "  1        node_lost\n"
+      "  2                   n1\n");
+}
+
+TEST(Base64, BytesComeBack) {
+  EXPECT_EQ(decode_base64(""), "");
+  EXPECT_EQ(decode_base64("aGkK"), "hi\n");
+  EXPECT_EQ(decode_base64("aA=="), "h");
+  EXPECT_EQ(decode_base64("/wA="), std::string("\xff\0", 2));
+  for (const char* bad : {"a", "aGk", "a?==", "====", "aA==aA=="})
+    EXPECT_FALSE(decode_base64(bad)) << bad;
+}
+
+}  // namespace
+}  // namespace hpcbatch

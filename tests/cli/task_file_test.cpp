@@ -1,0 +1,70 @@
+// Files of tasks: what is read, and what a bad line is told.
+#include "cli/task_file.hpp"
+#include "cli/exit.hpp"
+#include "documents/node.hpp"
+
+#include <gmock/gmock.h>
+#include <boost/json/parse.hpp>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+using testing::HasSubstr;
+
+std::string refusal(const auto& read, const std::string& text) {
+  try {
+    read(text, "t");
+  } catch (const DocumentError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(TaskFile, JsonLinesAreTakenAsTheyAre) {
+  EXPECT_EQ(
+      tasks_of_json_lines("{\"command\": [\"a\"], \"cpus\": 2}\n\n {\"tool\": \"t\"} \r\n", "t"),
+      json::parse(R"([{"command": ["a"], "cpus": 2}, {"tool": "t"}])"));
+}
+
+TEST(TaskFile, ABadLineIsNamed) {
+  EXPECT_THAT(refusal(tasks_of_json_lines, "{\"command\": []}\n{oops"),
+              HasSubstr("t:2: this line is not valid JSON"));
+  EXPECT_THAT(refusal(tasks_of_json_lines, "\n[]"), HasSubstr("t:2: a task must be a JSON object"));
+  EXPECT_THAT(refusal(tasks_of_json_lines, "{}"), HasSubstr("t:1: a task needs"));
+  EXPECT_THAT(refusal(tasks_of_json_lines, "{\"command\": [\"a\"], \"comand\": 1}"),
+              HasSubstr("did you mean 'command'?"));
+}
+
+TEST(TaskFile, YamlScalarsBecomeWhatTheirKeyCallsFor) {
+  EXPECT_EQ(tasks_of_yaml("tasks:\n"
+                          "  - command: [sleep, 010]\n"
+                          "    cpus: 2\n"
+                          "    memory: 8G\n"
+                          "    time: 3600\n"
+                          "    gpus: {a100: 2}\n"
+                          "    hold: yes\n"
+                          "    env: {N: 1}\n",
+                          "t"),
+            json::parse(R"([{"command": ["sleep", "010"], "cpus": 2, "memory": "8G", "time": "3600",
+                             "gpus": {"a100": 2}, "hold": true, "env": {"N": "1"}}])"));
+  EXPECT_EQ(tasks_of_yaml("- {tool: t, gpus: 1}", "t"),
+            json::parse(R"([{"tool": "t", "gpus": 1}])"));
+}
+
+TEST(TaskFile, ABadYamlTaskIsNamedWithItsLine) {
+  EXPECT_THAT(refusal(tasks_of_yaml, "- command: [a]\n  cpu: 2\n"),
+              HasSubstr("t:2: a task has no key 'cpu'; did you mean 'cpus'?"));
+  EXPECT_THAT(refusal(tasks_of_yaml, "- command: [a]\n- cpus: 1\n"),
+              HasSubstr("t:2: a task needs"));
+  EXPECT_THAT(refusal(tasks_of_yaml, "- command: [a]\n  cpus: many\n"), HasSubstr("t:2:"));
+  EXPECT_THAT(refusal(tasks_of_yaml, "job: 1"), HasSubstr("tasks"));
+}
+
+TEST(TaskFile, AFileOfAnUnknownKindIsRefused) {
+  EXPECT_THROW(read_tasks("/nowhere/tasks.csv"), CommandError);
+  EXPECT_THROW(read_tasks("/nowhere/tasks.yaml"), CommandError);
+}
+
+}  // namespace
+}  // namespace hpcbatch

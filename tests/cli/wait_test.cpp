@@ -1,0 +1,100 @@
+// `wait` and the verbs that change tasks, against a fake engine.
+#include "verb_test.hpp"
+
+#include <atomic>
+#include <future>
+#include <mutex>
+
+#include <signal.h>
+
+namespace hpcbatch::test {
+namespace {
+
+using testing::HasSubstr;
+namespace json = boost::json;
+
+class WaitTest : public VerbTest {};
+
+constexpr const char* kWait = "POST /v1/tasks/wait";
+constexpr const char* kAllWell =
+    R"({"done": true, "total": 3, "ok": 3, "failed": 0, "cancelled": 0, "running": 0, "waiting": 0})";
+constexpr const char* kUnderWay =
+    R"({"done": false, "total": 3, "ok": 1, "failed": 0, "cancelled": 0, "running": 2, "waiting": 0})";
+
+TEST_F(WaitTest, AllWellIsZeroAndSilent) {
+  engine_answers({{kWait, kAllWell}});
+  const CliResult result = cli({"wait", "12", "13.1-9"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.out + result.err, "");
+  EXPECT_EQ(body_of("POST", "/v1/tasks/wait"),
+            json::parse(R"({"ids": ["12", "13.1-9"], "timeout": 30})"));
+}
+
+TEST_F(WaitTest, SomeFailedOrCancelledIsOne) {
+  engine_answers({{kWait, R"({"done": true, "total": 2, "ok": 1, "failed": 1, "cancelled": 0})"}});
+  EXPECT_EQ(cli({"wait", "12"}).exit_code, 1);
+  engine_answers({{kWait, R"({"done": true, "total": 2, "ok": 1, "failed": 0, "cancelled": 1})"}});
+  EXPECT_EQ(cli({"wait", "12"}).exit_code, 1);
+}
+
+TEST_F(WaitTest, AnUnknownIdIsTwoAndNoEngineThree) {
+  engine_answers({});
+  EXPECT_EQ(cli({"wait", "99"}).exit_code, 2);
+  engine_ends();
+  EXPECT_EQ(cli({"wait", "99"}).exit_code, 3);
+}
+
+TEST_F(WaitTest, AsksUntilDoneAlsoOverARestartOfTheEngine) {
+  std::atomic<int> asked{0};
+  engine_does([&](const FakeRequest&, FakeConnection& connection) {
+    switch (++asked) {
+      case 1:
+        return connection.answer(200, kUnderWay);
+      case 2:
+        return connection.hang_up();
+      default:
+        return connection.answer(200, kAllWell);
+    }
+  });
+  const CliResult result = cli({"wait", "--json", "12"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(json::parse(result.out), json::parse(kAllWell));
+  EXPECT_EQ(asked, 3);
+}
+
+TEST_F(WaitTest, CtrlCOnlyStopsWaiting) {
+  std::promise<void> asked;
+  engine_does([&](const FakeRequest&, FakeConnection&) { asked.set_value(); });
+  CliProcess wait(home(), {"wait", "12"});
+  asked.get_future().wait();
+  wait.signal(SIGINT);
+  EXPECT_EQ(wait.wait().exit_code, 130);
+  EXPECT_EQ(engine().requests().size(), 1u);
+}
+
+TEST_F(WaitTest, ProgressIsForTerminals) {
+  std::atomic<int> asked{0};
+  engine_does([&](const FakeRequest&, FakeConnection& connection) {
+    connection.answer(200, ++asked == 1 ? kUnderWay : kAllWell);
+  });
+  CliOptions options;
+  options.is_terminal = true;
+  const CliResult result = cli({"wait", "12"}, options);
+  EXPECT_THAT(result.out, HasSubstr("1/3 ended, 2 running"));
+  EXPECT_EQ(body_of("POST", "/v1/tasks/wait").at("timeout"), 1);
+}
+
+TEST_F(WaitTest, ChangesSayHowManyTheyChanged) {
+  engine_answers({{"POST /v1/tasks/cancel", R"({"tasks": 3})"},
+                  {"POST /v1/tasks/hold", R"({"tasks": 1})"},
+                  {"POST /v1/tasks/release", R"({"tasks": 0})"},
+                  {"POST /v1/tasks/retry", R"({"tasks": 2})"}});
+  EXPECT_EQ(cli({"cancel", "12", "13.1-2"}).out, "3 tasks cancelled\n");
+  EXPECT_EQ(body_of("POST", "/v1/tasks/cancel"), json::parse(R"({"ids": ["12", "13.1-2"]})"));
+  EXPECT_EQ(cli({"hold", "12"}).out, "1 task held\n");
+  EXPECT_EQ(cli({"release", "12"}).out, "nothing to do: none of these tasks was held\n");
+  EXPECT_EQ(cli({"retry", "--json", "12"}).out, "{\"tasks\":2}\n");
+}
+
+}  // namespace
+}  // namespace hpcbatch::test
