@@ -1,0 +1,71 @@
+// One stream of one slot: a pipe that each of the slot's tasks in turn writes to, and what is kept
+// of it.
+//
+// The pipe outlives the task, so the end of a task's output is not the pipe's end: it is there when
+// all processes of the task are gone and the pipe is empty.
+#pragma once
+
+#include "attempt.hpp"
+#include "fd.hpp"
+#include "loop.hpp"
+#include "pack_file.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class Capture {
+ public:
+  /// `stream`: 1 stdout, 2 stderr.  `grew` is called when there is more to read.
+  Capture(Loop& loop, PackFile& pack, unsigned stream, std::function<void()> grew);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  /// For a new task; the descriptor is what it is to write to (-1: no descriptors left).  `limit`
+  /// 0: none.
+  int begin(const AttemptId& id, std::uint64_t limit);
+  /// The task is gone: take what is still in the pipe.
+  void end();
+  /// Into the pack what waits here.
+  void flush();
+  bool has_unflushed() const { return !buffer_.empty(); }
+
+  std::uint64_t kept() const { return base_ + buffer_.size(); }
+  std::uint64_t last_place() const { return last_place_; }
+  bool is_truncated() const { return truncated_; }
+  /// Up to `limit` bytes from `offset` on.
+  std::string read(std::uint64_t offset, std::size_t limit) const;
+
+ private:
+  struct Piece {
+    std::uint64_t offset;
+    std::uint64_t place;
+    std::uint32_t length;
+  };
+  bool make_pipe();
+  /// Takes what is there, up to a bound, so that no task starves the others; false when the pipe is
+  /// empty.
+  bool take_some();
+  void keep(std::string_view bytes);
+
+  Loop& loop_;
+  PackFile& pack_;
+  unsigned stream_;
+  std::function<void()> grew_;
+  Fd reading_;
+  Fd writing_;
+  AttemptId id_;
+  bool active_{false};
+  std::uint64_t limit_{0};
+  std::uint64_t base_{0};  // offset of the buffer's first byte
+  std::string buffer_;
+  std::vector<Piece> pieces_;
+  std::uint64_t last_place_{0};
+  bool truncated_{false};
+};
+
+}  // namespace hpcbatch::pilot

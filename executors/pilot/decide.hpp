@@ -1,0 +1,195 @@
+// What a pilot decides: which lease starts next, what is ended and why, when it leaves.  Events and
+// the time go in, actions come out; no process, file, link or clock is touched here.
+//
+//   a lease:  waiting -> running -> (staged -> publishing ->) delivered -> forgotten when
+//   acknowledged
+//             waiting -> returned
+//   a pilot:  working -> draining (starts nothing more) -> leaving (empty, waits for
+//   acknowledgements) -> gone
+#pragma once
+
+#include "attempt.hpp"
+#include "room.hpp"
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+using Time = std::chrono::steady_clock::time_point;
+using Duration = std::chrono::steady_clock::duration;
+
+struct Lease {
+  AttemptId id;
+  Amounts granted;
+  Duration time_limit{};  // zero: none
+};
+
+struct Terms {
+  std::optional<Time> usable_until;  // walltime less margin
+  Duration margin{};
+  Duration idle{};  // zero: never ends for having nothing to do
+};
+
+struct Launch {
+  AttemptId id;
+  Placement placement;
+};
+/// Give the lease back unstarted.
+struct Return {
+  AttemptId id;
+};
+/// Ask the task to end, or (`by_force`) end it and all its descendants.  `failure` is what its
+/// result is to say, with `message`; silent: no result.
+struct Stop {
+  AttemptId id;
+  bool by_force{};
+  std::string failure;
+  std::string message;
+};
+struct Publish {
+  AttemptId id;
+};
+/// Staged outputs are not to be published: remove them.
+struct Discard {
+  AttemptId id;
+};
+/// Something that never ran, or whose outputs may not be published, ends with this failure: deliver
+/// that.
+struct Fail {
+  AttemptId id;
+  std::string failure;
+  std::string message;
+};
+/// The engine has the result, or wants none: forget it.
+struct Forget {
+  AttemptId id;
+};
+struct SayLeaving {
+  std::string reason;
+};
+struct WriteOutbox {};
+struct Exit {
+  int code{};
+};
+using Action = std::variant<Launch, Return, Stop, Publish, Discard, Fail, Forget, SayLeaving,
+                            WriteOutbox, Exit>;
+
+class Decide {
+ public:
+  enum class State { Waiting, Running, Staged, Publishing, Delivered };
+
+  Decide(Room room, Terms terms, Time now);
+
+  // What the engine asks.  A repeat changes nothing.
+  void leased(const Lease& lease);
+  void recalled(std::uint32_t count);
+  void kill_asked(const AttemptId& id, const std::string& failure, bool silent, Time now);
+  void publish_allowed(const AttemptId& id);
+  void acknowledged(const AttemptId& id, Time now);
+  void drain_asked();
+  void end_asked(Time now);
+  void fenced(Time now);
+
+  // What happened here.
+  void welcomed(Time now);
+  void link_lost();
+  void given_up();  // the pilot file is gone
+  void checks_failed(Time now);
+  void terminated(Time now);
+  void keeper_died(Time now);
+  /// The task and all its descendants are gone.  `staged`: it waits to publish; else this is its
+  /// last result.  False: nobody wants a result of it.
+  [[nodiscard]] bool ended(const AttemptId& id, bool staged, std::size_t result_bytes, Time now);
+  [[nodiscard]] bool published(const AttemptId& id, std::size_t result_bytes, Time now);
+  /// A result from before this process, found in the outbox.
+  void found_result(const AttemptId& id, std::size_t result_bytes);
+  void over_memory(const AttemptId& id, const std::string& message);
+
+  /// Everything to be done now.
+  std::vector<Action> decide(Time now);
+  /// When to call `decide` again though nothing happened.
+  std::optional<Time> next() const;
+
+  std::vector<std::pair<AttemptId, State>> held() const;
+  std::optional<State> state_of(const AttemptId& id) const;
+  /// Nothing waits here: whatever ends now may leave room unused.
+  bool is_short_of_work() const { return waiting_ == 0; }
+  std::size_t running() const { return running_; }
+
+ private:
+  enum class Phase { Working, Draining, Leaving, Gone };
+  struct Held {
+    State state{State::Waiting};
+    Room::Needs needs;
+    Placement placement;
+    Duration time_limit{};
+    unsigned passed_over{0};
+    bool silent{false};
+    bool stopping{false};
+    bool by_force{false};
+    std::optional<Time> alarm;  // its time limit, or its second signal
+    std::size_t result_bytes{0};
+  };
+  using Holds = std::unordered_map<AttemptId, Held, AttemptHash>;
+
+  void start_what_fits(Time now);
+  bool fits_in_time(const Held& held, Time now) const;
+  void return_waiting();
+  void stop_running(const std::string& failure, const std::string& message, bool by_force,
+                    Time now);
+  void set_alarm(const AttemptId& id, Held& held, std::optional<Time> time);
+  void stop(const AttemptId& id, Held& held, const std::string& failure, const std::string& message,
+            bool by_force, Time now);
+  void fail_staged(const std::string& failure, const std::string& message);
+  void deliver(const AttemptId& id, Held& held, std::size_t result_bytes);
+  void forget(Holds::iterator at);
+  void leave(const std::string& reason);
+  void due(Time now);
+  void leave_if_done(Time now);
+  void write_outbox();
+  bool is_empty() const {
+    return waiting_ == 0 && running_ == 0 && staged_ == 0 && publishing_ == 0;
+  }
+  bool time_is_up(Time now) const {
+    return terms_.usable_until && now >= *terms_.usable_until - terms_.margin;
+  }
+  Time farewell_ends() const;
+
+  Room room_;
+  Terms terms_;
+  Phase phase_{Phase::Working};
+  int exit_code_{0};
+  bool linked_{false};
+  std::optional<Time> welcomed_;
+  bool no_engine_{false};  // nobody to wait for: given up, fenced, told to end
+  bool checks_failed_{false};
+  bool results_wanted_{true};  // false once fenced
+  Time started_;
+  std::optional<Time> idle_since_;
+  std::optional<Time> empty_since_;
+  std::optional<Time>
+      haste_since_;  // from then on staged outputs get no more than a few seconds to be allowed
+  Holds held_;
+  std::deque<AttemptId> queue_;  // waiting ones in order, and some that no longer wait
+  std::size_t waiting_{0};
+  std::size_t running_{0};
+  std::size_t staged_{0};  // waiting to be allowed
+  std::size_t publishing_{0};
+  std::size_t unacknowledged_{0};
+  std::size_t unacknowledged_bytes_{0};
+  std::size_t outbox_at_{0};  // write the outbox when more bytes than that wait
+  bool has_outbox_{false};
+  bool outbox_is_current_{false};
+  std::set<std::pair<Time, AttemptId>> alarms_;  // time limits and second signals
+  std::vector<Action> actions_;
+};
+
+}  // namespace hpcbatch::pilot

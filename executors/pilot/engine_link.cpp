@@ -1,0 +1,271 @@
+#include "engine_link.hpp"
+
+#include "connect.hpp"
+#include "log_line.hpp"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace hpcbatch::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kFirstPause = 50ms;
+constexpr Duration kLongestPause = 2s;
+constexpr Duration kLongestPauseHere =
+    500ms;  // for a socket of this machine, which costs nothing to try
+constexpr Duration kAnswer = 5s;
+constexpr Duration kHeartbeat = 10s;
+constexpr Duration kSilence = 30s;
+constexpr Duration kCompany = 20ms;
+constexpr auto kLastWords = 1000ms;
+// A missing file is believed when it is missing twice: NFS may hide it for a moment.
+constexpr unsigned kMissingFor = 2;
+constexpr std::size_t kLargeFrame = std::size_t{1} << 20;
+
+/// Between half and one and a half: many pilots that lost their engine at once do not come back at
+/// once.
+Duration jittered(Duration pause) {
+  const auto part = static_cast<Duration::rep>(wire::random_number() % 1000);
+  return pause / 2 + pause * part / 1000;
+}
+
+Time clock_now() {
+  return std::chrono::steady_clock::now();
+}
+
+}  // namespace
+
+EngineLink::EngineLink(Loop& loop, std::string path, wire::PilotFile file, std::uint32_t rank,
+                       Callbacks callbacks, Time now)
+    : loop_(loop),
+      path_(std::move(path)),
+      file_(std::move(file)),
+      name_{file_.allocation, rank},
+      callbacks_(std::move(callbacks)),
+      try_at_(now) {}
+
+EngineLink::~EngineLink() {
+  if (socket_) loop_.forget(socket_.get());
+}
+
+// --- finding the engine
+// -------------------------------------------------------------------------------------------
+
+void EngineLink::try_again(Time now) {
+  if (tries_ > 0) {
+    if (auto file = wire::read_pilot_file(path_)) {
+      file_missing_ = 0;
+      if (file->allocation == file_.allocation) file_ = std::move(*file);
+    } else if (::access(path_.c_str(), F_OK) != 0 && errno == ENOENT &&
+               ++file_missing_ >= kMissingFor) {
+      state_ = State::GivenUp;
+      try_at_.reset();
+      log_line("the pilot file " + path_ + " is gone: the engine wants no more of this pilot");
+      callbacks_.given_up();
+      return;
+    }
+  }
+  ++tries_;
+  address_ = 0;
+  try_address(now);
+}
+
+void EngineLink::try_address(Time now) {
+  try_at_.reset();
+  const wire::Address& address = file_.addresses[address_];
+  auto socket = start_connecting(address);
+  if (!socket) {
+    failed(socket.error().text, now);
+    return;
+  }
+  socket_ = std::move(*socket);
+  state_ = State::Connecting;
+  deadline_ = now + kAnswer;
+  wants_to_write_ = true;
+  loop_.watch(socket_.get(), EPOLLIN | EPOLLOUT, [this](std::uint32_t events) { ready(events); });
+}
+
+void EngineLink::failed(const std::string& why, Time now) {
+  if (why != last_failure_) log_line("no link to the engine: " + why);
+  last_failure_ = why;
+  if (socket_) loop_.forget(socket_.get());
+  socket_.reset();
+  link_.reset();
+  unsent_.clear();
+  deadline_.reset();
+  state_ = State::Down;
+  if (address_ + 1 < file_.addresses.size()) {
+    ++address_;
+    try_address(now);
+    return;
+  }
+  const bool here = file_.addresses[address_].kind == wire::Address::Kind::Unix;
+  const Duration pause = kFirstPause * (1U << std::min(tries_ > 0 ? tries_ - 1 : 0, 10U));
+  try_at_ = now + jittered(std::min(pause, here ? kLongestPauseHere : kLongestPause));
+}
+
+void EngineLink::ready(std::uint32_t events) {
+  if (state_ == State::Connecting) {
+    connected();
+  } else {
+    if ((events & EPOLLOUT) != 0) write();
+    if (socket_ && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) receive();
+  }
+}
+
+void EngineLink::connected() {
+  if (const int error = connection_error(socket_.get()); error != 0) {
+    failed(to_text(file_.addresses[address_]) + ": " + std::strerror(error), clock_now());
+    return;
+  }
+  state_ = State::Proving;
+  link_ = wire::Link::connecting(name_, wire::pilot_key(file_.key, name_.rank));
+  write();
+}
+
+// --- speaking
+// -----------------------------------------------------------------------------------------------------
+
+void EngineLink::receive() {
+  static std::array<char, 256 * 1024> room;
+  const ssize_t got = ::recv(socket_.get(), room.data(), room.size(), 0);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  const Time now = clock_now();
+  if (got <= 0) {
+    drop(got == 0 ? "the engine closed it" : std::strerror(errno), now);
+    return;
+  }
+  last_heard_ = now;
+  const auto messages =
+      link_->receive(std::string_view(room.data(), static_cast<std::size_t>(got)));
+  if (!messages) {
+    drop(messages.error().text, now);
+    return;
+  }
+  if (state_ == State::Proving && link_->established()) {
+    state_ = State::Up;
+    deadline_.reset();
+    tries_ = 1;
+    last_failure_.clear();
+    last_sent_ = now;
+    outgoing_.Clear();
+    any_outgoing_ = urgent_ = false;
+    company_until_.reset();
+    const std::string address = to_text(file_.addresses[address_]);
+    log_line("link up: " + address);
+    callbacks_.up(address);
+  }
+  for (const std::string& text : *messages) {
+    wire::ToPilot message;
+    if (!message.ParseFromString(text)) {
+      drop("the engine sent a message that cannot be read", now);
+      return;
+    }
+    if (message.heartbeat() != 0 && message.heartbeat() != heartbeat_) {
+      outgoing_.set_heartbeat(message.heartbeat());
+      added(true, now);
+    }
+    callbacks_.message(message);
+  }
+  write();
+}
+
+void EngineLink::added(bool urgent, Time now) {
+  any_outgoing_ = true;
+  urgent_ = urgent_ || urgent;
+  if (!company_until_) company_until_ = now + kCompany;
+}
+
+void EngineLink::send_gathered(Time now) {
+  callbacks_.gather(outgoing_);
+  const std::string text = outgoing_.SerializeAsString();
+  link_->send(text);
+  outgoing_.Clear();
+  // What a burst has taken is given back.
+  if (text.size() > kLargeFrame) outgoing_ = wire::ToEngine();
+  any_outgoing_ = urgent_ = false;
+  company_until_.reset();
+  last_sent_ = now;
+  write();
+}
+
+void EngineLink::write() {
+  if (link_->has_output()) {
+    if (unsent_.empty()) {
+      unsent_ = link_->take_output();
+    } else {
+      unsent_ += link_->take_output();
+    }
+  }
+  std::size_t done = 0;
+  while (done < unsent_.size()) {
+    const ssize_t count =
+        ::send(socket_.get(), unsent_.data() + done, unsent_.size() - done, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    // A broken link is noticed when it is read.
+    if (count < 0) break;
+    done += static_cast<std::size_t>(count);
+  }
+  unsent_.erase(0, done);
+  if (unsent_.empty() && unsent_.capacity() > kLargeFrame) unsent_.shrink_to_fit();
+  const bool wants = !unsent_.empty();
+  if (wants != wants_to_write_) loop_.change(socket_.get(), wants ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  wants_to_write_ = wants;
+}
+
+void EngineLink::drop(const std::string& why, Time now) {
+  const bool was_up = state_ == State::Up;
+  if (was_up) {
+    log_line("link down: " + why);
+    last_failure_ = why;
+    address_ = file_.addresses.size() - 1;
+  }
+  failed(was_up ? why : to_text(file_.addresses[address_]) + ": " + why, now);
+  if (was_up) callbacks_.down();
+}
+
+void EngineLink::tick(Time now) {
+  if (try_at_ && now >= *try_at_) try_again(now);
+  if (deadline_ && now >= *deadline_)
+    failed(to_text(file_.addresses[address_]) + ": no answer in 5 s", now);
+  if (state_ != State::Up) return;
+  if (now >= last_heard_ + kSilence) {
+    drop("nothing heard for 30 s", now);
+    return;
+  }
+  if (!any_outgoing_ && now >= last_sent_ + kHeartbeat) {
+    outgoing_.set_heartbeat(++heartbeat_);
+    added(true, now);
+  }
+  if (any_outgoing_ && (urgent_ || now >= *company_until_)) send_gathered(now);
+}
+
+std::optional<Time> EngineLink::next() const {
+  if (state_ == State::Up) {
+    Time earliest = std::min(last_sent_ + kHeartbeat, last_heard_ + kSilence);
+    if (company_until_) earliest = std::min(earliest, *company_until_);
+    return earliest;
+  }
+  return deadline_ ? deadline_ : try_at_;
+}
+
+void EngineLink::finish() {
+  if (state_ != State::Up) return;
+  if (any_outgoing_) send_gathered(clock_now());
+  const Time until = clock_now() + kLastWords;
+  while (!unsent_.empty() && clock_now() < until) {
+    pollfd waiting{socket_.get(), POLLOUT, 0};
+    if (::poll(&waiting, 1, 50) > 0 && (waiting.revents & (POLLERR | POLLHUP)) != 0) return;
+    write();
+  }
+}
+
+}  // namespace hpcbatch::pilot

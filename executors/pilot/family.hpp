@@ -1,0 +1,48 @@
+// Which processes belong to which task where there are no control groups: also those that left the
+// task's process group and session, and those whose parents have ended and that the pilot, as their
+// subreaper, has taken over.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class Family {
+ public:
+  /// `task_id` and `attempt` stand in the task's environment as HPCBATCH_TASK_ID and
+  /// HPCBATCH_ATTEMPT.
+  void started(unsigned slot, pid_t main, std::string task_id, std::string attempt);
+  /// Nothing of the task is left.
+  void ended(unsigned slot);
+  /// A child of the pilot that is no task's (one of its own chores).
+  void ours(pid_t pid) { ours_[pid] = true; }
+  void not_ours(pid_t pid) { ours_.erase(pid); }
+  bool is_ours(pid_t pid) const { return ours_.contains(pid); }
+
+  /// Living processes of each task.
+  std::map<unsigned, std::vector<pid_t>> members();
+  /// The main process has ended and was reaped.
+  void main_ended(unsigned slot);
+  /// Whose process this was when it was seen last; -1: nobody's.
+  int slot_of(pid_t pid) const;
+
+ private:
+  struct Task {
+    pid_t main{};
+    bool main_lives{true};
+    std::string task_id;
+    std::string attempt;
+    std::map<pid_t, std::uint64_t> known;  // with the time of its start
+  };
+  int find_task(pid_t orphan) const;
+
+  std::map<unsigned, Task> tasks_;
+  std::map<pid_t, bool> ours_;
+};
+
+}  // namespace hpcbatch::pilot

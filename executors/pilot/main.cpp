@@ -1,0 +1,82 @@
+// hpcbatch-pilot FILE: reads who it is and works until there is nothing more to do.
+#include "keeper.hpp"
+#include "log_line.hpp"
+#include "pilot.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+namespace {
+
+using namespace hpcbatch;
+
+constexpr int kUsage = 2;
+constexpr int kKeeperSignal = SIGUSR1;
+
+std::uint32_t own_rank() {
+  for (const char* name : {"HPCBATCH_NODE_RANK", "SLURM_NODEID"}) {
+    if (const char* text = std::getenv(name))
+      return static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
+  }
+  return 0;
+}
+
+/// A program may be started without its standard descriptors; what is opened next would take their
+/// place.
+void fill_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) [[maybe_unused]]
+      const int opened = ::open("/dev/null", O_RDWR);
+  }
+}
+
+/// A pilot holds descriptors for each of its slots.  Tasks get the limits as they were.
+std::optional<rlimit> raise_open_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+    return std::nullopt;
+  const rlimit raised{limit.rlim_max, limit.rlim_max};
+  if (::setrlimit(RLIMIT_NOFILE, &raised) != 0) return std::nullopt;
+  return limit;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
+    std::puts("hpcbatch-pilot " HPCBATCH_VERSION);
+    return 0;
+  }
+  if (argc != 2 || argv[1][0] == '-') {
+    std::fputs(
+        "usage: hpcbatch-pilot FILE, with the file that the engine wrote for this allocation\n",
+        stderr);
+    return kUsage;
+  }
+  const std::string path = argv[1];
+  fill_standard_descriptors();
+  // The key is in our memory: no core file, and nobody of the same user looks in.
+  ::prctl(PR_SET_DUMPABLE, 0);
+  const auto file = wire::read_pilot_file(path);
+  if (!file) {
+    std::fprintf(stderr, "hpcbatch-pilot: %s\n", file.error().text.c_str());
+    return kUsage;
+  }
+  const std::uint32_t rank = own_rank();
+  const std::string name = file->allocation + "." + std::to_string(rank);
+  pilot::set_log_name("hpcbatch-pilot " + name);
+  return pilot::keep(
+      [&] {
+        pilot::log_line("starts, version " HPCBATCH_VERSION ", process " +
+                        std::to_string(::getpid()));
+        return pilot::Pilot(path, *file, rank, kKeeperSignal, raise_open_files()).run();
+      },
+      kKeeperSignal);
+}

@@ -1,0 +1,138 @@
+#include "node.hpp"
+
+#include "wire/file.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cctype>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+namespace hpcbatch::pilot {
+namespace {
+
+constexpr std::string_view kScratchPrefix = "hpcbatch-pilot-";
+
+std::vector<unsigned> allowed_cpus() {
+  std::vector<unsigned> cpus;
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (::sched_getaffinity(0, sizeof mask, &mask) != 0) return cpus;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mask)) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+std::size_t nvidia_devices() {
+  std::size_t count = 0;
+  DIR* dir = ::opendir("/dev");
+  if (dir == nullptr) return 0;
+  while (const dirent* entry = ::readdir(dir)) {
+    const std::string_view name = entry->d_name;
+    if (name.starts_with("nvidia") && name.size() > 6 &&
+        std::isdigit(static_cast<unsigned char>(name[6])) != 0)
+      ++count;
+  }
+  ::closedir(dir);
+  return count;
+}
+
+std::string make_folder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return "cannot make " + path + ": " + std::strerror(errno);
+}
+
+/// Writes for real: a full disk lets files be made.
+std::string check_writing(const std::string& folder, const std::string& pilot) {
+  const std::string path = folder + "/." + pilot + ".check";
+  const auto written = wire::replace_file(path, std::string(4096, '.'), wire::Readers::OwnerOnly);
+  ::unlink(path.c_str());
+  return written ? std::string() : written.error().text;
+}
+
+void check_workspace(Node& node, const wire::PilotFile& file, const std::string& pilot) {
+  for (const char* folder : {"/logs", "/outbox", "/work"}) {
+    if (const std::string why = make_folder(file.workspace + folder); !why.empty()) {
+      node.refusals.push_back("workspace: " + why);
+      return;
+    }
+  }
+  if (const std::string why = check_writing(file.workspace + "/outbox", pilot); !why.empty()) {
+    node.refusals.push_back("workspace: " + why);
+  }
+}
+
+void make_scratch(Node& node, const wire::PilotFile& file, const std::string& pilot) {
+  std::string path = file.scratch + "/" + std::string(kScratchPrefix) + pilot + "-XXXXXX";
+  if (::mkdtemp(path.data()) == nullptr) {
+    node.refusals.push_back("scratch: cannot make a directory in " + file.scratch + ": " +
+                            std::strerror(errno));
+    return;
+  }
+  node.scratch = path;
+  node.scratch_lock = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ::flock(node.scratch_lock.get(), LOCK_EX | LOCK_NB);
+  if (const std::string why = check_writing(path, pilot); !why.empty())
+    node.refusals.push_back("scratch: " + why);
+}
+
+void check_devices(Node& node, std::size_t wanted) {
+  if (wanted == 0) return;
+  const auto shown = node.devices.shown();
+  const std::size_t visible = shown ? *shown : nvidia_devices();
+  if (visible >= wanted) return;
+  node.refusals.push_back("gpu: " + std::to_string(wanted) + " were asked for, " +
+                          std::to_string(visible) +
+                          (shown ? " are in CUDA_VISIBLE_DEVICES" : " are there as /dev/nvidia*"));
+}
+
+}  // namespace
+
+Node look_at_node(const wire::PilotFile& file, const std::string& pilot) {
+  std::size_t devices = 0;
+  std::int64_t cpus = 0;
+  for (const auto& [name, amount] : file.capacity) {
+    if (name == "cpus") cpus = amount;
+    if (name == "gpus" || name.starts_with("gpus/"))
+      devices += static_cast<std::size_t>(amount / kWhole);
+  }
+  char host[HOST_NAME_MAX + 1] = {};
+  ::gethostname(host, sizeof host - 1);
+  Node node{host,
+            allowed_cpus(),
+            Devices(static_cast<unsigned>(devices), std::getenv("CUDA_VISIBLE_DEVICES")),
+            {},
+            Fd(),
+            {}};
+  if (static_cast<std::int64_t>(node.cpus.size()) * kWhole != cpus) node.cpus.clear();
+  check_workspace(node, file, pilot);
+  make_scratch(node, file, pilot);
+  check_devices(node, devices);
+  return node;
+}
+
+std::vector<std::string> left_over_scratch(const std::string& base) {
+  std::vector<std::string> paths;
+  DIR* dir = ::opendir(base.c_str());
+  if (dir == nullptr) return paths;
+  while (const dirent* entry = ::readdir(dir)) {
+    if (!std::string_view(entry->d_name).starts_with(kScratchPrefix)) continue;
+    const std::string path = base + "/" + entry->d_name;
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    const bool left = fd && ::fstat(fd.get(), &info) == 0 && info.st_uid == ::geteuid() &&
+                      ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0;
+    if (left) paths.push_back(path);
+  }
+  ::closedir(dir);
+  return paths;
+}
+
+}  // namespace hpcbatch::pilot

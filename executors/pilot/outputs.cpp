@@ -1,0 +1,204 @@
+#include "outputs.hpp"
+
+#include "wire/key.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <variant>
+
+namespace hpcbatch::pilot {
+namespace {
+
+/// Opens `path` below `directory` step by step, so that no link on the way leads elsewhere.
+Fd open_below(const std::string& directory, std::string_view path, int flags) {
+  Fd at(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  while (at) {
+    const std::size_t slash = path.find('/');
+    const std::string name(path.substr(0, slash));
+    if (name.empty() || name == "..") {
+      errno = EINVAL;
+      return {};
+    }
+    if (slash == std::string_view::npos) {
+      return Fd(::openat(at.get(), name.c_str(), flags | O_NOFOLLOW | O_CLOEXEC));
+    }
+    at = Fd(::openat(at.get(), name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    path.remove_prefix(slash + 1);
+  }
+  return {};
+}
+
+Refusal refuse(const char* failure, const wire::Output& output, const std::string& why) {
+  const std::string name = output.name().empty() ? output.staged() : output.name();
+  return {failure,
+          "output " + name + " (" + output.staged() + " to " + output.destination() + "): " + why};
+}
+
+Refusal refuse(const char* failure, const wire::Output& output, const char* what, int error) {
+  return refuse(failure, output, std::string(what) + ": " + std::strerror(error));
+}
+
+/// Opens it for reading if it is what an output may be.
+std::variant<Fd, Refusal> open_output(const std::string& directory, const wire::Output& output) {
+  Fd fd = open_below(directory, output.staged(), O_RDONLY | O_NONBLOCK);
+  if (!fd && errno == ENOENT) return refuse("output_missing", output, "the task did not make it");
+  if (!fd && (errno == ELOOP || errno == ENOTDIR)) {
+    return refuse("output_invalid", output, "it is a link or lies behind one");
+  }
+  if (!fd) return refuse("output_invalid", output, "cannot open it", errno);
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return refuse("output_invalid", output, "it is not a regular file");
+  }
+  return fd;
+}
+
+/// One output on its way: beside its destination under a name that nobody else has, until all are
+/// that far.
+struct Staged {
+  const wire::Output* output;
+  Fd folder;
+  std::string name;
+  std::string aside;
+  bool published{false};
+};
+
+std::optional<Refusal> open_destination(Staged& staged) {
+  const wire::Output& output = *staged.output;
+  const std::string& destination = output.destination();
+  const std::size_t slash = destination.rfind('/');
+  if (!destination.starts_with('/') || slash + 1 == destination.size()) {
+    return refuse("stage_out_failed", output, "the destination is not an absolute path of a file");
+  }
+  staged.name = destination.substr(slash + 1);
+  const std::string folder = destination.substr(0, std::max<std::size_t>(slash, 1));
+  staged.folder = Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!staged.folder)
+    return refuse("stage_out_failed", output, "cannot open the destination's directory", errno);
+  struct stat info {};
+  if (::fstat(staged.folder.get(), &info) != 0) {
+    return refuse("stage_out_failed", output, "cannot look at the destination's directory", errno);
+  }
+  if (output.check_owner() && info.st_uid != output.owner()) {
+    return refuse("stage_out_failed", output,
+                  "the destination's directory belongs to user " + std::to_string(info.st_uid) +
+                      ", not to user " + std::to_string(output.owner()) + " who asked for it");
+  }
+  if (output.check_owner() && (info.st_mode & 022) != 0) {
+    return refuse("stage_out_failed", output,
+                  "others than its owner may write in the destination's directory");
+  }
+  struct stat there {};
+  if (::fstatat(staged.folder.get(), staged.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+      S_ISDIR(there.st_mode)) {
+    return refuse("stage_out_failed", output, "the destination is a directory");
+  }
+  staged.aside = ".hpcbatch-" + wire::to_hex(wire::random_key()).substr(0, 16) + ".tmp";
+  return std::nullopt;
+}
+
+int copy_to(int from, int to) {
+  constexpr std::size_t kStep = std::size_t{1} << 20;
+  std::vector<char> room(kStep);
+  for (;;) {
+    const ssize_t got = ::read(from, room.data(), room.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return errno;
+    if (got == 0) return 0;
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t count = ::write(to, room.data() + done, static_cast<std::size_t>(got - done));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return errno;
+      done += count;
+    }
+  }
+}
+
+std::optional<Refusal> bring_beside(Staged& staged, const std::string& directory) {
+  const wire::Output& output = *staged.output;
+  auto opened = open_output(directory, output);
+  if (auto* refusal = std::get_if<Refusal>(&opened)) return *refusal;
+  const Fd& source = std::get<Fd>(opened);
+  const std::size_t slash = output.staged().rfind('/');
+  const std::string inner = slash == std::string::npos ? "." : output.staged().substr(0, slash);
+  const std::string last =
+      slash == std::string::npos ? output.staged() : output.staged().substr(slash + 1);
+  const Fd from = open_below(directory, inner, O_RDONLY | O_DIRECTORY);
+  struct stat before {};
+  struct stat after {};
+  if (from &&
+      ::renameat(from.get(), last.c_str(), staged.folder.get(), staged.aside.c_str()) == 0) {
+    // Nothing of the task lives any more, but what arrived is to be what was checked.
+    const bool same =
+        ::fstat(source.get(), &before) == 0 &&
+        ::fstatat(staged.folder.get(), staged.aside.c_str(), &after, AT_SYMLINK_NOFOLLOW) == 0 &&
+        before.st_ino == after.st_ino && before.st_dev == after.st_dev;
+    if (!same) return refuse("output_invalid", output, "it changed while it was moved");
+    if (::fsync(source.get()) != 0)
+      return refuse("stage_out_failed", output, "cannot sync it", errno);
+    return std::nullopt;
+  }
+  if (errno != EXDEV) return refuse("stage_out_failed", output, "cannot move it there", errno);
+  ::fstat(source.get(), &before);
+  Fd copy(::openat(staged.folder.get(), staged.aside.c_str(),
+                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, before.st_mode & 0777));
+  if (!copy) return refuse("stage_out_failed", output, "cannot make a file there", errno);
+  int error = copy_to(source.get(), copy.get());
+  if (error == 0 && ::fsync(copy.get()) != 0) error = errno;
+  // A full disk behind NFS may be told of only here.
+  if (error == 0 && ::close(copy.release()) != 0) error = errno;
+  if (error != 0) return refuse("stage_out_failed", output, "cannot copy it there", error);
+  return std::nullopt;
+}
+
+void take_back(const std::vector<Staged>& all) {
+  for (const Staged& staged : all) {
+    if (!staged.folder) continue;
+    ::unlinkat(staged.folder.get(), staged.published ? staged.name.c_str() : staged.aside.c_str(),
+               0);
+  }
+}
+
+}  // namespace
+
+std::optional<Refusal> check_outputs(const std::string& directory,
+                                     const std::vector<wire::Output>& outputs) {
+  for (const wire::Output& output : outputs) {
+    auto opened = open_output(directory, output);
+    if (auto* refusal = std::get_if<Refusal>(&opened)) return *refusal;
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> publish_outputs(const std::string& directory,
+                                       const std::vector<wire::Output>& outputs) {
+  std::vector<Staged> all;
+  for (const wire::Output& output : outputs) all.push_back({&output, Fd(), {}, {}, false});
+  for (Staged& staged : all) {
+    if (auto refusal = open_destination(staged)) return refusal;
+  }
+  for (Staged& staged : all) {
+    if (auto refusal = bring_beside(staged, directory)) {
+      take_back(all);
+      return refusal;
+    }
+  }
+  for (Staged& staged : all) {
+    if (::renameat(staged.folder.get(), staged.aside.c_str(), staged.folder.get(),
+                   staged.name.c_str()) != 0) {
+      auto refusal = refuse("stage_out_failed", *staged.output, "cannot give it its name", errno);
+      take_back(all);
+      return refusal;
+    }
+    staged.published = true;
+  }
+  for (const Staged& staged : all) ::fsync(staged.folder.get());
+  return std::nullopt;
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,353 @@
+#include "pilot.hpp"
+
+#include "log_line.hpp"
+#include "wire/outbox.hpp"
+
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+namespace hpcbatch::pilot {
+namespace {
+
+// Chunks wait here instead of in memory when the link takes no more.
+constexpr std::size_t kBacklog = std::size_t{1} << 20;
+// So many results make a frame of their own.
+constexpr int kResultsInFrame = 4096;
+
+Time clock_now() {
+  return std::chrono::steady_clock::now();
+}
+
+std::string text_of(const wire::PilotName& name) {
+  return name.allocation + "." + std::to_string(name.rank);
+}
+
+/// The walltime less the margin.  The batch system knows best when its job ends: a job that was
+/// started late by a slow prolog, or that was started again, is not as long as its file says.
+std::optional<Time> usable_until(const wire::PilotFile& file, Time now) {
+  std::optional<Duration> left;
+  if (file.walltime.count() > 0) left = file.walltime;
+  if (const char* end = std::getenv("SLURM_JOB_END_TIME")) {
+    const auto there =
+        std::chrono::system_clock::time_point(std::chrono::seconds(std::strtoll(end, nullptr, 10)));
+    const Duration batch = there - std::chrono::system_clock::now();
+    if (batch > Duration{} && left) left = std::min(*left, batch);
+  }
+  if (!left) return std::nullopt;
+  return now + *left - file.margin;
+}
+
+std::uint64_t memory_of(const wire::PilotFile& file) {
+  for (const auto& [name, amount] : file.capacity) {
+    if (name == "memory") return static_cast<std::uint64_t>(amount / kWhole);
+  }
+  return 0;
+}
+
+std::string own_path() {
+  const char* path = std::getenv("PATH");
+  return path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
+}
+
+}  // namespace
+
+Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, int keeper_signal,
+             std::optional<rlimit> tasks_open_files)
+    : now_(clock_now()),
+      file_(file),
+      name_{file.allocation, rank},
+      incarnation_(wire::random_number()),
+      node_(look_at_node(file, text_of(name_))),
+      chores_([this](pid_t pid) { family_.ours(pid); }),
+      removals_(chores_),
+      pack_(file.workspace, wire::log_file_name(name_, incarnation_)),
+      publisher_(chores_, removals_,
+                 [this](const AttemptId& id, wire::Result result) {
+                   if (decide_.published(id, result.ByteSizeLong(), now_))
+                     deliver(id, std::move(result));
+                 }),
+      runner_(loop_, pack_, groups_, removals_, family_,
+              Runner::Place{{text_of(name_), file.site},
+                            file.workspace,
+                            node_.scratch,
+                            node_.devices,
+                            own_path(),
+                            memory_of(file),
+                            tasks_open_files},
+              Runner::Callbacks{
+                  [this](const AttemptId& id, wire::Result result, bool staged,
+                         const std::string& directory, std::vector<wire::Output> outputs) {
+                    task_ended(id, std::move(result), staged, directory, std::move(outputs));
+                  },
+                  [](const AttemptId&) {},
+                  [this](const AttemptId& id) {
+                    if (!link_.is_up()) return;
+                    to_wire(id, link_.outgoing().add_input_wanted());
+                    link_.added(true, now_);
+                  },
+                  [this](const MemoryVictim& victim) {
+                    decide_.over_memory(victim.id, victim.message);
+                  }}),
+      followers_(pack_,
+                 [this](const AttemptId& id, unsigned stream, std::uint64_t offset,
+                        std::size_t limit) -> std::optional<std::string> {
+                   const Capture* capture = runner_.capture(id, stream);
+                   return capture == nullptr ? std::nullopt
+                                             : std::optional(capture->read(offset, limit));
+                 }),
+      decide_(Room(file.capacity, node_.cpus),
+              Terms{usable_until(file, now_), file.margin, file.idle}, now_),
+      link_(loop_, std::move(path), file, rank,
+            EngineLink::Callbacks{[this](const std::string& address) { link_up(address); },
+                                  [this] {
+                                    environments_.clear();
+                                    followers_.stop_all();
+                                    held_back_.clear();
+                                    decide_.link_lost();
+                                  },
+                                  [this](wire::ToPilot& message) { on_message(message); },
+                                  [this](wire::ToEngine& outgoing) { gather(outgoing); },
+                                  [this] { decide_.given_up(); }},
+            now_),
+      usable_until_(usable_until(file, now_)) {
+  take_signals(keeper_signal);
+  log_line(groups_.description());
+  if (!node_.cpus.empty())
+    log_line("tasks are bound to " + std::to_string(node_.cpus.size()) + " cpus");
+  for (std::string& left : left_over_scratch(file.scratch)) removals_.add(std::move(left));
+  for (const std::string& refusal : node_.refusals) log_line("self-check failed: " + refusal);
+  read_outbox();
+  if (!node_.refusals.empty()) decide_.checks_failed(now_);
+}
+
+Pilot::~Pilot() {
+  if (signals_) loop_.forget(signals_.get());
+}
+
+void Pilot::take_signals(int keeper_signal) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGTERM, SIGINT, SIGCHLD, keeper_signal}) ::sigaddset(&set, signal);
+  signals_ = Fd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  loop_.watch(signals_.get(), EPOLLIN, [this, keeper_signal](std::uint32_t) {
+    signalfd_siginfo info;
+    while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+      const auto signal = static_cast<int>(info.ssi_signo);
+      if (signal == SIGCHLD) {
+        reap();
+      } else if (signal == keeper_signal) {
+        log_line("the process that keeps this pilot is gone: ending everything");
+        decide_.keeper_died(now_);
+      } else {
+        log_line("told to end (signal " + std::to_string(signal) + ")");
+        decide_.terminated(now_);
+      }
+    }
+  });
+}
+
+void Pilot::reap() {
+  int status = 0;
+  rusage usage{};
+  for (pid_t pid = 0; (pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0;) {
+    if (chores_.reaped(pid, status)) {
+      family_.not_ours(pid);
+    } else {
+      runner_.reaped(pid, status, usage, now_);
+    }
+  }
+}
+
+int Pilot::run() {
+  while (!exit_code_) {
+    // What is done may bring the next event at once: a program that is not there ends as it starts.
+    for (auto actions = decide_.decide(now_); !actions.empty(); actions = decide_.decide(now_)) {
+      for (Action& action : actions) perform(action);
+    }
+    if (exit_code_) break;
+    send_followed();
+    pack_.flush();
+    link_.tick(now_);
+    std::optional<Time> until = decide_.next();
+    for (const auto& next : {runner_.next(), link_.next()}) {
+      if (next && (!until || *next < *until)) until = next;
+    }
+    if (more_to_follow_) until = now_;
+    loop_.wait(until);
+    now_ = clock_now();
+    runner_.tick(now_);
+  }
+  pack_.flush();
+  link_.finish();
+  if (!node_.scratch.empty()) removals_.remove_now(node_.scratch);
+  log_line("ends: " + leaving_);
+  return *exit_code_;
+}
+
+// --- what it decided
+// ----------------------------------------------------------------------------------------------
+
+void Pilot::perform(Action& action) {
+  struct {
+    Pilot& pilot;
+    void operator()(const Launch& a) const { pilot.launch(a); }
+    void operator()(const Return& a) const {
+      pilot.drop_lease(a.id);
+      if (!pilot.link_.is_up()) return;
+      to_wire(a.id, pilot.link_.outgoing().add_returned());
+      pilot.added();
+    }
+    void operator()(const Stop& a) const {
+      pilot.runner_.stop(a.id, a.by_force, a.failure, a.message, pilot.now_);
+    }
+    void operator()(const Publish& a) const { pilot.publisher_.publish(a.id); }
+    void operator()(const Discard& a) const { pilot.publisher_.discard(a.id); }
+    void operator()(const Fail& a) const { pilot.fail(a); }
+    void operator()(const Forget& a) const {
+      pilot.drop_lease(a.id);
+      pilot.results_.erase(a.id);
+    }
+    void operator()(const SayLeaving& a) const {
+      log_line("leaving: " + a.reason);
+      pilot.leaving_ = a.reason;
+      if (!pilot.link_.is_up()) return;
+      pilot.link_.outgoing().set_leaving(true);
+      pilot.link_.outgoing().set_leaving_reason(a.reason);
+      pilot.link_.added(true, pilot.now_);
+    }
+    void operator()(const WriteOutbox&) const { pilot.write_outbox(); }
+    void operator()(const Exit& a) const { pilot.exit_code_ = a.code; }
+  } visitor{*this};
+  std::visit(visitor, action);
+}
+
+/// Unless it has been leased again in the meantime.
+void Pilot::drop_lease(const AttemptId& id) {
+  if (!decide_.state_of(id)) leases_.erase(id);
+}
+
+void Pilot::launch(const Launch& action) {
+  const auto at = leases_.find(action.id);
+  Waiting lease = std::move(at->second);
+  leases_.erase(at);
+  if (lease.start.follow()) followers_.follow(action.id, 0, 0);
+  started_.push_back(action.id);
+  if (link_.is_up()) added();
+  if (lease.start.environment() != 0 && !lease.base) {
+    wire::Result result;
+    result.set_failure("engine_error");
+    result.set_message("the engine never sent environment " +
+                       std::to_string(lease.start.environment()));
+    to_wire(action.id, result.mutable_attempt());
+    task_ended(action.id, std::move(result), false, {}, {});
+    return;
+  }
+  runner_.launch(action.id, std::move(lease.start), std::move(lease.base), action.placement, now_);
+}
+
+void Pilot::fail(const Fail& action) {
+  // What ran before keeps its times and its log.
+  const auto before = results_.find(action.id);
+  wire::Result result = before == results_.end() ? wire::Result() : before->second;
+  to_wire(action.id, result.mutable_attempt());
+  result.set_failure(action.failure);
+  result.set_message(action.message);
+  result.set_outputs_staged(false);
+  leases_.erase(action.id);
+  deliver(action.id, std::move(result));
+}
+
+void Pilot::task_ended(const AttemptId& id, wire::Result result, bool staged,
+                       const std::string& directory, std::vector<wire::Output> outputs) {
+  const bool wanted = decide_.ended(id, staged, result.ByteSizeLong(), now_);
+  if (staged) publisher_.add(id, result, directory, std::move(outputs));
+  if (!wanted) {
+    followers_.stop(id);
+  } else if (followers_.is_followed(id)) {
+    followers_.ended(id, result.log());
+    results_[id] = std::move(result);
+    held_back_.push_back(id);
+  } else {
+    deliver(id, std::move(result));
+  }
+}
+
+void Pilot::deliver(const AttemptId& id, wire::Result result) {
+  results_[id] = std::move(result);
+  send_result(id);
+}
+
+void Pilot::send_result(const AttemptId& id) {
+  const auto at = results_.find(id);
+  if (at == results_.end() || !link_.is_up()) return;
+  *link_.outgoing().add_results() = at->second;
+  added();
+  if (link_.outgoing().results_size() >= kResultsInFrame) link_.send_now(now_);
+}
+
+/// One that leaves room unused, or that somebody watches, is told at once; others may wait for
+/// company.
+void Pilot::added() {
+  const bool urgent = decide_.is_short_of_work() || followers_.any() || !leaving_.empty();
+  link_.added(urgent, now_);
+}
+
+void Pilot::send_followed() {
+  more_to_follow_ = false;
+  if (!link_.is_up() || !followers_.any()) return;
+  const std::size_t room = kBacklog - std::min(kBacklog, link_.backlog());
+  const bool more = followers_.send(room, [this](wire::Chunk chunk) {
+    *link_.outgoing().add_chunks() = std::move(chunk);
+    link_.added(true, now_);
+  });
+  if (more && room > 0) link_.send_now(now_);
+  // A link that still has bytes to send wakes us when it has sent them; one that took all does not.
+  more_to_follow_ = more && link_.backlog() < kBacklog;
+  const auto sent =
+      std::stable_partition(held_back_.begin(), held_back_.end(),
+                            [this](const AttemptId& id) { return followers_.is_followed(id); });
+  const std::vector<AttemptId> ready(sent, held_back_.end());
+  held_back_.erase(sent, held_back_.end());
+  for (const AttemptId& id : ready) send_result(id);
+}
+
+void Pilot::write_outbox() {
+  wire::Outbox box{name_, incarnation_, {}};
+  for (const auto& [id, result] : results_) {
+    if (!result.outputs_staged()) box.results.push_back(result.SerializeAsString());
+  }
+  const std::string path = file_.workspace + "/" + wire::outbox_name(name_);
+  if (box.results.empty()) {
+    ::unlink(path.c_str());
+    return;
+  }
+  if (const auto written = wire::write_outbox(path, box); !written) log_line(written.error().text);
+}
+
+/// A batch system may start the same script twice: what the first left is delivered by the second.
+void Pilot::read_outbox() {
+  const std::string path = file_.workspace + "/" + wire::outbox_name(name_);
+  if (::access(path.c_str(), F_OK) != 0) return;
+  const auto box = wire::read_outbox(path);
+  if (!box) {
+    log_line(box.error().text);
+    if (box.error().kind == Error::Kind::Rejected)
+      ::rename(path.c_str(), (path + ".damaged").c_str());
+    return;
+  }
+  for (const std::string& text : box->results) {
+    wire::Result result;
+    if (!result.ParseFromString(text)) continue;
+    const AttemptId id = from_wire(result.attempt());
+    decide_.found_result(id, text.size());
+    results_[id] = std::move(result);
+  }
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,96 @@
+// The pilot put together: brings events to what it decides and does what that says.  Decides
+// nothing itself.
+#pragma once
+
+#include "chore.hpp"
+#include "control_group.hpp"
+#include "decide.hpp"
+#include "engine_link.hpp"
+#include "followers.hpp"
+#include "node.hpp"
+#include "pack_file.hpp"
+#include "publisher.hpp"
+#include "removals.hpp"
+#include "runner.hpp"
+
+#include <sys/resource.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class Pilot {
+ public:
+  /// SIGTERM, SIGINT, SIGCHLD and `keeper_signal` are blocked by now.
+  Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, int keeper_signal,
+        std::optional<rlimit> tasks_open_files);
+  ~Pilot();
+  Pilot(const Pilot&) = delete;
+  Pilot& operator=(const Pilot&) = delete;
+
+  /// Until it has left; what the process is to exit with.
+  int run();
+
+ private:
+  struct Waiting {
+    wire::Start start;
+    std::shared_ptr<const BaseEnvironment> base;
+  };
+
+  void take_signals(int keeper_signal);
+  void reap();
+  void read_outbox();
+
+  void link_up(const std::string& address);
+  void on_message(wire::ToPilot& message);
+  void take_leases(wire::ToPilot& message);
+  void follow(const wire::Follow& follow);
+  void gather(wire::ToEngine& outgoing);
+
+  void perform(Action& action);
+  void drop_lease(const AttemptId& id);
+  void launch(const Launch& action);
+  void fail(const Fail& action);
+  void task_ended(const AttemptId& id, wire::Result result, bool staged,
+                  const std::string& directory, std::vector<wire::Output> outputs);
+  void deliver(const AttemptId& id, wire::Result result);
+  void send_result(const AttemptId& id);
+  void send_followed();
+  void write_outbox();
+  void added();
+
+  Time now_;
+  wire::PilotFile file_;
+  wire::PilotName name_;
+  std::uint64_t incarnation_;
+  Node node_;
+  Loop loop_;
+  Fd signals_;
+  Family family_;
+  Chores chores_;
+  Removals removals_;
+  PackFile pack_;
+  ControlGroups groups_;
+  Publisher publisher_;
+  Runner runner_;
+  Followers followers_;
+  Decide decide_;
+  EngineLink link_;
+
+  std::optional<Time> usable_until_;
+  std::unordered_map<std::uint32_t, std::shared_ptr<const BaseEnvironment>>
+      environments_;                                                  // of this link
+  std::unordered_map<AttemptId, Waiting, AttemptHash> leases_;        // that have not started
+  std::unordered_map<AttemptId, wire::Result, AttemptHash> results_;  // not acknowledged
+  std::vector<AttemptId> started_;                                    // not told yet
+  std::vector<AttemptId> held_back_;  // results that wait until their followed output is sent
+  bool more_to_follow_{false};        // than went into this round
+  std::string leaving_;               // why; empty: we stay
+  std::optional<int> exit_code_;
+};
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,138 @@
+// What the pilot says on a new link, and what it does with what the engine says.
+#include "pilot.hpp"
+
+#include "log_line.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+namespace hpcbatch::pilot {
+namespace {
+
+std::uint32_t wire_state(Decide::State state) {
+  switch (state) {
+    case Decide::State::Waiting:
+      return 1;
+    case Decide::State::Running:
+      return 2;
+    case Decide::State::Delivered:
+      return 3;
+    case Decide::State::Staged:
+    case Decide::State::Publishing:
+      return 4;
+  }
+  return 0;
+}
+
+std::string batch_number() {
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID"}) {
+    if (const char* number = std::getenv(name)) return number;
+  }
+  return {};
+}
+
+}  // namespace
+
+void Pilot::link_up(const std::string& address) {
+  wire::ToEngine& out = link_.outgoing();
+  wire::Register& registration = *out.mutable_registration();
+  registration.set_version(HPCBATCH_VERSION);
+  registration.set_node(node_.name);
+  registration.set_process(static_cast<std::uint32_t>(::getpid()));
+  for (const auto& [name, amount] : file_.capacity) {
+    wire::Amount* thing = registration.add_capacity();
+    thing->set_name(name);
+    thing->set_value(amount);
+  }
+  registration.set_time_left_ms(-1);
+  if (usable_until_) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(*usable_until_ - now_).count();
+    registration.set_time_left_ms(std::max<std::int64_t>(0, left));
+  }
+  for (const auto& [id, state] : decide_.held()) {
+    wire::Held* held = registration.add_held();
+    to_wire(id, held->mutable_attempt());
+    held->set_state(wire_state(state));
+  }
+  registration.set_batch_number(batch_number());
+  registration.set_link(address);
+  for (const std::string& refusal : node_.refusals) registration.add_refusals(refusal);
+  registration.set_incarnation(incarnation_);
+  if (!leaving_.empty()) {
+    out.set_leaving(true);
+    out.set_leaving_reason(leaving_);
+  }
+  started_.clear();  // it is in what we hold
+  link_.added(true, now_);
+  for (const auto& [id, result] : results_) send_result(id);
+}
+
+void Pilot::gather(wire::ToEngine& outgoing) {
+  for (const AttemptId& id : started_) {
+    if (decide_.state_of(id) == Decide::State::Running) to_wire(id, outgoing.add_started());
+  }
+  started_.clear();
+}
+
+void Pilot::on_message(wire::ToPilot& message) {
+  if (message.welcome()) decide_.welcomed(now_);
+  for (const wire::Environment& environment : message.environments()) {
+    environments_[environment.number()] =
+        std::make_shared<BaseEnvironment>(base_environment(environment));
+  }
+  for (const wire::Attempt& attempt : message.acknowledged())
+    decide_.acknowledged(from_wire(attempt), now_);
+  take_leases(message);
+  if (message.recall() > 0) decide_.recalled(message.recall());
+  for (const wire::Kill& kill : message.kill()) {
+    const std::string failure = kill.failure().empty() ? "cancelled" : kill.failure();
+    decide_.kill_asked(from_wire(kill.attempt()), failure, kill.silent(), now_);
+  }
+  for (const wire::Attempt& attempt : message.publish())
+    decide_.publish_allowed(from_wire(attempt));
+  for (const wire::Follow& asked : message.follow()) follow(asked);
+  for (const wire::Input& input : message.input()) {
+    runner_.give_input(from_wire(input.attempt()), input.data(), input.end());
+  }
+  if (message.drain()) decide_.drain_asked();
+  if (message.end()) decide_.end_asked(now_);
+  if (message.fenced()) {
+    log_line("the engine has given this pilot up: ending everything");
+    decide_.fenced(now_);
+  }
+}
+
+void Pilot::take_leases(wire::ToPilot& message) {
+  for (wire::Start& start : *message.mutable_start()) {
+    const AttemptId id = from_wire(start.attempt());
+    if (decide_.state_of(id)) continue;
+    Lease lease{id, {}, std::chrono::milliseconds(start.time_limit_ms())};
+    for (const wire::Amount& amount : start.granted())
+      lease.granted.emplace_back(amount.name(), amount.value());
+    const auto base = environments_.find(start.environment());
+    leases_[id] = {std::move(start), base == environments_.end() ? nullptr : base->second};
+    decide_.leased(lease);
+  }
+}
+
+void Pilot::follow(const wire::Follow& asked) {
+  const AttemptId id = from_wire(asked.attempt());
+  if (asked.stop()) {
+    followers_.stop(id);
+    return;
+  }
+  if (const auto lease = leases_.find(id); lease != leases_.end()) {
+    lease->second.start.set_follow(true);
+    return;
+  }
+  followers_.follow(id, asked.out_offset(), asked.err_offset());
+  // Of what has ended the rest is sent; of what is not here nothing, and the end is said.
+  if (runner_.capture(id, 1) == nullptr) {
+    const auto result = results_.find(id);
+    followers_.ended(id, result == results_.end() ? wire::LogPlace() : result->second.log());
+  }
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,13 @@
+// Removes a directory with all in it, never following a link out of it.
+#pragma once
+
+#include <string>
+
+namespace hpcbatch::pilot {
+
+/// False where something of it is left.
+bool remove_tree(const std::string& path);
+/// What is in it, and not the directory itself.
+bool empty_tree(const std::string& path);
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,68 @@
+// What a node has and what of it is free: amounts by name, cpus and GPUs also by their numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+/// Amounts are in 1/10000 of a piece (of a byte, for memory).
+constexpr std::int64_t kWhole = 10000;
+
+using Amounts = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// Where a task runs.
+struct Placement {
+  unsigned slot{};
+  std::vector<unsigned> cpus;  // numbers to be bound to; empty: not bound
+  std::vector<unsigned> gpus;  // numbers of this pilot's devices
+  friend bool operator==(const Placement&, const Placement&) = default;
+};
+
+class Room {
+ public:
+  /// One amount that a task needs of one thing that this node has.
+  struct Need {
+    std::size_t thing{};
+    std::int64_t amount{};
+  };
+  using Needs = std::vector<Need>;
+
+  /// `bindable_cpus` has one number per whole cpu, or is empty where tasks are not to be bound.
+  Room(const Amounts& capacity, std::vector<unsigned> bindable_cpus);
+
+  /// What of `granted` this node counts; nothing where it could not have it even when empty.  Names
+  /// that this node does not have (licences) are the engine's to count.
+  std::optional<Needs> needs_of(const Amounts& granted) const;
+
+  std::optional<Placement> take(const Needs& needs);
+  void give_back(const Needs& needs, const Placement& placement);
+
+  /// No cpu or no slot is free: no use to look at tasks one by one.
+  bool is_full() const;
+
+ private:
+  struct Thing {
+    std::string name;
+    std::int64_t total{};
+    std::int64_t free{};
+    bool is_gpus{false};
+    std::vector<unsigned> devices;        // of GPUs: their numbers in this pilot
+    std::vector<std::int64_t> free_of{};  // of GPUs: what is free of each device
+  };
+
+  static std::vector<std::size_t> devices_for(const Thing& thing, std::int64_t amount);
+
+  std::vector<Thing> things_;
+  std::optional<std::size_t> cpus_;
+  bool binds_;
+  std::set<unsigned> free_cpus_;
+  std::set<unsigned> free_slots_;  // below next_slot_
+  unsigned next_slot_{0};
+};
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,127 @@
+// Runs tasks: each in its slot, from its start until the last of its processes is gone.
+#pragma once
+
+#include "chore.hpp"
+#include "control_group.hpp"
+#include "decide.hpp"
+#include "family.hpp"
+#include "memory_watch.hpp"
+#include "prepare.hpp"
+#include "removals.hpp"
+#include "slot.hpp"
+#include "streamed_input.hpp"
+#include "surroundings.hpp"
+#include "verdict.hpp"
+
+#include <sys/resource.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class Runner {
+ public:
+  struct Place {
+    PilotNames names;
+    std::string workspace;
+    std::string scratch;  // the pilot's own
+    Devices devices;
+    std::string search;               // the pilot's PATH: where a container's runtime is looked for
+    std::uint64_t memory_capacity{};  // bytes; 0: unknown
+    std::optional<rlimit> open_files;  // as tasks are to have it
+  };
+  struct Callbacks {
+    /// The task is gone.  `staged`: its outputs wait in `directory`, else that is being removed.
+    std::function<void(const AttemptId&, wire::Result, bool staged, const std::string& directory,
+                       std::vector<wire::Output>)>
+        ended;
+    std::function<void(const AttemptId&)> grew;
+    std::function<void(const AttemptId&)> input_wanted;
+    std::function<void(const MemoryVictim&)> over_memory;
+  };
+
+  Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals, Family& family,
+         Place place, Callbacks callbacks);
+  ~Runner();
+
+  /// The task runs when this returns, or its end is told by `ended` before that.
+  void launch(const AttemptId& id, wire::Start start, std::shared_ptr<const BaseEnvironment> base,
+              const Placement& placement, Time now);
+  void stop(const AttemptId& id, bool by_force, const std::string& failure,
+            const std::string& message, Time now);
+  void give_input(const AttemptId& id, const std::string& bytes, bool end);
+
+  /// A child of the pilot was reaped.
+  void reaped(pid_t pid, int status, const rusage& usage, Time now);
+  /// Memory, output that waits, processes that are left.
+  void tick(Time now);
+  std::optional<Time> next() const;
+
+  /// What is captured of a task that runs; null where it does not.
+  const Capture* capture(const AttemptId& id, unsigned stream) const;
+
+ private:
+  struct Running {
+    AttemptId id;
+    wire::Start start;
+    Placement placement;
+    Slot* slot{};
+    ControlGroup* group{};  // null: not in one
+    std::string directory;  // its own; empty: none
+    std::string runs_in;
+    std::unique_ptr<StreamedInput> input;
+    pid_t pid{-1};
+    std::int64_t started_us{};
+    bool main_lives{true};
+    bool by_force{false};
+    int status{0};
+    std::uint64_t cpu_us{0};
+    std::uint64_t peak{0};
+    std::uint64_t granted{0};  // memory
+    std::uint64_t kills_before{0};
+    std::string stopped_for;
+    std::string stop_message;
+    std::vector<pid_t> members;  // when they were looked at last
+    bool doubted{false};
+    std::optional<Time> sweep_at;
+    std::optional<Time> whose_term_until;
+    Duration sweep_pause{};
+  };
+
+  Slot& slot(unsigned number);
+  std::optional<Refusal> prepare(Running& task, std::shared_ptr<const BaseEnvironment> base);
+  std::optional<Refusal> start_process(Running& task, Files files, std::vector<std::string> argv,
+                                       std::shared_ptr<const BaseEnvironment> base);
+  void limit_memory(Running& task);
+  void sweep(Running& task, Time now);
+  std::vector<pid_t> members_of(const Running& task);
+  bool nothing_adopted();
+  void finish(const AttemptId& id);
+  void end(Running& task, const Verdict& verdict, bool ran);
+  std::vector<MemoryUse> measure(Time now);
+
+  Loop& loop_;
+  PackFile& pack_;
+  ControlGroups& groups_;
+  Removals& removals_;
+  Family& family_;
+  Place place_;
+  Callbacks callbacks_;
+  Fd nothing_;  // /dev/null
+  std::shared_ptr<const BaseEnvironment> minimal_;
+  std::map<unsigned, std::unique_ptr<Slot>> slots_;
+  std::unordered_map<AttemptId, Running, AttemptHash> running_;
+  std::unordered_map<pid_t, AttemptId> mains_;
+  std::unordered_map<unsigned, AttemptId> in_slot_;
+  std::optional<Time> measure_at_;
+  unsigned measured_{0};
+  std::uint64_t kills_told_{0};  // of those outside our groups
+};
+
+}  // namespace hpcbatch::pilot
