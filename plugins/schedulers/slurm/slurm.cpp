@@ -1,0 +1,68 @@
+// Scheduler `slurm`: the commands sbatch, squeue, scancel and sinfo, and sacct where there is
+// accounting.
+#include "listing.hpp"
+#include "offers.hpp"
+#include "submission.hpp"
+
+#include "hpcbatch/scheduler.hpp"
+
+#include <yaml-cpp/yaml.h>
+
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+/// The arguments are names.  A name nobody knows is no error; with a number that has been forgotten
+/// it would be one.
+constexpr const char* kCancel = R"sh(
+failed=0
+for name in "$@"; do scancel --name="$name" || failed=$?; done
+exit $failed
+)sh";
+
+class Slurm final : public Scheduler {
+ public:
+  explicit Slurm(const char* config_yaml) {
+    const YAML::Node config = YAML::Load(config_yaml);
+    if (!config.IsNull() && (!config.IsMap() || config.size() > 0)) {
+      throw std::runtime_error(
+          "line " + std::to_string(config.Mark().line + 1) +
+          ": the scheduler 'slurm' takes no configuration; what sbatch is to be given belongs "
+          "under 'options' of the site");
+    }
+  }
+
+  std::string script(const AllocationRequest& request) const override {
+    return slurm::batch_script(request);
+  }
+  CommandLine submit(const AllocationRequest& request,
+                     const std::string& script_path) const override {
+    return slurm::sbatch(request, script_path);
+  }
+  std::variant<std::string, SubmitRefused> read_submit(const CommandOutput& output) const override {
+    return slurm::read_sbatch(output);
+  }
+  CommandLine poll(const std::string&, const std::vector<std::string>& names) const override {
+    return slurm::list_jobs(names);
+  }
+  Result<std::vector<BatchJob>> read_poll(const std::string& prefix,
+                                          const CommandOutput& output) const override {
+    return slurm::read_jobs(prefix, output);
+  }
+  CommandLine cancel(const std::vector<std::string>& names,
+                     const std::vector<std::string>&) const override {
+    CommandLine command{.argv = {"sh", "-c", kCancel, "sh"}};
+    command.argv.insert(command.argv.end(), names.begin(), names.end());
+    return command;
+  }
+  CommandLine probe() const override { return slurm::list_partitions(); }
+  Result<std::vector<Offer>> read_probe(const CommandOutput& output) const override {
+    return slurm::read_partitions(output);
+  }
+};
+
+}  // namespace
+}  // namespace hpcbatch
+
+HPCBATCH_SCHEDULER(hpcbatch::Slurm, "slurm", "1.0");

@@ -1,0 +1,183 @@
+#include "submission.hpp"
+
+#include "hpcbatch/shell_quote.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <sstream>
+#include <string_view>
+
+namespace hpcbatch::slurm {
+namespace {
+
+/// A login shell has usually defined `module`; a batch script of sh has not.
+constexpr const char* kProfile =
+    "command -v module >/dev/null 2>&1 || [ ! -r /etc/profile ] || . /etc/profile\n";
+
+/// At the end of a batch job, or when it is cancelled, the shell, srun and the pilots all get TERM.
+/// The shell must stay, or SLURM kills the pilots before they have said goodbye.  `--wait=0` and
+/// `--kill-on-bad-exit=0`: a pilot that ends is no reason to end the others.
+constexpr const char* kWaitForSrun = R"sh(hb_srun=$!
+trap : TERM
+wait "$hb_srun"; hb_code=$?
+while kill -0 "$hb_srun" 2>/dev/null; do wait "$hb_srun"; hb_code=$?; done
+exit "$hb_code"
+)sh";
+
+std::string cpus_of(const AllocationRequest& request) {
+  return std::to_string(static_cast<long>(std::ceil(std::max(request.cpus, 1.0))));
+}
+
+/// sbatch expands patterns such as %j in the name of its log.
+std::string without_patterns(const std::string& path) {
+  std::string plain;
+  for (const char c : path) plain.append(c == '%' ? 2 : 1, c);
+  return plain;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
+template <std::size_t N>
+bool has_one_of(std::string_view text, const std::array<std::string_view, N>& phrases) {
+  return std::any_of(phrases.begin(), phrases.end(), [&](std::string_view phrase) {
+    return text.find(phrase) != std::string_view::npos;
+  });
+}
+
+// The request may have reached the controller.
+constexpr std::array<std::string_view, 6> kUnclear{
+    "socket timed out", "zero bytes were transmitted",      "unexpected message received",
+    "connection reset", "resource temporarily unavailable", "communication shutdown"};
+// Nobody was reached, or the controller said: later.
+constexpr std::array<std::string_view, 8> kTransient{"rate limit exceeded",
+                                                     "unable to contact slurm controller",
+                                                     "in standby mode",
+                                                     "protocol authentication error",
+                                                     "unable to process configuration file",
+                                                     "could not establish a configuration source",
+                                                     "unable to establish controller machine",
+                                                     "munge encode failed"};
+constexpr std::array<std::string_view, 4> kLimit{"job violates accounting/qos policy",
+                                                 "maxjobcount limit", "submitjoblimit",
+                                                 "submitjobperuserlimit"};
+// A limit that holds for one batch job alone is not reached by having many.
+constexpr std::array<std::string_view, 3> kPerJob{"perjob", "pernode", "minutes"};
+// Said by sbatch itself, before it asks anybody, or by the controller while it refuses.
+constexpr std::array<std::string_view, 7> kPermanent{
+    "batch job submission failed", "dos line breaks",     "does not look like a batch script",
+    "batch script is empty",       "unable to open file", "invalid generic resource",
+    "can not be satisfied"};
+
+Refusal classify(const CommandOutput& output) {
+  const std::string text = lower(output.standard_error + output.standard_output);
+  if (output.timed_out || has_one_of(text, kUnclear)) return Refusal::Unclear;
+  if (has_one_of(text, kTransient)) return Refusal::Transient;
+  if (has_one_of(text, kLimit))
+    return has_one_of(text, kPerJob) ? Refusal::Permanent : Refusal::Limit;
+  // 255: it did not understand its options; 127: a shell did not find it.
+  const bool is_absent = output.exit_code == 127 && output.standard_output.empty();
+  if (output.exit_code == 255 || is_absent ||
+      (output.exit_code > 0 && has_one_of(text, kPermanent))) {
+    return Refusal::Permanent;
+  }
+  return Refusal::Unclear;
+}
+
+}  // namespace
+
+std::string one_line(const std::string& text) {
+  std::string joined;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    for (const std::string_view prefix :
+         {"sbatch: ", "squeue: ", "scancel: ", "sinfo: ", "error: ", "fatal: "}) {
+      if (line.starts_with(prefix)) line.erase(0, prefix.size());
+    }
+    if (!line.empty()) joined += (joined.empty() ? "" : "; ") + line;
+  }
+  if (joined.size() > 500) joined = joined.substr(0, 497) + "...";
+  return joined;
+}
+
+std::string batch_script(const AllocationRequest& request) {
+  std::ostringstream text;
+  text << "#!/bin/sh\n# Allocation " << request.name << " of hpcbatch.\n";
+  if (!request.setup.empty()) text << kProfile;
+  for (const std::string& line : request.setup) text << line << "\n";
+  if (request.nodes == 1) {
+    text << "HPCBATCH_NODE_RANK=0; export HPCBATCH_NODE_RANK\nexec " << shell_quoted(request.pilot)
+         << "\n";
+    return text.str();
+  }
+  const std::string nodes = std::to_string(request.nodes);
+  text << "srun --export=ALL --nodes=" << nodes << " --ntasks=" << nodes
+       << " --ntasks-per-node=1 --cpus-per-task=" << cpus_of(request)
+       << " --mpi=none --wait=0 --kill-on-bad-exit=0 " << shell_quoted(request.pilot) << " &\n"
+       << kWaitForSrun;
+  return text.str();
+}
+
+CommandLine sbatch(const AllocationRequest& request, const std::string& script_path) {
+  // `--export=ALL` hands on the transport's environment, which is minimal; NONE, and a list too,
+  // would have the node run a login shell first.
+  CommandLine command{
+      .argv = {"sbatch", "--parsable", "--job-name=" + request.name, "--no-requeue",
+               "--open-mode=append", "--export=ALL", "--comment=hpcbatch:" + request.name,
+               "--chdir=" + request.directory,
+               "--output=" + without_patterns(request.directory) + "/" + request.name + ".out",
+               "--nodes=" + std::to_string(request.nodes), "--ntasks-per-node=1",
+               "--cpus-per-task=" + cpus_of(request)}};
+  auto& argv = command.argv;
+  if (request.memory > 0)
+    argv.push_back("--mem=" + std::to_string((request.memory + (1u << 20) - 1) >> 20) + "M");
+  std::string gres;
+  for (const auto& [kind, count] : request.gpus) {
+    gres += (gres.empty() ? "gpu:" : ",gpu:") + (kind.empty() ? "" : kind + ":") +
+            std::to_string(count);
+  }
+  if (!gres.empty()) argv.push_back("--gres=" + gres);
+  if (request.walltime.count() > 0) {
+    argv.push_back(
+        "--time=" +
+        std::to_string(std::chrono::ceil<std::chrono::minutes>(request.walltime).count()));
+  }
+  if (!request.partition.empty()) argv.push_back("--partition=" + request.partition);
+  argv.insert(argv.end(), request.options.begin(), request.options.end());
+  argv.push_back(script_path);
+  return command;
+}
+
+std::variant<std::string, SubmitRefused> read_sbatch(const CommandOutput& output) {
+  if (!output.timed_out && output.exit_code == 0) {
+    std::vector<std::string> numbers;
+    std::istringstream lines(output.standard_output);
+    for (std::string line; std::getline(lines, line);) {
+      line.resize(std::min(line.find(';'), line.size()));  // "number;cluster"
+      if (is_number(line)) numbers.push_back(line);
+    }
+    // Two numbers: a banner has one in it, and nobody can say which.
+    if (numbers.size() == 1) return numbers.front();
+    return SubmitRefused{
+        Refusal::Unclear,
+        "sbatch printed no number: " + one_line(output.standard_output + output.standard_error)};
+  }
+  std::string text = one_line(output.standard_error);
+  if (text.empty()) text = one_line(output.standard_output);
+  if (output.timed_out) {
+    text = "no answer in time" + (text.empty() ? "" : ": " + text);
+  } else if (text.empty()) {
+    text = "exit " + std::to_string(output.exit_code);
+  }
+  return SubmitRefused{classify(output), text};
+}
+
+}  // namespace hpcbatch::slurm

@@ -1,0 +1,22 @@
+// What is handed to sbatch, and what its answer means.
+#pragma once
+
+#include "hpcbatch/scheduler.hpp"
+
+#include <string>
+#include <variant>
+
+namespace hpcbatch::slurm {
+
+std::string batch_script(const AllocationRequest& request);
+CommandLine sbatch(const AllocationRequest& request, const std::string& script_path);
+
+/// The number alone is success.  A refusal counts as one only where nothing can have been accepted:
+/// a lost answer means a batch job as often as not (measured: it was there after "Socket timed
+/// out").
+std::variant<std::string, SubmitRefused> read_sbatch(const CommandOutput& output);
+
+/// SLURM's words without "sbatch: error:" before each line.
+std::string one_line(const std::string& text);
+
+}  // namespace hpcbatch::slurm

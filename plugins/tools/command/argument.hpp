@@ -1,0 +1,35 @@
+// One entry of a tool's `command`: text with names in braces, taken apart once.
+#pragma once
+
+#include "hpcbatch/tool.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch {
+
+/// What a name in braces may be.
+enum class Declared { Value, Input, OptionalInput, Inputs };
+
+/// `{name}` is replaced, `{{` and `}}` are braces.  What a value holds is never looked at again,
+/// and no shell sees it.
+class Argument {
+ public:
+  /// Throws std::invalid_argument where a brace has no partner, a name is not declared, or a list
+  /// of files is not an entry of its own.
+  Argument(std::string_view text, const std::map<std::string, Declared>& declared);
+
+  /// None where it names an optional input that was not given; one for each file of a list.
+  void append_to(std::vector<std::string>& argv, const ToolRequest& request) const;
+
+ private:
+  struct Piece {
+    std::string text;
+    bool is_name{false};
+  };
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace hpcbatch

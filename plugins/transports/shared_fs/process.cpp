@@ -1,0 +1,273 @@
+#include "process.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+namespace hpcbatch {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostOutput = 64u << 20;
+// How often a process is looked at where the kernel cannot wake us at its end (before Linux 5.3).
+constexpr milliseconds kLookEvery{10};
+constexpr milliseconds kDeathAfterKill{2000};
+
+Error failed(const std::string& what, int error, Error::Kind kind = Error::Kind::Transient) {
+  return {kind, what + ": " + std::strerror(error)};
+}
+
+/// posix_spawnp would look in our own PATH; a site may have another.
+std::string find_program(const std::string& name, const Environment& environment) {
+  if (name.find('/') != std::string::npos) return name;
+  const auto path = environment.find("PATH");
+  std::string_view rest = path == environment.end() ? std::string_view{} : path->second;
+  while (!rest.empty()) {
+    const auto colon = std::min(rest.find(':'), rest.size());
+    std::string file = std::string(rest.substr(0, colon)) + "/" + name;
+    if (::access(file.c_str(), X_OK) == 0) return file;
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return {};
+}
+
+/// The C structures that posix_spawn wants, released with their owner.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+    // Signals that the engine ignores or blocks are no business of a command.
+    sigset_t all;
+    sigset_t none;
+    ::sigfillset(&all);
+    ::sigemptyset(&none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+
+  void give(int descriptor, int as) {
+    ::posix_spawn_file_actions_adddup2(&actions_, descriptor, as);
+  }
+
+  Result<pid_t> start(const CommandLine& command, const Environment& environment) {
+    if (command.argv.empty()) return Error{Error::Kind::Rejected, "cannot run an empty command"};
+    const std::string program = find_program(command.argv.front(), environment);
+    if (program.empty()) {
+      const auto path = environment.find("PATH");
+      std::string text = "cannot run " + command.argv.front() + ": not found in PATH=";
+      if (path != environment.end()) text += path->second;
+      text += "; set PATH under 'environment' of the site's transport";
+      return Error{Error::Kind::Rejected, text};
+    }
+    std::vector<std::string> texts;
+    texts.reserve(environment.size());
+    for (const auto& [name, value] : environment) {
+      texts.push_back(name);
+      texts.back().append("=").append(value);
+    }
+    std::vector<char*> argv;
+    std::vector<char*> envp;
+    argv.reserve(command.argv.size() + 1);
+    envp.reserve(texts.size() + 1);
+    for (const auto& word : command.argv) argv.push_back(const_cast<char*>(word.c_str()));
+    for (auto& text : texts) envp.push_back(text.data());
+    argv.push_back(nullptr);
+    envp.push_back(nullptr);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, 3);
+    pid_t process = -1;
+    const int error =
+        ::posix_spawn(&process, program.c_str(), &actions_, &attributes_, argv.data(), envp.data());
+    if (error != 0) {
+      const bool later = error == EAGAIN || error == ENOMEM || error == ETXTBSY;
+      return failed("cannot run " + program, error,
+                    later ? Error::Kind::Transient : Error::Kind::Rejected);
+    }
+    return process;
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+/// A file without a name that holds the text: the command may read it at its own pace while nobody
+/// writes.
+Result<Fd> file_of(const std::string& text) {
+  if (text.empty()) {
+    Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (null.get() < 0) return failed("cannot open /dev/null", errno);
+    return null;
+  }
+  Fd file(::memfd_create("input", MFD_CLOEXEC));
+  if (file.get() < 0) return failed("cannot keep a command's input", errno);
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t n =
+        ::pwrite(file.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (n < 0) return failed("cannot keep a command's input", errno);
+    done += static_cast<std::size_t>(n);
+  }
+  return file;
+}
+
+struct Pipe {
+  Fd read;
+  Fd write;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return failed("cannot make a pipe", errno);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+/// Takes what is there; closes the descriptor at its end.
+void take(Fd& from, std::string& into) {
+  std::array<char, 65536> buffer;
+  while (from.get() >= 0) {
+    const ssize_t n = ::read(from.get(), buffer.data(), buffer.size());
+    if (n > 0) {
+      into.append(buffer.data(), static_cast<std::size_t>(n));
+      if (into.size() > kMostOutput) return;
+    } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+      from.close();
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
+}
+
+int milliseconds_until(Clock::time_point when) {
+  const auto left = std::chrono::ceil<milliseconds>(when - Clock::now()).count();
+  return static_cast<int>(std::clamp<decltype(left)>(left, 0, 60'000));
+}
+
+/// A child that has not been waited for.
+class Child {
+ public:
+  explicit Child(pid_t process)
+      : process_(process), end_(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))) {}
+
+  bool has_ended() {
+    if (ended_) return true;
+    const pid_t got = ::waitpid(process_, &status_, WNOHANG);
+    // ECHILD: somebody else took its status away; it has ended, and nobody knows how.
+    if (got == process_ || (got < 0 && errno == ECHILD)) ended_ = true;
+    if (got < 0 && ended_) status_ = 255 << 8;
+    return ended_;
+  }
+  int exit_code() const {
+    return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
+  }
+
+  /// Sleeps until the child ends, one of two pipes has something, or time is up.
+  void wait(Clock::time_point until, int out, int err) const {
+    std::array<pollfd, 3> waits{{{end_.get(), POLLIN, 0}, {out, POLLIN, 0}, {err, POLLIN, 0}}};
+    const auto wake = end_.get() >= 0 ? until : std::min(until, Clock::now() + kLookEvery);
+    ::poll(waits.data(), waits.size(), milliseconds_until(wake));
+  }
+
+  /// The whole group; a child that even KILL does not end in time (a hanging file system) is left
+  /// behind.
+  void kill() {
+    ::kill(-process_, SIGKILL);
+    const auto patience = Clock::now() + kDeathAfterKill;
+    while (!has_ended() && Clock::now() < patience) wait(patience, -1, -1);
+  }
+
+ private:
+  pid_t process_;
+  Fd end_;
+  int status_{0};
+  bool ended_{false};
+};
+
+}  // namespace
+
+Result<CommandOutput> run_process(const CommandLine& command, const Environment& environment,
+                                  Deadline deadline) {
+  auto input = file_of(command.input);
+  if (!input) return input.error();
+  auto out = make_pipe();
+  if (!out) return out.error();
+  auto err = make_pipe();
+  if (!err) return err.error();
+  SpawnPlan plan;
+  plan.give(input->get(), 0);
+  plan.give(out->write.get(), 1);
+  plan.give(err->write.get(), 2);
+  auto started = plan.start(command, environment);
+  if (!started) return started.error();
+  out->write.close();
+  err->write.close();
+
+  Child child(*started);
+  CommandOutput output;
+  for (;;) {
+    // Asked before the pipes are emptied: whatever the child wrote before its end is then in them.
+    const bool ended = child.has_ended();
+    take(out->read, output.standard_output);
+    take(err->read, output.standard_error);
+    if (output.standard_output.size() > kMostOutput || output.standard_error.size() > kMostOutput) {
+      child.kill();
+      return Error{Error::Kind::Transient,
+                   command.argv.front() + " was killed: it printed more than 64 MB"};
+    }
+    if (ended) {
+      output.exit_code = child.exit_code();
+      return output;
+    }
+    if (Clock::now() >= deadline) {
+      child.kill();
+      take(out->read, output.standard_output);
+      take(err->read, output.standard_error);
+      output.exit_code = -1;
+      output.timed_out = true;
+      return output;
+    }
+    child.wait(deadline, out->read.get(), err->read.get());
+  }
+}
+
+Result<TalkingProcess> open_process(const CommandLine& command, const Environment& environment) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return failed("cannot make a socket pair", errno);
+  }
+  Fd ours(ends[0]);
+  Fd theirs(ends[1]);
+  Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  SpawnPlan plan;
+  plan.give(theirs.get(), 0);
+  plan.give(theirs.get(), 1);
+  plan.give(null.get(), 2);
+  auto started = plan.start(command, environment);
+  if (!started) return started.error();
+  return TalkingProcess{*started, std::move(ours)};
+}
+
+}  // namespace hpcbatch

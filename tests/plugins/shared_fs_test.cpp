@@ -1,0 +1,101 @@
+// The transport to our own machine: the contract of all transports, and its configuration.
+#include "hpcbatch/contract/transport.hpp"
+
+#include <gmock/gmock.h>
+
+#include <sys/stat.h>
+
+namespace hpcbatch {
+namespace {
+
+using testing::HasSubstr;
+
+std::unique_ptr<Transport> make(const std::string& config_yaml = "") {
+  return contract::load<Transport>(PLUGINS "/transports/shared_fs.so", config_yaml);
+}
+
+Deadline soon() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+}
+
+std::string refusal_of(const std::string& config_yaml) {
+  try {
+    make(config_yaml);
+    return "accepted";
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+TEST(SharedFs, ItsEnvironmentCanBeSet) {
+  const auto transport = make("environment: {SLURM_CONF: /etc/x.conf, PATH: /bin}");
+  const auto output = transport->run({.argv = {"sh", "-c", "echo $SLURM_CONF $PATH"}}, soon());
+  ASSERT_TRUE(output) << output.error().text;
+  EXPECT_EQ(output->standard_output, "/etc/x.conf /bin\n");
+}
+
+TEST(SharedFs, ProgramsAreFoundInTheSitesPath) {
+  const auto output = make("environment: {PATH: /nowhere}")->run({.argv = {"sh"}}, soon());
+  ASSERT_FALSE(output);
+  EXPECT_THAT(output.error().text, HasSubstr("not found in PATH=/nowhere"));
+}
+
+TEST(SharedFs, HandsOnTheClusterOfItsOwnEnvironment) {
+  ::setenv("SLURM_CONF", "/somewhere/slurm.conf", 1);
+  const auto output = make()->run({.argv = {"sh", "-c", "echo $SLURM_CONF"}}, soon());
+  ::unsetenv("SLURM_CONF");
+  ASSERT_TRUE(output);
+  EXPECT_EQ(output->standard_output, "/somewhere/slurm.conf\n");
+}
+
+TEST(SharedFs, RefusesWhatItDoesNotKnow) {
+  EXPECT_THAT(refusal_of("environment: {}\nenviroment: {A: b}"),
+              HasSubstr("line 2: unknown key 'enviroment'"));
+  EXPECT_THAT(refusal_of("environment: [A]"), HasSubstr("must be a map"));
+  EXPECT_THAT(refusal_of("environment: {A: [1]}"), HasSubstr("value of 'A' must be a text"));
+  EXPECT_THAT(refusal_of("- a"), HasSubstr("must be a map"));
+}
+
+TEST(SharedFs, APipeWhereAFileIsExpectedIsRefusedAtOnce) {
+  const std::string pipe = testing::TempDir() + "pipe-" + std::to_string(::getpid());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const auto text = make()->read(pipe, 0, 1, soon());
+  ::unlink(pipe.c_str());
+  ASSERT_FALSE(text);
+  EXPECT_THAT(text.error().text, HasSubstr("no regular file"));
+}
+
+TEST(SharedFs, SignalsThatTheEngineIgnoresReachCommands) {
+  ::signal(SIGPIPE, SIG_IGN);
+  const auto output = make()->run({.argv = {"sh", "-c", "kill -PIPE $$; echo survived"}}, soon());
+  ::signal(SIGPIPE, SIG_DFL);
+  ASSERT_TRUE(output);
+  EXPECT_EQ(output->exit_code, 128 + SIGPIPE);
+}
+
+TEST(SharedFs, ProgramsBehindStreamsAreReaped) {
+  const auto transport = make();
+  const auto stream = transport->open({.argv = {"sh", "-c", "echo $$"}}, soon());
+  ASSERT_TRUE(stream);
+  char buffer[32]{};
+  ASSERT_GT(::read(stream->descriptor, buffer, sizeof buffer - 1), 0);
+  EXPECT_EQ(::read(stream->descriptor, buffer + 16, 8), 0);  // its end
+  ::close(stream->descriptor);
+  const std::string process = std::to_string(std::atoi(buffer));
+  const auto gone_by = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  bool gone = false;
+  while (!gone && std::chrono::steady_clock::now() < gone_by) {
+    ASSERT_TRUE(transport->run({.argv = {"true"}}, soon()));
+    gone = !std::filesystem::exists("/proc/" + process);
+  }
+  EXPECT_TRUE(gone) << "process " << process << " is still there";
+}
+
+}  // namespace
+
+namespace contract {
+INSTANTIATE_TEST_SUITE_P(SharedFs, TransportContract,
+                         testing::Values(TransportCase{.make = [] { return make(); },
+                                                       .directory = testing::TempDir()}));
+}  // namespace contract
+}  // namespace hpcbatch

@@ -1,0 +1,523 @@
+// The dialect of SLURM against what real clusters print (22.05 unless said), word for word.
+#include "hpcbatch/contract/scheduler.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::unique_ptr<Scheduler> make(const std::string& config_yaml = "") {
+  return contract::load<Scheduler>(PLUGINS "/schedulers/slurm.so", config_yaml);
+}
+
+CommandOutput answer(int exit_code, std::string out, std::string error = "") {
+  return {.exit_code = exit_code,
+          .timed_out = false,
+          .standard_output = std::move(out),
+          .standard_error = std::move(error)};
+}
+
+AllocationRequest request() {
+  AllocationRequest r;
+  r.name = "hbQ7x";
+  r.cpus = 4;
+  r.walltime = 90min;
+  r.pilot = {"/w/hpcbatch-pilot", "--file", "/w/it's here"};
+  r.directory = "/w/logs";
+  return r;
+}
+
+// ---- submitting
+
+TEST(SlurmSubmit, AsksForWhatTheShapeSays) {
+  auto r = request();
+  r.nodes = 2;
+  r.memory = (std::uint64_t{2} << 30) + 1;
+  r.gpus = {{"a100", 2}, {"", 1}};
+  r.walltime = 3601s;
+  r.partition = "gpu";
+  r.options = {"--account=abc", "--mem=1G"};
+  r.directory = "/w/100%/logs";
+  EXPECT_THAT(
+      make()->submit(r, "/w/script").argv,
+      ElementsAre("sbatch", "--parsable", "--job-name=hbQ7x", "--no-requeue", "--open-mode=append",
+                  "--export=ALL", "--comment=hpcbatch:hbQ7x", "--chdir=/w/100%/logs",
+                  "--output=/w/100%%/logs/hbQ7x.out", "--nodes=2", "--ntasks-per-node=1",
+                  "--cpus-per-task=4", "--mem=2049M", "--gres=gpu:1,gpu:a100:2", "--time=61",
+                  "--partition=gpu", "--account=abc", "--mem=1G", "/w/script"));
+}
+
+TEST(SlurmSubmit, AsksForNothingThatTheShapeDoesNotSay) {
+  auto r = request();
+  r.walltime = 0s;
+  r.cpus = 0.5;
+  const auto argv = make()->submit(r, "/w/script").argv;
+  EXPECT_THAT(argv, Contains("--cpus-per-task=1"));
+  for (const std::string& word : argv) {
+    EXPECT_FALSE(word.starts_with("--mem") || word.starts_with("--gres") ||
+                 word.starts_with("--time") || word.starts_with("--partition"))
+        << word;
+  }
+}
+
+/// Runs a script as a node would, with an srun that says how it was called.
+std::string run_script(const AllocationRequest& r) {
+  std::string pattern = testing::TempDir() + "slurm-XXXXXX";
+  EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::filesystem::path root = pattern;
+  std::ofstream(root / "script") << make()->script(r);
+  std::ofstream(root / "srun") << "#!/bin/sh\nprintf '<%s>' srun \"$@\"\nexit 5\n";
+  std::filesystem::permissions(root / "srun", std::filesystem::perms::owner_all);
+  const std::string line =
+      "PATH=" + pattern + ":$PATH sh " + pattern + "/script 2>&1; echo \" exit $?\"";
+  std::FILE* pipe = ::popen(line.c_str(), "r");
+  std::string text;
+  for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe)) text += static_cast<char>(c);
+  ::pclose(pipe);
+  std::filesystem::remove_all(root);
+  return text;
+}
+
+TEST(SlurmScript, OnOneNodeThePilotTakesThePlaceOfTheShell) {
+  auto r = request();
+  r.setup = {"GREETING='good day'; export GREETING"};
+  r.pilot = {"sh", "-c", "echo \"$GREETING, rank $HPCBATCH_NODE_RANK: $1\"; exit 3", "sh",
+             "it's \"here\" $HOME"};
+  EXPECT_EQ(run_script(r), "good day, rank 0: it's \"here\" $HOME\n exit 3\n");
+}
+
+TEST(SlurmScript, OnSeveralNodesSrunStartsOneEach) {
+  auto r = request();
+  r.nodes = 3;
+  EXPECT_EQ(run_script(r),
+            "<srun><--export=ALL><--nodes=3><--ntasks=3><--ntasks-per-node=1><--cpus-per-task=4><--"
+            "mpi=none>"
+            "<--wait=0><--kill-on-bad-exit=0></w/hpcbatch-pilot><--file></w/it's here> exit 5\n");
+}
+
+TEST(SlurmScript, ModulesAreDefinedOnlyWhereSomebodyMayWantThem) {
+  auto r = request();
+  EXPECT_THAT(make()->script(r), Not(HasSubstr("/etc/profile")));
+  r.setup = {"module load python"};
+  EXPECT_THAT(make()->script(r), HasSubstr("/etc/profile\nmodule load python\n"));
+}
+
+struct Refused {
+  const char* name;
+  int exit_code;
+  const char* error;
+  Refusal refusal;
+  const char* text;
+};
+std::ostream& operator<<(std::ostream& out, const Refused& r) {
+  return out << r.name;
+}
+
+class SlurmRefusal : public testing::TestWithParam<Refused> {};
+
+TEST_P(SlurmRefusal, IsClassified) {
+  const auto read = make()->read_submit(answer(GetParam().exit_code, "", GetParam().error));
+  const auto* refused = std::get_if<SubmitRefused>(&read);
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(static_cast<int>(refused->refusal), static_cast<int>(GetParam().refusal));
+  EXPECT_EQ(refused->text, GetParam().text);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Recorded, SlurmRefusal,
+    testing::Values(
+        Refused{"partition", 1,
+                "sbatch: error: invalid partition specified: nope\n"
+                "sbatch: error: Batch job submission failed: Invalid partition name specified\n",
+                Refusal::Permanent,
+                "invalid partition specified: nope; Batch job submission failed: Invalid partition "
+                "name specified"},
+        Refused{"memory", 1,
+                "sbatch: error: Memory specification can not be satisfied\n"
+                "sbatch: error: Batch job submission failed: Requested node configuration is not "
+                "available\n",
+                Refusal::Permanent,
+                "Memory specification can not be satisfied; Batch job submission failed: Requested "
+                "node "
+                "configuration is not available"},
+        Refused{"gres", 1, "sbatch: error: Invalid generic resource (gres) specification\n",
+                Refusal::Permanent, "Invalid generic resource (gres) specification"},
+        Refused{"account", 1,
+                "sbatch: error: Batch job submission failed: Invalid account or account/partition "
+                "combination "
+                "specified\n",
+                Refusal::Permanent,
+                "Batch job submission failed: Invalid account or account/partition combination "
+                "specified"},
+        Refused{"plugin_of_the_site", 1,
+                "sbatch: error: Please say which project pays.\n"
+                "sbatch: error: Batch job submission failed: Unspecified error\n",
+                Refusal::Permanent,
+                "Please say which project pays.; Batch job submission failed: Unspecified error"},
+        Refused{"line_breaks", 1,
+                "sbatch: error: Batch script contains DOS line breaks (\\r\\n)\n"
+                "sbatch: error: instead of expected UNIX line breaks (\\n).\n",
+                Refusal::Permanent,
+                "Batch script contains DOS line breaks (\\r\\n); instead of expected UNIX line "
+                "breaks (\\n)."},
+        Refused{"no_interpreter", 1,
+                "sbatch: error: This does not look like a batch script.  The first\n",
+                Refusal::Permanent, "This does not look like a batch script.  The first"},
+        Refused{"empty", 1, "sbatch: error: Batch script is empty!\n", Refusal::Permanent,
+                "Batch script is empty!"},
+        Refused{"no_script", 1, "sbatch: error: Unable to open file none.sh\n", Refusal::Permanent,
+                "Unable to open file none.sh"},
+        Refused{"bad_time", 255, "sbatch: error: Invalid --time specification\n",
+                Refusal::Permanent, "Invalid --time specification"},
+        Refused{"bad_option", 255,
+                "sbatch: unrecognized option '--badoption'\nTry \"sbatch --help\" for more "
+                "information\n",
+                Refusal::Permanent,
+                "unrecognized option '--badoption'; Try \"sbatch --help\" for more information"},
+        Refused{"policy", 1,
+                "sbatch: error: AssocMaxSubmitJobLimit\nsbatch: error: Batch job submission "
+                "failed: Job violates "
+                "accounting/QOS policy (job submit limit, user's size and/or time limits)\n",
+                Refusal::Limit,
+                "AssocMaxSubmitJobLimit; Batch job submission failed: Job violates accounting/QOS "
+                "policy (job submit "
+                "limit, user's size and/or time limits)"},
+        Refused{"policy_per_job", 1,
+                "sbatch: error: QOSMaxCpuPerJobLimit\nsbatch: error: Batch job submission failed: "
+                "Job violates "
+                "accounting/QOS policy (job submit limit, user's size and/or time limits)\n",
+                Refusal::Permanent,
+                "QOSMaxCpuPerJobLimit; Batch job submission failed: Job violates accounting/QOS "
+                "policy (job submit "
+                "limit, user's size and/or time limits)"},
+        Refused{"job_count", 1,
+                "sbatch: error: Batch job submission failed: Slurm temporarily unable to accept "
+                "job, MaxJobCount limit reached\n",
+                Refusal::Limit,
+                "Batch job submission failed: Slurm temporarily unable to accept job, MaxJobCount "
+                "limit reached"},
+        Refused{"rate", 1, "sbatch: error: Batch job submission failed: Rate limit exceeded\n",
+                Refusal::Transient, "Batch job submission failed: Rate limit exceeded"},
+        Refused{
+            "no_contact", 1,
+            "sbatch: error: Batch job submission failed: Unable to contact slurm controller "
+            "(connect failure)\n",
+            Refusal::Transient,
+            "Batch job submission failed: Unable to contact slurm controller (connect failure)"},
+        Refused{"no_configuration", 1,
+                "sbatch: error: s_p_parse_file: cannot stat file : No such file or directory, "
+                "retrying in 1sec up to "
+                "60sec\nsbatch: error: ClusterName needs to be specified\nsbatch: fatal: Unable to "
+                "process "
+                "configuration file\n",
+                Refusal::Transient,
+                "s_p_parse_file: cannot stat file : No such file or directory, retrying in 1sec up "
+                "to 60sec; "
+                "ClusterName needs to be specified; Unable to process configuration file"},
+        Refused{
+            "timeout", 1,
+            "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation\n",
+            Refusal::Unclear,
+            "Batch job submission failed: Socket timed out on send/recv operation"},
+        Refused{"killed", 137, "", Refusal::Unclear, "exit 137"},
+        Refused{"no_sbatch", 127, "sh: 1: sbatch: not found\n", Refusal::Permanent,
+                "sh: 1: sbatch: not found"},
+        Refused{"words_of_the_wind", 1, "Something odd happened\n", Refusal::Unclear,
+                "Something odd happened"}),
+    [](const auto& p) { return p.param.name; });
+
+TEST(SlurmSubmit, ANumberIsSuccess) {
+  EXPECT_EQ(std::get<std::string>(make()->read_submit(answer(0, "4711\n"))), "4711");
+  EXPECT_EQ(std::get<std::string>(make()->read_submit(answer(0, "4711;hpc2\n"))), "4711");
+  EXPECT_EQ(std::get<std::string>(make()->read_submit(
+                answer(0, "*** Down on Friday ***\n4711\n", "sbatch: project abc\n"))),
+            "4711");
+}
+
+TEST(SlurmSubmit, TwoNumbersOrNoneAreUnclear) {
+  for (const char* out : {"2026\n4711\n", "", "Submitted batch job 4711\n", "4711 5\n"}) {
+    const auto read = make()->read_submit(answer(0, out));
+    ASSERT_TRUE(std::holds_alternative<SubmitRefused>(read)) << out;
+    EXPECT_EQ(std::get<SubmitRefused>(read).refusal, Refusal::Unclear);
+  }
+}
+
+TEST(SlurmSubmit, WaitingAtAFullControllerUntilKilledIsUnclear) {
+  auto output = answer(
+      -1, "", "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n");
+  output.timed_out = true;
+  EXPECT_EQ(std::get<SubmitRefused>(make()->read_submit(output)).refusal, Refusal::Unclear);
+}
+
+// ---- listing
+
+BatchJob listed(const std::string& state, const std::string& reason,
+                const std::string& mark = "hb") {
+  const auto jobs = make()->read_poll(
+      "hbQ", answer(0, mark + "|17|" + state + "|1:00:00||" + reason + "|hbQ7x\nhbend\n"));
+  EXPECT_TRUE(jobs) << jobs.error().text;
+  return jobs && !jobs->empty() ? jobs->front() : BatchJob{};
+}
+
+TEST(SlurmPoll, WhatAnEndedStateMeans) {
+  const std::map<std::string, EndCause> meanings{{"COMPLETED", EndCause::Completed},
+                                                 {"TIMEOUT", EndCause::Timeout},
+                                                 {"DEADLINE", EndCause::Timeout},
+                                                 {"PREEMPTED", EndCause::Preempted},
+                                                 {"NODE_FAIL", EndCause::NodeFailed},
+                                                 {"BOOT_FAIL", EndCause::NodeFailed},
+                                                 {"LAUNCH_FAILED", EndCause::NodeFailed},
+                                                 {"RECONFIG_FAIL", EndCause::NodeFailed},
+                                                 {"OUT_OF_MEMORY", EndCause::OutOfMemory},
+                                                 {"CANCELLED", EndCause::Cancelled},
+                                                 {"FAILED", EndCause::Failed}};
+  for (const auto& [state, cause] : meanings) {
+    const auto job = listed(state, "None");
+    EXPECT_EQ(job.state, BatchState::Ended) << state;
+    EXPECT_EQ(job.cause, cause) << state;
+    EXPECT_EQ(job.reason, state);
+  }
+  EXPECT_EQ(listed("FAILED", "JobLaunchFailure").cause, EndCause::LaunchFailed);
+  EXPECT_EQ(listed("FAILED", "JobLaunchFailure").reason, "JobLaunchFailure");
+  EXPECT_EQ(listed("FAILED", "NonZeroExitCode").cause, EndCause::Failed);
+}
+
+TEST(SlurmPoll, WhatHasNotEndedIsNeverReadAsEnded) {
+  for (const char* state :
+       {"RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "RESIZING", "INVENTED_LATER"}) {
+    EXPECT_EQ(listed(state, "None").state, BatchState::Running) << state;
+  }
+  EXPECT_EQ(listed("SUSPENDED", "None").state, BatchState::Suspended);
+  EXPECT_EQ(listed("CONFIGURING", "None").state, BatchState::Queued);
+  EXPECT_EQ(listed("REQUEUED", "None").state, BatchState::Queued);
+  EXPECT_EQ(listed("REQUEUE_HOLD", "None").state, BatchState::Held);
+}
+
+TEST(SlurmPoll, WhatAPendingReasonMeans) {
+  const std::map<BatchState, std::vector<std::string>> meanings{
+      {BatchState::Queued,
+       {"None", "Resources", "Priority", "BeginTime", "Dependency", "JobArrayTaskLimit", "Licenses",
+        "Cleaning"}},
+      {BatchState::LimitReached,
+       {"QOSMaxJobsPerUserLimit", "QOSMaxCpuPerUserLimit", "QOSMaxSubmitJobPerUserLimit",
+        "QOSGrpCpuLimit", "QOSGrpNodeLimit", "AssocMaxJobsLimit", "AssocMaxSubmitJobLimit",
+        "AssocGrpCpuLimit", "AssocGrpMemLimit", "AssocGrpCPURunMinutesLimit", "MaxCpuPerAccount",
+        "MaxGRESPerAccount"}},
+      {BatchState::NeverStarts,
+       {"PartitionTimeLimit", "PartitionNodeLimit", "PartitionConfig", "BadConstraints",
+        "DependencyNeverSatisfied", "InvalidAccount", "InvalidQOS", "AccountNotAllowed",
+        "AssocMaxCpuPerJobLimit", "AssocMaxWallDurationPerJobLimit",
+        "QOSMaxWallDurationPerJobLimit", "QOSMaxMemoryPerNode", "AssocGrpCPUMinutesLimit",
+        "AssocGrpBillingMinutes", "QOSGrpCPUMinutesLimit"}},
+      {BatchState::Held,
+       {"JobHeldUser", "JobHeldAdmin", "JobHoldMaxRequeue", "launch failed requeued held"}},
+      {BatchState::Outage,
+       {"ReqNodeNotAvail", "ReqNodeNotAvail, UnavailableNodes:n[1-2]",
+        "ReqNodeNotAvail, Reserved for maintenance", "PartitionDown", "PartitionInactive",
+        "Reservation", "Nodes required for job are DOWN, DRAINED or reserved"}}};
+  for (const auto& [state, reasons] : meanings) {
+    for (const std::string& reason : reasons) {
+      EXPECT_EQ(static_cast<int>(listed("PENDING", reason).state), static_cast<int>(state))
+          << reason;
+    }
+  }
+}
+
+TEST(SlurmPoll, ReadsALineWithAllInIt) {
+  const auto jobs =
+      make()->read_poll("hbQ", answer(0,
+                                      "hb|18|RUNNING|1-02:03:04|n[1-2,07],gpu3|None|hbQ7x\n"
+                                      "hb|19_[1-5]|PENDING|1:00:00||Resources|somebody's | own\n"
+                                      "hb|20|PENDING|1:00:00||Priority|hbZ1\n"
+                                      "hbend\n"));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_EQ(jobs->front().name, "hbQ7x");
+  EXPECT_EQ(jobs->front().number, "18");
+  EXPECT_EQ(jobs->front().time_left, 26h + 3min + 4s);
+  EXPECT_THAT(jobs->front().nodes, ElementsAre("n1", "n2", "n07", "gpu3"));
+}
+
+TEST(SlurmPoll, TimeLeftIsToldOnlyOfWhatRuns) {
+  EXPECT_EQ(listed("PENDING", "Resources").time_left, std::nullopt);
+  EXPECT_EQ(listed("RUNNING", "None").time_left, 1h);
+  const auto jobs = make()->read_poll(
+      "hb",
+      answer(0, "hb|1|RUNNING|UNLIMITED|n1|None|hbA\nhb|2|RUNNING|0:59|n1|None|hbB\nhbend\n"));
+  ASSERT_TRUE(jobs);
+  EXPECT_EQ(jobs->at(0).time_left, std::nullopt);
+  EXPECT_EQ(jobs->at(1).time_left, 59s);
+}
+
+TEST(SlurmPoll, TheAccountingTellsOnlyOfEnds) {
+  const auto job = listed("CANCELLED by 1000", "None", "hbacct");
+  EXPECT_EQ(job.cause, EndCause::Cancelled);
+  const auto jobs =
+      make()->read_poll("hbQ", answer(0,
+                                      "\nhbacct|7|RUNNING|01:00:00|n1|None|hbQold\nhbacct|8|"
+                                      "PENDING|01:00:00|None assigned|None|hbQolder\n"
+                                      "hbacct|9|TIMEOUT|01:00:00|n[1-2]|None|hbQ7x\nhbend\n"));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_EQ(jobs->front().cause, EndCause::Timeout);
+}
+
+TEST(SlurmPoll, NothingIsConcludedFromAnAnswerThatCannotBeTrusted) {
+  const auto distrusted = [](const CommandOutput& output) {
+    const auto jobs = make()->read_poll("hb", output);
+    return jobs ? "trusted" : jobs.error().text;
+  };
+  EXPECT_THAT(
+      distrusted(answer(
+          1, "", "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n")),
+      HasSubstr("squeue exit 1: slurm_load_jobs error: Unable to contact slurm controller"));
+  EXPECT_THAT(distrusted(answer(0, "hb|1|RUNNING|1:00|n1|None|hbA\n")),
+              HasSubstr("half an answer"));
+  EXPECT_THAT(distrusted(answer(0, "")), HasSubstr("half an answer"));
+  EXPECT_THAT(distrusted(answer(0, "hb|1|RUNN\nhbend\n")), HasSubstr("no batch job"));
+  EXPECT_THAT(distrusted(answer(0, "*** Down on Friday ***\nhbend\n")),
+              HasSubstr("Down on Friday"));
+  EXPECT_THAT(distrusted(answer(0, "hb|1|???|1:00|n1|None|hbA\nhbend\n")), HasSubstr("no state"));
+  EXPECT_THAT(distrusted(answer(0, "hbend\n")), "trusted");
+}
+
+TEST(SlurmPoll, NodeListsThatCannotBeTakenApartStayAsTheyAre) {
+  const auto nodes = [](const std::string& list) {
+    const auto jobs =
+        make()->read_poll("hb", answer(0, "hb|1|RUNNING|1:00|" + list + "|None|hbA\nhbend\n"));
+    return jobs ? jobs->front().nodes : std::vector<std::string>{};
+  };
+  EXPECT_THAT(nodes("r[1-2]-ib"), ElementsAre("r1-ib", "r2-ib"));
+  EXPECT_THAT(nodes("r[08-11]"), ElementsAre("r08", "r09", "r10", "r11"));
+  EXPECT_THAT(nodes("r[1-"), ElementsAre("r[1-"));
+  EXPECT_THAT(nodes("r[9-1]"), ElementsAre("r[9-1]"));
+  EXPECT_THAT(nodes("r[1-999999999]"), ElementsAre("r[1-999999999]"));
+}
+
+// ---- the shell texts, with scripted commands in place of SLURM's
+
+class SlurmShell : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "slurm-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    root_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(root_); }
+  void scripted(const std::string& program, const std::string& text) {
+    std::ofstream(root_ / program) << "#!/bin/sh\n" << text << "\n";
+    std::filesystem::permissions(root_ / program, std::filesystem::perms::owner_all);
+  }
+  CommandOutput run(const CommandLine& command) const {
+    std::ofstream(root_ / "arguments") << [&] {
+      std::string line = "PATH=" + root_.string() + ":/usr/bin:/bin; exec";
+      for (const std::string& word : command.argv) {
+        line += " '";
+        for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+        line += "'";
+      }
+      return line + "\n";
+    }();
+    std::FILE* pipe =
+        ::popen(("sh " + (root_ / "arguments").string() + " 2>/dev/null").c_str(), "r");
+    CommandOutput output;
+    for (int c = std::fgetc(pipe); c != EOF; c = std::fgetc(pipe))
+      output.standard_output += static_cast<char>(c);
+    output.exit_code = WEXITSTATUS(::pclose(pipe));
+    return output;
+  }
+  std::filesystem::path root_;
+};
+
+TEST_F(SlurmShell, ANameThatSqueueForgotIsLookedUpInTheAccounting) {
+  scripted("squeue", "echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'");
+  scripted("sacct",
+           "for a; do case $a in --name=*) echo \"9|TIMEOUT|01:00:00|n1|None|${a#--name=}\";; "
+           "esac; done");
+  const auto jobs = make()->read_poll("hbQ", run(make()->poll("hbQ", {"hbQ1", "hbQ2"})));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 2u);
+  EXPECT_EQ(jobs->at(1).name, "hbQ2");
+  EXPECT_EQ(jobs->at(1).cause, EndCause::Timeout);
+}
+
+TEST_F(SlurmShell, WithoutAnUnknownNameTheAccountingIsLeftAlone) {
+  scripted("squeue", "echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'");
+  scripted("sacct", "echo '9|TIMEOUT|01:00:00|n1|None|hbQ1'");
+  const auto jobs = make()->read_poll("hbQ", run(make()->poll("hbQ", {"hbQ1"})));
+  ASSERT_TRUE(jobs);
+  EXPECT_EQ(jobs->size(), 1u);
+}
+
+TEST_F(SlurmShell, AnAccountingThatFailsOrIsAbsentSpoilsNothing) {
+  scripted("squeue", "exit 0");
+  scripted("sacct", "echo 'Slurm accounting storage is disabled' >&2; exit 1");
+  auto jobs = make()->read_poll("hbQ", run(make()->poll("hbQ", {"hbQ1"})));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  EXPECT_TRUE(jobs->empty());
+}
+
+TEST_F(SlurmShell, AFailureOfSqueueIsOneOfThePoll) {
+  scripted("squeue", "echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'; exit 1");
+  EXPECT_FALSE(make()->read_poll("hbQ", run(make()->poll("hbQ", {}))));
+}
+
+TEST_F(SlurmShell, CancelsEachByNameAndGoesOnAfterAFailure) {
+  scripted("scancel", "printf '<%s>' \"$@\"; echo; [ \"$1\" != --name=hbQ2 ]");
+  const auto output = run(make()->cancel({"hbQ1", "hbQ2", "hbQ3"}, {"17", "", "19"}));
+  EXPECT_EQ(output.standard_output, "<--name=hbQ1>\n<--name=hbQ2>\n<--name=hbQ3>\n");
+  EXPECT_EQ(output.exit_code, 1);
+}
+
+// ---- what the site offers
+
+TEST(SlurmProbe, MergesThePartsOfAPartition) {
+  const auto offers = make()->read_probe(
+      answer(0,
+             "hb|cpu*|2|4|8000|1-00:00:00|(null)\n"
+             "hb|gpu|1|4|8000|infinite|gpu:v100:2\n"
+             "hb|gpu|3|64+|512000+|infinite|gpu:a100:4(S:0-1),gpu:v100:1,craynetwork:4\n"
+             "hb|any|1|8|1000|30:00|gpu:2\n"));
+  ASSERT_TRUE(offers) << offers.error().text;
+  ASSERT_EQ(offers->size(), 3u);
+  EXPECT_EQ(offers->at(0).partition, "cpu");
+  EXPECT_EQ(offers->at(0).walltime, 24h);
+  EXPECT_EQ(offers->at(1).nodes, 4u);
+  EXPECT_EQ(offers->at(1).cpus, 64);
+  EXPECT_EQ(offers->at(1).memory, std::uint64_t{512000} << 20);
+  EXPECT_EQ(offers->at(1).walltime, std::nullopt);
+  EXPECT_EQ(offers->at(1).gpus, (std::map<std::string, std::uint32_t>{{"a100", 4}, {"v100", 2}}));
+  EXPECT_EQ(offers->at(2).gpus, (std::map<std::string, std::uint32_t>{{"", 2}}));
+}
+
+TEST(SlurmProbe, AnAnswerWithoutPartitionsIsAnError) {
+  EXPECT_FALSE(make()->read_probe(answer(0, "")));
+  EXPECT_FALSE(make()->read_probe(
+      answer(1, "", "slurm_load_partitions: Unable to contact slurm controller")));
+}
+
+TEST(SlurmConfiguration, IsEmpty) {
+  EXPECT_TRUE(make("{}"));
+  EXPECT_THROW(make("partition: short"), std::runtime_error);
+}
+
+}  // namespace
+
+namespace contract {
+INSTANTIATE_TEST_SUITE_P(Slurm, SchedulerContract,
+                         testing::Values(SchedulerCase{.make = [] { return make(); }}));
+}  // namespace contract
+}  // namespace hpcbatch
