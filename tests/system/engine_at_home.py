@@ -1,0 +1,167 @@
+"""An engine of one test's own: its home is a short path below /tmp, and at the test's end nothing of it is left."""
+
+import collections
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[2]
+# Where bin/hpcbatch and its plugins lie: the build, or any prefix that it was installed to.
+PREFIX = pathlib.Path(os.environ.get("HPCBATCH_TEST_PREFIX", ROOT / "build/release"))
+
+Result = collections.namedtuple("Result", "code out err")
+
+
+def wait_until(condition, seconds=60, what="the condition"):
+    """Waits for what another process will do; a condition that stays false fails the test."""
+    end = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < end, f"{what} was not true within {seconds} s"
+        time.sleep(0.02)
+    return value
+
+
+def is_alive(pid):
+    """Whether the process runs; a zombie does not."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def processes_with(text):
+    """The processes, as {pid: command line}, whose command line or environment holds the text; this one is none."""
+    found = {}
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        try:
+            line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            surroundings = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+        except OSError:
+            continue
+        if pid != os.getpid() and text.encode() in line + surroundings and is_alive(pid):
+            found[pid] = line.replace(b"\0", b" ").decode(errors="replace").strip()
+    return found
+
+
+class EngineAtHome:
+    """Runs verbs of hpcbatch with a home of its own. `directory` is there for files of the test, `home` is the
+    engine's; `env` is what the verbs get. Use it as a context, or take the fixture `home`."""
+
+    def __init__(self, config=None, prefix=PREFIX, **env):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="hb-", dir="/tmp"))
+        self.home = self.directory / "home"
+        self.program = str(pathlib.Path(prefix) / "bin/hpcbatch")
+        assert os.access(self.program, os.X_OK), f"{self.program} is not built"
+        kept = {name: value for name, value in os.environ.items()
+                if not name.startswith(("HPCBATCH_", "XDG_", "SLURM_", "PBS_"))}
+        self.env = kept | {"HOME": str(self.directory), "HPCBATCH_HOME": str(self.home)} | env
+        if config is not None:
+            self.configure(config)
+
+    def configure(self, text):
+        """Writes the configuration (YAML); an engine that runs keeps the one that it began with."""
+        file = self.directory / "config.yaml"
+        file.write_text(text)
+        self.env["HPCBATCH_CONFIG"] = str(file)
+        return file
+
+    def verb(self, *words, stdin=None, timeout=120, cwd=None, **env):
+        """Runs `hpcbatch WORDS...`; stdin is text. Returns its Result."""
+        words = [str(word) for word in words]
+        done = subprocess.run([self.program, *words], input=stdin, stdin=subprocess.DEVNULL if stdin is None else None,
+                              capture_output=True, timeout=timeout, cwd=cwd or self.directory, env=self.env | env,
+                              encoding="utf-8", errors="surrogateescape")
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def ok(self, *words, **options):
+        """The same for a verb that must exit 0; returns what it printed."""
+        result = self.verb(*words, **options)
+        assert result.code == 0, f"hpcbatch {' '.join(map(str, words))} exited {result.code}:\n{result.out}{result.err}\n{self.log_end()}"
+        return result.out
+
+    def begin(self, *words, **env):
+        """Starts a verb and returns its Popen, with pipes; the test ends it, else the end of this context does."""
+        return subprocess.Popen([self.program, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, cwd=self.directory, env=self.env | env, text=True)
+
+    def submit(self, *words, **options):
+        """The id that `submit` prints."""
+        ids = self.ok("submit", *words, **options).split()
+        assert len(ids) == 1, ids
+        return ids[0]
+
+    def wait(self, *ids, timeout=120):
+        """Waits for the end of the tasks; returns the exit code: 0 all succeeded, 1 not."""
+        result = self.verb("wait", *ids, timeout=timeout)
+        assert result.code in (0, 1), result.err + self.log_end()
+        return result.code
+
+    def json(self, *words, **options):
+        """What a verb prints with --json, as a list of objects."""
+        return [json.loads(line) for line in self.ok(*words, "--json", **options).splitlines()]
+
+    def show(self, task):
+        """One task or array in full."""
+        return self.json("show", task)[0]
+
+    def status(self):
+        return self.json("engine", "status")[0]
+
+    def engine_pid(self):
+        return self.status()["pid"]
+
+    def pilot_pids(self):
+        """The processes of this home's pilots (a pilot and its keeper)."""
+        return {pid for pid, line in processes_with(str(self.directory)).items()
+                if line.split() and line.split()[0].endswith("/hpcbatch-pilot")}
+
+    def kill_engine(self):
+        """Kills the engine with KILL and returns when it is gone."""
+        pid = self.engine_pid()
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not is_alive(pid), 10, "the end of the killed engine")
+
+    def log_end(self):
+        """The end of the engine's log, for messages."""
+        log = self.home / "engine.log"
+        return "engine.log:\n" + "".join(log.read_text(errors="replace").splitlines(True)[-30:]) if log.exists() else ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *_):
+        """Stops engine and pilots; what does not go within ten seconds is killed, and fails the test."""
+        if (self.home / "socket").exists():
+            try:
+                self.verb("engine", "stop", "--now", timeout=30)
+            except subprocess.TimeoutExpired:
+                pass
+        end = time.monotonic() + 10
+        while (left := processes_with(str(self.directory))) and time.monotonic() < end:
+            time.sleep(0.05)
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        log = self.log_end()
+        names = [file.stem for file in self.directory.glob("**/allocations/*.sh")]
+        scratch = [path.name for path in pathlib.Path("/tmp").glob("hpcbatch-pilot-*") if any(name in path.name for name in names)]
+        shutil.rmtree(self.directory, ignore_errors=True)
+        if kind is None:
+            assert not left, f"these were left after `engine stop --now`: {left}\n{log}"
+            assert not scratch, f"pilots left their scratch: {scratch}\n{log}"
+
+
+@pytest.fixture
+def home():
+    """An engine's home without a configuration: one local site, as a laptop has it."""
+    with EngineAtHome() as engine:
+        yield engine

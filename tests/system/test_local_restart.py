@@ -1,0 +1,219 @@
+"""The engine stopped or killed at any point of a run: every task is started once and has one result, and pilots that
+ran are used on."""
+
+import collections
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+from engine_at_home import ROOT, EngineAtHome, is_alive, wait_until
+
+LABELS = sorted({label for file in (ROOT / "core/runtime").glob("*.cpp")
+                 for label in re.findall(r'crash_point\("([a-z-]+)"\)', file.read_text())})
+
+
+def numbered(home, count, pause=""):
+    """An array whose tasks each append their index to the file `started`."""
+    return ["--array", f"1-{count}", "--", "sh", "-c", f"echo $HPCBATCH_TASK_INDEX >> {home.directory}/started{pause}"]
+
+
+def starts(home):
+    file = home.directory / "started"
+    return file.read_text().split() if file.exists() else []
+
+
+def check_once(home, array, count, cut=()):
+    """Every task was started once and has one result; those of `cut`, which ran when their pilot ended, may have begun twice."""
+    assert home.wait(array) == 0, home.log_end()
+    counts = collections.Counter(starts(home))
+    assert {index: n for index, n in counts.items() if n != 1 and not (n == 2 and index in cut)} == {}
+    assert len(counts) == count
+    shown = home.show(array)
+    assert (shown["counts"]["done"], shown["ended"]) == (count, True)
+    lines = home.json("list", "--array", array, "--all")
+    assert len(lines) == count and len({line["id"] for line in lines}) == count
+    assert {line["state"] for line in lines} == {"done"}
+
+
+def test_a_killed_engine_starts_nothing_twice_and_its_pilot_works_on(home):
+    array = home.submit(*numbered(home, 500, "; sleep 0.01"))
+    wait_until(lambda: len(starts(home)) > 100, 30, "the hundredth start")
+    pilots = home.pilot_pids()
+    assert pilots
+    home.kill_engine()
+    seen = len(starts(home))
+    wait_until(lambda: len(starts(home)) > seen or len(starts(home)) == 500, 20, "work of the pilot without its engine")
+    home.ok("engine", "start")
+    check_once(home, array, 500)
+    assert home.pilot_pids() == pilots
+    assert len(home.json("allocations")) == 1
+
+
+def test_labels_were_found():
+    assert len(LABELS) >= 10
+
+
+# Passed only where a pilot left results in its outbox, or where outputs are published: each has a test of its own.
+OWN_TESTS = {"outbox-read", "publish-permitted"}
+
+
+def begin_to_die(home, label):
+    """An engine that dies where it passes the label; what it says goes to its log."""
+    home.home.mkdir(mode=0o700, exist_ok=True)
+    with open(home.home / "engine.log", "a") as log:
+        process = subprocess.Popen([home.program, "engine", "run"], env=home.env | {"HPCBATCH_CRASH_AT": label},
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    return process
+
+
+def wait_for_death(home, process, label):
+    try:
+        process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        pytest.fail(f"{label} was never passed\n{home.log_end()}")
+    assert process.returncode == -signal.SIGKILL, home.log_end()
+
+
+@pytest.mark.parametrize("label", [label for label in LABELS if label not in OWN_TESTS])
+def test_killed_at(home, label):
+    """The engine dies when it passes the label; a client hands the same submission in again, as one that got no answer
+    does; and nothing is started twice."""
+    often = label.startswith(("lease-", "result-"))
+    engine = begin_to_die(home, f"{label}:2" if often else label)
+    wait_until(lambda: home.verb("engine", "status").code == 0, 20, "the start of the engine")
+    words = ["--key", "one-run", *numbered(home, 300, "; sleep 0.005")]
+    first = home.begin("submit", *words)
+    wait_for_death(home, engine, label)
+    home.ok("engine", "start")
+    first.communicate(timeout=60)
+    array = home.submit(*words)
+    check_once(home, array, 300)
+    assert len(home.json("allocations")) == 1
+
+
+def test_killed_at_reading_what_a_pilot_left(home):
+    array = home.submit(*numbered(home, 100, "; sleep 0.05"))
+    wait_until(lambda: len(starts(home)) > 10, 30, "the tenth start")
+    home.kill_engine()
+    pilots = home.pilot_pids()
+    os.kill(max(pilots), signal.SIGTERM)
+    wait_until(lambda: not any(map(is_alive, pilots)), 30, "the end of the pilot")
+    wait_for_death(home, begin_to_die(home, "outbox-read"), "outbox-read")
+    home.ok("engine", "start")
+    assert home.wait(array) == 0
+    # A pilot that is told to end does not wait for what runs.
+    tries = {str(n): home.show(f"{array}.{n}").get("attempts", []) for n in range(1, 101)}
+    cut = [index for index, each in tries.items() if any("started_at" in one and one["failure"] == "pilot_killed" for one in each)]
+    assert len(cut) <= len(os.sched_getaffinity(0))
+    check_once(home, array, 100, cut)
+
+
+def test_killed_at_publishing_outputs(home):
+    (home.directory / "tools").mkdir()
+    (home.directory / "tools/write.yaml").write_text(
+        "tool: write\nversion: 1.0.0\nsummary: Writes a file\nplugin: command\noutputs:\n  out: {file: out}\n"
+        f"command: [sh, -c, 'echo x >> {home.directory}/started; echo written > \"$1\"', sh, '{{out}}']\n")
+    home.configure(f"tool_path: [{home.directory}/tools]\n")
+    engine = begin_to_die(home, "publish-permitted:3")
+    wait_until(lambda: home.verb("engine", "status").code == 0, 20, "the start of the engine")
+    tasks = [home.submit("--key", f"task-{n}", "--tool", "write", "--output", f"out={home.directory}/out{n}") for n in range(10)]
+    wait_for_death(home, engine, "publish-permitted")
+    home.ok("engine", "start")
+    assert home.wait(*tasks) == 0
+    assert [(home.directory / f"out{n}").read_text() for n in range(10)] == ["written\n"] * 10
+    assert starts(home) == ["x"] * 10
+
+
+def test_stop_leaves_pilots_and_tasks_which_are_found_again(home):
+    array = home.submit(*numbered(home, 100, "; sleep 0.02"))
+    wait_until(lambda: len(starts(home)) > 10, 30, "the tenth start")
+    engine, pilots = home.engine_pid(), home.pilot_pids()
+    home.ok("engine", "stop")
+    wait_until(lambda: not is_alive(engine), 10, "the engine's end")
+    assert all(map(is_alive, pilots))
+    home.ok("engine", "start")
+    check_once(home, array, 100)
+    assert home.pilot_pids() == pilots
+
+
+def test_stop_with_drain_waits_for_what_runs(home):
+    running = home.submit("--", "sh", "-c", f"echo begun > {home.directory}/begun; sleep 1; echo end > {home.directory}/end")
+    wait_until((home.directory / "begun").exists, 20, "the task's start")
+    engine = home.engine_pid()
+    home.ok("engine", "stop", "--drain")
+    wait_until(lambda: not is_alive(engine), 20, "the engine's end")
+    assert (home.directory / "end").exists()
+    wait_until(lambda: not home.pilot_pids(), 20, "the pilots' end")
+    home.ok("engine", "start")
+    assert home.show(running)["state"] == "done"
+
+
+def test_stop_now_cancels_all(home):
+    pid = home.directory / "pid"
+    running = home.submit("--", "sh", "-c", f"echo $$ > {pid}; exec sleep 600")
+    waiting = home.submit("--after", running, "--", "true")
+    wait_until(lambda: pid.exists() and pid.read_text().strip(), 20, "the task's start")
+    engine = home.engine_pid()
+    home.ok("engine", "stop", "--now")
+    wait_until(lambda: not is_alive(engine), 10, "the engine's end")
+    wait_until(lambda: not home.pilot_pids() and not is_alive(int(pid.read_text())), 20, "the end of pilots and task")
+    home.ok("engine", "start")
+    assert [home.show(task)["state"] for task in (running, waiting)] == ["cancelled", "cancelled"]
+
+
+def test_a_killed_pilot_costs_no_retry_and_its_tasks_run_again(home):
+    mark = home.directory / "tries"
+    task = home.submit("--", "sh", "-c", f"echo x >> {mark}; test $(wc -l < {mark}) = 2 || sleep 600")
+    wait_until(mark.exists, 20, "the task's start")
+    # The younger of the two processes is the pilot; the other, its keeper, ends what it leaves.
+    os.kill(max(home.pilot_pids()), signal.SIGKILL)
+    assert home.wait(task, timeout=60) == 0
+    shown = home.show(task)
+    assert shown["attempt"] == 2 and shown["attempts"][0]["failure"] in ("pilot_killed", "node_lost"), shown
+    assert shown["attempts"][0]["failure"] in home.ok("explain", task)
+
+
+def test_a_second_engine_for_the_same_home_is_refused_and_the_owner_named(home):
+    home.ok("engine", "start")
+    pid = home.engine_pid()
+    second = home.verb("engine", "run", timeout=20)
+    assert second.code not in (0, -signal.SIGKILL) and str(pid) in second.err, second
+    assert home.engine_pid() == pid
+
+
+def test_work_that_waits_when_the_engine_dies_is_there_again(home):
+    held = home.submit("--hold", "--priority", "3", "--array", "1-4", "--", "true")
+    after = home.submit("--after", held, "--", "true")
+    home.kill_engine()
+    home.ok("engine", "start")
+    assert home.show(held)["counts"]["held"] == 4
+    home.ok("release", held)
+    assert home.wait(held, after) == 0
+
+
+def resident_megabytes(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
+
+
+def test_a_large_array_in_little_memory(home):
+    count = 100_000 if os.environ.get("HPCBATCH_LONG") else 10_000
+    array = home.submit("--array", f"1-{count}", "--", "true")
+    most = 0
+    waiter = home.begin("wait", array)
+    pid = home.engine_pid()
+    def has_ended():
+        nonlocal most
+        most = max(most, resident_megabytes(pid))
+        return waiter.poll() is not None
+    wait_until(has_ended, 300, "the end of the array")
+    assert waiter.communicate()[1] is not None and waiter.returncode == 0
+    print(f"{count} tasks, engine at most {most:.0f} MB")
+    assert most < 60
+    assert home.show(array)["counts"]["done"] == count
+    assert len(home.json("allocations")) == 1

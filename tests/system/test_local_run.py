@@ -1,0 +1,135 @@
+"""`hpcbatch run` on a machine with nothing set up: output, input, surroundings, and how it exits."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+from engine_at_home import EngineAtHome, wait_until
+
+
+def test_the_first_run_needs_nothing_and_exits_as_its_task(home):
+    for which in ("first", "second"):
+        begin = time.monotonic()
+        result = home.verb("run", "--", "sh", "-c", "echo hi; exit 3")
+        print(f"the {which} run took {(time.monotonic() - begin) * 1000:.0f} ms")
+        assert result == (3, "hi\n", "")
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with EngineAtHome() as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("words, code", [
+    (["--", "true"], 0),
+    (["--", "sh", "-c", "exit 7"], 7),
+    (["--", "sh", "-c", "kill -TERM $$"], 128 + signal.SIGTERM),
+    (["--", "sh", "-c", "kill -KILL $$"], 128 + signal.SIGKILL),
+    (["--", "/no/such/program"], 127),
+])
+def test_run_exits_as_the_task(shared, words, code):
+    result = shared.verb("run", *words)
+    assert result.code == code, result
+
+
+def test_a_task_that_could_not_start_is_a_failure_of_ours(shared):
+    result = shared.verb("run", "--cwd", "/no/such/directory", "--", "true")
+    assert result.code == 125
+    assert "/no/such/directory" in result.err
+
+
+@pytest.mark.parametrize("words, named", [
+    (["--cpus", "many", "--", "true"], "many"),
+    (["--no-such-option", "--", "true"], "--no-such-option"),
+    (["--cpus", "5000", "--", "true"], "5000"),
+    (["--nodes", "2", "--", "true"], "nodes"),
+    ([], "command"),
+])
+def test_what_cannot_be_run_is_refused(shared, words, named):
+    result = shared.verb("run", *words)
+    assert result.code in (2, 125)
+    assert named in result.err
+    assert result.out == ""
+
+
+def test_a_look_without_an_engine_exits_3_and_starts_none(home):
+    for words in (["list"], ["show", "1"], ["engine", "status"], ["wait", "1"], ["cancel", "1"]):
+        result = home.verb(*words)
+        assert result.code == 3, (words, result)
+        assert "engine" in result.err or "engine" in result.out
+    assert not (home.home / "socket").exists()
+
+
+def test_stdin_comes_from_a_pipe_or_a_file(shared):
+    text = "".join(f"line {n}\n" for n in range(20_000))
+    assert shared.verb("run", "--", "cat", stdin=text) == (0, text, "")
+    file = shared.directory / "input"
+    file.write_text("from a file\n")
+    assert shared.ok("run", "--stdin", file, "--", "cat") == "from a file\n"
+    assert shared.ok("run", "--", "cat") == ""
+
+
+def test_a_pipe_that_stays_open_is_passed_on_line_by_line(shared):
+    process = shared.begin("run", "--", "cat")
+    for line in ("one\n", "two\n"):
+        process.stdin.write(line)
+        process.stdin.flush()
+        assert process.stdout.readline() == line
+    process.stdin.close()
+    assert process.wait(30) == 0
+
+
+def test_bytes_pass_unchanged(shared):
+    data = bytes(range(256)) * 4096
+    done = subprocess.run([shared.program, "run", "--", "cat"], input=data, capture_output=True, env=shared.env, timeout=60)
+    assert done.returncode == 0 and done.stdout == data
+
+
+def test_surroundings_are_the_callers(shared):
+    folder = shared.directory / "a folder"
+    folder.mkdir(exist_ok=True)
+    assert shared.ok("run", "--", "pwd", cwd=folder) == f"{folder}\n"
+    assert shared.ok("run", "--cwd", "/usr", "--", "pwd") == "/usr\n"
+    assert shared.ok("run", "--", "printenv", "FROM_CALLER", FROM_CALLER="a b") == "a b\n"
+    assert shared.ok("run", "--env", "ADDED=x=y", "--", "printenv", "ADDED") == "x=y\n"
+    assert shared.ok("run", "--env", "FROM_CALLER=mine", "--", "printenv", "FROM_CALLER", FROM_CALLER="a") == "mine\n"
+
+
+def environment_of(shared, *words, **env):
+    lines = shared.ok("run", *words, "--", "env", "-0", **env).split("\0")
+    return dict(line.split("=", 1) for line in lines if line)
+
+
+def test_a_task_finds_what_it_is_and_nothing_of_a_batch_job(shared):
+    found = environment_of(shared, "--cpus", "1", "--mem", "300M", SLURM_JOB_ID="77", PBS_JOBID="78")
+    assert found["HPCBATCH_TASK_ID"].isdigit()
+    assert (found["HPCBATCH_ATTEMPT"], found["HPCBATCH_CPUS"], found["HPCBATCH_MEM_MB"]) == ("1", "1", "300")
+    assert (found["HPCBATCH_SITE"], found["HPCBATCH_GPUS"], found["OMP_NUM_THREADS"]) == ("local", "", "1")
+    assert found["HPCBATCH_PILOT"].endswith(".0")
+    assert "HPCBATCH_TASK_INDEX" not in found
+    assert found["TMPDIR"] != os.environ.get("TMPDIR", "/tmp")
+    assert not [name for name in found if name.startswith(("SLURM_", "PBS_"))]
+
+
+def test_the_folder_for_temporary_files_is_emptied_between_tasks(shared):
+    for _ in range(2):
+        assert shared.ok("run", "--", "sh", "-c", 'ls -A "$TMPDIR"; touch "$TMPDIR/mine"') == ""
+
+
+def test_a_task_is_bound_to_its_cpus(shared):
+    assert shared.ok("run", "--cpus", "1", "--", "nproc") == "1\n"
+    if len(os.sched_getaffinity(0)) > 1:
+        assert shared.ok("run", "--cpus", "2", "--", "nproc") == "2\n"
+
+
+def test_ctrl_c_cancels_the_task(shared):
+    mark = shared.directory / "started"
+    process = shared.begin("run", "--", "sh", "-c", f"touch {mark}; sleep 600")
+    wait_until(mark.exists, 20, "the start of the task")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 130
+    newest = shared.json("list")[0]
+    wait_until(lambda: shared.show(newest["id"])["state"] == "cancelled", 20, "the task's cancelling")

@@ -1,0 +1,314 @@
+"""Queued work on one machine: arrays, files of tasks, dependencies, priorities, holds, cancels, output."""
+
+import json
+import os
+import time
+
+import pytest
+from engine_at_home import EngineAtHome, is_alive, wait_until
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with EngineAtHome() as engine:
+        engine.ok("engine", "start")
+        yield engine
+
+
+@pytest.fixture
+def folder(shared, request):
+    path = shared.directory / request.node.name.replace("[", "_").replace("]", "")
+    path.mkdir()
+    return path
+
+
+def output(shared, task):
+    return shared.ok("log", "--stdout", task)
+
+
+# --- Arrays and files of tasks ---
+
+def test_an_array_with_a_step(shared, folder):
+    array = shared.submit("--array", "1-10:3", "--", "sh", "-c", f"echo $HPCBATCH_TASK_INDEX >> {folder}/ran")
+    assert shared.wait(array) == 0
+    assert sorted((folder / "ran").read_text().split()) == ["1", "10", "4", "7"]
+    shown = shared.show(array)
+    assert (shown["indices"], shown["total"], shown["counts"]["done"], shown["ended"]) == ("1,4,7,10", 4, 4, True)
+    assert shared.show(f"{array}.4")["index"] == 4
+
+
+def test_an_array_runs_so_many_at_once_and_no_more(shared, folder):
+    script = f"mkdir {folder}/one || echo two >> {folder}/wrong; sleep 0.05; rmdir {folder}/one"
+    assert shared.wait(shared.submit("--array", "1-6%1", "--", "sh", "-c", script)) == 0
+    assert not (folder / "wrong").exists()
+
+
+def test_one_task_for_each_line(shared):
+    lines = ["plain", "with space", "$(quoted) 'x'", "ümlaut"]
+    array = shared.submit("--each", "-", "--", "printf", "%s|", "a {} b", stdin="\n".join(lines) + "\n")
+    assert shared.wait(array) == 0
+    assert [output(shared, f"{array}.{n}") for n in range(1, 5)] == [f"a {line} b|" for line in lines]
+
+
+def test_files_of_tasks(shared, folder):
+    (folder / "tasks.jsonl").write_text('{"command": ["echo", "one"], "name": "first"}\n'
+                                        '{"command": ["sh", "-c", "echo $V"], "env": {"V": "two"}}\n')
+    (folder / "tasks.yaml").write_text("tasks:\n  - {command: [echo, three], cpus: 1, memory: 100M}\n"
+                                       "  - command: [sh, -c, 'echo $HPCBATCH_TASK_INDEX']\n    array: 5-6\n")
+    ids = [shared.ok("submit", "--file", folder / name).split() for name in ("tasks.jsonl", "tasks.yaml")]
+    assert [len(each) for each in ids] == [2, 2]
+    assert shared.wait(*ids[0], *ids[1]) == 0
+    assert [output(shared, task) for task in ids[0]] == ["one\n", "two\n"]
+    assert output(shared, ids[1][0]) == "three\n"
+    assert output(shared, f"{ids[1][1]}.6") == "6\n"
+    assert shared.show(ids[0][0])["name"] == "first"
+
+
+def test_a_bad_file_of_tasks_queues_nothing_and_names_the_line(shared, folder):
+    file = folder / "tasks.jsonl"
+    file.write_text('{"command": ["true"]}\n{"command": ["true"], "cpu": 3}\n')
+    before = len(shared.json("list", "--all"))
+    result = shared.verb("submit", "--file", file)
+    assert result.code == 2 and f"{file}:2" in result.err and "'cpu'" in result.err
+    assert len(shared.json("list", "--all")) == before
+
+
+# --- Looking ---
+
+def test_list_show_and_explain_of_a_failure(shared):
+    task = shared.submit("--name", "my name", "--", "sh", "-c", "echo why >&2; exit 4")
+    assert shared.wait(task) == 1
+    line = next(line for line in shared.json("list", "--state", "failed") if line["id"] == task)
+    assert (line["state"], line["failure"], line["exit_code"], line["name"]) == ("failed", "tool_failed", 4, "my name")
+    shown = shared.show(task)
+    assert shown["command"] == ["sh", "-c", "echo why >&2; exit 4"] and shown["attempt"] == 1
+    assert shown["submitted_at"] <= shown["started_at"] <= shown["ended_at"]
+    assert "exit code 4" in shared.ok("explain", task)
+    assert shared.verb("log", task) == (0, "", "why\n")
+
+
+def test_what_there_is_not_is_said(shared):
+    for verb in ("show", "log", "explain", "wait", "cancel", "retry"):
+        result = shared.verb(verb, "999999")
+        assert result.code == 2 and "999999" in result.err, (verb, result)
+
+
+def test_retries_use_up_the_attempts_and_each_is_shown(shared, folder):
+    task = shared.submit("--retries", "2", "--", "sh", "-c", f"echo x >> {folder}/tries; test $(wc -l < {folder}/tries) = 3")
+    assert shared.wait(task) == 0
+    shown = shared.show(task)
+    assert shown["attempt"] == 3 and [a["failure"] for a in shown["attempts"]][:2] == ["tool_failed"] * 2
+
+
+def test_retry_runs_an_ended_task_again(shared, folder):
+    task = shared.submit("--", "test", "-e", folder / "there")
+    assert shared.wait(task) == 1
+    (folder / "there").touch()
+    shared.ok("retry", task)
+    assert shared.wait(task) == 0
+    assert shared.show(task)["attempt"] == 2
+
+
+# --- Order ---
+
+def test_held_work_waits_for_its_release(shared):
+    task = shared.submit("--hold", "--", "true")
+    assert shared.show(task)["state"] == "held"
+    assert f"release {task}" in shared.ok("explain", task)
+    shared.ok("release", task)
+    assert shared.wait(task) == 0
+
+
+def test_hold_keeps_waiting_tasks_of_an_array(shared, folder):
+    gate = shared.submit("--hold", "--", "true")
+    array = shared.submit("--array", "1-4", "--after", gate, "--", "sh", "-c", f"echo $HPCBATCH_TASK_INDEX >> {folder}/ran")
+    shared.ok("hold", f"{array}.1-2")
+    shared.ok("release", gate)
+    assert shared.wait(f"{array}.3-4") == 0
+    assert sorted((folder / "ran").read_text().split()) == ["3", "4"]
+    assert shared.show(array)["counts"]["held"] == 2
+    shared.ok("release", array)
+    assert shared.wait(array) == 0
+    assert sorted((folder / "ran").read_text().split()) == ["1", "2", "3", "4"]
+
+
+def test_higher_priority_starts_first(shared, folder):
+    cpus = str(len(os.sched_getaffinity(0)))
+    def note(text, *words):
+        return shared.submit("--cpus", cpus, *words, "--", "sh", "-c", f"echo {text} >> {folder}/order")
+    blocker = shared.submit("--cpus", cpus, "--", "sh", "-c", f"while [ ! -e {folder}/go ]; do sleep 0.02; done")
+    wait_until(lambda: shared.show(blocker)["state"] == "running", 20, "the first task's start")
+    tasks = [note("low", "--priority", "-1"), note("usual"), note("high", "--priority", "5")]
+    (folder / "go").touch()
+    assert shared.wait(*tasks) == 0
+    assert (folder / "order").read_text().split() == ["high", "usual", "low"]
+
+
+# --- Dependencies ---
+
+def test_after_waits_for_success_across_submissions(shared, folder):
+    first = shared.submit("--array", "1-3", "--", "sh", "-c", f"sleep 0.1; echo first >> {folder}/order")
+    second = shared.submit("--after", first, "--", "sh", "-c", f"echo second >> {folder}/order")
+    assert shared.wait(second) == 0
+    assert (folder / "order").read_text().split() == ["first"] * 3 + ["second"]
+
+
+def test_what_can_never_start_names_the_first_cause_and_its_retry_revives_it(shared, folder):
+    cause = shared.submit("--", "test", "-e", folder / "there")
+    middle = shared.submit("--after", cause, "--", "true")
+    last = shared.submit("--after", middle, "--", "touch", folder / "last")
+    any_end = shared.submit("--after-any", cause, "--", "touch", folder / "any")
+    assert shared.wait(last, any_end) == 1
+    assert (folder / "any").exists() and not (folder / "last").exists()
+    for task in (middle, last):
+        shown = shared.show(task)
+        assert shown["failure"] == "dependency_failed"
+        assert cause in shown["message"], shown
+        assert cause in shared.ok("explain", task)
+    (folder / "there").touch()
+    shared.ok("retry", cause)
+    assert shared.wait(cause, middle, last) == 0
+    assert (folder / "last").exists()
+
+
+def test_after_a_task_that_failed_long_ago(shared):
+    cause = shared.submit("--", "false")
+    assert shared.wait(cause) == 1
+    late = shared.submit("--after", cause, "--", "true")
+    assert shared.wait(late) == 1
+    assert shared.show(late)["failure"] == "dependency_failed"
+
+
+def test_after_each_pairs_equal_indices(shared, folder):
+    first = shared.submit("--array", "1-4", "--", "sh", "-c", f"test $HPCBATCH_TASK_INDEX != 3 && touch {folder}/$HPCBATCH_TASK_INDEX")
+    second = shared.submit("--array", "1-4", "--after-each", first, "--", "sh", "-c", f"test -e {folder}/$HPCBATCH_TASK_INDEX")
+    assert shared.wait(second) == 1
+    assert [shared.show(f"{second}.{n}")["state"] for n in range(1, 5)] == ["done", "done", "failed", "done"]
+    assert f"{first}.3" in shared.show(f"{second}.3")["message"]
+
+
+# --- Limits ---
+
+@pytest.mark.parametrize("words, lack", [(["--cpus", "4000"], "4000 cpus"), (["--mem", "81920G"], "80T memory"),
+                                         (["--gpus", "a100:64"], "64 a100"), (["--tag", "no-such-tag"], "no-such-tag")])
+def test_what_never_fits_is_refused_and_the_closest_shape_named(shared, words, lack):
+    before = len(shared.json("list", "--all"))
+    result = shared.verb("submit", *words, "--", "true")
+    assert result.code == 2 and result.out == ""
+    assert "never_fits" in result.err and "local" in result.err and lack in result.err
+    assert len(shared.json("list", "--all")) == before
+
+
+def test_an_unknown_site_is_refused_and_the_known_named(shared):
+    result = shared.verb("submit", "--site", "elsewhere", "--", "true")
+    assert result.code == 2 and "'elsewhere'" in result.err and "local" in result.err
+
+
+def test_more_memory_than_asked_for_ends_as_oom_task(shared):
+    script = "x = bytearray(400_000_000)\nfor i in range(0, len(x), 4096): x[i] = 1\nimport time; time.sleep(600)"
+    task = shared.submit("--mem", "100M", "--", "/usr/bin/python3", "-c", script)
+    assert shared.wait(task) == 1
+    shown = shared.show(task)
+    assert shown["failure"] == "oom_task", shown
+    assert "memory" in shared.ok("explain", task)
+
+
+def test_more_time_than_asked_for_ends_as_time_task(shared):
+    begin = time.monotonic()
+    task = shared.submit("--time", "1s", "--", "sleep", "600")
+    assert shared.wait(task) == 1
+    assert shared.show(task)["failure"] == "time_task"
+    assert time.monotonic() - begin < 15
+
+
+# --- Cancel ---
+
+def test_cancel_leaves_no_process_behind(shared, folder):
+    script = (f"setsid sh -c 'echo $$ > {folder}/a; exec sleep 600' & (trap '' TERM; echo $BASHPID > {folder}/b; sleep 600; sleep 600) & "
+              f"echo $$ > {folder}/c; wait")
+    task = shared.submit("--", "bash", "-c", script)
+    files = [folder / name for name in "abc"]
+    wait_until(lambda: all(f.exists() and f.read_text().strip() for f in files), 20, "the start of the task's processes")
+    pids = [int(f.read_text()) for f in files]
+    shared.ok("cancel", task)
+    assert shared.wait(task) == 1
+    assert shared.show(task)["state"] == "cancelled"
+    wait_until(lambda: not any(map(is_alive, pids)), 10, "the end of all processes of the task")
+
+
+def test_what_a_task_leaves_in_the_background_ends_with_it(shared, folder):
+    task = shared.submit("--", "sh", "-c", f"setsid sh -c 'echo $$ > {folder}/pid; exec sleep 600' & while [ ! -s {folder}/pid ]; do sleep 0.01; done")
+    assert shared.wait(task) == 0
+    pid = int((folder / "pid").read_text())
+    wait_until(lambda: not is_alive(pid), 10, "the end of the process in the background")
+
+
+def test_cancel_of_a_range_leaves_the_rest(shared, folder):
+    gate = shared.submit("--hold", "--", "true")
+    array = shared.submit("--array", "1-6", "--after", gate, "--", "sh", "-c", f"touch {folder}/$HPCBATCH_TASK_INDEX")
+    shared.ok("cancel", f"{array}.2-4")
+    shared.ok("release", gate)
+    assert shared.wait(array) == 1
+    assert sorted(p.name for p in folder.iterdir()) == ["1", "5", "6"]
+    counts = shared.show(array)["counts"]
+    assert (counts["done"], counts["cancelled"]) == (3, 3)
+
+
+def test_cancel_of_an_array(shared, folder):
+    array = shared.submit("--array", "1-50", "--", "sh", "-c", f"touch {folder}/started; exec sleep 600")
+    wait_until((folder / "started").exists, 20, "the first start")
+    shared.ok("cancel", array)
+    assert shared.wait(array, timeout=30) == 1
+    assert shared.show(array)["counts"]["cancelled"] == 50
+
+
+# --- Output ---
+
+def test_output_can_be_read_while_the_task_runs_and_after(shared, folder):
+    script = f"echo begin; echo aside >&2; while [ ! -e {folder}/go ]; do sleep 0.02; done; echo end"
+    task = shared.submit("--", "sh", "-c", script)
+    wait_until(lambda: shared.verb("log", "--stdout", task).out == "begin\n", 20, "the first line in the log")
+    assert shared.verb("log", "--stderr", task) == (0, "", "aside\n")
+    (folder / "go").touch()
+    assert shared.wait(task) == 0
+    assert output(shared, task) == "begin\nend\n"
+    assert shared.verb("log", "--stderr", task) == (0, "", "aside\n")
+
+
+def test_log_follow_ends_with_the_task(shared, folder):
+    task = shared.submit("--", "sh", "-c", f"echo begin; while [ ! -e {folder}/go ]; do sleep 0.02; done; echo end")
+    follower = shared.begin("log", "--follow", task)
+    assert follower.stdout.readline() == "begin\n"
+    (folder / "go").touch()
+    out, err = follower.communicate(timeout=30)
+    assert (follower.returncode, out, err) == (0, "end\n", "")
+
+
+def test_output_goes_to_files_on_request(shared, folder):
+    task = shared.submit("--stdout", folder / "out", "--stderr", folder / "err", "--", "sh", "-c", "echo out; echo err >&2")
+    assert shared.wait(task) == 0
+    assert (folder / "out").read_text() == "out\n" and (folder / "err").read_text() == "err\n"
+
+
+# --- Submitting ---
+
+def test_the_same_key_gives_the_same_ids(shared, folder):
+    words = ["--key", "run-7/step-3", "--array", "1-3"]
+    command = ["sh", "-c", f"echo x >> {folder}/ran"]
+    first = shared.submit(*words, "--", *command)
+    assert shared.submit(*words, "--", *command) == first
+    assert shared.wait(first) == 0
+    assert shared.submit(*words, "--", *command) == first
+    assert (folder / "ran").read_text() == "x\n" * 3
+    other = shared.verb("submit", *words, "--", "sh", "-c", "echo other")
+    assert other.code == 2 and "run-7/step-3" in other.err and other.out == ""
+
+
+def test_json_of_submit_wait_and_sites(shared):
+    task = json.loads(shared.ok("submit", "--json", "--", "true"))["id"]
+    assert json.loads(shared.ok("wait", "--json", task))["ok"] == 1
+    site = shared.json("sites")[0]
+    assert (site["name"], site["scheduler"], site["transport"]) == ("local", "local", "shared_fs")
+    assert {"pid", "socket", "version", "uptime_s", "tasks", "pilots"} <= set(shared.status())
+    shared.ok("sites", "check", "local")
+    shared.ok("doctor")
