@@ -91,14 +91,19 @@ void TaskTable::record_end(ArrayId id, const IndexSet& indices, bool ok, const s
   ArrayState& array = get(id);
   (ok ? array.ok : array.not_ok).add(indices);
   if (!ok) causes_.try_emplace(id, cause);
-  ends_.push_back({id, indices, cause, now});
+  note_end(array, indices, cause, now);
+}
+
+void TaskTable::note_end(ArrayState& array, std::optional<IndexSet> indices, const std::string& cause, Time at) {
+  ++array.unspread;
+  ends_.push_back({array.id, std::move(indices), cause, at});
 }
 
 void TaskTable::spread_ends() {
   while (!ends_.empty()) {
     const End end = std::move(ends_.front());
     ends_.pop_front();
-    if (!find(end.array)) continue;
+    --get(end.array).unspread;
     const auto waiting = dependants_.find(end.array);
     if (waiting != dependants_.end()) {
       const std::vector<ArrayId> dependants = waiting->second;
@@ -149,7 +154,7 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
 
 void TaskTable::forget_if_over(ArrayId id) {
   ArrayState& array = get(id);
-  if (array.ok.size() + array.not_ok.size() != array.facts.indices.size()) return;
+  if (array.unspread != 0 || array.ok.size() + array.not_ok.size() != array.facts.indices.size()) return;
   if (const auto waiting = dependants_.find(id); waiting != dependants_.end()) {
     for (const ArrayId dependant : waiting->second) {
       const auto at = arrays_.find(dependant);

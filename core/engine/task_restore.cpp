@@ -66,7 +66,7 @@ void TaskTable::restore(const Snapshot& snapshot,
     rest.remove(array.held);
     array.facts.held = false;
     place_new(array, rest, snapshot.ended, live.submitted);
-    ends_.push_back({live.id, std::nullopt, "", live.submitted});
+    note_end(array, std::nullopt, "", live.submitted);
   }
   spread_ends();
 }
@@ -112,7 +112,7 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     const IndexSet ready = unblocked(array, array.blocked);
     array.blocked.remove(ready);
     make_ready(array, ready);
-    ends_.push_back({revived.id, std::nullopt, "", now});
+    note_end(array, std::nullopt, "", now);
   }
   spread_ends();
   return changed;

@@ -36,6 +36,7 @@ struct ArrayState {
   IndexSet parked, blocked, held, leased, ok, not_ok;
   std::vector<ClassId> other_classes;  ///< of tasks that need more time than they first had
   std::vector<OpenDependency> open;
+  std::uint32_t unspread{0};  ///< ends that what waits for it has not heard of
 };
 
 /// A task as it is handed to a pilot.
@@ -90,6 +91,7 @@ class TaskTable {
   IndexSet take_unleased(ArrayState& array, const IndexSet& indices);
   void end_unleased(ArrayId id, const IndexSet& indices, const Outcome& outcome);
   void record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause, Time now);
+  void note_end(ArrayState& array, std::optional<IndexSet> indices, const std::string& cause, Time at);
   void spread_ends();
   void spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news, const std::string& cause,
                  Time now);

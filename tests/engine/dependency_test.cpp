@@ -94,6 +94,18 @@ TEST_F(DependencyTest, PairsEqualIndices) {
   expect({"tell 2", "acknowledge 2.2 to A0", "lease 3.2 to A0"});
 }
 
+TEST_F(DependencyTest, AnArrayThatFallsInTwoPartsTakesAllItsPairsAlong) {
+  submit(New().array(1, 3));
+  submit(New().wait_for("2.2"));
+  submit(New().array(1, 3).wait_for("2", kEach).wait_for("3"));
+  submit(New().array(1, 3).wait_for("4", kEach));
+  ends("2.2", Failure::ToolFailed);
+  forget_what_was_asked();
+  for (const char* task : {"4.1", "4.2", "4.3", "5.1", "5.2", "5.3"}) {
+    expect_ended(task, Failure::DependencyFailed, "*because of 2.2 (tool_failed)");
+  }
+}
+
 TEST_F(DependencyTest, UnpairedIndicesAreRefused) {
   submit(New().array(1, 2));
   submit(New().array(1, 3).wait_for("2", kEach));
