@@ -1,0 +1,80 @@
+// G1: what was accepted is never lost.  G4: it ends, or it is said why it waits.
+#include "history/promise.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+namespace hpcbatch::history {
+namespace {
+
+class Submissions : public Promise {
+ public:
+  Submissions(const Options& options, std::vector<Breach>& breaches)
+      : Promise("G1", options, breaches), silence_("G4", options, breaches) {}
+
+  void see(std::size_t at, const Record& record) override {
+    if (!is_by_engine(record)) return;
+    if (record.what == "accepted" || record.what == "revived") {
+      Array& array = arrays_[array_of(record)];
+      array.open.add(indices_of(record));
+      array.accepted = at;
+      array.never_again.remove(indices_of(record));
+    } else if (record.what == "result") {
+      arrays_[task_of(record).array].open.remove(IndexRange{task_of(record).index, task_of(record).index});
+    } else if (record.what == "never-ran") {
+      arrays_[array_of(record)].open.remove(indices_of(record));
+    } else if (record.what == "waits") {
+      waits_[array_of(record)].add(indices_of(record));
+      if (record.get("reason").empty()) silence_.say("it is not said why tasks wait", {at});
+    } else if (record.what == "engine-started") {
+      waits_.clear();
+    } else if (record.what == "engine-ended") {
+      look(at);
+    }
+  }
+
+  void end() override {
+    if (options_.ended) look(std::nullopt);
+  }
+
+ private:
+  struct Silence : Promise {
+    using Promise::Promise;
+    void see(std::size_t, const Record&) override {}
+    void say(std::string text, std::vector<std::size_t> records) { broken(std::move(text), std::move(records)); }
+  };
+  struct Array {
+    IndexSet open;
+    IndexSet never_again;
+    std::size_t accepted{0};
+  };
+
+  void look(std::optional<std::size_t> at) {
+    for (auto& [id, array] : arrays_) {
+      IndexSet lost = array.open;
+      lost.remove(waits_[id]);
+      lost.remove(array.never_again);
+      if (lost.empty()) continue;
+      std::vector<std::size_t> records{array.accepted};
+      if (at) records.push_back(*at);
+      broken(fmt::format("{} of array {} have neither a result nor a reason to wait: {}", lost.size(), id.value,
+                         to_string(lost)),
+             std::move(records));
+      array.never_again.add(lost);
+    }
+  }
+
+  std::map<ArrayId, Array> arrays_;
+  std::map<ArrayId, IndexSet> waits_;  ///< since the engine's last start
+  Silence silence_;
+};
+
+}  // namespace
+
+std::unique_ptr<Promise> submissions(const Options& options, std::vector<Breach>& breaches) {
+  return std::make_unique<Submissions>(options, breaches);
+}
+
+}  // namespace hpcbatch::history

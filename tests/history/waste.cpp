@@ -1,0 +1,109 @@
+// G5: a pilot with nothing to do ends; failing pilots are asked for ever more slowly.
+#include "history/promise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace hpcbatch::history {
+namespace {
+
+// After the second failure of a shape in a row it is left alone for so long at the least, twice that after the third.
+constexpr std::int64_t kFirstPause = 500'000;
+constexpr std::int64_t kLongestPause = 300'000'000;
+
+class Waste : public Promise {
+ public:
+  Waste(const Options& options, std::vector<Breach>& breaches) : Promise("G5", options, breaches) {}
+
+  void see(std::size_t at, const Record& record) override {
+    if (const std::string process = pilot_process(record); !process.empty()) {
+      of_pilot(at, record, process);
+    } else if (record.what == "allocation-asked") {
+      asked(at, record);
+    } else if (record.what == "pilot-registered") {
+      const auto allocation = allocations_.find(allocation_of(std::string(record.get("pilot"))));
+      if (allocation != allocations_.end()) {
+        allocation->second.worked = true;
+        shapes_[allocation->second.shape].failures = 0;
+      }
+    } else if (record.what == "allocation-ended" || record.what == "allocation-refused") {
+      ended(at, record);
+    }
+  }
+
+ private:
+  struct Pilot {
+    std::int64_t idle_us{0};
+    std::int64_t running{0};
+    bool linked{false};
+    std::int64_t since_us{0};  ///< of having nothing to do, or of its link
+    std::size_t since{0};
+  };
+  struct Allocation {
+    std::string shape;
+    std::int64_t asked_us{0};
+    bool worked{false};
+  };
+  struct Shape {
+    int failures{0};
+    std::int64_t failed_us{0};
+    std::size_t failed{0};
+  };
+
+  void of_pilot(std::size_t at, const Record& record, const std::string& process) {
+    Pilot& pilot = pilots_[process];
+    if (record.what == "pilot-started") pilot.idle_us = static_cast<std::int64_t>(number_of(record, "idle_us"));
+    if (pilot.linked && pilot.running == 0 && pilot.idle_us > 0 &&
+        record.time_us - pilot.since_us > pilot.idle_us + options_.slack_us) {
+      broken(fmt::format("pilot {} had nothing to do for {} s and stayed", process,
+                         (record.time_us - pilot.since_us) / 1'000'000),
+             {pilot.since, at});
+    }
+    if (record.what == "attempt-started") ++pilot.running;
+    if (record.what == "attempt-ended") --pilot.running;
+    if (record.what == "linked") pilot.linked = true;
+    if (record.what == "link-lost" || record.what == "pilot-ended") pilot.linked = false;
+    pilot.since_us = record.time_us;
+    pilot.since = at;
+  }
+
+  void asked(std::size_t at, const Record& record) {
+    const std::string name = fmt::format("{} of {}", record.get("shape"), record.get("site"));
+    Shape& shape = shapes_[name];
+    if (shape.failures >= 2) {
+      const std::int64_t pause = std::min(kLongestPause, kFirstPause << std::min(shape.failures - 2, 20));
+      if (record.time_us - shape.failed_us < pause) {
+        broken(fmt::format("{} is asked for again {} ms after it failed {} times in a row", name,
+                           (record.time_us - shape.failed_us) / 1000, shape.failures),
+               {shape.failed, at});
+      }
+    }
+    allocations_.try_emplace(std::string(record.get("allocation")), Allocation{name, record.time_us, false});
+  }
+
+  void ended(std::size_t at, const Record& record) {
+    const auto found = allocations_.find(std::string(record.get("allocation")));
+    if (found == allocations_.end() || found->second.worked) return;
+    Shape& shape = shapes_[found->second.shape];
+    // Those that were asked for before the failure was known are part of it.
+    if (shape.failures != 0 && found->second.asked_us <= shape.failed_us) return;
+    if (record.get("cause") == "unneeded") return;
+    ++shape.failures;
+    shape.failed_us = record.time_us;
+    shape.failed = at;
+  }
+
+  std::map<std::string, Pilot> pilots_;
+  std::map<std::string, Allocation> allocations_;
+  std::map<std::string, Shape> shapes_;
+};
+
+}  // namespace
+
+std::unique_ptr<Promise> waste(const Options& options, std::vector<Breach>& breaches) {
+  return std::make_unique<Waste>(options, breaches);
+}
+
+}  // namespace hpcbatch::history
