@@ -17,20 +17,35 @@ constexpr Duration kSilentIsNoRoom = std::chrono::minutes{1};
 
 }  // namespace
 
+namespace {
+
+Duration elapsed_of(const Lease& lease, Time now) { return lease.started ? now - *lease.started : Duration{}; }
+
+}  // namespace
+
+std::vector<provision::Demand> Engine::demands(Time now) const {
+  const ReadyQueue& queue = tasks_.queue();
+  std::vector<provision::Demand> classes;
+  for (std::size_t i = 0; i < queue.classes(); ++i) {
+    const ResourceClass& its_class = queue.get(ClassId(static_cast<std::uint32_t>(i)));
+    classes.push_back({its_class.needs, its_class.ready, its_class.mean_run, its_class.runs});
+  }
+  for (const auto& [task, lease] : pilots_.leases()) {
+    const PilotState* pilot = pilots_.find(lease.pilot);
+    if (!lease.started || !pilot->connected) continue;
+    provision::count_running(classes.at(static_cast<std::size_t>(lease.in_class)), elapsed_of(lease, now));
+  }
+  return classes;
+}
+
 /// The part of a pilot's room that its running tasks will still use.
-double Engine::busy_part(const PilotState& pilot, Time now) const {
+double Engine::busy_part(const PilotState& pilot, const std::vector<provision::Demand>& classes, Time now) const {
   if (!pilot.end || *pilot.end <= now) return 0;
   double busy = 0;
   for (const TaskId task : pilot.leases) {
     const Lease* lease = pilots_.lease(task);
-    const ResourceClass& its_class = tasks_.queue().get(lease->in_class);
-    const provision::Demand one{its_class.needs, 1, its_class.mean_run};
-    const double room = provision::tasks_in_room(one, pilot.capacity, *pilot.end - now);
-    if (room <= 0) return 1;
-    const Duration expected = provision::expected_run(one);
-    const Duration run = lease->started ? now - *lease->started : Duration{};
-    const double left = std::clamp(1 - static_cast<double>(run.count()) / static_cast<double>(expected.count()), 0.0, 1.0);
-    busy += left / room;
+    busy += provision::busy_with(classes.at(static_cast<std::size_t>(lease->in_class)), elapsed_of(*lease, now), pilot.capacity,
+                                 *pilot.end - now);
   }
   return std::min(1.0, busy);
 }
@@ -39,6 +54,7 @@ void Engine::ask_for_pilots(Time now) {
   const ReadyQueue& queue = tasks_.queue();
   if (queue.size() == 0) return;
 
+  const std::vector<provision::Demand> classes = demands(now);
   std::vector<ClassId> waiting;
   for (std::size_t i = 0; i < queue.classes(); ++i) {
     const ClassId id{static_cast<std::uint32_t>(i)};
@@ -46,11 +62,8 @@ void Engine::ask_for_pilots(Time now) {
   }
   std::sort(waiting.begin(), waiting.end(),
             [&](ClassId a, ClassId b) { return queue.goes_before(queue.head_of(a), queue.head_of(b)); });
-  std::vector<provision::Demand> demands;
-  for (const ClassId id : waiting) {
-    const ResourceClass& its_class = queue.get(id);
-    demands.push_back({its_class.needs, its_class.ready, its_class.mean_run});
-  }
+  std::vector<provision::Demand> wanted;
+  for (const ClassId id : waiting) wanted.push_back(classes[static_cast<std::size_t>(id)]);
 
   std::vector<provision::Supply> supplies;
   std::map<AllocationId, std::uint32_t> registered;
@@ -60,7 +73,7 @@ void Engine::ask_for_pilots(Time now) {
     if (!pilot.connected && now - pilot.silent_since >= kSilentIsNoRoom) continue;
     std::optional<Duration> left;
     if (pilot.end) left = std::max(Duration{}, *pilot.end - now);
-    supplies.push_back({pilot.site, pilot.tags, pilot.capacity, left, busy_part(pilot, now)});
+    supplies.push_back({pilot.site, pilot.tags, pilot.capacity, left, busy_part(pilot, classes, now)});
   }
   for (const auto& [id, entry] : sites_.allocations()) {
     const Shape* shape = sites_.shape_of(id);
@@ -73,7 +86,7 @@ void Engine::ask_for_pilots(Time now) {
     }
   }
   for (const provision::Ask& ask :
-       provision::plan(demands, std::move(supplies), sites_.outlets(now), sites_.limits())) {
+       provision::plan(wanted, std::move(supplies), sites_.outlets(now), sites_.limits())) {
     sites_.open(ask, now);
   }
 }

@@ -94,7 +94,9 @@ class Engine {
 
   // asking.cpp
   void ask_for_pilots(Time now);
-  double busy_part(const PilotState& pilot, Time now) const;
+  /// For each class, by its number: what waits, what runs, how long that takes.
+  std::vector<provision::Demand> demands(Time now) const;
+  double busy_part(const PilotState& pilot, const std::vector<provision::Demand>& classes, Time now) const;
   std::optional<Duration> longest_for(const Needs& needs) const;
 
   struct Key {

@@ -226,14 +226,27 @@ void Engine::handle(const AttemptEnded& event, Time) {
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
 }
 
+namespace {
+
+/// A run that a pilot's end cut was to be longer: it tells only where it is longer than the others were.
+void learn_run(ResourceClass& its_class, const Outcome& outcome) {
+  if (!outcome.started || outcome.ended <= *outcome.started) return;
+  const Duration run = outcome.ended - *outcome.started;
+  const bool whole = outcome.failure == Failure::Ok || outcome.failure == Failure::ToolFailed;
+  const bool cut = outcome.failure == Failure::PilotWalltime && run > its_class.mean_run.value_or(Duration{});
+  if (!whole && !cut) return;
+  its_class.mean_run = its_class.mean_run ? (*its_class.mean_run * 7 + run) / 8 : run;
+  ++its_class.runs;
+}
+
+}  // namespace
+
 void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained) {
   const PilotState* pilot = pilots_.find(lease.pilot);
   ResourceClass& its_class = tasks_.queue().get(lease.in_class);
-  if (outcome.started && outcome.ended > *outcome.started &&
-      (outcome.failure == Failure::Ok || outcome.failure == Failure::ToolFailed)) {
-    const Duration run = outcome.ended - *outcome.started;
-    its_class.mean_run = its_class.mean_run ? (*its_class.mean_run * 7 + run) / 8 : run;
-  }
+  // The node's clock is not ours; only the length of the run is taken from it.
+  if (!outcome.started && lease.started) outcome.started = lease.started;
+  learn_run(its_class, outcome);
   Ending ending{outcome.failure, unexplained, std::nullopt};
   if (outcome.failure == Failure::PilotWalltime && pilot && pilot->end) {
     ending.had = *pilot->end - lease.started.value_or(lease.since);
@@ -242,8 +255,6 @@ void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained) {
     outcome.failure = Failure::Cancelled;
     ending.failure = Failure::Cancelled;
   }
-  // The node's clock is not ours; only the length of the run is taken from it.
-  if (!outcome.started && lease.started) outcome.started = lease.started;
   const std::string node = pilot ? pilot->node : "";
   const bool again = tasks_.ended(lease.attempt, lease.pilot, node, std::move(outcome), ending,
                                   longest_for(its_class.needs));

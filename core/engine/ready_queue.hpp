@@ -24,6 +24,7 @@ struct ResourceClass {
   Needs needs;
   std::uint64_t ready{0};
   std::optional<Duration> mean_run;       ///< of those that ran, the latest counting most
+  std::uint64_t runs{0};                  ///< how many these were
   std::optional<Time> passed_over_since;  ///< others went first where these would fit an empty pilot
 };
 

@@ -58,7 +58,41 @@ std::uint32_t allowed(const Outlet& outlet, const SiteLimits& site) {
 }  // namespace
 
 Duration expected_run(const Demand& demand) {
-  return std::max(kShortestRun, demand.needs.time.value_or(demand.mean_run.value_or(kUnknownRun)));
+  if (demand.needs.time) return std::max(kShortestRun, *demand.needs.time);
+  const Running& running = demand.running;
+  if (!demand.mean_run) return std::max(kUnknownRun, running.longest);
+  // Short tasks end first: the mean of what ended says too little while what runs has run for longer.  What ended counts
+  // as often as it did, so that one task that hangs does not speak for thousands.
+  const double sum = static_cast<double>(demand.mean_run->count()) * static_cast<double>(demand.runs) +
+                     static_cast<double>(running.sum.count());
+  const auto tasks = static_cast<double>(demand.runs + running.tasks);
+  const Duration mean = tasks > 0 ? Duration{std::llround(sum / tasks)} : *demand.mean_run;
+  return std::max({kShortestRun, *demand.mean_run, mean});
+}
+
+Duration expected_run(const Demand& demand, Duration elapsed) {
+  if (demand.needs.time) return std::max(kShortestRun, *demand.needs.time);
+  return std::max({kShortestRun, demand.mean_run.value_or(kUnknownRun), 2 * elapsed});
+}
+
+void count_running(Demand& demand, Duration elapsed) {
+  const Duration expected = expected_run(demand, elapsed);
+  ++demand.running.tasks;
+  demand.running.sum += expected;
+  demand.running.longest = std::max(demand.running.longest, expected);
+}
+
+double busy_with(const Demand& demand, Duration elapsed, const Resources& capacity, Duration left) {
+  const auto side_by_side = static_cast<double>(how_often(demand.needs.amounts, capacity));
+  if (side_by_side == 0) return 1;
+  // However long it takes, it has no more than its own place.
+  const double place = 1 / side_by_side;
+  const double room = tasks_in_room(demand, capacity, left);
+  if (room <= 0) return place;
+  const auto expected = static_cast<double>(expected_run(demand, elapsed).count());
+  const double to_come = std::clamp(1 - static_cast<double>(elapsed.count()) / expected, 0.0, 1.0) * expected /
+                         static_cast<double>(expected_run(demand).count());
+  return std::min(place, to_come / room);
 }
 
 double tasks_in_room(const Demand& demand, const Resources& capacity, std::optional<Duration> left) {

@@ -1,7 +1,7 @@
 // Which allocations to ask for now: waiting work against the room that running and queued pilots still have.
 //
-// Work is the time asked, else the mean of its class so far, else 60 s a task.  Room is what fits into a pilot side by
-// side times what is left of its walltime.  A shape that its batch system has never accepted is asked for once; after
+// Work is the time asked, else what runs and ran of its class lets expect, else 60 s a task.  Room is what fits into a
+// pilot side by side times what is left of its walltime.  A shape that its batch system has never accepted is asked for once; after
 // that as many at once as the work fills, within the limits of shape and site.
 #pragma once
 
@@ -16,11 +16,20 @@
 
 namespace hpcbatch::provision {
 
+/// What of a class runs now.  A task that has run for a while is taken to be in the middle of its run.
+struct Running {
+  std::uint64_t tasks{0};
+  Duration sum{};      ///< of the runs expected of each
+  Duration longest{};  ///< of these
+};
+
 /// Tasks of one class that could start now if there were room.
 struct Demand {
   Needs needs;
   std::uint64_t tasks{0};
-  std::optional<Duration> mean_run;
+  std::optional<Duration> mean_run;  ///< of those that ran
+  std::uint64_t runs{0};             ///< how many these were
+  Running running{};
 };
 
 /// One pilot that runs or is queued.
@@ -59,6 +68,13 @@ struct Ask {
 
 /// How long a task of the class is reckoned to take.
 Duration expected_run(const Demand& demand);
+/// The same of a task that has run for `elapsed` and still runs.
+Duration expected_run(const Demand& demand, Duration elapsed);
+/// Counts a task among those of the class that run.
+void count_running(Demand& demand, Duration elapsed);
+
+/// The part of a pilot's room, 0 to 1, that a task which has run for `elapsed` will still use.
+double busy_with(const Demand& demand, Duration elapsed, const Resources& capacity, Duration left);
 
 /// How many tasks of a class one pilot can still run within `left`; an infinite room is returned as infinity.
 double tasks_in_room(const Demand& demand, const Resources& capacity, std::optional<Duration> left);

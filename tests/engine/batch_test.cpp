@@ -50,6 +50,36 @@ TEST_F(BatchTest, ReachedLimitsAndHeldBatchJobsStopTheAsking) {
   expect({"open B: *", "open C: *", "open D: *", "open E: *", "open F: *", "open G: *", "open H: *"});
 }
 
+TEST_F(BatchTest, LongTasksOfUnknownLengthGetMorePilotsBeforeTheFirstEnds) {
+  Shape big = cpu_shape();
+  big.capacity.set(kCpus, Amount::of(32));
+  big.walltime = 4h;
+  given({site_of("here", {big})});
+  given_pilot(4h, big.capacity);
+  submit(New().array(1, 320));  // of two hours, which nobody said
+  starts("2.1-32");
+  expect({"accept 2", "lease 2.1-32 to A0"});
+  after(10min);
+  expect_nothing();
+  after(20min);
+  expect({"open B: *", "open C: *"});
+  after(25min);
+  EXPECT_GE(saved_.allocations().size(), 4U);
+  forget_what_was_asked();
+}
+
+TEST_F(BatchTest, ARunThatAPilotsEndCutIsALowerBound) {
+  given_pilot(30min);
+  submit(New().array(1, 20));
+  starts("2.1-4");
+  after(30min);
+  forget_what_was_asked();
+  ends("2.1-4", Failure::PilotWalltime, 30min);
+  const ResourceClass& its_class = engine_->tasks().queue().get(engine_->tasks().find(ArrayId{2})->place.in_class);
+  EXPECT_EQ(its_class.mean_run, 30min);
+  forget_what_was_asked();
+}
+
 // --- unclear answers --------------------------------------------------------------------------------------------------
 
 TEST_F(BatchTest, AnUnclearSubmitThatIsFoundByNameIsKept) {

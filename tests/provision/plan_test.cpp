@@ -115,6 +115,39 @@ TEST(Plan, ReckonsWithTheTimeAskedElseTheMeanElseAMinute) {
   EXPECT_EQ(plan({unknown}, {}, {outlet()}, {limits(100, 100)}), Asks{ask(60)});
 }
 
+TEST(Plan, WhatRunsLongLetsExpectLongRuns) {
+  Demand unknown = demand(40);
+  count_running(unknown, 30s);
+  EXPECT_EQ(expected_run(unknown), 60s);
+  count_running(unknown, 45min);
+  EXPECT_EQ(expected_run(unknown), 90min) << "it is in the middle of its run";
+  EXPECT_EQ(plan({unknown}, {}, {outlet()}, {limits(100, 100)}), Asks{ask(15)});
+  Demand asked = demand(1, 10min);
+  count_running(asked, 9min);
+  EXPECT_EQ(expected_run(asked), 10min) << "a time that was asked for is a bound";
+}
+
+TEST(Plan, ATaskThatHangsDoesNotSpeakForThousands) {
+  Demand known = demand(1000);
+  known.mean_run = 10s;
+  known.runs = 7190;
+  for (int i = 0; i < 9; ++i) count_running(known, 4s);
+  count_running(known, 2h);
+  EXPECT_LT(expected_run(known), 13s);
+  known.runs = 10;
+  EXPECT_GT(expected_run(known), 10min) << "the few that ended may be the short ones";
+}
+
+TEST(Plan, ARunningTaskKeepsItsOwnPlaceAndNoMore) {
+  const Demand unknown = demand(0);
+  EXPECT_DOUBLE_EQ(busy_with(unknown, 0s, of(4), 1h), 1.0 / 240);
+  EXPECT_DOUBLE_EQ(busy_with(unknown, 30s, of(4), 1h), 0.5 / 240);
+  EXPECT_DOUBLE_EQ(busy_with(unknown, 10min, of(4), 1h), 10.0 / 240) << "as long again as it has run";
+  EXPECT_DOUBLE_EQ(busy_with(unknown, 2h, of(4), 1h), 0.25);
+  EXPECT_DOUBLE_EQ(busy_with(demand(0, 40min), 10min, of(4), 20min), 0.25);
+  EXPECT_DOUBLE_EQ(busy_with(demand(0, 40min, 5), 0s, of(4), 1h), 1) << "a pilot that came back smaller";
+}
+
 TEST(Plan, AnAskedTimeIsNotCutInTwo) {
   // 40 minutes fit once into an hour: the last 20 are of no use.
   EXPECT_EQ(tasks_in_room(demand(1, 40min), of(4), 1h), 4);
