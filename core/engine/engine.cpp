@@ -54,6 +54,7 @@ std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
   bool watching = tasks_.queue().size() != 0;
   for (const auto& [id, pilot] : pilots_.all()) watching = watching || (!pilot.connected && !pilot.leases.empty());
+  for (const auto& [id, entry] : sites_.allocations()) watching = watching || !sites_.site(entry.facts.site);
   if (watching) wake = wake ? std::min(*wake, next_look_) : next_look_;
   return wake;
 }
@@ -103,6 +104,13 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& ch
       const PilotState* pilot = pilots_.find(lease->pilot);
       if (pilot && pilot->connected) {
         actions_.push_back(KillAttempt{lease->pilot, lease->attempt, Failure::Cancelled, false});
+      } else if (pilot && !sites_.site(pilot->site)) {
+        // Nobody will say what became of it; a pilot that comes back all the same is told to kill it.
+        Outcome outcome;
+        outcome.failure = Failure::Cancelled;
+        outcome.message = fmt::format("cancelled by user; its site {} is no longer in the configuration", pilot->site);
+        outcome.ended = now;
+        end_lease(pilots_.release(task), std::move(outcome), false);
       }
     }
   }
@@ -167,11 +175,7 @@ void Engine::handle(const AllocationRefused& event, Time now) {
 }
 
 void Engine::handle(const SitePolled& event, Time now) {
-  std::set<AllocationId> alive;
-  for (const auto& [id, pilot] : pilots_.all()) {
-    if (pilot.connected) alive.insert(id.allocation);
-  }
-  for (const AllocationOver& over : sites_.polled(event, alive, now)) allocation_over(over, now);
+  for (const AllocationOver& over : sites_.polled(event, allocations_with_pilots(), now)) allocation_over(over, now);
   work_changed_ = true;
 }
 

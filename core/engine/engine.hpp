@@ -83,6 +83,8 @@ class Engine {
   void cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now);
   void end_if_empty(PilotState& pilot);
   void watch_silence(Time now);
+  /// Those of which a pilot is connected.
+  std::set<AllocationId> allocations_with_pilots() const;
 
   // filling.cpp
   void fill_pilots(Time now);

@@ -52,9 +52,12 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     const std::string where = fmt::format("pilot {}{}", to_string(lease->pilot),
                                           pilot && !pilot->node.empty() ? " on " + pilot->node : "");
     if (pilot && !pilot->connected) {
-      why.text = fmt::format("unknown: {} has been silent for {}; it is asked for again when the batch system says "
-                             "that its allocation has ended",
-                             where, show_duration(now - pilot->silent_since));
+      const std::string until = sites_.site(pilot->site)
+                                    ? "when the batch system says that its allocation has ended"
+                                    : fmt::format("after {} of silence: its site {} is no longer in the configuration",
+                                                  show_duration(Site{}.lost_after), pilot->site);
+      why.text = fmt::format("unknown: {} has been silent for {}; it is asked for again {}", where,
+                             show_duration(now - pilot->silent_since), until);
     } else if (lease->state == Lease::State::Sent) {
       why.text = "waits at " + where + " for room";
     } else if (lease->state == Lease::State::Publishing) {

@@ -161,7 +161,16 @@ void Engine::handle(const PilotDisconnected& event, Time now) {
   sites_.pilot_gone(event.pilot.allocation, now);
 }
 
+std::set<AllocationId> Engine::allocations_with_pilots() const {
+  std::set<AllocationId> alive;
+  for (const auto& [id, pilot] : pilots_.all()) {
+    if (pilot.connected) alive.insert(id.allocation);
+  }
+  return alive;
+}
+
 void Engine::watch_silence(Time now) {
+  for (const AllocationOver& over : sites_.out_of_reach(allocations_with_pilots(), now)) allocation_over(over, now);
   for (auto& [id, pilot] : pilots_.all()) {
     if (pilot.connected || pilot.cancel_asked || pilot.leases.empty()) continue;
     const SiteState* site = sites_.site(pilot.site);

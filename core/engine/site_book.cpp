@@ -121,7 +121,7 @@ void SiteBook::cancel(const AllocationId& id, Time now) {
   found->facts.cancel_asked = true;
   found->cancelled_at = now;
   save(*found);
-  actions_.push_back(CancelAllocation{id, found->facts.site, found->facts.number});
+  if (site(found->facts.site)) actions_.push_back(CancelAllocation{id, found->facts.site, found->facts.number});
 }
 
 void SiteBook::accepted(const AllocationAccepted& event, Time now) {
@@ -220,7 +220,7 @@ void SiteBook::forget(const AllocationId& id) {
   AllocationEntry* found = entry(id);
   HPCBATCH_CHECK(found && found->facts.state == AllocationState::Ended);
   save(*found);
-  actions_.push_back(ForgetAllocation{id, found->facts.site});
+  if (site(found->facts.site)) actions_.push_back(ForgetAllocation{id, found->facts.site});
   ended_names_.insert(id.name);
   allocations_.erase(id);
 }
@@ -259,6 +259,22 @@ void SiteBook::poll_failed(const SitePollFailed& event, Time now) {
   if (!state.trouble_since) state.trouble_since = now;
   const std::uint32_t doublings = std::min<std::uint32_t>(state.failed_polls++, 8);
   state.next_poll = now + std::min(kLongestPollPause, state.site.poll_every * (std::int64_t{1} << doublings));
+}
+
+std::vector<AllocationOver> SiteBook::out_of_reach(const std::set<AllocationId>& alive, Time now) {
+  const Duration lost_after = Site{}.lost_after;
+  std::vector<AllocationOver> ended;
+  for (auto& [id, entry] : allocations_) {
+    Allocation& facts = entry.facts;
+    if (site(facts.site) || alive.contains(id) || facts.state == AllocationState::Ended) continue;
+    if (now - entry.seen_at < lost_after) continue;
+    facts.state = AllocationState::Ended;
+    facts.ended = now;
+    facts.reason = fmt::format("allocation {}: its site {} is no longer in the configuration, and no pilot of it was there for {}",
+                               id.name, facts.site, show_duration(lost_after));
+    ended.push_back({id, Failure::PilotKilled, false, facts.reason});
+  }
+  return ended;
 }
 
 std::optional<Time> SiteBook::next_wake() const {

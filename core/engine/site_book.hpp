@@ -72,6 +72,9 @@ class SiteBook {
   /// Ended allocations stay until `forget`; each is returned once.  Those `alive` have a pilot that is there.
   std::vector<AllocationOver> polled(const SitePolled& event, const std::set<AllocationId>& alive, Time now);
   void poll_failed(const SitePollFailed& event, Time now);
+  /// Allocations of sites that are no longer configured, none of whose pilots has been there for long: nobody else can
+  /// ever speak for them.  Each is returned once, as by `polled`.
+  std::vector<AllocationOver> out_of_reach(const std::set<AllocationId>& alive, Time now);
   /// A pilot of it registered: settles what was unclear.  False where the allocation is over or was never ours.
   bool pilot_registered(const PilotRegistered& event, Time now);
   void pilot_gone(const AllocationId& id, Time now);

@@ -484,22 +484,61 @@ TEST_F(BatchTest, APilotOfAnEndedAllocationIsFencedOff) {
   expect({"fence A0 (7)"});
 }
 
-TEST_F(BatchTest, ASiteThatIsNoLongerConfiguredKeepsItsPilots) {
-  given_pilot();
-  submit(New());
-  starts("2");
-  forget_what_was_asked();
-  Snapshot snapshot = saved_.snapshot();
-  saved_.count_start();
-  snapshot.engine_start = 2;
-  engine_ = std::make_unique<Engine>(std::vector{site_of("there", {cpu_shape()})}, snapshot, 1, now_);
-  happens(TimePassed{});
-  after(1h);
-  expect_explained("2", "unknown*");
+class RemovedSiteTest : public BatchTest {
+ protected:
+  /// A task runs at A0 of a site that the next configuration no longer names.
+  RemovedSiteTest() {
+    given_pilot();
+    submit(New());
+    starts("2");
+    forget_what_was_asked();
+    restarts_with({site_of("there", {cpu_shape()})});
+  }
+};
+
+TEST_F(RemovedSiteTest, ItsPilotsAreUsedOn) {
+  after(14min);
+  expect_explained("2", "unknown*after 15m of silence: its site here is no longer in the configuration*");
   registers("A0", 1h, {held("2")});
   expect({"welcome A0"});
+  after(10min);
   ends("2");
   expect({"tell 2", "acknowledge 2 to A0"});
+  disconnects("A0");
+  after(14min);
+  registers("A0");
+  expect({"welcome A0"});
+}
+
+TEST_F(RemovedSiteTest, ItsAllocationsAreGivenUpWhenNoPilotComesBack) {
+  after(15min + 1s);
+  expect({"open B: cpu of there"});  // and nothing is asked of a site that is not there
+  EXPECT_EQ(engine_->sites().allocations().size(), 1U);
+  ASSERT_EQ(saved_.failed_attempts().size(), 1U);
+  EXPECT_FALSE(saved_.failed_attempts()[0].unexplained);
+  EXPECT_EQ(saved_.failed_attempts()[0].outcome.message,
+            "allocation " + allocation("A").name +
+                ": its site here is no longer in the configuration, and no pilot of it was there for 15m");
+  registers("A0", 1h, {held("2")});
+  expect({"fence A0 (7)"});
+}
+
+TEST_F(RemovedSiteTest, ItsTasksCanBeCancelledAtOnce) {
+  const AttemptEnded late = result("2");
+  cancel("2");
+  expect({"tell 2", "count 1"});
+  expect_ended("2", Failure::Cancelled, "*its site here is no longer in the configuration*");
+  registers("A0", 1h, {held("2")});
+  expect({"welcome A0", "kill 2 at A0 silently"});
+  happens(late);
+  expect({"acknowledge 2 to A0"});
+}
+
+TEST_F(RemovedSiteTest, StoppingNowDoesNotWaitForIt) {
+  happens(StopAsked{StopAsked::Mode::Now});
+  expect({"tell 2", "idle"});
+  after(15min + 1s);
+  EXPECT_TRUE(engine_->is_idle());
 }
 
 TEST_F(BatchTest, WhatNoShapeCanRunAnyMoreIsExplained) {

@@ -257,6 +257,11 @@ void EngineTest::restarts() {
   happens(TimePassed{});
 }
 
+void EngineTest::restarts_with(std::vector<Site> sites) {
+  sites_ = std::move(sites);
+  restarts();
+}
+
 void EngineTest::batch(const std::string& name, BatchState state, const std::string& reason) {
   const AllocationId id = allocation(name);
   batch_[id] = {.name = id.name, .number = "100" + name, .state = state, .reason = reason};

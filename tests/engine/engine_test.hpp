@@ -68,6 +68,8 @@ class EngineTest : public ::testing::Test {
   void leaves(const std::string& pilot, const std::string& reason = "idle");
   void reads_outbox(const std::string& allocation, std::vector<AttemptEnded> results = {});
   void restarts();
+  /// The same with another configuration.
+  void restarts_with(std::vector<Site> sites);
 
   // the batch system, as the next poll will show it
   void batch(const std::string& allocation, BatchState state, const std::string& reason = "");
