@@ -134,7 +134,10 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
   }
   const auto longest = longest_task(shape);
   if (needs.time && longest && *needs.time > *longest) {
-    misfit.add(fmt::format("{} of time where a task can have {}", show_duration(*needs.time), show_duration(*longest)), true);
+    misfit.add(fmt::format("{} of time where a task can have {} ({} s; the rest of {} is for the pilot's start and end)",
+                           show_duration(*needs.time), show_duration(*longest),
+                           std::chrono::floor<std::chrono::seconds>(*longest).count(), show_duration(shape.walltime)),
+               true);
   }
   for (const std::string& tag : needs.tags) {
     if (std::find(shape.tags.begin(), shape.tags.end(), tag) == shape.tags.end()) misfit.add("the tag " + tag, false);

@@ -19,7 +19,7 @@ constexpr Duration kLook = 1s;
 }  // namespace
 
 Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot, std::uint64_t seed, Time now)
-    : tasks_(actions_),
+    : tasks_(actions_, [this](const Needs& needs) { return sites_.fits_shapes(needs); }),
       sites_(actions_, sites, snapshot.engine_name, seed ^ (snapshot.engine_start * 0x9E3779B97F4A7C15ULL)),
       engine_start_(snapshot.engine_start),
       started_at_(now) {

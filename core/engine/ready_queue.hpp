@@ -7,10 +7,12 @@
 #include "model/time.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch {
@@ -19,7 +21,7 @@ enum class ClassId : std::uint32_t {};
 enum class ClientId : std::uint32_t {};
 
 /// Tasks that can run in the same places.  `needs` is what the most demanding of them asks for; its members differ by
-/// less than the rounding of class_of().
+/// less than the rounding of class_of(), and every shape could run either all of them or none.
 struct ResourceClass {
   Needs needs;
   std::uint64_t ready{0};
@@ -38,6 +40,10 @@ struct QueuePlace {
 
 class ReadyQueue {
  public:
+  /// For each shape whether it could run a task of such needs.
+  using FitsShapes = std::function<std::vector<bool>(const Needs&)>;
+  explicit ReadyQueue(FitsShapes fits_shapes) : fits_shapes_(std::move(fits_shapes)) {}
+
   ClassId class_for(const Needs& needs);
   ResourceClass& get(ClassId id) { return classes_[static_cast<std::size_t>(id)].facts; }
   const ResourceClass& get(ClassId id) const { return classes_[static_cast<std::size_t>(id)].facts; }
@@ -88,7 +94,9 @@ class ReadyQueue {
   void count(const QueuePlace& place, std::int64_t change);
 
   std::vector<Queue> classes_;
-  std::map<Needs, ClassId> by_needs_;
+  FitsShapes fits_shapes_;
+  // One that asks for a little more than a shape has may not speak for those that the shape could run.
+  std::map<std::pair<Needs, std::vector<bool>>, ClassId> by_needs_;
   std::vector<Client> clients_;
   std::unordered_map<std::string, ClientId> by_name_;
   std::uint64_t size_{0};

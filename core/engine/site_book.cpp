@@ -87,6 +87,16 @@ const Shape* SiteBook::shape_of(const AllocationId& id) const {
   return nullptr;
 }
 
+std::vector<bool> SiteBook::fits_shapes(const Needs& needs) const {
+  std::vector<bool> fits;
+  for (const SiteState& state : sites_) {
+    for (const ShapeState& shape : state.shapes) {
+      fits.push_back((needs.site.empty() || needs.site == state.site.name) && could_run(needs, shape.shape));
+    }
+  }
+  return fits;
+}
+
 AllocationId SiteBook::draw_name() {
   static constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyz";
   while (true) {

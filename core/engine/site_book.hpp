@@ -94,6 +94,8 @@ class SiteBook {
   const std::vector<SiteState>& sites() const { return sites_; }
   const std::map<AllocationId, AllocationEntry>& allocations() const { return allocations_; }
   const Shape* shape_of(const AllocationId& id) const;
+  /// For each shape of each site whether it could run a task of such needs.
+  std::vector<bool> fits_shapes(const Needs& needs) const;
   bool may_ask(const ShapeState& shape, Time now) const;
   std::vector<provision::Outlet> outlets(Time now) const;
   std::vector<provision::SiteLimits> limits() const;

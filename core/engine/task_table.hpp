@@ -47,7 +47,7 @@ struct TakenTask {
 
 class TaskTable {
  public:
-  explicit TaskTable(Actions& actions) : actions_(actions) {}
+  TaskTable(Actions& actions, ReadyQueue::FitsShapes fits_shapes) : actions_(actions), queue_(std::move(fits_shapes)) {}
 
   /// Leased tasks of the snapshot stay leased: their pilots have yet to say what became of them.  `longest` is the most
   /// walltime that any shape can give such needs.

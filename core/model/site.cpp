@@ -22,9 +22,14 @@ Duration end_margin(Duration walltime) {
   return std::min<Duration>(90s, walltime / 10);
 }
 
+Duration start_allowance(Duration walltime) {
+  using namespace std::chrono_literals;
+  return std::min<Duration>(30s, walltime / 50);
+}
+
 std::optional<Duration> longest_task(const Shape& shape) {
   if (shape.walltime == Duration{}) return std::nullopt;
-  return shape.walltime - end_margin(shape.walltime);
+  return shape.walltime - end_margin(shape.walltime) - start_allowance(shape.walltime);
 }
 
 bool could_run(const Needs& needs, const Shape& shape) {

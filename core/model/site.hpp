@@ -58,6 +58,8 @@ std::int64_t pilots_own_memory(std::int64_t bytes);
 Resources usable(const Shape& shape);
 /// A pilot must have ended this long before its walltime: batch systems are late and early by up to a minute.
 Duration end_margin(Duration walltime);
+/// What of the walltime is used up before a pilot can start its first task.
+Duration start_allowance(Duration walltime);
 /// The longest time a task may ask for in a shape; no value: no bound.
 std::optional<Duration> longest_task(const Shape& shape);
 /// Whether a task could ever run in an empty pilot of the shape (its site aside).

@@ -80,6 +80,28 @@ TEST_F(BatchTest, ARunThatAPilotsEndCutIsALowerBound) {
   forget_what_was_asked();
 }
 
+TEST_F(BatchTest, TheLongestTimeThatIsAcceptedCanRun) {
+  submit(New().time(1h));
+  accepts("A");
+  registers("A0", 1h + 20s);  // its walltime less the end, and it took a moment to come
+  expect({"accept 1", "open A: *", "welcome A0", "lease 1 to A0"});
+}
+
+TEST_F(BatchTest, TasksOfOneRoundingForDifferentShapesDoNotBlockEachOther) {
+  Shape lasting = cpu_shape("long");
+  Shape big = cpu_shape("big");
+  big.capacity.set(kMemory, Amount::of(std::int64_t{17} << 30));
+  big.walltime = 61min;
+  given({site_of("here", {lasting, big})});
+  const auto megabytes = [](std::int64_t count) { return count << 20; };
+  const New one = New().memory(megabytes(15'872)).time(1h);
+  const New other = New().memory(megabytes(16'690)).time(59min);
+  ASSERT_EQ(class_of(one.needs), class_of(other.needs));
+  submit(one);
+  submit(other);
+  expect({"accept 1", "open A: long of here", "accept 2", "open B: big of here"});
+}
+
 // --- unclear answers --------------------------------------------------------------------------------------------------
 
 TEST_F(BatchTest, AnUnclearSubmitThatIsFoundByNameIsKept) {

@@ -73,7 +73,7 @@ New& New::wait_for(const std::string& task, Dependency::Kind kind) {
 }
 
 Shape cpu_shape(const std::string& name) {
-  Shape shape{.name = name, .walltime = 1h + 90s};
+  Shape shape{.name = name, .walltime = 1h + 2min};
   shape.capacity.set(kCpus, Amount::of(4));
   shape.capacity.set(kMemory, Amount::of(std::int64_t{16} << 30));
   return shape;

@@ -90,7 +90,7 @@ TEST_F(SubmitTest, WhatNeverFitsIsRefusedWithTheClosestShape) {
   submit(New().memory(std::int64_t{16} << 30));
   expect({"refuse: *16G memory where it has 15.7G memory"});
   submit(New().time(2h));
-  expect({"refuse: *shape is cpu of here*2h of time where a task can have 1h"});
+  expect({"refuse: *shape is cpu of here*2h of time where a task can have 1h (3600 s; the rest of 1h2m is for the pilot's start and end)"});
   submit(New().tag("ssd"));
   expect({"refuse: *the tag ssd"});
   submit(New().on("there"));

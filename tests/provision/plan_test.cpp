@@ -28,7 +28,7 @@ Demand demand(std::uint64_t tasks, std::optional<Duration> time = {}, std::int64
 
 /// A shape of four cpus and an hour for tasks, that its batch system has accepted before.
 Outlet outlet(const std::string& name = "cpu", const std::string& site = "here") {
-  Outlet open{.site = site, .shape = {.name = name, .capacity = of(4), .walltime = 1h + 90s}, .proven = true};
+  Outlet open{.site = site, .shape = {.name = name, .capacity = of(4), .walltime = 1h + 2min}, .proven = true};
   return open;
 }
 
