@@ -44,18 +44,18 @@ ResultRow read_result(sqlite::Statement& row) {
 }  // namespace
 
 std::optional<StoredRecipe> Store::recipe(ArrayId array) {
-  sqlite::Statement& row = db_.query("SELECT recipe,environment FROM arrays WHERE id=?");
+  sqlite::Statement row = db_.query("SELECT recipe,environment FROM arrays WHERE id=?");
   if (!row.bind(array.value).step()) return std::nullopt;
   return StoredRecipe{row.text(0), static_cast<std::uint64_t>(row.number(1))};
 }
 
 std::string Store::item(TaskId task) {
-  sqlite::Statement& row = db_.query("SELECT text FROM items WHERE array=? AND item=?");
+  sqlite::Statement row = db_.query("SELECT text FROM items WHERE array=? AND item=?");
   return row.bind(task.array.value, task.index).step() ? row.text(0) : "";
 }
 
 std::string Store::environment(std::uint64_t id) {
-  sqlite::Statement& row = db_.query("SELECT bytes FROM environments WHERE id=?");
+  sqlite::Statement row = db_.query("SELECT bytes FROM environments WHERE id=?");
   return row.bind(id).step() ? row.text(0) : "";
 }
 
@@ -76,13 +76,13 @@ ArrayRow Store::read_array(sqlite::Statement& row) {
 }
 
 std::optional<ArrayRow> Store::array(ArrayId id) {
-  sqlite::Statement& row = db_.query("SELECT " ARRAY_COLUMNS " FROM arrays WHERE id=?");
+  sqlite::Statement row = db_.query("SELECT " ARRAY_COLUMNS " FROM arrays WHERE id=?");
   if (!row.bind(id.value).step()) return std::nullopt;
   return read_array(row);
 }
 
 std::vector<ArrayRow> Store::arrays(const Filter& filter) {
-  sqlite::Statement& rows = db_.query("SELECT " ARRAY_COLUMNS
+  sqlite::Statement rows = db_.query("SELECT " ARRAY_COLUMNS
                                       " FROM arrays WHERE (?1=0 OR id=?1) AND (?2=x'' OR client=?2) AND (?3=0 OR id<?3)"
                                       " ORDER BY id DESC LIMIT ?4");
   rows.bind(filter.array.value_or(ArrayId{}).value, filter.client, filter.before, filter.limit);
@@ -93,7 +93,7 @@ std::vector<ArrayRow> Store::arrays(const Filter& filter) {
 
 std::optional<ResultRow> Store::result(TaskId task) {
   // The last range that begins at or before the index is the only one that can hold it.
-  sqlite::Statement& row =
+  sqlite::Statement row =
       db_.query("SELECT " RESULT_COLUMNS " FROM results WHERE array=? AND first<=? ORDER BY first DESC LIMIT 1");
   if (!row.bind(task.array.value, task.index).step()) return std::nullopt;
   ResultRow found = read_result(row);
@@ -105,7 +105,7 @@ std::vector<ResultRow> Store::results(const Filter& filter) {
   const int state = filter.state ? static_cast<int>(*filter.state) : -1;
   const int ok = static_cast<int>(Failure::Ok);
   const int cancelled = static_cast<int>(Failure::Cancelled);
-  sqlite::Statement& rows = db_.query(
+  sqlite::Statement rows = db_.query(
       "SELECT " RESULT_COLUMNS " FROM results r WHERE (?1=0 OR array=?1) AND (?2=0 OR sequence<?2) AND "
       "(?3<0 OR (?3=?4 AND failure=?5) OR (?3=?6 AND failure=?7) OR (?3=?8 AND failure NOT IN (?5,?7))) AND "
       "(?9=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?9) ORDER BY sequence DESC LIMIT ?10");
@@ -118,7 +118,7 @@ std::vector<ResultRow> Store::results(const Filter& filter) {
 }
 
 std::vector<AttemptRow> Store::attempts(TaskId task) {
-  sqlite::Statement& rows = db_.query(
+  sqlite::Statement rows = db_.query(
       "SELECT attempt,failure,message,pilot,node,started,ended FROM attempts WHERE array=? AND item=? ORDER BY ended");
   rows.bind(task.array.value, task.index);
   std::vector<AttemptRow> found;
@@ -135,7 +135,7 @@ std::vector<AttemptRow> Store::attempts(TaskId task) {
 
 ChangeFeed Store::changes(const std::string& client, std::uint64_t after, std::uint32_t limit) {
   ChangeFeed feed{{}, after, after < std::stoull(meta("pruned"))};
-  sqlite::Statement& rows = db_.query("SELECT " RESULT_COLUMNS
+  sqlite::Statement rows = db_.query("SELECT " RESULT_COLUMNS
                                       " FROM results r WHERE sequence>?1 AND "
                                       "(?2=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?2) "
                                       "ORDER BY sequence LIMIT ?3");
@@ -148,14 +148,14 @@ ChangeFeed Store::changes(const std::string& client, std::uint64_t after, std::u
 std::optional<EndedArray> Store::ended(ArrayId id) {
   if (!db_.query("SELECT 1 FROM arrays WHERE id=?").bind(id.value).step()) return std::nullopt;
   EndedArray ended{id, {}, {}};
-  sqlite::Statement& rows = db_.query("SELECT first,last,failure FROM results WHERE array=?");
+  sqlite::Statement rows = db_.query("SELECT first,last,failure FROM results WHERE array=?");
   rows.bind(id.value);
   while (rows.step()) {
     const IndexRange range{static_cast<std::uint32_t>(rows.number(0)), static_cast<std::uint32_t>(rows.number(1))};
     (rows.number(2) == 0 ? ended.ok : ended.not_ok).add(range);
   }
   if (ended.not_ok.empty()) return ended;
-  sqlite::Statement& first =
+  sqlite::Statement first =
       db_.query("SELECT first,last,failure,message FROM results WHERE array=? AND failure<>0 ORDER BY sequence LIMIT 1");
   first.bind(id.value);
   if (first.step()) {
@@ -167,7 +167,7 @@ std::optional<EndedArray> Store::ended(ArrayId id) {
 }
 
 Store::Totals Store::totals(std::optional<ArrayId> array) {
-  sqlite::Statement& rows =
+  sqlite::Statement rows =
       array ? db_.query("SELECT failure, sum(last-first+1) FROM results WHERE array=? GROUP BY failure")
             : db_.query("SELECT failure, sum(last-first+1) FROM results GROUP BY failure");
   if (array) rows.bind(array->value);
@@ -190,7 +190,7 @@ Store::Totals Store::totals(std::optional<ArrayId> array) {
 
 RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted, bool dependants_only) {
   RevivedArray revived{.id = row.id, .client = row.client, .all = row.indices};
-  sqlite::Statement& rows = db_.query("SELECT first,last,failure,attempt FROM results WHERE array=?");
+  sqlite::Statement rows = db_.query("SELECT first,last,failure,attempt FROM results WHERE array=?");
   rows.bind(row.id.value);
   IndexSet again;
   while (rows.step()) {
@@ -235,7 +235,7 @@ std::vector<RevivedArray> Store::revivable(const std::vector<Selection>& tasks) 
     const ArrayId cause = to_visit.back();
     to_visit.pop_back();
     std::vector<ArrayId> dependants;
-    sqlite::Statement& rows = db_.query("SELECT array FROM dependencies WHERE on_array=?");
+    sqlite::Statement rows = db_.query("SELECT array FROM dependencies WHERE on_array=?");
     rows.bind(cause.value);
     while (rows.step()) dependants.push_back(ArrayId{static_cast<std::uint64_t>(rows.number(0))});
     for (const ArrayId id : dependants) {
@@ -255,7 +255,7 @@ std::vector<RevivedArray> Store::revivable(const std::vector<Selection>& tasks) 
 
 void Store::prune(Time limit) {
   sqlite::Transaction transaction(db_);
-  sqlite::Statement& rows = db_.query(
+  sqlite::Statement rows = db_.query(
       "SELECT a.id, (SELECT max(sequence) FROM results r WHERE r.array=a.id) FROM arrays a WHERE a.ended=1 AND "
       "(SELECT max(ended) FROM results r WHERE r.array=a.id)<?");
   rows.bind(to_microseconds(limit));

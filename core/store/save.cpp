@@ -11,7 +11,7 @@ void Store::save(const SaveArray& save, const Recipe& recipe) {
   std::int64_t environment = 0;
   if (!recipe.environment.empty()) {
     const auto hash = static_cast<std::int64_t>(std::hash<std::string_view>{}(recipe.environment));
-    sqlite::Statement& known = db_.query("SELECT id FROM environments WHERE hash=? AND bytes=?");
+    sqlite::Statement known = db_.query("SELECT id FROM environments WHERE hash=? AND bytes=?");
     if (known.bind(hash, recipe.environment).step()) {
       environment = known.number(0);
     } else {
@@ -94,7 +94,7 @@ void Store::save(const SaveRevived& save) {
   db_.query("UPDATE arrays SET ended=0, held=x'' WHERE id=?").bind(save.array.value).run();
   for (const IndexRange& range : save.indices.ranges()) {
     // A row may stand for many tasks of which only some run again: it is cut where they begin and end.
-    sqlite::Statement& rows =
+    sqlite::Statement rows =
         db_.query("SELECT sequence, first, last FROM results WHERE array=? AND first<=? AND last>=?");
     rows.bind(save.array.value, range.last, range.first);
     struct Row {

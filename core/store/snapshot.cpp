@@ -35,7 +35,7 @@ Snapshot Store::begin() {
   set_meta("starts", std::to_string(snapshot.engine_start));
   snapshot.engine_name = meta("engine");
 
-  sqlite::Statement& highest = db_.query("SELECT max(id) FROM arrays");
+  sqlite::Statement highest = db_.query("SELECT max(id) FROM arrays");
   highest.step();
   const std::string pruned_id = meta("pruned_array");
   snapshot.next_array = static_cast<std::uint64_t>(highest.number(0)) + 1;
@@ -43,7 +43,7 @@ Snapshot Store::begin() {
   if (!pruned_id.empty()) snapshot.next_array = std::max<std::uint64_t>(snapshot.next_array, std::stoull(pruned_id) + 1);
 
   std::map<ArrayId, LiveArray> live;
-  sqlite::Statement& rows = db_.query(
+  sqlite::Statement rows = db_.query(
       "SELECT id,client,indices,needs,priority,retries,max_running,streams_input,held,after,submitted FROM arrays "
       "WHERE ended=0 ORDER BY id");
   std::set<ArrayId> needed;
@@ -62,7 +62,7 @@ Snapshot Store::begin() {
     for (const Dependency& dependency : array.array.after) needed.insert(dependency.array);
     live.emplace(array.id, std::move(array));
   }
-  sqlite::Statement& results = db_.query(
+  sqlite::Statement results = db_.query(
       "SELECT r.array,r.first,r.last,r.failure FROM arrays a JOIN results r ON r.array=a.id WHERE a.ended=0");
   while (results.step()) {
     LiveArray& array = live.at(ArrayId{static_cast<std::uint64_t>(results.number(0))});
@@ -84,7 +84,7 @@ Snapshot Store::begin() {
     snapshot.ended.push_back(ended(id).value_or(EndedArray{id, dependant ? dependant->array.indices : IndexSet{}, {}}));
   }
 
-  sqlite::Statement& leases = db_.query("SELECT array,item,attempt,epoch,pilot FROM leases");
+  sqlite::Statement leases = db_.query("SELECT array,item,attempt,epoch,pilot FROM leases");
   while (leases.step()) {
     const auto pilot = parse_pilot(leases.text(4));
     if (!pilot) continue;
@@ -94,7 +94,7 @@ Snapshot Store::begin() {
                                 static_cast<std::uint64_t>(leases.number(3))},
                                *pilot});
   }
-  sqlite::Statement& attempts = db_.query(
+  sqlite::Statement attempts = db_.query(
       "SELECT t.array,t.item,t.attempt,t.epoch,t.failure,t.message,t.pilot,t.node,t.charged,t.unexplained FROM arrays a "
       "JOIN attempts t ON t.array=a.id WHERE a.ended=0 ORDER BY t.array,t.item,t.attempt");
   while (attempts.step()) {
@@ -111,14 +111,14 @@ Snapshot Store::begin() {
     // A revived task begins with a clean record: only what failed since its last result counts, and that is all there is.
     snapshot.failed_attempts.push_back(std::move(failed));
   }
-  sqlite::Statement& allocations =
+  sqlite::Statement allocations =
       db_.query("SELECT * FROM allocations WHERE state<>?");
   allocations.bind(static_cast<int>(AllocationState::Ended));
   while (allocations.step()) snapshot.allocations.push_back(read_allocation(allocations));
-  sqlite::Statement& proven = db_.query("SELECT DISTINCT site,shape FROM allocations WHERE number<>x''");
+  sqlite::Statement proven = db_.query("SELECT DISTINCT site,shape FROM allocations WHERE number<>x''");
   while (proven.step()) snapshot.proven.emplace_back(proven.text(0), proven.text(1));
 
-  sqlite::Statement& keys = db_.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");
+  sqlite::Statement keys = db_.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");
   while (keys.step()) {
     const std::string client = keys.text(0);
     const std::string key = keys.text(1);
@@ -131,7 +131,7 @@ Snapshot Store::begin() {
 }
 
 std::vector<Allocation> Store::allocations(std::uint32_t limit) {
-  sqlite::Statement& rows = db_.query("SELECT * FROM allocations ORDER BY opened DESC LIMIT ?");
+  sqlite::Statement rows = db_.query("SELECT * FROM allocations ORDER BY opened DESC LIMIT ?");
   rows.bind(limit);
   std::vector<Allocation> found;
   while (rows.step()) found.push_back(read_allocation(rows));
@@ -139,7 +139,7 @@ std::vector<Allocation> Store::allocations(std::uint32_t limit) {
 }
 
 std::optional<Allocation> Store::allocation(const std::string& name) {
-  sqlite::Statement& row = db_.query("SELECT * FROM allocations WHERE name=?");
+  sqlite::Statement row = db_.query("SELECT * FROM allocations WHERE name=?");
   if (!row.bind(name).step()) return std::nullopt;
   return read_allocation(row);
 }

@@ -21,14 +21,10 @@ bool SqlError::transient() const {
   return primary == SQLITE_FULL || primary == SQLITE_BUSY || primary == SQLITE_IOERR || primary == SQLITE_NOMEM;
 }
 
-Statement::Statement(sqlite3* connection, std::string_view text) : connection_(connection) {
-  if (sqlite3_prepare_v3(connection, text.data(), static_cast<int>(text.size()), SQLITE_PREPARE_PERSISTENT,
-                         &statement_, nullptr) != SQLITE_OK) {
-    fail(connection, "cannot prepare a statement of the store");
-  }
+Statement::~Statement() {
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
 }
-
-Statement::~Statement() { sqlite3_finalize(statement_); }
 
 bool Statement::step() {
   switch (sqlite3_step(statement_)) {
@@ -55,11 +51,6 @@ std::string Statement::text(int column) const {
 
 bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
-void Statement::reset() {
-  sqlite3_reset(statement_);
-  sqlite3_clear_bindings(statement_);
-}
-
 void Statement::bind_at(int at, std::int64_t value) { sqlite3_bind_int64(statement_, at, value); }
 
 void Statement::bind_at(int at, std::string_view value) {
@@ -77,6 +68,14 @@ Connection::Connection(const std::string& file) {
     throw error;
   }
   sqlite3_extended_result_codes(connection_, 1);
+  // This also takes the place of SQLite's own hook, which would checkpoint within any commit.
+  sqlite3_wal_hook(
+      connection_,
+      [](void* pages, sqlite3*, const char*, int now) {
+        *static_cast<int*>(pages) = now;
+        return SQLITE_OK;
+      },
+      &log_pages_);
 }
 
 Connection::~Connection() {
@@ -90,13 +89,25 @@ void Connection::execute(const std::string& text) {
   }
 }
 
-Statement& Connection::query(const char* text) {
-  const auto known = statements_.find(std::string_view(text));
-  if (known != statements_.end()) {
-    known->second->reset();
-    return *known->second;
+Statement Connection::query(const char* text) {
+  auto at = statements_.find(std::string_view(text));
+  if (at == statements_.end()) {
+    sqlite3_stmt* prepared = nullptr;
+    if (sqlite3_prepare_v3(connection_, text, -1, SQLITE_PREPARE_PERSISTENT, &prepared, nullptr) != SQLITE_OK) {
+      fail(connection_, "cannot prepare a statement of the store");
+    }
+    at = statements_.emplace(text, prepared).first;
   }
-  return *statements_.emplace(text, std::make_unique<Statement>(connection_, text)).first->second;
+  return {connection_, at->second.get()};
+}
+
+void Connection::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+void Connection::checkpoint() {
+  if (sqlite3_wal_checkpoint_v2(connection_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK) {
+    fail(connection_, "cannot move the store's log into its database");
+  }
+  log_pages_ = 0;
 }
 
 std::int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(connection_); }

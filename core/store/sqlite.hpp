@@ -22,10 +22,11 @@ struct SqlError : std::runtime_error {
   bool transient() const;
 };
 
-/// Bound from 1, read from 0.  Reset before each use by Connection::query.
+/// One use of a prepared statement, which ends with it: a statement that still stands on a row holds a read transaction,
+/// and no checkpoint gets past that.  Bound from 1, read from 0.
 class Statement {
  public:
-  Statement(sqlite3* connection, std::string_view text);
+  Statement(sqlite3* connection, sqlite3_stmt* prepared) : connection_(connection), statement_(prepared) {}
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
   ~Statement();
@@ -45,7 +46,6 @@ class Statement {
   std::int64_t number(int column) const;
   std::string text(int column) const;
   bool is_null(int column) const;
-  void reset();
 
  private:
   void bind_at(int at, std::int64_t value);
@@ -59,7 +59,7 @@ class Statement {
   void bind_at(int at, std::nullptr_t);
 
   sqlite3* connection_;
-  sqlite3_stmt* statement_{nullptr};
+  sqlite3_stmt* statement_;
 };
 
 /// One file, one thread at a time.
@@ -71,13 +71,21 @@ class Connection {
   ~Connection();
 
   void execute(const std::string& text);
-  /// A statement by its text, prepared at first use and reset now.
-  Statement& query(const char* text);
+  /// A statement by its text, prepared at first use.  One use of a text at a time.
+  Statement query(const char* text);
   std::int64_t last_row() const;
+  /// Size of the write-ahead log after the last commit, in pages.  SQLite itself never checkpoints this connection.
+  int log_pages() const { return log_pages_; }
+  /// Moves the write-ahead log into the database, as far as no statement stands on a row.
+  void checkpoint();
 
  private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
   sqlite3* connection_{nullptr};
-  std::map<std::string, std::unique_ptr<Statement>, std::less<>> statements_;
+  std::map<std::string, std::unique_ptr<sqlite3_stmt, Finalize>, std::less<>> statements_;
+  int log_pages_{0};
 };
 
 /// Rolled back unless committed.

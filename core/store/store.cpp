@@ -18,6 +18,9 @@ namespace {
 
 constexpr const char* kVersion = "1";
 
+// The write-ahead log is moved into the database when it is this long: 16 MiB in pages of 4 KiB.
+constexpr int kLongestLog = 4000;
+
 constexpr const char* kLayout = R"(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
 CREATE TABLE environments(id INTEGER PRIMARY KEY, bytes BLOB NOT NULL, hash INTEGER NOT NULL);
@@ -62,7 +65,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
     auto store = std::unique_ptr<Store>(new Store(file));
     // The engine is the only user, so that no shared memory is needed: that is what breaks on network file systems.
     store->db_.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA cache_size=-8192;"
-                       "PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4000;");
+                       "PRAGMA temp_store=MEMORY;");
     store->migrate();
     return store;
   } catch (const std::exception& e) {
@@ -92,7 +95,7 @@ void Store::migrate() {
 }
 
 std::string Store::meta(const char* key) {
-  sqlite::Statement& row = db_.query("SELECT value FROM meta WHERE key=?");
+  sqlite::Statement row = db_.query("SELECT value FROM meta WHERE key=?");
   return row.bind(key).step() ? row.text(0) : "";
 }
 
@@ -104,19 +107,35 @@ std::string Store::secret() { return meta("secret"); }
 
 Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
   try {
-    if (durable_ != durable) {
-      db_.execute(durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=OFF");
-      durable_ = durable;
-    }
+    wait_for_disk(durable);
     sqlite::Transaction transaction(db_);
     for (const Write& write : writes) apply(write);
     // A transaction that writes nothing is not synced: the earlier ones that were not would stay so.
     if (durable) db_.query("UPDATE meta SET value=value WHERE key=CAST('version' AS BLOB)").run();
     transaction.commit();
-    return {};
   } catch (const sqlite::SqlError& e) {
     return Error{e.transient() ? Error::Kind::Transient : Error::Kind::Rejected, e.what()};
   }
+  return shorten_log();
+}
+
+void Store::wait_for_disk(bool wait) {
+  if (durable_ == wait) return;
+  db_.execute(wait ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=OFF");
+  durable_ = wait;
+}
+
+Result<void> Store::shorten_log() {
+  if (db_.log_pages() < kLongestLog) return {};
+  try {
+    // Neither the log nor the database would be synced otherwise, and what was durable in the log would be so no more.
+    wait_for_disk(true);
+    db_.checkpoint();
+  } catch (const sqlite::SqlError& e) {
+    // All is in the log; should it not fit the database now, it will be tried after the next commit.
+    if (!e.transient()) return Error{Error::Kind::Rejected, e.what()};
+  }
+  return {};
 }
 
 void Store::apply(const Write& write) {

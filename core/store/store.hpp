@@ -130,6 +130,8 @@ class Store {
  private:
   explicit Store(const std::string& file) : db_(file) {}
   void migrate();
+  void wait_for_disk(bool wait);
+  Result<void> shorten_log();
   void apply(const Write& write);
   void save(const SaveArray& save, const Recipe& recipe);
   void save(const SaveHold& save);

@@ -75,6 +75,21 @@ TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
   EXPECT_EQ(snapshot.proven[0], (std::pair<std::string, std::string>{"cluster", "cpu"}));
 }
 
+TEST_F(StoreInFolder, KeepsItsLogShortHoweverLongItRuns) {
+  (void)store->begin();
+  for (std::uint64_t id = 1; id <= 3000; ++id) {
+    save({array(id, IndexRange{0, 0})}, false);
+    save({{SaveLeases{pilot(), {attempt(id, 0)}}, {}}}, false);
+    // What is read between commits must not hold the log either.
+    EXPECT_TRUE(store->recipe(ArrayId{id}));
+    EXPECT_FALSE(store->environment(1).empty());
+    EXPECT_FALSE(store->result({ArrayId{id}, 0}));
+  }
+  EXPECT_LT(std::filesystem::file_size(folder + "/store.db-wal"), 24U << 20);
+  reopen();
+  EXPECT_EQ(store->begin().leases.size(), 3000U);
+}
+
 TEST_F(StoreInFolder, RefusesLoosePermissionsUnknownVersionsAndDamage) {
   const std::string file = folder + "/store.db";
   store.reset();
