@@ -126,6 +126,9 @@ void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr&
 }
 
 void Api::take_input(TaskId task, Request request, const ReplyPtr& reply) {
+  if (request.body.size() > kLargestPart) {
+    throw BadRequest(fmt::format("a piece of input may have {} bytes at most; send it in smaller ones", kLargestPart));
+  }
   const auto end = request.query.find("end");
   runtime_.input(task, {request.body, end != request.query.end() && end->second == "1", [reply](bool taken) {
                           if (taken) {

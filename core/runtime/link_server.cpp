@@ -22,6 +22,8 @@ constexpr auto kHandshake = 5s;
 constexpr std::ptrdiff_t kUnproved = 64;
 // Pilots send a heartbeat every 10 s.
 constexpr auto kSilence = 40s;
+// A frame that has this much is full; with one more thing in it, it is still far from what a frame may have.
+constexpr std::size_t kFullFrame = std::size_t{4} << 20;
 
 }  // namespace
 
@@ -93,8 +95,10 @@ void PilotLink::received(std::size_t bytes) {
   write();
 }
 
-wire::ToPilot& PilotLink::outgoing() {
+wire::ToPilot& PilotLink::outgoing(std::size_t bytes) {
+  if (outgoing_ && outgoing_bytes_ + bytes > kFullFrame) seal_outgoing();
   if (!outgoing_) outgoing_ = std::make_unique<wire::ToPilot>();
+  outgoing_bytes_ += bytes;
   flush_soon();
   return *outgoing_;
 }
@@ -104,10 +108,15 @@ void PilotLink::flush_soon() {
   asio::post(socket_.get_executor(), [self = shared_from_this()] {
     self->flushing_ = false;
     if (!self->open_ || !self->outgoing_) return;
-    self->link_.send(self->outgoing_->SerializeAsString());
-    self->outgoing_.reset();
+    self->seal_outgoing();
     self->write();
   });
+}
+
+void PilotLink::seal_outgoing() {
+  if (open_) link_.send(outgoing_->SerializeAsString());
+  outgoing_.reset();
+  outgoing_bytes_ = 0;
 }
 
 void PilotLink::write() {

@@ -34,8 +34,9 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   ~PilotLink();
 
   void start();
-  /// What is put here goes out in one frame with all else that this turn of the loop adds.
-  wire::ToPilot& outgoing();
+  /// What is put here, `bytes` at most, goes out with all else that this turn of the loop adds: in one frame while that is
+  /// small.  The reference is good until the next call.
+  wire::ToPilot& outgoing(std::size_t bytes = 64);
   void close();
   /// Sends what is there, then closes.
   void close_after_sending();
@@ -50,6 +51,7 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   void read();
   void write();
   void flush_soon();
+  void seal_outgoing();
   void received(std::size_t bytes);
   void watch_silence();
 
@@ -60,6 +62,7 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   asio::steady_timer silence_;
   std::chrono::steady_clock::time_point last_heard_;
   std::unique_ptr<wire::ToPilot> outgoing_;
+  std::size_t outgoing_bytes_{0};
   std::string sending_;
   std::vector<char> buffer_;
   bool flushing_{false};

@@ -26,9 +26,9 @@ PilotLink* Runtime::link_of(const PilotId& pilot) {
   return at == links_.end() ? nullptr : at->second.get();
 }
 
-void Runtime::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say) {
-  writer_->after_written({}, [this, pilot, say = std::move(say)] {
-    if (PilotLink* link = link_of(pilot)) say(link->outgoing());
+void Runtime::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say, std::size_t bytes) {
+  writer_->after_written({}, [this, pilot, say = std::move(say), bytes] {
+    if (PilotLink* link = link_of(pilot)) say(link->outgoing(bytes));
   });
 }
 
@@ -157,15 +157,15 @@ void Runtime::perform(const SendLeases& action) {
                            // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.
                            PilotLink* link = link_of(pilot);
                            if (!link) return;
-                           wire::ToPilot& message = link->outgoing();
                            for (std::size_t i = 0; i < texts->starts.size(); ++i) {
                              const std::uint64_t environment = texts->environments[i];
                              if (environment != 0 && link->environments.insert(environment).second) {
-                               wire::Environment* sent = message.add_environments();
-                               sent->ParseFromString(texts->environment_bytes[environment]);
+                               const std::string& bytes = texts->environment_bytes[environment];
+                               wire::Environment* sent = link->outgoing(bytes.size()).add_environments();
+                               sent->ParseFromString(bytes);
                                sent->set_number(static_cast<std::uint32_t>(environment));
                              }
-                             wire::Start* start = message.add_start();
+                             wire::Start* start = link->outgoing(texts->starts[i].ByteSizeLong()).add_start();
                              start->Swap(&texts->starts[i]);
                              start->set_environment(static_cast<std::uint32_t>(environment));
                              start->set_follow(followers_.any(from_wire(start->attempt()).task));
@@ -329,13 +329,14 @@ void Runtime::send_input(TaskId task) {
   auto piece = inputs_.next(task);
   if (!piece) return;
   const auto sent = std::make_shared<InputQueue::Piece>(std::move(*piece));
-  tell_pilot(lease->pilot, [attempt = lease->attempt, sent](wire::ToPilot& message) {
+  const auto say = [attempt = lease->attempt, sent](wire::ToPilot& message) {
     wire::Input* input = message.add_input();
     to_wire(attempt, input->mutable_attempt());
     input->set_data(sent->bytes);
     input->set_end(sent->end);
     sent->then(true);
-  });
+  };
+  tell_pilot(lease->pilot, say, sent->bytes.size());
 }
 
 }  // namespace hpcbatch

@@ -1,6 +1,11 @@
 #include "runtime/recipe.hpp"
 
+#include "store/store.hpp"
 #include "wire/wire.pb.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace hpcbatch {
 namespace {
@@ -72,6 +77,27 @@ void put_item(wire::Start& start, const std::string& item) {
       argument.replace(at, 2, item);
     }
   }
+}
+
+std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
+  const auto refusal = [](const char* what, std::size_t bytes) {
+    return fmt::format("{} {} bytes, and a task may have {} at most; put large texts in files", what, bytes, kLargestPart);
+  };
+  if (recipe.environment.size() > kLargestPart) return refusal("the environment has", recipe.environment.size());
+  std::size_t bytes = recipe.bytes.size();
+  if (!recipe.items.empty() && bytes <= kLargestPart) {
+    bool has_items = false;
+    const wire::Start start = start_from_bytes(recipe.bytes, has_items);
+    std::size_t places = 0;
+    for (const std::string& argument : start.argv()) {
+      for (auto at = argument.find("{}"); at != std::string::npos; at = argument.find("{}", at + 2)) ++places;
+    }
+    const auto longest = std::max_element(recipe.items.begin(), recipe.items.end(),
+                                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    bytes += places * longest->size();
+  }
+  if (bytes > kLargestPart) return refusal("command and variables have", bytes);
+  return std::nullopt;
 }
 
 std::string environment_bytes(const std::map<std::string, std::string>& environment) {

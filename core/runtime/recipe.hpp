@@ -1,6 +1,7 @@
 // What a task runs, as the store keeps it and a pilot gets it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +13,12 @@ namespace hpcbatch {
 namespace wire {
 class Start;
 }
+namespace store {
+struct Recipe;
+}
+
+/// What a pilot is sent of one thing at most: a task, an environment, a piece of input.  The system takes less for a command.
+constexpr std::size_t kLargestPart = std::size_t{4} << 20;
 
 /// A file that the task writes and that is moved to `destination` when it succeeded.
 struct RecipeOutput {
@@ -39,6 +46,8 @@ Recipe recipe_from_bytes(const std::string& bytes);
 /// The same as a message for a pilot, all but the attempt and what it is granted.
 wire::Start start_from_bytes(const std::string& bytes, bool& has_items);
 void put_item(wire::Start& start, const std::string& item);
+/// One sentence where a task of it, or its environment, is larger than a pilot can be sent.
+std::optional<std::string> refusal_of_size(const store::Recipe& recipe);
 
 /// A set of environment variables as the store keeps it: the same set gives the same bytes.
 std::string environment_bytes(const std::map<std::string, std::string>& environment);

@@ -191,6 +191,9 @@ void Runtime::submit(Submission submission, SubmitAnswer answer) {
                          false, true});
     return;
   }
+  for (const auto& recipe : submission.recipes) {
+    if (auto refusal = refusal_of_size(*recipe)) return answer(SubmitRefusal{"cannot queue the task: " + *refusal});
+  }
   const RequestId request = new_request();
   submit_answers_[request.value] = std::move(answer);
   submissions_[request.value] = std::move(submission);

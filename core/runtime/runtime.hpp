@@ -129,7 +129,8 @@ class Runtime {
   void perform(const ForgetAllocation& action);
   void perform(const EngineIdle& action);
   /// Behind the leases that were saved before, so that a pilot hears things in the order in which they were decided.
-  void tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say);
+  /// `bytes`: what `say` adds at most.
+  void tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say, std::size_t bytes = 64);
   PilotLink* link_of(const PilotId& pilot);
   void send_input(TaskId task);
   void stop_when_quiet(std::chrono::steady_clock::time_point latest);

@@ -1,5 +1,6 @@
 // What a task runs survives the store as it was.
 #include "runtime/recipe.hpp"
+#include "store/store.hpp"
 #include "wire/wire.pb.h"
 
 #include <gtest/gtest.h>
@@ -35,6 +36,28 @@ TEST(Recipe, PutsAnItemInOnceAndDoesNotLookAtItAgain) {
   EXPECT_EQ(start.argv(0), "cp");
   EXPECT_EQ(start.argv(1), "a{}b");
   EXPECT_EQ(start.argv(2), "a{}b.bak-a{}b");
+}
+
+TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
+  const std::string large(kLargestPart / 2, 'x');
+  Recipe recipe;
+  recipe.argv = {"echo", large};
+  store::Recipe stored{.bytes = to_bytes(recipe), .environment = large};
+  EXPECT_FALSE(refusal_of_size(stored));
+  stored.environment += large + large;
+  EXPECT_NE(refusal_of_size(stored).value_or("").find("the environment has"), std::string::npos);
+  stored.environment.clear();
+  recipe.argv.push_back(large);
+  stored.bytes = to_bytes(recipe);
+  EXPECT_NE(refusal_of_size(stored).value_or("").find("put large texts in files"), std::string::npos);
+
+  recipe.argv = {"echo", "{} {} {}"};
+  recipe.has_items = true;
+  stored.bytes = to_bytes(recipe);
+  stored.items = {"small", std::string(kLargestPart / 4, 'x'), "small"};
+  EXPECT_FALSE(refusal_of_size(stored));
+  stored.items[1] = large;
+  EXPECT_TRUE(refusal_of_size(stored)) << "each place takes a copy of the item";
 }
 
 TEST(Recipe, SameEnvironmentGivesSameBytes) {
