@@ -151,12 +151,15 @@ LeaseTexts read_texts(store::Store& store, const std::vector<SendLeases::Lease>&
 void Runtime::perform(const SendLeases& action) {
   crash_point("lease-decided");
   auto texts = std::make_shared<LeaseTexts>();
+  const auto at = links_.find(action.pilot);
+  const std::weak_ptr<PilotLink> decided_for = at == links_.end() ? nullptr : at->second;
   writer_->after_written([texts, leases = action.leases](store::Store& store) { *texts = read_texts(store, leases); },
-                         [this, texts, pilot = action.pilot] {
+                         [this, texts, decided_for, pilot = action.pilot] {
                            crash_point("lease-written");
-                           // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.
-                           PilotLink* link = link_of(pilot);
-                           if (!link) return;
+                           // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.  On
+                           // its next link it has said so already: there they would run beside those that take their place.
+                           const auto link = decided_for.lock();
+                           if (!link || link.get() != link_of(pilot)) return;
                            for (std::size_t i = 0; i < texts->starts.size(); ++i) {
                              const std::uint64_t environment = texts->environments[i];
                              if (environment != 0 && link->environments.insert(environment).second) {
