@@ -241,25 +241,15 @@ void Runtime::hold(std::vector<Selection> tasks, bool hold, std::function<void(s
 }
 
 void Runtime::retry(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer) {
-  struct Found {
-    std::vector<RevivedArray> arrays;
-    std::vector<EndedArray> ended;
-  };
-  read(
-      [tasks](store::Store& store) {
-        Found found{store.revivable(tasks), {}};
-        for (const RevivedArray& revived : found.arrays) {
-          for (const Dependency& dependency : revived.array.after) {
-            if (auto ended = store.ended(dependency.array)) found.ended.push_back(*ended);
-          }
-        }
-        return found;
-      },
-      [this, answer = std::move(answer)](Found found) mutable {
-        const RequestId request = new_request();
-        count_answers_[request.value] = std::move(answer);
-        feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});
-      });
+  read([tasks](store::Store& store) { return store.revivable(tasks); },
+       [this, tasks, answer = std::move(answer)](store::Revivable found) mutable {
+         // What ended while we looked has other results than those that were read: once more.
+         const bool is_over = std::any_of(found.live.begin(), found.live.end(), [&](ArrayId id) { return !engine_->tasks().find(id); });
+         if (is_over) return retry(std::move(tasks), std::move(answer));
+         const RequestId request = new_request();
+         count_answers_[request.value] = std::move(answer);
+         feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});
+       });
 }
 
 void Runtime::stop(StopAsked::Mode mode) { feed(StopAsked{mode}); }

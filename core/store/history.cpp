@@ -166,6 +166,11 @@ std::optional<EndedArray> Store::ended(ArrayId id) {
   return ended;
 }
 
+/// What was pruned had ended long ago; what waits for it, `waiting`, would have been ended then if it had failed.
+EndedArray Store::ended_or_pruned(ArrayId id, const IndexSet& waiting) {
+  return ended(id).value_or(EndedArray{id, waiting, {}});
+}
+
 Store::Totals Store::totals(std::optional<ArrayId> array) {
   sqlite::Statement rows =
       array ? db_.query("SELECT failure, sum(last-first+1) FROM results WHERE array=? GROUP BY failure")
@@ -220,14 +225,16 @@ RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted, 
   return revived;
 }
 
-std::vector<RevivedArray> Store::revivable(const std::vector<Selection>& tasks) {
+Revivable Store::revivable(const std::vector<Selection>& tasks) {
   std::map<ArrayId, RevivedArray> found;
+  std::set<ArrayId> live;
   std::vector<ArrayId> to_visit;
   for (const Selection& selection : tasks) {
     const auto row = array(selection.array);
     if (!row) continue;
     RevivedArray revived = read_revivable(*row, selection.indices.value_or(row->indices), false);
     if (revived.array.indices.empty()) continue;
+    if (!row->ended) live.insert(selection.array);
     found.insert_or_assign(selection.array, std::move(revived));
     to_visit.push_back(selection.array);
   }
@@ -244,12 +251,23 @@ std::vector<RevivedArray> Store::revivable(const std::vector<Selection>& tasks) 
       if (!row) continue;
       RevivedArray revived = read_revivable(*row, row->indices, true);
       if (revived.array.indices.empty()) continue;
+      if (!row->ended) live.insert(id);
       found.emplace(id, std::move(revived));
       to_visit.push_back(id);
     }
   }
-  std::vector<RevivedArray> all;
-  for (auto& [id, revived] : found) all.push_back(std::move(revived));
+  Revivable all;
+  std::map<ArrayId, IndexSet> waited_for;
+  for (auto& [id, revived] : found) {
+    for (const Dependency& dependency : revived.array.after) waited_for[dependency.array].add(revived.all);
+    all.arrays.push_back(std::move(revived));
+  }
+  for (const auto& [id, waiting] : waited_for) {
+    const auto row = array(id);
+    if (row && !row->ended) live.insert(id);
+    all.ended.push_back(ended_or_pruned(id, waiting));
+  }
+  all.live.assign(live.begin(), live.end());
   return all;
 }
 

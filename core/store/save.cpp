@@ -58,7 +58,7 @@ void Store::save(const SaveFailedAttempt& save) {
   const TaskId task = save.attempt.task;
   const Outcome& outcome = save.outcome;
   db_.query("DELETE FROM leases WHERE array=? AND item=?").bind(task.array.value, task.index).run();
-  db_.query("INSERT OR REPLACE INTO attempts VALUES(?,?,?,?,?,?,?,?,?,?,?,?)")
+  db_.query("INSERT OR REPLACE INTO attempts VALUES(?,?,?,?,?,?,?,?,?,?,?,?,0)")
       .bind(task.array.value, task.index, save.attempt.number, save.attempt.epoch, static_cast<int>(outcome.failure),
             outcome.message, to_string(save.pilot), save.node, save.charged, save.unexplained,
             outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0}, to_microseconds(outcome.ended))
@@ -91,8 +91,13 @@ void Store::save(const SaveArrayEnded& save) {
 }
 
 void Store::save(const SaveRevived& save) {
-  db_.query("UPDATE arrays SET ended=0, held=x'' WHERE id=?").bind(save.array.value).run();
+  // Of an array that lives, other tasks may be held.
+  db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?").bind(save.array.value).run();
   for (const IndexRange& range : save.indices.ranges()) {
+    // They begin with a clean record; what failed before is there to be looked at only.
+    db_.query("UPDATE attempts SET past=1 WHERE array=? AND item BETWEEN ? AND ?")
+        .bind(save.array.value, range.first, range.last)
+        .run();
     // A row may stand for many tasks of which only some run again: it is cut where they begin and end.
     sqlite::Statement rows =
         db_.query("SELECT sequence, first, last FROM results WHERE array=? AND first<=? AND last>=?");

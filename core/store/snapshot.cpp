@@ -3,7 +3,6 @@
 #include "store/store.hpp"
 
 #include <map>
-#include <set>
 
 namespace hpcbatch::store {
 namespace {
@@ -46,7 +45,7 @@ Snapshot Store::begin() {
   sqlite::Statement rows = db_.query(
       "SELECT id,client,indices,needs,priority,retries,max_running,streams_input,held,after,submitted FROM arrays "
       "WHERE ended=0 ORDER BY id");
-  std::set<ArrayId> needed;
+  std::map<ArrayId, IndexSet> waited_for;
   while (rows.step()) {
     LiveArray array{.id = ArrayId{static_cast<std::uint64_t>(rows.number(0))}, .client = rows.text(1)};
     array.array = {.indices = decode_indices(rows.text(2)),
@@ -59,7 +58,7 @@ Snapshot Store::begin() {
                    .after = decode_dependencies(rows.text(9))};
     array.held = decode_indices(rows.text(8));
     array.submitted = from_microseconds(rows.number(10));
-    for (const Dependency& dependency : array.array.after) needed.insert(dependency.array);
+    for (const Dependency& dependency : array.array.after) waited_for[dependency.array].add(array.array.indices);
     live.emplace(array.id, std::move(array));
   }
   sqlite::Statement results = db_.query(
@@ -70,19 +69,10 @@ Snapshot Store::begin() {
     (results.number(3) == 0 ? array.ok : array.not_ok).add(range);
   }
   for (auto& [id, array] : live) {
-    needed.erase(id);
+    waited_for.erase(id);
     snapshot.arrays.push_back(std::move(array));
   }
-  for (const ArrayId id : needed) {
-    // What was pruned had ended long ago; its dependants would have been ended then if it had failed.
-    const LiveArray* dependant = nullptr;
-    for (const LiveArray& array : snapshot.arrays) {
-      for (const Dependency& dependency : array.array.after) {
-        if (dependency.array == id) dependant = &array;
-      }
-    }
-    snapshot.ended.push_back(ended(id).value_or(EndedArray{id, dependant ? dependant->array.indices : IndexSet{}, {}}));
-  }
+  for (const auto& [id, waiting] : waited_for) snapshot.ended.push_back(ended_or_pruned(id, waiting));
 
   sqlite::Statement leases = db_.query("SELECT array,item,attempt,epoch,pilot FROM leases");
   while (leases.step()) {
@@ -95,8 +85,8 @@ Snapshot Store::begin() {
                                *pilot});
   }
   sqlite::Statement attempts = db_.query(
-      "SELECT t.array,t.item,t.attempt,t.epoch,t.failure,t.message,t.pilot,t.node,t.charged,t.unexplained FROM arrays a "
-      "JOIN attempts t ON t.array=a.id WHERE a.ended=0 ORDER BY t.array,t.item,t.attempt");
+      "SELECT t.array,t.item,t.attempt,t.epoch,t.failure,t.message,t.pilot,t.node,t.charged,t.unexplained,t.started,t.ended "
+      "FROM arrays a JOIN attempts t ON t.array=a.id WHERE a.ended=0 AND t.past=0 ORDER BY t.array,t.item,t.attempt");
   while (attempts.step()) {
     SaveFailedAttempt failed;
     failed.attempt = {{ArrayId{static_cast<std::uint64_t>(attempts.number(0))}, static_cast<std::uint32_t>(attempts.number(1))},
@@ -108,7 +98,8 @@ Snapshot Store::begin() {
     failed.node = attempts.text(7);
     failed.charged = attempts.number(8) != 0;
     failed.unexplained = attempts.number(9) != 0;
-    // A revived task begins with a clean record: only what failed since its last result counts, and that is all there is.
+    if (attempts.number(10) != 0) failed.outcome.started = from_microseconds(attempts.number(10));
+    failed.outcome.ended = from_microseconds(attempts.number(11));
     snapshot.failed_attempts.push_back(std::move(failed));
   }
   sqlite::Statement allocations =

@@ -16,7 +16,7 @@
 namespace hpcbatch::store {
 namespace {
 
-constexpr const char* kVersion = "1";
+constexpr const char* kVersion = "2";
 
 // The write-ahead log is moved into the database when it is this long: 16 MiB in pages of 4 KiB.
 constexpr int kLongestLog = 4000;
@@ -35,7 +35,7 @@ CREATE TABLE items(array INTEGER, item INTEGER, text BLOB, PRIMARY KEY(array, it
 CREATE TABLE leases(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, pilot BLOB,
   PRIMARY KEY(array, item)) WITHOUT ROWID;
 CREATE TABLE attempts(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, failure INTEGER, message BLOB,
-  pilot BLOB, node BLOB, charged INTEGER, unexplained INTEGER, started INTEGER, ended INTEGER,
+  pilot BLOB, node BLOB, charged INTEGER, unexplained INTEGER, started INTEGER, ended INTEGER, past INTEGER,
   PRIMARY KEY(array, item, attempt, epoch)) WITHOUT ROWID;
 CREATE TABLE results(sequence INTEGER PRIMARY KEY AUTOINCREMENT, array INTEGER, first INTEGER, last INTEGER,
   attempt INTEGER, failure INTEGER, exit_code INTEGER, signal INTEGER, message BLOB, started INTEGER, ended INTEGER,

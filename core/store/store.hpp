@@ -87,6 +87,13 @@ struct ChangeFeed {
   bool pruned{false};  ///< some of what came after the cursor is gone
 };
 
+/// What `retry` of ended tasks needs.
+struct Revivable {
+  std::vector<RevivedArray> arrays;  ///< their dependants that could not start because of them included
+  std::vector<EndedArray> ended;     ///< how the arrays that those wait for have ended so far
+  std::vector<ArrayId> live;         ///< of all these, those of which something had not ended
+};
+
 /// Every call may throw sqlite::SqlError; `commit` alone says whether it may be tried again.
 class Store {
  public:
@@ -121,8 +128,7 @@ class Store {
     std::uint64_t done{0}, failed{0}, cancelled{0};
   };
   Totals totals(std::optional<ArrayId> array);
-  /// What `retry` of ended tasks needs, their dependants that could not start because of them included.
-  std::vector<RevivedArray> revivable(const std::vector<Selection>& tasks);
+  Revivable revivable(const std::vector<Selection>& tasks);
 
   /// Forgets arrays that ended before `limit`, with their history.
   void prune(Time limit);
@@ -148,6 +154,7 @@ class Store {
   std::string meta(const char* key);
   void set_meta(const char* key, const std::string& value);
   ArrayRow read_array(sqlite::Statement& row);
+  EndedArray ended_or_pruned(ArrayId id, const IndexSet& waiting);
   RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, bool dependants_only);
 
   sqlite::Connection db_;

@@ -75,7 +75,7 @@ TEST_F(StoreInFolder, RevivesSomeTasksOfARangeAndTheirDependants) {
   failed.outcome.failure = Failure::DependencyFailed;
   save({array(1, IndexRange{0, 0}), array(2, IndexRange{1, 10}, {{ArrayId{1}, std::nullopt, Dependency::Kind::Success}}),
         result(1, 0, Failure::ToolFailed), {failed, {}}, {SaveArrayEnded{ArrayId{1}}, {}}, {SaveArrayEnded{ArrayId{2}}, {}}});
-  const auto revived = store->revivable({{ArrayId{1}, std::nullopt}});
+  const auto revived = store->revivable({{ArrayId{1}, std::nullopt}}).arrays;
   ASSERT_EQ(revived.size(), 2U);
   EXPECT_EQ(revived[0].id, ArrayId{1});
   EXPECT_EQ(to_string(revived[0].array.indices), "0");
@@ -87,6 +87,24 @@ TEST_F(StoreInFolder, RevivesSomeTasksOfARangeAndTheirDependants) {
   EXPECT_FALSE(store->result({ArrayId{2}, 6}));
   EXPECT_EQ(store->result({ArrayId{2}, 7})->outcome.failure, Failure::DependencyFailed);
   EXPECT_FALSE(store->array(ArrayId{2})->ended);
+}
+
+TEST_F(StoreInFolder, RevivesWhatWaitedForAnArrayThatIsPruned) {
+  const auto each = Dependency::Kind::EachSuccess;
+  save({array(1, IndexRange{1, 9}), result(1, 1, Failure::Ok), {SaveArrayEnded{ArrayId{1}}, {}}});
+  store->prune(from_microseconds(1'000'000));
+  save({array(2, IndexRange{1, 2}, {{ArrayId{1}, std::nullopt, each}}), result(2, 1, Failure::ToolFailed),
+        array(3, IndexRange{5, 6}, {{ArrayId{1}, std::nullopt, each}}), result(3, 5, Failure::ToolFailed)});
+  const Revivable found = store->revivable({{ArrayId{2}, std::nullopt}, {ArrayId{3}, std::nullopt}});
+  EXPECT_EQ(found.arrays.size(), 2U);
+  ASSERT_EQ(found.ended.size(), 1U);
+  EXPECT_EQ(found.ended[0].id, ArrayId{1});
+  EXPECT_EQ(to_string(found.ended[0].ok), "1-2,5-6");
+  EXPECT_EQ(found.live, (std::vector{ArrayId{2}, ArrayId{3}}));
+  reopen();
+  const Snapshot snapshot = store->begin();
+  ASSERT_EQ(snapshot.ended.size(), 1U);
+  EXPECT_EQ(to_string(snapshot.ended[0].ok), "1-2,5-6");
 }
 
 }  // namespace

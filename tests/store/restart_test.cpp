@@ -55,6 +55,35 @@ TEST_F(StoreInFolder, KnowsHowThePredecessorsOfLiveTasksEnded) {
   EXPECT_EQ(to_string(snapshot.ended[0].not_ok), "2");
 }
 
+TEST_F(StoreInFolder, ARetryLeavesWhatElseIsHeld) {
+  save({array(1, IndexRange{1, 9}), {SaveHold{ArrayId{1}, IndexRange{5, 9}}, {}}, result(1, 1, Failure::ToolFailed)});
+  save({{SaveRevived{ArrayId{1}, IndexRange{1, 1}}, {}}});
+  reopen();
+  EXPECT_EQ(to_string(store->begin().arrays.at(0).held), "5-9");
+  save({{SaveArrayEnded{ArrayId{1}}, {}}, {SaveRevived{ArrayId{1}, IndexRange{5, 5}}, {}}});
+  reopen();
+  EXPECT_TRUE(store->begin().arrays.at(0).held.empty()) << "who retries what had ended does not mean to hold it";
+}
+
+TEST_F(StoreInFolder, KnowsWhatFailedAttemptsHaveTaughtUntilTheTaskIsRevived) {
+  SaveFailedAttempt cut{attempt(1, 2), pilot(), "node7", {}, true, true};
+  cut.outcome.failure = Failure::PilotWalltime;
+  cut.outcome.started = from_microseconds(2000);
+  cut.outcome.ended = from_microseconds(5000);
+  save({array(1, IndexRange{1, 3}), {cut, {}}});
+  reopen();
+  const Snapshot snapshot = store->begin();
+  ASSERT_EQ(snapshot.failed_attempts.size(), 1U);
+  EXPECT_EQ(snapshot.failed_attempts[0].outcome.started, cut.outcome.started);
+  EXPECT_EQ(snapshot.failed_attempts[0].outcome.ended, cut.outcome.ended);
+  EXPECT_TRUE(snapshot.failed_attempts[0].charged);
+
+  save({result(1, 2, Failure::ToolFailed), {SaveRevived{ArrayId{1}, IndexRange{1, 2}}, {}}});
+  reopen();
+  EXPECT_TRUE(store->begin().failed_attempts.empty());
+  EXPECT_EQ(store->attempts({ArrayId{1}, 2}).size(), 1U) << "it can still be looked at";
+}
+
 TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
   Allocation running{.id = AllocationId{"habcde123456789"}, .site = "cluster", .shape = "cpu", .state = AllocationState::Running, .number = "42"};
   running.opened = from_microseconds(10);
