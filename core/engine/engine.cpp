@@ -97,13 +97,19 @@ void Engine::handle(const TasksSubmitted& event, Time now) {
 
 void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now) {
   for (const Selection& selection : tasks) {
+    SaveCancelled newly;
     for (const TaskId task : tasks_.cancel(selection, now, changed)) {
       Lease* lease = pilots_.lease(task);
       HPCBATCH_CHECK(lease);
-      if (std::exchange(lease->cancelled, true)) continue;
-      const PilotState* pilot = pilots_.find(lease->pilot);
+      if (!std::exchange(lease->cancelled, true)) newly.tasks.push_back(task);
+    }
+    if (newly.tasks.empty()) continue;
+    actions_.push_back(newly);
+    for (const TaskId task : newly.tasks) {
+      const Lease& lease = *pilots_.lease(task);
+      const PilotState* pilot = pilots_.find(lease.pilot);
       if (pilot && pilot->connected) {
-        actions_.push_back(KillAttempt{lease->pilot, lease->attempt, Failure::Cancelled, false});
+        actions_.push_back(KillAttempt{lease.pilot, lease.attempt, Failure::Cancelled, false});
       } else if (pilot && !sites_.site(pilot->site)) {
         // Nobody will say what became of it; a pilot that comes back all the same is told to kill it.
         Outcome outcome;

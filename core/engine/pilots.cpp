@@ -26,6 +26,7 @@ void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
                    .in_class = tasks_.class_of_task(stored.attempt.task),
                    .granted = array->facts.needs.amounts,
                    .guessed = true,
+                   .cancelled = stored.cancelled,
                    .state = Lease::State::Running,  // until its pilot says that it has not started
                    .since = now});
   }

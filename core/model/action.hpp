@@ -38,6 +38,10 @@ struct SaveLeases {
 struct DropLeases {
   std::vector<TaskId> tasks;
 };
+/// Leased tasks that their user cancelled: they end when their pilots, or the batch system, say so.
+struct SaveCancelled {
+  std::vector<TaskId> tasks;
+};
 /// An attempt that failed and will be followed by another; for `explain` and for the budgets of retries.
 struct SaveFailedAttempt {
   AttemptId attempt;
@@ -171,8 +175,8 @@ struct ForgetAllocation {
 struct EngineIdle {};   ///< nothing is left to wait for: a drained engine may end
 
 using Action =
-    std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveFailedAttempt, SaveResult, SaveResults,
-                 SaveArrayEnded, SaveRevived, SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded,
+    std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt, SaveResult,
+                 SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded,
                  SendLeases, RecallLeases, KillAttempt, AcknowledgeResult, PermitPublish, WelcomePilot, DrainPilot,
                  EndPilot, FencePilot, OpenAllocation, CancelAllocation, PollSite, ReadOutbox, ForgetAllocation,
                  EngineIdle>;

@@ -28,6 +28,7 @@ struct LiveArray {
 struct StoredLease {
   AttemptId attempt;
   PilotId pilot;
+  bool cancelled{false};
 };
 
 struct StoredKey {

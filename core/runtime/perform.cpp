@@ -41,6 +41,7 @@ void Runtime::perform(const SaveArray& action) {
 void Runtime::perform(const SaveHold& action) { writer_->add({action, {}}); }
 void Runtime::perform(const SaveLeases& action) { writer_->add({action, {}}); }
 void Runtime::perform(const DropLeases& action) { writer_->add({action, {}}); }
+void Runtime::perform(const SaveCancelled& action) { writer_->add({action, {}}); }
 void Runtime::perform(const SaveFailedAttempt& action) { writer_->add({action, {}}); }
 void Runtime::perform(const SaveResult& action) { writer_->add({action, {}}); }
 void Runtime::perform(const SaveResults& action) { writer_->add({action, {}}); }

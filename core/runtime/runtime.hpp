@@ -103,6 +103,7 @@ class Runtime {
   void perform(const SaveHold& action);
   void perform(const SaveLeases& action);
   void perform(const DropLeases& action);
+  void perform(const SaveCancelled& action);
   void perform(const SaveFailedAttempt& action);
   void perform(const SaveResult& action);
   void perform(const SaveResults& action);

@@ -42,7 +42,7 @@ void Store::save(const SaveHold& save) {
 void Store::save(const SaveLeases& save) {
   const std::string pilot = to_string(save.pilot);
   for (const AttemptId& attempt : save.attempts) {
-    db_.query("INSERT OR REPLACE INTO leases VALUES(?,?,?,?,?)")
+    db_.query("INSERT OR REPLACE INTO leases VALUES(?,?,?,?,?,0)")
         .bind(attempt.task.array.value, attempt.task.index, attempt.number, attempt.epoch, pilot)
         .run();
   }
@@ -51,6 +51,12 @@ void Store::save(const SaveLeases& save) {
 void Store::save(const DropLeases& save) {
   for (const TaskId task : save.tasks) {
     db_.query("DELETE FROM leases WHERE array=? AND item=?").bind(task.array.value, task.index).run();
+  }
+}
+
+void Store::save(const SaveCancelled& save) {
+  for (const TaskId task : save.tasks) {
+    db_.query("UPDATE leases SET cancelled=1 WHERE array=? AND item=?").bind(task.array.value, task.index).run();
   }
 }
 

@@ -33,7 +33,7 @@ CREATE INDEX keyed_arrays ON arrays(client, key) WHERE key <> x'';
 CREATE TABLE dependencies(on_array INTEGER, array INTEGER, PRIMARY KEY(on_array, array)) WITHOUT ROWID;
 CREATE TABLE items(array INTEGER, item INTEGER, text BLOB, PRIMARY KEY(array, item)) WITHOUT ROWID;
 CREATE TABLE leases(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, pilot BLOB,
-  PRIMARY KEY(array, item)) WITHOUT ROWID;
+  cancelled INTEGER, PRIMARY KEY(array, item)) WITHOUT ROWID;
 CREATE TABLE attempts(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, failure INTEGER, message BLOB,
   pilot BLOB, node BLOB, charged INTEGER, unexplained INTEGER, started INTEGER, ended INTEGER, past INTEGER,
   PRIMARY KEY(array, item, attempt, epoch)) WITHOUT ROWID;

@@ -28,8 +28,8 @@ struct Recipe {
 
 /// One thing to save; `recipe` belongs to a SaveArray.
 struct Write {
-  std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveFailedAttempt, SaveResult, SaveResults,
-               SaveArrayEnded, SaveRevived, SaveAllocation>
+  std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt, SaveResult,
+               SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation>
       what;
   std::shared_ptr<const Recipe> recipe;
 };
@@ -143,6 +143,7 @@ class Store {
   void save(const SaveHold& save);
   void save(const SaveLeases& save);
   void save(const DropLeases& save);
+  void save(const SaveCancelled& save);
   void save(const SaveFailedAttempt& save);
   void save(const SaveResult& save);
   void save(const SaveResults& save);

@@ -116,6 +116,27 @@ TEST_F(CancelTest, OnASilentPilotThatNeverComesBackItEndsWithItsBatchJob) {
   expect_ended("2", Failure::Cancelled);
 }
 
+TEST_F(CancelTest, ItIsNotForgottenByARestart) {
+  given_pilot();
+  submit(New().array(1, 3).may_fail(5));
+  starts("2.1-2");
+  cancel("2.1-3");
+  forget_what_was_asked();
+  restarts();
+  registers("A0", 1h, {held("2.1"), held("2.2")});
+  expect({"welcome A0", "kill 2.1 at A0", "kill 2.2 at A0", "tell 2"});  // 2.3 never got there
+  expect_ended("2.3", Failure::Cancelled);
+  ends("2.1", Failure::ToolSignal);
+  expect({"tell 2", "acknowledge 2.1 to A0"});
+  expect_ended("2.1", Failure::Cancelled);
+  batch_ended("A", EndCause::NodeFailed);
+  restarts();
+  expect({"read the outbox of A"});
+  reads_outbox("A");
+  expect({"tell 2", "forget A"});
+  expect_ended("2.2", Failure::Cancelled);
+}
+
 TEST_F(CancelTest, ATaskIsNeverTriedAgain) {
   given_pilot();
   submit(New().may_fail(5));

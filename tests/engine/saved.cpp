@@ -35,7 +35,7 @@ std::string Saved::save(const SaveLeases& save) {
     if (leases_.contains(attempt.task)) return name + " is leased twice";
     if (attempt.epoch >> 40 != starts_) return name + " has an epoch of another start";
     if (std::exchange(epochs_[attempt.task], attempt.epoch) >= attempt.epoch) return name + " has an old epoch";
-    leases_[attempt.task] = {attempt, save.pilot};
+    leases_[attempt.task] = {attempt, save.pilot, false};
   }
   return {};
 }
@@ -53,6 +53,15 @@ std::string Saved::save(const SendLeases& send) {
 std::string Saved::save(const DropLeases& save) {
   for (const TaskId task : save.tasks) {
     if (leases_.erase(task) == 0) return to_string(task) + " has no lease to drop";
+  }
+  return {};
+}
+
+std::string Saved::save(const SaveCancelled& save) {
+  for (const TaskId task : save.tasks) {
+    const auto lease = leases_.find(task);
+    if (lease == leases_.end()) return to_string(task) + " is cancelled at a pilot without a lease";
+    lease->second.cancelled = true;
   }
   return {};
 }

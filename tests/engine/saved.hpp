@@ -47,6 +47,7 @@ class Saved {
   std::string save(const SaveHold& save);
   std::string save(const SaveLeases& save);
   std::string save(const DropLeases& save);
+  std::string save(const SaveCancelled& save);
   std::string save(const SaveFailedAttempt& save);
   std::string save(const SaveResult& save);
   std::string save(const SaveResults& save);

@@ -55,6 +55,17 @@ TEST_F(StoreInFolder, KnowsHowThePredecessorsOfLiveTasksEnded) {
   EXPECT_EQ(to_string(snapshot.ended[0].not_ok), "2");
 }
 
+TEST_F(StoreInFolder, KeepsWhichLeasedTasksAreCancelled) {
+  save({array(1, IndexRange{1, 9}), {SaveLeases{pilot(), {attempt(1, 3), attempt(1, 4)}}, {}}, {SaveCancelled{{attempt(1, 4).task}}, {}}});
+  reopen();
+  const Snapshot snapshot = store->begin();
+  ASSERT_EQ(snapshot.leases.size(), 2U);
+  EXPECT_FALSE(snapshot.leases[0].cancelled);
+  EXPECT_TRUE(snapshot.leases[1].cancelled);
+  save({{DropLeases{{attempt(1, 4).task}}, {}}, {SaveLeases{pilot(), {attempt(1, 4, 2)}}, {}}});
+  EXPECT_FALSE(store->begin().leases.at(1).cancelled) << "a new lease begins anew";
+}
+
 TEST_F(StoreInFolder, ARetryLeavesWhatElseIsHeld) {
   save({array(1, IndexRange{1, 9}), {SaveHold{ArrayId{1}, IndexRange{5, 9}}, {}}, result(1, 1, Failure::ToolFailed)});
   save({{SaveRevived{ArrayId{1}, IndexRange{1, 1}}, {}}});
