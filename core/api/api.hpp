@@ -25,6 +25,7 @@ struct EngineFacts {
   std::string socket;
   std::string configuration;  ///< empty: there is none
   Time started{};
+  std::uint32_t umask{};  ///< as it was when the engine started: for tasks whose client names none
 };
 
 /// Everything a task came to, from the store; what the engine still holds is laid over it.
@@ -45,6 +46,7 @@ class Api {
   ~Api();
 
   void handle(const HttpRequest& request, ReplyPtr reply);
+  const EngineFacts& facts() const { return facts_; }
   /// What a drop box is started with; set by whoever owns the drop boxes.
   std::function<Result<void>(DropboxSettings)> add_dropbox;
   std::function<std::vector<DropboxSettings>()> dropboxes;

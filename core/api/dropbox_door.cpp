@@ -93,6 +93,7 @@ class DropboxDoors::Door final : public TaskDoor {
     }
     Recipe recipe;
     recipe.directory = task.directory;
+    recipe.umask = api_.facts().umask;
     NewArray array;
     array.indices = IndexRange{0, 0};
     array.needs.amounts.set(kCpus, Amount::of(1));

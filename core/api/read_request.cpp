@@ -86,6 +86,16 @@ std::string path_of(const json::value& value, const std::string& what) {
   return path;
 }
 
+std::uint32_t umask_of(const json::value& value, const std::string& what) {
+  const std::string text = text_of(value, what);
+  std::uint32_t mask = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mask, 8);
+  if (error != std::errc{} || end != text.data() + text.size() || mask > 0777) {
+    throw BadRequest(fmt::format("{} '{}' must be up to three octal digits, for example 022", what, text));
+  }
+  return mask;
+}
+
 std::string plain_word(const json::value& value, const std::string& what) {
   std::string text = text_of(value, what);
   if (text.empty() || std::any_of(text.begin(), text.end(), [](unsigned char c) { return c <= ' ' || c == 127; })) {
@@ -313,6 +323,8 @@ SubmitRequest read_submit(const json::value& body) {
       request.directory = path_of(value, where);
     } else if (key == "environment") {
       request.environment = text_map_of(value, where);
+    } else if (key == "umask") {
+      request.umask = umask_of(value, where);
     } else if (key == "tasks") {
       if (!value.is_array() || value.get_array().empty()) throw BadRequest("'tasks' must be a list of at least one task");
       has_tasks = true;

@@ -48,6 +48,7 @@ struct SubmitRequest {
   std::string key;
   std::string directory;
   std::map<std::string, std::string> environment;
+  std::optional<std::uint32_t> umask;
   std::vector<TaskRequest> tasks;
 };
 

@@ -18,11 +18,12 @@
 namespace hpcbatch {
 namespace {
 
-/// What identifies a submit's content; the same on every machine and in every version.  The environment is not content:
-/// the same work sent again from another shell is the same work.
+/// What identifies a submit's content; the same on every machine and in every version.  Environment and umask are not
+/// content: the same work sent again from another shell is the same work.
 std::uint64_t content_of(const boost::json::value& body) {
   boost::json::object content = body.get_object();
   content.erase("environment");
+  content.erase("umask");
   const std::string text = boost::json::serialize(content);
   unsigned char digest[crypto_generichash_BYTES_MIN];
   crypto_generichash(digest, sizeof digest, reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
@@ -150,6 +151,7 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
       } catch (const BadRequest& e) {
         return answer(SubmitRefusal{e.what()});
       }
+      recipe.umask = request.umask.value_or(facts_.umask);
       auto stored = std::make_shared<store::Recipe>();
       stored->bytes = to_bytes(recipe);
       stored->environment = task.environment ? environment_bytes(*task.environment) : shared;

@@ -4,6 +4,7 @@
 #include "documents/text_check.hpp"
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <random>
 #include <string_view>
@@ -135,6 +136,9 @@ json::object submission_of(json::array tasks, const Surroundings& around, const 
   environment.reserve(around.environment.size());
   for (const auto& [name, value] : around.environment) environment[name] = value;
   request["environment"] = std::move(environment);
+  char mask[8];
+  std::snprintf(mask, sizeof mask, "%04o", around.umask);
+  request["umask"] = mask;
   request["tasks"] = std::move(tasks);
   return request;
 }

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 extern char** environ;
@@ -82,6 +83,9 @@ Surroundings look_around() {
     throw CommandError(kExitUsage, "cannot tell the current directory: " + error.message() +
                                        "; change to one that exists");
   }
+  const mode_t mask = ::umask(077);  // it can only be asked for by being set
+  ::umask(mask);
+  around.umask = mask;
   for (auto& [name, value] : handed_on(own_environment())) {
     if (find_invalid_utf8(name) || find_invalid_utf8(value)) {
       around.left_out.push_back(show_text(name));

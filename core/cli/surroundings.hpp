@@ -3,6 +3,7 @@
 
 #include "documents/places.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@ namespace hpcbatch {
 struct Surroundings {
   std::string directory;  ///< absolute
   EnvironmentMap environment;
+  std::uint32_t umask{022};
   std::vector<std::string> left_out;  ///< names whose values are not UTF-8 and cannot be handed on
 };
 

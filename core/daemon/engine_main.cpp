@@ -124,8 +124,9 @@ class Starter {
 
 class EngineProcess {
  public:
-  EngineProcess(const EngineOptions& options, Places places, Configuration configuration, std::string program)
+  EngineProcess(const EngineOptions& options, Places places, Configuration configuration, std::string program, mode_t callers_umask)
       : options_(options),
+        callers_umask_(callers_umask),
         places_(std::move(places)),
         configuration_(std::move(configuration)),
         program_(std::move(program)),
@@ -155,7 +156,7 @@ class EngineProcess {
     runtime_ = std::make_unique<Runtime>(loop_, plugins_, Runtime::Options{places_.home, pilot, sites},
                                          [this](const std::string& why) { end(why); });
     if (auto opened = runtime_->open(std::move(*store)); !opened) throw NoStart{1, opened.error().text};
-    api_ = std::make_unique<Api>(*runtime_, tools_, EngineFacts{places_.home, places_.socket, configuration_.file, runtime_->now()});
+    api_ = std::make_unique<Api>(*runtime_, tools_, EngineFacts{places_.home, places_.socket, configuration_.file, runtime_->now(), callers_umask_});
     doors_ = std::make_unique<DropboxDoors>(*runtime_, *api_, tools_, sites.front().workspace, places_.home);
     api_->add_dropbox = [this](const DropboxSettings& settings) { return doors_->add(settings); };
     api_->dropboxes = [this] { return doors_->list(); };
@@ -234,6 +235,7 @@ class EngineProcess {
   }
 
   const EngineOptions& options_;
+  mode_t callers_umask_;
   Places places_;
   Configuration configuration_;
   std::string program_;
@@ -259,7 +261,8 @@ int code_of_lock(const Error& error) {
 int run_engine(const EngineOptions& options) {
   Starter starter(options.ready_descriptor);
   std::signal(SIGPIPE, SIG_IGN);
-  ::umask(077);
+  // For our own files; tasks get that of whoever submits them.
+  const mode_t callers_umask = ::umask(077);
   // Keys are in our memory: no core file, no debugger of the same user.
   ::prctl(PR_SET_DUMPABLE, 0);
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
@@ -270,14 +273,14 @@ int run_engine(const EngineOptions& options) {
     Configuration configuration = configuration_of(options, *places);
     const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
     if (options.check_config) {
-      EngineProcess(options, *places, std::move(configuration), program).check();
+      EngineProcess(options, *places, std::move(configuration), program, callers_umask).check();
       return 0;
     }
     own_directory(places->home);
     own_directory(std::filesystem::path(places->socket).parent_path().string());
     auto lock = store::OwnerLock::take(places->home);
     if (!lock) throw NoStart{code_of_lock(lock.error()), lock.error().text};
-    EngineProcess process(options, *places, std::move(configuration), program);
+    EngineProcess process(options, *places, std::move(configuration), program, callers_umask);
     process.open();
     spdlog::info("listening on {}", places->socket);
     starter.tell(std::string(1, kEngineReady));

@@ -35,6 +35,7 @@ struct Recipe {
   std::string standard_input, standard_output, standard_error;
   bool stream_input{false};
   std::string container;
+  std::optional<std::uint32_t> umask;
   std::string directory_token;  ///< stands for the attempt's own directory wherever it is written
   std::vector<RecipeOutput> outputs;
   std::vector<std::string> inputs;

@@ -146,9 +146,10 @@ std::optional<Refusal> bring_beside(Staged& staged, const std::string& directory
   if (errno != EXDEV) return refuse("stage_out_failed", output, "cannot move it there", errno);
   ::fstat(source.get(), &before);
   Fd copy(::openat(staged.folder.get(), staged.aside.c_str(),
-                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, before.st_mode & 0777));
+                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!copy) return refuse("stage_out_failed", output, "cannot make a file there", errno);
   int error = copy_to(source.get(), copy.get());
+  if (error == 0 && ::fchmod(copy.get(), before.st_mode & 0777) != 0) error = errno;
   if (error == 0 && ::fsync(copy.get()) != 0) error = errno;
   // A full disk behind NFS may be told of only here.
   if (error == 0 && ::close(copy.release()) != 0) error = errno;

@@ -31,6 +31,20 @@ Fd open_now(const std::string& path, int flags) {
   return fd;
 }
 
+/// Files made for a task have the modes that it would give them.
+class TaskUmask {
+ public:
+  explicit TaskUmask(const wire::Start& start) : own_(::umask(077)) {
+    ::umask(start.has_umask() ? start.umask() : own_);
+  }
+  TaskUmask(const TaskUmask&) = delete;
+  TaskUmask& operator=(const TaskUmask&) = delete;
+  ~TaskUmask() { ::umask(own_); }
+
+ private:
+  mode_t own_;
+};
+
 bool is_same_file(const Fd& a, const Fd& b) {
   struct stat one {};
   struct stat two {};
@@ -84,6 +98,7 @@ std::optional<Refusal> check_inputs(const wire::Start& start) {
 }
 
 std::variant<Files, Refusal> open_files(const wire::Start& start, const std::string& directory) {
+  const TaskUmask task_umask(start);
   Files files;
   if (!start.standard_input().empty()) {
     const std::string path = absolute(start.standard_input(), directory);

@@ -160,6 +160,7 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
   plan.control_group = task.group != nullptr ? task.group->joining() : -1;
   plan.cpus = task.placement.cpus.empty() ? nullptr : &cpus;
   plan.open_files = place_.open_files ? &*place_.open_files : nullptr;
+  if (start.has_umask()) plan.umask = start.umask();
   Spawned spawned = spawn(plan);
   if (spawned.failed_at == Spawned::Step::ControlGroup) {
     log_line("a task cannot join its control group: " + std::string(std::strerror(spawned.error)) +

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
@@ -42,6 +43,8 @@ void set_descriptor(int from, int to) {
   }
   if (plan.cpus != nullptr) ::sched_setaffinity(0, sizeof *plan.cpus, plan.cpus);
   if (plan.open_files != nullptr) ::setrlimit(RLIMIT_NOFILE, plan.open_files);
+
+  if (plan.umask) ::umask(*plan.umask);
 
   struct sigaction normal {};
   normal.sa_handler = SIG_DFL;

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <optional>
 #include <vector>
 
 namespace hpcbatch::pilot {
@@ -22,6 +23,7 @@ struct SpawnPlan {
   int control_group{-1};       // its cgroup.procs, open for writing; -1: none
   const cpu_set_t* cpus{};     // null: as the pilot
   const rlimit* open_files{};  // null: as the pilot
+  std::optional<mode_t> umask;  // none: as the pilot
 };
 
 struct Spawned {

@@ -37,6 +37,17 @@ TEST(ReadSubmit, TakesArraysItemsAndDependencies) {
   EXPECT_EQ(after.array.after[2].kind, Dependency::Kind::AnyEnd);
 }
 
+TEST(ReadSubmit, TakesAnOctalUmask) {
+  const auto with = [](const std::string& umask) {
+    return R"({"client": "tester", "umask": )" + umask + R"(, "tasks": [{"command": ["true"]}]})";
+  };
+  EXPECT_EQ(read_submit(parse_body(with(R"("0027")"))).umask, 027U);
+  EXPECT_FALSE(read(R"({"command": ["true"]})").umask);
+  for (const char* wrong : {R"("8")", R"("01777")", R"("")", R"("-1")", "18"}) {
+    EXPECT_NE(refusal(with(wrong)).find("umask"), std::string::npos) << wrong;
+  }
+}
+
 struct Case {
   std::string task;
   std::string says;

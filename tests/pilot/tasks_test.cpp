@@ -91,6 +91,19 @@ TEST_F(PilotTest, OutputBeyondItsLimitIsMarkedAndDiscarded) {
   EXPECT_EQ(output(result, 2), "end\n");
 }
 
+TEST_F(PilotTest, ATaskHasTheUmaskThatItsClientHad) {
+  start();
+  auto open = shell(1, "umask; touch " + path("made"));
+  open.set_umask(0002);
+  open.set_standard_error(path("errors"));
+  EXPECT_EQ(output(outcome(open)), "0002\n");
+  struct stat info {};
+  for (const char* name : {"made", "errors"}) {
+    ASSERT_EQ(::stat(path(name).c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0664U) << name;
+  }
+}
+
 TEST_F(PilotTest, NamedFilesTakeTheStreams) {
   start();
   auto named = shell(1, "cat; echo error >&2");

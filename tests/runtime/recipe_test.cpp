@@ -16,6 +16,7 @@ TEST(Recipe, ComesBackAsItWas) {
   recipe.outputs = {{"o", "staged", "/dest", 1000}, {"p", "other", "/dest2", std::nullopt}};
   recipe.inputs = {"/in"};
   recipe.stream_input = true;
+  recipe.umask = 0;
   const Recipe back = recipe_from_bytes(to_bytes(recipe));
   EXPECT_EQ(back.argv, recipe.argv);
   EXPECT_EQ(back.variables, recipe.variables);
@@ -25,6 +26,8 @@ TEST(Recipe, ComesBackAsItWas) {
   EXPECT_FALSE(back.outputs[1].owner);
   EXPECT_EQ(back.inputs, recipe.inputs);
   EXPECT_TRUE(back.stream_input);
+  EXPECT_EQ(back.umask, 0U);
+  EXPECT_FALSE(recipe_from_bytes(to_bytes(Recipe{})).umask);
 }
 
 TEST(Recipe, PutsAnItemInOnceAndDoesNotLookAtItAgain) {

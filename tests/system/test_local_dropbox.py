@@ -65,6 +65,9 @@ def test_a_client_like_amps(box):
 def test_our_client_and_a_variable_of_the_drop_box(box):
     result = box.run(box.job())
     assert (result["status"], result["stdout"]) == ("ok", "level 7\n")
+    before = os.umask(0o077)
+    os.umask(before)
+    assert (box.data / "out.wav").stat().st_mode & 0o777 == 0o666 & ~before
 
 
 def test_a_job_that_fails(box):

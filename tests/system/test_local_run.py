@@ -98,6 +98,17 @@ def test_surroundings_are_the_callers(shared):
     assert shared.ok("run", "--env", "FROM_CALLER=mine", "--", "printenv", "FROM_CALLER", FROM_CALLER="a") == "mine\n"
 
 
+def test_files_get_the_callers_umask(shared):
+    before = os.umask(0o027)
+    try:
+        assert shared.ok("run", "--", "sh", "-c", f"umask; touch {shared.directory}/made") == "0027\n"
+        shared.ok("run", "--stdout", "named", "--", "true")
+    finally:
+        os.umask(before)
+    for name in ("made", "named"):
+        assert (shared.directory / name).stat().st_mode & 0o777 == 0o640
+
+
 def environment_of(shared, *words, **env):
     lines = shared.ok("run", *words, "--", "env", "-0", **env).split("\0")
     return dict(line.split("=", 1) for line in lines if line)
