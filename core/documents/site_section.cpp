@@ -131,6 +131,14 @@ std::string numeric_address(const View& view) {
   return text;
 }
 
+/// Only sbatch would go there: the batch job would be looked for, and cancelled, on this one.
+void refuse_other_cluster(const View& view, const std::string& option) {
+  if (!option.starts_with("-M") && option != "--clusters" && !option.starts_with("--clusters=")) return;
+  view.fail(fmt::format("'{}' cannot be used: batch jobs are listed and cancelled on the default cluster "
+                        "alone; run hpcbatch on a login node of that cluster",
+                        option));
+}
+
 }  // namespace
 
 Site parse_site(const View& view, SiteLines& lines) {
@@ -163,7 +171,10 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto scratch = map.find("scratch")) site.scratch = scratch->absolute_path();
   if (const auto setup = map.find("setup")) site.setup = setup->texts();
   if (const auto options = map.find("options")) {
-    for (const View& option : options->list()) site.options.push_back(option.non_empty_text());
+    for (const View& option : options->list()) {
+      site.options.push_back(option.non_empty_text());
+      if (site.scheduler == "slurm") refuse_other_cluster(option, site.options.back());
+    }
   }
   if (const auto most = map.find("max_queued")) site.max_queued = count(*most, 1);
   if (const auto most = map.find("max_running")) site.max_running = count(*most, 1);

@@ -162,6 +162,9 @@ INSTANTIATE_TEST_SUITE_P(
             "c.yaml:2: 'workspace' is missing in sites[0]"},
         Bad{"BadLink", site_with("link: tcp"),
             "c.yaml:6: 'link' must be one of auto, unix, direct, not 'tcp'"},
+        Bad{"OtherCluster", site_with("options: [--account=a, --clusters=far]"),
+            "c.yaml:6: '--clusters=far' cannot be used: batch jobs are listed and cancelled on the "
+            "default cluster alone; run hpcbatch on a login node of that cluster"},
         Bad{"BadInterface", site_with("interface: eth0"),
             "c.yaml:6: 'interface' must be a numeric address of this machine, such as 10.0.0.5, "
             "not 'eth0'"},

@@ -375,6 +375,16 @@ TEST(SlurmPoll, TheAccountingTellsOnlyOfEnds) {
   EXPECT_EQ(jobs->front().cause, EndCause::Timeout);
 }
 
+TEST(SlurmPoll, WhatAnotherClusterOfAFederationTookHasNotEnded) {
+  const auto jobs =
+      make()->read_poll("hbQ", answer(0,
+                                      "hb|67108881|REVOKED|1:00:00||None|hbQ7x\n"
+                                      "hb|134217745|RUNNING|1:00:00|n1|None|hbQ7x\nhbend\n"));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_EQ(jobs->front().state, BatchState::Running);
+}
+
 TEST(SlurmPoll, NothingIsConcludedFromAnAnswerThatCannotBeTrusted) {
   const auto distrusted = [](const CommandOutput& output) {
     const auto jobs = make()->read_poll("hb", output);
@@ -452,6 +462,15 @@ TEST_F(SlurmShell, ANameThatSqueueForgotIsLookedUpInTheAccounting) {
   ASSERT_EQ(jobs->size(), 2u);
   EXPECT_EQ(jobs->at(1).name, "hbQ2");
   EXPECT_EQ(jobs->at(1).cause, EndCause::Timeout);
+}
+
+TEST_F(SlurmShell, BatchJobsInHiddenPartitionsAreListed) {
+  scripted("squeue",
+           "for a; do [ $a != --all ] || echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'; done");
+  const auto jobs = make()->read_poll("hbQ", run(make()->poll("hbQ", {"hbQ1"})));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  EXPECT_EQ(jobs->size(), 1u);
+  EXPECT_THAT(make()->probe().argv, Contains("--all"));
 }
 
 TEST_F(SlurmShell, WithoutAnUnknownNameTheAccountingIsLeftAlone) {

@@ -14,10 +14,11 @@ constexpr std::size_t kMostNodes = 65536;
 
 /// squeue lists all of this user's at once, ended ones for MinJobAge (300 s) after their end.  Only
 /// a name that it does not know is looked up in the accounting, if there is any, and only for how
-/// it ended: its view of what runs is older than squeue's.  Each line has a mark, so that a banner
+/// it ended: its view of what runs is older than squeue's, and a record whose end it missed runs there
+/// for ever.  `--all`: partitions may be hidden from those who use them.  Each line has a mark, so that a banner
 /// is no batch job, and the name last, because another batch job's name may contain anything.
 constexpr const char* kList = R"sh(
-jobs=$(squeue --me --noheader --states=all --format='hb|%i|%T|%L|%N|%r|%j') || exit
+jobs=$(squeue --me --all --noheader --states=all --format='hb|%i|%T|%L|%N|%r|%j') || exit
 printf '%s\n' "$jobs"
 unknown=
 for name in "$@"; do
@@ -113,6 +114,8 @@ Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const Command
     if (!parts[6].starts_with(prefix)) continue;
     const std::string state = parts[2].substr(0, parts[2].find(' '));  // "CANCELLED by 0"
     if (!is_state(state)) return distrust("no state of a batch job: " + one_line(line));
+    // Of a federation: another cluster has taken this batch job, under the same name.
+    if (state == "REVOKED") continue;
     const Meaning meaning = meaning_of(state, parts[5]);
     if (is_accounting && meaning.state != BatchState::Ended) continue;
     BatchJob job{.name = parts[6],

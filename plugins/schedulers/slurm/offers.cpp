@@ -43,7 +43,7 @@ void add_gpus(const std::string& gres, std::map<std::string, std::uint32_t>& gpu
 }  // namespace
 
 CommandLine list_partitions() {
-  return {.argv = {"sinfo", "--noheader", "--exact", "--format=hb|%P|%D|%c|%m|%l|%G"}};
+  return {.argv = {"sinfo", "--all", "--noheader", "--exact", "--format=hb|%P|%D|%c|%m|%l|%G"}};
 }
 
 Result<std::vector<Offer>> read_partitions(const CommandOutput& output) {

@@ -56,7 +56,7 @@ Meaning meaning_of(std::string_view state, std::string_view reason) {
   if (state == "TIMEOUT" || state == "DEADLINE") return ended(EndCause::Timeout);
   if (state == "PREEMPTED") return ended(EndCause::Preempted);
   if (state == "OUT_OF_MEMORY") return ended(EndCause::OutOfMemory);
-  if (state.starts_with("CANCELLED") || state == "REVOKED") return ended(EndCause::Cancelled);
+  if (state.starts_with("CANCELLED")) return ended(EndCause::Cancelled);
   if (state == "NODE_FAIL" || state == "BOOT_FAIL" || state == "LAUNCH_FAILED" ||
       state == "RECONFIG_FAIL") {
     return ended(EndCause::NodeFailed);
