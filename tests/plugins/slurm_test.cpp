@@ -54,7 +54,7 @@ TEST(SlurmSubmit, AsksForWhatTheShapeSays) {
   EXPECT_THAT(
       make()->submit(r, "/w/script").argv,
       ElementsAre("sbatch", "--parsable", "--job-name=hbQ7x", "--no-requeue", "--open-mode=append",
-                  "--export=ALL", "--comment=hpcbatch:hbQ7x", "--chdir=/w/100%/logs",
+                  "--export=ALL", "--propagate=NONE", "--comment=hpcbatch:hbQ7x", "--chdir=/w/100%/logs",
                   "--output=/w/100%%/logs/hbQ7x.out", "--nodes=2", "--ntasks-per-node=1",
                   "--cpus-per-task=4", "--mem=2049M", "--gres=gpu:1,gpu:a100:2", "--time=61",
                   "--partition=gpu", "--account=abc", "--mem=1G", "/w/script"));
@@ -103,7 +103,7 @@ TEST(SlurmScript, OnSeveralNodesSrunStartsOneEach) {
   auto r = request();
   r.nodes = 3;
   EXPECT_EQ(run_script(r),
-            "<srun><--export=ALL><--nodes=3><--ntasks=3><--ntasks-per-node=1><--cpus-per-task=4><--"
+            "<srun><--export=ALL><--propagate=NONE><--nodes=3><--ntasks=3><--ntasks-per-node=1><--cpus-per-task=4><--"
             "mpi=none>"
             "<--wait=0><--kill-on-bad-exit=0></w/hpcbatch-pilot><--file></w/it's here> exit 5\n");
 }

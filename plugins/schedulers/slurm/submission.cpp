@@ -119,7 +119,7 @@ std::string batch_script(const AllocationRequest& request) {
     return text.str();
   }
   const std::string nodes = std::to_string(request.nodes);
-  text << "srun --export=ALL --nodes=" << nodes << " --ntasks=" << nodes
+  text << "srun --export=ALL --propagate=NONE --nodes=" << nodes << " --ntasks=" << nodes
        << " --ntasks-per-node=1 --cpus-per-task=" << cpus_of(request)
        << " --mpi=none --wait=0 --kill-on-bad-exit=0 " << shell_quoted(request.pilot) << " &\n"
        << kWaitForSrun;
@@ -128,10 +128,11 @@ std::string batch_script(const AllocationRequest& request) {
 
 CommandLine sbatch(const AllocationRequest& request, const std::string& script_path) {
   // `--export=ALL` hands on the transport's environment, which is minimal; NONE, and a list too,
-  // would have the node run a login shell first.
+  // would have the node run a login shell first.  Without `--propagate=NONE` tasks would have the limits
+  // of the login node, which are small.
   CommandLine command{
       .argv = {"sbatch", "--parsable", "--job-name=" + request.name, "--no-requeue",
-               "--open-mode=append", "--export=ALL", "--comment=hpcbatch:" + request.name,
+               "--open-mode=append", "--export=ALL", "--propagate=NONE", "--comment=hpcbatch:" + request.name,
                "--chdir=" + request.directory,
                "--output=" + without_patterns(request.directory) + "/" + request.name + ".out",
                "--nodes=" + std::to_string(request.nodes), "--ntasks-per-node=1",
