@@ -233,11 +233,56 @@ INSTANTIATE_TEST_SUITE_P(
             Refusal::Unclear,
             "Batch job submission failed: Socket timed out on send/recv operation"},
         Refused{"killed", 137, "", Refusal::Unclear, "exit 137"},
+        Refused{"filter_of_the_site", 1,
+                "sbatch: error: cli_filter plugin terminated with error\n", Refusal::Permanent,
+                "cli_filter plugin terminated with error"},
+        Refused{"contradiction", 1,
+                "sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.\n",
+                Refusal::Permanent,
+                "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive."},
+        Refused{"bad_value", 1, "sbatch: error: Invalid --distribution specification\n",
+                Refusal::Permanent, "Invalid --distribution specification"},
+        Refused{"news_of_sbatch", 1, "sbatch: error: The moon is full\n", Refusal::Transient,
+                "The moon is full"},
+        Refused{"killed_while_it_said", 143, "sbatch: error: Invalid end\n", Refusal::Unclear,
+                "Invalid end"},
         Refused{"no_sbatch", 127, "sh: 1: sbatch: not found\n", Refusal::Permanent,
                 "sh: 1: sbatch: not found"},
         Refused{"words_of_the_wind", 1, "Something odd happened\n", Refusal::Unclear,
                 "Something odd happened"}),
     [](const auto& p) { return p.param.name; });
+
+TEST(SlurmSubmit, WhatSlurmsWordsMean) {
+  // What slurm_strerror says behind "Batch job submission failed: ".
+  const std::map<Refusal, std::vector<std::string>> reasons{
+      {Refusal::Unclear,
+       {"Message send failure", "Message receive failure", "Zero Bytes were transmitted or received",
+        "Unable to contact slurm controller (receive failure)",
+        "Unable to contact slurm controller (send failure)",
+        "Unable to contact slurm controller (shutdown failure)", "Connection timed out",
+        "Broken pipe", "Transport endpoint is not connected", "Resource temporarily unavailable"}},
+      {Refusal::Transient,
+       {"Unable to contact slurm controller (connect failure)", "Connection refused",
+        "Communication connection failure", "Slurm backup controller in standby mode",
+        "Required partition not available (inactive or drain)",
+        "Required node not available (down, drained or reserved)",
+        "Requested operation is presently disabled", "I/O error writing script/output to file",
+        "Unable to create job record, try again", "Requested reservation not usable now",
+        "System submissions disabled", "Unable to connect to database",
+        "Invalid authentication credential", "Protocol authentication error"}},
+      {Refusal::Permanent,
+       {"Invalid qos specification", "Requested time limit is invalid (missing or exceeds some limit)",
+        "User's group not permitted to use this partition", "Access/permission denied",
+        "CPU count specification invalid", "Node count specification invalid",
+        "Job dependency problem", "Invalid feature specification", "Unspecified error"}}};
+  for (const auto& [refusal, texts] : reasons) {
+    for (const std::string& text : texts) {
+      const auto read = make()->read_submit(
+          answer(1, "", "sbatch: error: Batch job submission failed: " + text + "\n"));
+      EXPECT_EQ(std::get<SubmitRefused>(read).refusal, refusal) << text;
+    }
+  }
+}
 
 TEST(SlurmSubmit, ANumberIsSuccess) {
   EXPECT_EQ(std::get<std::string>(make()->read_submit(answer(0, "4711\n"))), "4711");

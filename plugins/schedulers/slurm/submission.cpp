@@ -53,43 +53,91 @@ bool has_one_of(std::string_view text, const std::array<std::string_view, N>& ph
   });
 }
 
+// Beginnings of the texts of slurm_strerror and strerror, and of what sbatch says of itself.
+
 // The request may have reached the controller.
-constexpr std::array<std::string_view, 6> kUnclear{
-    "socket timed out", "zero bytes were transmitted",      "unexpected message received",
-    "connection reset", "resource temporarily unavailable", "communication shutdown"};
-// Nobody was reached, or the controller said: later.
-constexpr std::array<std::string_view, 8> kTransient{"rate limit exceeded",
-                                                     "unable to contact slurm controller",
-                                                     "in standby mode",
-                                                     "protocol authentication error",
-                                                     "unable to process configuration file",
-                                                     "could not establish a configuration source",
-                                                     "unable to establish controller machine",
-                                                     "munge encode failed"};
+constexpr std::array<std::string_view, 14> kUnclear{
+    "socket timed out",
+    "zero bytes were transmitted",
+    "unexpected message received",
+    "message send failure",
+    "message receive failure",
+    "(send failure)",
+    "(receive failure)",
+    "(shutdown failure)",
+    "communication shutdown",
+    "connection reset",
+    "connection timed out",
+    "broken pipe",
+    "transport endpoint",
+    "resource temporarily unavailable"};
 constexpr std::array<std::string_view, 4> kLimit{"job violates accounting/qos policy",
                                                  "maxjobcount limit", "submitjoblimit",
                                                  "submitjobperuserlimit"};
 // A limit that holds for one batch job alone is not reached by having many.
 constexpr std::array<std::string_view, 3> kPerJob{"perjob", "pernode", "minutes"};
-// Said by sbatch itself, before it asks anybody, or by the controller while it refuses.
-constexpr std::array<std::string_view, 7> kPermanent{
-    "batch job submission failed", "dos line breaks",     "does not look like a batch script",
-    "batch script is empty",       "unable to open file", "invalid generic resource",
-    "can not be satisfied"};
+// Nobody was reached, or the controller said: later.
+constexpr std::array<std::string_view, 33> kTransient{
+    "rate limit exceeded",
+    "(connect failure)",
+    "communication connection failure",
+    "connection refused",
+    "no route to host",
+    "network is unreachable",
+    "in standby mode",
+    "authentication error",
+    "authentication credential",
+    "munge encode failed",
+    "unable to process configuration file",
+    "could not establish a configuration source",
+    "unable to establish controller machine",
+    "unable to connect to database",
+    "temporarily unable to accept job",
+    "unable to create job record",
+    "try again",
+    "partition not available",
+    "node not available",
+    "nodes are busy",
+    "ports are in use",
+    "switch resources currently not available",
+    "presently disabled",
+    "submissions disabled",
+    "reservation is in use",
+    "not usable now",
+    "start immediately",
+    "immediate execution impossible",
+    "waiting for burst buffer",
+    "i/o error writing",
+    "input/output error",
+    "cannot allocate memory",
+    "no space left on device"};
+// Said by sbatch itself, before it asks anybody, or by the controller while it refuses; a reason that
+// is not known there is most often one of the site's own submit plugin.
+constexpr std::array<std::string_view, 10> kPermanent{
+    "batch job submission failed", "dos line breaks",  "does not look like a batch script",
+    "batch script is empty",       "unable to open",   "invalid",
+    "can not be satisfied",        "sbatch: fatal: ",  "cli_filter plugin",
+    "spank"};
 
 Refusal classify(const CommandOutput& output) {
   const std::string text = lower(output.standard_error + output.standard_output);
-  if (output.timed_out || has_one_of(text, kUnclear)) return Refusal::Unclear;
-  if (has_one_of(text, kTransient)) return Refusal::Transient;
+  // By a signal, or as a shell says it of its child: the request may have been under way.
+  constexpr int kSignalled = 128;
+  constexpr int kBadOption = 255;
+  const bool ended_itself = !output.timed_out && output.exit_code > 0 &&
+                            (output.exit_code < kSignalled || output.exit_code == kBadOption);
+  if (!ended_itself || has_one_of(text, kUnclear)) return Refusal::Unclear;
   if (has_one_of(text, kLimit))
     return has_one_of(text, kPerJob) ? Refusal::Permanent : Refusal::Limit;
-  // 255: it did not understand its options; 127: a shell did not find it.
-  const bool is_absent = output.exit_code == 127 && output.standard_output.empty();
-  if (output.exit_code == 255 || is_absent ||
-      (output.exit_code > 0 && has_one_of(text, kPermanent))) {
+  if (has_one_of(text, kTransient)) return Refusal::Transient;
+  constexpr int kNotExecutable = 126;  // 126 and 127: a shell's words
+  const bool is_absent = output.exit_code >= kNotExecutable && output.exit_code < kSignalled &&
+                         output.standard_output.empty();
+  if (output.exit_code == kBadOption || is_absent || has_one_of(text, kPermanent)) {
     return Refusal::Permanent;
   }
-  return Refusal::Unclear;
+  // sbatch says in words of its own that it failed, and prints the number where it did not.
+  return text.find("sbatch: ") != std::string::npos ? Refusal::Transient : Refusal::Unclear;
 }
 
 }  // namespace
