@@ -44,6 +44,7 @@ int Capture::begin(const AttemptId& id, std::uint64_t limit) {
   pieces_.clear();
   last_place_ = 0;
   truncated_ = false;
+  lost_ = false;
   return writing_.get();
 }
 
@@ -94,8 +95,8 @@ void Capture::flush() {
                                               .previous = last_place_},
                                              bytes);
     if (place == 0) {
-      // What could not be written is as if it had been beyond the limit.
       truncated_ = true;
+      lost_ = true;
       break;
     }
     last_place_ = place;

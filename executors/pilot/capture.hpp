@@ -37,6 +37,8 @@ class Capture {
   std::uint64_t kept() const { return base_ + buffer_.size(); }
   std::uint64_t last_place() const { return last_place_; }
   bool is_truncated() const { return truncated_; }
+  /// Some of it was not written and never will be.
+  bool is_lost() const { return lost_; }
   /// Up to `limit` bytes from `offset` on.
   std::string read(std::uint64_t offset, std::size_t limit) const;
 
@@ -66,6 +68,7 @@ class Capture {
   std::vector<Piece> pieces_;
   std::uint64_t last_place_{0};
   bool truncated_{false};
+  bool lost_{false};
 };
 
 }  // namespace hpcbatch::pilot

@@ -165,6 +165,10 @@ void Decide::checks_failed(Time) {
   leave("failed checks");
 }
 
+void Decide::workspace_failed() {
+  leave("workspace failed");
+}
+
 void Decide::terminated(Time now) {
   const bool at_end = time_is_up(now);
   leave(at_end ? "walltime" : "terminated");

@@ -103,6 +103,7 @@ class Decide {
   void link_lost();
   void given_up();  // the pilot file is gone
   void checks_failed(Time now);
+  void workspace_failed();  // what tasks say can be kept no more
   void terminated(Time now);
   void keeper_died(Time now);
   /// The task and all its descendants are gone.  `staged`: it waits to publish; else this is its

@@ -40,6 +40,7 @@ int keep(const std::function<int()>& pilot, int pilot_signal) {
   for (const int signal : {SIGTERM, SIGINT, SIGCHLD, pilot_signal}) ::sigaddset(&set, signal);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a limit on files is an error of writing
   ::signal(SIGHUP, SIG_IGN);  // a pilot outlives the terminal that it was started from
 
   const pid_t keeper = ::getpid();

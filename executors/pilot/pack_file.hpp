@@ -1,11 +1,13 @@
 // This pilot's own log pack: records are gathered and written together, at the end of each round of
-// the loop.
+// the loop.  What cannot be written is kept and tried again for a while; only then is it lost.
 #pragma once
 
 #include "fd.hpp"
 #include "wire/log_pack.hpp"
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,27 +15,43 @@ namespace hpcbatch::pilot {
 
 class PackFile {
  public:
+  using Time = std::chrono::steady_clock::time_point;
+
   /// `name` is relative to `workspace`; the file is made when the first record is written.
-  PackFile(std::string workspace, std::string name);
+  PackFile(std::string workspace, std::string name,
+           std::chrono::milliseconds patience = std::chrono::minutes{1});
 
   const std::string& name() const { return name_; }
 
-  /// Returns the record's place + 1; 0 where nothing can be written any more.
+  /// Returns the record's place + 1; 0 where nothing is kept any more.
   std::uint64_t append(const wire::LogRecord& record, std::string_view bytes);
-  /// What was not written is lost, and said once.
+  /// Whether the record for which `append` returned this is in the file; 0 is none, and always is.
+  bool holds(std::uint64_t place_and_one) const { return place_and_one <= written_; }
   void flush();
+  /// At the end of the pilot: what cannot be written now is lost.
+  void finish();
+  /// It was given up: what `holds` not by now it never will.
+  bool is_lost() const { return lost_; }
+  /// When to call `flush` again though nothing was appended.
+  std::optional<Time> next() const { return retry_at_; }
   /// Bytes of a record, written or not.
   std::string read(std::uint64_t place, std::size_t length);
 
  private:
   bool open();
+  bool write_gathered();
+  void failed(int error);
+  void lose();
 
   std::string workspace_;
   std::string name_;
+  std::chrono::milliseconds patience_;
   Fd fd_;
-  std::uint64_t written_{0};
+  std::uint64_t written_{0};  // whole records
   std::string gathered_;
-  bool broken_{false};
+  std::optional<Time> failing_since_;
+  std::optional<Time> retry_at_;
+  bool lost_{false};
 };
 
 }  // namespace hpcbatch::pilot

@@ -50,6 +50,21 @@ std::uint64_t memory_of(const wire::PilotFile& file) {
   return 0;
 }
 
+bool is_written(const PackFile& pack, const wire::Result& result) {
+  return result.log().file() != pack.name() ||
+         (pack.holds(result.log().last_out()) && pack.holds(result.log().last_err()));
+}
+
+/// Of a result whose output is lost.  One with outputs is worth having without it.
+void drop_log(wire::Result& result) {
+  result.mutable_log()->Clear();
+  if (result.outputs_staged()) {
+    result.mutable_log()->set_truncated(true);
+  } else {
+    set_output_lost(result);
+  }
+}
+
 std::string own_path() {
   const char* path = std::getenv("PATH");
   return path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
@@ -69,6 +84,10 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       pack_(file.workspace, wire::log_file_name(name_, incarnation_)),
       publisher_(chores_, removals_,
                  [this](const AttemptId& id, wire::Result result) {
+                   if (!is_written(pack_, result)) {
+                     result.mutable_log()->Clear();
+                     result.mutable_log()->set_truncated(true);
+                   }
                    if (decide_.published(id, result.ByteSizeLong(), now_))
                      deliver(id, std::move(result));
                  }),
@@ -109,6 +128,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                                     environments_.clear();
                                     followers_.stop_all();
                                     held_back_.clear();
+                                    to_send_.clear();
                                     decide_.link_lost();
                                   },
                                   [this](wire::ToPilot& message) { on_message(message); },
@@ -166,6 +186,8 @@ void Pilot::reap() {
 
 int Pilot::run() {
   while (!exit_code_) {
+    const bool pack_was_lost = pack_.is_lost();
+    if (pack_was_lost) decide_.workspace_failed();
     // What is done may bring the next event at once: a program that is not there ends as it starts.
     for (auto actions = decide_.decide(now_); !actions.empty(); actions = decide_.decide(now_)) {
       for (Action& action : actions) perform(action);
@@ -173,17 +195,19 @@ int Pilot::run() {
     if (exit_code_) break;
     send_followed();
     pack_.flush();
+    send_results();
     link_.tick(now_);
     std::optional<Time> until = decide_.next();
-    for (const auto& next : {runner_.next(), link_.next()}) {
+    for (const auto& next : {runner_.next(), link_.next(), pack_.next()}) {
       if (next && (!until || *next < *until)) until = next;
     }
-    if (more_to_follow_) until = now_;
+    if (more_to_follow_ || pack_.is_lost() != pack_was_lost) until = now_;
     loop_.wait(until);
     now_ = clock_now();
     runner_.tick(now_);
   }
-  pack_.flush();
+  pack_.finish();
+  send_results();
   link_.finish();
   if (!node_.scratch.empty()) removals_.remove_now(node_.scratch);
   log_line("ends: " + leaving_);
@@ -284,11 +308,26 @@ void Pilot::deliver(const AttemptId& id, wire::Result result) {
 }
 
 void Pilot::send_result(const AttemptId& id) {
-  const auto at = results_.find(id);
-  if (at == results_.end() || !link_.is_up()) return;
-  *link_.outgoing().add_results() = at->second;
-  added();
-  if (link_.outgoing().results_size() >= kResultsInFrame) link_.send_now(now_);
+  if (link_.is_up()) to_send_.push_back(id);
+}
+
+/// A result says where the task's output is, so the output is there first.
+void Pilot::send_results() {
+  std::vector<AttemptId> waiting;
+  for (const AttemptId& id : std::exchange(to_send_, {})) {
+    const auto at = results_.find(id);
+    if (at == results_.end()) continue;
+    wire::Result& result = at->second;
+    if (!is_written(pack_, result) && !pack_.is_lost()) {
+      waiting.push_back(id);
+      continue;
+    }
+    if (!is_written(pack_, result)) drop_log(result);
+    *link_.outgoing().add_results() = result;
+    added();
+    if (link_.outgoing().results_size() >= kResultsInFrame) link_.send_now(now_);
+  }
+  to_send_ = std::move(waiting);
 }
 
 /// One that leaves room unused, or that somebody watches, is told at once; others may wait for
@@ -318,9 +357,13 @@ void Pilot::send_followed() {
 }
 
 void Pilot::write_outbox() {
+  pack_.flush();
   wire::Outbox box{name_, incarnation_, {}};
   for (const auto& [id, result] : results_) {
-    if (!result.outputs_staged()) box.results.push_back(result.SerializeAsString());
+    if (result.outputs_staged()) continue;
+    wire::Result left = result;
+    if (!is_written(pack_, result)) drop_log(left);
+    box.results.push_back(left.SerializeAsString());
   }
   const std::string path = file_.workspace + "/" + wire::outbox_name(name_);
   if (box.results.empty()) {

@@ -59,6 +59,7 @@ class Pilot {
                   const std::string& directory, std::vector<wire::Output> outputs);
   void deliver(const AttemptId& id, wire::Result result);
   void send_result(const AttemptId& id);
+  void send_results();
   void send_followed();
   void write_outbox();
   void added();
@@ -87,6 +88,7 @@ class Pilot {
   std::unordered_map<AttemptId, Waiting, AttemptHash> leases_;        // that have not started
   std::unordered_map<AttemptId, wire::Result, AttemptHash> results_;  // not acknowledged
   std::vector<AttemptId> started_;                                    // not told yet
+  std::vector<AttemptId> to_send_;    // results that wait until their output is written
   std::vector<AttemptId> held_back_;  // results that wait until their followed output is sent
   bool more_to_follow_{false};        // than went into this round
   std::string leaving_;               // why; empty: we stay

@@ -201,6 +201,7 @@ void Runner::end(Running& task, const Verdict& verdict, bool ran) {
       log->set_err_bytes(error.kept());
       log->set_truncated(output.is_truncated() || error.is_truncated());
     }
+    if (output.is_lost() || error.is_lost()) set_output_lost(result);
     family_.ended(task.placement.slot);
   }
   std::vector<wire::Output> outputs(task.start.outputs().begin(), task.start.outputs().end());

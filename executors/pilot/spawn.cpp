@@ -50,6 +50,7 @@ void set_descriptor(int from, int to) {
   normal.sa_handler = SIG_DFL;
   ::sigaction(SIGPIPE, &normal, nullptr);
   ::sigaction(SIGHUP, &normal, nullptr);
+  ::sigaction(SIGXFSZ, &normal, nullptr);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

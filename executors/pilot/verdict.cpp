@@ -31,6 +31,13 @@ std::string memory_message(const EndFacts& facts) {
 
 }  // namespace
 
+void set_output_lost(wire::Result& result) {
+  result.mutable_log()->set_truncated(true);
+  if (result.failure() != "ok") return;
+  result.set_failure("disk_task");
+  result.set_message("exit 0, but its output could not be written to the workspace");
+}
+
 std::string in_words(std::uint64_t bytes) {
   constexpr const char* kSteps[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   auto value = static_cast<double>(bytes);

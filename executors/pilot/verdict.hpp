@@ -2,6 +2,7 @@
 #pragma once
 
 #include "spawn.hpp"
+#include "wire/wire.pb.h"
 
 #include <cstdint>
 #include <string>
@@ -31,6 +32,9 @@ Verdict verdict_of(const EndFacts& facts);
 /// Of a task whose program could not be started.
 Verdict verdict_of(const Spawned& spawned, const std::string& program, const std::string& directory,
                    const std::string& search);
+
+/// A task that succeeded has not where its output is lost; any other's failure stays what it is.
+void set_output_lost(wire::Result& result);
 
 /// 1.5 GiB
 std::string in_words(std::uint64_t bytes);

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace hpcbatch::pilot {
@@ -89,6 +90,36 @@ TEST_F(PilotTest, OutputBeyondItsLimitIsMarkedAndDiscarded) {
   EXPECT_EQ(output(result, 1),
             std::string(1000, 'x') + "\n[hpcbatch: output beyond 1000 bytes was not kept]\n");
   EXPECT_EQ(output(result, 2), "end\n");
+}
+
+void limit_files(pid_t pilot, rlim_t size) {
+  rlimit limit{};
+  ASSERT_EQ(::prlimit(pilot, RLIMIT_FSIZE, nullptr, &limit), 0);
+  limit.rlim_cur = size;
+  ASSERT_EQ(::prlimit(pilot, RLIMIT_FSIZE, &limit, nullptr), 0);
+}
+
+TEST_F(PilotTest, AResultWaitsUntilItsOutputCanBeWritten) {
+  start();
+  limit_files(pilot_process(), 0);
+  run(shell(1, "echo precious"));
+  EXPECT_EQ(outcome(task(2, {"true"})).failure(), "ok");
+  EXPECT_FALSE(results_.contains(1));
+  limit_files(pilot_process(), RLIM_INFINITY);
+  const auto result = result_of(1);
+  EXPECT_EQ(result.failure(), "ok");
+  EXPECT_EQ(output(result), "precious\n");
+  EXPECT_EQ(leaving_, "");
+}
+
+TEST_F(PilotTest, ATaskWhoseOutputIsLostHasNotSucceeded) {
+  start();
+  limit_files(pilot_process(), 0);
+  const auto result = outcome(shell(1, "head -c 100000000 /dev/zero"));
+  EXPECT_EQ(result.failure(), "disk_task");
+  EXPECT_TRUE(result.log().truncated());
+  until("its leave", [this] { return !leaving_.empty(); });
+  EXPECT_EQ(leaving_, "workspace failed");
 }
 
 TEST_F(PilotTest, ATaskHasTheUmaskThatItsClientHad) {
