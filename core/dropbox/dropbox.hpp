@@ -7,8 +7,8 @@
 //   outputs are not published
 //
 // A job runs with the rights of the engine's user, so its file's owner decides what it may ask for.
-// Another user than the engine's may name templates only (a tool's parameters can name programs)
-// and read only what that user could read.  Outputs obey `destination_rule.hpp`.
+// Another user than the engine's may name templates only (a tool's parameters can name programs),
+// not give what the drop box's variables give, and read only what that user could read.  Outputs obey `destination_rule.hpp`.
 #pragma once
 
 #include "dropbox/task_door.hpp"
@@ -30,7 +30,7 @@ struct DropboxOptions {
   std::vector<std::string>
       templates;  ///< folders of `SCRIPT.template`; a script found in none is a tool
   std::map<std::string, std::string>
-      variables;  ///< for templates; arguments, inputs and outputs go over them
+      variables;  ///< for templates; what a job of our own user gives goes over them
   std::function<void(const std::string&)> warn;  ///< called on the drop box's thread
   std::size_t most_active{1000};                 ///< further jobs stay `X.job` until one ends
   bool keep_workspaces{false};

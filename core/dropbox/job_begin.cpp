@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 
 namespace hpcbatch {
@@ -19,6 +20,7 @@ constexpr const char* kScript = "job.sh";
 /// Stands in a tool's folder where a template's has its script: from then on the engine may know
 /// the task.
 constexpr const char* kToolMark = "tool";
+constexpr const char* kWorkspaceName = "workspace";
 
 Error rejected(std::string text) {
   return Error{Error::Kind::Rejected, std::move(text)};
@@ -39,10 +41,22 @@ std::map<std::string, TemplateValue> template_values(
   std::map<std::string, TemplateValue> values;
   for (const auto& [name, value] : variables) values[name] = {value, true};
   for (const auto& [name, value] : job.args) values[name] = {value, false};
-  values["workspace"] = {submitted.workspace, true};
+  values[kWorkspaceName] = {submitted.workspace, true};
   for (const auto& [name, path] : submitted.inputs) values[name] = {last_part(path), true};
   for (const auto& [name, path] : submitted.outputs) values[name] = {last_part(path), true};
   return values;
+}
+
+/// The names that a job of another user may not give: it could point a trusted value, such as the
+/// folder of the containers, at programs of its own.
+std::optional<std::string> reserved_name(const std::map<std::string, std::string>& variables,
+                                         const JobFile& job) {
+  for (const JobFile::Map* const map : {&job.args, &job.inputs, &job.outputs}) {
+    for (const auto& [name, value] : *map) {
+      if (name == kWorkspaceName || variables.contains(name)) return name;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -129,6 +143,14 @@ Result<void> JobDesk::check_paths(const Active& active, const JobFile& job) cons
 
 Result<std::vector<std::string>> JobDesk::stage(const Active& active, const JobFile& job,
                                                 const std::string& text) {
+  if (active.job.owner != ::geteuid()) {
+    if (const auto name = reserved_name(options_.variables, job)) {
+      return rejected(fmt::format(
+          "'{}' is set by the drop box, and a job file of user {} may not give it (the engine "
+          "belongs to user {})",
+          *name, active.job.owner, ::geteuid()));
+    }
+  }
   std::string script;
   try {
     script = render_template(text, template_values(options_.variables, job, active.job));

@@ -392,6 +392,44 @@ TEST_F(DropboxTest, AnotherUsersJobMayNotNameATool) {
   EXPECT_TRUE(door.is_quiet());
 }
 
+TEST_F(DropboxTest, AnotherUsersJobMayNotSetWhatTheDropboxSets) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can make files of others";
+  start();
+  ASSERT_EQ(::chown((folder / "data").c_str(), 12345, 12345), 0);
+  const auto job_of_another = [&](const std::string& name, const std::string& from,
+                                  const std::string& to) {
+    std::string text = job();
+    if (!from.empty()) text.replace(text.find(from), from.size(), to);
+    folder.write("box/x.new", text);
+    ASSERT_EQ(::chown((folder / "box/x.new").c_str(), 12345, 12345), 0);
+    std::filesystem::rename(folder / "box/x.new", folder / ("box/" + name));
+  };
+  const auto refusal = [&](const std::string& name) {
+    return finished(name).find("job")->find("message")->text;
+  };
+  job_of_another("a.job", "level: 6", "level: 6, containers: /home/another");
+  EXPECT_THAT(refusal("a.job"), HasSubstr("'containers' is set by the drop box"));
+  job_of_another("b.job", "level: 6", "level: 6, workspace: /home/another");
+  EXPECT_THAT(refusal("b.job"), HasSubstr("'workspace' is set by the drop box"));
+  job_of_another("c.job", "input_map: {", "input_map: {containers: " + (folder / "data/a.wav, "));
+  EXPECT_THAT(refusal("c.job"), HasSubstr("'containers' is set by the drop box"));
+  job_of_another("d.job", "output_map: {", "output_map: {workspace: " + (folder / "data/b, "));
+  EXPECT_THAT(refusal("d.job"), HasSubstr("'workspace' is set by the drop box"));
+  EXPECT_TRUE(door.is_quiet());
+  job_of_another("e.job", "", "");
+  EXPECT_EQ(door.next_task().name, "e.job");
+}
+
+TEST_F(DropboxTest, OurOwnJobMayGiveAVariable) {
+  start();
+  std::string text = job();
+  text.replace(text.find("level: 6"), 8, "level: 6, containers: /other");
+  drop("x.job", text);
+  const DropboxTask task = door.next_task();
+  EXPECT_THAT(folder.read("work" + task.directory.substr((folder / "work").size()) + "/job.sh"),
+              HasSubstr("# 6 /other\n"));
+}
+
 TEST_F(DropboxTest, LinksFoldersAndForgedFilesAreLeftAlone) {
   folder.write("elsewhere", job());
   std::filesystem::create_symlink(folder / "elsewhere", folder / "box/link.job");
