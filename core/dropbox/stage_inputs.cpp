@@ -6,10 +6,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstring>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -24,6 +30,54 @@ Error missing(const std::string& path, std::string_view why) {
                fmt::format("input_missing: cannot use {}: {}", show_text(path, 300), why)};
 }
 
+/// A user as file permissions know it.
+struct Reader {
+  std::uint32_t user{0};
+  std::vector<gid_t> groups;
+};
+
+Reader reader_of(std::uint32_t user) {
+  Reader reader{.user = user, .groups = {}};
+  struct passwd entry {};
+  struct passwd* found = nullptr;
+  std::vector<char> text(std::size_t{1} << 16);
+  if (::getpwuid_r(user, &entry, text.data(), text.size(), &found) != 0 || !found) return reader;
+  int count = 64;
+  reader.groups.resize(static_cast<std::size_t>(count));
+  while (::getgrouplist(entry.pw_name, entry.pw_gid, reader.groups.data(), &count) < 0)
+    reader.groups.resize(static_cast<std::size_t>(count));
+  reader.groups.resize(static_cast<std::size_t>(count));
+  return reader;
+}
+
+/// `right` as others have it: S_IROTH or S_IXOTH.
+bool has_right(const Reader& reader, const struct stat& status, mode_t right) {
+  if (reader.user == 0) return true;
+  if (status.st_uid == reader.user) return status.st_mode & (right << 6U);
+  const bool in_group = std::find(reader.groups.begin(), reader.groups.end(), status.st_gid) !=
+                        reader.groups.end();
+  return status.st_mode & (in_group ? right << 3U : right);
+}
+
+/// Looks at the place of the open file itself, since a link of the reader's may have led there.
+bool could_open(const Reader& reader, const OpenInput& input) {
+  if (!has_right(reader, input.status, S_IROTH)) return false;
+  std::array<char, PATH_MAX> real{};
+  const std::string link = fmt::format("/proc/self/fd/{}", input.descriptor.get());
+  const ssize_t length = ::readlink(link.c_str(), real.data(), real.size() - 1);
+  if (length <= 0) return false;
+  std::string place(real.data(), static_cast<std::size_t>(length));
+  for (auto slash = place.rfind('/'); slash != std::string::npos; slash = place.rfind('/')) {
+    place.resize(slash);
+    struct stat folder {};
+    if (::stat(place.empty() ? "/" : place.c_str(), &folder) != 0 ||
+        !has_right(reader, folder, S_IXOTH)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 Result<OpenInput> open_input(const std::string& path, std::uint32_t owner_of_job) {
   OpenInput input;
   // A FIFO without a writer must not hold us.
@@ -33,9 +87,8 @@ Result<OpenInput> open_input(const std::string& path, std::uint32_t owner_of_job
   if (::fstat(input.descriptor.get(), &input.status) != 0)
     return missing(path, std::strerror(errno));
   if (!S_ISREG(input.status.st_mode)) return missing(path, "it is not a regular file");
-  const bool is_ours = owner_of_job == ::geteuid();
-  if (!is_ours && input.status.st_uid != owner_of_job && !(input.status.st_mode & S_IROTH)) {
-    return missing(path, fmt::format("it is not for user {}, who owns the job file", owner_of_job));
+  if (owner_of_job != ::geteuid() && !could_open(reader_of(owner_of_job), input)) {
+    return missing(path, fmt::format("user {}, who owns the job file, cannot read it", owner_of_job));
   }
   return input;
 }

@@ -396,6 +396,7 @@ TEST_F(DropboxTest, AnotherUsersJobMayNotSetWhatTheDropboxSets) {
   if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can make files of others";
   start();
   ASSERT_EQ(::chown((folder / "data").c_str(), 12345, 12345), 0);
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
   const auto job_of_another = [&](const std::string& name, const std::string& from,
                                   const std::string& to) {
     std::string text = job();

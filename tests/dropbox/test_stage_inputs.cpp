@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,13 +44,66 @@ TEST(StageInputs, RefusesWhatIsNoRegularFile) {
   }
 }
 
-TEST(StageInputs, AnotherUserGetsOnlyWhatThatUserCouldRead) {
-  const FolderOfTest folder;
-  const std::string file = folder.write("in", "secret");
+/// Below a folder that everyone can search, which a folder of a test may not be.
+struct InputOfAnother : testing::Test {
+  InputOfAnother() {
+    std::string name = "/tmp/hpcbatch_XXXXXX";
+    place = ::mkdtemp(name.data());
+    std::filesystem::create_directory(place + "/private");
+    file = place + "/private/in";
+    std::ofstream(file) << "secret";
+    ::chmod(place.c_str(), 0755);
+    ::chmod((place + "/private").c_str(), 0755);
+    ::chmod(file.c_str(), 0644);
+  }
+  ~InputOfAnother() override { std::filesystem::remove_all(place); }
+  bool is_given() const { return look_at_input(file, another).has_value(); }
+
+  std::string place;
+  std::string file;
+  std::uint32_t another = 54'321;
+};
+
+TEST_F(InputOfAnother, IsWhatThatUserCouldRead) {
+  EXPECT_TRUE(is_given());
+  ASSERT_EQ(::chmod(file.c_str(), 0640), 0);
+  EXPECT_THAT(look_at_input(file, another).error().text, HasSubstr("cannot read it"));
+}
+
+TEST_F(InputOfAnother, LiesWhereThatUserCouldGo) {
+  ASSERT_EQ(::chmod((place + "/private").c_str(), 0700), 0);
+  EXPECT_FALSE(is_given());
+  ASSERT_EQ(::chmod((place + "/private").c_str(), 0701), 0);
+  EXPECT_TRUE(is_given());
+  ASSERT_EQ(::chmod(place.c_str(), 0700), 0);
+  EXPECT_FALSE(is_given()) << "every folder above counts";
+}
+
+TEST_F(InputOfAnother, IsJudgedWhereALinkLeads) {
+  ASSERT_EQ(::chmod((place + "/private").c_str(), 0700), 0);
+  std::filesystem::create_symlink(file, place + "/link");
+  EXPECT_FALSE(look_at_input(place + "/link", another));
+}
+
+TEST_F(InputOfAnother, MayBeReachedAsItsOwner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can make files of others";
   ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
-  EXPECT_THAT(look_at_input(file, ::geteuid() + 1).error().text, HasSubstr("it is not for user"));
-  ASSERT_EQ(::chmod(file.c_str(), 0604), 0);
-  EXPECT_TRUE(look_at_input(file, ::geteuid() + 1));
+  ASSERT_EQ(::chmod((place + "/private").c_str(), 0700), 0);
+  ASSERT_EQ(::chown(file.c_str(), another, another), 0);
+  EXPECT_FALSE(is_given());
+  ASSERT_EQ(::chown((place + "/private").c_str(), another, another), 0);
+  EXPECT_TRUE(is_given());
+}
+
+TEST_F(InputOfAnother, MayBeReachedThroughAGroup) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can give files to groups";
+  const struct passwd* const daemon = ::getpwnam("daemon");
+  if (!daemon) GTEST_SKIP() << "there is no user daemon";
+  another = daemon->pw_uid;
+  ASSERT_EQ(::chmod((place + "/private").c_str(), 0710), 0);
+  EXPECT_FALSE(is_given());
+  ASSERT_EQ(::chown((place + "/private").c_str(), 0, daemon->pw_gid), 0);
+  EXPECT_TRUE(is_given());
 }
 
 }  // namespace
