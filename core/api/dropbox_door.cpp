@@ -75,7 +75,7 @@ class DropboxDoors::Door final : public TaskDoor {
  private:
   struct Waiting {
     std::string key;
-    std::map<std::string, std::string> outputs;
+    std::map<std::string, DropboxTaskEnd::Output> outputs;
   };
 
   void refuse(const std::string& key, const std::string& why) {
@@ -110,7 +110,7 @@ class DropboxDoors::Door final : public TaskDoor {
       recipe.container = rendered->task.container;
       array.needs = rendered->needs;
       for (const RenderedOutput& output : rendered->outputs) {
-        if (!output.destination.empty()) waiting.outputs[output.name] = output.staged;
+        if (!output.destination.empty()) waiting.outputs[output.name] = {output.staged, output.optional};
       }
       tool = call.tool;
     }

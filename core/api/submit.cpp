@@ -113,7 +113,7 @@ Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
   // A tool runs in its own directory: what it leaves beside its outputs goes with it.
   if (!task.directory) recipe.directory.clear();
   for (const RenderedOutput& output : rendered->outputs) {
-    if (!output.destination.empty()) recipe.outputs.push_back({output.name, output.staged, output.destination, std::nullopt});
+    if (!output.destination.empty()) recipe.outputs.push_back({output.name, output.staged, output.destination, std::nullopt, output.optional});
   }
   for (const InputFile& input : rendered->inputs) recipe.inputs.push_back(input.path);
   task.array.needs = merged(task, rendered->needs);

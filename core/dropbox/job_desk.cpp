@@ -7,6 +7,9 @@
 #include "dropbox/staged_names.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
 
 namespace hpcbatch {
 namespace {
@@ -218,11 +221,13 @@ std::vector<Publication> JobDesk::publications(const Active& active,
     if (destination == active.destinations.end()) continue;
     Publication output{.key = key, .staged = staged, .destination = destination->second};
     if (active.is_tool) {
-      // Which of a tool's outputs are optional the tool's file says; those that are not there are
-      // not named.
       const auto written = end.outputs.find(key);
-      if (written == end.outputs.end() || written->second.find('/') != std::string::npos) continue;
-      output.staged = active.job.workspace + "/output/" + written->second;
+      if (written == end.outputs.end() || written->second.file.find('/') != std::string::npos)
+        continue;
+      output.staged = active.job.workspace + "/output/" + written->second.file;
+      struct stat status {};
+      const bool is_absent = ::lstat(output.staged.c_str(), &status) != 0 && errno == ENOENT;
+      if (written->second.optional && is_absent) continue;
     }
     outputs.push_back(std::move(output));
   }

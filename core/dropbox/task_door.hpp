@@ -36,8 +36,11 @@ struct DropboxTaskEnd {
   std::string standard_error;
   std::optional<Time> start;
   std::optional<Time> end;
-  /// Of a tool: the name of each output to the name of its file in `output_directory`.
-  std::map<std::string, std::string> outputs;
+  struct Output {
+    std::string file;  ///< its name in `output_directory`
+    bool optional{false};
+  };
+  std::map<std::string, Output> outputs;  ///< of a tool, by their names
 };
 
 /// Implemented over the engine.  Both calls come on the drop box's own thread and must not wait for

@@ -39,6 +39,7 @@ std::string to_bytes(const Recipe& recipe) {
     out->set_destination(output.destination);
     out->set_check_owner(output.owner.has_value());
     out->set_owner(output.owner.value_or(0));
+    out->set_optional(output.optional);
   }
   for (const std::string& input : recipe.inputs) start.add_inputs(input);
   return (recipe.has_items ? kItems : kPlain) + start.SerializeAsString();
@@ -66,7 +67,7 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   recipe.directory_token = start.directory_token();
   for (const wire::Output& output : start.outputs()) {
     recipe.outputs.push_back({output.name(), output.staged(), output.destination(),
-                              output.check_owner() ? std::optional(output.owner()) : std::nullopt});
+                              output.check_owner() ? std::optional(output.owner()) : std::nullopt, output.optional()});
   }
   recipe.inputs.assign(start.inputs().begin(), start.inputs().end());
   return recipe;

@@ -26,6 +26,7 @@ struct RecipeOutput {
   std::string staged;       ///< below the attempt's own directory
   std::string destination;  ///< absolute
   std::optional<std::uint32_t> owner;  ///< the destination's directory must be this user's alone
+  bool optional{false};                ///< the task may succeed without it
 };
 
 struct Recipe {

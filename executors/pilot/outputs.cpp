@@ -43,6 +43,11 @@ Refusal refuse(const char* failure, const wire::Output& output, const char* what
   return refuse(failure, output, std::string(what) + ": " + std::strerror(error));
 }
 
+/// What the task may leave out and has left out.
+bool is_left_out(const std::string& directory, const wire::Output& output) {
+  return output.optional() && !open_below(directory, output.staged(), O_PATH) && errno == ENOENT;
+}
+
 /// Opens it for reading if it is what an output may be.
 std::variant<Fd, Refusal> open_output(const std::string& directory, const wire::Output& output) {
   Fd fd = open_below(directory, output.staged(), O_RDONLY | O_NONBLOCK);
@@ -170,6 +175,7 @@ void take_back(const std::vector<Staged>& all) {
 std::optional<Refusal> check_outputs(const std::string& directory,
                                      const std::vector<wire::Output>& outputs) {
   for (const wire::Output& output : outputs) {
+    if (is_left_out(directory, output)) continue;
     auto opened = open_output(directory, output);
     if (auto* refusal = std::get_if<Refusal>(&opened)) return *refusal;
   }
@@ -179,7 +185,9 @@ std::optional<Refusal> check_outputs(const std::string& directory,
 std::optional<Refusal> publish_outputs(const std::string& directory,
                                        const std::vector<wire::Output>& outputs) {
   std::vector<Staged> all;
-  for (const wire::Output& output : outputs) all.push_back({&output, Fd(), {}, {}, false});
+  for (const wire::Output& output : outputs) {
+    if (!is_left_out(directory, output)) all.push_back({&output, Fd(), {}, {}, false});
+  }
   for (Staged& staged : all) {
     if (auto refusal = open_destination(staged)) return refusal;
   }

@@ -11,7 +11,7 @@
 
 namespace hpcbatch::pilot {
 
-/// Each is there and is a regular file, reached through no link.
+/// Each is there, or is optional, and is a regular file, reached through no link.
 std::optional<Refusal> check_outputs(const std::string& directory,
                                      const std::vector<wire::Output>& outputs);
 

@@ -275,9 +275,29 @@ TEST_F(DropboxTest, AScriptWithoutTemplateIsATool) {
                    .standard_error = {},
                    .start = std::nullopt,
                    .end = std::nullopt,
-                   .outputs = {{"out", "segments.tsv"}}});
+                   .outputs = {{"out", {"segments.tsv"}}}});
   EXPECT_EQ(finished("x.job").find("job")->find("status")->text, "ok");
   EXPECT_EQ(folder.read("data/out.tsv"), "result");
+}
+
+TEST_F(DropboxTest, AToolMayLeaveAnOptionalOutputOut) {
+  start();
+  const auto message_for = [&](const std::string& name, bool optional) {
+    drop(name, job("segmenter"));
+    box->task_ended({.key = door.next_task().key,
+                     .failure = Failure::Ok,
+                     .exit_code = 0,
+                     .message = {},
+                     .standard_output = {},
+                     .standard_error = {},
+                     .start = std::nullopt,
+                     .end = std::nullopt,
+                     .outputs = {{"out", {"segments.tsv", optional}}}});
+    return finished(name).find("job")->find("message")->text;
+  };
+  EXPECT_EQ(message_for("x.job", true), "Successful");
+  EXPECT_FALSE(folder.has("data/out.tsv"));
+  EXPECT_THAT(message_for("y.job", false), HasSubstr("output_missing"));
 }
 
 TEST_F(DropboxTest, ARefusalOfTheEngineIsTold) {

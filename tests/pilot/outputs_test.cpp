@@ -107,6 +107,25 @@ TEST_F(OutputsTest, MustBeThereAndBeRegularFiles) {
   until("their directories to be removed", [&] { return files_in("workspace/work") == 0; });
 }
 
+TEST_F(OutputsTest, MayBeLeftOutWhereTheyAreOptional) {
+  start();
+  auto one = with_outputs(1, "echo x > made", {"made", "spare"});
+  one.mutable_outputs(1)->set_optional(true);
+  EXPECT_EQ(published(one).failure(), "ok");
+  EXPECT_EQ(contents("out/made"), "x\n");
+  EXPECT_EQ(files_in("out"), 1U);
+  auto both = with_outputs(2, "echo x > made; echo y > spare", {"made", "spare"});
+  both.mutable_outputs(1)->set_optional(true);
+  EXPECT_EQ(published(both).failure(), "ok");
+  EXPECT_EQ(contents("out/spare"), "y\n");
+  auto none = with_outputs(3, "true", {"spare"});
+  none.mutable_outputs(0)->set_optional(true);
+  EXPECT_EQ(published(none).failure(), "ok");
+  auto invalid = with_outputs(4, "mkdir spare", {"spare"});
+  invalid.mutable_outputs(0)->set_optional(true);
+  EXPECT_EQ(outcome(invalid).failure(), "output_invalid") << "what is there must be an output";
+}
+
 TEST_F(OutputsTest, ArePublishedAllOrNone) {
   start();
   ::mkdir(path("out/second").c_str(), 0700);

@@ -13,7 +13,7 @@ TEST(Recipe, ComesBackAsItWas) {
   recipe.argv = {"sh", "-c", "echo \xc3\xa9 $(true)", ""};
   recipe.variables = {{"A", "1"}, {"B", ""}};
   recipe.directory = "/somewhere";
-  recipe.outputs = {{"o", "staged", "/dest", 1000}, {"p", "other", "/dest2", std::nullopt}};
+  recipe.outputs = {{"o", "staged", "/dest", 1000}, {"p", "other", "/dest2", std::nullopt, true}};
   recipe.inputs = {"/in"};
   recipe.stream_input = true;
   recipe.umask = 0;
@@ -24,6 +24,8 @@ TEST(Recipe, ComesBackAsItWas) {
   ASSERT_EQ(back.outputs.size(), 2U);
   EXPECT_EQ(back.outputs[0].owner, 1000U);
   EXPECT_FALSE(back.outputs[1].owner);
+  EXPECT_FALSE(back.outputs[0].optional);
+  EXPECT_TRUE(back.outputs[1].optional);
   EXPECT_EQ(back.inputs, recipe.inputs);
   EXPECT_TRUE(back.stream_input);
   EXPECT_EQ(back.umask, 0U);

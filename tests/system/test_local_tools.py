@@ -83,6 +83,15 @@ def test_outputs_are_published_all_or_none(with_tool, forget, failure):
         assert "second" in shown["message"]
 
 
+@pytest.mark.parametrize("forget, made", [("second", ["a"]), ("none", ["a", "b"])])
+def test_an_optional_output_may_be_left_out(with_tool, forget, made):
+    text = DOUBLE.replace("{file: second.txt}", "{file: second.txt, optional: true}")
+    (with_tool.directory / "tools/double.yaml").write_text(text)
+    task, folder = use(with_tool, "--param", f"forget={forget}")
+    assert with_tool.wait(task) == 0, with_tool.show(task)
+    assert sorted(path.name for path in folder.iterdir()) == made
+
+
 def test_what_a_tool_does_not_take_is_refused(with_tool):
     folder = with_tool.directory
     good = ["--tool", "double", "--input", f"input={folder}/in", "--output", f"first={folder}/a", "--output", f"second={folder}/b"]
