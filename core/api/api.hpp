@@ -36,6 +36,13 @@ struct TaskFacts {
   std::optional<Allocation> allocation;  ///< of the result's pilot
 };
 
+/// One drop box as clients are told of it.
+struct DropboxState {
+  DropboxSettings settings;
+  bool is_configured{false};  ///< by the configuration, not by a client
+  std::string why_not;        ///< it cannot be watched just now
+};
+
 using ReplyPtr = std::shared_ptr<HttpReply>;
 
 class Api {
@@ -47,9 +54,10 @@ class Api {
 
   void handle(const HttpRequest& request, ReplyPtr reply);
   const EngineFacts& facts() const { return facts_; }
-  /// What a drop box is started with; set by whoever owns the drop boxes.
-  std::function<Result<void>(DropboxSettings)> add_dropbox;
-  std::function<std::vector<DropboxSettings>()> dropboxes;
+  /// Set by whoever owns the drop boxes.
+  std::function<void(const DropboxSettings&, std::function<void(Result<void>)>)> add_dropbox;
+  std::function<void(const std::string& directory, std::function<void(Result<void>)>)> remove_dropbox;
+  std::function<std::vector<DropboxState>()> dropboxes;
 
   /// Turns tasks as asked for into what the engine takes; `answer` on the loop.
   void submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer);

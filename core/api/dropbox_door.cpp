@@ -1,11 +1,6 @@
 #include "api/dropbox_door.hpp"
 
-#include "runtime/asio.hpp"
-
-#include <boost/json/parse.hpp>
-#include <boost/json/value_from.hpp>
-#include <boost/json/value_to.hpp>
-#include <boost/json/serialize.hpp>
+#include "api/remembered_boxes.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -13,17 +8,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <unordered_map>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
 
-namespace json = boost::json;
-
 // Of each stream the first and the last so many bytes go into a result.
 constexpr std::size_t kEndOfStream = std::size_t{256} << 10;
+/// A file system that was not mounted yet is there before long.
+constexpr std::chrono::seconds kTryEvery{10};
 
 /// Whoever drops a job file has no environment to hand on; the task gets what every program expects.
 std::map<std::string, std::string> plain_environment() {
@@ -34,10 +28,21 @@ std::map<std::string, std::string> plain_environment() {
   return environment;
 }
 
+/// A folder has one name, whatever links lead to it.
+Result<DropboxSettings> with_real_directory(DropboxSettings settings) {
+  std::error_code error;
+  const std::filesystem::path directory = std::filesystem::canonical(settings.directory, error);
+  if (error) {
+    return Error{Error::Kind::Rejected, fmt::format("cannot watch the drop box {}: {}", settings.directory, error.message())};
+  }
+  settings.directory = directory.string();
+  return settings;
+}
+
 }  // namespace
 
 /// One drop box and the tasks that it waits for.  Its thread calls `submit` and `cancel`; all else is the loop's.
-class DropboxDoors::Door final : public TaskDoor {
+class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from_this<Door> {
  public:
   Door(Runtime& runtime, Api& api, ToolShelf& tools, DropboxSettings settings)
       : runtime_(runtime), api_(api), tools_(tools), settings_(std::move(settings)) {}
@@ -48,13 +53,23 @@ class DropboxDoors::Door final : public TaskDoor {
                                .allow = settings_.allow,
                                .templates = settings_.templates,
                                .variables = settings_.variables,
-                               .warn = [directory = settings_.directory](const std::string& text) { spdlog::warn("drop box {}: {}", directory, text); }},
+                               .warn = [](const std::string& text) { spdlog::warn("{}", text); }},
                               *this);
     if (!box) return box.error();
     box_ = std::move(*box);
     return {};
   }
-  const DropboxSettings& settings() const { return settings_; }
+  /// Its thread ends on the lane, which may take as long as an input is copied; then `then` on the loop.  What it waits
+  /// for is told to nobody: the jobs are found again by the next drop box on the same directory.
+  void close(Lane& lane, std::function<void()> then) {
+    std::shared_ptr<Dropbox> box = std::move(box_);
+    lane.run([self = shared_from_this(), &loop = runtime_.loop(), box, then = std::move(then)]() mutable {
+      box.reset();
+      asio::post(loop, std::move(then));
+    });
+    box.reset();
+  }
+  void close_at_once() { box_.reset(); }
   /// Whether the array is a task of this drop box.
   void array_ended(ArrayId array) {
     const auto at = waiting_.find(array);
@@ -63,10 +78,10 @@ class DropboxDoors::Door final : public TaskDoor {
 
   void submit(DropboxTask task) override {
     auto shared = std::make_shared<DropboxTask>(std::move(task));
-    asio::post(runtime_.loop(), [this, shared] { submit_on_loop(*shared); });
+    asio::post(runtime_.loop(), [self = shared_from_this(), shared] { self->submit_on_loop(*shared); });
   }
   void cancel(const std::string& key) override {
-    asio::post(runtime_.loop(), [this, key] {
+    asio::post(runtime_.loop(), [this, self = shared_from_this(), key] {
       const auto at = by_key_.find(key);
       if (at != by_key_.end()) runtime_.cancel({{at->second, std::nullopt}}, [](std::uint64_t) {});
     });
@@ -82,15 +97,15 @@ class DropboxDoors::Door final : public TaskDoor {
     DropboxTaskEnd end;
     end.key = key;
     end.message = why;
-    box_->task_ended(std::move(end));
+    hand_over(std::move(end));
+  }
+
+  void hand_over(DropboxTaskEnd end) {
+    if (box_) box_->task_ended(std::move(end));
   }
 
   void submit_on_loop(const DropboxTask& task) {
-    if (!box_) {
-      // Its first jobs can be there before the drop box has been handed over.
-      asio::post(runtime_.loop(), [this, task] { submit_on_loop(task); });
-      return;
-    }
+    if (!box_) return;  // closed meanwhile
     Recipe recipe;
     recipe.directory = task.directory;
     recipe.umask = api_.facts().umask;
@@ -121,12 +136,12 @@ class DropboxDoors::Door final : public TaskDoor {
     stored->tool = tool;
     // The key alone identifies the job: its folder's name is in the command and differs from submit to submit.
     Submission submission{task.client, task.key, 0, {std::move(array)}, {std::move(stored)}};
-    runtime_.submit(std::move(submission), [this, task, waiting](const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
+    runtime_.submit(std::move(submission), [this, self = shared_from_this(), task, waiting](const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
       if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
         if (!refusal->not_now) return refuse(task.key, refusal->text);
         auto later = std::make_shared<asio::steady_timer>(runtime_.loop(), std::chrono::seconds{5});
-        later->async_wait([this, task, later](const boost::system::error_code& error) {
-          if (!error) submit_on_loop(task);
+        later->async_wait([self, task, later](const boost::system::error_code& error) {
+          if (!error) self->submit_on_loop(task);
         });
         return;
       }
@@ -143,7 +158,7 @@ class DropboxDoors::Door final : public TaskDoor {
     auto end = std::make_shared<DropboxTaskEnd>();
     end->key = node.mapped().key;
     end->outputs = std::move(node.mapped().outputs);
-    api_.read_facts({id, 0}, [this, end](const TaskFacts& facts) {
+    api_.read_facts({id, 0}, [this, self = shared_from_this(), end](const TaskFacts& facts) {
       if (!facts.result) return refuse(end->key, "its history was removed before its result was read");
       const Outcome& outcome = facts.result->outcome;
       end->failure = outcome.failure;
@@ -152,11 +167,11 @@ class DropboxDoors::Door final : public TaskDoor {
       end->start = outcome.started;
       end->end = outcome.ended;
       const std::string site = facts.allocation ? facts.allocation->site : "";
-      read_stream(*facts.result, site, 1, [this, end, facts, site](std::string out) {
+      read_stream(*facts.result, site, 1, [this, self, end, facts, site](std::string out) {
         end->standard_output = std::move(out);
-        read_stream(*facts.result, site, 2, [this, end](std::string err) {
+        read_stream(*facts.result, site, 2, [self, end](std::string err) {
           end->standard_error = std::move(err);
-          box_->task_ended(std::move(*end));
+          self->hand_over(std::move(*end));
         });
       });
     });
@@ -165,7 +180,7 @@ class DropboxDoors::Door final : public TaskDoor {
   void read_stream(const store::ResultRow& result, const std::string& site, std::uint32_t stream, std::function<void(std::string)> then) {
     const LogPlace& log = result.outcome.log;
     const std::uint64_t size = stream == 2 ? log.err_bytes : log.out_bytes;
-    api_.read_log(result, site, stream, 0, kEndOfStream * 2, [this, result, site, stream, size, then = std::move(then)](Result<std::string> head) {
+    api_.read_log(result, site, stream, 0, kEndOfStream * 2, [this, self = shared_from_this(), result, site, stream, size, then = std::move(then)](Result<std::string> head) {
       // A result without its output is better than none; what cannot be read is said where it would stand.
       if (!head) return then("(hpcbatch cannot read this output: " + head.error().text + ")\n");
       if (head->size() >= size) return then(std::move(*head));
@@ -186,79 +201,142 @@ class DropboxDoors::Door final : public TaskDoor {
 };
 
 DropboxDoors::DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace, std::string home)
-    : runtime_(runtime), api_(api), tools_(tools), workspace_(std::move(workspace)), remembered_(home + "/dropboxes.json") {
+    : runtime_(runtime), api_(api), tools_(tools), workspace_(std::move(workspace)), remembered_(home + "/dropboxes.json"), retry_(runtime.loop()) {
   runtime_.on_ended([this](ArrayId array) {
-    for (const auto& door : doors_) door->array_ended(array);
+    for (const auto& [directory, box] : boxes_) {
+      if (box.door) box.door->array_ended(array);
+    }
   });
 }
 
-DropboxDoors::~DropboxDoors() = default;
+DropboxDoors::~DropboxDoors() {
+  for (const auto& [directory, box] : boxes_) {
+    if (box.door) box.door->close_at_once();
+  }
+}
 
-std::vector<DropboxSettings> DropboxDoors::list() const {
-  std::vector<DropboxSettings> settings;
-  for (const auto& door : doors_) settings.push_back(door->settings());
-  return settings;
+std::vector<DropboxState> DropboxDoors::list() const {
+  std::vector<DropboxState> states;
+  for (const auto& [directory, box] : boxes_) states.push_back({box.settings, box.is_configured, box.why_not});
+  return states;
+}
+
+Result<void> DropboxDoors::open(Box& box) {
+  auto door = std::make_shared<Door>(runtime_, api_, tools_, box.settings);
+  auto opened = door->open(box.settings.workspace.empty() ? workspace_ + "/dropbox" : box.settings.workspace);
+  const std::string why_not = opened ? "" : opened.error().text;
+  if (opened) {
+    box.door = std::move(door);
+    spdlog::info("watching the drop box {}", box.settings.directory);
+  } else if (why_not != box.why_not) {
+    spdlog::warn("cannot watch the drop box {}: {}", box.settings.directory, why_not);
+  }
+  box.why_not = why_not;
+  return opened;
 }
 
 Result<void> DropboxDoors::start(const DropboxSettings& settings) {
-  std::error_code error;
-  const std::filesystem::path directory = std::filesystem::canonical(settings.directory, error);
-  if (error) {
-    return Error{Error::Kind::Rejected, fmt::format("cannot watch the drop box {}: {}", settings.directory, error.message())};
+  auto canonical = with_real_directory(settings);
+  if (!canonical) return canonical.error();
+  if (const auto known = boxes_.find(canonical->directory); known != boxes_.end()) {
+    if (known->second.settings == *canonical) return {};
+    return Error{Error::Kind::Rejected, fmt::format("the drop box {} is named twice, with different settings", canonical->directory)};
   }
-  DropboxSettings canonical = settings;
-  canonical.directory = directory.string();
-  const auto known = std::find_if(doors_.begin(), doors_.end(), [&](const auto& door) { return door->settings().directory == canonical.directory; });
-  if (known != doors_.end()) {
-    if ((*known)->settings() == canonical) return {};
-    return Error{Error::Kind::Rejected, fmt::format("the drop box {} is watched with other settings already; restart the engine to change them", canonical.directory)};
-  }
-  auto door = std::make_unique<Door>(runtime_, api_, tools_, canonical);
-  if (auto opened = door->open(canonical.workspace.empty() ? workspace_ + "/dropbox" : canonical.workspace); !opened) {
-    return opened;
-  }
-  doors_.push_back(std::move(door));
-  spdlog::info("watching the drop box {}", canonical.directory);
+  Box box{*canonical, true, nullptr, {}, false};
+  if (auto opened = open(box); !opened) return opened;
+  boxes_.emplace(canonical->directory, std::move(box));
   return {};
 }
 
-Result<void> DropboxDoors::add(const DropboxSettings& settings) {
-  if (auto started = start(settings); !started) return started;
-  json::array remembered;
-  for (const DropboxSettings& box : list()) {
-    remembered.push_back({{"directory", box.directory}, {"allow", json::array(box.allow.begin(), box.allow.end())},
-                          {"templates", json::array(box.templates.begin(), box.templates.end())},
-                          {"variables", json::value_from(box.variables)}});
+void DropboxDoors::add(const DropboxSettings& settings, const Answer& answer) {
+  auto canonical = with_real_directory(settings);
+  if (!canonical) return answer(canonical.error());
+  const std::string& directory = canonical->directory;
+  const auto known = boxes_.find(directory);
+  if (known == boxes_.end()) {
+    Box box{*canonical, false, nullptr, {}, false};
+    if (auto opened = open(box); !opened) return answer(opened);
+    boxes_.emplace(directory, std::move(box));
+    return answer(remember());
   }
-  const std::string aside = remembered_ + ".new";
-  {
-    std::ofstream out(aside, std::ios::trunc);
-    out << json::serialize(remembered);
+  if (known->second.door && known->second.settings == *canonical) return answer({});
+  change(directory, answer, [this, directory, answer, wanted = *canonical] {
+    Box& box = boxes_.at(directory);
+    box.settings = wanted;
+    const auto opened = open(box);
+    const auto written = remember();
+    try_again_later();
+    answer(opened ? written : opened);
+  });
+}
+
+void DropboxDoors::remove(const std::string& directory, const Answer& answer) {
+  // One whose folder is gone is known by the name that it had.
+  const auto canonical = with_real_directory({.directory = directory, .workspace = {}, .allow = {}, .templates = {}, .variables = {}});
+  const std::string name = boxes_.contains(directory) || !canonical ? directory : canonical->directory;
+  if (!boxes_.contains(name)) {
+    return answer(Error{Error::Kind::Rejected, fmt::format("the folder {} is not watched", directory)});
   }
-  std::error_code error;
-  std::filesystem::rename(aside, remembered_, error);
-  if (error) return Error{Error::Kind::Transient, fmt::format("the drop box is watched, but cannot be remembered in {}: {}", remembered_, error.message())};
-  return {};
+  change(name, answer, [this, name, answer] {
+    boxes_.erase(name);
+    spdlog::info("the drop box {} is watched no more", name);
+    answer(remember());
+  });
+}
+
+void DropboxDoors::change(const std::string& directory, const Answer& refuse, std::function<void()> then) {
+  Box& box = boxes_.at(directory);
+  if (box.is_configured) {
+    return refuse(Error{Error::Kind::Rejected,
+                        fmt::format("the drop box {} is set in the configuration; change it there and restart the engine", directory)});
+  }
+  if (box.is_changing) return refuse(Error{Error::Kind::Transient, fmt::format("the drop box {} is just being changed; try again", directory)});
+  box.is_changing = true;
+  auto done = [this, directory, then = std::move(then)] {
+    boxes_.at(directory).is_changing = false;
+    then();
+  };
+  if (!box.door) return done();
+  std::exchange(box.door, nullptr)->close(closing_, std::move(done));
+}
+
+Result<void> DropboxDoors::remember() const {
+  std::vector<DropboxSettings> told;
+  for (const auto& [directory, box] : boxes_) {
+    if (!box.is_configured) told.push_back(box.settings);
+  }
+  auto written = write_remembered(remembered_, told);
+  if (written) return written;
+  return Error{Error::Kind::Transient, fmt::format("this holds until the engine ends, but cannot be remembered: {}", written.error().text)};
 }
 
 void DropboxDoors::start_remembered() {
-  std::ifstream in(remembered_);
-  if (!in) return;
-  std::stringstream text;
-  text << in.rdbuf();
-  boost::system::error_code error;
-  const json::value boxes = json::parse(text.str(), error);
-  if (error || !boxes.is_array()) {
-    spdlog::warn("cannot read {}; name the drop boxes again", remembered_);
-    return;
+  RememberedBoxes read = read_remembered(remembered_);
+  for (const std::string& text : read.warnings) spdlog::warn("{}", text);
+  for (DropboxSettings& settings : read.boxes) {
+    const std::string directory = settings.directory;
+    Box box{std::move(settings), false, nullptr, {}, false};
+    const auto [at, is_new] = boxes_.try_emplace(directory, std::move(box));
+    if (is_new) {
+      (void)open(at->second);
+    } else {
+      spdlog::warn("the drop box {} is in the configuration now; what `hpcbatch dropbox` said of it is dropped", directory);
+    }
   }
-  for (const json::value& box : boxes.get_array()) {
-    const DropboxSettings settings{.directory = json::value_to<std::string>(box.at("directory")),
-                                   .allow = json::value_to<std::vector<std::string>>(box.at("allow")),
-                                   .templates = json::value_to<std::vector<std::string>>(box.at("templates")),
-                                   .variables = json::value_to<std::map<std::string, std::string>>(box.at("variables"))};
-    if (const auto started = start(settings); !started) spdlog::warn("{}", started.error().text);
-  }
+  try_again_later();
+}
+
+void DropboxDoors::try_again_later() {
+  const auto is_missing = [](const auto& entry) { return !entry.second.door && !entry.second.is_changing; };
+  if (std::none_of(boxes_.begin(), boxes_.end(), is_missing)) return;
+  retry_.expires_after(kTryEvery);
+  retry_.async_wait([this, is_missing](const boost::system::error_code& error) {
+    if (error) return;
+    for (auto& entry : boxes_) {
+      if (is_missing(entry)) (void)open(entry.second);
+    }
+    try_again_later();
+  });
 }
 
 }  // namespace hpcbatch

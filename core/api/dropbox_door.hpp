@@ -4,9 +4,12 @@
 #include "api/api.hpp"
 #include "documents/configuration.hpp"
 #include "dropbox/dropbox.hpp"
+#include "runtime/asio.hpp"
+#include "runtime/lane.hpp"
 
 #include "hpcbatch/result.hpp"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,31 +17,51 @@
 
 namespace hpcbatch {
 
-/// Owns the drop boxes of one engine.  What is started while the engine runs is remembered in `home` and started again
-/// with the next engine.
+/// Owns the drop boxes of one engine.  What it is told while the engine runs is remembered in `home` for the next engine.
+/// On the loop's thread.
 class DropboxDoors {
  public:
+  using Answer = std::function<void(Result<void>)>;
+
   /// `workspace` is a folder that all nodes see.
   DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace, std::string home);
   DropboxDoors(const DropboxDoors&) = delete;
   DropboxDoors& operator=(const DropboxDoors&) = delete;
   ~DropboxDoors();
 
+  /// One of the configuration: it is not remembered, and only the configuration changes it.
   Result<void> start(const DropboxSettings& settings);
-  /// Watches it now and after every restart.
-  Result<void> add(const DropboxSettings& settings);
-  /// Those that earlier engines were told to watch.
+  /// Watches it now, with these settings instead of any others, and after every restart.
+  void add(const DropboxSettings& settings, const Answer& answer);
+  /// Its jobs go on; their results are written once the folder is watched again.
+  void remove(const std::string& directory, const Answer& answer);
+  /// Those that earlier engines were told to watch.  What cannot be watched is tried again and again.
   void start_remembered();
-  std::vector<DropboxSettings> list() const;
+  std::vector<DropboxState> list() const;
 
  private:
   class Door;
+  struct Box {
+    DropboxSettings settings;
+    bool is_configured{false};
+    std::shared_ptr<Door> door;  ///< none: it cannot be watched just now
+    std::string why_not;
+    bool is_changing{false};
+  };
+  Result<void> open(Box& box);
+  /// Closes its door, then `then`; or refuses.
+  void change(const std::string& directory, const Answer& refuse, std::function<void()> then);
+  Result<void> remember() const;
+  void try_again_later();
+
   Runtime& runtime_;
   Api& api_;
   ToolShelf& tools_;
   std::string workspace_;
   std::string remembered_;
-  std::vector<std::unique_ptr<Door>> doors_;
+  std::map<std::string, Box> boxes_;  // by directory
+  asio::steady_timer retry_;
+  Lane closing_;
 };
 
 }  // namespace hpcbatch

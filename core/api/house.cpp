@@ -2,6 +2,8 @@
 #include "api/api.hpp"
 #include "api/to_json.hpp"
 
+#include <boost/json/value_from.hpp>
+
 #include <fmt/format.h>
 
 #include <unistd.h>
@@ -248,13 +250,23 @@ void Api::engine(Request request, const ReplyPtr& reply) {
 void Api::dropbox(Request request, const ReplyPtr& reply) {
   if (request.method == "GET") {
     json::array list;
-    for (const DropboxSettings& box : dropboxes()) {
-      list.push_back({{"directory", box.directory}, {"allow", json::array(box.allow.begin(), box.allow.end())},
-                      {"templates", json::array(box.templates.begin(), box.templates.end())}});
+    for (const DropboxState& box : dropboxes()) {
+      const DropboxSettings& settings = box.settings;
+      json::object object{{"directory", settings.directory},
+                          {"allow", json::array(settings.allow.begin(), settings.allow.end())},
+                          {"templates", json::array(settings.templates.begin(), settings.templates.end())},
+                          {"variables", json::value_from(settings.variables)},
+                          {"configured", box.is_configured},
+                          {"watched", box.why_not.empty()}};
+      if (!box.why_not.empty()) object["message"] = valid_utf8(box.why_not);
+      list.push_back(std::move(object));
     }
     return reply->answer(200, {{"dropboxes", std::move(list)}});
   }
-  if (request.method != "POST") return reply->error(400, "/v1/dropboxes takes GET and POST");
+  const bool removes = request.path.size() == 3 && request.path[2] == "remove";
+  if (request.method != "POST" || (request.path.size() > 2 && !removes)) {
+    return reply->error(400, "write GET or POST /v1/dropboxes, or POST /v1/dropboxes/remove");
+  }
   const json::value body = parse_body(request.body);
   DropboxSettings settings;
   for (const auto& [key, value] : body.get_object()) {
@@ -276,8 +288,12 @@ void Api::dropbox(Request request, const ReplyPtr& reply) {
     }
   }
   if (settings.directory.empty()) throw BadRequest("'directory' is missing");
-  if (const auto added = add_dropbox(settings); !added) return reply->error(400, added.error().text);
-  reply->answer(200, {{"watching", settings.directory}});
+  const auto answer = [reply, directory = settings.directory, what = removes ? "removed" : "watching"](const Result<void>& done) {
+    if (done) return reply->answer(200, {{what, directory}});
+    reply->error(done.error().kind == Error::Kind::Transient ? 503 : 400, done.error().text);
+  };
+  if (removes) return remove_dropbox(settings.directory, answer);
+  add_dropbox(settings, answer);
 }
 
 }  // namespace hpcbatch

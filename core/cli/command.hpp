@@ -115,6 +115,7 @@ struct DropboxCommand {
   std::string directory;  ///< empty: list those that are watched
   std::vector<std::string> allow, templates;
   Assignments variables;
+  bool remove{false};
   bool json{false};
 };
 /// Help or the version: printed, and that is all.

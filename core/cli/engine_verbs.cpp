@@ -54,6 +54,12 @@ void wait_for_end(const Descriptor& process, const Session& session, StatusLine&
   }
 }
 
+std::string line_of_dropbox(const json::object& box) {
+  const std::string message = text_at(box, "message");
+  return one_line(text_at(box, "directory")) +
+         (message.empty() ? "" : "  (not watched: " + one_line(message) + ")") + "\n";
+}
+
 }  // namespace
 
 int start_engine(const EngineStartCommand& command, const Session& session) {
@@ -121,12 +127,20 @@ int watch_dropbox(const DropboxCommand& command, const Session& session) {
         if (command.json)
           print_json(box);
         else if (box.is_object())
-          print(one_line(text_at(box.get_object(), "directory")) + "\n");
+          print(line_of_dropbox(box.get_object()));
       }
     }
     return kExitDone;
   }
   json::object request{{"directory", command.directory}};
+  if (command.remove) {
+    const json::object answer = client.post("/v1/dropboxes/remove", request);
+    if (command.json)
+      print_json(answer);
+    else
+      print("the engine watches " + one_line(command.directory) + " no more\n");
+    return kExitDone;
+  }
   json::array& allow = request["allow"].emplace_array();
   for (const std::string& folder : command.allow) allow.emplace_back(folder);
   json::array& templates = request["templates"].emplace_array();

@@ -124,13 +124,16 @@ void add_dropbox(CLI::App& app, Command& into) {
         command->variables.push_back(parse_assignment(text, "--var"));
       },
       "a variable of the templates; may be repeated");
+  verb->add_flag("--remove", command->remove, "watch it no more; jobs that run are not ended");
   add_json_flag(*verb, command->json);
   verb->footer("Example: hpcbatch dropbox /data/jobs --allow /data/results");
   verb->callback([command, &into] {
-    if (command->directory.empty() &&
-        !(command->allow.empty() && command->templates.empty() && command->variables.empty())) {
+    const bool has_settings =
+        !(command->allow.empty() && command->templates.empty() && command->variables.empty());
+    if (command->directory.empty() && (has_settings || command->remove))
       throw CLI::ValidationError("DIR is missing");
-    }
+    if (command->remove && has_settings)
+      throw CLI::ValidationError("--remove goes with DIR alone");
     into = *command;
   });
 }

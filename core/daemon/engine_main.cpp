@@ -158,7 +158,8 @@ class EngineProcess {
     if (auto opened = runtime_->open(std::move(*store)); !opened) throw NoStart{1, opened.error().text};
     api_ = std::make_unique<Api>(*runtime_, tools_, EngineFacts{places_.home, places_.socket, configuration_.file, runtime_->now(), callers_umask_});
     doors_ = std::make_unique<DropboxDoors>(*runtime_, *api_, tools_, sites.front().workspace, places_.home);
-    api_->add_dropbox = [this](const DropboxSettings& settings) { return doors_->add(settings); };
+    api_->add_dropbox = [this](const DropboxSettings& settings, const DropboxDoors::Answer& answer) { doors_->add(settings, answer); };
+    api_->remove_dropbox = [this](const std::string& directory, const DropboxDoors::Answer& answer) { doors_->remove(directory, answer); };
     api_->dropboxes = [this] { return doors_->list(); };
     server_ = std::make_unique<HttpServer>(loop_, [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
       last_request_ = std::chrono::steady_clock::now();

@@ -104,7 +104,10 @@ TEST_F(EngineVerbsTest, VerbsThatLookStartNothing) {
 
 TEST_F(EngineVerbsTest, DropboxTellsTheEngine) {
   engine_answers({{"POST /v1/dropboxes", R"({"directory": "/box"})"},
-                  {"GET /v1/dropboxes", R"({"dropboxes": [{"directory": "/box"}]})"},
+                  {"GET /v1/dropboxes",
+                   R"({"dropboxes": [{"directory": "/box"},
+                                     {"directory": "/gone", "message": "there is none"}]})"},
+                  {"POST /v1/dropboxes/remove", R"({"removed": "/box"})"},
                   {"POST /v1/engine/stop", "{}"}});
   EXPECT_EQ(cli({"dropbox", "/box", "--allow", "/a", "--templates", "/t", "--var", "k=v"}).out,
             "the engine watches /box\n");
@@ -112,7 +115,9 @@ TEST_F(EngineVerbsTest, DropboxTellsTheEngine) {
       body_of("POST", "/v1/dropboxes"),
       json::parse(
           R"({"directory": "/box", "allow": ["/a"], "templates": ["/t"], "variables": {"k": "v"}})"));
-  EXPECT_EQ(cli({"dropbox"}).out, "/box\n");
+  EXPECT_EQ(cli({"dropbox"}).out, "/box\n/gone  (not watched: there is none)\n");
+  EXPECT_EQ(cli({"dropbox", "/box", "--remove"}).out, "the engine watches /box no more\n");
+  EXPECT_EQ(body_of("POST", "/v1/dropboxes/remove"), (json::object{{"directory", "/box"}}));
   engine_ends();
 }
 

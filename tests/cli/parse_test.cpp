@@ -169,6 +169,9 @@ TEST(Parse, ADropBoxHasAbsoluteFolders) {
   EXPECT_THAT(box.variables, ElementsAre(Pair("k", "v")));
   EXPECT_EQ(parsed<DropboxCommand>({"dropbox"}).directory, "");
   EXPECT_EQ(refusal({"dropbox", "--allow", "/a"}).exit_code, 2);
+  EXPECT_TRUE(parsed<DropboxCommand>({"dropbox", "/box", "--remove"}).remove);
+  EXPECT_EQ(refusal({"dropbox", "--remove"}).exit_code, 2);
+  EXPECT_EQ(refusal({"dropbox", "/box", "--remove", "--allow", "/a"}).exit_code, 2);
 }
 
 TEST(Parse, HelpIsThereForAllAndForEachVerb) {

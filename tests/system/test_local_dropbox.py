@@ -124,6 +124,56 @@ def test_a_drop_box_named_to_the_running_engine_is_remembered(box):
         box.home.ok("engine", "start")
 
 
+def test_a_drop_box_can_be_changed_and_removed(box):
+    home, second = box.home, box.home.directory / "second"
+    second.mkdir(mode=0o755)
+    run = lambda: hpcbatch_dropbox.submit_and_wait(str(second), box.job(), 0.1, timeout=60)["stdout"]  # noqa: E731
+    for level in (8, 9):
+        home.ok("dropbox", second, "--templates", box.templates, "--var", f"level={level}")
+        assert run() == f"level {level}\n"
+    home.kill_engine()
+    home.ok("engine", "start")
+    assert run() == "level 9\n"
+    gate = home.directory / "go"
+    (box.templates / "gate.template").write_text(
+        f"#!/bin/sh\ntouch {home.directory}/began\nwhile [ ! -e {gate} ]; do sleep 0.02; done\ncp <<workspace>>/input/<<input>> <<workspace>>/output/<<result>>\n")
+    path = hpcbatch_dropbox.submit(str(second), box.job(script="gate"))
+    wait_until((home.directory / "began").exists, 30, "the start of the job")
+    home.ok("dropbox", second, "--remove")
+    assert [line["directory"] for line in home.json("dropbox")] == [str(box.path)]
+    gate.touch()
+    home.ok("dropbox", second, "--templates", box.templates, "--var", "level=9")
+    assert hpcbatch_dropbox.wait(path, 0.1, timeout=60)["status"] == "ok"
+    home.ok("dropbox", second, "--remove")
+    home.kill_engine()
+    home.ok("engine", "start")
+    assert [line["directory"] for line in home.json("dropbox")] == [str(box.path)]
+
+
+def test_a_drop_box_of_the_configuration_is_changed_there(box):
+    for words in (["--remove"], ["--var", "level=1"]):
+        refused = box.home.verb("dropbox", box.path, *words)
+        assert refused.code == 2 and "configuration" in refused.err, refused
+    assert not (box.home.home / "dropboxes.json").exists()
+
+
+def test_a_remembered_drop_box_that_is_away_is_watched_when_it_is_back(box):
+    home, second = box.home, box.home.directory / "second"
+    second.mkdir(mode=0o755)
+    home.ok("dropbox", second, "--templates", box.templates, "--var", "level=8")
+    home.kill_engine()
+    remembered = home.home / "dropboxes.json"
+    remembered.write_text(remembered.read_text().rstrip().removesuffix("]") + ', {"directory": 7}]')
+    second.rename(home.directory / "away")
+    home.ok("engine", "start")
+    away = next(line for line in home.json("dropbox") if line["directory"] == str(second))
+    assert not away["watched"] and "No such file" in away["message"]
+    assert "an entry of" in home.log_end()
+    (home.directory / "away").rename(second)
+    assert hpcbatch_dropbox.submit_and_wait(str(second), box.job(), 0.1, timeout=60)["stdout"] == "level 8\n"
+    assert str(second) in remembered.read_text()
+
+
 def test_jobs_survive_the_end_of_the_engine(box):
     gate = box.home.directory / "go"
     (box.templates / "slow.template").write_text(

@@ -1,0 +1,59 @@
+// The file of remembered drop boxes: whole or the old one, and readable even where a part is damaged.
+#include "api/remembered_boxes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace hpcbatch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct RememberedBoxesTest : testing::Test {
+  RememberedBoxesTest() {
+    std::string name = testing::TempDir() + "/hpcbatch_XXXXXX";
+    folder = ::mkdtemp(name.data());
+    file = folder + "/dropboxes.json";
+  }
+  ~RememberedBoxesTest() override { std::filesystem::remove_all(folder); }
+
+  std::string folder, file;
+  DropboxSettings one{"/box", {}, {"/allow"}, {"/templates"}, {{"k", "v"}}};
+};
+
+TEST_F(RememberedBoxesTest, ComeBackAsTheyWere) {
+  EXPECT_THAT(read_remembered(file).boxes, IsEmpty());
+  EXPECT_THAT(read_remembered(file).warnings, IsEmpty());
+  const DropboxSettings two{"/other", {}, {}, {}, {}};
+  ASSERT_TRUE(write_remembered(file, {one, two}));
+  EXPECT_THAT(read_remembered(file).boxes, ElementsAre(one, two));
+  ASSERT_TRUE(write_remembered(file, {}));
+  EXPECT_THAT(read_remembered(file).boxes, IsEmpty());
+}
+
+TEST_F(RememberedBoxesTest, ADamagedEntryIsToldAndTheOthersAreRead) {
+  std::ofstream(file) << R"([{"directory": "/bad"}, 7,
+    {"directory": "/box", "allow": ["/allow"], "templates": ["/templates"], "variables": {"k": "v"}}])";
+  const RememberedBoxes read = read_remembered(file);
+  EXPECT_THAT(read.boxes, ElementsAre(one));
+  EXPECT_THAT(read.warnings, ElementsAre(HasSubstr("/bad"), HasSubstr("7")));
+  std::ofstream(file) << "[{";
+  EXPECT_THAT(read_remembered(file).warnings, ElementsAre(HasSubstr("is damaged")));
+}
+
+TEST_F(RememberedBoxesTest, StayAsTheyWereWhereTheyCannotBeWritten) {
+  ASSERT_TRUE(write_remembered(file, {one}));
+  std::filesystem::create_directory(file + ".new");
+  const auto written = write_remembered(file, {});
+  ASSERT_FALSE(written);
+  EXPECT_THAT(written.error().text, HasSubstr("cannot write " + file + ".new"));
+  EXPECT_THAT(read_remembered(file).boxes, ElementsAre(one));
+}
+
+}  // namespace
+}  // namespace hpcbatch
