@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 namespace hpcbatch {
 
 Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts)
@@ -130,11 +132,18 @@ void Api::take_input(TaskId task, Request request, const ReplyPtr& reply) {
     throw BadRequest(fmt::format("a piece of input may have {} bytes at most; send it in smaller ones", kLargestPart));
   }
   const auto end = request.query.find("end");
-  runtime_.input(task, {request.body, end != request.query.end() && end->second == "1", [reply](bool taken) {
+  const auto from = request.query.find("offset");
+  std::optional<std::uint64_t> offset;
+  if (from != request.query.end()) {
+    const char* last = from->second.data() + from->second.size();
+    const auto [stop, error] = std::from_chars(from->second.data(), last, offset.emplace());
+    if (error != std::errc{} || stop != last) throw BadRequest(fmt::format("'offset={}' is no whole number", from->second));
+  }
+  runtime_.input(task, {request.body, end != request.query.end() && end->second == "1", offset, [reply](bool taken) {
                           if (taken) {
                             reply->answer(200, {{"taken", true}});
                           } else {
-                            reply->error(404, "the task takes no more input: it has ended");
+                            reply->error(404, "the task does not take this input: it or its input has ended, or what comes before is missing");
                           }
                         }});
 }

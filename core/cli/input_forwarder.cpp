@@ -3,10 +3,15 @@
 #include "cli/engine_client.hpp"
 #include "documents/text_check.hpp"
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -20,6 +25,11 @@ namespace {
 /// A task may wait for days before it takes its input.
 constexpr std::chrono::hours kNoEnd{24 * 365};
 constexpr std::chrono::milliseconds kLookAgain{500};
+/// An engine that is being restarted is back by then.
+constexpr std::chrono::seconds kAway{60};
+constexpr std::chrono::milliseconds kTryEvery{200};
+constexpr std::chrono::seconds kCancelTime{2};
+using Clock = std::chrono::steady_clock;
 
 bool is_in_foreground(int terminal) {
   return ::tcgetpgrp(terminal) == ::getpgrp();
@@ -55,20 +65,64 @@ bool wait_for_input(int source, int stop) {
   }
 }
 
+enum class Sent { Taken, NotWanted, Stopped, EngineAway };
+
+/// Over restarts of the engine: the offset in the target lets it skip what the task was given before.
+Sent send(HttpClient& client, const std::string& target, std::string_view body, int stop) {
+  auto until = Clock::now() + kAway;
+  for (;;) {
+    const auto asked = Clock::now();
+    const Answer answer = client.request("POST", target, body, kNoEnd);
+    switch (answer.outcome) {
+      case Exchange::Answered:
+        return answer.status == 200 ? Sent::Taken : Sent::NotWanted;
+      case Exchange::Interrupted:
+        return Sent::Stopped;
+      case Exchange::Refused:
+      case Exchange::TimedOut:
+        return Sent::EngineAway;
+      case Exchange::Lost:
+        // It may have waited for hours until the task would take more.
+        if (Clock::now() - asked > kTryEvery) until = Clock::now() + kAway;
+        break;
+      case Exchange::NoEngine:
+        break;
+    }
+    if (Clock::now() >= until) return Sent::EngineAway;
+    pollfd stopped{stop, POLLIN, 0};
+    if (::poll(&stopped, 1, static_cast<int>(kTryEvery.count())) > 0) return Sent::Stopped;
+  }
+}
+
+/// A task that waits for the rest of its input would wait for ever.
+void give_up(const Places& places, const std::string& id) {
+  HttpClient client(sockets_of(places), -1);
+  const std::string body = boost::json::serialize(boost::json::object{{"ids", boost::json::array{id}}});
+  const Answer answer = client.request("POST", "/v1/tasks/cancel", body, kCancelTime);
+  const bool is_cancelled = answer.outcome == Exchange::Answered && answer.status == 200;
+  std::fprintf(stderr, "hpcbatch: the engine is away and the rest of the input is lost: %s\n",
+               is_cancelled
+                   ? ("task " + id + " is cancelled").c_str()
+                   : ("once an engine runs again, end it with `hpcbatch cancel " + id + "`").c_str());
+}
+
 void forward(const Places& places, const std::string& id, int source, int stop) {
   HttpClient client(sockets_of(places), stop);
-  const std::string target = "/v1/tasks/" + id + "/input";
+  const std::string target = "/v1/tasks/" + id + "/input?offset=";
+  std::uint64_t offset = 0;
   std::array<char, 65'536> piece;
   while (wait_for_input(source, stop)) {
     const ssize_t size = ::read(source, piece.data(), piece.size());
     if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     const bool is_end = size <= 0;
     const std::string_view body(piece.data(), is_end ? 0 : static_cast<std::size_t>(size));
-    const Answer answer = client.request("POST", target + (is_end ? "?end=1" : "?end=0"), body,
-                                         kNoEnd, Repeat::Never);
+    const Sent sent =
+        send(client, target + std::to_string(offset) + (is_end ? "&end=1" : "&end=0"), body, stop);
+    if (sent == Sent::EngineAway) return give_up(places, id);
     // Whoever follows the task's output hears what became of it; here it only matters that it takes
     // no more.
-    if (is_end || answer.outcome != Exchange::Answered || answer.status != 200) return;
+    if (is_end || sent != Sent::Taken) return;
+    offset += body.size();
   }
 }
 

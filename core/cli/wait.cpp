@@ -48,12 +48,15 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
 
   EngineClient client = session.client();
   const Clock::time_point begin = Clock::now();
-  Clock::time_point last_heard{};
+  // Without any engine at the beginning there is nothing to wait for; one that goes away comes back.
+  if (const Answer connected = client.http().connect(); connected.outcome != Exchange::Answered)
+    object_of(connected);
+  Clock::time_point last_heard = Clock::now();
   for (;;) {
     const Answer answer =
         client.http().request("POST", "/v1/tasks/wait", body, time + kAnswerMargin);
     const bool is_away = answer.outcome == Exchange::NoEngine || answer.outcome == Exchange::Lost;
-    if (is_away && last_heard != Clock::time_point{} && Clock::now() - last_heard < kAway) {
+    if (is_away && Clock::now() - last_heard < kAway) {
       status.show("the engine is away; trying again");
       session.interrupt.pause(kTryEvery);
       continue;

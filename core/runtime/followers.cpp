@@ -73,17 +73,49 @@ void Followers::end(ArrayId array, const std::function<bool(TaskId)>& is_over) {
   }
 }
 
-void InputQueue::push(TaskId task, Piece piece) { lines_[task].pieces.push_back(std::move(piece)); }
+void InputQueue::push(TaskId task, Piece piece) {
+  Line& line = lines_[task];
+  line.pieces.push_back(std::move(piece));
+  settle(line);
+}
 
-void InputQueue::wanted(TaskId task) { lines_[task].wanted = true; }
+void InputQueue::wanted(TaskId task, std::uint64_t offset, bool ended) {
+  Line& line = lines_[task];
+  line.given = offset;
+  line.ended = ended;
+  line.wanted = true;
+  settle(line);
+}
 
-std::unique_ptr<InputQueue::Piece> InputQueue::next(TaskId task) {
+/// Answers those at the front that the task has been given.
+void InputQueue::settle(Line& line) {
+  while (!line.pieces.empty()) {
+    const Piece& front = line.pieces.front();
+    const bool is_given = front.offset && *front.offset + front.bytes.size() <= line.given && (line.ended || !front.end);
+    if (!is_given && !line.ended) return;
+    const Piece piece = std::move(line.pieces.front());
+    line.pieces.pop_front();
+    piece.then(is_given);
+  }
+}
+
+std::optional<InputQueue::Sending> InputQueue::next(TaskId task) {
   const auto at = lines_.find(task);
-  if (at == lines_.end() || !at->second.wanted || at->second.pieces.empty()) return nullptr;
-  auto piece = std::make_unique<Piece>(std::move(at->second.pieces.front()));
-  at->second.pieces.pop_front();
-  at->second.wanted = false;
-  return piece;
+  if (at == lines_.end()) return std::nullopt;
+  Line& line = at->second;
+  while (line.wanted && !line.pieces.empty()) {
+    Piece& front = line.pieces.front();
+    if (!front.offset) front.offset = line.given;
+    if (*front.offset <= line.given) {
+      line.wanted = false;
+      return Sending{front.bytes, *front.offset, front.end};
+    }
+    // Something before it never came.
+    const Piece piece = std::move(front);
+    line.pieces.pop_front();
+    piece.then(false);
+  }
+  return std::nullopt;
 }
 
 void InputQueue::end(ArrayId array, const std::function<bool(TaskId)>& is_over) {

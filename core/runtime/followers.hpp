@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace hpcbatch {
@@ -43,26 +44,37 @@ class Followers {
   FollowerId next_{1};
 };
 
-/// Pieces of standard input on their way to one running task; one piece is with the pilot at a time.
+/// Pieces of standard input on their way to running tasks.  One piece of a task is with the pilot at a time; it stays
+/// here until the pilot says that the task has been given it, so that a lost link loses nothing.
 class InputQueue {
  public:
   struct Piece {
     std::string bytes;
     bool end{false};
+    std::optional<std::uint64_t> offset;  ///< none: behind what the task has been given when its turn comes
     std::function<void(bool taken)> then;
   };
+  struct Sending {
+    std::string bytes;
+    std::uint64_t offset{0};
+    bool end{false};
+  };
+  /// A piece that was taken before is taken again and changes nothing.
   void push(TaskId task, Piece piece);
-  /// The pilot is ready for the next piece of this task.
-  void wanted(TaskId task);
+  /// The task has been given all up to `offset`, and the end where `ended`; its pilot is ready for more.
+  void wanted(TaskId task, std::uint64_t offset, bool ended);
   /// A piece that can go now.
-  std::unique_ptr<Piece> next(TaskId task);
+  std::optional<Sending> next(TaskId task);
   void end(ArrayId array, const std::function<bool(TaskId)>& is_over);
 
  private:
   struct Line {
     std::deque<Piece> pieces;
+    std::uint64_t given{0};
+    bool ended{false};
     bool wanted{false};
   };
+  static void settle(Line& line);
   std::map<TaskId, Line> lines_;
 };
 

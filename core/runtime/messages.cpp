@@ -53,10 +53,12 @@ void Runtime::received(const std::shared_ptr<PilotLink>& link, const wire::ToEng
     const Lease* lease = engine_->pilots().lease(attempt.task);
     if (lease && lease->attempt == attempt) followers_.chunk(attempt, chunk.stream(), chunk.offset(), chunk.data());
   }
-  for (const wire::Attempt& attempt : message.input_wanted()) {
-    const TaskId task = from_wire(attempt).task;
-    inputs_.wanted(task);
-    send_input(task);
+  for (const wire::InputWanted& wanted : message.input_wanted()) {
+    const AttemptId attempt = from_wire(wanted.attempt());
+    const Lease* lease = engine_->pilots().lease(attempt.task);
+    if (!lease || lease->attempt != attempt) continue;
+    inputs_.wanted(attempt.task, wanted.offset(), wanted.ended());
+    send_input(attempt.task);
   }
   if (message.results_size() != 0) crash_point("result-received");
   for (const wire::Result& result : message.results()) feed(ended_from_wire(pilot, result, now()));

@@ -332,15 +332,15 @@ void Runtime::send_input(TaskId task) {
   if (!lease) return;
   auto piece = inputs_.next(task);
   if (!piece) return;
-  const auto sent = std::make_shared<InputQueue::Piece>(std::move(*piece));
-  const auto say = [attempt = lease->attempt, sent](wire::ToPilot& message) {
+  const std::size_t bytes = piece->bytes.size();
+  const auto say = [attempt = lease->attempt, piece = std::move(*piece)](wire::ToPilot& message) {
     wire::Input* input = message.add_input();
     to_wire(attempt, input->mutable_attempt());
-    input->set_data(sent->bytes);
-    input->set_end(sent->end);
-    sent->then(true);
+    input->set_data(piece.bytes);
+    input->set_offset(piece.offset);
+    input->set_end(piece.end);
   };
-  tell_pilot(lease->pilot, say, sent->bytes.size());
+  tell_pilot(lease->pilot, say, bytes);
 }
 
 }  // namespace hpcbatch

@@ -105,9 +105,12 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                     task_ended(id, std::move(result), staged, directory, std::move(outputs));
                   },
                   [](const AttemptId&) {},
-                  [this](const AttemptId& id) {
+                  [this](const AttemptId& id, std::uint64_t offset, bool ended) {
                     if (!link_.is_up()) return;
-                    to_wire(id, link_.outgoing().add_input_wanted());
+                    wire::InputWanted* wanted = link_.outgoing().add_input_wanted();
+                    to_wire(id, wanted->mutable_attempt());
+                    wanted->set_offset(offset);
+                    wanted->set_ended(ended);
                     link_.added(true, now_);
                   },
                   [this](const MemoryVictim& victim) {

@@ -67,6 +67,7 @@ void Pilot::link_up(const std::string& address) {
   started_.clear();  // it is in what we hold
   link_.added(true, now_);
   for (const auto& [id, result] : results_) send_result(id);
+  runner_.want_input_again();
 }
 
 void Pilot::gather(wire::ToEngine& outgoing) {
@@ -94,7 +95,7 @@ void Pilot::on_message(wire::ToPilot& message) {
     decide_.publish_allowed(from_wire(attempt));
   for (const wire::Follow& asked : message.follow()) follow(asked);
   for (const wire::Input& input : message.input()) {
-    runner_.give_input(from_wire(input.attempt()), input.data(), input.end());
+    runner_.give_input(from_wire(input.attempt()), input.data(), input.offset(), input.end());
   }
   if (message.drain()) decide_.drain_asked();
   if (message.end()) decide_.end_asked(now_);

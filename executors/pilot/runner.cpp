@@ -69,7 +69,7 @@ void Runner::launch(const AttemptId& id, wire::Start start,
     return;
   }
   if (!measure_at_) measure_at_ = now + kFirstMeasure;
-  if (task.input) callbacks_.input_wanted(id);
+  if (task.input) task.input->want_again();
 }
 
 std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const BaseEnvironment> base) {
@@ -136,7 +136,9 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
   }
   if (start.input_streamed()) {
     task.input = std::make_unique<StreamedInput>(
-        loop_, [this, id = task.id] { callbacks_.input_wanted(id); });
+        loop_, [this, id = task.id](std::uint64_t offset, bool ended) {
+          callbacks_.input_wanted(id, offset, ended);
+        });
     files.input = task.input->open();
   }
 
@@ -181,9 +183,16 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
   return std::nullopt;
 }
 
-void Runner::give_input(const AttemptId& id, const std::string& bytes, bool end) {
+void Runner::give_input(const AttemptId& id, std::string_view bytes, std::uint64_t offset,
+                        bool end) {
   const auto at = running_.find(id);
-  if (at != running_.end() && at->second.input) at->second.input->give(bytes, end);
+  if (at != running_.end() && at->second.input) at->second.input->give(bytes, offset, end);
+}
+
+void Runner::want_input_again() const {
+  for (const auto& [id, task] : running_) {
+    if (task.input) task.input->want_again();
+  }
 }
 
 const Capture* Runner::capture(const AttemptId& id, unsigned stream) const {

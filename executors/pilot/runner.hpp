@@ -42,7 +42,8 @@ class Runner {
                        std::vector<wire::Output>)>
         ended;
     std::function<void(const AttemptId&)> grew;
-    std::function<void(const AttemptId&)> input_wanted;
+    /// All up to `offset` has been given to the task; `ended`: the end as well.
+    std::function<void(const AttemptId&, std::uint64_t offset, bool ended)> input_wanted;
     std::function<void(const MemoryVictim&)> over_memory;
   };
 
@@ -55,7 +56,9 @@ class Runner {
               const Placement& placement, Time now);
   void stop(const AttemptId& id, bool by_force, const std::string& failure,
             const std::string& message, Time now);
-  void give_input(const AttemptId& id, const std::string& bytes, bool end);
+  void give_input(const AttemptId& id, std::string_view bytes, std::uint64_t offset, bool end);
+  /// Tells a new link what `input_wanted` has told the old one.
+  void want_input_again() const;
 
   /// A child of the pilot was reaped.
   void reaped(pid_t pid, int status, const rusage& usage, Time now);

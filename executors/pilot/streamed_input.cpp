@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <algorithm>
 #include <cerrno>
 
 namespace hpcbatch::pilot {
@@ -18,12 +19,18 @@ Fd StreamedInput::open() {
   return Fd(ends[0]);
 }
 
-void StreamedInput::give(const std::string& bytes, bool end) {
-  ends_ = ends_ || end;
+void StreamedInput::give(std::string_view bytes, std::uint64_t offset, bool end) {
   // A task that reads no more gets no more; nobody is asked to send it.
-  if (!writing_) return;
+  if (!writing_ || ends_ || offset > given_) return;
+  bytes.remove_prefix(std::min<std::uint64_t>(given_ - offset, bytes.size()));
+  ends_ = end;
+  given_ += bytes.size();
   waiting_ += bytes;
   push();
+}
+
+void StreamedInput::want_again() const {
+  if (waiting_.empty() && (writing_ || ends_)) wanted_(given_, ends_);
 }
 
 void StreamedInput::push() {
@@ -42,11 +49,11 @@ void StreamedInput::push() {
   }
   if (ends_) {
     close();
-    return;
+  } else if (watched_) {
+    loop_.forget(writing_.get());
+    watched_ = false;
   }
-  if (watched_) loop_.forget(writing_.get());
-  watched_ = false;
-  wanted_();
+  wanted_(given_, ends_);
 }
 
 void StreamedInput::close() {

@@ -5,15 +5,20 @@
 #include "fd.hpp"
 #include "loop.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace hpcbatch::pilot {
 
 class StreamedInput {
  public:
-  /// `wanted` is called when all that was given is in the pipe.
-  StreamedInput(Loop& loop, std::function<void()> wanted)
+  using Wanted = std::function<void(std::uint64_t offset, bool ended)>;
+
+  /// `wanted` is called when all that was given is in the pipe: how many bytes that is, and whether
+  /// its end was given.
+  StreamedInput(Loop& loop, Wanted wanted)
       : loop_(loop), wanted_(std::move(wanted)) {}
   ~StreamedInput();
   StreamedInput(const StreamedInput&) = delete;
@@ -21,16 +26,21 @@ class StreamedInput {
 
   /// The task's end; empty where no pipe could be made.
   Fd open();
-  void give(const std::string& bytes, bool end);
+  /// `offset`: of the first byte.  What was given before is skipped; what would leave a gap is not
+  /// taken.
+  void give(std::string_view bytes, std::uint64_t offset, bool end);
+  /// Calls `wanted` again, for an engine that may not have heard it.
+  void want_again() const;
 
  private:
   void push();
   void close();
 
   Loop& loop_;
-  std::function<void()> wanted_;
+  Wanted wanted_;
   Fd writing_;
   std::string waiting_;
+  std::uint64_t given_{0};
   bool ends_{false};
   bool watched_{false};
 };

@@ -109,7 +109,29 @@ TEST_F(RunTest, APipeIsForwardedToItsEnd) {
   options.input = "some input";
   EXPECT_EQ(cli({"run", "--", "cat"}, options).exit_code, 0);
   EXPECT_EQ(submitted_task().at("stream_input"), true);
-  EXPECT_EQ(engine().wait_for("POST", "/v1/tasks/7/input?end=0").body, "some input");
+  EXPECT_EQ(engine().wait_for("POST", "/v1/tasks/7/input?offset=0&end=0").body, "some input");
+}
+
+TEST_F(RunTest, InputIsSentAgainWhenTheEngineWasAway) {
+  std::atomic<int> asked{0};
+  std::promise<void> ended;
+  task_does(
+      [&](const FakeRequest&, FakeConnection& connection) {
+        connection.begin_chunks();
+        ended.get_future().wait();
+        connection.chunk(kDone);
+        connection.end_chunks();
+      },
+      [&](const FakeRequest& request, FakeConnection& connection) {
+        if (asked++ == 0) return connection.hang_up();
+        connection.answer(200, "{}");
+        if (request.target.ends_with("&end=1")) ended.set_value();
+      });
+  CliOptions options;
+  options.input = "some input";
+  EXPECT_EQ(cli({"run", "--", "cat"}, options).exit_code, 0);
+  EXPECT_GE(asked, 3);
+  EXPECT_EQ(engine().wait_for("POST", "/v1/tasks/7/input?offset=10&end=1").body, "");
 }
 
 TEST_F(RunTest, AnInputThatNeverEndsDoesNotKeepARunAlive) {

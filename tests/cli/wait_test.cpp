@@ -62,6 +62,15 @@ TEST_F(WaitTest, AsksUntilDoneAlsoOverARestartOfTheEngine) {
   EXPECT_EQ(asked, 3);
 }
 
+TEST_F(WaitTest, AsksAgainWhereTheEngineGoesBeforeItsFirstAnswer) {
+  std::atomic<int> asked{0};
+  engine_does([&](const FakeRequest&, FakeConnection& connection) {
+    if (++asked < 3) return connection.hang_up();
+    connection.answer(200, kAllWell);
+  });
+  EXPECT_EQ(cli({"wait", "12"}).exit_code, 0);
+}
+
 TEST_F(WaitTest, CtrlCOnlyStopsWaiting) {
   std::promise<void> asked;
   engine_does([&](const FakeRequest&, FakeConnection&) { asked.set_value(); });

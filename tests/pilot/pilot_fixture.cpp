@@ -190,8 +190,11 @@ void PilotTest::take(const wire::ToEngine& message) {
       text.replace(chunk.offset(), std::string::npos, chunk.data());
     }
   }
-  for (const auto& wanted : message.input_wanted())
-    ++input_wanted_[static_cast<unsigned>(wanted.array())];
+  for (const auto& wanted : message.input_wanted()) {
+    const auto n = static_cast<unsigned>(wanted.attempt().array());
+    ++input_wanted_[n];
+    input_offset_[n] = wanted.offset();
+  }
   if (message.leaving()) leaving_ = message.leaving_reason();
   if (message.heartbeat() != 0) {
     wire::ToPilot answer;

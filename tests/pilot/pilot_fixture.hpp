@@ -81,6 +81,7 @@ class PilotTest : public testing::Test {
   std::set<unsigned> started_;
   std::vector<unsigned> returned_;
   std::map<unsigned, unsigned> input_wanted_;
+  std::map<unsigned, std::uint64_t> input_offset_;
   std::string leaving_;
   bool closed_{false};
 

@@ -286,10 +286,40 @@ TEST_F(PilotTest, StandardInputIsEmptyOrStreamed) {
     wire::Input* input = message.add_input();
     *input->mutable_attempt() = attempt(2);
     input->set_data(i == 5 ? "" : part);
+    input->set_offset((i - 1) * part.size());
     input->set_end(i == 5);
     send(message);
   }
   EXPECT_EQ(output(result_of(2)), "1200000\n");
+}
+
+TEST_F(PilotTest, InputThatComesTwiceIsGivenOnce) {
+  start();
+  auto streamed = shell(1, "cat");
+  streamed.set_input_streamed(true);
+  run(streamed);
+  const auto give = [&](const std::string& bytes, std::uint64_t offset, bool end) {
+    wire::ToPilot message;
+    wire::Input* input = message.add_input();
+    *input->mutable_attempt() = attempt(1);
+    input->set_data(bytes);
+    input->set_offset(offset);
+    input->set_end(end);
+    send(message);
+  };
+  until("input to be wanted", [&] { return input_wanted_[1] == 1; });
+  give("one ", 0, false);
+  until("more to be wanted", [&] { return input_offset_[1] == 4; });
+  engine_dies();
+  input_offset_.clear();
+  listen();
+  welcome();
+  until("it to be said again", [&] { return input_offset_[1] == 4; });
+  give("one ", 0, false);
+  give("gap", 100, false);
+  give("one two ", 0, false);
+  give("two three", 4, true);
+  EXPECT_EQ(output(result_of(1)), "one two three");
 }
 
 TEST_F(PilotTest, InputForATaskThatReadsNoneIsDropped) {

@@ -1,6 +1,7 @@
 // Output reaches each reader once and in order, whatever links do; input goes one piece at a time.
 #include "runtime/followers.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace hpcbatch {
@@ -74,26 +75,70 @@ TEST(Followers, WhoLeavesHearsNothingMore) {
   EXPECT_EQ(heard.out, "");
 }
 
-TEST(InputQueue, SendsAPieceWhenThePilotWantsOne) {
+struct InputQueueTest : testing::Test {
+  void push(const std::string& bytes, std::optional<std::uint64_t> offset, bool end = false) {
+    queue.push(kTask, {bytes, end, offset, [this, bytes](bool taken) { answers += bytes + (taken ? "+ " : "- "); }});
+  }
+  std::string next() {
+    const auto piece = queue.next(kTask);
+    return piece ? fmt::format("{}@{}{}", piece->bytes, piece->offset, piece->end ? "." : "") : "";
+  }
   InputQueue queue;
-  bool taken = false;
-  queue.push(kTask, {"abc", false, [&](bool t) { taken = t; }});
-  EXPECT_FALSE(queue.next(kTask)) << "nobody asked for it yet";
-  queue.wanted(kTask);
-  const auto piece = queue.next(kTask);
-  ASSERT_TRUE(piece);
-  EXPECT_EQ(piece->bytes, "abc");
-  queue.push(kTask, {"def", true, [](bool) {}});
-  EXPECT_FALSE(queue.next(kTask)) << "the first has not been taken";
-  EXPECT_FALSE(taken);
+  std::string answers;
+};
+
+TEST_F(InputQueueTest, SendsAPieceWhenThePilotWantsOne) {
+  push("abc", std::nullopt);
+  EXPECT_EQ(next(), "") << "nobody asked for it yet";
+  queue.wanted(kTask, 0, false);
+  EXPECT_EQ(next(), "abc@0");
+  push("def", std::nullopt, true);
+  EXPECT_EQ(next(), "") << "the first has not been taken";
+  EXPECT_EQ(answers, "");
+  queue.wanted(kTask, 3, false);
+  EXPECT_EQ(answers, "abc+ ");
+  EXPECT_EQ(next(), "def@3.");
+  queue.wanted(kTask, 6, true);
+  EXPECT_EQ(answers, "abc+ def+ ");
 }
 
-TEST(InputQueue, TellsWhoStillSendsThatTheTaskIsOver) {
-  InputQueue queue;
-  int refused = 0;
-  queue.push(kTask, {"abc", false, [&](bool t) { refused += t ? 0 : 1; }});
+TEST_F(InputQueueTest, SendsAgainWhatANewLinkHasNotBroughtToTheTask) {
+  push("abc", 0);
+  queue.wanted(kTask, 0, false);
+  EXPECT_EQ(next(), "abc@0");
+  queue.wanted(kTask, 0, false);
+  EXPECT_EQ(next(), "abc@0");
+  EXPECT_EQ(answers, "");
+}
+
+TEST_F(InputQueueTest, TakesAgainWhatTheTaskWasGivenBefore) {
+  queue.wanted(kTask, 6, false);
+  push("abc", 0);
+  EXPECT_EQ(answers, "abc+ ");
+  push("defgh", 3);
+  EXPECT_EQ(next(), "defgh@3");
+  push("", 8, true);
+  queue.wanted(kTask, 8, false);
+  EXPECT_EQ(next(), "@8.");
+  queue.wanted(kTask, 8, true);
+  push("", 8, true);
+  EXPECT_EQ(answers, "abc+ defgh+ + + ");
+}
+
+TEST_F(InputQueueTest, RefusesAGapAndWhatComesBehindTheEnd) {
+  queue.wanted(kTask, 3, false);
+  push("xyz", 9);
+  EXPECT_EQ(next(), "");
+  EXPECT_EQ(answers, "xyz- ");
+  queue.wanted(kTask, 3, true);
+  push("more", std::nullopt);
+  EXPECT_EQ(answers, "xyz- more- ");
+}
+
+TEST_F(InputQueueTest, TellsWhoStillSendsThatTheTaskIsOver) {
+  push("abc", std::nullopt);
   queue.end(ArrayId{3}, [](TaskId) { return true; });
-  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(answers, "abc- ");
 }
 
 }  // namespace

@@ -52,6 +52,23 @@ def test_a_killed_engine_starts_nothing_twice_and_its_pilot_works_on(home):
     assert len(home.json("allocations")) == 1
 
 
+def test_input_goes_on_over_a_restart_of_the_engine(home):
+    run = home.begin("run", "--", "cat")
+    for number in range(4):
+        line = f"line {number}\n"
+        run.stdin.write(line)
+        run.stdin.flush()
+        assert run.stdout.readline() == line
+        if number % 2 == 0:
+            home.kill_engine()
+            home.ok("engine", "start")
+    home.kill_engine()
+    run.stdin.close()
+    home.ok("engine", "start")
+    assert run.wait(60) == 0, run.stderr.read() + home.log_end()
+    assert run.stdout.read() == ""
+
+
 def test_labels_were_found():
     assert len(LABELS) >= 10
 
