@@ -61,11 +61,11 @@ TEST(Submission, PathsAreMadeAbsoluteFromTheDirectoryOfTheTask) {
 }
 
 TEST(Submission, SharesDirectoryAndEnvironment) {
-  const Surroundings around{"/here", {{"A", "1"}}, {}};
+  const Surroundings around{.directory = "/here", .environment = {{"A", "1"}}, .umask = 027};
   EXPECT_EQ(
       submission_of({}, around, "shell:alice", "k"),
       json::parse(
-          R"({"client": "shell:alice", "key": "k", "directory": "/here", "environment": {"A": "1"}, "tasks": []})"));
+          R"({"client": "shell:alice", "key": "k", "directory": "/here", "environment": {"A": "1"}, "umask": "0027", "tasks": []})"));
 }
 
 TEST(Submission, WordsThatJsonCannotHoldAreRefused) {
