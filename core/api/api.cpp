@@ -5,15 +5,18 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <utility>
 
 namespace hpcbatch {
 
 Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts)
     : runtime_(runtime), tools_(tools), facts_(std::move(facts)) {
   runtime_.on_ended([this](ArrayId) {
-    for (auto waiter = waiters_.begin(); waiter != waiters_.end();) {
-      waiter = waiter->check(false) ? waiters_.erase(waiter) : std::next(waiter);
-    }
+    std::erase_if(waiters_, [](const std::shared_ptr<Waiter>& waiter) {
+      waiter->answered = waiter->check(false);
+      if (waiter->answered) waiter->timer.cancel();
+      return waiter->answered;
+    });
   });
 }
 
@@ -78,13 +81,14 @@ void Api::one_task(Request request, const ReplyPtr& reply) {
 
 void Api::wait_for_ends(double limit, std::function<bool(bool)> check) {
   if (check(limit <= 0)) return;
-  auto timer = std::make_unique<asio::steady_timer>(runtime_.loop(), std::chrono::milliseconds(static_cast<std::int64_t>(limit * 1000)));
-  waiters_.push_back({std::move(check), std::move(timer)});
-  const auto waiter = std::prev(waiters_.end());
-  waiter->timer->async_wait([this, waiter](const boost::system::error_code& error) {
-    if (error) return;
+  const auto limit_ms = std::chrono::milliseconds(static_cast<std::int64_t>(limit * 1000));
+  const std::shared_ptr<Waiter> waiter(new Waiter{std::move(check), asio::steady_timer(runtime_.loop(), limit_ms)});
+  waiters_.push_back(waiter);
+  waiter->timer.async_wait([this, waiter](const boost::system::error_code& error) {
+    // A timer that has fired cannot be cancelled any more: it may come here after an end has answered.
+    if (error || std::exchange(waiter->answered, true)) return;
     waiter->check(true);
-    waiters_.erase(waiter);
+    std::erase(waiters_, waiter);
   });
 }
 

@@ -5,6 +5,7 @@
 #include "api/read_request.hpp"
 #include "documents/configuration.hpp"
 #include "plugin_host/plugin_host.hpp"
+#include "runtime/asio.hpp"
 #include "runtime/lane.hpp"
 #include "runtime/runtime.hpp"
 #include "tools/tool_shelf.hpp"
@@ -69,7 +70,8 @@ class Api {
  private:
   struct Waiter {
     std::function<bool(bool timed_out)> check;  ///< true: answered
-    std::unique_ptr<boost::asio::steady_timer> timer;
+    boost::asio::steady_timer timer;
+    bool answered{false};
   };
   using Request = const HttpRequest&;
 
@@ -104,7 +106,7 @@ class Api {
   Runtime& runtime_;
   ToolShelf& tools_;
   EngineFacts facts_;
-  std::list<Waiter> waiters_;
+  std::list<std::shared_ptr<Waiter>> waiters_;
   Lane files_;  ///< looks at input files, which may lie on file systems that hang
 };
 
