@@ -217,7 +217,7 @@ void Api::engine(Request request, const ReplyPtr& reply) {
     return runtime_.stop(how);
   }
   if (request.method != "GET" || request.path.size() != 2) return reply->error(404, "write GET /v1/engine or POST /v1/engine/stop");
-  runtime_.read([](store::Store& store) { return store.totals(std::nullopt); },
+  runtime_.read([](store::Store& store) { return store.totals(); },
                 [this, reply](const store::Store::Totals& totals) {
                   const Engine& engine = runtime_.engine();
                   const TaskCounts counts = engine.counts();

@@ -186,16 +186,27 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
     filter.state = parse_task_state(state);
     if (!filter.state) throw BadRequest(fmt::format("'{}' is no state; states are waiting, held, running, unknown, done, failed, cancelled", state));
   }
-  if (const std::string before = text_in(request, "before"); !before.empty()) filter.before = parse_selection(before).array.value;
+  if (const std::string before = text_in(request, "before"); !before.empty()) {
+    const Selection last = parse_selection(before);
+    filter.before = TaskId{last.array, last.indices ? last.indices->ranges().back().first : 0};
+  }
 
-  // What the engine holds, newest first.
-  std::vector<std::pair<ArrayId, json::object>> lines;
-  const auto wanted = [&](TaskState state) { return (!filter.state || *filter.state == state) && lines.size() < filter.limit; };
+  // What the engine holds: whole arrays, from the newest, until there are enough lines.  A line's place is that of its first task.
+  std::vector<std::pair<TaskId, json::object>> lines;
+  const auto add = [&](TaskId first, const std::string& id, TaskState state, std::uint64_t tasks) {
+    if (filter.state && *filter.state != state) return;
+    if (!filter.before || first < *filter.before) lines.emplace_back(first, line_of(id, state, tasks));
+  };
+  const auto add_set = [&](ArrayId id, const IndexSet& set, TaskState state) {
+    if (set.empty()) return;
+    const std::uint32_t first = set.ranges().back().first;
+    add({id, first}, id_of(id, {first, set.ranges().front().last}), state, set.size());
+  };
   const auto& live = runtime_.engine().tasks().arrays();
   for (auto entry = live.rbegin(); entry != live.rend() && lines.size() < filter.limit; ++entry) {
     const auto& [id, array] = *entry;
     if (filter.array && *filter.array != id) continue;
-    if (filter.before != 0 && id.value >= filter.before) continue;
+    if (filter.before && filter.before->array < id) continue;
     if (!filter.client.empty() && runtime_.engine().tasks().queue().name_of(array.place.client) != filter.client) continue;
     IndexSet waiting = array.facts.indices;
     for (const IndexSet* set : {&array.ok, &array.not_ok, &array.held}) waiting.remove(*set);
@@ -205,35 +216,28 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
         const TaskState state = *runtime_.engine().state_of(task);
         if (state == TaskState::Waiting) continue;
         waiting.remove(task.index);
-        if (wanted(state)) lines.emplace_back(id, line_of(to_string(task), state, 1));
+        add(task, to_string(task), state, 1);
       }
     }
-    if (!array.held.empty() && wanted(TaskState::Held)) {
-      lines.emplace_back(id, line_of(id_of(id, {array.held.ranges().back().first, array.held.ranges().front().last}), TaskState::Held, array.held.size()));
-    }
-    if (!waiting.empty() && wanted(TaskState::Waiting)) {
-      lines.emplace_back(id, line_of(id_of(id, {waiting.ranges().back().first, waiting.ranges().front().last}), TaskState::Waiting, waiting.size()));
-    }
+    add_set(id, array.held, TaskState::Held);
+    add_set(id, waiting, TaskState::Waiting);
   }
   const bool ended_too = !filter.state || *filter.state == TaskState::Done || *filter.state == TaskState::Failed || *filter.state == TaskState::Cancelled;
   runtime_.read(
       [filter, lines = std::move(lines), ended_too](store::Store& store) mutable {
         if (ended_too) {
-          store::Filter ended = filter;
-          ended.before = 0;
-          for (const store::ResultRow& row : store.results(ended)) {
-            if (filter.before != 0 && row.array.value >= filter.before) continue;
+          for (const store::ResultRow& row : store.results(filter)) {
             json::object line = line_of(id_of(row.array, row.indices), state_after(row.outcome.failure), std::uint64_t{row.indices.last} - row.indices.first + 1);
             put_outcome(line, row.outcome);
-            lines.emplace_back(row.array, std::move(line));
+            lines.emplace_back(TaskId{row.array, row.indices.first}, std::move(line));
           }
         }
         std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
         if (lines.size() > filter.limit) lines.resize(filter.limit);
         json::array tasks;
         std::optional<store::ArrayRow> row;
-        for (auto& [id, line] : lines) {
-          if (!row || row->id != id) row = store.array(id);
+        for (auto& [task, line] : lines) {
+          if (!row || row->id != task.array) row = store.array(task.array);
           if (row) {
             line["client"] = row->client;
             line["submitted_at"] = seconds(row->submitted);

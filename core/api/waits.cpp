@@ -48,34 +48,16 @@ Counts count(store::Store& store, const std::vector<Selection>& chosen) {
   for (const Selection& selection : chosen) {
     const auto row = store.array(selection.array);
     if (!row) return {0, {}, std::to_string(selection.array.value)};
-    if (!selection.indices) {
-      counts.total += row->indices.size();
-      const auto totals = store.totals(selection.array);
-      counts.ended.done += totals.done;
-      counts.ended.failed += totals.failed;
-      counts.ended.cancelled += totals.cancelled;
-      continue;
+    if (selection.indices) {
+      IndexSet unknown = *selection.indices;
+      unknown.remove(row->indices);
+      if (!unknown.empty()) return {0, {}, fmt::format("{}.{}", selection.array.value, to_string(unknown))};
     }
-    IndexSet unknown = *selection.indices;
-    unknown.remove(row->indices);
-    if (!unknown.empty()) return {0, {}, fmt::format("{}.{}", selection.array.value, to_string(unknown))};
-    counts.total += selection.indices->size();
-    store::Filter filter;
-    filter.array = selection.array;
-    filter.limit = UINT32_MAX;
-    for (const store::ResultRow& result : store.results(filter)) {
-      const std::uint64_t hit = IndexSet(result.indices).intersection(*selection.indices).size();
-      switch (state_after(result.outcome.failure)) {
-        case TaskState::Done:
-          counts.ended.done += hit;
-          break;
-        case TaskState::Cancelled:
-          counts.ended.cancelled += hit;
-          break;
-        default:
-          counts.ended.failed += hit;
-      }
-    }
+    counts.total += selection.indices ? selection.indices->size() : row->indices.size();
+    const auto ended = selection.indices ? store.totals(selection.array, *selection.indices) : store.totals(selection.array);
+    counts.ended.done += ended.done;
+    counts.ended.failed += ended.failed;
+    counts.ended.cancelled += ended.cancelled;
   }
   return counts;
 }

@@ -19,8 +19,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// As much as the engine gives at once.  Large, because a page begins with the array before the
-/// last one's.
+/// As much as the engine gives at once.
 constexpr std::uint32_t kPage = 100'000;
 
 std::string question_of(const ListCommand& command, std::uint64_t limit,

@@ -3,6 +3,7 @@
 #include "store/store.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -81,16 +82,6 @@ std::optional<ArrayRow> Store::array(ArrayId id) {
   return read_array(row);
 }
 
-std::vector<ArrayRow> Store::arrays(const Filter& filter) {
-  sqlite::Statement rows = db_.query("SELECT " ARRAY_COLUMNS
-                                      " FROM arrays WHERE (?1=0 OR id=?1) AND (?2=x'' OR client=?2) AND (?3=0 OR id<?3)"
-                                      " ORDER BY id DESC LIMIT ?4");
-  rows.bind(filter.array.value_or(ArrayId{}).value, filter.client, filter.before, filter.limit);
-  std::vector<ArrayRow> found;
-  while (rows.step()) found.push_back(read_array(rows));
-  return found;
-}
-
 std::optional<ResultRow> Store::result(TaskId task) {
   // The last range that begins at or before the index is the only one that can hold it.
   sqlite::Statement row =
@@ -105,11 +96,14 @@ std::vector<ResultRow> Store::results(const Filter& filter) {
   const int state = filter.state ? static_cast<int>(*filter.state) : -1;
   const int ok = static_cast<int>(Failure::Ok);
   const int cancelled = static_cast<int>(Failure::Cancelled);
+  const ArrayId lowest = filter.array.value_or(ArrayId{});
+  TaskId end{filter.array ? ArrayId{filter.array->value + 1} : ArrayId{std::numeric_limits<std::int64_t>::max()}, 0};
+  if (filter.before) end = std::min(end, *filter.before);
   sqlite::Statement rows = db_.query(
-      "SELECT " RESULT_COLUMNS " FROM results r WHERE (?1=0 OR array=?1) AND (?2=0 OR sequence<?2) AND "
-      "(?3<0 OR (?3=?4 AND failure=?5) OR (?3=?6 AND failure=?7) OR (?3=?8 AND failure NOT IN (?5,?7))) AND "
-      "(?9=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?9) ORDER BY sequence DESC LIMIT ?10");
-  rows.bind(filter.array.value_or(ArrayId{}).value, filter.before, state, static_cast<int>(TaskState::Done), ok,
+      "SELECT " RESULT_COLUMNS " FROM results r WHERE array>=?1 AND (array,first)<(?2,?3) AND "
+      "(?4<0 OR (?4=?5 AND failure=?6) OR (?4=?7 AND failure=?8) OR (?4=?9 AND failure NOT IN (?6,?8))) AND "
+      "(?10=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?10) ORDER BY array DESC, first DESC LIMIT ?11");
+  rows.bind(lowest.value, end.array.value, end.index, state, static_cast<int>(TaskState::Done), ok,
             static_cast<int>(TaskState::Cancelled), cancelled, static_cast<int>(TaskState::Failed), filter.client,
             filter.limit);
   std::vector<ResultRow> found;
@@ -171,24 +165,34 @@ EndedArray Store::ended_or_pruned(ArrayId id, const IndexSet& waiting) {
   return ended(id).value_or(EndedArray{id, waiting, {}});
 }
 
-Store::Totals Store::totals(std::optional<ArrayId> array) {
-  sqlite::Statement rows =
-      array ? db_.query("SELECT failure, sum(last-first+1) FROM results WHERE array=? GROUP BY failure")
-            : db_.query("SELECT failure, sum(last-first+1) FROM results GROUP BY failure");
-  if (array) rows.bind(array->value);
+std::uint64_t& Store::Totals::of(Failure failure) {
+  const TaskState state = state_after(failure);
+  return state == TaskState::Done ? done : state == TaskState::Cancelled ? cancelled : failed;
+}
+
+void Store::count_results() {
+  totals_ = {};
+  sqlite::Statement rows = db_.query("SELECT failure, sum(last-first+1) FROM results GROUP BY failure");
+  while (rows.step()) totals_.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
+}
+
+Store::Totals Store::totals(ArrayId array) {
   Totals totals;
-  while (rows.step()) {
-    const auto count = static_cast<std::uint64_t>(rows.number(1));
-    switch (state_after(static_cast<Failure>(rows.number(0)))) {
-      case TaskState::Done:
-        totals.done += count;
-        break;
-      case TaskState::Cancelled:
-        totals.cancelled += count;
-        break;
-      default:
-        totals.failed += count;
-    }
+  sqlite::Statement rows = db_.query("SELECT failure, sum(last-first+1) FROM results WHERE array=? GROUP BY failure");
+  rows.bind(array.value);
+  while (rows.step()) totals.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
+  return totals;
+}
+
+Store::Totals Store::totals(ArrayId array, const IndexSet& indices) {
+  Totals totals;
+  for (const IndexRange& range : indices.ranges()) {
+    // Rows do not overlap: of those that begin before the range, the last one alone can reach into it.
+    sqlite::Statement rows = db_.query(
+        "SELECT failure, min(last,?3)-max(first,?2)+1 FROM results WHERE array=?1 AND last>=?2 AND first BETWEEN "
+        "coalesce((SELECT max(first) FROM results WHERE array=?1 AND first<=?2),?2) AND ?3");
+    rows.bind(array.value, range.first, range.last);
+    while (rows.step()) totals.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
   }
   return totals;
 }
@@ -298,6 +302,7 @@ void Store::prune(Time limit) {
   set_meta("pruned", std::to_string(pruned));
   set_meta("pruned_array", std::to_string(pruned_array));
   transaction.commit();
+  count_results();
 }
 
 }  // namespace hpcbatch::store

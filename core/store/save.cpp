@@ -2,6 +2,7 @@
 #include "store/encoding.hpp"
 #include "store/store.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 
@@ -80,6 +81,7 @@ void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& atte
             static_cast<std::int64_t>(outcome.cpu_time.count()), outcome.log.file, outcome.log.last_out,
             outcome.log.last_err, outcome.log.out_bytes, outcome.log.err_bytes, outcome.log.truncated, attempt.epoch)
       .run();
+  totals_then_.of(outcome.failure) += std::uint64_t{range.last} - range.first + 1;
 }
 
 void Store::save(const SaveResult& save) {
@@ -106,13 +108,16 @@ void Store::save(const SaveRevived& save) {
         .run();
     // A row may stand for many tasks of which only some run again: it is cut where they begin and end.
     sqlite::Statement rows =
-        db_.query("SELECT sequence, first, last FROM results WHERE array=? AND first<=? AND last>=?");
+        db_.query("SELECT sequence, first, last, failure FROM results WHERE array=? AND first<=? AND last>=?");
     rows.bind(save.array.value, range.last, range.first);
     struct Row {
       std::int64_t sequence, first, last;
+      Failure failure;
     };
     std::vector<Row> hit;
-    while (rows.step()) hit.push_back({rows.number(0), rows.number(1), rows.number(2)});
+    while (rows.step()) {
+      hit.push_back({rows.number(0), rows.number(1), rows.number(2), static_cast<Failure>(rows.number(3))});
+    }
     for (const Row& row : hit) {
       const auto copy = [&](std::int64_t first, std::int64_t last) {
         db_.query("INSERT INTO results SELECT NULL,array,?,?,attempt,failure,exit_code,signal,message,started,ended,"
@@ -123,6 +128,8 @@ void Store::save(const SaveRevived& save) {
       if (row.first < range.first) copy(row.first, std::int64_t{range.first} - 1);
       if (row.last > range.last) copy(std::int64_t{range.last} + 1, row.last);
       db_.query("DELETE FROM results WHERE sequence=?").bind(row.sequence).run();
+      const std::int64_t withdrawn = std::min<std::int64_t>(row.last, range.last) - std::max<std::int64_t>(row.first, range.first) + 1;
+      totals_then_.of(row.failure) -= static_cast<std::uint64_t>(withdrawn);
     }
   }
 }

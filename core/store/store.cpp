@@ -67,6 +67,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
     store->db_.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA cache_size=-8192;"
                        "PRAGMA temp_store=MEMORY;");
     store->migrate();
+    store->count_results();
     return store;
   } catch (const std::exception& e) {
     return refusal(fmt::format("{} (store {}); nothing was changed: move the file aside to begin anew", e.what(), file));
@@ -109,10 +110,12 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
   try {
     wait_for_disk(durable);
     sqlite::Transaction transaction(db_);
+    totals_then_ = totals_;
     for (const Write& write : writes) apply(write);
     // A transaction that writes nothing is not synced: the earlier ones that were not would stay so.
     if (durable) db_.query("UPDATE meta SET value=value WHERE key=CAST('version' AS BLOB)").run();
     transaction.commit();
+    totals_ = totals_then_;
   } catch (const sqlite::SqlError& e) {
     return Error{e.transient() ? Error::Kind::Transient : Error::Kind::Rejected, e.what()};
   }

@@ -77,7 +77,7 @@ struct Filter {
   std::optional<ArrayId> array;
   std::string client;  ///< empty: all
   std::optional<TaskState> state;
-  std::uint64_t before{0};  ///< ids (arrays) or sequences (results) below; 0: from the newest
+  std::optional<TaskId> before;  ///< ranges that begin below it; without: from the highest
   std::uint32_t limit{100};
 };
 
@@ -115,7 +115,6 @@ class Store {
 
   // History, for clients.
   std::optional<ArrayRow> array(ArrayId id);
-  std::vector<ArrayRow> arrays(const Filter& filter);
   std::optional<ResultRow> result(TaskId task);
   std::vector<ResultRow> results(const Filter& filter);
   std::vector<AttemptRow> attempts(TaskId task);
@@ -126,8 +125,12 @@ class Store {
   std::optional<EndedArray> ended(ArrayId id);
   struct Totals {
     std::uint64_t done{0}, failed{0}, cancelled{0};
+    std::uint64_t& of(Failure failure);
   };
-  Totals totals(std::optional<ArrayId> array);
+  /// Of all tasks.
+  const Totals& totals() const { return totals_; }
+  Totals totals(ArrayId array);
+  Totals totals(ArrayId array, const IndexSet& indices);
   Revivable revivable(const std::vector<Selection>& tasks);
 
   /// Forgets arrays that ended before `limit`, with their history.
@@ -138,6 +141,7 @@ class Store {
   void migrate();
   void wait_for_disk(bool wait);
   Result<void> shorten_log();
+  void count_results();
   void apply(const Write& write);
   void save(const SaveArray& save, const Recipe& recipe);
   void save(const SaveHold& save);
@@ -159,6 +163,8 @@ class Store {
   RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, bool dependants_only);
 
   sqlite::Connection db_;
+  Totals totals_;
+  Totals totals_then_;           ///< when the transaction that is under way commits
   std::optional<bool> durable_;  ///< how the connection is set now
 };
 

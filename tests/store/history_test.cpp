@@ -45,6 +45,62 @@ TEST_F(StoreInFolder, FiltersResultsByState) {
   EXPECT_EQ(of_state(TaskState::Cancelled), std::vector{3U});
 }
 
+TEST_F(StoreInFolder, ListsResultsPageByPageWhateverTheOrderInWhichTheyCame) {
+  SaveResults cancelled{ArrayId{2}, IndexRange{10, 19}, {}};
+  cancelled.outcome.failure = Failure::Cancelled;
+  save({array(1, IndexRange{1, 3}), array(2, IndexRange{1, 20}), array(3, IndexRange{0, 0}), result(3, 0, Failure::Ok),
+        result(2, 20, Failure::Ok), {cancelled, {}}, result(1, 2, Failure::Ok), result(2, 4, Failure::Ok), result(1, 1, Failure::Ok)});
+  Filter filter;
+  filter.limit = 2;
+  std::vector<std::string> found;
+  for (auto page = store->results(filter); !page.empty(); page = store->results(filter)) {
+    EXPECT_LE(page.size(), 2U);
+    for (const ResultRow& row : page) {
+      filter.before = TaskId{row.array, row.indices.first};
+      found.push_back(to_string(*filter.before));
+    }
+  }
+  EXPECT_EQ(found, (std::vector<std::string>{"3", "2.20", "2.10", "2.4", "1.2", "1.1"}));
+  filter.array = ArrayId{2};
+  filter.before.reset();
+  EXPECT_EQ(store->results(filter).at(0).indices.first, 20U);
+  filter.before = TaskId{ArrayId{2}, 10};
+  ASSERT_EQ(store->results(filter).size(), 1U);
+  EXPECT_EQ(store->results(filter).at(0).indices.first, 4U);
+}
+
+TEST_F(StoreInFolder, CountsSomeTasksOfAnArray) {
+  SaveResults cancelled{ArrayId{1}, IndexRange{10, 19}, {}};
+  cancelled.outcome.failure = Failure::Cancelled;
+  save({array(1, IndexRange{1, 30}), result(1, 5, Failure::Ok), {cancelled, {}}, result(1, 25, Failure::OomTask)});
+  const auto count = [&](const std::string& indices) {
+    const auto totals = store->totals(ArrayId{1}, *parse_index_set(indices));
+    return std::vector<std::uint64_t>{totals.done, totals.failed, totals.cancelled};
+  };
+  EXPECT_EQ(count("1-4"), (std::vector<std::uint64_t>{0, 0, 0}));
+  EXPECT_EQ(count("5"), (std::vector<std::uint64_t>{1, 0, 0}));
+  EXPECT_EQ(count("12-15"), (std::vector<std::uint64_t>{0, 0, 4}));
+  EXPECT_EQ(count("5,15-26"), (std::vector<std::uint64_t>{1, 1, 5}));
+  EXPECT_EQ(count("1-30"), (std::vector<std::uint64_t>{1, 1, 10}));
+}
+
+TEST_F(StoreInFolder, KeepsCountOfAllThatEnded) {
+  SaveResults failed{ArrayId{1}, IndexRange{10, 19}, {}};
+  failed.outcome.failure = Failure::DependencyFailed;
+  const auto count = [&] {
+    const auto& totals = store->totals();
+    return std::vector<std::uint64_t>{totals.done, totals.failed, totals.cancelled};
+  };
+  save({array(1, IndexRange{1, 30}), result(1, 5, Failure::Ok), {failed, {}}, result(1, 25, Failure::Cancelled)});
+  EXPECT_EQ(count(), (std::vector<std::uint64_t>{1, 10, 1}));
+  save({{SaveRevived{ArrayId{1}, IndexRange{12, 14}}, {}}});
+  EXPECT_EQ(count(), (std::vector<std::uint64_t>{1, 7, 1}));
+  EXPECT_FALSE(store->commit({result(1, 12, Failure::Ok), array(1, IndexRange{1, 1})}, false)) << "the array is there already";
+  EXPECT_EQ(count(), (std::vector<std::uint64_t>{1, 7, 1})) << "nothing of it counts";
+  reopen();
+  EXPECT_EQ(count(), (std::vector<std::uint64_t>{1, 7, 1}));
+}
+
 TEST_F(StoreInFolder, FeedsChangesInOrderAndSaysWhatWasPruned) {
   save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok)});
   save({result(1, 2, Failure::Ok), {SaveArrayEnded{ArrayId{1}}, {}}});
