@@ -25,20 +25,12 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 }  // namespace
 
-struct SiteHands::Call {
-  bool answered{false};
-  std::function<void(bool)> then;
-  asio::steady_timer watch;
-  explicit Call(asio::io_context& loop) : watch(loop) {}
-};
-
 SiteHands::SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site, std::string pilot_program)
-    : loop_(loop), plugins_(plugins), site_(std::move(site)), pilot_program_(std::move(pilot_program)) {}
-
-SiteHands::~SiteHands() {
-  // Whatever hangs in a transport must not keep the engine from ending.
-  if (lane_) lane_->leave_behind();
-}
+    : plugins_(plugins),
+      site_(std::move(site)),
+      pilot_program_(std::move(pilot_program)),
+      // The plugin was there a moment ago; should it be gone, the next call tries again.
+      calls_(loop, kGrace, [this] { return new_tools().has_value(); }) {}
 
 Result<void> SiteHands::open() {
   auto scheduler = plugins_.scheduler(site_.scheduler, site_.scheduler_config);
@@ -53,35 +45,15 @@ Result<void> SiteHands::new_tools() {
   tools_ = std::make_shared<Tools>();
   tools_->transport = std::move(*transport);
   tools_->scheduler = scheduler_;
-  if (lane_) lane_->leave_behind();
-  lane_ = std::make_unique<Lane>();
   return {};
 }
 
 void SiteHands::call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
                      std::function<void(bool)> then) {
-  auto call = std::make_shared<Call>(loop_);
-  ++calls_;
-  call->then = [this, then = std::move(then)](bool given_up) {
-    --calls_;
-    then(given_up);
+  auto begin = [this, work = std::move(work)]() -> CallLane::Work {
+    return [tools = tools_, work](Deadline deadline) { work(*tools, deadline); };
   };
-  const Deadline deadline = std::chrono::steady_clock::now() + limit;
-  call->watch.expires_at(deadline + kGrace);
-  call->watch.async_wait([this, call](const boost::system::error_code& error) {
-    if (error || std::exchange(call->answered, true)) return;
-    // The plugin was there a moment ago; should it be gone, the next call says so by being given up as well.
-    (void)new_tools().has_value();
-    call->then(true);
-  });
-  lane_->run([&loop = loop_, tools = tools_, call, deadline, work = std::move(work)] {
-    work(*tools, deadline);
-    asio::post(loop, [call] {
-      if (std::exchange(call->answered, true)) return;
-      call->watch.cancel();
-      call->then(false);
-    });
-  });
+  calls_.call(limit, std::move(begin), std::move(then));
 }
 
 void SiteHands::with_transport(std::function<void(Transport&, Deadline)> work, std::function<void(bool)> then) {

@@ -5,7 +5,7 @@
 #include "model/site.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "runtime/asio.hpp"
-#include "runtime/lane.hpp"
+#include "runtime/call_lane.hpp"
 #include "wire/pilot_file.hpp"
 
 #include <chrono>
@@ -23,20 +23,19 @@ struct SiteCheck {
   std::string text;
 };
 
-/// Every call returns at once; answers come on the loop.  A call that outlives its deadline is given up: its lane and
+/// Every call returns at once; answers come on the loop.  A call that outlives its deadline is given up: its thread and
 /// transport are left behind and new ones are made.
 class SiteHands {
  public:
   SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site, std::string pilot_program);
   SiteHands(const SiteHands&) = delete;
   SiteHands& operator=(const SiteHands&) = delete;
-  ~SiteHands();
 
   /// Loads the plugins; to be called once, before anything else.
   Result<void> open();
   const Site& site() const { return site_; }
   /// Some call has not come back yet.
-  bool is_busy() const { return calls_ != 0; }
+  bool is_busy() const { return calls_.is_busy(); }
 
   /// Puts pilot program, pilot file and script in place and submits.
   void submit(const AllocationId& id, const Shape& shape, wire::PilotFile file,
@@ -60,21 +59,18 @@ class SiteHands {
     std::shared_ptr<Scheduler> scheduler;
     bool pilot_is_there{false};
   };
-  struct Call;
   void call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work, std::function<void(bool)> then);
   Result<void> new_tools();
   std::string pilot_path() const;
   std::string file_path(const AllocationId& id) const;
   AllocationRequest request(const AllocationId& id, const Shape& shape) const;
 
-  asio::io_context& loop_;
   const PluginHost& plugins_;
   Site site_;
   std::string pilot_program_;
   std::shared_ptr<Scheduler> scheduler_;
   std::shared_ptr<Tools> tools_;
-  std::unique_ptr<Lane> lane_;
-  std::size_t calls_{0};  ///< in flight
+  CallLane calls_;
 };
 
 }  // namespace hpcbatch

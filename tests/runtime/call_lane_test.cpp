@@ -1,0 +1,69 @@
+// Calls that hang cost their own time, not that of those that wait behind them.
+#include "runtime/call_lane.hpp"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+class CallLaneTest : public testing::Test {
+ protected:
+  CallLane::Work hang() {
+    return [release = release_](Deadline) { release.wait(); };
+  }
+  void call(std::chrono::milliseconds limit, const std::string& name, CallLane::Work work) {
+    lane_.call(limit, [work = std::move(work)] { return work; },
+               [this, name](bool given_up) { answers_.push_back(name + (given_up ? " given up" : " done")); });
+  }
+  void run_for(std::chrono::milliseconds time) {
+    loop_.restart();
+    loop_.run_for(time);
+  }
+  void TearDown() override {
+    let_go_.set_value();
+    run_for(50ms);
+  }
+
+  std::promise<void> let_go_;
+  std::shared_future<void> release_{let_go_.get_future()};
+  asio::io_context loop_;
+  int renewed_{0};
+  bool can_renew_{true};
+  CallLane lane_{loop_, 10ms, [this] { renewed_ += can_renew_ ? 1 : 0; return can_renew_; }};
+  std::vector<std::string> answers_;
+};
+
+TEST_F(CallLaneTest, ACallThatHangsIsGivenUpAndThoseBehindItRun) {
+  Deadline began{};
+  call(30ms, "first", hang());
+  call(20ms, "second", [&](Deadline deadline) { began = deadline - 20ms; });
+  call(5ms, "third", [](Deadline) {});
+  const auto asked = std::chrono::steady_clock::now();
+  run_for(200ms);
+  EXPECT_EQ(answers_, (std::vector<std::string>{"first given up", "second done", "third done"}));
+  EXPECT_EQ(renewed_, 1);
+  EXPECT_GE(began, asked + 30ms) << "its time counts from its own beginning";
+  EXPECT_FALSE(lane_.is_busy());
+}
+
+TEST_F(CallLaneTest, WhatCannotBeRenewedIsTriedAgainWithTheNextCall) {
+  can_renew_ = false;
+  call(5ms, "first", hang());
+  call(5ms, "second", [](Deadline) {});
+  run_for(25ms);
+  can_renew_ = true;
+  run_for(50ms);
+  call(100ms, "third", [](Deadline) {});
+  run_for(50ms);
+  EXPECT_EQ(answers_, (std::vector<std::string>{"first given up", "second given up", "third done"}));
+  EXPECT_EQ(renewed_, 1);
+}
+
+}  // namespace
+}  // namespace hpcbatch
