@@ -25,6 +25,12 @@ namespace {
 // sockaddr_un holds 108 bytes, the last of them zero.
 constexpr std::size_t kLongestSocketPath = 100;
 
+// History is kept so long; then it goes in slices that do not hold up the store's lane for long.
+constexpr std::chrono::hours kHistory{24 * 30};
+constexpr std::uint32_t kPruneArrays = 100;
+constexpr std::chrono::seconds kPruneSoon{1};
+constexpr std::chrono::seconds kPruneLater{3600};
+
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   randombytes_buf(&seed, sizeof seed);
@@ -34,7 +40,7 @@ std::uint64_t random_seed() {
 }  // namespace
 
 Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options options, std::function<void(std::string)> stop)
-    : loop_(loop), plugins_(plugins), options_(std::move(options)), stop_(std::move(stop)), timer_(loop) {}
+    : loop_(loop), plugins_(plugins), options_(std::move(options)), stop_(std::move(stop)), timer_(loop), prune_timer_(loop) {}
 
 Runtime::~Runtime() = default;
 
@@ -54,8 +60,6 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   try {
     secret_ = store->secret();
     snapshot = store->begin();
-    using namespace std::chrono_literals;
-    store->prune(clock_.now() - 24h * 30);
   } catch (const std::exception& e) {
     return Error{Error::Kind::Rejected, fmt::format("cannot read the store in {}: {}", options_.home, e.what())};
   }
@@ -72,6 +76,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
                snapshot.arrays.size(), snapshot.leases.size(), snapshot.allocations.size());
   renew_pilot_files();
   feed(TimePassed{});
+  prune_history(kPruneSoon);
   return {};
 }
 
@@ -155,6 +160,24 @@ void Runtime::feed(const Event& event) {
   const Actions actions = engine_->on(event, now());
   for (const Action& action : actions) std::visit([this](const auto& a) { perform(a); }, action);
   arm_timer();
+}
+
+void Runtime::prune_history(std::chrono::seconds later) {
+  prune_timer_.expires_after(later);
+  prune_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error || stopped_) return;
+    read(
+        [limit = now() - kHistory](store::Store& store) {
+          try {
+            return store.prune(limit, kPruneArrays);
+          } catch (const sqlite::SqlError& e) {
+            // A full disk is no reason to end; what cannot be believed is.
+            if (!e.transient()) throw;
+            return false;
+          }
+        },
+        [this](bool more) { prune_history(more ? kPruneSoon : kPruneLater); });
+  });
 }
 
 void Runtime::arm_timer() {

@@ -83,6 +83,7 @@ class Runtime {
  private:
   void feed(const Event& event);
   void arm_timer();
+  void prune_history(std::chrono::seconds later);
   std::optional<wire::Key> key_of(const wire::PilotName& pilot) const;
   wire::PilotFile pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const;
   Result<void> listen();
@@ -161,6 +162,7 @@ class Runtime {
   std::uint64_t next_request_{1};
   asio::steady_timer timer_;
   std::optional<Time> timer_at_;
+  asio::steady_timer prune_timer_;
   bool stopped_{false};
 };
 

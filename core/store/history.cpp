@@ -275,34 +275,45 @@ Revivable Store::revivable(const std::vector<Selection>& tasks) {
   return all;
 }
 
-void Store::prune(Time limit) {
+bool Store::prune(Time limit, std::uint32_t arrays) {
   sqlite::Transaction transaction(db_);
-  sqlite::Statement rows = db_.query(
-      "SELECT a.id, (SELECT max(sequence) FROM results r WHERE r.array=a.id) FROM arrays a WHERE a.ended=1 AND "
-      "(SELECT max(ended) FROM results r WHERE r.array=a.id)<?");
-  rows.bind(to_microseconds(limit));
-  std::vector<std::int64_t> old;
+  Totals left = totals_;
+  std::vector<ArrayId> old;
+  {
+    sqlite::Statement rows = db_.query("SELECT id FROM arrays WHERE ended<>0 AND ended<? ORDER BY ended LIMIT ?");
+    rows.bind(to_microseconds(limit), arrays);
+    while (rows.step()) old.push_back(ArrayId{static_cast<std::uint64_t>(rows.number(0))});
+  }
   std::uint64_t pruned = std::stoull(meta("pruned"));
   const std::string highest = meta("pruned_array");
   std::uint64_t pruned_array = highest.empty() ? 0 : std::stoull(highest);
-  while (rows.step()) {
-    old.push_back(rows.number(0));
-    pruned = std::max(pruned, static_cast<std::uint64_t>(rows.number(1)));
-    pruned_array = std::max(pruned_array, static_cast<std::uint64_t>(rows.number(0)));
-  }
-  for (const std::int64_t id : old) {
+  for (const ArrayId id : old) {
+    const Totals gone = totals(id);
+    left.done -= gone.done;
+    left.failed -= gone.failed;
+    left.cancelled -= gone.cancelled;
+    pruned_array = std::max(pruned_array, id.value);
+    {
+      sqlite::Statement last = db_.query("SELECT max(sequence) FROM results WHERE array=?");
+      last.bind(id.value).step();
+      pruned = std::max(pruned, static_cast<std::uint64_t>(last.number(0)));
+    }
     for (const char* statement :
          {"DELETE FROM results WHERE array=?", "DELETE FROM attempts WHERE array=?", "DELETE FROM items WHERE array=?",
           "DELETE FROM dependencies WHERE array=?", "DELETE FROM arrays WHERE id=?"}) {
-      db_.query(statement).bind(id).run();
+      db_.query(statement).bind(id.value).run();
     }
   }
-  db_.query("DELETE FROM environments WHERE id NOT IN (SELECT environment FROM arrays)").run();
-  db_.query("DELETE FROM allocations WHERE ended<>0 AND ended<?").bind(to_microseconds(limit)).run();
+  const bool more = old.size() == arrays;
+  if (!more) {
+    db_.query("DELETE FROM environments WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE environment=environments.id)").run();
+    db_.query("DELETE FROM allocations WHERE ended<>0 AND ended<?").bind(to_microseconds(limit)).run();
+  }
   set_meta("pruned", std::to_string(pruned));
   set_meta("pruned_array", std::to_string(pruned_array));
   transaction.commit();
-  count_results();
+  totals_ = left;
+  return more;
 }
 
 }  // namespace hpcbatch::store

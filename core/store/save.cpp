@@ -95,7 +95,10 @@ void Store::save(const SaveResults& save) {
 }
 
 void Store::save(const SaveArrayEnded& save) {
-  db_.query("UPDATE arrays SET ended=1 WHERE id=?").bind(save.array.value).run();
+  // Its last result was saved just before: that is when it ended.
+  db_.query("UPDATE arrays SET ended=max(1,coalesce((SELECT ended FROM results ORDER BY sequence DESC LIMIT 1),1)) WHERE id=?")
+      .bind(save.array.value)
+      .run();
 }
 
 void Store::save(const SaveRevived& save) {

@@ -29,6 +29,8 @@ CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEG
   needs BLOB, priority INTEGER, retries INTEGER, max_running INTEGER, streams_input INTEGER, held BLOB, after BLOB,
   submitted INTEGER, ended INTEGER, recipe BLOB, environment INTEGER);
 CREATE INDEX live_arrays ON arrays(id) WHERE ended = 0;
+CREATE INDEX ended_arrays ON arrays(ended) WHERE ended <> 0;
+CREATE INDEX arrays_of_environment ON arrays(environment);
 CREATE INDEX keyed_arrays ON arrays(client, key) WHERE key <> x'';
 CREATE TABLE dependencies(on_array INTEGER, array INTEGER, PRIMARY KEY(on_array, array)) WITHOUT ROWID;
 CREATE TABLE items(array INTEGER, item INTEGER, text BLOB, PRIMARY KEY(array, item)) WITHOUT ROWID;

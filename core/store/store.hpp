@@ -133,8 +133,8 @@ class Store {
   Totals totals(ArrayId array, const IndexSet& indices);
   Revivable revivable(const std::vector<Selection>& tasks);
 
-  /// Forgets arrays that ended before `limit`, with their history.
-  void prune(Time limit);
+  /// Forgets arrays that ended before `limit`, with their history: so many at a time.  False: there is nothing more.
+  bool prune(Time limit, std::uint32_t arrays);
 
  private:
   explicit Store(const std::string& file) : db_(file) {}

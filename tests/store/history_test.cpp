@@ -110,7 +110,7 @@ TEST_F(StoreInFolder, FeedsChangesInOrderAndSaysWhatWasPruned) {
   EXPECT_TRUE(store->changes("tester", all.cursor, 100).rows.empty());
   EXPECT_TRUE(store->changes("somebody else", 0, 100).rows.empty());
 
-  store->prune(from_microseconds(1'000'000));
+  store->prune(from_microseconds(1'000'000), 100);
   const ChangeFeed later = store->changes("tester", 0, 100);
   EXPECT_TRUE(later.rows.empty());
   EXPECT_TRUE(later.pruned);
@@ -121,9 +121,25 @@ TEST_F(StoreInFolder, FeedsChangesInOrderAndSaysWhatWasPruned) {
 
 TEST_F(StoreInFolder, PruneLeavesWhatLives) {
   save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok)});
-  store->prune(from_microseconds(1'000'000));
+  store->prune(from_microseconds(1'000'000), 100);
   EXPECT_TRUE(store->array(ArrayId{1}));
   EXPECT_TRUE(store->result({ArrayId{1}, 1}));
+}
+
+TEST_F(StoreInFolder, PrunesSoManyArraysAtATime) {
+  for (std::uint64_t id = 1; id <= 5; ++id) {
+    save({array(id, IndexRange{1, 2}), result(id, 1, Failure::Ok), result(id, 2, Failure::ToolFailed), {SaveArrayEnded{ArrayId{id}}, {}}});
+  }
+  const auto environment = store->recipe(ArrayId{1})->environment;
+  EXPECT_FALSE(store->prune(from_microseconds(5000), 2)) << "none ended before that";
+  EXPECT_TRUE(store->prune(from_microseconds(5001), 2));
+  EXPECT_EQ(store->totals().done, 3U);
+  EXPECT_TRUE(store->prune(from_microseconds(5001), 2));
+  EXPECT_FALSE(store->environment(environment).empty());
+  EXPECT_FALSE(store->prune(from_microseconds(5001), 2));
+  EXPECT_EQ(store->totals().failed, 0U);
+  EXPECT_TRUE(store->environment(environment).empty()) << "nobody needs it any more";
+  EXPECT_EQ(store->begin().next_array, 6U);
 }
 
 TEST_F(StoreInFolder, RevivesSomeTasksOfARangeAndTheirDependants) {
@@ -148,7 +164,7 @@ TEST_F(StoreInFolder, RevivesSomeTasksOfARangeAndTheirDependants) {
 TEST_F(StoreInFolder, RevivesWhatWaitedForAnArrayThatIsPruned) {
   const auto each = Dependency::Kind::EachSuccess;
   save({array(1, IndexRange{1, 9}), result(1, 1, Failure::Ok), {SaveArrayEnded{ArrayId{1}}, {}}});
-  store->prune(from_microseconds(1'000'000));
+  store->prune(from_microseconds(1'000'000), 100);
   save({array(2, IndexRange{1, 2}, {{ArrayId{1}, std::nullopt, each}}), result(2, 1, Failure::ToolFailed),
         array(3, IndexRange{5, 6}, {{ArrayId{1}, std::nullopt, each}}), result(3, 5, Failure::ToolFailed)});
   const Revivable found = store->revivable({{ArrayId{2}, std::nullopt}, {ArrayId{3}, std::nullopt}});
