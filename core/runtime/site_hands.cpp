@@ -1,11 +1,16 @@
 #include "runtime/site_hands.hpp"
 
 #include "plugin_host/guarded.hpp"
+#include "wire/key.hpp"
 #include "wire/outbox.hpp"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -18,8 +23,18 @@ constexpr auto kSubmitLimit = 60s;
 constexpr auto kPollLimit = 60s;
 constexpr auto kCancelLimit = 60s;
 constexpr auto kFileLimit = 120s;
+// Names in the outbox: what a pilot was writing when it was killed, what a person may want to look at.
+constexpr const char* kHalfWritten = ".tmp";
+constexpr const char* kDamaged = ".damaged";
 // A transport is to come back at its deadline; after this much more it is left behind.
 constexpr auto kGrace = 10s;
+
+/// A pilot that runs needs the file that it was started from, as it was: another content has another name.
+std::string name_of_pilot(const std::string& program) {
+  std::ifstream in(program, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  return "hpcbatch-pilot-" + wire::fingerprint(bytes);
+}
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
@@ -29,6 +44,7 @@ SiteHands::SiteHands(asio::io_context& loop, const PluginHost& plugins, Site sit
     : plugins_(plugins),
       site_(std::move(site)),
       pilot_program_(std::move(pilot_program)),
+      pilot_name_(name_of_pilot(pilot_program_)),
       // The plugin was there a moment ago; should it be gone, the next call tries again.
       calls_(loop, kGrace, [this] { return new_tools().has_value(); }) {}
 
@@ -61,7 +77,7 @@ void SiteHands::with_transport(std::function<void(Transport&, Deadline)> work, s
        std::move(then));
 }
 
-std::string SiteHands::pilot_path() const { return site_.workspace + "/bin/hpcbatch-pilot"; }
+std::string SiteHands::pilot_path() const { return site_.workspace + "/bin/" + pilot_name_; }
 std::string SiteHands::file_path(const AllocationId& id) const {
   return site_.workspace + "/allocations/" + id.name + ".pilot";
 }
@@ -91,7 +107,7 @@ void SiteHands::submit(const AllocationId& id, const Shape& shape, wire::PilotFi
   using Answer = std::variant<AllocationAccepted, AllocationRefused>;
   auto result = std::make_shared<std::optional<Answer>>();
   auto work = [id, request = request(id, shape), file = std::move(file), file_at = file_path(id), result,
-               program = pilot_program_, pilot_at = pilot_path(), name = site_.name](Tools& tools, Deadline deadline) {
+               program = pilot_program_, pilot_name = pilot_name_, bin = site_.workspace + "/bin", name = site_.name](Tools& tools, Deadline deadline) {
     const auto refuse = [&](Refusal refusal, const std::string& text) {
       *result = AllocationRefused{id, refusal, fmt::format("cannot submit {} to {}: {}", id.name, name, first_line(text))};
     };
@@ -100,7 +116,11 @@ void SiteHands::submit(const AllocationId& id, const Shape& shape, wire::PilotFi
     if (!script) return refuse(Refusal::Permanent, script.error().text);
     auto ready = guarded("transport", [&]() -> Result<void> {
       if (!tools.pilot_is_there) {
-        if (auto put = tools.transport->put({{program, pilot_at, 0700}}, deadline); !put) return put;
+        auto there = tools.transport->list(bin, deadline);
+        if (!there) return there.error();
+        if (std::find(there->begin(), there->end(), pilot_name) == there->end()) {
+          if (auto put = tools.transport->put({{program, bin + "/" + pilot_name, 0700}}, deadline); !put) return put;
+        }
         tools.pilot_is_there = true;
       }
       return tools.transport->put_text({{file_at, wire::to_text(file), 0600}, {script_at, *script, 0700}}, deadline);

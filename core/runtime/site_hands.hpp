@@ -68,6 +68,7 @@ class SiteHands {
   const PluginHost& plugins_;
   Site site_;
   std::string pilot_program_;
+  std::string pilot_name_;  ///< in the workspace's bin/
   std::shared_ptr<Scheduler> scheduler_;
   std::shared_ptr<Tools> tools_;
   CallLane calls_;

@@ -41,6 +41,14 @@ Key pilot_key(const Key& allocation_key, std::uint32_t rank) {
   return key;
 }
 
+std::string fingerprint(std::string_view bytes) {
+  start_sodium();
+  Key digest;
+  ::crypto_generichash(digest.data(), digest.size(),
+                       reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
+  return to_hex(digest).substr(0, 16);
+}
+
 std::string to_hex(const Key& key) {
   std::string text(key.size() * 2 + 1, '\0');
   ::sodium_bin2hex(text.data(), text.size(), key.data(), key.size());

@@ -19,6 +19,9 @@ Key pilot_key(const Key& allocation_key, std::uint32_t rank);
 /// A random number that no two processes draw: a pilot's incarnation.
 std::uint64_t random_number();
 
+/// 16 hexadecimal digits that other bytes do not have.
+std::string fingerprint(std::string_view bytes);
+
 std::string to_hex(const Key& key);
 std::optional<Key> key_from_hex(std::string_view text);
 

@@ -120,7 +120,7 @@ class EngineAtHome:
     def pilot_pids(self):
         """The processes of this home's pilots (a pilot and its keeper)."""
         return {pid for pid, line in processes_with(str(self.directory)).items()
-                if line.split() and line.split()[0].endswith("/hpcbatch-pilot")}
+                if line.split() and "/bin/hpcbatch-pilot-" in line.split()[0]}
 
     def kill_engine(self):
         """Kills the engine with KILL and returns when it is gone."""
