@@ -196,11 +196,15 @@ void SiteHands::read_outbox(const AllocationId& id, std::function<void(Result<st
       if (!names) return names.error();
       std::vector<std::string> results;
       for (const std::string& name : *names) {
-        if (!name.starts_with(prefix)) continue;
+        if (!name.starts_with(prefix) || name.ends_with(kHalfWritten) || name.ends_with(kDamaged)) continue;
         auto bytes = tools.transport->read(directory + "/" + name, 0, std::uint64_t{1} << 30, deadline);
         if (!bytes) return bytes.error();
         const auto outbox = wire::decode_outbox(*bytes);
-        if (!outbox) continue;
+        if (!outbox) {
+          spdlog::error("cannot read what a pilot of {} left: {}; kept as {}/{}{}", id.name, outbox.error().text, directory, name, kDamaged);
+          if (auto kept = tools.transport->put_text({{directory + "/" + name + kDamaged, *bytes, 0600}}, deadline); !kept) return kept.error();
+          continue;
+        }
         results.insert(results.end(), outbox->results.begin(), outbox->results.end());
       }
       return results;
@@ -219,7 +223,7 @@ void SiteHands::forget(const AllocationId& id) {
       std::vector<std::string> gone{file, script};
       if (auto names = tools.transport->list(outbox, deadline)) {
         for (const std::string& name : *names) {
-          if (name.starts_with(prefix)) gone.push_back(outbox + "/" + name);
+          if (name.starts_with(prefix) && !name.ends_with(kDamaged)) gone.push_back(outbox + "/" + name);
         }
       }
       return tools.transport->remove(gone, deadline);
