@@ -190,7 +190,7 @@ void SiteHands::cancel(const AllocationId& id, const std::string& number) {
 
 void SiteHands::read_outbox(const AllocationId& id, std::function<void(Result<std::vector<std::string>>)> answer) {
   auto result = std::make_shared<Result<std::vector<std::string>>>(Error{Error::Kind::Transient, "no answer"});
-  auto work = [prefix = id.name + ".", directory = site_.workspace + "/outbox", result](Tools& tools, Deadline deadline) {
+  auto work = [id, prefix = id.name + ".", directory = site_.workspace + "/outbox", result](Tools& tools, Deadline deadline) {
     *result = guarded("transport", [&]() -> Result<std::vector<std::string>> {
       auto names = tools.transport->list(directory, deadline);
       if (!names) return names.error();
@@ -230,6 +230,19 @@ void SiteHands::forget(const AllocationId& id) {
     });
   };
   call(kFileLimit, std::move(work), [](bool) {});
+  // A pilot that was killed left what its attempts had made.  A call of its own: a large tree takes long.
+  auto sweep = [work = site_.workspace + "/work", prefix = id.name + "."](Tools& tools, Deadline deadline) {
+    (void)guarded("transport", [&]() -> Result<void> {
+      auto names = tools.transport->list(work, deadline);
+      if (!names) return names.error();
+      std::vector<std::string> gone;
+      for (const std::string& name : *names) {
+        if (name.starts_with(prefix)) gone.push_back(work + "/" + name);
+      }
+      return gone.empty() ? Result<void>() : tools.transport->remove(gone, deadline);
+    });
+  };
+  call(kFileLimit, std::move(sweep), [](bool) {});
 }
 
 void SiteHands::check(std::function<void(std::vector<SiteCheck>)> answer) {

@@ -8,7 +8,9 @@
 #include <sys/wait.h>
 #include <algorithm>
 #include <cerrno>
+#include <cinttypes>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -26,6 +28,12 @@ Time clock_now() {
 
 std::string text_of(const wire::PilotName& name) {
   return name.allocation + "." + std::to_string(name.rank);
+}
+
+std::string hex(std::uint64_t number) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016" PRIx64, number);
+  return text;
 }
 
 /// The walltime less the margin.  The batch system knows best when its job ends: a job that was
@@ -78,6 +86,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       file_(file),
       name_{file.allocation, rank},
       incarnation_(wire::random_number()),
+      work_(file.workspace + "/work/" + text_of(name_) + "." + hex(incarnation_)),
       node_(look_at_node(file, text_of(name_))),
       chores_([this](pid_t pid) { family_.ours(pid); }),
       removals_(chores_),
@@ -93,7 +102,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                  }),
       runner_(loop_, pack_, groups_, removals_, family_,
               Runner::Place{{text_of(name_), file.site},
-                            file.workspace,
+                            work_,
                             node_.scratch,
                             node_.devices,
                             own_path(),
@@ -212,6 +221,7 @@ int Pilot::run() {
   pack_.finish();
   send_results();
   link_.finish();
+  removals_.remove_now(work_);
   if (!node_.scratch.empty()) removals_.remove_now(node_.scratch);
   log_line("ends: " + leaving_);
   return *exit_code_;

@@ -68,6 +68,7 @@ class Pilot {
   wire::PilotFile file_;
   wire::PilotName name_;
   std::uint64_t incarnation_;
+  std::string work_;  // of this process, below the workspace
   Node node_;
   Loop loop_;
   Fd signals_;

@@ -61,7 +61,7 @@ Refusal stage_out_refusal(const char* what, const std::string& path, int error) 
 
 std::string attempt_directory(const wire::Attempt& attempt) {
   char name[96];
-  std::snprintf(name, sizeof name, "work/%" PRIu64 ".%" PRIu32 "-%" PRIu32 "-%" PRIx64,
+  std::snprintf(name, sizeof name, "%" PRIu64 ".%" PRIu32 "-%" PRIu32 "-%" PRIx64,
                 attempt.array(), attempt.index(), attempt.number(), attempt.epoch());
   return name;
 }

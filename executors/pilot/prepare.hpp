@@ -19,7 +19,7 @@ struct Refusal {
   int exit_code{0};
 };
 
-/// The attempt's own directory, relative to the workspace.
+/// The attempt's own directory, relative to the pilot's.
 std::string attempt_directory(const wire::Attempt& attempt);
 /// It has one: it has outputs, names it, or has no other.
 bool has_directory(const wire::Start& start);

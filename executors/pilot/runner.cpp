@@ -76,8 +76,9 @@ std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const Base
   wire::Start& start = task.start;
   if (start.argv_size() == 0) return Refusal{"tool_failed", "it has no command", 0};
   if (has_directory(start)) {
-    const std::string path = place_.workspace + "/" + attempt_directory(start.attempt());
-    if (::mkdir(path.c_str(), 0700) != 0) {
+    const std::string path = place_.work + "/" + attempt_directory(start.attempt());
+    const auto make = [&path] { return ::mkdir(path.c_str(), 0700) == 0; };
+    if (!make() && (errno != ENOENT || ::mkdir(place_.work.c_str(), 0700) != 0 || !make())) {
       return Refusal{"stage_in_failed",
                      "cannot make its directory " + path + ": " + std::strerror(errno), 0};
     }

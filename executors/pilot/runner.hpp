@@ -29,7 +29,7 @@ class Runner {
  public:
   struct Place {
     PilotNames names;
-    std::string workspace;
+    std::string work;     // where attempts' own directories are made; made with the first
     std::string scratch;  // the pilot's own
     Devices devices;
     std::string search;               // the pilot's PATH: where a container's runtime is looked for

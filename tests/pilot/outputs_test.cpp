@@ -4,9 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 
 namespace hpcbatch::pilot {
@@ -44,6 +46,17 @@ class OutputsTest : public PilotTest {
     until("the last result", [&] { return !results_[n].outputs_staged(); });
     return results_[n];
   }
+  /// Where this pilot makes the directories of its attempts.
+  std::string work() const {
+    char name[64];
+    std::snprintf(name, sizeof name, "workspace/work/Hbtest.0.%016lx",
+                  static_cast<unsigned long>(registration_.incarnation()));
+    return path(name);
+  }
+  std::size_t attempts_left() const {
+    const auto entries = std::filesystem::directory_iterator(work());
+    return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
+  }
   std::size_t files_in(const std::string& name) const {
     const auto entries = std::filesystem::directory_iterator(path(name));
     return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
@@ -59,7 +72,7 @@ TEST_F(OutputsTest, AreMovedWhenTheEngineAllowsIt) {
   const auto first = outcome(two);
   EXPECT_EQ(first.failure(), "ok");
   EXPECT_TRUE(first.outputs_staged());
-  EXPECT_EQ(output(first), path("workspace/work/1.0-1-100000007") + "\n");
+  EXPECT_EQ(output(first), work() + "/1.0-1-100000007\n");
   EXPECT_EQ(files_in("out"), 0U);
   allow(1);
   until("the last result", [&] { return !results_[1].outputs_staged(); });
@@ -67,7 +80,7 @@ TEST_F(OutputsTest, AreMovedWhenTheEngineAllowsIt) {
   EXPECT_EQ(contents("out/one"), "one\n");
   EXPECT_EQ(contents("out/second"), "two\n");
   EXPECT_EQ(files_in("out"), 2U);
-  until("its directory to be removed", [&] { return files_in("workspace/work") == 0; });
+  until("its directory to be removed", [&] { return attempts_left() == 0; });
   acknowledge(1);
 }
 
@@ -104,7 +117,7 @@ TEST_F(OutputsTest, MustBeThereAndBeRegularFiles) {
   EXPECT_EQ(outcome(with_outputs(7, "echo x > there; exit 1", {"there"})).failure(), "tool_failed");
   EXPECT_EQ(contents("secret"), "of somebody else");
   EXPECT_EQ(files_in("out"), 0U);
-  until("their directories to be removed", [&] { return files_in("workspace/work") == 0; });
+  until("their directories to be removed", [&] { return attempts_left() == 0; });
 }
 
 TEST_F(OutputsTest, MayBeLeftOutWhereTheyAreOptional) {
@@ -183,7 +196,7 @@ TEST_F(OutputsTest, AKillBeforeThatRemovesThem) {
   EXPECT_EQ(results_[1].failure(), "cancelled");
   allow(1);
   allow(2);
-  until("their directories to be removed", [&] { return files_in("workspace/work") == 0; });
+  until("their directories to be removed", [&] { return attempts_left() == 0; });
   EXPECT_EQ(outcome(shell(3, "true")).failure(), "ok");
   EXPECT_EQ(files_in("out"), 0U);
   EXPECT_TRUE(results_[2].outputs_staged()) << "nothing more is said of one that was fenced off";
@@ -205,11 +218,22 @@ TEST_F(OutputsTest, WaitForTheEngineToComeBack) {
   EXPECT_EQ(contents("out/x"), "x\n");
 }
 
+TEST_F(OutputsTest, NothingOfAnAttemptStaysWhenThePilotEnds) {
+  start();
+  auto many = shell(1, "mkdir d; cd d; seq 20000 | xargs touch; echo made; sleep 600");
+  many.set_follow(true);
+  run(many);
+  until("the files", [&] { return chunks_[1][1] == "made\n"; });
+  ::kill(pid_, SIGTERM);
+  EXPECT_EQ(exit_code(), 0);
+  EXPECT_EQ(files_in("workspace/work"), 0U);
+}
+
 TEST_F(OutputsTest, ATaskWithoutADirectoryGetsOneOfItsOwn) {
   start();
   const auto result = outcome(shell(1, "pwd; touch x"));
-  EXPECT_EQ(output(result), path("workspace/work/1.0-1-100000007") + "\n");
-  until("it to be removed", [&] { return files_in("workspace/work") == 0; });
+  EXPECT_EQ(output(result), work() + "/1.0-1-100000007\n");
+  until("it to be removed", [&] { return attempts_left() == 0; });
   auto named = shell(2, "pwd");
   named.set_directory(path("out"));
   EXPECT_EQ(output(outcome(named)), path("out") + "\n");

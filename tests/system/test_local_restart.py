@@ -195,6 +195,17 @@ def test_a_killed_pilot_costs_no_retry_and_its_tasks_run_again(home):
     assert shown["attempts"][0]["failure"] in home.ok("explain", task)
 
 
+def test_what_killed_pilots_leave_in_the_workspace_is_removed(home):
+    work = home.home / "workspace/work"
+    task = home.submit("--tool", "command", "--param", "line=touch made; sleep 600")
+    wait_until(lambda: list(work.glob("*/*/made")), 20, "a file of the task")
+    left = list(work.iterdir())
+    for pid in home.pilot_pids():
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not any(path.exists() for path in left), 60, "the removal of what it made")
+    home.ok("cancel", task)
+
+
 def test_a_second_engine_for_the_same_home_is_refused_and_the_owner_named(home):
     home.ok("engine", "start")
     pid = home.engine_pid()
