@@ -13,11 +13,13 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 namespace hpcbatch::pilot {
 namespace {
 
 constexpr std::string_view kScratchPrefix = "hpcbatch-pilot-";
+constexpr time_t kYoung = 60;  // its pilot may be about to lock it
 
 std::vector<unsigned> allowed_cpus() {
   std::vector<unsigned> cpus;
@@ -70,16 +72,22 @@ void check_workspace(Node& node, const wire::PilotFile& file, const std::string&
 }
 
 void make_scratch(Node& node, const wire::PilotFile& file, const std::string& pilot) {
-  std::string path = file.scratch + "/" + std::string(kScratchPrefix) + pilot + "-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) {
+  for (int attempt = 0; node.scratch.empty() && attempt < 10; ++attempt) {
+    std::string path = file.scratch + "/" + std::string(kScratchPrefix) + pilot + "-XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) break;
+    node.scratch_lock = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Between the two calls somebody may take it for a left-over one and remove it.  A file system
+    // without locks tells nobody that one is left over.
+    const bool locked = node.scratch_lock &&
+                        (::flock(node.scratch_lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
+    if (locked && ::access(path.c_str(), F_OK) == 0) node.scratch = path;
+  }
+  if (node.scratch.empty()) {
     node.refusals.push_back("scratch: cannot make a directory in " + file.scratch + ": " +
                             std::strerror(errno));
     return;
   }
-  node.scratch = path;
-  node.scratch_lock = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  ::flock(node.scratch_lock.get(), LOCK_EX | LOCK_NB);
-  if (const std::string why = check_writing(path, pilot); !why.empty())
+  if (const std::string why = check_writing(node.scratch, pilot); !why.empty())
     node.refusals.push_back("scratch: " + why);
 }
 
@@ -128,6 +136,7 @@ std::vector<std::string> left_over_scratch(const std::string& base) {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat info {};
     const bool left = fd && ::fstat(fd.get(), &info) == 0 && info.st_uid == ::geteuid() &&
+                      info.st_mtim.tv_sec + kYoung < ::time(nullptr) &&
                       ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0;
     if (left) paths.push_back(path);
   }
