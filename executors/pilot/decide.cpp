@@ -185,6 +185,19 @@ void Decide::keeper_died(Time now) {
   stop_running("pilot_killed", "the pilot was killed", true, now);
 }
 
+void Decide::suspended(Duration time) {
+  std::set<std::pair<Time, AttemptId>> later;
+  for (const auto& [alarm, id] : alarms_) later.emplace(alarm + time, id);
+  alarms_ = std::move(later);
+  for (auto& [id, held] : held_) {
+    if (held.alarm) *held.alarm += time;
+  }
+  started_ += time;
+  for (std::optional<Time>* since : {&idle_since_, &empty_since_, &haste_since_, &terms_.usable_until}) {
+    if (*since) **since += time;
+  }
+}
+
 bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, Time now) {
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Running) return false;

@@ -19,6 +19,8 @@ namespace {
 
 // Chunks wait here instead of in memory when the link takes no more.
 constexpr std::size_t kBacklog = std::size_t{1} << 20;
+// Nothing but a stop makes the loop sleep that much longer than it asked for.
+constexpr Duration kSuspended = std::chrono::seconds{5};
 // So many results make a frame of their own.
 constexpr int kResultsInFrame = 4096;
 
@@ -214,8 +216,10 @@ int Pilot::run() {
       if (next && (!until || *next < *until)) until = next;
     }
     if (more_to_follow_ || pack_.is_lost() != pack_was_lost) until = now_;
+    const Time asleep = clock_now();
     loop_.wait(until);
     now_ = clock_now();
+    if (until) woke_late(now_ - std::max(*until, asleep));
     runner_.tick(now_);
   }
   pack_.finish();
@@ -225,6 +229,15 @@ int Pilot::run() {
   if (!node_.scratch.empty()) removals_.remove_now(node_.scratch);
   log_line("ends: " + leaving_);
   return *exit_code_;
+}
+
+/// A batch system suspends a job by SIGSTOP, and extends its end when it goes on.
+void Pilot::woke_late(Duration time) {
+  if (time < kSuspended) return;
+  log_line("was suspended for " +
+           std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s");
+  decide_.suspended(time);
+  if (usable_until_) *usable_until_ += time;
 }
 
 // --- what it decided

@@ -42,6 +42,7 @@ class Pilot {
   };
 
   void take_signals(int keeper_signal);
+  void woke_late(Duration time);
   void reap();
   void read_outbox();
 

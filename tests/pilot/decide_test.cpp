@@ -241,6 +241,23 @@ TEST_F(DecideTest, ATimeLimitIsTermAndThenKill) {
   expect("");
 }
 
+TEST_F(DecideTest, TheTimeOfASuspensionCountsForNothing) {
+  pilot({{"cpus", 20000}}, {.usable_until = now_ + 100s, .margin = 10s, .idle = 30s});
+  lease(1, {{"cpus", 10000}}, 60s);
+  lease(2);
+  expect("run 1; run 2");
+  after(10s + 20min);
+  d().suspended(20min);
+  expect("");
+  wakes_after(50s);
+  expect("term 1 time_task");
+  ended(1);
+  d().acknowledged(id_of(1), now_);
+  expect("forget 1");
+  wakes_after(40s);
+  expect("leaving walltime; term 2 pilot_walltime");
+}
+
 TEST_F(DecideTest, ATaskThatEndsInTimeLeavesNoAlarm) {
   two_cpus();
   lease(1, {{"cpus", 10000}}, 60s);

@@ -305,6 +305,20 @@ TEST_F(LinksTest, AtItsWalltimeItEndsWhatRunsAndLeaves) {
   EXPECT_EQ(exit_code(), 0);
 }
 
+TEST_F(LinksTest, ASuspendedPilotGivesItsTasksTheirTimeBack) {
+  start();
+  auto limited = shell(1, "sleep 600");
+  limited.set_time_limit_ms(4000);
+  run(limited);
+  until("its start", [&] { return started_.contains(1); });
+  ::kill(pilot_process(), SIGSTOP);
+  std::this_thread::sleep_for(6s);
+  ::kill(pilot_process(), SIGCONT);
+  EXPECT_EQ(outcome(task(2, {"true"})).failure(), "ok");
+  EXPECT_FALSE(results_.contains(1));
+  EXPECT_EQ(result_of(1).failure(), "time_task");
+}
+
 TEST_F(LinksTest, WithNothingToDoItLeaves) {
   file_.idle = 200ms;
   start();
