@@ -16,6 +16,9 @@ constexpr Duration kGrace = 5s;  // between TERM and KILL
 constexpr Duration kUnregistered = 10min;
 constexpr Duration kFarewell = 5s;       // for acknowledgements, and leases that cross our leaving
 constexpr Duration kTellRefusals = 30s;  // for a link to tell the engine why we start nothing
+constexpr Duration kOutboxRetry = 1s;
+constexpr Duration kOutboxPatience = 5min;
+constexpr Duration kOutboxHaste = 20s;  // batch systems kill half a minute after TERM
 constexpr std::size_t kOutboxFrom = std::size_t{1} << 20;
 
 }  // namespace
@@ -261,8 +264,11 @@ std::vector<Action> Decide::decide(Time now) {
   } else if (!is_empty()) {
     idle_since_ = now;
   }
-  // Empty by now, it is removed.
-  if (unacknowledged_bytes_ > outbox_at_ || (has_outbox_ && unacknowledged_ == 0)) write_outbox();
+  // In haste the end may come at any moment.  An outbox that is empty by now is removed.
+  const bool may_be_killed = haste_since_ && unacknowledged_ > 0;
+  if (may_be_killed || unacknowledged_bytes_ > outbox_at_ || (has_outbox_ && unacknowledged_ == 0)) {
+    write_outbox(now);
+  }
   leave_if_done(now);
   return std::exchange(actions_, {});
 }
@@ -408,25 +414,45 @@ void Decide::leave(const std::string& reason) {
   actions_.push_back(SayLeaving{reason});
 }
 
-void Decide::write_outbox() {
-  if (outbox_is_current_) return;
+void Decide::write_outbox(Time now) {
+  if (outbox_is_current_ || (outbox_retry_at_ && now < *outbox_retry_at_)) return;
+  if (!outbox_retry_at_) outbox_failing_since_.reset();
+  outbox_retry_at_.reset();
   actions_.push_back(WriteOutbox{});
   outbox_is_current_ = true;
   has_outbox_ = unacknowledged_ > 0;
   outbox_at_ = unacknowledged_bytes_ + kOutboxFrom;
 }
 
+void Decide::outbox_failed(Time now) {
+  outbox_is_current_ = false;
+  outbox_retry_at_ = now + kOutboxRetry;
+  if (!outbox_failing_since_) outbox_failing_since_ = now;
+}
+
+bool Decide::outbox_is_hopeless(Time now) const {
+  if (!outbox_retry_at_) return false;
+  const bool no_time = terms_.usable_until && now >= *terms_.usable_until + terms_.margin;
+  return no_time || now >= *outbox_failing_since_ + (haste_since_ ? kOutboxHaste : kOutboxPatience);
+}
+
 void Decide::leave_if_done(Time now) {
   if (phase_ == Phase::Draining && is_empty()) {
     phase_ = Phase::Leaving;
     empty_since_ = now;
-    if (unacknowledged_ > 0) write_outbox();
+    if (unacknowledged_ > 0) write_outbox(now);
   }
   if (phase_ != Phase::Leaving) return;
   const bool nothing_owed = haste_since_ && unacknowledged_ == 0;
   const bool somebody_listens = linked_ || (checks_failed_ && !welcomed_);
   if (!no_engine_ && !nothing_owed && somebody_listens && now < farewell_ends()) return;
-  if (unacknowledged_ > 0) write_outbox();
+  if (unacknowledged_ > 0 && !outbox_is_current_ && !outbox_is_hopeless(now)) {
+    write_outbox(now);
+    return;
+  }
+  // Whether it can be written is to be known before we go.
+  const auto is_outbox = [](const Action& action) { return std::holds_alternative<WriteOutbox>(action); };
+  if (unacknowledged_ > 0 && std::any_of(actions_.begin(), actions_.end(), is_outbox)) return;
   actions_.push_back(Exit{exit_code_});
   phase_ = Phase::Gone;
 }
@@ -452,7 +478,9 @@ std::optional<Time> Decide::next() const {
     consider(*terms_.usable_until);
   }
   if (haste_since_ && staged_ > 0 && running_ == 0) consider(*haste_since_ + kGrace);
-  if (phase_ == Phase::Leaving) consider(farewell_ends());
+  const bool outbox_failed = outbox_retry_at_ && !outbox_is_current_ && unacknowledged_ > 0;
+  if (outbox_failed) consider(*outbox_retry_at_);
+  if (phase_ == Phase::Leaving && !outbox_failed) consider(farewell_ends());
   return earliest;
 }
 

@@ -114,6 +114,8 @@ class Decide {
   [[nodiscard]] bool published(const AttemptId& id, std::size_t result_bytes, Time now);
   /// A result from before this process, found in the outbox.
   void found_result(const AttemptId& id, std::size_t result_bytes);
+  /// The last WriteOutbox did not succeed.
+  void outbox_failed(Time now);
   void over_memory(const AttemptId& id, const std::string& message);
 
   /// Everything to be done now.
@@ -157,7 +159,8 @@ class Decide {
   void leave(const std::string& reason);
   void due(Time now);
   void leave_if_done(Time now);
-  void write_outbox();
+  void write_outbox(Time now);
+  bool outbox_is_hopeless(Time now) const;
   bool is_empty() const {
     return waiting_ == 0 && running_ == 0 && staged_ == 0 && publishing_ == 0;
   }
@@ -191,6 +194,8 @@ class Decide {
   std::size_t outbox_at_{0};  // write the outbox when more bytes than that wait
   bool has_outbox_{false};
   bool outbox_is_current_{false};
+  std::optional<Time> outbox_retry_at_;
+  std::optional<Time> outbox_failing_since_;
   std::set<std::pair<Time, AttemptId>> alarms_;  // time limits and second signals
   std::vector<Action> actions_;
 };

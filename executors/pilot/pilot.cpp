@@ -396,7 +396,10 @@ void Pilot::write_outbox() {
     ::unlink(path.c_str());
     return;
   }
-  if (const auto written = wire::write_outbox(path, box); !written) log_line(written.error().text);
+  if (const auto written = wire::write_outbox(path, box); !written) {
+    log_line(written.error().text);
+    decide_.outbox_failed(now_);
+  }
 }
 
 /// A batch system may start the same script twice: what the first left is delivered by the second.
