@@ -32,18 +32,30 @@ std::vector<unsigned> allowed_cpus() {
   return cpus;
 }
 
-std::size_t nvidia_devices() {
-  std::size_t count = 0;
-  DIR* dir = ::opendir("/dev");
-  if (dir == nullptr) return 0;
-  while (const dirent* entry = ::readdir(dir)) {
-    const std::string_view name = entry->d_name;
-    if (name.starts_with("nvidia") && name.size() > 6 &&
-        std::isdigit(static_cast<unsigned char>(name[6])) != 0)
-      ++count;
-  }
-  ::closedir(dir);
-  return count;
+/// Devices of NVIDIA are counted; those of others are there or not.
+struct DeviceFiles {
+  std::size_t nvidia{0};
+  bool others{false};
+};
+
+DeviceFiles device_files() {
+  DeviceFiles found;
+  const auto each = [](const char* folder, const auto& look) {
+    DIR* dir = ::opendir(folder);
+    if (dir == nullptr) return;
+    while (const dirent* entry = ::readdir(dir)) look(std::string_view(entry->d_name));
+    ::closedir(dir);
+  };
+  each("/dev", [&found](std::string_view name) {
+    const bool numbered = name.starts_with("nvidia") && name.size() > 6 &&
+                          std::isdigit(static_cast<unsigned char>(name[6])) != 0;
+    if (numbered) ++found.nvidia;
+    if (name == "kfd") found.others = true;
+  });
+  each("/dev/dri", [&found](std::string_view name) {
+    if (name.starts_with("renderD")) found.others = true;
+  });
+  return found;
 }
 
 std::string make_folder(const std::string& path) {
@@ -93,12 +105,17 @@ void make_scratch(Node& node, const wire::PilotFile& file, const std::string& pi
 
 void check_devices(Node& node, std::size_t wanted) {
   if (wanted == 0) return;
-  const auto shown = node.devices.shown();
-  const std::size_t visible = shown ? *shown : nvidia_devices();
-  if (visible >= wanted) return;
-  node.refusals.push_back("gpu: " + std::to_string(wanted) + " were asked for, " +
-                          std::to_string(visible) +
-                          (shown ? " are in CUDA_VISIBLE_DEVICES" : " are there as /dev/nvidia*"));
+  const auto refuse = [&node, wanted](std::size_t visible, const std::string& where) {
+    node.refusals.push_back("gpu: " + std::to_string(wanted) + " were asked for, " +
+                            std::to_string(visible) + " are " + where);
+  };
+  if (const auto shown = node.devices.shown()) {
+    if (*shown < wanted) refuse(*shown, "in " + node.devices.variable());
+    return;
+  }
+  const DeviceFiles files = device_files();
+  if (files.nvidia == 0 && files.others) return;
+  if (files.nvidia < wanted) refuse(files.nvidia, "there as /dev/nvidia*, and none of other makers");
 }
 
 }  // namespace
@@ -115,7 +132,7 @@ Node look_at_node(const wire::PilotFile& file, const std::string& pilot) {
   ::gethostname(host, sizeof host - 1);
   Node node{host,
             allowed_cpus(),
-            Devices(static_cast<unsigned>(devices), std::getenv("CUDA_VISIBLE_DEVICES")),
+            Devices(static_cast<unsigned>(devices), environ),
             {},
             Fd(),
             {}};

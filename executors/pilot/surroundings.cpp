@@ -11,19 +11,32 @@ namespace {
 constexpr std::array<std::string_view, 11> kBatchPrefixes = {
     "SLURM_", "SLURMD_", "SBATCH_", "SRUN_",  "PBS_", "PMI_",
     "PMIX_",  "PALS_",   "MOM_",    "TORQUE", "LSB_"};
-constexpr std::array<std::string_view, 11> kPerTask = {
-    "TMPDIR",           "OMP_NUM_THREADS",     "CUDA_VISIBLE_DEVICES",
-    "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX", "HPCBATCH_CPUS",
-    "HPCBATCH_MEM_MB",  "HPCBATCH_GPUS",       "HPCBATCH_PILOT",
-    "HPCBATCH_SITE",    "HPCBATCH_ATTEMPT"};
+constexpr std::array<std::string_view, 10> kPerTask = {
+    "TMPDIR",        "OMP_NUM_THREADS", "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX", "HPCBATCH_CPUS",
+    "HPCBATCH_MEM_MB", "HPCBATCH_GPUS", "HPCBATCH_PILOT",   "HPCBATCH_SITE",       "HPCBATCH_ATTEMPT"};
 constexpr std::array<std::string_view, 8> kMinimal = {"HOME", "PATH",   "USER",     "LOGNAME",
                                                       "LANG", "LC_ALL", "LANGUAGE", "SHELL"};
+
+// Of NVIDIA, AMD, OpenCL and Intel, in the order in which they are believed.
+constexpr std::array<std::string_view, 4> kDeviceVariables = {
+    "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+
+const char* value_of(std::string_view name, char* const* environment) {
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view line(*environment);
+    if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == '=') {
+      return *environment + name.size() + 1;
+    }
+  }
+  return nullptr;
+}
 
 bool is_kept(std::string_view name) {
   for (const std::string_view prefix : kBatchPrefixes) {
     if (name.starts_with(prefix)) return false;
   }
-  return std::find(kPerTask.begin(), kPerTask.end(), name) == kPerTask.end();
+  return std::find(kPerTask.begin(), kPerTask.end(), name) == kPerTask.end() &&
+         std::find(kDeviceVariables.begin(), kDeviceVariables.end(), name) == kDeviceVariables.end();
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -64,8 +77,17 @@ BaseEnvironment minimal_environment(char* const* own) {
   return lines;
 }
 
-Devices::Devices(unsigned count, const char* visible) : count_(count), set_(visible != nullptr) {
-  std::string_view rest = set_ ? visible : "";
+Devices::Devices(unsigned count, char* const* environment)
+    : count_(count), variable_(kDeviceVariables.front()) {
+  std::string_view rest;
+  for (const std::string_view name : kDeviceVariables) {
+    const char* value = value_of(name, environment);
+    if (value == nullptr) continue;
+    variable_ = name;
+    rest = value;
+    set_ = true;
+    break;
+  }
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find(','), rest.size());
     names_.emplace_back(rest.substr(0, end));
@@ -80,7 +102,12 @@ std::optional<std::size_t> Devices::shown() const {
   return set_ ? std::optional(names_.size()) : std::nullopt;
 }
 
-std::string Devices::cuda_names(const std::vector<unsigned>& gpus) const {
+std::string Devices::container_option() const {
+  if (variable_ == "CUDA_VISIBLE_DEVICES") return "--nv";
+  return variable_ == "ZE_AFFINITY_MASK" ? "" : "--rocm";
+}
+
+std::string Devices::names(const std::vector<unsigned>& gpus) const {
   std::vector<std::string> words;
   for (const unsigned gpu : gpus) {
     if (gpu < names_.size()) words.push_back(names_[gpu]);
@@ -93,7 +120,7 @@ std::string Devices::numbers(const std::vector<unsigned>& gpus) const {
     return !name.empty() && std::all_of(name.begin(), name.end(),
                                         [](unsigned char c) { return std::isdigit(c) != 0; });
   });
-  if (numeric) return cuda_names(gpus);
+  if (numeric) return names(gpus);
   std::vector<std::string> words;
   for (const unsigned gpu : gpus) words.push_back(std::to_string(gpu));
   return joined(words);
@@ -158,7 +185,7 @@ std::map<std::string, std::string> task_variables(const wire::Start& start,
   variables["HPCBATCH_GPUS"] = devices.numbers(placement.gpus);
   variables["HPCBATCH_PILOT"] = names.pilot;
   variables["HPCBATCH_SITE"] = names.site;
-  if (devices.any()) variables["CUDA_VISIBLE_DEVICES"] = devices.cuda_names(placement.gpus);
+  if (devices.any()) variables[devices.variable()] = devices.names(placement.gpus);
   return variables;
 }
 

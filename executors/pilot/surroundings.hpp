@@ -25,22 +25,29 @@ BaseEnvironment base_environment(const wire::Environment& environment);
 /// the pilot's own.
 BaseEnvironment minimal_environment(char* const* own);
 
-/// The devices behind the pilot's numbers, as CUDA names them.
+/// The devices behind the pilot's numbers, as the batch system names them.
 class Devices {
  public:
-  /// `visible` is the pilot's own CUDA_VISIBLE_DEVICES, null where the batch system set none.
-  Devices(unsigned count, const char* visible);
+  /// `environment` is the pilot's own: the batch system shows its devices in a variable of their
+  /// maker, or says nothing.
+  Devices(unsigned count, char* const* environment);
+
+  /// The variable that names them, to the pilot and to tasks.
+  const std::string& variable() const { return variable_; }
+  /// What brings them into a container; empty: nothing need be said.
+  std::string container_option() const;
 
   /// How many the batch system shows us; nothing where it says nothing.
   std::optional<std::size_t> shown() const;
   bool any() const { return count_ > 0; }
-  std::string cuda_names(const std::vector<unsigned>& gpus) const;
+  std::string names(const std::vector<unsigned>& gpus) const;
   /// The numbers of the node's devices where they are known, else the pilot's own.
   std::string numbers(const std::vector<unsigned>& gpus) const;
 
  private:
   unsigned count_;
-  bool set_;
+  std::string variable_;
+  bool set_{false};
   std::vector<std::string> names_;
 };
 

@@ -248,6 +248,17 @@ TEST_F(PilotTest, GpusAreHandedOutByNumber) {
   EXPECT_EQ(output(result_of(3)), "/\n");
 }
 
+TEST_F(PilotTest, GpusOfOtherMakersAreNamedInTheirOwnVariable) {
+  file_.capacity = {{"cpus", 40000}, {"gpus/mi250", 20000}};
+  start({{"ROCR_VISIBLE_DEVICES", "2,5"}});
+  EXPECT_EQ(registration_.refusals_size(), 0);
+  auto task = shell(1, "echo $ROCR_VISIBLE_DEVICES/$HPCBATCH_GPUS/$CUDA_VISIBLE_DEVICES");
+  wire::Amount* gpus = task.add_granted();
+  gpus->set_name("gpus/mi250");
+  gpus->set_value(20000);
+  EXPECT_EQ(output(outcome(task)), "2,5/2,5/\n");
+}
+
 TEST_F(PilotTest, BindsCpusWhereItHasThemAll) {
   cpu_set_t mask;
   ASSERT_EQ(::sched_getaffinity(0, sizeof mask, &mask), 0);
