@@ -52,6 +52,21 @@ bool is_same_file(const Fd& a, const Fd& b) {
          one.st_ino == two.st_ino;
 }
 
+/// Each once: where the task runs, its other folders, and where its inputs lie.
+std::vector<std::string> bound_paths(const wire::Start& start, const ContainerView& view) {
+  std::vector<std::string> paths{view.directory};
+  const auto add = [&paths](const std::string& path) {
+    if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+  };
+  for (const std::string& folder : view.folders) add(folder);
+  for (const std::string& input : start.inputs()) {
+    const std::size_t slash = input.rfind('/');
+    // The whole root is never shown.
+    add(slash == 0 || slash == std::string::npos ? input : input.substr(0, slash));
+  }
+  return paths;
+}
+
 Refusal stage_out_refusal(const char* what, const std::string& path, int error) {
   return {"stage_out_failed",
           std::string("cannot open ") + path + " for its " + what + ": " + std::strerror(error)};
@@ -144,14 +159,12 @@ std::vector<std::string> candidates(const std::string& program, const char* sear
 }
 
 std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& start,
-                                                           const std::string& directory,
-                                                           bool with_gpus,
-                                                           const std::string& search) {
+                                                           const ContainerView& view) {
   std::vector<std::string> argv;
   if (!start.container().empty()) {
     const std::string& image = start.container();
     for (const char* name : {"apptainer", "singularity"}) {
-      const std::vector<std::string> paths = candidates(name, search.c_str());
+      const std::vector<std::string> paths = candidates(name, view.search.c_str());
       const auto found = std::find_if(paths.begin(), paths.end(), [](const std::string& path) {
         return ::access(path.c_str(), X_OK) == 0;
       });
@@ -161,14 +174,22 @@ std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& st
     }
     if (argv.empty()) {
       return Refusal{"container_missing",
-                     "neither apptainer nor singularity is on this node's PATH (" + search + ")"};
+                     "neither apptainer nor singularity is on this node's PATH (" + view.search +
+                         ")"};
     }
     if (image.starts_with('/') && ::access(image.c_str(), R_OK) != 0) {
       return Refusal{"container_missing",
                      "cannot read the image " + image + ": " + std::strerror(errno)};
     }
-    if (with_gpus) argv.emplace_back("--nv");
-    argv.insert(argv.end(), {"--bind", directory, "--pwd", directory, image});
+    if (!view.gpu_option.empty()) argv.push_back(view.gpu_option);
+    for (const std::string& path : bound_paths(start, view)) {
+      if (path.find_first_of(":,") != std::string::npos) {
+        return Refusal{"container_failed",
+                       path + " cannot be shown to a container: its runtime takes no path with ':' or ','"};
+      }
+      argv.insert(argv.end(), {"--bind", path});
+    }
+    argv.insert(argv.end(), {"--pwd", view.directory, image});
   }
   argv.insert(argv.end(), start.argv().begin(), start.argv().end());
   return argv;

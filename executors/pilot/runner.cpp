@@ -95,7 +95,11 @@ std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const Base
   }
   auto opened = open_files(start, task.runs_in);
   if (auto* refusal = std::get_if<Refusal>(&opened)) return *refusal;
-  auto command = command_of(start, task.runs_in, !task.placement.gpus.empty(), place_.search);
+  auto command = command_of(
+      start, {.directory = task.runs_in,
+              .folders = {task.directory, task.slot->temporary},
+              .gpu_option = task.placement.gpus.empty() ? "" : place_.devices.container_option(),
+              .search = place_.search});
   if (auto* refusal = std::get_if<Refusal>(&command)) return *refusal;
   task.slot->clean_temporary(removals_);
   limit_memory(task);

@@ -382,15 +382,38 @@ TEST_F(PilotTest, WhatCannotRunSaysWhy) {
 
 TEST_F(PilotTest, ContainersRunThroughTheirRuntime) {
   ::mkdir(path("bin").c_str(), 0755);
-  write("bin/singularity", "#!/bin/sh\necho \"$@\"\n[ \"$8\" != fail ] || exit 255\n");
+  write("bin/singularity", "#!/bin/sh\necho \"$@\"\ncase $* in *' x fail') exit 255;; esac\n");
   ASSERT_EQ(::chmod(path("bin/singularity").c_str(), 0755), 0);
   write("image.sif", "");
   start({{"PATH", path("bin") + ":/usr/bin:/bin"}});
   auto contained = task(1, {"echo", "hi"});
   contained.set_container(path("image.sif"));
   contained.set_directory(directory_);
-  EXPECT_EQ(output(outcome(contained)), "exec --bind " + directory_ + " --pwd " + directory_ + " " +
-                                            path("image.sif") + " echo hi\n");
+  ASSERT_EQ(::mkdir(path("inputs").c_str(), 0755), 0);
+  for (const char* name : {"inputs/a", "inputs/b"}) {
+    write(name, "");
+    contained.add_inputs(path(name));
+  }
+  const std::string said = output(outcome(contained));
+  EXPECT_TRUE(said.starts_with("exec --bind " + directory_ + " --bind " + path("scratch") +
+                               "/hpcbatch-pilot-Hbtest.0-"))
+      << said;
+  EXPECT_TRUE(said.ends_with("/slot0 --bind " + path("inputs") + " --pwd " + directory_ + " " +
+                             path("image.sif") + " echo hi\n"))
+      << said;
+  write("odd,name", "");
+  auto odd = task(3, {"echo", "hi"});
+  odd.set_container(path("image.sif"));
+  odd.set_directory(directory_);
+  odd.add_inputs(path("odd,name"));
+  EXPECT_EQ(outcome(odd).failure(), "ok");  // its folder is shown, not the file
+  ASSERT_EQ(::mkdir(path("a:b").c_str(), 0755), 0);
+  odd = task(4, {"echo", "hi"});
+  odd.set_container(path("image.sif"));
+  odd.set_directory(path("a:b"));
+  const auto refused = outcome(odd);
+  EXPECT_EQ(refused.failure(), "container_failed");
+  EXPECT_THAT(refused.message(), HasSubstr(path("a:b")));
   auto failing = task(2, {"x", "fail"});
   failing.set_container(path("image.sif"));
   failing.set_directory(directory_);
