@@ -1,10 +1,17 @@
 #include "runtime/machine.hpp"
 
+#include "hpcbatch/shell_quote.hpp"
+
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 
 #include <arpa/inet.h>
@@ -17,16 +24,16 @@
 namespace hpcbatch {
 namespace {
 
+constexpr const char* kVisibleDevices = "CUDA_VISIBLE_DEVICES";
+
 std::int64_t usable_memory() {
   struct sysinfo info {};
   ::sysinfo(&info);
-  auto memory = static_cast<std::int64_t>(info.totalram) * info.mem_unit;
-  for (const char* file : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-    std::ifstream in(file);
-    std::int64_t limit = 0;
-    if (in >> limit && limit > 0) memory = std::min(memory, limit);
-  }
-  return memory;
+  const auto memory = static_cast<std::int64_t>(info.totalram) * info.mem_unit;
+  std::ifstream own("/proc/self/cgroup");
+  const std::string text{std::istreambuf_iterator<char>(own), {}};
+  const auto limit = memory_limit(text, "/sys/fs/cgroup");
+  return limit ? std::min(memory, *limit) : memory;
 }
 
 int nvidia_devices() {
@@ -41,7 +48,45 @@ int nvidia_devices() {
   return count;
 }
 
+/// Entries before the first that names no device, as CUDA reads its list.
+int devices_in(const std::string& list) {
+  int count = 0;
+  std::istringstream entries(list);
+  for (std::string entry; std::getline(entries, entry, ',') && entry != "-1" && entry != "NoDevFiles";) ++count;
+  return count;
+}
+
+/// NVIDIA GPUs that this process may use.
+int usable_gpus() {
+  const int there = nvidia_devices();
+  const char* visible = std::getenv(kVisibleDevices);
+  return visible != nullptr && there > 0 ? devices_in(visible) : there;
+}
+
 }  // namespace
+
+std::optional<std::int64_t> memory_limit(const std::string& groups, const std::filesystem::path& root) {
+  std::optional<std::int64_t> least;
+  std::istringstream lines(groups);
+  for (std::string line; std::getline(lines, line);) {
+    // number:controllers:path, without controllers in the one hierarchy of v2
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const bool is_v2 = controllers == ",,";
+    if (!is_v2 && controllers.find(",memory,") == std::string::npos) continue;
+    const std::filesystem::path top = is_v2 ? root : root / "memory";
+    // A limit holds for all below it.  In a container the path may be the host's, of which only the top is seen.
+    for (auto path = std::filesystem::path(line.substr(second + 1)).relative_path();; path = path.parent_path()) {
+      std::ifstream in(top / path / (is_v2 ? "memory.max" : "memory.limit_in_bytes"));
+      std::int64_t limit = 0;
+      if (in >> limit && limit > 0) least = std::min(least.value_or(limit), limit);
+      if (path.empty()) break;
+    }
+  }
+  return least;
+}
 
 Resources this_machine() {
   Resources there;
@@ -50,7 +95,7 @@ Resources this_machine() {
   const int cpus = ::sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : 1;
   there.set(kCpus, Amount::of(cpus));
   there.set(kMemory, Amount::of(usable_memory()));
-  if (const int gpus = nvidia_devices(); gpus > 0) there.set("gpus/nvidia", Amount::of(gpus));
+  if (const int gpus = usable_gpus(); gpus > 0) there.set("gpus/nvidia", Amount::of(gpus));
   return there;
 }
 
@@ -58,6 +103,12 @@ void complete_local_site(Site& site, const std::string& home) {
   if (site.workspace.empty()) site.workspace = home + "/workspace";
   if (site.shapes.empty()) site.shapes.push_back({.name = site.name});
   const Resources machine = this_machine();
+  const char* visible = std::getenv(kVisibleDevices);
+  const bool names_gpus = std::any_of(site.shapes.begin(), site.shapes.end(), [](const Shape& shape) { return shape.capacity.gpus() != Amount{}; });
+  // Pilots get a minimal environment, and are to use the devices that were counted.
+  if (visible != nullptr && !names_gpus) {
+    site.setup.insert(site.setup.begin(), fmt::format("export {}={}", kVisibleDevices, shell_quoted(std::string_view(visible))));
+  }
   for (Shape& shape : site.shapes) {
     for (const auto& [name, amount] : machine.entries()) {
       const bool gpu = name.starts_with(kGpuPrefix);
