@@ -138,7 +138,7 @@ class EngineProcess {
                  return std::shared_ptr<Tool>(std::move(*made));
                },
                configuration_.tool_parameters),
-        signals_(loop_, SIGTERM, SIGINT, SIGHUP),
+        signals_(loop_),
         look_(loop_) {}
 
   void check() { check_plugins(plugins_, configuration_); }
@@ -171,6 +171,11 @@ class EngineProcess {
       if (auto started = doors_->start(box); !started) throw NoStart{2, fmt::format("{}: {}", configuration_.file, started.error().text)};
     }
     doors_->start_remembered();
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+      // Under nohup, or in the background of a script, whoever started us has decided that it means nothing to us.
+      struct sigaction now {};
+      if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) signals_.add(signal);
+    }
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
       spdlog::info("ends by signal {}; pilots go on", signal);

@@ -55,6 +55,18 @@ def test_what_cannot_be_run_is_refused(shared, words, named):
     assert result.out == ""
 
 
+def test_an_engine_under_nohup_stays_when_the_terminal_goes(home):
+    command = ["sh", "-c", f"trap '' HUP INT; exec {home.program} engine run"]
+    engine = subprocess.Popen(command, env=home.env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until((home.home / "socket").exists, 30, "the engine's socket")
+    for number in (signal.SIGHUP, signal.SIGINT):
+        engine.send_signal(number)
+    assert home.verb("run", "--", "echo", "there").out == "there\n"
+    assert home.engine_pid() == engine.pid
+    home.ok("engine", "stop", "--now")
+    assert engine.wait(30) == 0
+
+
 def test_a_look_without_an_engine_exits_3_and_starts_none(home):
     for words in (["list"], ["show", "1"], ["engine", "status"], ["wait", "1"], ["cancel", "1"]):
         result = home.verb(*words)
