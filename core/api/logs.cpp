@@ -97,7 +97,7 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
 /// Reads along for as long as what is there keeps coming, then answers with it.
 void Api::log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset, std::size_t limit, const ReplyPtr& reply) {
   struct Gathering {
-    std::string bytes;
+    std::string bytes;  // from `offset` on
     std::unique_ptr<asio::steady_timer> timer;
     std::chrono::steady_clock::time_point until{std::chrono::steady_clock::now() + kLongest};
     FollowerId follower{0};
@@ -109,8 +109,7 @@ void Api::log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset
     if (std::exchange(gathering->done, true)) return;
     gathering->timer->cancel();
     runtime_.unfollow(gathering->follower);
-    const std::string bytes = offset < gathering->bytes.size() ? gathering->bytes.substr(offset, limit) : "";
-    reply->answer(200, piece_json(bytes, offset, end, false));
+    reply->answer(200, piece_json(gathering->bytes.substr(0, limit), offset, end, false));
   };
   const auto wait = [gathering, finish] {
     gathering->timer->expires_at(std::min(gathering->until, std::chrono::steady_clock::now() + kQuiet));
@@ -119,13 +118,22 @@ void Api::log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset
     });
   };
   wait();
-  gathering->follower = runtime_.follow({.task = task,
-                                         .output =
-                                             [gathering, stream, wait](std::uint32_t from, const std::string& bytes) {
-                                               if (from == stream) gathering->bytes += bytes;
-                                               if (!gathering->done) wait();
-                                             },
-                                         .ended = [finish] { finish(false); }});
+  Follower follower{.task = task,
+                    .output =
+                        [this, gathering, stream, limit, wait, finish](std::uint32_t from, const std::string& bytes) {
+                          if (gathering->done || from != stream) return;
+                          gathering->bytes += bytes;
+                          if (gathering->bytes.size() < limit) return wait();
+                          // Not from within the telling of followers, which this ends.
+                          asio::post(runtime_.loop(), [finish] { finish(false); });
+                        },
+                    .ended = [finish] { finish(false); }};
+  if (const Lease* lease = runtime_.engine().pilots().lease(task)) {
+    follower.attempt = lease->attempt;
+    follower.seen.fill(UINT64_MAX);  // nothing of the other stream
+    follower.seen[stream] = offset;
+  }
+  gathering->follower = runtime_.follow(std::move(follower));
 }
 
 /// Where a client stands that reads along.

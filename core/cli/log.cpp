@@ -17,6 +17,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::chrono::hours kForEver{24 * 365};
+constexpr int kPage = 1 << 20;
 
 void write_out(bool is_error, std::string_view bytes) {
   const int error = write_all(is_error ? STDERR_FILENO : STDOUT_FILENO, bytes);
@@ -32,21 +33,26 @@ std::string bytes_of(const json::object& piece) {
 }
 
 void print_stream(EngineClient& client, const LogCommand& command, const char* stream) {
-  const std::string target = "/v1/tasks/" + command.id + "/log?stream=" + stream + "&offset=";
+  const std::string target = "/v1/tasks/" + command.id + "/log?stream=" + stream +
+                             "&limit=" + std::to_string(kPage) + "&offset=";
   std::string offset = "0";
   for (;;) {
     json::object piece = client.get(target + offset);
     const std::string next = text_at(piece, "next");
-    const bool is_last = next.empty() || next == offset;
+    const bool is_empty = next.empty() || next == offset;
+    // A task that goes on printing always has more: what is there now ends with a page that is not
+    // full.
+    const bool is_last =
+        is_empty || flag_at(piece, "end") || number_at(piece, "next") - number_at(piece, "offset") < kPage;
     if (command.json) {
-      if (!is_last || offset == "0") {
+      if (!is_empty || offset == "0") {
         piece["stream"] = stream;
         print_json(piece);
       }
     } else {
       write_out(std::strcmp(stream, "stderr") == 0, bytes_of(piece));
     }
-    if (is_last || flag_at(piece, "end")) {
+    if (is_last) {
       if (flag_at(piece, "truncated") && !command.json) {
         std::fprintf(stderr, "hpcbatch: the %s of task %s was cut: it was longer than is kept\n",
                      stream, command.id.c_str());

@@ -57,24 +57,23 @@ TEST_F(LookTest, ExplainIsASentenceAndItsDetails) {
 }
 
 TEST_F(LookTest, LogPrintsEachStreamToItsOwn) {
-  engine_answers({{"GET /v1/tasks/12/log?stream=stdout&offset=0",
-                   R"({"text": "one ", "offset": 0, "next": 4, "end": false})"},
-                  {"GET /v1/tasks/12/log?stream=stdout&offset=4",
-                   R"({"base64": "aGkK", "offset": 4, "next": 7, "end": true})"},
-                  {"GET /v1/tasks/12/log?stream=stderr&offset=0",
+  const std::string page(1 << 20, 'x');
+  engine_answers({{"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=0",
+                   R"({"text": ")" + page + R"(", "offset": 0, "next": 1048576, "end": false})"},
+                  {"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=1048576",
+                   R"({"base64": "aGkK", "offset": 1048576, "next": 1048579, "end": true})"},
+                  {"GET /v1/tasks/12/log?stream=stderr&limit=1048576&offset=0",
                    R"({"text": "bad", "offset": 0, "next": 3, "end": true, "truncated": true})"}});
   const CliResult result = cli({"log", "12"});
-  EXPECT_EQ(result.out, "one hi\n");
+  EXPECT_EQ(result.out, page + "hi\n");
   EXPECT_THAT(result.err, testing::StartsWith("bad"));
   EXPECT_THAT(result.err, HasSubstr("the stderr of task 12 was cut"));
   EXPECT_EQ(cli({"log", "--stdout", "12"}).err, "");
 }
 
-TEST_F(LookTest, LogOfARunningTaskEndsWhereItsOutputEnds) {
-  engine_answers({{"GET /v1/tasks/12/log?stream=stdout&offset=0",
-                   R"({"text": "so far", "offset": 0, "next": 6, "end": false})"},
-                  {"GET /v1/tasks/12/log?stream=stdout&offset=6",
-                   R"({"text": "", "offset": 6, "next": 6, "end": false})"}});
+TEST_F(LookTest, LogOfARunningTaskEndsWithAPageThatIsNotFull) {
+  engine_answers({{"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=0",
+                   R"({"text": "so far", "offset": 0, "next": 6, "end": false})"}});
   EXPECT_EQ(cli({"log", "--stdout", "12"}).out, "so far");
 }
 

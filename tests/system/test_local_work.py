@@ -275,6 +275,18 @@ def test_output_can_be_read_while_the_task_runs_and_after(shared, folder):
     assert shared.verb("log", "--stderr", task) == (0, "", "aside\n")
 
 
+def test_the_log_of_a_task_that_goes_on_printing_is_what_there_is_now(shared, folder):
+    task = shared.submit("--", "sh", "-c", f"""seq 400000; seq 10 >&2; touch {folder}/began
+        i=0; while [ ! -e {folder}/go ]; do echo more; sleep 0.05; done""")
+    wait_until((folder / "began").exists, 30, "the start")
+    lines = shared.ok("log", "--stdout", task, timeout=30).splitlines()
+    assert lines[:400_000] == [str(number) for number in range(1, 400_001)]
+    assert set(lines[400_000:]) <= {"more"}
+    assert shared.verb("log", task, timeout=30).err == "".join(f"{number}\n" for number in range(1, 11))
+    (folder / "go").touch()
+    assert shared.wait(task) == 0
+
+
 def test_log_follow_ends_with_the_task(shared, folder):
     task = shared.submit("--", "sh", "-c", f"echo begin; while [ ! -e {folder}/go ]; do sleep 0.02; done; echo end")
     follower = shared.begin("log", "--follow", task)
