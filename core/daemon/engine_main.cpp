@@ -195,14 +195,26 @@ class EngineProcess {
     return value ? value : "";
   }
 
+  /// What is new is ours alone.  What was there keeps its mode, and is refused where another user could put programs and
+  /// keys there, which we would use.
   static void make_workspace(const Site& site) {
-    std::error_code error;
     for (const char* part : {"", "/allocations", "/logs", "/outbox", "/work", "/bin"}) {
-      std::filesystem::create_directories(site.workspace + part, error);
+      const std::string path = site.workspace + part;
+      std::error_code error;
+      const bool is_new = std::filesystem::create_directories(path, error);
+      struct stat facts {};
       // A workspace that cannot be made here may still be reached by its transport.
-      if (error) return;
+      if (error || ::stat(path.c_str(), &facts) != 0) return;
+      if (is_new) {
+        ::chmod(path.c_str(), 0700);
+      } else if (facts.st_uid != ::geteuid() || (facts.st_mode & S_IWOTH) != 0) {
+        throw NoStart{2, fmt::format("cannot use the workspace of site '{}': {} must belong to user {} and must not be writable by all "
+                                     "(owner {}, mode {:o})",
+                                     site.name, path, ::geteuid(), facts.st_uid, facts.st_mode & 07777)};
+      } else if ((facts.st_mode & S_IWGRP) != 0) {
+        spdlog::warn("the group of {} can write the workspace of site '{}' and have its programs run as you; 'chmod g-w' it", path, site.name);
+      }
     }
-    ::chmod(site.workspace.c_str(), 0700);
   }
 
   /// A shell without XDG_RUNTIME_DIR looks for the socket in the home.

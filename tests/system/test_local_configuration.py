@@ -96,6 +96,24 @@ def test_a_home_that_others_can_read(home):
     assert processes_with(str(home.directory)) == {}
 
 
+def test_a_workspace_that_is_there_keeps_its_mode(home):
+    workspace = home.directory / "workspace"
+    workspace.mkdir()
+    workspace.chmod(0o755)
+    home.configure(SITE + f"    workspace: {workspace}\n")
+    assert home.ok("run", "--", "echo", "there") == "there\n"
+    assert workspace.stat().st_mode & 0o777 == 0o755
+    assert (workspace / "bin").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_workspace_that_everybody_can_write(home):
+    workspace = home.directory / "workspace"
+    workspace.mkdir()
+    workspace.chmod(0o777)
+    home.configure(SITE + f"    workspace: {workspace}\n")
+    check_refused(home, str(workspace), "writable by all")
+
+
 def test_a_local_site_of_ones_own_shape(home):
     home.configure(SITE + "    shapes: [{name: small, cpus: 1, memory: 1G, walltime: 1h, tags: [quick]}]\n")
     assert home.ok("run", "--tag", "quick", "--", "printenv", "HPCBATCH_SITE") == "here\n"
