@@ -27,7 +27,7 @@ class JobError(Exception):
 
 def submit_and_wait(dropbox, job, period=10, timeout=None):
     """Drops the job, waits for its end and returns what the result says of it: a dict of status (ok or error),
-    message, rc, stdout, stderr, start, end.
+    message, rc, stdout, stderr, start, end; reason, where message does not say it all.
 
     job: a dict of script, args (may be missing), input_map, output_map; paths are absolute.
     period: seconds between two looks, at most; short jobs are seen sooner.
@@ -216,7 +216,8 @@ def main(words=None):
     sys.stdout.write(str(result["stdout"] or ""))
     sys.stderr.write(str(result["stderr"] or ""))
     if result["status"] != "ok":
-        print(f"hpcbatch_dropbox: {result['message']}", file=sys.stderr)
+        reason = f": {result['reason']}" if result.get("reason") else ""
+        print(f"hpcbatch_dropbox: {result['message']}{reason}", file=sys.stderr)
     return 0 if result["status"] == "ok" else 1
 
 

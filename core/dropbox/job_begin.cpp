@@ -40,7 +40,8 @@ std::map<std::string, TemplateValue> template_values(
     const Submitted& submitted) {
   std::map<std::string, TemplateValue> values;
   for (const auto& [name, value] : variables) values[name] = {value, true};
-  for (const auto& [name, value] : job.args) values[name] = {value, false};
+  const bool is_ours = submitted.owner == ::geteuid();
+  for (const auto& [name, value] : job.args) values[name] = {value, is_ours};
   values[kWorkspaceName] = {submitted.workspace, true};
   for (const auto& [name, path] : submitted.inputs) values[name] = {last_part(path), true};
   for (const auto& [name, path] : submitted.outputs) values[name] = {last_part(path), true};
@@ -153,7 +154,13 @@ Result<std::vector<std::string>> JobDesk::stage(const Active& active, const JobF
   }
   std::string script;
   try {
-    script = render_template(text, template_values(options_.variables, job, active.job));
+    RenderedTemplate rendered =
+        render_template(text, template_values(options_.variables, job, active.job));
+    for (const std::string& name : rendered.unknown) {
+      warn(fmt::format("{}: template '{}' uses <<{}>>, which the job does not give; it is left as it is",
+                       show_text(active.name), job.script, name));
+    }
+    script = std::move(rendered.text);
   } catch (const std::invalid_argument& e) {
     return rejected(fmt::format("template '{}': {}", job.script, e.what()));
   }

@@ -204,7 +204,8 @@ JobResult JobDesk::result_of(const Active& active, const DropboxTaskEnd& end) co
   } else if (*end.failure == Failure::Ok && end.exit_code == 0) {
     const auto published = publish(publications(active, end), rights_of(active));
     result.ok = published.has_value();
-    result.message = result.ok ? "Successful" : "Could not copy files: " + published.error().text;
+    result.message = result.ok ? "Successful" : "Could not copy files";
+    if (!result.ok) result.reason = published.error().text;
   } else if (*end.failure == Failure::ToolFailed || *end.failure == Failure::ToolSignal) {
     result.message = fmt::format("Remote process failed with RC {}", end.exit_code);
   } else {

@@ -47,6 +47,7 @@ Node result_node(const JobResult& result) {
   set(node, "end", text_node(local_time(result.end)));
   set(node, "message", text_node(result.message));
   set(node, "rc", integer_node(result.exit_code));
+  if (!result.reason.empty()) set(node, "reason", text_node(result.reason));
   set(node, "start", text_node(local_time(result.start)));
   set(node, "status", text_node(result.ok ? "ok" : "error"));
   set(node, "stderr", text_node(shortened(result.standard_error, kLongestOutput)));

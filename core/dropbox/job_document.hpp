@@ -23,7 +23,8 @@ struct Submitted {
 /// How a job ended, as its client is told.
 struct JobResult {
   bool ok{false};
-  std::string message;
+  std::string message;  ///< AMP's clients know some by heart
+  std::string reason;   ///< what `message` leaves out
   int exit_code{-1};  ///< -1: nothing ran
   std::string standard_output;
   std::string standard_error;

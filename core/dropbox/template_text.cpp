@@ -40,9 +40,10 @@ bool is_safe_in_shell(std::string_view value) {
   return value.front() != '-' || is_number(value);
 }
 
-std::string render_template(std::string_view text,
-                            const std::map<std::string, TemplateValue>& values) {
-  std::string result;
+RenderedTemplate render_template(std::string_view text,
+                                 const std::map<std::string, TemplateValue>& values) {
+  RenderedTemplate rendered;
+  std::string& result = rendered.text;
   while (!text.empty()) {
     const auto mark = text.find("<<");
     result += text.substr(0, mark);
@@ -57,8 +58,10 @@ std::string render_template(std::string_view text,
     }
     const auto value = values.find(std::string(name));
     if (value == values.end()) {
-      throw std::invalid_argument(
-          fmt::format("the template uses <<{}>>, which the job does not give", name));
+      rendered.unknown.emplace(name);
+      result += text.substr(0, name.size() + 4);
+      text.remove_prefix(name.size() + 4);
+      continue;
     }
     if (!value->second.trusted && !is_safe_in_shell(value->second.text)) {
       throw std::invalid_argument(
@@ -70,7 +73,7 @@ std::string render_template(std::string_view text,
     result += value->second.text;
     text.remove_prefix(name.size() + 4);
   }
-  return result;
+  return rendered;
 }
 
 }  // namespace hpcbatch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -9,16 +10,20 @@ namespace hpcbatch {
 
 struct TemplateValue {
   std::string text;
-  /// Chosen by us or by the configuration.  What a client sends is inserted only where no shell
-  /// could read more into it than a word.
+  /// Chosen by us, by the configuration or by our own user.  What another user sends is inserted
+  /// only where no shell could read more into it than a word.
   bool trusted{false};
 };
 
-/// One pass: a value is inserted as it is and not looked at again.  Throws std::invalid_argument
-/// for a name without a value (as it stands it would be a here-document), and for a client's value
-/// that is not safe to insert.
-std::string render_template(std::string_view text,
-                            const std::map<std::string, TemplateValue>& values);
+struct RenderedTemplate {
+  std::string text;
+  std::set<std::string> unknown;  ///< names without a value, which are left as they are
+};
+
+/// One pass: a value is inserted as it is and not looked at again.  Throws std::invalid_argument for
+/// a value that is not trusted and not safe to insert.
+RenderedTemplate render_template(std::string_view text,
+                                 const std::map<std::string, TemplateValue>& values);
 
 /// Letters, digits, `_./:,=+@%-` and non-ASCII letters; a `-` first only in a number.
 bool is_safe_in_shell(std::string_view value);

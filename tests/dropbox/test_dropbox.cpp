@@ -186,8 +186,10 @@ TEST_F(DropboxTest, AMissingOutputIsAnError) {
   start();
   drop("x.job", job());
   end(door.next_task().key, Failure::Ok, 0);
-  EXPECT_EQ(finished("x.job").find("job")->find("message")->text,
-            "Could not copy files: output_missing: the tool did not write 'out'");
+  const Node result = finished("x.job");
+  EXPECT_EQ(result.find("job")->find("message")->text, "Could not copy files");
+  EXPECT_EQ(result.find("job")->find("reason")->text,
+            "output_missing: the tool did not write 'out'");
 }
 
 TEST_F(DropboxTest, AHalfWrittenFileGetsTime) {
@@ -247,13 +249,26 @@ TEST_F(DropboxTest, WhatCannotBeSentIsToldAtOnce) {
   EXPECT_THAT(message("d.job", job("copy", "../box/evil.job")), HasSubstr("'..'"));
   EXPECT_THAT(message("e.job", job("copy", "no/where")), HasSubstr("its folder cannot be opened"));
   EXPECT_THAT(message("f.job", job("copy", "a.wav")), HasSubstr("are the same file"));
-  std::string unsafe = job();
-  unsafe.replace(unsafe.find("level: 6"), 8, "level: '$(id)'");
-  EXPECT_THAT(message("g.job", unsafe), HasSubstr("may hold only letters"));
-  std::string unknown = job();
-  unknown.replace(unknown.find("level: 6"), 8, "lvl: 6");
-  EXPECT_THAT(message("h.job", unknown), HasSubstr("<<level>>, which the job does not give"));
   EXPECT_TRUE(door.is_quiet());
+}
+
+TEST_F(DropboxTest, ATemplateIsFilledAsAmpFillsIt) {
+  start();
+  const auto line_for = [&](const std::string& args) {
+    std::string text = job();
+    text.replace(text.find("level: 6"), 8, args);
+    drop("x.job", text);
+    const DropboxTask task = door.next_task();
+    const std::string script = folder.read(task.directory.substr(folder.path().size() + 1) + "/job.sh");
+    end(task.key, Failure::ToolFailed, 1);
+    finished("x.job");
+    return script.substr(script.find("# "), script.find("\ncp") - script.find("# "));
+  };
+  EXPECT_EQ(line_for("level: 'two \"words\" $x'"), "# two \"words\" $x /sif files");
+  EXPECT_EQ(line_for("level: ''"), "#  /sif files");
+  EXPECT_EQ(line_for("lvl: 6"), "# <<level>> /sif files");
+  const std::lock_guard lock(warnings_mutex);
+  EXPECT_THAT(warnings, HasSubstr("template 'copy' uses <<level>>, which the job does not give"));
 }
 
 TEST_F(DropboxTest, AScriptWithoutTemplateIsATool) {
@@ -297,7 +312,7 @@ TEST_F(DropboxTest, AToolMayLeaveAnOptionalOutputOut) {
   };
   EXPECT_EQ(message_for("x.job", true), "Successful");
   EXPECT_FALSE(folder.has("data/out.tsv"));
-  EXPECT_THAT(message_for("y.job", false), HasSubstr("output_missing"));
+  EXPECT_EQ(message_for("y.job", false), "Could not copy files");
 }
 
 TEST_F(DropboxTest, ARefusalOfTheEngineIsTold) {
@@ -436,6 +451,8 @@ TEST_F(DropboxTest, AnotherUsersJobMayNotSetWhatTheDropboxSets) {
   EXPECT_THAT(refusal("c.job"), HasSubstr("'containers' is set by the drop box"));
   job_of_another("d.job", "output_map: {", "output_map: {workspace: " + (folder / "data/b, "));
   EXPECT_THAT(refusal("d.job"), HasSubstr("'workspace' is set by the drop box"));
+  job_of_another("f.job", "level: 6", "level: '$(id)'");
+  EXPECT_THAT(refusal("f.job"), HasSubstr("may hold only letters"));
   EXPECT_TRUE(door.is_quiet());
   job_of_another("e.job", "", "");
   EXPECT_EQ(door.next_task().name, "e.job");

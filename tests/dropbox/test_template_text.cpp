@@ -12,7 +12,7 @@ namespace {
 
 std::string refusal(const std::string& value) {
   try {
-    return "accepted: " + render_template("x <<a>> y", {{"a", {value, false}}});
+    return "accepted: " + render_template("x <<a>> y", {{"a", {value, false}}}).text;
   } catch (const std::invalid_argument& e) {
     return e.what();
   }
@@ -20,27 +20,31 @@ std::string refusal(const std::string& value) {
 
 TEST(Template, PutsValuesInOnceAndLiterally) {
   EXPECT_EQ(render_template("run <<level>> <<level>>/<<out>>",
-                            {{"level", {"6", false}}, {"out", {"a.tsv", true}}}),
+                            {{"level", {"6", false}}, {"out", {"a.tsv", true}}})
+                .text,
             "run 6 6/a.tsv");
-  EXPECT_EQ(render_template("<<a>>", {{"a", {"<<a>> \\1 $x", true}}}), "<<a>> \\1 $x")
+  EXPECT_EQ(render_template("<<a>>", {{"a", {"<<a>> \\1 $x", true}}}).text, "<<a>> \\1 $x")
       << "not looked at again";
 }
 
 TEST(Template, LeavesTheShellsOwnMarksAlone) {
   const std::string text = "cat <<EOF\nx\nEOF\necho $((1<<2)) <<< a << b >> c <<1a>>";
-  EXPECT_EQ(render_template(text, {}), text);
+  EXPECT_EQ(render_template(text, {}).text, text);
+  EXPECT_TRUE(render_template(text, {}).unknown.empty());
 }
 
-TEST(Template, AnUnknownNameIsAnError) {
-  try {
-    render_template("a <<nme>>", {{"name", {"x", true}}});
-    FAIL();
-  } catch (const std::invalid_argument& e) {
-    EXPECT_STREQ(e.what(), "the template uses <<nme>>, which the job does not give");
-  }
+TEST(Template, AnUnknownNameIsLeftAndNamed) {
+  const auto rendered = render_template("a <<nme>> <<name>>", {{"name", {"x", true}}});
+  EXPECT_EQ(rendered.text, "a <<nme>> x");
+  EXPECT_EQ(rendered.unknown, std::set<std::string>{"nme"});
 }
 
-TEST(Template, LetsOnlySafeValuesOfClientsIn) {
+TEST(Template, TakesAnyValueThatIsTrusted) {
+  EXPECT_EQ(render_template("x <<a>>|<<b>>", {{"a", {"", true}}, {"b", {"it's \"two\" words", true}}}).text,
+            "x |it's \"two\" words");
+}
+
+TEST(Template, LetsOnlySafeValuesOfOthersIn) {
   for (const char* safe :
        {"6", "-3.5", "010", "large-v2", "a.b/c:d,e=f+g@h%i", "\xC3\xA9t\xC3\xA9"}) {
     EXPECT_EQ(refusal(safe), std::string("accepted: x ") + safe + " y");
@@ -59,7 +63,8 @@ TEST(Template, AMPsSegmenterIsRenderedAsAMPRunsIt) {
       render_template(text.str(), {{"workspace", {"/scratch/amp/host-12-1700000000", true}},
                                    {"containers", {"/sif", true}},
                                    {"input", {"dataset_12.dat", true}},
-                                   {"segments", {"dataset_13.dat", true}}});
+                                   {"segments", {"dataset_13.dat", true}}})
+          .text;
   EXPECT_NE(script.find("module load singularity\n"), std::string::npos);
   EXPECT_NE(
       script.find(
