@@ -78,13 +78,15 @@ def wait(path, period=10, timeout=None):
 
 
 def cancel(path):
-    """Asks for the end of a job that was dropped; its result then says that it was cancelled."""
+    """Asks for the end of a job that was dropped. Returns whether there will be a result, which then says that it was
+    cancelled: there is none of a job that the drop box had not taken yet."""
     for ending in ("", ".submitted"):
         try:
             os.unlink(path + ending)
-            return
+            return ending != ""
         except FileNotFoundError:
             pass
+    return True
 
 
 # --- The YAML in which results are written: block style, a scalar on one line. ---
@@ -208,8 +210,12 @@ def main(words=None):
         try:
             result = wait(path, given.period)
         except KeyboardInterrupt:
-            cancel(path)
+            if not cancel(path):
+                print("hpcbatch_dropbox: cancelled before the drop box took the job", file=sys.stderr)
+                return 130
             result = wait(path, given.period)
+    except KeyboardInterrupt:
+        return 130
     except (OSError, JobError) as error:
         print(f"hpcbatch_dropbox: {error}", file=sys.stderr)
         return 2

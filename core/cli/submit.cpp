@@ -15,10 +15,11 @@ namespace {
 
 namespace json = boost::json;
 
-json::array tasks_of(const SubmitCommand& command, const std::string& directory) {
+json::array tasks_of(const SubmitCommand& command, const std::string& directory,
+                     const Interrupt& interrupt) {
   json::object task = task_of(command.work, directory);
   if (!command.file.empty()) {
-    json::array tasks = read_tasks(command.file);
+    json::array tasks = read_tasks(command.file, interrupt);
     // What the flags say holds for each task of the file that does not say it itself.
     for (json::value& one : tasks) {
       for (const auto& entry : task) one.get_object().emplace(entry.key(), entry.value());
@@ -30,7 +31,7 @@ json::array tasks_of(const SubmitCommand& command, const std::string& directory)
     if (command.array->max_running > 0) task["max_running"] = command.array->max_running;
   }
   if (!command.each.empty()) {
-    json::array items = items_of(read_input(command.each));
+    json::array items = items_of(read_input(command.each, interrupt));
     if (items.empty())
       throw CommandError(kExitUsage,
                          "--each " + command.each + " has no lines: there is nothing to run");
@@ -49,8 +50,8 @@ int submit_tasks(const SubmitCommand& command, const Session& session) {
                  name.c_str());
   }
   const json::object request =
-      submission_of(tasks_of(command, around.directory), around, client_name(around.environment),
-                    command.key.empty() ? random_key() : command.key);
+      submission_of(tasks_of(command, around.directory, session.interrupt), around,
+                    client_name(around.environment), command.key.empty() ? random_key() : command.key);
   EngineClient client = session.client();
   for (const std::string& id : submit_safely(client, session, request)) {
     if (command.json)

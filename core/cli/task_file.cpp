@@ -15,6 +15,8 @@
 #include <limits>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -120,7 +122,7 @@ bool ends_with_any(const std::string& name, std::initializer_list<const char*> e
 
 }  // namespace
 
-std::string read_input(const std::string& file) {
+std::string read_input(const std::string& file, const Interrupt& interrupt) {
   Descriptor opened;
   if (file != "-") opened = Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (file != "-" && !opened) {
@@ -130,8 +132,11 @@ std::string read_input(const std::string& file) {
   std::string text;
   char piece[64 * 1024];
   for (;;) {
+    // The signals that would end a read are blocked: they come through the interrupt's descriptor.
+    pollfd waits[] = {{interrupt.descriptor(), POLLIN, 0}, {source, POLLIN, 0}};
+    if (::poll(waits, 2, -1) > 0 && waits[0].revents != 0) throw InterruptedByUser{};
     const ssize_t size = ::read(source, piece, sizeof piece);
-    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (size < 0) {
       throw CommandError(kExitUsage, "cannot read " + (file == "-" ? "standard input" : file) +
                                          ": " + std::strerror(errno));
@@ -185,12 +190,12 @@ json::array tasks_of_yaml(const std::string& text, const std::string& file) {
   return tasks;
 }
 
-json::array read_tasks(const std::string& file) {
+json::array read_tasks(const std::string& file, const Interrupt& interrupt) {
   const bool is_yaml = ends_with_any(file, {".yaml", ".yml"});
   if (!is_yaml && file != "-" && !ends_with_any(file, {".jsonl", ".ndjson", ".json"})) {
     throw CommandError(kExitUsage, "cannot tell what " + file + " is: name it .yaml or .jsonl");
   }
-  const std::string text = read_input(file);
+  const std::string text = read_input(file, interrupt);
   const std::string name = file == "-" ? "standard input" : file;
   json::array tasks = is_yaml ? tasks_of_yaml(text, name) : tasks_of_json_lines(text, name);
   if (tasks.empty()) throw CommandError(kExitUsage, name + " holds no tasks");

@@ -2,14 +2,16 @@
 // submitted.
 #pragma once
 
+#include "cli/interrupt.hpp"
+
 #include <boost/json/array.hpp>
 
 #include <string>
 
 namespace hpcbatch {
 
-/// The whole of a file, or of standard input for `-`.  Throws CommandError.
-std::string read_input(const std::string& file);
+/// The whole of a file, or of standard input for `-`.  Throws CommandError and InterruptedByUser.
+std::string read_input(const std::string& file, const Interrupt& interrupt);
 
 /// One task object a line; empty lines are left out.  Throws CommandError with file and line.
 boost::json::array tasks_of_json_lines(const std::string& text, const std::string& file);
@@ -19,6 +21,6 @@ boost::json::array tasks_of_json_lines(const std::string& text, const std::strin
 boost::json::array tasks_of_yaml(const std::string& text, const std::string& file);
 
 /// By the file's name: .yaml and .yml, or .jsonl; `-` is JSON lines.
-boost::json::array read_tasks(const std::string& file);
+boost::json::array read_tasks(const std::string& file, const Interrupt& interrupt);
 
 }  // namespace hpcbatch

@@ -2,4 +2,22 @@
 #include "cli/command_line.hpp"
 #include "daemon/engine_main.hpp"
 
-int main(int argc, char** argv) { return hpcbatch::run_command_line(argc, argv, hpcbatch::run_engine); }
+#include <cerrno>
+
+#include <fcntl.h>
+
+namespace {
+
+/// Whoever closed standard input or output left its number to the next file that we open, a socket or the store.
+void fill_closed_streams() {
+  for (const int stream : {0, 1, 2}) {
+    if (::fcntl(stream, F_GETFD) == -1 && errno == EBADF && ::open("/dev/null", O_RDWR) != stream) return;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fill_closed_streams();
+  return hpcbatch::run_command_line(argc, argv, hpcbatch::run_engine);
+}

@@ -3,6 +3,10 @@
 #include "verb_test.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <signal.h>
 
 namespace hpcbatch::test {
 namespace {
@@ -43,6 +47,15 @@ TEST_F(SubmitTest, EachLineIsATask) {
   EXPECT_EQ(cli({"submit", "--each", "-", "--", "play", "{}"}, options).exit_code, 0);
   EXPECT_EQ(tasks(),
             json::parse(R"([{"command": ["play", "{}"], "items": ["a.wav", "b c.wav"]}])"));
+}
+
+TEST_F(SubmitTest, CtrlCEndsTheReadingOfStandardInput) {
+  CliOptions options;
+  options.keep_input_open = true;
+  CliProcess submit(home(), {"submit", "--each", "-", "--", "echo", "{}"}, options);
+  std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  submit.signal(SIGINT);
+  EXPECT_EQ(submit.wait().exit_code, 130);
 }
 
 TEST_F(SubmitTest, FlagsHoldForTheTasksOfAFileThatDoNotSay) {

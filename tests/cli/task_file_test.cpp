@@ -62,8 +62,9 @@ TEST(TaskFile, ABadYamlTaskIsNamedWithItsLine) {
 }
 
 TEST(TaskFile, AFileOfAnUnknownKindIsRefused) {
-  EXPECT_THROW(read_tasks("/nowhere/tasks.csv"), CommandError);
-  EXPECT_THROW(read_tasks("/nowhere/tasks.yaml"), CommandError);
+  const Interrupt interrupt;
+  EXPECT_THROW(read_tasks("/nowhere/tasks.csv", interrupt), CommandError);
+  EXPECT_THROW(read_tasks("/nowhere/tasks.yaml", interrupt), CommandError);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -53,6 +54,20 @@ def box(tmp_path):
     made = Box(tmp_path)
     yield made
     made.close()
+
+
+def test_ctrl_c_before_the_job_is_taken_ends_the_client(tmp_path):
+    """Nobody watches this folder: the job stays X.job."""
+    client = subprocess.Popen([sys.executable, MODULE, tmp_path, "copy", "--period", "0.1"], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 20
+    while not list(tmp_path.glob("*.job")):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    time.sleep(0.2)
+    client.send_signal(signal.SIGINT)
+    _, err = client.communicate(timeout=20)
+    assert client.returncode == 130 and "cancelled" in err
+    assert list(tmp_path.iterdir()) == []
 
 
 def like_amp(dropbox, job, period):

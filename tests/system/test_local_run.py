@@ -67,6 +67,14 @@ def test_an_engine_under_nohup_stays_when_the_terminal_goes(home):
     assert engine.wait(30) == 0
 
 
+def test_closed_streams_do_no_harm(home):
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        done = subprocess.run(["sh", "-c", f"{home.program} run -- sh -c 'echo out; exit 7' {closed}"],
+                              env=home.env, cwd=home.directory, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 7, done
+        assert done.stdout == ("" if ">&-" in closed.replace("2>&-", "") else "out\n")
+
+
 def test_a_look_without_an_engine_exits_3_and_starts_none(home):
     for words in (["list"], ["show", "1"], ["engine", "status"], ["wait", "1"], ["cancel", "1"]):
         result = home.verb(*words)
