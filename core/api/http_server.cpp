@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <deque>
 #include <filesystem>
 #include <set>
@@ -27,6 +28,7 @@ using Socket = asio::local::stream_protocol::socket;
 // A submit of a hundred thousand tasks is large; nothing else is.
 constexpr std::size_t kLittle = std::size_t{1} << 20;
 constexpr std::uint64_t kLargestBody = std::uint64_t{256} << 20;
+constexpr std::chrono::milliseconds kWhenFull{100};
 
 std::string decoded(std::string_view text) {
   std::string out;
@@ -75,8 +77,9 @@ HttpRequest parsed(const http::request<http::string_body>& message) {
 void HttpReply::error(int status, const std::string& text) { answer(status, {{"error", text}}); }
 
 struct HttpServer::State {
-  explicit State(asio::io_context& io, HttpHandler serve) : acceptor(io), handler(std::move(serve)) {}
+  explicit State(asio::io_context& io, HttpHandler serve) : acceptor(io), pause(io), handler(std::move(serve)) {}
   asio::local::stream_protocol::acceptor acceptor;
+  asio::steady_timer pause;
   HttpHandler handler;
   std::size_t clients{0};
   std::string path;
@@ -97,11 +100,13 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     parser_.emplace();
     parser_->body_limit(kLargestBody);
     http::async_read(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-      if (error) {
-        self->close();
-        return;
+      if (!error) return self->serve();
+      // What is no HTTP, or more of it than we take, is told; a client that has gone is not.
+      if (error == http::error::body_limit) return self->refuse(413, fmt::format("a request may have {} MB at most; send it in parts", kLargestBody >> 20));
+      if (error.category() == http::make_error_code(http::error::bad_method).category() && error != http::error::end_of_stream) {
+        return self->refuse(400, "this is no HTTP request: " + error.message());
       }
-      self->serve();
+      self->close();
     });
   }
 
@@ -144,6 +149,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     bool last;
   };
   void serve();
+  void refuse(int status, const std::string& text);
   void write() {
     if (writing_ || waiting_.empty() || !open_) return;
     writing_ = true;
@@ -237,6 +243,12 @@ void Connection::serve() {
   }
 }
 
+/// What follows such a request cannot be understood: it is the connection's last.
+void Connection::refuse(int status, const std::string& text) {
+  keep_alive_ = false;
+  Reply(shared_from_this()).error(status, text);
+}
+
 void accept(const std::shared_ptr<HttpServer::State>& state);
 
 bool is_ours(Socket& socket) {
@@ -254,6 +266,7 @@ HttpServer::HttpServer(asio::io_context& loop, HttpHandler handler)
 HttpServer::~HttpServer() {
   error_code ignored;
   state_->acceptor.close(ignored);
+  state_->pause.cancel();
   if (!state_->path.empty()) ::unlink(state_->path.c_str());
 }
 
@@ -289,7 +302,15 @@ namespace {
 void accept(const std::shared_ptr<HttpServer::State>& state) {
   state->acceptor.async_accept([state](error_code error, Socket socket) {
     if (error == asio::error::operation_aborted || !state->acceptor.is_open()) return;
-    if (!error && is_ours(socket)) {
+    if (error) {
+      // Out of descriptors: the client waits at the door, and asking again at once would only turn in circles.
+      state->pause.expires_after(kWhenFull);
+      state->pause.async_wait([state](error_code stopped) {
+        if (!stopped && state->acceptor.is_open()) accept(state);
+      });
+      return;
+    }
+    if (is_ours(socket)) {
       ++state->clients;
       std::make_shared<Connection>(std::move(socket), state->handler, [state] { --state->clients; })->read();
     }
