@@ -21,6 +21,8 @@ namespace {
 
 constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
 constexpr std::string_view kDigits = "0123456789";
+constexpr std::string_view kNameLetters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789.";
 const std::vector<std::string> kFunctions{"min", "max", "ceil", "floor", "round"};
 
 bool is_in(std::string_view set, char c) {
@@ -47,6 +49,7 @@ class Scanner {
   explicit Scanner(std::string_view source) : rest_(source) {}
 
   bool at_end() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
   char next() const { return rest_.front(); }
   char take() {
     const char c = rest_.front();
@@ -104,6 +107,54 @@ double round_off(double value) {
 
 }  // namespace
 
+void check_units(std::string_view text, Measure measure) {
+  std::string bare;      // a size that so far is a term of its own
+  char before = '+';     // what stands before the next word
+  bool is_open = false;  // a size has just been read behind a sign
+  int depth = 0;
+  const auto refuse_size = [](const std::string& amount) {
+    throw std::invalid_argument(
+        fmt::format("'{}' is a size and not a time; minutes are m, as in 10m", amount));
+  };
+  for (Scanner scanner(text); !scanner.at_end();) {
+    const char c = scanner.next();
+    if (is_in(" \t\n", c)) {
+      scanner.take();
+      continue;
+    }
+    const bool is_operator = !is_in(kDigits, c) && !is_in(kLetters, c) && c != '.';
+    if (is_open && is_in("*/^", c)) bare.clear();
+    is_open = false;
+    if (is_operator) {
+      scanner.take();
+      if (c == '(') ++depth;
+      if (c == ')') --depth;
+      // What was read belongs to a condition, which may compare sizes.
+      if (depth == 0 && is_in("<>=!&|?", c)) bare.clear();
+    } else if (is_in(kLetters, c)) {
+      scanner.take_while(kNameLetters);
+    } else {
+      const std::string_view rest = scanner.rest();
+      scanner.take_amount();
+      const std::string amount(rest.substr(0, rest.size() - scanner.rest().size()));
+      const auto unit = amount.find_first_of(kLetters);
+      const bool is_time = unit != std::string::npos && is_in("smhd", amount[unit]);
+      if (is_time && measure != Measure::Seconds) {
+        throw std::invalid_argument(fmt::format(
+            "'{}' is a time; sizes are written with K, M, G, T, as in 500M", amount));
+      }
+      if (measure == Measure::Seconds && unit != std::string::npos && !is_time && depth == 0 &&
+          is_in("+-?:", before)) {
+        if (!bare.empty()) refuse_size(bare);
+        bare = amount;
+        is_open = true;
+      }
+    }
+    before = c;
+  }
+  if (!bare.empty()) refuse_size(bare);
+}
+
 struct Expression::Program {
   struct Variable {
     std::string name;
@@ -130,7 +181,7 @@ struct Expression::Program {
       if (is_in(kDigits, c) || c == '.') {
         result += fmt::format("({:.17g})", scanner.take_amount());
       } else if (is_in(kLetters, c)) {
-        std::string name(scanner.take_while(std::string(kLetters) + std::string(kDigits) + "."));
+        std::string name(scanner.take_while(kNameLetters));
         result += name;
         if (std::find(kFunctions.begin(), kFunctions.end(), name) == kFunctions.end())
           use(name, names);

@@ -4,9 +4,17 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch {
+
+/// What the value of an expression is.
+enum class Measure { Count, Bytes, Seconds };
+
+/// Throws std::invalid_argument for a number whose unit cannot be meant: `500m`, which is minutes, in
+/// a size, and `10M`, which is bytes, as a term of a time.  A size may be what a time divides by.
+void check_units(std::string_view text, Measure measure);
 
 /// Arithmetic over named values: `+ - * / ^`, comparisons, `a ? b : c`, min, max, ceil, floor,
 /// round.  A number may carry units: K M G T (powers of 1024; `KB`, `KiB` too) for bytes, `ms s m h

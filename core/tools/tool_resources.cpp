@@ -17,18 +17,17 @@ constexpr double kMostSeconds = 366.0 * 24 * 3600;
 constexpr double kMostCpus = 65536;
 constexpr double kMostGpus = 1024;
 
-enum class Measure { Count, Size, Time };
-
 ToolAmount parse_amount(const View& view, Measure measure, const std::vector<std::string>& names) {
   std::string text = view.non_empty_text();
   // The ways in which people write a constant, `HH:MM:SS` among them, mean here what they mean
   // everywhere.
-  if (const auto time = measure == Measure::Time ? parse_duration(text) : std::nullopt) {
+  if (const auto time = measure == Measure::Seconds ? parse_duration(text) : std::nullopt) {
     text = fmt::format("{:.6f}", static_cast<double>(time->count()) / 1e6);
-  } else if (const auto size = measure == Measure::Size ? parse_size(text) : std::nullopt) {
+  } else if (const auto size = measure == Measure::Bytes ? parse_size(text) : std::nullopt) {
     text = fmt::format("{}", *size);
   }
   try {
+    check_units(text, measure);
     return ToolAmount{Expression(text, names),
                       fmt::format("{}:{}: '{}'", view.file(), view.line(), view.name())};
   } catch (const std::invalid_argument& e) {
@@ -58,11 +57,11 @@ ToolResources parse_resources(const View& view, const std::vector<std::string>& 
   if (const auto cpus = map.find("cpus"))
     resources.cpus = parse_amount(*cpus, Measure::Count, names);
   if (const auto memory = map.find("memory"))
-    resources.memory = parse_amount(*memory, Measure::Size, names);
+    resources.memory = parse_amount(*memory, Measure::Bytes, names);
   if (const auto disk = map.find("disk"))
-    resources.disk = parse_amount(*disk, Measure::Size, names);
+    resources.disk = parse_amount(*disk, Measure::Bytes, names);
   if (const auto time = map.find("time"))
-    resources.time = parse_amount(*time, Measure::Time, names);
+    resources.time = parse_amount(*time, Measure::Seconds, names);
   if (const auto gpus = map.find("gpus")) {
     if (gpus->node().kind == Node::Kind::Map) {
       for (const View& kind : gpus->map().entries()) {

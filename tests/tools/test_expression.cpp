@@ -59,6 +59,37 @@ std::string refusal(const std::string& text) {
   return "accepted";
 }
 
+std::string wrong_unit(const std::string& text, Measure measure) {
+  try {
+    check_units(text, measure);
+  } catch (const std::invalid_argument& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Expression, RefusesUnitsThatCannotBeMeant) {
+  EXPECT_EQ(wrong_unit("500m + 2 * sound.size", Measure::Bytes),
+            "'500m' is a time; sizes are written with K, M, G, T, as in 500M");
+  EXPECT_NE(wrong_unit("2 * (x.size + 1d)", Measure::Bytes), "");
+  EXPECT_NE(wrong_unit("1m", Measure::Count), "");
+  EXPECT_EQ(wrong_unit("10M + x.size / 1M * 1s", Measure::Seconds),
+            "'10M' is a size and not a time; minutes are m, as in 10m");
+  EXPECT_NE(wrong_unit("1m + 10M", Measure::Seconds), "");
+  EXPECT_NE(wrong_unit("level > 2 ? 10M : 5m", Measure::Seconds), "");
+  EXPECT_NE(wrong_unit("level > 2 ? 10m : 5M", Measure::Seconds), "");
+}
+
+TEST(Expression, TakesUnitsThatCanBeMeant) {
+  EXPECT_EQ(wrong_unit("500M + 2 * sound.size", Measure::Bytes), "");
+  EXPECT_EQ(wrong_unit("ceil(x.size / 1G)", Measure::Count), "");
+  for (const char* time : {"10m + x.size / 1M * 1s", "x.size > 1G ? 1h : 10m", "1G < x.size ? 1h : 10m",
+                           "1G + x.size > 5G ? 1h30m : 10m", "min(x.size, 1G) / 1M * 1s",
+                           "(x.size + 10M) / 1M * 1s", "10M / x.rate * 1s", "x.size / (1M) * 2"}) {
+    EXPECT_EQ(wrong_unit(time, Measure::Seconds), "") << time;
+  }
+}
+
 TEST(Expression, SaysWhatIsWrong) {
   EXPECT_EQ(refusal("input.sise"), "'input.sise' is not known here; did you mean 'input.size'?");
   EXPECT_EQ(refusal("10 parsecs"),
