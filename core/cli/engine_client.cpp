@@ -1,9 +1,16 @@
 #include "cli/engine_client.hpp"
 
 #include "cli/exit.hpp"
+#include "model/owner.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
+
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -60,6 +67,26 @@ json::object object_of(const Answer& answer) {
         "the engine's answer is not a JSON object; does another program use its socket?");
   }
   return std::move(value.get_object());
+}
+
+std::optional<std::string> engine_elsewhere(const std::string& home) {
+  std::ifstream in(home + "/engine.lock");
+  std::stringstream text;
+  text << in.rdbuf();
+  const auto owner = parse_owner(text.str());
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  if (!owner || owner->host == host || std::time(nullptr) - owner->heartbeat >= kHeartbeatAge)
+    return std::nullopt;
+  return "the engine of " + home + " runs on " + owner->host + " (process " +
+         std::to_string(owner->process) + "); use it there, or end it there first";
+}
+
+json::object EngineClient::object_of(const Answer& answer) const {
+  if (answer.outcome == Exchange::NoEngine) {
+    if (const auto text = engine_elsewhere(home_)) throw CommandError(kExitNoEngine, *text);
+  }
+  return hpcbatch::object_of(answer);
 }
 
 json::object EngineClient::get(const std::string& target) {

@@ -9,6 +9,7 @@
 #include <boost/json/value.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 namespace hpcbatch {
@@ -21,21 +22,28 @@ std::vector<std::string> sockets_of(const Places& places);
 /// cannot be reached) and InterruptedByUser.
 class EngineClient {
  public:
-  EngineClient(const Places& places, int interrupt) : http_(sockets_of(places), interrupt) {}
+  EngineClient(const Places& places, int interrupt)
+      : home_(places.home), http_(sockets_of(places), interrupt) {}
 
   boost::json::object get(const std::string& target);
   boost::json::object post(const std::string& target, const boost::json::object& body,
                            std::chrono::milliseconds time = kAnswerTime);
+  /// The JSON of a successful answer; throws for every other one.
+  boost::json::object object_of(const Answer& answer) const;
   /// For what a verb wants to look at itself.
   HttpClient& http() { return http_; }
 
   static constexpr std::chrono::milliseconds kAnswerTime{30'000};
 
  private:
+  std::string home_;
   HttpClient http_;
 };
 
-/// The JSON of a successful answer; throws for every other one.
+/// As `EngineClient::object_of`, where it is known that an engine runs or may be started here.
 boost::json::object object_of(const Answer& answer);
+
+/// Where an engine on another host uses this state directory: a sentence that says so.
+std::optional<std::string> engine_elsewhere(const std::string& home);
 
 }  // namespace hpcbatch

@@ -93,6 +93,8 @@ int stop_engine(const EngineStopCommand& command, const Session& session) {
   EngineClient client = session.client();
   const Answer connected = client.http().connect();
   if (connected.outcome == Exchange::NoEngine) {
+    if (const auto elsewhere = engine_elsewhere(session.places.home))
+      throw CommandError(kExitNoEngine, *elsewhere);
     print("no engine runs\n");
     return kExitDone;
   }

@@ -270,8 +270,16 @@ class EngineProcess {
   bool failed_{false};
 };
 
-int code_of_lock(const Error& error) {
-  return error.text.find(" runs on ") != std::string::npos ? kEngineElsewhere : kEngineAlreadyRuns;
+int code_of_lock(store::NotOwner::Why why) {
+  switch (why) {
+    case store::NotOwner::Why::Here:
+      return kEngineAlreadyRuns;
+    case store::NotOwner::Why::Elsewhere:
+      return kEngineElsewhere;
+    case store::NotOwner::Why::Failed:
+      break;
+  }
+  return 1;
 }
 
 }  // namespace
@@ -296,13 +304,14 @@ int run_engine(const EngineOptions& options) {
     }
     own_directory(places->home);
     own_directory(std::filesystem::path(places->socket).parent_path().string());
-    auto lock = store::OwnerLock::take(places->home);
-    if (!lock) throw NoStart{code_of_lock(lock.error()), lock.error().text};
+    auto taken = store::OwnerLock::take(places->home);
+    if (const auto* refused = std::get_if<store::NotOwner>(&taken)) throw NoStart{code_of_lock(refused->why), refused->text};
+    auto& lock = std::get<store::OwnerLock>(taken);
     EngineProcess process(options, *places, std::move(configuration), program, callers_umask);
     process.open();
     spdlog::info("listening on {}", places->socket);
     starter.tell(std::string(1, kEngineReady));
-    return process.run(*lock);
+    return process.run(lock);
   } catch (const NoStart& e) {
     starter.tell(e.text);
     std::cerr << "hpcbatch: " << e.text << '\n';

@@ -1,5 +1,7 @@
 #include "store/owner.hpp"
 
+#include "model/owner.hpp"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -20,7 +22,6 @@
 namespace hpcbatch::store {
 namespace {
 
-constexpr long long kHeartbeatAge = 600;
 // A killed engine holds its lock until the last of its threads is gone from the kernel.
 constexpr int kLooksAtDying = 200;
 constexpr std::chrono::milliseconds kBetweenLooks{10};
@@ -52,25 +53,11 @@ Owner ourselves() {
           static_cast<long long>(std::time(nullptr))};
 }
 
-std::string to_text(const Owner& owner) {
-  return fmt::format("host {}\nboot {}\nprocess {}\nstart {}\nheartbeat {}\n", owner.host, owner.boot_id, owner.process,
-                     owner.process_start, owner.heartbeat);
-}
-
 std::optional<Owner> read_owner(const std::string& file) {
   std::ifstream in(file);
-  Owner owner;
-  std::string key;
-  int fields = 0;
-  while (in >> key) {
-    if (key == "host") in >> owner.host;
-    else if (key == "boot") in >> owner.boot_id;
-    else if (key == "process") in >> owner.process;
-    else if (key == "start") in >> owner.process_start;
-    else if (key == "heartbeat") in >> owner.heartbeat;
-    ++fields;
-  }
-  return fields >= 5 ? std::optional(owner) : std::nullopt;
+  std::stringstream text;
+  text << in.rdbuf();
+  return parse_owner(text.str());
 }
 
 bool lives(const Owner& owner, const Owner& us) {
@@ -88,21 +75,20 @@ bool write_all(int descriptor, const std::string& text) {
 
 }  // namespace
 
-Result<OwnerLock> OwnerLock::take(const std::string& directory) {
+std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory) {
   const std::string file = directory + "/engine.lock";
   const Owner us = ourselves();
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) {
-    return Error{Error::Kind::Rejected, fmt::format("cannot lock {}: {}", file, std::strerror(errno))};
+    return NotOwner{NotOwner::Why::Failed, fmt::format("cannot lock {}: {}", file, std::strerror(errno))};
   }
   const auto refused = [&](const std::optional<Owner>& owner) {
     ::close(descriptor);
-    if (!owner) return Error{Error::Kind::Transient, fmt::format("another engine is just taking {}; try again", file)};
-    return Error{Error::Kind::Rejected,
-                 owner->host == us.host
-                     ? fmt::format("an engine already runs here (process {}) with {}", owner->process, directory)
-                     : fmt::format("the engine of {} runs on {} (process {}); use it there, or end it there first",
-                                   directory, owner->host, owner->process)};
+    using Why = NotOwner::Why;
+    if (!owner) return NotOwner{Why::Here, fmt::format("another engine is just taking {}; try again", file)};
+    if (owner->host == us.host) return NotOwner{Why::Here, fmt::format("an engine already runs here (process {}) with {}", owner->process, directory)};
+    return NotOwner{Why::Elsewhere, fmt::format("the engine of {} runs on {} (process {}); use it there, or end it there first",
+                                                directory, owner->host, owner->process)};
   };
   // flock settles races between engines of one host; the file's words settle those between hosts.
   for (int look = 1; ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++look) {
@@ -116,7 +102,7 @@ Result<OwnerLock> OwnerLock::take(const std::string& directory) {
   if (!write_all(descriptor, to_text(us))) {
     const std::string why = std::strerror(errno);
     ::close(descriptor);
-    return Error{Error::Kind::Transient, fmt::format("cannot write {}: {}", file, why)};
+    return NotOwner{NotOwner::Why::Failed, fmt::format("cannot write {}: {}", file, why)};
   }
   ::fsync(descriptor);
   return OwnerLock(file, descriptor);

@@ -1,19 +1,20 @@
 // Who owns the state directory: one engine, on one host, for as long as it lives.
 #pragma once
 
-#include "hpcbatch/result.hpp"
-
 #include <string>
+#include <variant>
 
 namespace hpcbatch::store {
 
-/// What the lock file says of the engine that holds it.
-struct Owner {
-  std::string host;
-  std::string boot_id;
-  int process{0};
-  long long process_start{0};  ///< field 22 of /proc/PID/stat
-  long long heartbeat{0};      ///< seconds since 1970, by that host's clock
+/// Why a state directory could not be had.
+struct NotOwner {
+  enum class Why {
+    Here,       ///< an engine on this host has it, or is just taking it
+    Elsewhere,  ///< an engine on another host has it
+    Failed,     ///< the lock file cannot be opened or written
+  };
+  Why why{Why::Failed};
+  std::string text;
 };
 
 /// Held until destroyed.  Not flock alone: some network file systems lack it or keep it to one node.
@@ -21,7 +22,7 @@ class OwnerLock {
  public:
   /// Refused, with who holds it, while another engine lives: on this host as its process shows, on another host while
   /// its heartbeat is younger than ten minutes.
-  static Result<OwnerLock> take(const std::string& directory);
+  static std::variant<OwnerLock, NotOwner> take(const std::string& directory);
   OwnerLock(OwnerLock&& other) noexcept;
   OwnerLock& operator=(OwnerLock&&) = delete;
   ~OwnerLock();

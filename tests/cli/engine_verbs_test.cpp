@@ -96,6 +96,22 @@ TEST_F(EngineVerbsTest, StartStatusStop) {
   EXPECT_EQ(cli({"engine", "stop"}).out, "no engine runs\n");
 }
 
+TEST_F(EngineVerbsTest, LooksNameAnEngineOnAnotherHost) {
+  const auto write_lock = [&](long long age) {
+    file("engine.lock", "host far-away\nboot x\nprocess 4711\nstart 1\nheartbeat " +
+                            std::to_string(std::time(nullptr) - age) + "\n");
+  };
+  write_lock(10);
+  for (const auto& words : {std::vector<std::string>{"engine", "stop"}, {"engine", "status"},
+                            {"list"}, {"wait", "1"}, {"cancel", "1"}}) {
+    const CliResult result = cli(words);
+    EXPECT_EQ(result.exit_code, 3) << words[0];
+    EXPECT_THAT(result.err, HasSubstr("runs on far-away (process 4711)")) << words[0];
+  }
+  write_lock(3600);
+  EXPECT_EQ(cli({"engine", "stop"}).out, "no engine runs\n");
+}
+
 TEST_F(EngineVerbsTest, VerbsThatLookStartNothing) {
   for (const char* verb : {"list", "sites", "top", "pilots"})
     EXPECT_EQ(cli({verb}).exit_code, 3) << verb;

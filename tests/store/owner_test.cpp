@@ -25,22 +25,24 @@ class OwnerTest : public testing::Test {
     std::ofstream(folder + "/engine.lock") << "host " << host << "\nboot " << boot << "\nprocess " << process << "\nstart 1\nheartbeat "
                                            << heartbeat << "\n";
   }
+  static bool is_ours(const std::variant<OwnerLock, NotOwner>& taken) { return std::holds_alternative<OwnerLock>(taken); }
   std::string folder;
 };
 
 TEST_F(OwnerTest, IsFreeAgainWhenItsOwnerIsGone) {
-  { ASSERT_TRUE(OwnerLock::take(folder)); }
-  EXPECT_TRUE(OwnerLock::take(folder));
+  { ASSERT_TRUE(is_ours(OwnerLock::take(folder))); }
+  EXPECT_TRUE(is_ours(OwnerLock::take(folder)));
 }
 
 TEST_F(OwnerTest, RefusesASecondEngineAndNamesTheFirst) {
-  auto first = OwnerLock::take(folder);
-  ASSERT_TRUE(first);
+  const auto first = OwnerLock::take(folder);
+  ASSERT_TRUE(is_ours(first));
   const pid_t child = ::fork();
   if (child == 0) {
-    auto second = OwnerLock::take(folder);
-    const bool named = !second && second.error().text.find(std::to_string(::getppid())) != std::string::npos;
-    ::_exit(named ? 0 : 1);
+    const auto second = OwnerLock::take(folder);
+    const auto* refused = std::get_if<NotOwner>(&second);
+    const bool named = refused && refused->text.find(std::to_string(::getppid())) != std::string::npos;
+    ::_exit(named && refused->why == NotOwner::Why::Here ? 0 : 1);
   }
   int status = 1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -51,16 +53,24 @@ TEST_F(OwnerTest, TakesOverFromAProcessThatIsNoMore) {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
   write_lock(host, "another-boot", 1, static_cast<long long>(std::time(nullptr)));
-  EXPECT_TRUE(OwnerLock::take(folder));
+  EXPECT_TRUE(is_ours(OwnerLock::take(folder)));
+}
+
+TEST_F(OwnerTest, SaysThatALockCannotBeOpened) {
+  std::filesystem::create_directory(folder + "/engine.lock");
+  const auto refused = OwnerLock::take(folder);
+  ASSERT_FALSE(is_ours(refused));
+  EXPECT_EQ(std::get<NotOwner>(refused).why, NotOwner::Why::Failed);
 }
 
 TEST_F(OwnerTest, BelievesAnotherHostWhileItsHeartbeatIsYoung) {
   write_lock("far-away", "boot", 4711, static_cast<long long>(std::time(nullptr)));
-  auto refused = OwnerLock::take(folder);
-  ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().text.find("far-away"), std::string::npos);
+  const auto refused = OwnerLock::take(folder);
+  ASSERT_FALSE(is_ours(refused));
+  EXPECT_EQ(std::get<NotOwner>(refused).why, NotOwner::Why::Elsewhere);
+  EXPECT_NE(std::get<NotOwner>(refused).text.find("far-away"), std::string::npos);
   write_lock("far-away", "boot", 4711, static_cast<long long>(std::time(nullptr)) - 3600);
-  EXPECT_TRUE(OwnerLock::take(folder));
+  EXPECT_TRUE(is_ours(OwnerLock::take(folder)));
 }
 
 }  // namespace
