@@ -55,6 +55,8 @@ class Api {
 
   void handle(const HttpRequest& request, ReplyPtr reply);
   const EngineFacts& facts() const { return facts_; }
+  /// The engine does not end for lack of work any more; set by whoever runs it.
+  std::function<void()> stay;
   /// Set by whoever owns the drop boxes.
   std::function<void(const DropboxSettings&, std::function<void(Result<void>)>)> add_dropbox;
   std::function<void(const std::string& directory, std::function<void(Result<void>)>)> remove_dropbox;

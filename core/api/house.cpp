@@ -216,7 +216,11 @@ void Api::engine(Request request, const ReplyPtr& reply) {
     reply->answer(200, {{"stopping", true}});
     return runtime_.stop(how);
   }
-  if (request.method != "GET" || request.path.size() != 2) return reply->error(404, "write GET /v1/engine or POST /v1/engine/stop");
+  if (request.method == "POST" && request.path.size() == 3 && request.path[2] == "stay") {
+    stay();
+    return reply->answer(200, {{"stays", true}});
+  }
+  if (request.method != "GET" || request.path.size() != 2) return reply->error(404, "write GET /v1/engine, or POST /v1/engine/stop or stay");
   runtime_.read([](store::Store& store) { return store.totals(); },
                 [this, reply](const store::Store::Totals& totals) {
                   const Engine& engine = runtime_.engine();

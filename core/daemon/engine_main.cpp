@@ -158,6 +158,7 @@ class EngineProcess {
     if (auto opened = runtime_->open(std::move(*store)); !opened) throw NoStart{1, opened.error().text};
     api_ = std::make_unique<Api>(*runtime_, tools_, EngineFacts{places_.home, places_.socket, configuration_.file, runtime_->now(), callers_umask_});
     doors_ = std::make_unique<DropboxDoors>(*runtime_, *api_, tools_, sites.front().workspace, places_.home);
+    api_->stay = [this] { ends_when_idle_ = false; };
     api_->add_dropbox = [this](const DropboxSettings& settings, const DropboxDoors::Answer& answer) { doors_->add(settings, answer); };
     api_->remove_dropbox = [this](const std::string& directory, const DropboxDoors::Answer& answer) { doors_->remove(directory, answer); };
     api_->dropboxes = [this] { return doors_->list(); };
@@ -234,7 +235,7 @@ class EngineProcess {
       if (error) return;
       lock.renew();
       const auto idle = std::chrono::steady_clock::now() - last_request_;
-      if (options_.started_by_client && idle >= kIdleEnd && server_->clients() == 0 && runtime_->engine().is_idle() && doors_->list().empty()) {
+      if (ends_when_idle_ && idle >= kIdleEnd && server_->clients() == 0 && runtime_->engine().is_idle() && doors_->list().empty()) {
         spdlog::info("ends, because nobody has needed it for 30 minutes");
         runtime_->stop(StopAsked::Mode::Leave);
         return;
@@ -267,6 +268,7 @@ class EngineProcess {
   std::unique_ptr<DropboxDoors> doors_;
   std::unique_ptr<HttpServer> server_;
   std::chrono::steady_clock::time_point last_request_{std::chrono::steady_clock::now()};
+  bool ends_when_idle_{options_.started_by_client};
   bool failed_{false};
 };
 

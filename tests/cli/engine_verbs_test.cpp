@@ -90,10 +90,21 @@ TEST_F(EngineVerbsTest, StartStatusStop) {
               HasSubstr("the engine runs: process "));
   EXPECT_EQ(starts(), "stay /c.yaml\n");
   EXPECT_THAT(cli({"engine", "start"}).out, HasSubstr("runs already"));
+  EXPECT_THAT(cli({"engine", "start", "--config", "/c.yaml"}).out, HasSubstr("runs already"));
+  const CliResult other = cli({"engine", "start", "--config", "/d.yaml"});
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_THAT(other.err, HasSubstr("an engine runs already, with the configuration /c.yaml"));
   EXPECT_EQ(json::parse(cli({"engine", "status", "--json"}).out).at("version"), "1");
   EXPECT_EQ(cli({"engine", "stop"}).exit_code, 0);
   EXPECT_EQ(cli({"engine", "status"}).exit_code, 3);
   EXPECT_EQ(cli({"engine", "stop"}).out, "no engine runs\n");
+}
+
+TEST_F(EngineVerbsTest, StartMakesAnEngineThatATaskHasStartedStay) {
+  cli({"run", "--", "x"});
+  EXPECT_EQ(starts(), "idle -\n");
+  EXPECT_EQ(cli({"engine", "start"}).exit_code, 0);
+  EXPECT_EQ(starts(), "idle -\nstays\n");
 }
 
 TEST_F(EngineVerbsTest, LooksNameAnEngineOnAnotherHost) {

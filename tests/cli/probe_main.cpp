@@ -26,7 +26,8 @@ void say(const EngineOptions& options, std::string_view text) {
     std::abort();
 }
 
-void answer(const test::FakeRequest& request, test::FakeConnection& connection, sem_t& stop) {
+void answer(const test::FakeRequest& request, test::FakeConnection& connection, sem_t& stop,
+            const std::string& config) {
   if (request.method == "POST" && request.target == "/v1/tasks") {
     connection.answer(200, R"({"ids": ["1"]})");
   } else if (request.target.starts_with("/v1/tasks/1/log")) {
@@ -42,7 +43,11 @@ void answer(const test::FakeRequest& request, test::FakeConnection& connection, 
     ::sem_post(&stop);
   } else if (request.target == "/v1/engine") {
     connection.answer(200, R"({"pid": )" + std::to_string(::getpid()) +
-                               R"(, "socket": "there", "version": "1"})");
+                               R"(, "socket": "there", "version": "1", "config": ")" + config +
+                               R"("})");
+  } else if (request.target == "/v1/engine/stay") {
+    connection.answer(200, R"({"stays": true})");
+    std::ofstream(find_places(own_environment())->home + "/starts", std::ios::app) << "stays\n";
   } else {
     connection.answer(404, R"({"error": "no such thing"})");
   }
@@ -73,7 +78,7 @@ int run_engine(const EngineOptions& options) {
   sem_t stop;
   ::sem_init(&stop, 0, 0);
   test::FakeEngine engine(places.socket, [&](const auto& request, auto& connection) {
-    answer(request, connection, stop);
+    answer(request, connection, stop, options.config.value_or(""));
   });
   say(options, std::string(1, kEngineReady));
   if (options.ready_descriptor >= 0) ::close(options.ready_descriptor);

@@ -114,6 +114,17 @@ def test_a_workspace_that_everybody_can_write(home):
     check_refused(home, str(workspace), "writable by all")
 
 
+def test_another_configuration_than_that_of_the_running_engine_is_refused(home):
+    used, other = home.directory / "used.yaml", home.directory / "other.yaml"
+    for file in (used, other):
+        file.write_text(SITE)
+    home.ok("engine", "start", "--config", used)
+    home.ok("engine", "start", "--config", used)
+    home.ok("engine", "start")
+    refused = home.verb("engine", "start", "--config", other)
+    assert refused.code == 2 and str(used) in refused.err, refused
+
+
 def test_a_local_site_of_ones_own_shape(home):
     home.configure(SITE + "    shapes: [{name: small, cpus: 1, memory: 1G, walltime: 1h, tags: [quick]}]\n")
     assert home.ok("run", "--tag", "quick", "--", "printenv", "HPCBATCH_SITE") == "here\n"
