@@ -1,6 +1,7 @@
 // What there is besides tasks: sites, allocations, pilots, tools, drop boxes, the engine itself.
 #include "api/api.hpp"
 #include "api/to_json.hpp"
+#include "documents/spelling.hpp"
 
 #include <boost/json/value_from.hpp>
 
@@ -138,14 +139,21 @@ json::object tool_json(const ToolShelf::Listing& listing) {
   return object;
 }
 
+/// More names than these help nobody who has mistyped one.
+constexpr std::size_t kMostNamed = 50;
+
 /// `/v1/THINGS` or `/v1/THINGS/NAME`.
 void answer_things(const HttpRequest& request, const ReplyPtr& reply, const char* plural, json::array things) {
   if (request.method != "GET" || request.path.size() > 3) return reply->error(404, fmt::format("write GET /v1/{} or /v1/{}/NAME", plural, plural));
   if (request.path.size() == 2) return reply->answer(200, {{plural, std::move(things)}});
+  std::vector<std::string> known;
   for (json::value& thing : things) {
-    if (thing.at("name").get_string() == request.path[2]) return reply->answer(200, std::move(thing));
+    const std::string name(thing.at("name").get_string());
+    if (name == request.path[2]) return reply->answer(200, std::move(thing));
+    known.push_back(name);
   }
-  reply->error(404, fmt::format("there is nothing named '{}' among the {}", request.path[2], plural));
+  if (known.size() > kMostNamed) known.clear();
+  reply->error(404, fmt::format("there is nothing named '{}' among the {}{}", request.path[2], plural, spelling_hint(request.path[2], known)));
 }
 
 }  // namespace

@@ -59,8 +59,11 @@ def test_the_tools_that_are_shipped(home):
         assert name in names
         home.ok("tools", "check", name)
     assert "segments" in str(home.json("tools", "show", "ina_speech_segmenter")[0]["outputs"])
-    unknown = home.verb("tools", "show", "speech_to_txt")
-    assert unknown.code == 2 and "speech_to_txt" in unknown.err
+    for verb in ("show", "check"):
+        unknown = home.verb("tools", verb, "speech_to_txt")
+        assert unknown.code in (1, 2) and "did you mean 'speech_to_text'" in unknown.out + unknown.err, unknown
+        unknown = home.verb("tools", verb, "xyz")
+        assert unknown.code in (1, 2) and "known are command, ina_speech_segmenter" in unknown.out + unknown.err, unknown
 
 
 def test_a_tool_of_ones_own(with_tool):
@@ -125,6 +128,7 @@ def test_a_plugin_of_a_third_party(tmp_path):
         done = subprocess.run(["cmake", *words], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     with EngineAtHome(prefix=prefix) as home:
+        assert home.ok("run", "--", "echo", "installed") == "installed\n"
         for size, seconds in ((500, 60), (36_000_000, 420)):
             (home.directory / "in").write_bytes(b"x" * size)
             task = home.submit("--tool", "copy_by_size", "--input", f"input={home.directory}/in",

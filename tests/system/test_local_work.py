@@ -109,6 +109,29 @@ def test_retry_runs_an_ended_task_again(shared, folder):
     assert shared.show(task)["attempt"] == 2
 
 
+def test_verbs_take_the_bare_id_of_an_array(shared, folder):
+    array = shared.submit("--hold", "--array", "1-3", "--", "sh", "-c", f"echo part $HPCBATCH_TASK_INDEX; test -e {folder}/there")
+    assert shared.ok("release", array) == "3 tasks released\n"
+    assert shared.wait(array) == 1
+    refused = shared.verb("log", array)
+    assert refused.code == 2 and f"name one of its tasks, like {array}.1" in refused.err, refused
+    assert shared.ok("log", f"{array}.2") == "part 2\n"
+    (folder / "there").touch()
+    assert shared.ok("retry", array).startswith("3 tasks")
+    assert shared.wait(array) == 0
+    held = shared.submit("--hold", "--array", "1-3", "--", "true")
+    assert shared.ok("cancel", held) == "3 tasks cancelled\n"
+    assert shared.wait(held) == 1
+
+
+def test_top_shows_what_there_is(shared):
+    task = shared.submit("--hold", "--", "true")
+    text = shared.ok("top", "--once")
+    assert "held" in text and "pilot" in text.lower()
+    assert shared.json("top", "--once")
+    shared.ok("cancel", task)
+
+
 # --- Order ---
 
 def test_held_work_waits_for_its_release(shared):
