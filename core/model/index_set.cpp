@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -14,7 +16,34 @@ std::uint64_t size_of(IndexRange range) { return std::uint64_t{range.last} - ran
 // Each index of a stepped range is a range of its own: more of them than this is a mistake that would fill memory.
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
+// So few ranges are put in or taken out one by one; more of them in one walk over both sets.
+constexpr std::size_t kFew = 4;
+
+bool lies_higher(const IndexRange& a, const IndexRange& b) { return a.last > b.last; }
+
 }  // namespace
+
+void IndexSet::append(IndexRange range) {
+  if (!ranges_.empty() && std::uint64_t{range.last} + 1 >= ranges_.back().first) {
+    IndexRange& lowest = ranges_.back();
+    size_ -= size_of(lowest);
+    lowest.first = std::min(lowest.first, range.first);
+    size_ += size_of(lowest);
+  } else {
+    ranges_.push_back(range);
+    size_ += size_of(range);
+  }
+}
+
+IndexSet IndexSet::of(std::vector<IndexRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(), lies_higher);
+  IndexSet set;
+  for (const IndexRange& range : ranges) {
+    HPCBATCH_CHECK(range.first <= range.last);
+    set.append(range);
+  }
+  return set;
+}
 
 void IndexSet::add(IndexRange range) {
   HPCBATCH_CHECK(range.first <= range.last);
@@ -40,7 +69,16 @@ void IndexSet::add(IndexRange range) {
 }
 
 void IndexSet::add(const IndexSet& other) {
-  for (const IndexRange& range : other.ranges_) add(range);
+  if (other.ranges_.size() <= kFew) {
+    for (const IndexRange& range : other.ranges_) add(range);
+    return;
+  }
+  std::vector<IndexRange> all;
+  all.reserve(ranges_.size() + other.ranges_.size());
+  std::merge(ranges_.begin(), ranges_.end(), other.ranges_.begin(), other.ranges_.end(), std::back_inserter(all), lies_higher);
+  ranges_.clear();
+  size_ = 0;
+  for (const IndexRange& range : all) append(range);
 }
 
 void IndexSet::remove(IndexRange range) {
@@ -66,7 +104,25 @@ void IndexSet::remove(IndexRange range) {
 }
 
 void IndexSet::remove(const IndexSet& other) {
-  for (const IndexRange& range : other.ranges_) remove(range);
+  if (other.ranges_.size() <= kFew) {
+    for (const IndexRange& range : other.ranges_) remove(range);
+    return;
+  }
+  IndexSet kept;
+  auto gone = other.ranges_.begin();
+  for (const IndexRange& range : ranges_) {
+    while (gone != other.ranges_.end() && gone->first > range.last) ++gone;
+    // What is left of the range, from its top; the last of `gone` may reach into the next range as well.
+    std::uint64_t end = std::uint64_t{range.last} + 1;
+    for (auto at = gone; at != other.ranges_.end() && at->last >= range.first; ++at) {
+      gone = at;
+      if (at->last + std::uint64_t{1} < end) kept.append({at->last + 1, static_cast<std::uint32_t>(end - 1)});
+      end = std::min<std::uint64_t>(end, at->first);
+      if (end <= range.first) break;
+    }
+    if (end > range.first) kept.append({range.first, static_cast<std::uint32_t>(end - 1)});
+  }
+  *this = std::move(kept);
 }
 
 IndexSet IndexSet::intersection(const IndexSet& other) const {
@@ -107,7 +163,7 @@ std::uint32_t IndexSet::pop_first() {
 }
 
 std::optional<IndexSet> parse_index_set(std::string_view text) {
-  IndexSet set;
+  std::vector<IndexRange> ranges;
   const char* at = text.data();
   const char* const end = at + text.size();
   const auto number = [&](std::uint32_t& value) {
@@ -130,14 +186,16 @@ std::optional<IndexSet> parse_index_set(std::string_view text) {
       }
     }
     if (step == 1) {
-      set.add(IndexRange{first, last});
+      ranges.push_back({first, last});
     } else {
       const std::uint64_t steps = (std::uint64_t{last} - first) / step;
       if (steps >= kMostSteps) return std::nullopt;
-      // From the highest down, the order in which they are kept.
-      for (std::uint64_t n = steps + 1; n-- > 0;) set.add(static_cast<std::uint32_t>(first + n * step));
+      for (std::uint64_t n = 0; n <= steps; ++n) {
+        const auto index = static_cast<std::uint32_t>(first + n * step);
+        ranges.push_back({index, index});
+      }
     }
-    if (at == end) return set;
+    if (at == end) return IndexSet::of(std::move(ranges));
     if (*at != ',') return std::nullopt;
     ++at;
   }

@@ -21,6 +21,8 @@ class IndexSet {
  public:
   IndexSet() = default;
   IndexSet(IndexRange range) { add(range); }  // NOLINT: a range is a set
+  /// In any order; they may overlap.
+  static IndexSet of(std::vector<IndexRange> ranges);
 
   void add(IndexRange range);
   void add(std::uint32_t index) { add(IndexRange{index, index}); }
@@ -39,6 +41,9 @@ class IndexSet {
   friend bool operator==(const IndexSet&, const IndexSet&) = default;
 
  private:
+  /// `range` ends no higher than the lowest range that is there.
+  void append(IndexRange range);
+
   // Kept back to front, lowest range last, so that pop_first costs nothing.
   std::vector<IndexRange> ranges_;
   std::uint64_t size_{0};

@@ -67,7 +67,7 @@ class Pair {
   }
   IndexSet any_set() {
     IndexSet some;
-    for (std::uint32_t n = below(4); n > 0; --n) some.add(any_range());
+    for (std::uint32_t n = below(12); n > 0; --n) some.add(any_range());
     return some;
   }
 
@@ -120,6 +120,37 @@ TEST(IndexSets, OfFewRangesAndManyMeetTheSame) {
   EXPECT_EQ(many.intersection(IndexRange{0, 20'000}), many);
 }
 
+TEST(IndexSets, AreMadeOfRangesInAnyOrder) {
+  for (std::uint32_t seed = 0; seed < 500; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<IndexRange> ranges;
+    IndexSet one_by_one;
+    for (std::uint32_t n = 0; n < seed % 12; ++n) {
+      const auto first = static_cast<std::uint32_t>(random() % 60);
+      ranges.push_back({first, first + static_cast<std::uint32_t>(random() % 8)});
+      one_by_one.add(ranges.back());
+    }
+    const IndexSet at_once = IndexSet::of(ranges);
+    ASSERT_TRUE(is_tidy(at_once)) << "seed " << seed;
+    ASSERT_EQ(at_once, one_by_one) << "seed " << seed;
+  }
+}
+
+// Where each of a million ranges cost a walk over the others, this would not end.
+TEST(IndexSets, OfAMillionGapsAreMadeReadJoinedAndParted) {
+  const auto set_of = [](const std::string& text) { return parse_index_set(text).value(); };
+  const IndexSet even = set_of("0-1999998:2");
+  const IndexSet odd = set_of("1-1999999:2");
+  IndexSet all = even;
+  all.add(odd);
+  EXPECT_EQ(all, IndexSet(IndexRange{0, 1'999'999}));
+  all.remove(odd);
+  EXPECT_EQ(all, even);
+  EXPECT_EQ(parse_index_set(to_string(even)), even);
+  all.remove(even);
+  EXPECT_TRUE(all.empty());
+}
+
 TEST(IndexSets, ReachTheLargestIndex) {
   IndexSet all(IndexRange{0, kLargest});
   EXPECT_EQ(all.size(), std::uint64_t{kLargest} + 1);
@@ -127,6 +158,11 @@ TEST(IndexSets, ReachTheLargestIndex) {
   EXPECT_FALSE(all.contains(kLargest));
   all.add(kLargest);
   EXPECT_EQ(all.ranges().size(), 1U);
+  const IndexSet ends = *parse_index_set("0,2,4,6,4294967292,4294967294");
+  all.remove(ends);
+  EXPECT_EQ(to_string(all), "1,3,5,7-4294967291,4294967293");
+  all.add(ends);
+  EXPECT_EQ(all, IndexSet(IndexRange{0, kLargest}));
 }
 
 TEST(IndexSets, ReadWhatPeopleWrite) {
