@@ -84,6 +84,7 @@ void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome&
       return entry.first.array == id && indices.contains(entry.first.index);
     });
   }
+  get(id).cut.remove(indices);
   record_end(id, indices, false, first_cause(first, outcome.failure, outcome.message), outcome.ended);
 }
 

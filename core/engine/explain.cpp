@@ -77,7 +77,7 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     for (const OpenDependency& open : array.open) why.details.push_back("for " + show_dependency(open.on));
     return why;
   }
-  if (array.parked.contains(task.index)) {
+  if (tasks_.is_parked(task)) {
     why.text = fmt::format("{} tasks of its array are with pilots, as many as may", array.leased.size());
     return why;
   }

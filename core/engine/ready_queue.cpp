@@ -45,40 +45,94 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
   size_ += delta;
 }
 
+const IndexSet* ReadyQueue::find(const QueuePlace& place) const {
+  const Levels& levels = queue_of(place).levels;
+  const auto level = levels.find(place.priority);
+  if (level == levels.end()) return nullptr;
+  const auto line = level->second.find(place.client);
+  if (line == level->second.end()) return nullptr;
+  const auto at = line->second.find(place.array);
+  return at == line->second.end() ? nullptr : &at->second;
+}
+
+void ReadyQueue::erase(const QueuePlace& place) {
+  Levels& levels = queue_of(place).levels;
+  const auto level = levels.find(place.priority);
+  const auto line = level->second.find(place.client);
+  line->second.erase(place.array);
+  if (line->second.empty()) level->second.erase(line);
+  if (level->second.empty()) levels.erase(level);
+}
+
 void ReadyQueue::add(const QueuePlace& place, const IndexSet& indices) {
   if (indices.empty()) return;
-  IndexSet& there = classes_[static_cast<std::size_t>(place.in_class)]
-                        .levels[place.priority][place.client][place.array];
+  IndexSet& there = queue_of(place).levels[place.priority][place.client][place.array];
   const std::uint64_t before = there.size();
   there.add(indices);
   count(place, static_cast<std::int64_t>(there.size() - before));
 }
 
 IndexSet ReadyQueue::remove(const QueuePlace& place, const IndexSet& indices) {
-  Levels& levels = classes_[static_cast<std::size_t>(place.in_class)].levels;
-  const auto level = levels.find(place.priority);
-  if (level == levels.end()) return {};
-  const auto line = level->second.find(place.client);
-  if (line == level->second.end()) return {};
-  const auto at = line->second.find(place.array);
-  if (at == line->second.end()) return {};
-  IndexSet removed = at->second.intersection(indices);
-  at->second.remove(removed);
-  count(place, -static_cast<std::int64_t>(removed.size()));
-  if (at->second.empty()) line->second.erase(at);
-  if (line->second.empty()) level->second.erase(line);
-  if (level->second.empty()) levels.erase(level);
+  IndexSet removed;
+  if (IndexSet* there = find(place)) {
+    removed = there->intersection(indices);
+    there->remove(removed);
+    count(place, -static_cast<std::int64_t>(removed.size()));
+    if (there->empty()) erase(place);
+  }
+  Line& parked = queue_of(place).parked;
+  if (const auto at = parked.find(place.array); at != parked.end()) {
+    const IndexSet of_parked = at->second.intersection(indices);
+    at->second.remove(of_parked);
+    removed.add(of_parked);
+    if (at->second.empty()) parked.erase(at);
+  }
   return removed;
 }
 
 IndexSet ReadyQueue::queued(const QueuePlace& place) const {
-  const Levels& levels = classes_[static_cast<std::size_t>(place.in_class)].levels;
-  const auto level = levels.find(place.priority);
-  if (level == levels.end()) return {};
-  const auto line = level->second.find(place.client);
-  if (line == level->second.end()) return {};
-  const auto at = line->second.find(place.array);
-  return at == line->second.end() ? IndexSet{} : at->second;
+  const IndexSet* there = find(place);
+  return there ? *there : IndexSet{};
+}
+
+void ReadyQueue::park(const QueuePlace& place) {
+  IndexSet* there = find(place);
+  if (!there) return;
+  IndexSet indices = std::move(*there);
+  erase(place);
+  count(place, -static_cast<std::int64_t>(indices.size()));
+  add_parked(place, std::move(indices));
+}
+
+void ReadyQueue::unpark(const QueuePlace& place) {
+  Line& parked = queue_of(place).parked;
+  const auto at = parked.find(place.array);
+  if (at == parked.end()) return;
+  IndexSet indices = std::move(at->second);
+  parked.erase(at);
+  IndexSet& there = queue_of(place).levels[place.priority][place.client][place.array];
+  count(place, static_cast<std::int64_t>(indices.size()));
+  if (there.empty()) {
+    there = std::move(indices);
+  } else {
+    there.add(indices);
+  }
+}
+
+void ReadyQueue::add_parked(const QueuePlace& place, IndexSet indices) {
+  if (indices.empty()) return;
+  IndexSet& there = queue_of(place).parked[place.array];
+  if (there.empty()) {
+    there = std::move(indices);
+  } else {
+    there.add(indices);
+  }
+}
+
+const IndexSet* ReadyQueue::parked(const QueuePlace& place) const {
+  const Line& parked = queue_of(place).parked;
+  const auto at = parked.find(place.array);
+  return at == parked.end() ? nullptr : &at->second;
 }
 
 QueuePlace ReadyQueue::head_of(ClassId id) const {
@@ -102,19 +156,12 @@ bool ReadyQueue::goes_before(const QueuePlace& a, const QueuePlace& b) const {
 }
 
 std::uint32_t ReadyQueue::take(const QueuePlace& place) {
-  Levels& levels = classes_[static_cast<std::size_t>(place.in_class)].levels;
-  const auto level = levels.find(place.priority);
-  HPCBATCH_CHECK(level != levels.end());
-  const auto line = level->second.find(place.client);
-  HPCBATCH_CHECK(line != level->second.end());
-  const auto at = line->second.find(place.array);
-  HPCBATCH_CHECK(at != line->second.end());
-  const std::uint32_t index = at->second.pop_first();
+  IndexSet* there = find(place);
+  HPCBATCH_CHECK(there);
+  const std::uint32_t index = there->pop_first();
   count(place, -1);
   ++client(place.client).turns;
-  if (at->second.empty()) line->second.erase(at);
-  if (line->second.empty()) level->second.erase(line);
-  if (level->second.empty()) levels.erase(level);
+  if (there->empty()) erase(place);
   return index;
 }
 

@@ -52,10 +52,17 @@ class ReadyQueue {
   const std::string& name_of(ClientId client) const { return clients_[static_cast<std::size_t>(client)].name; }
 
   void add(const QueuePlace& place, const IndexSet& indices);
-  /// Takes those of `indices` out that are queued there, and says which.
+  /// Takes those of `indices` out that are queued or parked there, and says which.
   IndexSet remove(const QueuePlace& place, const IndexSet& indices);
   /// What is queued at a place; empty where nothing is.
   IndexSet queued(const QueuePlace& place) const;
+  /// Takes a place out of the order of turns and back, as a whole: that costs the same for one task as for a million.
+  void park(const QueuePlace& place);
+  void unpark(const QueuePlace& place);
+  /// Adds to what is parked at a place.
+  void add_parked(const QueuePlace& place, IndexSet indices);
+  /// What is parked at a place; nothing where nothing is.
+  const IndexSet* parked(const QueuePlace& place) const;
 
   /// The place whose turn it is among the classes that `may` admits.
   template <class May>
@@ -84,6 +91,7 @@ class ReadyQueue {
   struct Queue {
     ResourceClass facts;
     Levels levels;
+    Line parked;
   };
   struct Client {
     std::string name;
@@ -92,6 +100,12 @@ class ReadyQueue {
   };
   Client& client(ClientId id) { return clients_[static_cast<std::size_t>(id)]; }
   void count(const QueuePlace& place, std::int64_t change);
+  Queue& queue_of(const QueuePlace& place) { return classes_[static_cast<std::size_t>(place.in_class)]; }
+  const Queue& queue_of(const QueuePlace& place) const { return classes_[static_cast<std::size_t>(place.in_class)]; }
+  /// The indices queued at a place, or none.
+  const IndexSet* find(const QueuePlace& place) const;
+  IndexSet* find(const QueuePlace& place) { return const_cast<IndexSet*>(std::as_const(*this).find(place)); }
+  void erase(const QueuePlace& place);
 
   std::vector<Queue> classes_;
   FitsShapes fits_shapes_;

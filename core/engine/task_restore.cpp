@@ -33,9 +33,9 @@ void TaskTable::restore(const Snapshot& snapshot,
                         const std::function<std::optional<Duration>(const Needs&)>& longest) {
   next_array_ = snapshot.next_array;
   for (const SaveFailedAttempt& failed : snapshot.failed_attempts) remember(failed);
-  std::unordered_map<ArrayId, std::vector<TaskHistory*>> cut;
+  std::unordered_map<ArrayId, std::vector<std::pair<std::uint32_t, TaskHistory*>>> cut;
   for (auto& [task, history] : histories_) {
-    if (history.needs_more_than) cut[task.array].push_back(&history);
+    if (history.needs_more_than) cut[task.array].emplace_back(task.index, &history);
   }
   std::unordered_map<ArrayId, IndexSet> leased;
   for (const StoredLease& lease : snapshot.leases) leased[lease.attempt.task.array].add(lease.attempt.task.index);
@@ -46,12 +46,13 @@ void TaskTable::restore(const Snapshot& snapshot,
     array.facts = live.array;
     array.submitted = live.submitted;
     array.place = {queue_.class_for(live.array.needs), live.array.priority, queue_.client_for(live.client), live.id};
-    for (TaskHistory* history : cut[live.id]) {
+    for (const auto& [index, history] : cut[live.id]) {
       // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried again, so it can be.
       if (const auto most = longest(live.array.needs)) {
         history->needs_more_than = std::min(*history->needs_more_than, *most - *most / 50);
       }
       needing_more_than(array, *history->needs_more_than);
+      array.cut.add(index);
     }
     array.ok = live.ok;
     array.not_ok = live.not_ok;

@@ -113,33 +113,45 @@ void TaskTable::place_new(ArrayState& array, const IndexSet& indices, const std:
 
 void TaskTable::make_ready(ArrayState& array, const IndexSet& indices) {
   if (indices.empty()) return;
+  // While as many run as may, what is ready waits beside the order of turns.
+  const bool parked = at_its_limit(array);
+  const auto add = [&](const QueuePlace& place, const IndexSet& some) {
+    parked ? queue_.add_parked(place, some) : queue_.add(place, some);
+  };
   IndexSet plain = indices;
-  // Tasks that a pilot's end has cut go to the class that asks for more time; there are few.
-  for (const auto& range : indices.ranges()) {
-    if (array.other_classes.empty()) break;
+  const IndexSet cut = indices.intersection(array.cut);
+  for (const IndexRange& range : cut.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const TaskId task{array.id, static_cast<std::uint32_t>(i)};
       QueuePlace place = array.place;
       place.in_class = class_of_task(task);
       if (place.in_class == array.place.in_class) continue;
       plain.remove(task.index);
-      queue_.add(place, IndexRange{task.index, task.index});
+      add(place, IndexRange{task.index, task.index});
     }
   }
-  queue_.add(array.place, plain);
+  add(array.place, plain);
   park_or_unpark(array);
+}
+
+bool TaskTable::at_its_limit(const ArrayState& array) {
+  return array.facts.max_running != 0 && array.leased.size() >= array.facts.max_running;
 }
 
 void TaskTable::park_or_unpark(ArrayState& array) {
   if (array.facts.max_running == 0) return;
-  if (array.leased.size() >= array.facts.max_running) {
-    for (const QueuePlace& place : places(array)) {
-      array.parked.add(queue_.remove(place, array.facts.indices));
-    }
-  } else if (!array.parked.empty()) {
-    const IndexSet parked = std::exchange(array.parked, {});
-    make_ready(array, parked);
-  }
+  const bool park = at_its_limit(array);
+  for (const QueuePlace& place : places(array)) park ? queue_.park(place) : queue_.unpark(place);
+}
+
+bool TaskTable::is_parked(TaskId task) const {
+  const ArrayState* array = find(task.array);
+  if (!array || !at_its_limit(*array)) return false;
+  const std::vector<QueuePlace> all = places(*array);
+  return std::any_of(all.begin(), all.end(), [&](const QueuePlace& place) {
+    const IndexSet* parked = queue_.parked(place);
+    return parked && parked->contains(task.index);
+  });
 }
 
 TakenTask TaskTable::take(const QueuePlace& place) {
@@ -191,6 +203,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     if (ending.failure == Failure::PilotWalltime && ending.had) {
       history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
       needing_more_than(array, *history.needs_more_than);
+      array.cut.add(attempt.task.index);
     }
     actions_.push_back(SaveFailedAttempt{attempt, pilot, node, std::move(outcome),
                                          verdict == Verdict::RetryCharged, ending.unexplained});
@@ -206,6 +219,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     outcome.failure = Failure::SetAside;
   }
   histories_.erase(attempt.task);
+  array.cut.remove(attempt.task.index);
   const bool ok = outcome.failure == Failure::Ok;
   const std::string cause =
       ok ? "" : fmt::format("{} ({})", to_string(attempt.task), to_string(outcome.failure));
@@ -221,7 +235,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
 IndexSet TaskTable::take_unleased(ArrayState& array, const IndexSet& indices) {
   IndexSet taken;
   for (const QueuePlace& place : places(array)) taken.add(queue_.remove(place, indices));
-  for (IndexSet* set : {&array.parked, &array.blocked, &array.held}) {
+  for (IndexSet* set : {&array.blocked, &array.held}) {
     const IndexSet there = set->intersection(indices);
     set->remove(there);
     taken.add(there);
@@ -285,8 +299,13 @@ void TaskTable::check_invariants() const {
       all.add(set);
       sum += set.size();
     };
-    for (const QueuePlace& place : places(array)) count(queue_.queued(place));
-    for (const IndexSet* set : {&array.parked, &array.blocked, &array.held, &array.leased, &array.ok, &array.not_ok}) {
+    for (const QueuePlace& place : places(array)) {
+      const IndexSet* parked = queue_.parked(place);
+      HPCBATCH_CHECK(at_its_limit(array) ? queue_.queued(place).empty() : !parked);
+      count(queue_.queued(place));
+      if (parked) count(*parked);
+    }
+    for (const IndexSet* set : {&array.blocked, &array.held, &array.leased, &array.ok, &array.not_ok}) {
       count(*set);
     }
     HPCBATCH_CHECK(sum == array.facts.indices.size());

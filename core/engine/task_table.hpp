@@ -1,8 +1,8 @@
 // Every task that has not ended: where each stands, what it waits for, and how the end of one moves others.
 //
 // An index of an array is in exactly one place:
-//   queue    could start now (ReadyQueue; several places where a pilot's end has cut some of its tasks)
-//   parked   could start, but as many of its array run as may
+//   queue    could start now (ReadyQueue; several places where a pilot's end has cut some of its tasks); parked there
+//            while as many of its array run as may
 //   blocked  waits for other tasks
 //   held     held by its user
 //   leased   with a pilot (Leases)
@@ -33,8 +33,9 @@ struct ArrayState {
   QueuePlace place;  ///< of tasks that no pilot's end has cut
   NewArray facts;    ///< `indices` are all it ever had
   Time submitted{};
-  IndexSet parked, blocked, held, leased, ok, not_ok;
-  std::vector<ClassId> other_classes;  ///< of tasks that need more time than they first had
+  IndexSet blocked, held, leased, ok, not_ok;
+  IndexSet cut;                        ///< those that a pilot's end has cut; few
+  std::vector<ClassId> other_classes;  ///< theirs: they need more time than they first had
   std::vector<OpenDependency> open;
   std::uint32_t unspread{0};  ///< ends that what waits for it has not heard of
 };
@@ -72,6 +73,8 @@ class TaskTable {
   const ReadyQueue& queue() const { return queue_; }
   const std::map<ArrayId, ArrayState>& arrays() const { return arrays_; }
   ClassId class_of_task(TaskId task) const;
+  /// Ready, but as many of its array run as may.
+  bool is_parked(TaskId task) const;
   /// Places of an array in the queue; most have one.
   std::vector<QueuePlace> places(const ArrayState& array) const;
   bool empty() const { return arrays_.empty(); }
@@ -87,6 +90,7 @@ class TaskTable {
   void attach(ArrayState& array, const std::vector<EndedArray>& ended, Time now);
   IndexSet unblocked(const ArrayState& array, const IndexSet& indices) const;
   void make_ready(ArrayState& array, const IndexSet& indices);
+  static bool at_its_limit(const ArrayState& array);
   void park_or_unpark(ArrayState& array);
   IndexSet take_unleased(ArrayState& array, const IndexSet& indices);
   void end_unleased(ArrayId id, const IndexSet& indices, const Outcome& outcome);

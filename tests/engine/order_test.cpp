@@ -1,6 +1,8 @@
 // Who goes first: priority, then turns between clients, then age; how many of an array at once; who is held.
 #include "engine_test.hpp"
 
+#include <deque>
+
 namespace hpcbatch {
 namespace {
 
@@ -95,6 +97,49 @@ TEST_F(OrderTest, AHundredThousandTasksAreOneObject) {
   ends("2.1", Failure::ToolSignal);
   expect({"tell 2", "acknowledge 2.1 to A0"});
   expect_ended("2.1", Failure::Cancelled);
+}
+
+// Were each of them to cost a walk over those that wait, this would not end.
+TEST_F(OrderTest, AHundredThousandGapsAndALimitCostNoMoreThanTheirTasks) {
+  given_pilot();
+  NewArray sparse = New().cpus(0.1).at_once(20);
+  sparse.indices = *parse_index_set("1-200000:2");
+  std::deque<AttemptId> leased;
+  std::uint64_t ended = 0;
+  const auto feed = [&](const Event& event) {
+    for (const Action& action : engine_->on(event, now_)) {
+      if (const auto* send = std::get_if<SendLeases>(&action)) {
+        for (const SendLeases::Lease& lease : send->leases) leased.push_back(lease.attempt);
+      }
+    }
+  };
+  feed(TasksSubmitted{RequestId{1}, "me", "", 0, {sparse}, {}});
+  for (; !leased.empty(); ++ended) {
+    ASSERT_LE(leased.size(), 20U);
+    AttemptEnded done{pilot("A0"), leased.front(), {}, false};
+    leased.pop_front();
+    done.outcome.started = now_ - 10s;
+    done.outcome.ended = now_;
+    feed(done);
+  }
+  EXPECT_EQ(ended, 100'000U);
+  EXPECT_TRUE(engine_->tasks().empty());
+}
+
+TEST_F(OrderTest, ATaskThatAPilotsEndCutCountsAgainstTheLimit) {
+  given_pilot(10min);
+  submit(New().array(1, 6).at_once(2));
+  starts("2.1-2");
+  after(9min);
+  forget_what_was_asked();
+  ends("2.1", Failure::PilotWalltime, 9min);
+  expect({"acknowledge 2.1 to A0", "lease 2.3 to A0"});
+  restarts();
+  registers("A0", 20s, {held("2.2"), held("2.3")});
+  forget_what_was_asked();
+  expect_explained("2.1", "*2 tasks of its array are with pilots, as many as may*");
+  cancel("2.1");
+  expect({"tell 2", "count 1"});
 }
 
 TEST_F(OrderTest, HeldTasksWaitForRelease) {
