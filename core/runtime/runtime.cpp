@@ -72,6 +72,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
       });
   if (auto listening = listen(); !listening) return listening;
   engine_ = std::make_unique<Engine>(options_.sites, snapshot, random_seed(), now());
+  history_ = EngineHistory::open(*writer_, snapshot.engine_start, options_.sites);
   spdlog::info("engine start {}: {} arrays alive, {} leases, {} allocations", snapshot.engine_start,
                snapshot.arrays.size(), snapshot.leases.size(), snapshot.allocations.size());
   renew_pilot_files();
@@ -136,6 +137,7 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site, co
   }
   file.workspace = site.workspace;
   file.scratch = site.scratch;
+  if (history_) file.history = history_->folder();
   const Resources capacity = usable(shape);
   for (const auto& [name, amount] : capacity.entries()) file.capacity.emplace_back(name, amount.ticks);
   const auto milliseconds = [](Duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d); };
@@ -158,7 +160,11 @@ void Runtime::renew_pilot_files() {
 void Runtime::feed(const Event& event) {
   if (stopped_) return;
   const Actions actions = engine_->on(event, now());
-  for (const Action& action : actions) std::visit([this](const auto& a) { perform(a); }, action);
+  for (const Action& action : actions) {
+    if (history_) history_->before(event, action);
+    std::visit([this](const auto& a) { perform(a); }, action);
+    if (history_) history_->after(action);
+  }
   arm_timer();
 }
 

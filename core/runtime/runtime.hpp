@@ -5,6 +5,7 @@
 #include "model/event.hpp"
 #include "runtime/asio.hpp"
 #include "runtime/clock.hpp"
+#include "runtime/engine_history.hpp"
 #include "runtime/followers.hpp"
 #include "runtime/link_server.hpp"
 #include "runtime/recipe.hpp"
@@ -144,6 +145,7 @@ class Runtime {
   Clock clock_;
   std::unique_ptr<Writer> writer_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<EngineHistory> history_;  ///< where one is asked for
   std::map<std::string, std::unique_ptr<SiteHands>> sites_;
   std::string secret_;
   std::string engine_name_;

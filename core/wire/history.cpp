@@ -1,7 +1,10 @@
 #include "wire/history.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <optional>
 
 namespace hpcbatch::wire {
@@ -99,6 +102,22 @@ hpcbatch::Result<HistoryRecord> read_history_line(std::string_view line) {
     record.facts.emplace_back(std::move(*name), std::move(*value));
   }
   return record;
+}
+
+HistoryFile::HistoryFile(const std::string& folder, const std::string& name, std::string by)
+    : file_(::open((folder + "/" + name + ".history").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)),
+      by_(std::move(by)) {}
+
+HistoryFile::~HistoryFile() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void HistoryFile::add(std::string what, std::vector<std::pair<std::string, std::string>> facts) const {
+  if (file_ < 0) return;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const std::string line = to_line({std::chrono::duration_cast<std::chrono::microseconds>(now).count(), by_,
+                                    std::move(what), std::move(facts)});
+  [[maybe_unused]] const ssize_t written = ::write(file_, line.data(), line.size());
 }
 
 }  // namespace hpcbatch::wire

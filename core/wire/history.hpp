@@ -27,4 +27,21 @@ std::string to_line(const HistoryRecord& record);
 /// `line` is without its line end.  An error says what was expected where.
 hpcbatch::Result<HistoryRecord> read_history_line(std::string_view line);
 
+/// One recorder's file.  Each record is on its way to the file when `add` returns: it outlives whoever is killed then.
+class HistoryFile {
+ public:
+  /// `folder`/`name`.history, which is appended to.  What cannot be written is left out: a history is an aid of tests, and
+  /// no reason to fail.
+  HistoryFile(const std::string& folder, const std::string& name, std::string by);
+  HistoryFile(const HistoryFile&) = delete;
+  HistoryFile& operator=(const HistoryFile&) = delete;
+  ~HistoryFile();
+
+  void add(std::string what, std::vector<std::pair<std::string, std::string>> facts) const;
+
+ private:
+  int file_;
+  std::string by_;
+};
+
 }  // namespace hpcbatch::wire

@@ -43,6 +43,7 @@ class Reader {
     if (key == "address") return take_address(rest);
     if (key == "workspace") return take_path(rest, file_.workspace);
     if (key == "scratch") return take_path(rest, file_.scratch);
+    if (key == "history") return take_path(rest, file_.history);
     if (key == "capacity") return take_capacity(rest);
     if (key == "walltime_ms") return take_duration(rest, file_.walltime);
     if (key == "margin_ms") return take_duration(rest, file_.margin);
@@ -143,6 +144,7 @@ std::string to_text(const PilotFile& file) {
   line("margin_ms", std::to_string(file.margin.count()));
   line("idle_ms", std::to_string(file.idle.count()));
   line("scratch", file.scratch);
+  if (!file.history.empty()) line("history", file.history);
   text += '\n';
   return text;
 }

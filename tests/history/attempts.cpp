@@ -49,10 +49,12 @@ class Attempts : public Promise {
   void of_engine(std::size_t at, const Record& record) {
     if (record.what == "leased") {
       leased(at, record);
-    } else if (record.what == "lease-returned" || record.what == "attempt-failed" || record.what == "result") {
+    } else if (record.what == "attempt-failed" || record.what == "result") {
       Task& task = tasks_[task_of(record)];
       const auto lease = task.leases.find(number_of(record, "epoch"));
       if (lease != task.leases.end()) lease->second.open = false;
+    } else if (record.what == "lease-returned") {
+      for (auto& [epoch, lease] : tasks_[task_of(record)].leases) lease.open = false;
     } else if (record.what == "publish-permitted") {
       const TaskId id = task_of(record);
       Task& task = tasks_[id];

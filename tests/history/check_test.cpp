@@ -155,7 +155,7 @@ TEST(CheckTest, OutputsAreThereBeforeTheResultAndOnce) {
 // --- G3 -----------------------------------------------------------------------------------------------------------
 
 TEST(CheckTest, SilenceAloneNeverLeasesAgain) {
-  const std::string silent = "20 E lease-returned task=1 epoch=101\n";
+  const std::string silent = "20 E lease-returned task=1\n";
   const std::string again = "22 E leased task=1 attempt=2 epoch=102 pilot=htwo.0\n";
   EXPECT_THAT(promises(history(one_task(silent + again))), ElementsAre("G3"));
   EXPECT_THAT(promises(history(one_task(silent + "21 E allocation-ended allocation=hone\n" + again))), IsEmpty());
@@ -185,7 +185,7 @@ TEST(CheckTest, AnAttemptStartsOnceAndOnlyWhereItWasLeased) {
 TEST(CheckTest, AnOldAttemptDoesNotStart) {
   EXPECT_THAT(promises(history(R"(
 1 E leased task=1 attempt=1 epoch=101 pilot=hone.0
-2 E lease-returned task=1 epoch=101
+2 E lease-returned task=1
 3 E leased task=1 attempt=2 epoch=102 pilot=htwo.0
 4 P attempt-started task=1 attempt=1 epoch=101
 )")),

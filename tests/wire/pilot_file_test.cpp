@@ -26,7 +26,8 @@ PilotFile example() {
           .walltime = 3600s,
           .margin = 30s,
           .idle = 60s,
-          .scratch = "/local"};
+          .scratch = "/local",
+          .history = "/scratch/me/seen"};
 }
 
 std::string minimal(const std::string& more = "") {
