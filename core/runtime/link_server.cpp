@@ -20,6 +20,7 @@ using namespace std::chrono_literals;
 // Whoever has not proved himself is one of few, gets this long, and learns nothing.
 constexpr auto kHandshake = 5s;
 constexpr std::ptrdiff_t kUnproved = 64;
+constexpr std::chrono::milliseconds kWhenFull{100};
 // Pilots send a heartbeat every 10 s.
 constexpr auto kSilence = 40s;
 // A frame that has this much is full; with one more thing in it, it is still far from what a frame may have.
@@ -211,8 +212,15 @@ void LinkServer::accept(std::shared_ptr<Acceptor> acceptor) {
   *next = [this, acceptor, next] {
     acceptor->async_accept([this, acceptor, next](const boost::system::error_code& error, auto socket) {
       if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
-      if (!error) take(asio::generic::stream_protocol::socket(std::move(socket)));
-      (*next)();
+      if (!error) {
+        take(asio::generic::stream_protocol::socket(std::move(socket)));
+        return (*next)();
+      }
+      // Out of descriptors: the pilot waits at the door, and asking again at once would only turn in circles.
+      auto pause = std::make_shared<asio::steady_timer>(loop_, kWhenFull);
+      pause->async_wait([acceptor, next, pause](const boost::system::error_code& stopped) {
+        if (!stopped && acceptor->is_open()) (*next)();
+      });
     });
   };
   (*next)();
