@@ -1,7 +1,9 @@
 """Queued work on one machine: arrays, files of tasks, dependencies, priorities, holds, cancels, output."""
 
+import http.client
 import json
 import os
+import socket
 import time
 
 import pytest
@@ -48,6 +50,36 @@ def test_one_task_for_each_line(shared):
     array = shared.submit("--each", "-", "--", "printf", "%s|", "a {} b", stdin="\n".join(lines) + "\n")
     assert shared.wait(array) == 0
     assert [output(shared, f"{array}.{n}") for n in range(1, 5)] == [f"a {line} b|" for line in lines]
+
+
+def test_large_tasks_that_are_leased_together(shared, folder):
+    # Together they are more than one frame of the link may have.
+    task = {"command": ["sh", "-c", "true", *["x" * 100_000] * 10], "array": "1-60", "cpus": 0.01}
+    (folder / "tasks.jsonl").write_text(json.dumps(task) + "\n")
+    assert shared.wait(shared.ok("submit", "--file", folder / "tasks.jsonl").strip()) == 0
+    task["command"] += ["x" * 100_000] * 40
+    (folder / "tasks.jsonl").write_text(json.dumps(task) + "\n")
+    refused = shared.verb("submit", "--file", folder / "tasks.jsonl")
+    assert refused.code != 0 and "put large texts in files" in refused.err
+
+
+def test_pages_of_a_list(shared):
+    first = shared.submit("--array", "1-5", "--", "true")
+    assert shared.wait(first) == 0
+    second = shared.submit("--array", "1-4", "--", "true")
+    assert shared.wait(second) == 0
+    held = shared.submit("--hold", "--array", "1-9", "--", "true")
+    connection = http.client.HTTPConnection("localhost")
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(shared.status()["socket"])
+    seen, before = [], ""
+    while len(seen) < 10:
+        connection.request("GET", f"/v1/tasks?limit=3&before={before}")
+        page = [task["id"] for task in json.load(connection.getresponse())["tasks"]]
+        assert len(page) == 3
+        seen, before = seen + page, page[-1]
+    shared.ok("cancel", held)
+    assert seen[:10] == [f"{held}.1-9", *(f"{second}.{n}" for n in (4, 3, 2, 1)), *(f"{first}.{n}" for n in (5, 4, 3, 2, 1))]
 
 
 def test_files_of_tasks(shared, folder):
