@@ -36,5 +36,9 @@ function(hpcbatch_add_plugin name)
     set_target_properties(${target} PROPERTIES
       LIBRARY_OUTPUT_DIRECTORY ${HPCBATCH_PLUGIN_OUTPUT_DIRECTORY}/${PLUGIN_KIND}s)
   endif()
+  # A plugin that others than its owner can write is refused, whatever the umask was that it was built under.
+  add_custom_command(TARGET ${target} POST_BUILD
+    COMMAND chmod go-w $<TARGET_FILE:${target}> $<TARGET_FILE_DIR:${target}> VERBATIM)
   install(TARGETS ${target} LIBRARY DESTINATION lib/hpcbatch/${PLUGIN_KIND}s)
+  install(CODE "execute_process(COMMAND chmod go-w \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/lib/hpcbatch/${PLUGIN_KIND}s\")")
 endfunction()

@@ -1,8 +1,12 @@
 #include "plugin_host/trust.hpp"
 
+#include "plugin_host/search_path.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -18,6 +22,35 @@ std::optional<std::string> distrust(const struct stat& facts, uid_t user) {
   return std::nullopt;
 }
 
+namespace {
+
+bool is_writable(const std::filesystem::path& path) {
+  struct stat facts {};
+  return ::stat(path.c_str(), &facts) == 0 && (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0;
+}
+
+/// `path` and what else is wrong in the same way: a careless umask leaves all plugins so, and they
+/// are to be mended at once.
+std::string all_writable(const std::filesystem::path& path, const std::filesystem::path& root) {
+  std::vector<std::filesystem::path> all{path};
+  const auto look = [&all](const std::filesystem::path& other) {
+    if (is_writable(other) && std::find(all.begin(), all.end(), other) == all.end()) all.push_back(other);
+  };
+  for (const auto kind : {HPCBATCH_KIND_SCHEDULER, HPCBATCH_KIND_TRANSPORT, HPCBATCH_KIND_TOOL}) {
+    const std::filesystem::path folder = root / folder_of(kind);
+    look(folder);
+    std::error_code error;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+      if (entry.path().extension() == ".so") look(entry.path());
+    }
+  }
+  std::string text;
+  for (const auto& each : all) text += " " + each.string();
+  return text;
+}
+
+}  // namespace
+
 std::optional<std::string> untrusted_plugin(const std::filesystem::path& file, uid_t user) {
   if (!file.is_absolute()) {
     return fmt::format("plugin {} is refused: its path is not absolute; give the whole path",
@@ -27,10 +60,11 @@ std::optional<std::string> untrusted_plugin(const std::filesystem::path& file, u
   if (::stat(file.c_str(), &facts) != 0) {
     return fmt::format("plugin {} cannot be read: {}", file.string(), std::strerror(errno));
   }
+  const std::filesystem::path root = file.parent_path().parent_path();
   if (!S_ISREG(facts.st_mode)) return fmt::format("plugin {} is no regular file", file.string());
   if (auto why = distrust(facts, user)) {
     return fmt::format("plugin {} is refused: it {}{}", file.string(), *why,
-                       why->ends_with("go-w") ? " " + file.string() : "");
+                       why->ends_with("go-w") ? all_writable(file, root) : "");
   }
   const std::filesystem::path directory = file.parent_path();
   if (::stat(directory.c_str(), &facts) != 0) {
@@ -38,7 +72,7 @@ std::optional<std::string> untrusted_plugin(const std::filesystem::path& file, u
   }
   if (auto why = distrust(facts, user)) {
     return fmt::format("plugin {} is refused: its directory {}{}", file.string(), *why,
-                       why->ends_with("go-w") ? " " + directory.string() : "");
+                       why->ends_with("go-w") ? all_writable(directory, root) : "");
   }
   return std::nullopt;
 }

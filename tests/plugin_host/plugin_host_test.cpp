@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -142,6 +143,19 @@ TEST_F(PluginFolderTest, AFileThatOthersCanWriteIsRefusedUnread) {
 TEST_F(PluginFolderTest, ADirectoryThatOthersCanWriteIsRefused) {
   ::chmod((root_ / "tools").c_str(), 0777);
   EXPECT_THAT(answer(), AllOf(HasSubstr("its directory"), HasSubstr("everybody")));
+}
+
+TEST_F(PluginFolderTest, AllThatAnUmaskLeftWritableIsNamedAtOnce) {
+  std::filesystem::create_directory(root_ / "schedulers");
+  std::ofstream(root_ / "schedulers/other.so") << "";
+  for (const char* name : {"tools", "schedulers", "schedulers/other.so"}) {
+    ::chmod((root_ / name).c_str(), 0775);
+  }
+  ::chmod(plugin().c_str(), 0775);
+  const std::string said = answer();
+  for (const auto& path : {plugin(), root_ / "tools", root_ / "schedulers", root_ / "schedulers/other.so"}) {
+    EXPECT_THAT(said, HasSubstr(" " + path.string()));
+  }
 }
 
 TEST_F(PluginFolderTest, ARelativePathIsRefused) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +30,7 @@ class ThirdParty : public testing::Test {
     root_ = pattern;
     const std::string prefix = (root_ / "prefix").string();
     const std::string build = (root_ / "build").string();
+    const mode_t before = ::umask(002);  // as on sites where each user has a group of their own
     run(CMAKE " --install " BUILD " --prefix " + prefix);
     run(CMAKE " -S " PROJECT " -B " + build +
         " -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=" COMPILER
@@ -35,6 +38,7 @@ class ThirdParty : public testing::Test {
         prefix + " -DCMAKE_INSTALL_PREFIX=" + prefix);
     run(CMAKE " --build " + build);
     run(CMAKE " --install " + build);
+    ::umask(before);
   }
   static void TearDownTestSuite() { std::filesystem::remove_all(root_); }
 
