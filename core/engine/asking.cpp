@@ -55,11 +55,7 @@ void Engine::ask_for_pilots(Time now) {
   if (queue.size() == 0) return;
 
   const std::vector<provision::Demand> classes = demands(now);
-  std::vector<ClassId> waiting;
-  for (std::size_t i = 0; i < queue.classes(); ++i) {
-    const ClassId id{static_cast<std::uint32_t>(i)};
-    if (queue.get(id).ready != 0) waiting.push_back(id);
-  }
+  std::vector<ClassId> waiting(queue.waiting().begin(), queue.waiting().end());
   std::sort(waiting.begin(), waiting.end(),
             [&](ClassId a, ClassId b) { return queue.goes_before(queue.head_of(a), queue.head_of(b)); });
   std::vector<provision::Demand> wanted;

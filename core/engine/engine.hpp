@@ -88,7 +88,7 @@ class Engine {
 
   // filling.cpp
   void fill_pilots(Time now);
-  bool lease_next(PilotState& pilot, bool into_backlog, std::vector<SendLeases::Lease>& out, Time now);
+  std::optional<SendLeases::Lease> lease_next(PilotState& pilot, bool into_backlog, Time now);
   std::uint64_t backlog_for(const PilotState& pilot, const ResourceClass& wanted) const;
   void keep_room(Time now);
   void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);

@@ -24,13 +24,17 @@ constexpr Duration kPassedOver = 60s;
 /// How many tasks of a class may wait at the pilot beyond what runs.
 std::uint64_t Engine::backlog_for(const PilotState& pilot, const ResourceClass& wanted) const {
   if (!wanted.mean_run) return 0;
-  const auto side_by_side = static_cast<double>(how_often(PilotTable::share(wanted.needs, pilot), pilot.capacity));
   const double rounds = static_cast<double>(kBacklogTime.count()) /
                         static_cast<double>(std::max<std::int64_t>(1, wanted.mean_run->count()));
-  return std::min(kLargestBacklog, static_cast<std::uint64_t>(side_by_side * rounds));
+  const auto worth = [&](std::uint64_t side_by_side) {
+    return std::min(kLargestBacklog, static_cast<std::uint64_t>(static_cast<double>(side_by_side) * rounds));
+  };
+  // Most tasks are long: then memory need not be looked at.
+  if (worth(how_often(wanted.needs.amounts, pilot.capacity)) == 0) return 0;
+  return worth(how_often(PilotTable::share(wanted.needs, pilot), pilot.capacity));
 }
 
-bool Engine::lease_next(PilotState& pilot, bool into_backlog, std::vector<SendLeases::Lease>& out, Time now) {
+std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, bool into_backlog, Time now) {
   ReadyQueue& queue = tasks_.queue();
   const auto may = [&](ClassId id) {
     const ResourceClass& its_class = queue.get(id);
@@ -45,7 +49,7 @@ bool Engine::lease_next(PilotState& pilot, bool into_backlog, std::vector<SendLe
     return PilotTable::has_room(its_class.needs, pilot, pilot.free, now);
   };
   const auto place = queue.best(may);
-  if (!place) return false;
+  if (!place) return std::nullopt;
   if (!into_backlog) note_passed_over(pilot, *place, now);
   ResourceClass& its_class = queue.get(place->in_class);
   its_class.passed_over_since.reset();
@@ -67,8 +71,7 @@ bool Engine::lease_next(PilotState& pilot, bool into_backlog, std::vector<SendLe
   lease.memory_is_limit = array->facts.needs.amounts.get(kMemory) != Amount{};
   if (lease.memory_is_limit) lease.granted.set(kMemory, array->facts.needs.amounts.get(kMemory));
   lease.time_limit = array->facts.needs.time;
-  out.push_back(std::move(lease));
-  return true;
+  return lease;
 }
 
 void Engine::fill_pilots(Time now) {
@@ -77,7 +80,11 @@ void Engine::fill_pilots(Time now) {
   std::map<PilotId, std::vector<SendLeases::Lease>> sent;
   if (tasks_.queue().size() != 0) {
     for (auto& [id, pilot] : pilots_.all()) {
-      while (pilot.takes_tasks() && lease_next(pilot, false, sent[id], now)) {
+      // Every task needs a part of a cpu: most pilots of a busy site are passed over at once.
+      while (pilot.takes_tasks() && pilot.free.get(kCpus).ticks > 0) {
+        auto lease = lease_next(pilot, false, now);
+        if (!lease) break;
+        sent[id].push_back(std::move(*lease));
       }
     }
   }
@@ -91,10 +98,12 @@ void Engine::fill_pilots(Time now) {
   while (!busy.empty()) {
     PilotState& pilot = *busy.top();
     busy.pop();
-    if (lease_next(pilot, true, sent[pilot.id], now)) busy.push(&pilot);
+    if (auto lease = lease_next(pilot, true, now)) {
+      sent[pilot.id].push_back(std::move(*lease));
+      busy.push(&pilot);
+    }
   }
   for (auto& [id, leases] : sent) {
-    if (leases.empty()) continue;
     SaveLeases save{id, {}};
     for (const SendLeases::Lease& lease : leases) save.attempts.push_back(lease.attempt);
     actions_.push_back(std::move(save));
@@ -106,10 +115,9 @@ void Engine::fill_pilots(Time now) {
 /// Notes for the heads of other classes that their turn was earlier, but the room was too small.
 void Engine::note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now) {
   ReadyQueue& queue = tasks_.queue();
-  for (std::size_t i = 0; i < queue.classes(); ++i) {
-    const ClassId id{static_cast<std::uint32_t>(i)};
+  for (const ClassId id : queue.waiting()) {
     ResourceClass& other = queue.get(id);
-    if (id == taken.in_class || other.ready == 0 || other.passed_over_since) continue;
+    if (id == taken.in_class || other.passed_over_since) continue;
     if (!PilotTable::has_room(other.needs, pilot, pilot.capacity, now)) continue;
     if (PilotTable::has_room(other.needs, pilot, pilot.free, now)) continue;
     const QueuePlace head = queue.head_of(id);
@@ -128,10 +136,9 @@ void Engine::keep_room(Time now) {
     const bool could = pilot.takes_tasks() && PilotTable::has_room(kept.needs, pilot, pilot.capacity, now);
     if (kept.ready == 0 || !could) pilot.kept_for.reset();
   }
-  for (std::size_t i = 0; i < queue.classes(); ++i) {
-    const ClassId id{static_cast<std::uint32_t>(i)};
+  for (const ClassId id : queue.waiting()) {
     const ResourceClass& its_class = queue.get(id);
-    if (its_class.ready == 0 || !its_class.passed_over_since || now - *its_class.passed_over_since < kPassedOver) continue;
+    if (!its_class.passed_over_since || now - *its_class.passed_over_since < kPassedOver) continue;
     PilotState* roomiest = nullptr;
     bool kept = false;
     for (auto& [pilot_id, pilot] : pilots_.all()) {
@@ -148,24 +155,30 @@ void Engine::keep_room(Time now) {
 
 /// A pilot has nothing to do, and at another leases wait for room that it could start.
 void Engine::call_back_for_idle(Time now) {
+  if (pilots_.backlogs() == 0) return;
+  std::vector<PilotState*> fullest_first;
+  for (auto& [id, pilot] : pilots_.all()) {
+    if (pilot.connected && !pilot.backlog.empty()) fullest_first.push_back(&pilot);
+  }
+  std::stable_sort(fullest_first.begin(), fullest_first.end(),
+                   [](const PilotState* a, const PilotState* b) { return a->backlog.size() > b->backlog.size(); });
   for (const auto& [idle_id, idle] : pilots_.all()) {
     // Room that nobody uses, be it a part of the pilot's only.
     if (!idle.takes_tasks() || !idle.backlog.empty() || (idle.kept_for && !idle.leases.empty())) continue;
-    PilotState* fullest = nullptr;
-    for (auto& [id, pilot] : pilots_.all()) {
-      if (!pilot.connected || pilot.backlog.empty()) continue;
-      if (fullest && pilot.backlog.size() <= fullest->backlog.size()) continue;
-      const bool could = std::any_of(pilot.classes.begin(), pilot.classes.end(), [&](const auto& entry) {
+    if (idle.free.get(kCpus).ticks <= 0) continue;
+    const auto fullest = std::find_if(fullest_first.begin(), fullest_first.end(), [&](const PilotState* pilot) {
+      return std::any_of(pilot->classes.begin(), pilot->classes.end(), [&](const auto& entry) {
         return entry.second.waiting != 0 &&
                PilotTable::has_room(tasks_.queue().get(entry.first).needs, idle, idle.free, now);
       });
-      if (could) fullest = &pilot;
-    }
+    });
+    if (fullest == fullest_first.end()) continue;
+    PilotState& pilot = **fullest;
     // What comes back may be of a class that the idle one cannot run, and goes where it was: not for ever at once.
-    if (!fullest || fullest->recalled || now - fullest->recalled_at < kBacklogTime) continue;
-    fullest->recalled = true;
-    fullest->recalled_at = now;
-    actions_.push_back(RecallLeases{fullest->id, static_cast<std::uint32_t>((fullest->backlog.size() + 1) / 2)});
+    if (pilot.recalled || now - pilot.recalled_at < kBacklogTime) continue;
+    pilot.recalled = true;
+    pilot.recalled_at = now;
+    actions_.push_back(RecallLeases{pilot.id, static_cast<std::uint32_t>((pilot.backlog.size() + 1) / 2)});
   }
 }
 

@@ -31,14 +31,18 @@ Lease* PilotTable::current(const AttemptId& attempt) {
   return found && found->attempt == attempt ? found : nullptr;
 }
 
-Resources PilotTable::share(const Needs& needs, const PilotState& pilot) {
-  Resources demand = needs.amounts;
+/// Memory that a task did not ask for; nothing where it did, or where the pilot counts none.
+Amount PilotTable::memory_share(const Needs& needs, const PilotState& pilot) {
   const Amount memory = pilot.capacity.get(kMemory);
   const Amount cpus = pilot.capacity.get(kCpus);
-  if (demand.get(kMemory) == Amount{} && memory != Amount{} && cpus.ticks > 0) {
-    const double part = std::min(1.0, demand.get(kCpus).value() / cpus.value());
-    demand.set(kMemory, Amount{static_cast<std::int64_t>(part * static_cast<double>(memory.ticks))});
-  }
+  if (needs.amounts.get(kMemory) != Amount{} || memory == Amount{} || cpus.ticks <= 0) return {};
+  const double part = std::min(1.0, needs.amounts.get(kCpus).value() / cpus.value());
+  return Amount{static_cast<std::int64_t>(part * static_cast<double>(memory.ticks))};
+}
+
+Resources PilotTable::share(const Needs& needs, const PilotState& pilot) {
+  Resources demand = needs.amounts;
+  if (const Amount memory = memory_share(needs, pilot); memory != Amount{}) demand.set(kMemory, memory);
   return demand;
 }
 
@@ -47,7 +51,7 @@ bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Res
   if (needs.time && pilot.end && now + *needs.time > *pilot.end) return false;
   if (!needs.time && pilot.end && now >= *pilot.end) return false;
   return std::includes(pilot.tags.begin(), pilot.tags.end(), needs.tags.begin(), needs.tags.end()) &&
-         fits(share(needs, pilot), room);
+         fits(needs.amounts, room) && memory_share(needs, pilot) <= std::max(Amount{}, room.get(kMemory));
 }
 
 void PilotTable::take_room(PilotState& pilot, Lease& lease) {
@@ -58,6 +62,7 @@ void PilotTable::take_room(PilotState& pilot, Lease& lease) {
 
 void PilotTable::wait_for_room(PilotState& pilot, const Lease& lease) {
   pilot.backlog.push_back(lease.attempt.task);
+  ++backlogs_;
   ++pilot.classes[lease.in_class].waiting;
 }
 
@@ -80,6 +85,7 @@ void PilotTable::count_backlog(PilotState& pilot) {
     Lease& next = leases_.at(pilot.backlog.front());
     if (!fits(next.granted, pilot.free)) return;
     pilot.backlog.pop_front();
+    --backlogs_;
     --pilot.classes[next.in_class].waiting;
     take_room(pilot, next);
   }
@@ -92,6 +98,7 @@ void PilotTable::started(Lease& lease, Time now) {
   HPCBATCH_CHECK(pilot);
   if (lease.counted) return;
   std::erase(pilot->backlog, lease.attempt.task);
+  --backlogs_;
   --pilot->classes[lease.in_class].waiting;
   take_room(*pilot, lease);
 }
@@ -109,6 +116,7 @@ Lease PilotTable::release(TaskId task) {
       pilot->free.add(lease.granted);
     } else {
       --of_class.waiting;
+      --backlogs_;
       std::erase(pilot->backlog, task);
     }
     if (of_class.with_room == 0 && of_class.waiting == 0) pilot->classes.erase(lease.in_class);
@@ -119,6 +127,7 @@ Lease PilotTable::release(TaskId task) {
 
 void PilotTable::recount(PilotState& pilot) {
   pilot.free = pilot.capacity;
+  backlogs_ -= pilot.backlog.size();
   pilot.backlog.clear();
   pilot.classes.clear();
   for (const TaskId task : pilot.leases) {
@@ -142,8 +151,10 @@ void PilotTable::settle(Lease& lease, const Needs& needs, const PilotState& pilo
 
 void PilotTable::check_invariants() const {
   std::size_t leased = 0;
+  std::size_t backlogs = 0;
   for (const auto& [id, pilot] : pilots_) {
     leased += pilot.leases.size();
+    backlogs += pilot.backlog.size();
     Resources sum = pilot.free;
     std::size_t waiting = 0;
     std::map<ClassId, PilotState::Share> classes;
@@ -163,6 +174,7 @@ void PilotTable::check_invariants() const {
     if (pilot.registered) HPCBATCH_CHECK(sum == pilot.capacity);
   }
   HPCBATCH_CHECK(leased == leases_.size());
+  HPCBATCH_CHECK(backlogs == backlogs_);
 }
 
 }  // namespace hpcbatch

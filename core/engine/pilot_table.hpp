@@ -82,6 +82,8 @@ class PilotTable {
   static Resources share(const Needs& needs, const PilotState& pilot);
   /// Whether a task of these needs could start on the pilot now, in `room`.
   static bool has_room(const Needs& needs, const PilotState& pilot, const Resources& room, Time now);
+  /// How many leases wait at their pilots for room.
+  std::size_t backlogs() const { return backlogs_; }
   void grant(Lease lease);
   void started(Lease& lease, Time now);
   /// Ends a lease and moves what waited at its pilot into the room it leaves.
@@ -97,9 +99,11 @@ class PilotTable {
   void take_room(PilotState& pilot, Lease& lease);
   void wait_for_room(PilotState& pilot, const Lease& lease);
   void count_backlog(PilotState& pilot);
+  static Amount memory_share(const Needs& needs, const PilotState& pilot);
 
   std::map<PilotId, PilotState> pilots_;
   std::unordered_map<TaskId, Lease> leases_;
+  std::size_t backlogs_{0};
 };
 
 }  // namespace hpcbatch

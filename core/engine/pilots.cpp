@@ -90,10 +90,10 @@ void Engine::judge_newcomer(Time now) {
   const Shape* shape = id ? sites_.shape_of(id->allocation) : nullptr;
   if (!pilot || !shape || !pilot->takes_tasks() || !pilot->leases.empty()) return;
   const ReadyQueue& queue = tasks_.queue();
-  for (std::size_t i = 0; i < queue.classes(); ++i) {
-    const ResourceClass& waiting = queue.get(ClassId(static_cast<std::uint32_t>(i)));
+  for (const ClassId in_class : queue.waiting()) {
+    const ResourceClass& waiting = queue.get(in_class);
     const bool right_site = waiting.needs.site.empty() || waiting.needs.site == pilot->site;
-    if (waiting.ready == 0 || !right_site || !could_run(waiting.needs, *shape)) continue;
+    if (!right_site || !could_run(waiting.needs, *shape)) continue;
     sites_.of_no_use(id->allocation,
                      fmt::format("pilot {} on {} found nothing that it could run: it has {}{}", to_string(*id),
                                  pilot->node, hpcbatch::show(pilot->capacity),

@@ -41,8 +41,12 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
   }
   const auto delta = static_cast<std::uint64_t>(change);  // wraps as intended for negative changes
   owner.queued += delta;
-  get(place.in_class).ready += delta;
   size_ += delta;
+  std::uint64_t& ready = get(place.in_class).ready;
+  const bool waited = ready != 0;
+  ready += delta;
+  if (waited && ready == 0) waiting_.erase(place.in_class);
+  if (!waited && ready != 0) waiting_.insert(place.in_class);
 }
 
 const IndexSet* ReadyQueue::find(const QueuePlace& place) const {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -48,6 +49,8 @@ class ReadyQueue {
   ResourceClass& get(ClassId id) { return classes_[static_cast<std::size_t>(id)].facts; }
   const ResourceClass& get(ClassId id) const { return classes_[static_cast<std::size_t>(id)].facts; }
   std::size_t classes() const { return classes_.size(); }
+  /// Those of which something is ready: few, however many there have been.
+  const std::set<ClassId>& waiting() const { return waiting_; }
   ClientId client_for(const std::string& name);
   const std::string& name_of(ClientId client) const { return clients_[static_cast<std::size_t>(client)].name; }
 
@@ -68,9 +71,9 @@ class ReadyQueue {
   template <class May>
   std::optional<QueuePlace> best(May may) const {
     std::optional<QueuePlace> found;
-    for (std::size_t i = 0; i < classes_.size(); ++i) {
-      if (classes_[i].facts.ready == 0 || !may(ClassId(static_cast<std::uint32_t>(i)))) continue;
-      const QueuePlace head = head_of(ClassId(static_cast<std::uint32_t>(i)));
+    for (const ClassId id : waiting_) {
+      if (!may(id)) continue;
+      const QueuePlace head = head_of(id);
       if (!found || goes_before(head, *found)) found = head;
     }
     return found;
@@ -108,6 +111,7 @@ class ReadyQueue {
   void erase(const QueuePlace& place);
 
   std::vector<Queue> classes_;
+  std::set<ClassId> waiting_;
   FitsShapes fits_shapes_;
   // One that asks for a little more than a shape has may not speak for those that the shape could run.
   std::map<std::pair<Needs, std::vector<bool>>, ClassId> by_needs_;
