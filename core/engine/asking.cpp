@@ -30,10 +30,15 @@ std::vector<provision::Demand> Engine::demands(Time now) const {
     const ResourceClass& its_class = queue.get(ClassId(static_cast<std::uint32_t>(i)));
     classes.push_back({its_class.needs, its_class.ready, its_class.mean_run, its_class.runs});
   }
-  for (const auto& [task, lease] : pilots_.leases()) {
-    const PilotState* pilot = pilots_.find(lease.pilot);
-    if (!lease.started || !pilot->connected) continue;
-    provision::count_running(classes.at(static_cast<std::size_t>(lease.in_class)), elapsed_of(lease, now));
+  for (const auto& [id, pilot] : pilots_.all()) {
+    if (!pilot.connected) continue;
+    for (const TaskId task : pilot.leases) {
+      const Lease& lease = *pilots_.lease(task);
+      provision::Demand& its_class = classes.at(static_cast<std::size_t>(lease.in_class));
+      if (lease.started) provision::count_running(its_class, elapsed_of(lease, now));
+      // What waits at a pilot for room is called back where another has it.
+      if (!lease.counted && pilot.takes_tasks()) ++its_class.tasks;
+    }
   }
   return classes;
 }
@@ -44,6 +49,7 @@ double Engine::busy_part(const PilotState& pilot, const std::vector<provision::D
   double busy = 0;
   for (const TaskId task : pilot.leases) {
     const Lease* lease = pilots_.lease(task);
+    if (!lease->counted) continue;
     busy += provision::busy_with(classes.at(static_cast<std::size_t>(lease->in_class)), elapsed_of(*lease, now), pilot.capacity,
                                  *pilot.end - now);
   }
@@ -52,13 +58,18 @@ double Engine::busy_part(const PilotState& pilot, const std::vector<provision::D
 
 void Engine::ask_for_pilots(Time now) {
   const ReadyQueue& queue = tasks_.queue();
-  if (queue.size() == 0) return;
+  if (queue.size() == 0 && pilots_.backlogs() == 0) return;
 
   const std::vector<provision::Demand> classes = demands(now);
   std::vector<ClassId> waiting(queue.waiting().begin(), queue.waiting().end());
   std::sort(waiting.begin(), waiting.end(),
             [&](ClassId a, ClassId b) { return queue.goes_before(queue.head_of(a), queue.head_of(b)); });
+  // What waits at pilots only was taken before all that is still queued.
   std::vector<provision::Demand> wanted;
+  for (const provision::Demand& its_class : classes) {
+    const auto id = ClassId(static_cast<std::uint32_t>(&its_class - classes.data()));
+    if (its_class.tasks != 0 && queue.get(id).ready == 0) wanted.push_back(its_class);
+  }
   for (const ClassId id : waiting) wanted.push_back(classes[static_cast<std::size_t>(id)]);
 
   std::vector<provision::Supply> supplies;

@@ -52,7 +52,8 @@ Actions Engine::on(const Event& event, Time now) {
 
 std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
-  bool watching = tasks_.queue().size() != 0;
+  if (recall_due_) wake = wake ? std::min(*wake, *recall_due_) : recall_due_;
+  bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0;
   for (const auto& [id, pilot] : pilots_.all()) watching = watching || (!pilot.connected && !pilot.leases.empty());
   for (const auto& [id, entry] : sites_.allocations()) watching = watching || !sites_.site(entry.facts.site);
   if (watching) wake = wake ? std::min(*wake, next_look_) : next_look_;

@@ -116,6 +116,7 @@ class Engine {
   Time started_at_;
   std::uint64_t next_lease_{1};
   std::optional<PilotId> newcomer_;  ///< registered for the first time, in this event
+  std::optional<Time> recall_due_;  ///< leases wait at one pilot that another could start, but the last recall is too new
   Time next_look_{};      ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool draining_{false};

@@ -16,6 +16,8 @@ using namespace std::chrono_literals;
 // What waits at a pilot is worth this much of its time: far above a link's delay, far below what a user would notice.
 constexpr Duration kBacklogTime = 250ms;
 constexpr std::uint64_t kLargestBacklog = 1024;
+// A pilot with nothing to give back does not answer.
+constexpr Duration kRecallAnswered = 2s;
 // So long others may go first before room is kept for a task.
 constexpr Duration kPassedOver = 60s;
 
@@ -75,6 +77,7 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, bool into
 }
 
 void Engine::fill_pilots(Time now) {
+  recall_due_.reset();
   if (draining_) return;
   // First everybody's free room, then what waits there, least first: nobody hoards while another idles.
   std::map<PilotId, std::vector<SendLeases::Lease>> sent;
@@ -175,7 +178,11 @@ void Engine::call_back_for_idle(Time now) {
     if (fullest == fullest_first.end()) continue;
     PilotState& pilot = **fullest;
     // What comes back may be of a class that the idle one cannot run, and goes where it was: not for ever at once.
-    if (pilot.recalled || now - pilot.recalled_at < kBacklogTime) continue;
+    const Time next = pilot.recalled_at + (pilot.recalled ? kRecallAnswered : kBacklogTime);
+    if (next > now) {
+      recall_due_ = recall_due_ ? std::min(*recall_due_, next) : next;
+      continue;
+    }
     pilot.recalled = true;
     pilot.recalled_at = now;
     actions_.push_back(RecallLeases{pilot.id, static_cast<std::uint32_t>((pilot.backlog.size() + 1) / 2)});

@@ -133,8 +133,10 @@ TEST_F(FillingTest, WhatWaitsIsCalledBackForAPilotWithNothingToDo) {
   expect({"accept 4", "lease 4.1-44 to A0"});
   registers("B0");
   expect({"welcome B0", "recall 20 from A0"});
-  after(5s);
-  expect_nothing();  // once is enough
+  after(1s);
+  expect_nothing();
+  after(1s);
+  expect({"recall 20 from A0"});  // one that is not answered was for nothing, or lost
   gives_back("4.25-44");
   expect({"lease 4.25-44 to B0"});
 }
@@ -152,6 +154,32 @@ TEST_F(FillingTest, WhatWaitsIsCalledBackForAPilotThatHasSomethingToDoAndRoom) {
   expect({"accept 5", "lease 5.1-44 to A0"});
   registers("B0", 1h, {held("3")});
   expect({"welcome B0", "recall 20 from A0"});
+}
+
+TEST_F(FillingTest, WhatWaitsIsCalledBackAsSoonAsThatMayBeAskedAgain) {
+  given_pilot();
+  given_second_pilot();
+  disconnects("B0");
+  tasks_take(10ms, "3");
+  submit(New().array(1, 44));
+  registers("B0");
+  disconnects("B0");
+  gives_back("4.44");
+  forget_what_was_asked();
+  registers("B0");
+  expect({"welcome B0"});
+  after(250ms);
+  expect({"recall 20 from A0"});
+}
+
+TEST_F(FillingTest, ForWhatWaitsAtAPilotOthersAreAskedFor) {
+  given_pilot(10min);
+  tasks_take(10ms);
+  submit(New().array(1, 104));
+  starts("3.1-4");  // and these run for minutes
+  expect({"accept 3", "lease 3.1-104 to A0"});
+  after(3min);
+  expect({"open B: *"});
 }
 
 TEST_F(FillingTest, WhatAnIdlePilotCannotRunStaysWhereItIs) {
