@@ -342,12 +342,14 @@ void Engine::lose_leases(const AllocationId& id, const AllocationOver& over, Tim
       if (pilots_.lease(task)->state == Lease::State::Sent) {
         return_lease(task, now);
         continue;
+    // One that has not spoken since the engine's start may not even have begun with what it was given.
+    const bool unexplained = over.unexplained && pilots_.find(pilot_id)->registered;
       }
       Outcome outcome;
       outcome.failure = over.failure;
       outcome.message = over.text;
       outcome.ended = now;
-      end_lease(pilots_.release(task), std::move(outcome), over.unexplained);
+      end_lease(pilots_.release(task), std::move(outcome), unexplained);
     }
     pilots_.remove(pilot_id);
   }

@@ -93,6 +93,24 @@ TEST_F(RestartTest, APilotThatDiedMeanwhileIsFoundByItsBatchJob) {
   EXPECT_EQ(saved_.failed_attempts().at(0).outcome.failure, Failure::NodeLost);
 }
 
+TEST_F(RestartTest, WhatEndedWhileTheEngineWasAwayIsNoEvidenceAgainstItsTasks) {
+  given_pilot();
+  submit(New());
+  for (const char* letter : {"A", "B", "C", "D"}) {
+    if (*letter != 'A') {
+      accepts(letter);
+      registers(std::string(letter) + "0");
+    }
+    batch_ended(letter, EndCause::Failed);
+    restarts();
+    reads_outbox(letter);
+    after(2min);
+    EXPECT_FALSE(saved_.failed_attempts().back().unexplained);
+  }
+  expect_state("2", TaskState::Waiting);
+  forget_what_was_asked();
+}
+
 TEST_F(RestartTest, NewWorkDoesNotWaitForAPilotThatDoesNotComeBack) {
   given_pilot();
   restarts();
