@@ -175,15 +175,19 @@ void Engine::watch_silence(Time now) {
   for (auto& [id, pilot] : pilots_.all()) {
     if (pilot.connected || pilot.cancel_asked || pilot.leases.empty()) continue;
     const SiteState* site = sites_.site(pilot.site);
-    if (!site || now - pilot.silent_since < site->site.lost_after) continue;
+    const AllocationEntry* entry = sites_.find(id.allocation);
+    // Suspended, no pilot can speak; it needs its time from when it was let go on.
+    if (!site || !entry || entry->seen == BatchState::Suspended) continue;
+    if (now - std::max(pilot.silent_since, entry->resumed_at) < site->site.lost_after) continue;
     pilot.cancel_asked = true;
     cancel_allocation(id.allocation, "a pilot of it was silent for too long", now);
   }
   for (const auto& [id, entry] : sites_.allocations()) {
     const Allocation& facts = entry.facts;
     if (facts.state != AllocationState::Running || facts.pilots_seen != 0 || facts.cancel_asked) continue;
+    if (entry.seen == BatchState::Suspended) continue;
     const SiteState* site = sites_.site(facts.site);
-    const Time since = std::max(started_at_, facts.running_since.value_or(started_at_));
+    const Time since = std::max({started_at_, facts.running_since.value_or(started_at_), entry.resumed_at});
     if (!site || now - since < site->site.lost_after) continue;
     sites_.of_no_use(id,
                      fmt::format("the pilot of {} (batch job {}) never registered; its output lies in the workspace", id.name,

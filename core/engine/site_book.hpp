@@ -45,6 +45,7 @@ struct AllocationEntry {
   Time seen_at{};
   Time asked_at{};                 ///< the end of the last submit command; lists asked for earlier may lack it
   Time cancelled_at{};             ///< the last cancel command
+  Time resumed_at{};               ///< after it was suspended
   std::uint32_t absent_polls{0};   ///< trusted lists in a row that did not show it
   bool of_no_use{false};
   std::optional<Time> terminated_at;  ///< a pilot of it was ended from outside

@@ -194,6 +194,21 @@ TEST_F(SilenceTest, OnePilotOfTwoFallsSilent) {
   EXPECT_EQ(saved_.failed_attempts().size(), 8U);
 }
 
+TEST_F(SilenceTest, WhatIsSuspendedIsNotCancelledForItsSilence) {
+  submit(New());
+  starts("2");
+  disconnects("A0");
+  batch("A", BatchState::Suspended);
+  forget_what_was_asked();
+  after(1h);
+  expect_nothing();
+  batch("A", BatchState::Running);
+  after(14min);
+  expect_nothing();
+  after(2min);
+  expect({"cancel A", "read the outbox of A"});
+}
+
 TEST_F(SilenceTest, ABatchJobWhosePilotNeverComesIsCancelled) {
   submit(New().cpus(4).time(1h));
   submit(New().cpus(4).time(1h));
