@@ -15,6 +15,8 @@ using namespace std::chrono_literals;
 // A list may be a moment old: a batch job counts as gone only after so many lists without it.
 constexpr std::uint32_t kAbsentPolls = 3;
 constexpr std::uint32_t kAbsentPollsOfUnclear = 2;
+// Submits that are not answered and leave no batch job: after so many the batch system is given a pause.
+constexpr std::uint32_t kSubmitsThatVanish = 3;
 // A cancel may be lost like any command; one that is still seen after this long is told again.
 constexpr Duration kCancelAgain = 30s;
 
@@ -129,6 +131,13 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
     const Duration settle = site(event.site)->site.settle_after;
     if (entry.absent_polls < kAbsentPollsOfUnclear || event.asked - entry.asked_at < settle) return std::nullopt;
     if (entry.facts.cancel_asked || !shape_state(entry.facts)) return over(entry, EndCause::None, "never submitted", now);
+    if (++entry.never_arrived >= kSubmitsThatVanish) {
+      of_no_use(entry.facts.id,
+                fmt::format("{} submissions in a row were not answered and left no batch job behind ({})", entry.never_arrived,
+                            entry.facts.reason),
+                now);
+      return over(entry, EndCause::None, "never submitted", now);
+    }
     // It never arrived: the same name is asked for again, so that even a late first one is the same allocation.
     entry.facts.state = AllocationState::Submitting;
     entry.asked_at = now;

@@ -132,6 +132,24 @@ TEST_F(BatchTest, AnUnclearSubmitThatIsAbsentIsAskedForAgainUnderTheSameName) {
 
 TEST_F(BatchTest, AnUnclearAnswerThatCameLateIsNotSettledSooner) {
   submit(New());
+TEST_F(BatchTest, SubmissionsThatVanishAgainAndAgainAreAPause) {
+  submit(New());
+  expect({"accept 1", "open A: *"});
+  for (int round = 0; round < 2; ++round) {
+    refuses("A", Refusal::Unclear, "timed out");
+    after(23s);
+    expect({"open A: *"});
+  }
+  refuses("A", Refusal::Unclear, "timed out");
+  after(23s);
+  expect({"forget A"});
+  expect_explained("1", "*not asked for during the next *3 submissions in a row were not answered*timed out*");
+  after(20s);
+  expect_nothing();
+  after(11s);
+  expect({"open B: *"});
+}
+
   after(10min);  // the submit command hung
   refuses("A", Refusal::Unclear, "killed at its deadline");
   expect({"accept 1", "open A: *"});
