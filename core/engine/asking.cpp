@@ -85,7 +85,7 @@ void Engine::ask_for_pilots(Time now) {
   for (const auto& [id, entry] : sites_.allocations()) {
     const Shape* shape = sites_.shape_of(id);
     if (!shape || entry.facts.state == AllocationState::Ended || entry.facts.cancel_asked) continue;
-    if (entry.seen == BatchState::Held) continue;
+    if (entry.facts.pilots_seen == 0 && !sites_.is_on_its_way(entry, now)) continue;
     // Pilots of before a restart that have not come back are as silent as others.
     const bool gone = now - started_at_ >= kSilentIsNoRoom;
     for (std::uint32_t node = std::max(registered[id], gone ? entry.facts.pilots_seen : 0); node < shape->nodes; ++node) {

@@ -96,9 +96,9 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
 
   const AllocationState before = facts.state;
   const std::string reason_before = facts.reason;
+  if (entry.seen == BatchState::Suspended && job.state != BatchState::Suspended) entry.resumed_at = now;
   entry.seen = job.state;
   entry.time_left = job.time_left;
-  if (entry.seen == BatchState::Suspended && job.state != BatchState::Suspended) entry.resumed_at = now;
   if (entry.pilots_away == 0) entry.seen_at = now;
   facts.reason = job.reason;
   if (facts.state < AllocationState::Queued) {

@@ -342,12 +342,12 @@ void Engine::lose_leases(const AllocationId& id, const AllocationOver& over, Tim
   }
   for (const PilotId& pilot_id : gone) {
     const std::set<TaskId> leases = pilots_.find(pilot_id)->leases;
+    // One that has not spoken since the engine's start may not even have begun with what it was given.
+    const bool unexplained = over.unexplained && pilots_.find(pilot_id)->registered;
     for (const TaskId task : leases) {
       if (pilots_.lease(task)->state == Lease::State::Sent) {
         return_lease(task, now);
         continue;
-    // One that has not spoken since the engine's start may not even have begun with what it was given.
-    const bool unexplained = over.unexplained && pilots_.find(pilot_id)->registered;
       }
       Outcome outcome;
       outcome.failure = over.failure;

@@ -19,6 +19,8 @@ constexpr Duration kImpatientPoll = 3s;
 constexpr Duration kLongestPollPause = 5min;
 // A batch system needs a moment to notice that a pilot it started is gone.
 constexpr Duration kFirstLook = 500ms;
+// A submit whose outcome is not known after this long is nothing to count on.
+constexpr Duration kAnswerDue = 1min;
 // For so long it is waited for what the batch system says of an allocation whose pilot was ended from outside.
 constexpr Duration kReasonDue = 30s;
 
@@ -303,6 +305,14 @@ bool SiteBook::may_ask(const ShapeState& shape, Time now) const {
   return !shape.back_off.until || *shape.back_off.until <= now;
 }
 
+bool SiteBook::is_on_its_way(const AllocationEntry& entry, Time now) const {
+  const SiteState* at = site(entry.facts.site);
+  // A list that fails once is no sign yet.
+  if (!at || at->failed_polls > 1) return false;
+  if (entry.seen == BatchState::Outage || entry.seen == BatchState::Held) return false;
+  return entry.facts.state >= AllocationState::Queued || now - entry.asked_at < kAnswerDue;
+}
+
 std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
   std::vector<provision::Outlet> outlets;
   for (const SiteState& state : sites_) {
@@ -313,8 +323,11 @@ std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
         if (entry.facts.site != state.site.name || entry.facts.shape != shape.shape.name) continue;
         if (entry.facts.state == AllocationState::Ended) continue;
         ++(entry.facts.state == AllocationState::Running ? outlet.running : outlet.queued);
+        if (entry.facts.state == AllocationState::Submitting) ++outlet.submitting;
+        // What is not counted on is not asked for once more either.
+        if (entry.facts.state != AllocationState::Running && !is_on_its_way(entry, now)) outlet.open = false;
         if (entry.terminated_at && now - *entry.terminated_at < kReasonDue) outlet.open = false;
-        if (entry.seen == BatchState::LimitReached || entry.seen == BatchState::Held) outlet.open = false;
+        if (entry.seen == BatchState::LimitReached) outlet.open = false;
       }
       outlets.push_back(std::move(outlet));
     }

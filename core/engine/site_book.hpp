@@ -99,6 +99,8 @@ class SiteBook {
   /// For each shape of each site whether it could run a task of such needs.
   std::vector<bool> fits_shapes(const Needs& needs) const;
   bool may_ask(const ShapeState& shape, Time now) const;
+  /// Whether an allocation that is not there yet can be counted on to come.
+  bool is_on_its_way(const AllocationEntry& entry, Time now) const;
   std::vector<provision::Outlet> outlets(Time now) const;
   std::vector<provision::SiteLimits> limits() const;
 

@@ -137,8 +137,9 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
       if (count != 0) asks.push_back({outlet->site, outlet->shape.name, count});
       site.queued += count;
       outlet->queued += count;
+      outlet->submitting += count;
       // The first of a shape goes alone: what it leaves over waits for the batch system's answer.
-      if (!outlet->proven && outlet->open && outlet->queued != 0) tasks = 0;
+      if (!outlet->proven && outlet->open && outlet->submitting != 0) tasks = 0;
     }
   }
   return asks;

@@ -46,6 +46,7 @@ struct Outlet {
   std::string site;
   Shape shape;
   std::uint32_t queued{0};   ///< allocations of the shape, those being submitted included
+  std::uint32_t submitting{0};  ///< of these
   std::uint32_t running{0};
   bool proven{false};        ///< the batch system has accepted one before
   bool open{true};           ///< no back-off, pause or reached limit

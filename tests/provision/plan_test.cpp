@@ -90,10 +90,15 @@ TEST(Plan, TheFirstOfAShapeGoesAlone) {
   untried.proven = false;
   EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {untried}, {limits()}), Asks{ask(1)});
   untried.queued = 1;
+  untried.submitting = 1;
   EXPECT_EQ(plan({demand(10'000, 1h)}, {pilot(1h)}, {untried}, {limits()}), Asks{}) << "until it is accepted";
   EXPECT_EQ(plan({demand(10'000, 1h)}, {pilot(1h)}, {untried, outlet("cpu", "there")}, {limits(), limits(8, 8, "there")}),
             Asks{})
       << "nor somewhere else meanwhile";
+  untried.submitting = 0;
+  EXPECT_EQ(plan({demand(8, 1h)}, {}, {untried, outlet("cpu", "there")}, {limits(), limits(8, 8, "there")}),
+            Asks{ask(2, "cpu", "there")})
+      << "an answer that was lost is not waited for";
 }
 
 TEST(Plan, AClosedShapeIsNotAskedFor) {
