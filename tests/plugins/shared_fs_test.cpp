@@ -3,7 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <csignal>
+#include <fstream>
+
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 namespace hpcbatch {
 namespace {
@@ -71,6 +75,36 @@ TEST(SharedFs, SignalsThatTheEngineIgnoresReachCommands) {
   ::signal(SIGPIPE, SIG_DFL);
   ASSERT_TRUE(output);
   EXPECT_EQ(output->exit_code, 128 + SIGPIPE);
+}
+
+char state_of(const std::string& process) {
+  std::ifstream file("/proc/" + process + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const auto name_end = text.rfind(") ");
+  return name_end == std::string::npos ? 'X' : text[name_end + 2];
+}
+
+TEST(SharedFs, ACommandDiesWithTheEngineThatAskedForIt) {
+  const std::string file = testing::TempDir() + "command-" + std::to_string(::getpid());
+  const pid_t engine = ::fork();
+  if (engine == 0) {
+    (void)make()->run({.argv = {"sh", "-c", "echo $$ > " + file + "; exec sleep 60"}}, soon());
+    ::_exit(0);
+  }
+  std::string command;
+  for (int i = 0; i < 1000 && command.empty(); ++i) {
+    std::ifstream(file) >> command;
+    ::usleep(10'000);
+  }
+  ASSERT_FALSE(command.empty());
+  EXPECT_NE(state_of(command), 'X');
+  ::kill(engine, SIGKILL);
+  ::waitpid(engine, nullptr, 0);
+  const auto is_dead = [&] { return state_of(command) == 'X' || state_of(command) == 'Z'; };
+  for (int i = 0; i < 1000 && !is_dead(); ++i) ::usleep(10'000);
+  EXPECT_TRUE(is_dead());
+  ::unlink(file.c_str());
 }
 
 TEST(SharedFs, ProgramsBehindStreamsAreReaped) {

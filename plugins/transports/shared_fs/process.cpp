@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <string_view>
 #include <system_error>
@@ -11,8 +12,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -46,73 +47,104 @@ std::string find_program(const std::string& name, const Environment& environment
   return {};
 }
 
-/// The C structures that posix_spawn wants, released with their owner.
-class SpawnPlan {
- public:
-  SpawnPlan() {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-    // Signals that the engine ignores or blocks are no business of a command.
-    sigset_t all;
-    sigset_t none;
-    ::sigfillset(&all);
-    ::sigemptyset(&none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setflags(
-        &attributes_, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-  ~SpawnPlan() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-
-  void give(int descriptor, int as) {
-    ::posix_spawn_file_actions_adddup2(&actions_, descriptor, as);
-  }
-
-  Result<pid_t> start(const CommandLine& command, const Environment& environment) {
-    if (command.argv.empty()) return Error{Error::Kind::Rejected, "cannot run an empty command"};
-    const std::string program = find_program(command.argv.front(), environment);
-    if (program.empty()) {
-      const auto path = environment.find("PATH");
-      std::string text = "cannot run " + command.argv.front() + ": not found in PATH=";
-      if (path != environment.end()) text += path->second;
-      text += "; set PATH under 'environment' of the site's transport";
-      return Error{Error::Kind::Rejected, text};
-    }
-    std::vector<std::string> texts;
-    texts.reserve(environment.size());
-    for (const auto& [name, value] : environment) {
-      texts.push_back(name);
-      texts.back().append("=").append(value);
-    }
-    std::vector<char*> argv;
-    std::vector<char*> envp;
-    argv.reserve(command.argv.size() + 1);
-    envp.reserve(texts.size() + 1);
-    for (const auto& word : command.argv) argv.push_back(const_cast<char*>(word.c_str()));
-    for (auto& text : texts) envp.push_back(text.data());
-    argv.push_back(nullptr);
-    envp.push_back(nullptr);
-    ::posix_spawn_file_actions_addclosefrom_np(&actions_, 3);
-    pid_t process = -1;
-    const int error =
-        ::posix_spawn(&process, program.c_str(), &actions_, &attributes_, argv.data(), envp.data());
-    if (error != 0) {
-      const bool later = error == EAGAIN || error == ENOMEM || error == ETXTBSY;
-      return failed("cannot run " + program, error,
-                    later ? Error::Kind::Transient : Error::Kind::Rejected);
-    }
-    return process;
-  }
-
- private:
-  posix_spawn_file_actions_t actions_;
-  posix_spawnattr_t attributes_;
+/// What a child needs to become a command, all of it made before the child is.
+struct Program {
+  const char* file{nullptr};
+  char* const* argv{nullptr};
+  char* const* environment{nullptr};
+  std::array<int, 3> descriptors{};
+  bool dies_with_us{false};
+  pid_t us{0};
+  int most_descriptors{0};
 };
+
+/// In a child that has our memory until it is the command: nothing here may allocate, lock or return.  The error is our
+/// parent's to read.
+[[noreturn]] void become(const Program& program, volatile int& error) {
+  ::setpgid(0, 0);
+  if (program.dies_with_us) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != program.us) ::_exit(127);
+  }
+  // Signals that the engine ignores or blocks are no business of a command.
+  struct sigaction by_default {};
+  by_default.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &by_default, nullptr);
+  for (int as = 0; as < 3; ++as) {
+    const int given = program.descriptors[static_cast<std::size_t>(as)];
+    if ((given == as ? ::fcntl(as, F_SETFD, 0) : ::dup2(given, as)) < 0) {
+      error = errno;
+      ::_exit(127);
+    }
+  }
+  if (::syscall(SYS_close_range, 3U, ~0U, 0U) != 0) {  // before Linux 5.9
+    for (int descriptor = 3; descriptor < program.most_descriptors; ++descriptor) ::close(descriptor);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(program.file, program.argv, program.environment);
+  error = errno;
+  ::_exit(127);
+}
+
+/// posix_spawn cannot ask for a signal at our death, and fork would copy the page tables of a large engine.
+pid_t spawn(const Program& program, volatile int& error) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t process = ::vfork();
+  if (process == 0) become(program, error);
+  if (process < 0) error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return process;
+}
+
+enum class AtOurDeath : std::uint8_t { Dies, Lives };
+
+/// Starts a command in a process group of its own.  One that is to die with us does so when the thread that started it ends.
+Result<pid_t> start(const CommandLine& command, const Environment& environment, const std::array<int, 3>& descriptors,
+                    AtOurDeath at_our_death) {
+  if (command.argv.empty()) return Error{Error::Kind::Rejected, "cannot run an empty command"};
+  const std::string file = find_program(command.argv.front(), environment);
+  if (file.empty()) {
+    const auto path = environment.find("PATH");
+    std::string text = "cannot run " + command.argv.front() + ": not found in PATH=";
+    if (path != environment.end()) text += path->second;
+    text += "; set PATH under 'environment' of the site's transport";
+    return Error{Error::Kind::Rejected, text};
+  }
+  std::vector<std::string> texts;
+  texts.reserve(environment.size());
+  for (const auto& [name, value] : environment) {
+    texts.push_back(name);
+    texts.back().append("=").append(value);
+  }
+  std::vector<char*> argv;
+  std::vector<char*> envp;
+  argv.reserve(command.argv.size() + 1);
+  envp.reserve(texts.size() + 1);
+  for (const auto& word : command.argv) argv.push_back(const_cast<char*>(word.c_str()));
+  for (auto& text : texts) envp.push_back(text.data());
+  argv.push_back(nullptr);
+  envp.push_back(nullptr);
+  volatile int error = 0;
+  const pid_t process = spawn({.file = file.c_str(),
+                               .argv = argv.data(),
+                               .environment = envp.data(),
+                               .descriptors = descriptors,
+                               .dies_with_us = at_our_death == AtOurDeath::Dies,
+                               .us = ::getpid(),
+                               .most_descriptors = static_cast<int>(::sysconf(_SC_OPEN_MAX))},
+                              error);
+  if (error != 0) {
+    if (process > 0) ::waitpid(process, nullptr, 0);
+    const bool later = error == EAGAIN || error == ENOMEM || error == ETXTBSY;
+    return failed("cannot run " + file, error, later ? Error::Kind::Transient : Error::Kind::Rejected);
+  }
+  return process;
+}
 
 /// A file without a name that holds the text: the command may read it at its own pace while nobody
 /// writes.
@@ -216,11 +248,8 @@ Result<CommandOutput> run_process(const CommandLine& command, const Environment&
   if (!out) return out.error();
   auto err = make_pipe();
   if (!err) return err.error();
-  SpawnPlan plan;
-  plan.give(input->get(), 0);
-  plan.give(out->write.get(), 1);
-  plan.give(err->write.get(), 2);
-  auto started = plan.start(command, environment);
+  // A submit that hangs must not get through after the engine that asked for it is gone: the next one asks anew.
+  auto started = start(command, environment, {input->get(), out->write.get(), err->write.get()}, AtOurDeath::Dies);
   if (!started) return started.error();
   out->write.close();
   err->write.close();
@@ -261,11 +290,7 @@ Result<TalkingProcess> open_process(const CommandLine& command, const Environmen
   Fd ours(ends[0]);
   Fd theirs(ends[1]);
   Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  SpawnPlan plan;
-  plan.give(theirs.get(), 0);
-  plan.give(theirs.get(), 1);
-  plan.give(null.get(), 2);
-  auto started = plan.start(command, environment);
+  auto started = start(command, environment, {theirs.get(), theirs.get(), null.get()}, AtOurDeath::Lives);
   if (!started) return started.error();
   return TalkingProcess{*started, std::move(ours)};
 }
