@@ -171,6 +171,7 @@ void PilotTable::check_invariants() const {
     }
     HPCBATCH_CHECK(classes == pilot.classes);
     HPCBATCH_CHECK(waiting == pilot.backlog.size());
+    for (const TaskId task : pilot.backlog) HPCBATCH_CHECK(pilot.leases.contains(task) && !leases_.at(task).counted);
     if (pilot.registered) HPCBATCH_CHECK(sum == pilot.capacity);
   }
   HPCBATCH_CHECK(leased == leases_.size());

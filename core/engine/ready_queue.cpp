@@ -169,6 +169,30 @@ std::uint32_t ReadyQueue::take(const QueuePlace& place) {
   return index;
 }
 
+void ReadyQueue::check_invariants() const {
+  std::uint64_t size = 0;
+  std::vector<std::uint64_t> queued(clients_.size());
+  for (std::size_t i = 0; i < classes_.size(); ++i) {
+    std::uint64_t ready = 0;
+    for (const auto& [priority, level] : classes_[i].levels) {
+      HPCBATCH_CHECK(!level.empty());
+      for (const auto& [who, line] : level) {
+        HPCBATCH_CHECK(!line.empty());
+        for (const auto& [array, indices] : line) {
+          HPCBATCH_CHECK(!indices.empty());
+          ready += indices.size();
+          queued[static_cast<std::size_t>(who)] += indices.size();
+        }
+      }
+    }
+    HPCBATCH_CHECK(ready == classes_[i].facts.ready);
+    HPCBATCH_CHECK(waiting_.contains(ClassId(static_cast<std::uint32_t>(i))) == (ready != 0));
+    size += ready;
+  }
+  HPCBATCH_CHECK(size == size_);
+  for (std::size_t i = 0; i < clients_.size(); ++i) HPCBATCH_CHECK(queued[i] == clients_[i].queued);
+}
+
 std::uint64_t ReadyQueue::ahead_of(const QueuePlace& place) const {
   std::uint64_t ahead = 0;
   for (const auto& [priority, level] : classes_[static_cast<std::size_t>(place.in_class)].levels) {

@@ -86,6 +86,8 @@ class ReadyQueue {
   /// How many tasks stand before a place in its own class.
   std::uint64_t ahead_of(const QueuePlace& place) const;
   std::uint64_t size() const { return size_; }
+  /// What is counted is what is there; for tests.
+  void check_invariants() const;
 
  private:
   using Line = std::map<ArrayId, IndexSet>;                   // one client's, by age

@@ -292,7 +292,16 @@ std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
 }
 
 void TaskTable::check_invariants() const {
+  queue_.check_invariants();
+  HPCBATCH_CHECK(ends_.empty());
   for (const auto& [id, array] : arrays_) {
+    for (const OpenDependency& open : array.open) {
+      const auto waiting = dependants_.find(open.on.array);
+      const bool listed = waiting != dependants_.end() &&
+                          std::find(waiting->second.begin(), waiting->second.end(), id) != waiting->second.end();
+      // One that had left memory and was revived since is known by what it had reached.
+      HPCBATCH_CHECK(open.known_ok || (listed && find(open.on.array)));
+    }
     IndexSet all;
     std::uint64_t sum = 0;
     const auto count = [&](const IndexSet& set) {

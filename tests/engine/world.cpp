@@ -17,8 +17,17 @@ World::World(std::uint32_t seed) : random_(seed) {
   Shape wide = cpu;
   wide.name = "wide";
   wide.nodes = 2;
-  sites_ = {Site{.name = "here", .max_queued = 3, .max_running = 4, .shapes = {cpu}},
-            Site{.name = "there", .max_queued = 2, .max_running = 2, .shapes = {wide}}};
+  Shape gpu = cpu;
+  gpu.name = "gpu";
+  gpu.capacity.set("gpus/a100", Amount::of(2));
+  gpu.capacity.set("gpus/v100", Amount::of(1));
+  Shape brief = cpu;
+  brief.name = "brief";
+  brief.walltime = 20min;
+  brief.tags = {"ssd"};
+  sites_ = {Site{.name = "here", .max_queued = 3, .max_running = 4, .shapes = {cpu, gpu}},
+            Site{.name = "there", .max_queued = 2, .max_running = 2, .shapes = {wide, brief}}};
+  configured_ = sites_;
   saved_.count_start();
   engine_ = std::make_unique<Engine>(sites_, saved_.snapshot(), seed, now_);
 }
@@ -80,8 +89,17 @@ void World::kill_engine() {
   }
   welcomed_.clear();
   answers_.clear();
+  start_engine(peace_ || !chance(15) ? sites_ : std::vector{sites_[below(2)]});
+}
+
+void World::start_engine(std::vector<Site> sites) {
+  configured_ = std::move(sites);
+  for (const Job& job : jobs_) {
+    const bool there = std::any_of(configured_.begin(), configured_.end(), [&](const Site& s) { return s.name == job.site; });
+    if (!there) out_of_reach_.insert(job.id);
+  }
   saved_.count_start();
-  engine_ = std::make_unique<Engine>(sites_, saved_.snapshot(), 7, now_);
+  engine_ = std::make_unique<Engine>(configured_, saved_.snapshot(), 7, now_);
   engine_->check_invariants();
   feed(TimePassed{});
 }
@@ -120,25 +138,39 @@ void World::perform(const Action& action) {
 
 // --- clients ----------------------------------------------------------------------------------------------------------
 
-void World::submit() {
-  if (saved_.submitted() > 150) return;
+NewArray World::any_array() {
   NewArray array;
   array.indices = chance(50) ? IndexSet(IndexRange{0, 0}) : IndexSet(IndexRange{1, 2 + below(12)});
   array.needs.amounts.set(kCpus, Amount::of(1 + below(4)));
   if (chance(40)) array.needs.time = 1min * (1 + below(50));
   if (chance(20)) array.needs.site = chance(50) ? "here" : "there";
+  if (chance(15)) {
+    array.needs.amounts.set(chance(50) ? kAnyGpu : "gpus/a100", Amount::of(1 + below(2)));
+  } else if (chance(10)) {
+    array.needs.tags = {"ssd"};
+  }
   array.priority = static_cast<std::int32_t>(below(3));
   array.retries = below(3);
   array.max_running = chance(20) ? 1 + below(3) : 0;
   array.held = chance(10);
   array.streams_input = chance(5);
+  return array;
+}
+
+void World::submit() {
+  if (saved_.submitted() > 150) return;
+  NewArray array = any_array();
   TasksSubmitted event{RequestId{1}, chance(50) ? "ann" : "bob", "", 0, {}, {}};
   const std::uint64_t known = saved_.snapshot().next_array;
   for (int i = 0; i < 2 && known > 1 && chance(40); ++i) {
     Dependency dependency{ArrayId{1 + below(static_cast<std::uint32_t>(known - 1))}, {}, Dependency::Kind(below(3))};
     const IndexSet& there = saved_.facts(dependency.array).indices;
     if (dependency.kind == Dependency::Kind::EachSuccess) {
+      if (!array.after.empty()) continue;
       array.indices = there;
+      // Often with gaps: not every one of them has a successor.
+      if (chance(50)) array.indices.remove(IndexRange{2 + below(4), 5 + below(4)});
+      if (array.indices.empty()) array.indices = there;
     } else if (chance(30)) {
       dependency.index = there.ranges().back().first;
     }
@@ -184,6 +216,7 @@ void World::pass(Duration time) {
 /// Nothing goes wrong any more: now all must end, without anybody's help.
 void World::make_peace() {
   peace_ = true;
+  if (configured_.size() != sites_.size()) kill_engine();
   for (int i = 0; i < 3000 && wrong_.empty(); ++i) {
     if (saved_.results() == saved_.submitted() && engine_->is_idle()) return;
     for (std::uint64_t array = 1; array < saved_.snapshot().next_array && i % 50 == 0; ++array) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -31,13 +32,14 @@ class World {
  private:
   struct Here {
     AttemptId attempt;
-    Amount cpus;
+    Resources granted;
     enum class State : std::uint8_t { Waiting, Running, Staged, Ended } state{State::Waiting};
     Outcome outcome;
   };
   struct Process {
     PilotId id;
     std::uint64_t incarnation{0};
+    Resources capacity;
     Time end{};
     bool linked{false};
     bool leaving{false};
@@ -47,7 +49,7 @@ class World {
   struct Job {
     AllocationId id;
     std::string site;
-    std::uint32_t nodes{1};
+    Shape shape;
     std::string number;
     BatchState state{BatchState::Queued};
     EndCause cause{EndCause::None};
@@ -63,6 +65,8 @@ class World {
   void perform(const Action& action);
   void note(const Action& action);
   void kill_engine();
+  void start_engine(std::vector<Site> sites);
+  NewArray any_array();
   void submit();
   void ask_something();
   void retry_something();
@@ -95,6 +99,8 @@ class World {
   std::mt19937 random_;
   Time now_{from_microseconds(1'700'000'000'000'000)};
   std::vector<Site> sites_;
+  std::vector<Site> configured_;          ///< of these; the others were taken out at the last start
+  std::set<AllocationId> out_of_reach_;   ///< of sites that were: the engine may have given them up while they live
   std::unique_ptr<Engine> engine_;
   Saved saved_;
   std::string wrong_;

@@ -9,7 +9,9 @@ using namespace std::chrono_literals;
 
 void World::open(const OpenAllocation& asked) {
   const std::string number = std::to_string(jobs_.size() + 1);
-  const Job job{asked.allocation, asked.site, asked.shape == "wide" ? 2U : 1U, number};
+  const auto site = std::find_if(sites_.begin(), sites_.end(), [&](const Site& s) { return s.name == asked.site; });
+  const auto shape = std::find_if(site->shapes.begin(), site->shapes.end(), [&](const Shape& s) { return s.name == asked.shape; });
+  const Job job{asked.allocation, asked.site, *shape, number};
   const std::uint32_t luck = peace_ ? 0 : below(10);
   if (luck < 7) {
     jobs_.push_back(job);
@@ -71,8 +73,11 @@ void World::run_batch_systems() {
 }
 
 void World::start_processes(const Job& job) {
-  for (std::uint32_t rank = 0; rank < job.nodes; ++rank) {
-    processes_.push_back({.id = {job.id, rank}, .incarnation = ++incarnations_, .end = now_ + 1h - 90s});
+  for (std::uint32_t rank = 0; rank < job.shape.nodes; ++rank) {
+    processes_.push_back({.id = {job.id, rank},
+                          .incarnation = ++incarnations_,
+                          .capacity = job.shape.capacity,
+                          .end = now_ + job.shape.walltime - end_margin(job.shape.walltime)});
   }
 }
 

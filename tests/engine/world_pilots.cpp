@@ -76,8 +76,7 @@ void World::run_pilot() {
 
 void World::connect(Process& process) {
   process.linked = true;
-  PilotRegistered hello{process.id, process.incarnation, "node", {}, process.end - now_, {}, "", {}};
-  hello.capacity.set(kCpus, Amount::of(4));
+  PilotRegistered hello{process.id, process.incarnation, "node", process.capacity, process.end - now_, {}, "", {}};
   for (const Here& here : process.held) {
     using There = HeldAttempt::State;
     const There states[] = {There::Waiting, There::Running, There::Publishing, There::Ended};
@@ -125,7 +124,7 @@ void World::read_inbox(Process& process) {
       action,
       [&](const SendLeases& a) {
         for (const SendLeases::Lease& lease : a.leases) {
-          process.held.push_back({lease.attempt, lease.granted.get(kCpus)});
+          process.held.push_back({lease.attempt, lease.granted});
         }
         if (process.leaving) give_back(process, 1000);
       },
@@ -159,9 +158,11 @@ void World::read_inbox(Process& process) {
       [](const auto&) {});
 }
 
-/// Two attempts of one task never run at the same time: the batch systems of this world end what they say has ended.
+/// Two attempts of one task never run at the same time: the batch systems of this world end what they say has ended.  Only
+/// what a site that was taken out of the configuration still runs nobody knows.
 void World::check_alone(const Process& process, TaskId task) {
   for (const Process& other : processes_) {
+    if (out_of_reach_.contains(other.id.allocation)) continue;
     for (const Here& here : other.held) {
       if (here.attempt.task != task || here.state == Here::State::Waiting || here.state == Here::State::Ended) continue;
       if (&other != &process) {
@@ -172,9 +173,9 @@ void World::check_alone(const Process& process, TaskId task) {
 }
 
 void World::work(Process& process) {
-  Amount free = Amount::of(4);
+  Resources free = process.capacity;
   for (const Here& here : process.held) {
-    if (here.state == Here::State::Running) free -= here.cpus;
+    if (here.state == Here::State::Running) free.subtract(here.granted);
   }
   if (process.held.empty() && !process.leaving && chance(peace_ ? 20 : 2)) {
     process.leaving = true;
@@ -184,7 +185,7 @@ void World::work(Process& process) {
   if (process.leaving && process.linked && process.held.empty()) return feed(PilotLeaving{process.id, "idle"});
   if (process.held.empty()) return;
   Here& here = process.held[below(static_cast<std::uint32_t>(process.held.size()))];
-  if (here.state == Here::State::Waiting && here.cpus <= free) {
+  if (here.state == Here::State::Waiting && fits(here.granted, free)) {
     check_alone(process, here.attempt.task);
     here.state = Here::State::Running;
     here.outcome.started = now_;
