@@ -312,7 +312,8 @@ TEST_F(LinksTest, ASuspendedPilotGivesItsTasksTheirTimeBack) {
   run(limited);
   until("its start", [&] { return started_.contains(1); });
   ::kill(pilot_process(), SIGSTOP);
-  std::this_thread::sleep_for(6s);
+  // Its limit and what counts as late, and some more.
+  std::this_thread::sleep_for(10s);
   ::kill(pilot_process(), SIGCONT);
   EXPECT_EQ(outcome(task(2, {"true"})).failure(), "ok");
   EXPECT_FALSE(results_.contains(1));
