@@ -28,25 +28,33 @@ Facts of_tasks(ArrayId array, const IndexSet& indices) {
   return {{"array", std::to_string(array.value)}, {"indices", to_string(indices)}};
 }
 
-}  // namespace
-
-std::unique_ptr<EngineHistory> EngineHistory::open(Writer& writer, std::uint64_t engine_start, const std::vector<Site>& sites) {
-  const char* folder = std::getenv("HPCBATCH_HISTORY");
-  if (!folder || *folder == '\0') return nullptr;
-  return std::make_unique<EngineHistory>(folder, writer, engine_start, sites);
+IndexSet open_of(IndexSet indices, const IndexSet& ok, const IndexSet& not_ok) {
+  indices.remove(ok);
+  indices.remove(not_ok);
+  return indices;
 }
 
-EngineHistory::EngineHistory(const std::string& folder, Writer& writer, std::uint64_t engine_start,
+}  // namespace
+
+std::unique_ptr<EngineHistory> EngineHistory::open(Writer& writer, const Snapshot& snapshot, const std::vector<Site>& sites) {
+  const char* folder = std::getenv("HPCBATCH_HISTORY");
+  if (!folder || *folder == '\0') return nullptr;
+  return std::make_unique<EngineHistory>(folder, writer, snapshot, sites);
+}
+
+EngineHistory::EngineHistory(const std::string& folder, Writer& writer, const Snapshot& snapshot,
                              const std::vector<Site>& sites)
     : folder_(folder),
       writer_(writer),
-      file_(std::make_shared<wire::HistoryFile>(folder, "engine", "engine/" + std::to_string(engine_start))) {
-  file_->add("engine-started", {{"start", std::to_string(engine_start)}});
+      file_(std::make_shared<wire::HistoryFile>(folder, "engine", "engine/" + std::to_string(snapshot.engine_start))) {
+  file_->add("engine-started", {{"start", std::to_string(snapshot.engine_start)}});
   for (const Site& site : sites) {
     file_->add("site", {{"site", site.name},
                         {"max_queued", std::to_string(site.max_queued)},
                         {"max_running", std::to_string(site.max_running)}});
   }
+  for (const LiveArray& live : snapshot.arrays) file_->add("restored-open", of_tasks(live.id, open_of(live.array.indices, live.ok, live.not_ok)));
+  file_->add("restored", {{"next_array", std::to_string(snapshot.next_array)}});
 }
 
 void EngineHistory::when_written(std::string what, Facts facts) {
@@ -79,7 +87,10 @@ void EngineHistory::before(const Event& event, const Action& action) {
 void EngineHistory::after(const Action& action) {
   match(
       action, [&](const SaveArray& a) { when_durable("accepted", of_tasks(a.id, a.array.indices)); },
-      [&](const SaveRevived& a) { when_durable("revived", of_tasks(a.array, a.indices)); },
+      [&](const SaveRevived& a) {
+        // They may be leased before that is on disk.
+        when_written("revived", of_tasks(a.array, a.indices));
+      },
       [&](const SaveLeases& a) {
         for (const AttemptId& attempt : a.attempts) when_written("leased", of_attempt(attempt, a.pilot));
       },
@@ -105,9 +116,7 @@ void EngineHistory::after(const Action& action) {
 
 void EngineHistory::end(const Engine& engine, Time now) {
   for (const auto& [id, array] : engine.tasks().arrays()) {
-    IndexSet open = array.facts.indices;
-    open.remove(array.ok);
-    open.remove(array.not_ok);
+    const IndexSet open = open_of(array.facts.indices, array.ok, array.not_ok);
     if (open.empty()) continue;
     const auto why = engine.explain({id, open.ranges().back().first}, now);
     file_->add("waits", with(of_tasks(id, open), "reason", why ? why->text : ""));

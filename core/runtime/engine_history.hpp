@@ -5,6 +5,7 @@
 #include "engine/engine.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
+#include "model/snapshot.hpp"
 #include "runtime/writer.hpp"
 #include "wire/history.hpp"
 
@@ -16,8 +17,8 @@ namespace hpcbatch {
 class EngineHistory {
  public:
   /// Nothing where no history is asked for.
-  static std::unique_ptr<EngineHistory> open(Writer& writer, std::uint64_t engine_start, const std::vector<Site>& sites);
-  EngineHistory(const std::string& folder, Writer& writer, std::uint64_t engine_start, const std::vector<Site>& sites);
+  static std::unique_ptr<EngineHistory> open(Writer& writer, const Snapshot& snapshot, const std::vector<Site>& sites);
+  EngineHistory(const std::string& folder, Writer& writer, const Snapshot& snapshot, const std::vector<Site>& sites);
 
   const std::string& folder() const { return folder_; }
   /// What is known before an action is done, and after it was handed to the store.

@@ -72,7 +72,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
       });
   if (auto listening = listen(); !listening) return listening;
   engine_ = std::make_unique<Engine>(options_.sites, snapshot, random_seed(), now());
-  history_ = EngineHistory::open(*writer_, snapshot.engine_start, options_.sites);
+  history_ = EngineHistory::open(*writer_, snapshot, options_.sites);
   spdlog::info("engine start {}: {} arrays alive, {} leases, {} allocations", snapshot.engine_start,
                snapshot.arrays.size(), snapshot.leases.size(), snapshot.allocations.size());
   renew_pilot_files();

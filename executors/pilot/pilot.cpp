@@ -88,6 +88,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       file_(file),
       name_{file.allocation, rank},
       incarnation_(wire::random_number()),
+      history_(file, text_of(name_), incarnation_),
       work_(file.workspace + "/work/" + text_of(name_) + "." + hex(incarnation_)),
       node_(look_at_node(file, text_of(name_))),
       chores_([this](pid_t pid) { family_.ours(pid); }),
@@ -95,6 +96,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       pack_(file.workspace, wire::log_file_name(name_, incarnation_)),
       publisher_(chores_, removals_,
                  [this](const AttemptId& id, wire::Result result) {
+                   if (result.failure() == "ok") history_.published(id);
                    if (!is_written(pack_, result)) {
                      result.mutable_log()->Clear();
                      result.mutable_log()->set_truncated(true);
@@ -144,6 +146,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                                     held_back_.clear();
                                     to_send_.clear();
                                     decide_.link_lost();
+                                    history_.link_lost();
                                   },
                                   [this](wire::ToPilot& message) { on_message(message); },
                                   [this](wire::ToEngine& outgoing) { gather(outgoing); },
@@ -228,6 +231,7 @@ int Pilot::run() {
   removals_.remove_now(work_);
   if (!node_.scratch.empty()) removals_.remove_now(node_.scratch);
   log_line("ends: " + leaving_);
+  history_.ended(leaving_);
   return *exit_code_;
 }
 
@@ -288,6 +292,7 @@ void Pilot::launch(const Launch& action) {
   leases_.erase(at);
   if (lease.start.follow()) followers_.follow(action.id, 0, 0);
   started_.push_back(action.id);
+  history_.attempt_started(action.id);
   if (link_.is_up()) added();
   if (lease.start.environment() != 0 && !lease.base) {
     wire::Result result;
@@ -315,6 +320,7 @@ void Pilot::fail(const Fail& action) {
 
 void Pilot::task_ended(const AttemptId& id, wire::Result result, bool staged,
                        const std::string& directory, std::vector<wire::Output> outputs) {
+  history_.attempt_ended(id, result.failure());
   const bool wanted = decide_.ended(id, staged, result.ByteSizeLong(), now_);
   if (staged) publisher_.add(id, result, directory, std::move(outputs));
   if (!wanted) {

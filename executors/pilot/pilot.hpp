@@ -9,6 +9,7 @@
 #include "followers.hpp"
 #include "node.hpp"
 #include "pack_file.hpp"
+#include "pilot_history.hpp"
 #include "publisher.hpp"
 #include "removals.hpp"
 #include "runner.hpp"
@@ -69,6 +70,7 @@ class Pilot {
   wire::PilotFile file_;
   wire::PilotName name_;
   std::uint64_t incarnation_;
+  PilotHistory history_;
   std::string work_;  // of this process, below the workspace
   Node node_;
   Loop loop_;

@@ -78,7 +78,10 @@ void Pilot::gather(wire::ToEngine& outgoing) {
 }
 
 void Pilot::on_message(wire::ToPilot& message) {
-  if (message.welcome()) decide_.welcomed(now_);
+  if (message.welcome()) {
+    decide_.welcomed(now_);
+    history_.linked();
+  }
   for (const wire::Environment& environment : message.environments()) {
     environments_[environment.number()] =
         std::make_shared<BaseEnvironment>(base_environment(environment));
@@ -102,6 +105,7 @@ void Pilot::on_message(wire::ToPilot& message) {
   if (message.fenced()) {
     log_line("the engine has given this pilot up: ending everything");
     decide_.fenced(now_);
+    history_.fenced();
   }
 }
 

@@ -94,6 +94,18 @@ TEST(CheckTest, WhatWasAcceptedIsNotForgotten) {
               ElementsAre("G1"));
 }
 
+TEST(CheckTest, ARestartLosesNothing) {
+  const std::string ran = "1 E accepted array=1 indices=1-3\n2 E result task=1.1 epoch=0 failure=tool_failed\n3 E engine-started start=2\n";
+  EXPECT_THAT(promises(history(ran + "3 E restored-open array=1 indices=2-3\n3 E restored next_array=2\n")), IsEmpty());
+  EXPECT_THAT(promises(history(ran + "3 E restored-open array=1 indices=3\n3 E restored next_array=2\n"
+                                     "4 E waits array=1 indices=3 reason=held\n5 E engine-ended\n")),
+              IsEmpty())
+      << "it was killed before it could record the result of 1.2";
+  EXPECT_THAT(promises(history(ran + "3 E restored-open array=1 indices=1-3\n3 E restored next_array=2\n")), ElementsAre("G1"))
+      << "a result is gone";
+  EXPECT_THAT(promises(history(ran + "3 E restored next_array=1\n")), ElementsAre("G1")) << "the array is gone";
+}
+
 TEST(CheckTest, WhatRunsAgainHasToEndAgain) {
   EXPECT_THAT(promises(history("1 E accepted array=1 indices=0\n2 E never-ran array=1 indices=0 failure=cancelled\n"
                                "3 E revived array=1 indices=0\n4 E engine-ended\n")),

@@ -19,17 +19,23 @@ class Submissions : public Promise {
     if (record.what == "accepted" || record.what == "revived") {
       Array& array = arrays_[array_of(record)];
       array.open.add(indices_of(record));
+      array.ended.remove(indices_of(record));
       array.accepted = at;
       array.never_again.remove(indices_of(record));
     } else if (record.what == "result") {
-      arrays_[task_of(record).array].open.remove(IndexRange{task_of(record).index, task_of(record).index});
+      arrays_[task_of(record).array].end(IndexRange{task_of(record).index, task_of(record).index});
     } else if (record.what == "never-ran") {
-      arrays_[array_of(record)].open.remove(indices_of(record));
+      arrays_[array_of(record)].end(indices_of(record));
+    } else if (record.what == "restored-open") {
+      restored_[array_of(record)] = indices_of(record);
+    } else if (record.what == "restored") {
+      restored(at, ArrayId{number_of(record, "next_array")});
     } else if (record.what == "waits") {
       waits_[array_of(record)].add(indices_of(record));
       if (record.get("reason").empty()) silence_.say("it is not said why tasks wait", {at});
     } else if (record.what == "engine-started") {
       waits_.clear();
+      restored_.clear();
     } else if (record.what == "engine-ended") {
       look(at);
     }
@@ -46,10 +52,32 @@ class Submissions : public Promise {
     void say(std::string text, std::vector<std::size_t> records) { broken(std::move(text), std::move(records)); }
   };
   struct Array {
-    IndexSet open;
-    IndexSet never_again;
+    IndexSet open, ended;
+    IndexSet never_again;  ///< said to be lost
     std::size_t accepted{0};
+    void end(const IndexSet& indices) {
+      open.remove(indices);
+      ended.add(indices);
+    }
   };
+
+  /// What an engine finds in its store when it starts.  An engine that was killed may have had no time to record a result
+  /// that was on disk: what is not open then has one.
+  void restored(std::size_t at, ArrayId next) {
+    for (auto& [id, array] : arrays_) {
+      if (!(id < next)) {
+        broken(fmt::format("array {} was accepted, and the next start of the engine does not know it", id.value),
+               {array.accepted, at});
+      }
+      const IndexSet again = restored_[id].intersection(array.ended);
+      if (!again.empty()) {
+        broken(fmt::format("results of {} of array {} are gone after the engine's next start: {}", again.size(), id.value,
+                           to_string(again)),
+               {array.accepted, at});
+      }
+      array.open = array.open.intersection(restored_[id]);
+    }
+  }
 
   void look(std::optional<std::size_t> at) {
     for (auto& [id, array] : arrays_) {
@@ -67,7 +95,7 @@ class Submissions : public Promise {
   }
 
   std::map<ArrayId, Array> arrays_;
-  std::map<ArrayId, IndexSet> waits_;  ///< since the engine's last start
+  std::map<ArrayId, IndexSet> waits_, restored_;  ///< since the engine's last start
   Silence silence_;
 };
 

@@ -15,6 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 # Where bin/hpcbatch and its plugins lie: the build, or any prefix that it was installed to.
 PREFIX = pathlib.Path(os.environ.get("HPCBATCH_TEST_PREFIX", ROOT / "build/release"))
+CHECKER = ROOT / "build/release/bin/hpcbatch-check-history"
 
 Result = collections.namedtuple("Result", "code out err")
 
@@ -57,11 +58,14 @@ class EngineAtHome:
     def __init__(self, config=None, prefix=PREFIX, **env):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="hb-", dir="/tmp"))
         self.home = self.directory / "home"
+        self.history = self.directory / "history"
+        self.history.mkdir()
         self.program = str(pathlib.Path(prefix) / "bin/hpcbatch")
         assert os.access(self.program, os.X_OK), f"{self.program} is not built"
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(("HPCBATCH_", "XDG_", "SLURM_", "PBS_"))}
-        self.env = kept | {"HOME": str(self.directory), "HPCBATCH_HOME": str(self.home)} | env
+        self.env = kept | {"HOME": str(self.directory), "HPCBATCH_HOME": str(self.home),
+                           "HPCBATCH_HISTORY": str(self.history)} | env
         if config is not None:
             self.configure(config)
 
@@ -152,12 +156,21 @@ class EngineAtHome:
             except ProcessLookupError:
                 pass
         log = self.log_end()
+        broken = self.broken_promises()
         names = [file.stem for file in self.directory.glob("**/allocations/*.sh")]
         scratch = [path.name for path in pathlib.Path("/tmp").glob("hpcbatch-pilot-*") if any(name in path.name for name in names)]
         shutil.rmtree(self.directory, ignore_errors=True)
         if kind is None:
             assert not left, f"these were left after `engine stop --now`: {left}\n{log}"
             assert not scratch, f"pilots left their scratch: {scratch}\n{log}"
+            assert not broken, f"{broken}\n{log}"
+
+    def broken_promises(self):
+        """What the checker finds in the history that engine and pilots wrote; empty: nothing."""
+        if not list(self.history.glob("*.history")):
+            return ""
+        done = subprocess.run([CHECKER, self.history], capture_output=True, text=True, timeout=120)
+        return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
 @pytest.fixture

@@ -1,0 +1,34 @@
+// The pilot's part of a history (wire/history.hpp), for checkers.  Only where its file names a
+// folder.
+#pragma once
+
+#include "attempt.hpp"
+
+#include "wire/history.hpp"
+#include "wire/pilot_file.hpp"
+
+#include <optional>
+#include <string>
+
+namespace hpcbatch::pilot {
+
+class PilotHistory {
+ public:
+  PilotHistory(const wire::PilotFile& file, const std::string& pilot, std::uint64_t incarnation);
+
+  void linked() const { add("linked", {}); }
+  void link_lost() const { add("link-lost", {}); }
+  void fenced() const { add("fenced", {}); }
+  void attempt_started(const AttemptId& id) const;
+  /// With all its processes.
+  void attempt_ended(const AttemptId& id, const std::string& failure) const;
+  void published(const AttemptId& id) const;
+  void ended(const std::string& reason) const { add("pilot-ended", {{"reason", reason}}); }
+
+ private:
+  void add(std::string what, std::vector<std::pair<std::string, std::string>> facts) const;
+
+  std::optional<wire::HistoryFile> file_;
+};
+
+}  // namespace hpcbatch::pilot
