@@ -72,7 +72,8 @@ void Api::one_task(Request request, const ReplyPtr& reply) {
   const TaskId task = parse_task(path[2]);
   const std::string what = path.size() > 3 ? path[3] : "";
   if (request.method == "POST" && what == "input") return take_input(task, request, reply);
-  if (request.method != "GET" || path.size() > 4) return reply->error(404, "a task has no such request; docs/api.md lists them");
+  if (request.method != "GET" || path.size() > 4)
+    return reply->error(404, "a task has no such request; docs/api.md lists them");
   if (what.empty()) return show_task(task, reply);
   if (what == "explain") return explain_task(task, reply);
   if (what == "log") return log_of_task(task, request, reply);
@@ -82,10 +83,12 @@ void Api::one_task(Request request, const ReplyPtr& reply) {
 void Api::wait_for_ends(double limit, std::function<bool(bool)> check) {
   if (check(limit <= 0)) return;
   const auto limit_ms = std::chrono::milliseconds(static_cast<std::int64_t>(limit * 1000));
-  const std::shared_ptr<Waiter> waiter(new Waiter{std::move(check), asio::steady_timer(runtime_.loop(), limit_ms)});
+  const std::shared_ptr<Waiter> waiter(
+      new Waiter{std::move(check), asio::steady_timer(runtime_.loop(), limit_ms)});
   waiters_.push_back(waiter);
   waiter->timer.async_wait([this, waiter](const boost::system::error_code& error) {
-    // A timer that has fired cannot be cancelled any more: it may come here after an end has answered.
+    // A timer that has fired cannot be cancelled any more: it may come here after an end has
+    // answered.
     if (error || std::exchange(waiter->answered, true)) return;
     waiter->check(true);
     std::erase(waiters_, waiter);
@@ -101,7 +104,10 @@ std::string Api::site_of(const std::string& pilot) const {
 void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr& reply) {
   std::vector<Selection> chosen = read_selections(parse_body(request.body));
   if (verb != "cancel" && verb != "hold" && verb != "release" && verb != "retry") {
-    reply->error(404, fmt::format("tasks cannot be told to '{}'; they can be cancelled, held, released, retried", verb));
+    reply->error(
+        404,
+        fmt::format("tasks cannot be told to '{}'; they can be cancelled, held, released, retried",
+                    verb));
     return;
   }
   auto act = [this, verb, chosen, reply] {
@@ -118,7 +124,8 @@ void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr&
           if (!selection.indices) continue;
           IndexSet unknown = *selection.indices;
           unknown.remove(row->indices);
-          if (!unknown.empty()) return fmt::format("{}.{}", selection.array.value, to_string(unknown));
+          if (!unknown.empty())
+            return fmt::format("{}.{}", selection.array.value, to_string(unknown));
         }
         return "";
       },
@@ -133,7 +140,8 @@ void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr&
 
 void Api::take_input(TaskId task, Request request, const ReplyPtr& reply) {
   if (request.body.size() > kLargestPart) {
-    throw BadRequest(fmt::format("a piece of input may have {} bytes at most; send it in smaller ones", kLargestPart));
+    throw BadRequest(fmt::format(
+        "a piece of input may have {} bytes at most; send it in smaller ones", kLargestPart));
   }
   const auto end = request.query.find("end");
   const auto from = request.query.find("offset");
@@ -141,13 +149,17 @@ void Api::take_input(TaskId task, Request request, const ReplyPtr& reply) {
   if (from != request.query.end()) {
     const char* last = from->second.data() + from->second.size();
     const auto [stop, error] = std::from_chars(from->second.data(), last, offset.emplace());
-    if (error != std::errc{} || stop != last) throw BadRequest(fmt::format("'offset={}' is no whole number", from->second));
+    if (error != std::errc{} || stop != last)
+      throw BadRequest(fmt::format("'offset={}' is no whole number", from->second));
   }
-  runtime_.input(task, {request.body, end != request.query.end() && end->second == "1", offset, [reply](bool taken) {
+  runtime_.input(task, {request.body, end != request.query.end() && end->second == "1", offset,
+                        [reply](bool taken) {
                           if (taken) {
                             reply->answer(200, {{"taken", true}});
                           } else {
-                            reply->error(404, "the task does not take this input: it or its input has ended, or what comes before is missing");
+                            reply->error(404,
+                                         "the task does not take this input: it or its input has "
+                                         "ended, or what comes before is missing");
                           }
                         }});
 }

@@ -59,14 +59,16 @@ class Api {
   std::function<void()> stay;
   /// Set by whoever owns the drop boxes.
   std::function<void(const DropboxSettings&, std::function<void(Result<void>)>)> add_dropbox;
-  std::function<void(const std::string& directory, std::function<void(Result<void>)>)> remove_dropbox;
+  std::function<void(const std::string& directory, std::function<void(Result<void>)>)>
+      remove_dropbox;
   std::function<std::vector<DropboxState>()> dropboxes;
 
   /// Turns tasks as asked for into what the engine takes; `answer` on the loop.
   void submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer);
   /// Bytes of a stream of an ended task, from `offset`; `answer` on the loop.
-  void read_log(const store::ResultRow& result, const std::string& site, std::uint32_t stream, std::uint64_t offset,
-                std::size_t limit, std::function<void(Result<std::string>)> answer);
+  void read_log(const store::ResultRow& result, const std::string& site, std::uint32_t stream,
+                std::uint64_t offset, std::size_t limit,
+                std::function<void(Result<std::string>)> answer);
   void read_facts(TaskId task, std::function<void(TaskFacts)> answer);
 
  private:
@@ -87,11 +89,13 @@ class Api {
   void wait_tasks(Request request, const ReplyPtr& reply);
   void take_input(TaskId task, Request request, const ReplyPtr& reply);
   void log_of_task(TaskId task, Request request, const ReplyPtr& reply);
-  void log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset, std::size_t limit, const ReplyPtr& reply);
+  void log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset, std::size_t limit,
+                      const ReplyPtr& reply);
   struct Reader;
   void follow_task(TaskId task, const ReplyPtr& reply);
   void read_along(const std::shared_ptr<Reader>& reader);
-  void finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptId attempt, const ReplyPtr& reply);
+  void finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptId attempt,
+                     const ReplyPtr& reply);
   void arrays(Request request, const ReplyPtr& reply);
   void events(Request request, const ReplyPtr& reply);
   void sites(Request request, const ReplyPtr& reply);

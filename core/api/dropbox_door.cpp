@@ -19,7 +19,8 @@ constexpr std::size_t kEndOfStream = std::size_t{256} << 10;
 /// A file system that was not mounted yet is there before long.
 constexpr std::chrono::seconds kTryEvery{10};
 
-/// Whoever drops a job file has no environment to hand on; the task gets what every program expects.
+/// Whoever drops a job file has no environment to hand on; the task gets what every program
+/// expects.
 std::map<std::string, std::string> plain_environment() {
   std::map<std::string, std::string> environment;
   for (const char* name : {"HOME", "PATH", "USER", "LOGNAME", "LANG", "SHELL"}) {
@@ -33,7 +34,8 @@ Result<DropboxSettings> with_real_directory(DropboxSettings settings) {
   std::error_code error;
   const std::filesystem::path directory = std::filesystem::canonical(settings.directory, error);
   if (error) {
-    return Error{Error::Kind::Rejected, fmt::format("cannot watch the drop box {}: {}", settings.directory, error.message())};
+    return Error{Error::Kind::Rejected, fmt::format("cannot watch the drop box {}: {}",
+                                                    settings.directory, error.message())};
   }
   settings.directory = directory.string();
   return settings;
@@ -41,7 +43,8 @@ Result<DropboxSettings> with_real_directory(DropboxSettings settings) {
 
 }  // namespace
 
-/// One drop box and the tasks that it waits for.  Its thread calls `submit` and `cancel`; all else is the loop's.
+/// One drop box and the tasks that it waits for.  Its thread calls `submit` and `cancel`; all else
+/// is the loop's.
 class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from_this<Door> {
  public:
   Door(Runtime& runtime, Api& api, ToolShelf& tools, DropboxSettings settings)
@@ -59,11 +62,13 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
     box_ = std::move(*box);
     return {};
   }
-  /// Its thread ends on the lane, which may take as long as an input is copied; then `then` on the loop.  What it waits
-  /// for is told to nobody: the jobs are found again by the next drop box on the same directory.
+  /// Its thread ends on the lane, which may take as long as an input is copied; then `then` on the
+  /// loop.  What it waits for is told to nobody: the jobs are found again by the next drop box on
+  /// the same directory.
   void close(Lane& lane, std::function<void()> then) {
     std::shared_ptr<Dropbox> box = std::move(box_);
-    lane.run([self = shared_from_this(), &loop = runtime_.loop(), box, then = std::move(then)]() mutable {
+    lane.run([self = shared_from_this(), &loop = runtime_.loop(), box,
+              then = std::move(then)]() mutable {
       box.reset();
       asio::post(loop, std::move(then));
     });
@@ -78,7 +83,8 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
 
   void submit(DropboxTask task) override {
     auto shared = std::make_shared<DropboxTask>(std::move(task));
-    asio::post(runtime_.loop(), [self = shared_from_this(), shared] { self->submit_on_loop(*shared); });
+    asio::post(runtime_.loop(),
+               [self = shared_from_this(), shared] { self->submit_on_loop(*shared); });
   }
   void cancel(const std::string& key) override {
     asio::post(runtime_.loop(), [this, self = shared_from_this(), key] {
@@ -125,7 +131,8 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
       recipe.container = rendered->task.container;
       array.needs = rendered->needs;
       for (const RenderedOutput& output : rendered->outputs) {
-        if (!output.destination.empty()) waiting.outputs[output.name] = {output.staged, output.optional};
+        if (!output.destination.empty())
+          waiting.outputs[output.name] = {output.staged, output.optional};
       }
       tool = call.tool;
     }
@@ -134,22 +141,27 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
     stored->environment = environment_bytes(plain_environment());
     stored->name = task.name;
     stored->tool = tool;
-    // The key alone identifies the job: its folder's name is in the command and differs from submit to submit.
+    // The key alone identifies the job: its folder's name is in the command and differs from submit
+    // to submit.
     Submission submission{task.client, task.key, 0, {std::move(array)}, {std::move(stored)}};
-    runtime_.submit(std::move(submission), [this, self = shared_from_this(), task, waiting](const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
-      if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
-        if (!refusal->not_now) return refuse(task.key, refusal->text);
-        auto later = std::make_shared<asio::steady_timer>(runtime_.loop(), std::chrono::seconds{5});
-        later->async_wait([self, task, later](const boost::system::error_code& error) {
-          if (!error) self->submit_on_loop(task);
+    runtime_.submit(
+        std::move(submission),
+        [this, self = shared_from_this(), task,
+         waiting](const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
+          if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
+            if (!refusal->not_now) return refuse(task.key, refusal->text);
+            auto later =
+                std::make_shared<asio::steady_timer>(runtime_.loop(), std::chrono::seconds{5});
+            later->async_wait([self, task, later](const boost::system::error_code& error) {
+              if (!error) self->submit_on_loop(task);
+            });
+            return;
+          }
+          const ArrayId id = std::get<0>(answer).front();
+          waiting_[id] = waiting;
+          by_key_[task.key] = id;
+          array_ended(id);
         });
-        return;
-      }
-      const ArrayId id = std::get<0>(answer).front();
-      waiting_[id] = waiting;
-      by_key_[task.key] = id;
-      array_ended(id);
-    });
   }
 
   void tell(ArrayId id) {
@@ -159,7 +171,8 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
     end->key = node.mapped().key;
     end->outputs = std::move(node.mapped().outputs);
     api_.read_facts({id, 0}, [this, self = shared_from_this(), end](const TaskFacts& facts) {
-      if (!facts.result) return refuse(end->key, "its history was removed before its result was read");
+      if (!facts.result)
+        return refuse(end->key, "its history was removed before its result was read");
       const Outcome& outcome = facts.result->outcome;
       end->failure = outcome.failure;
       end->exit_code = shell_exit_code(outcome).value_or(-1);
@@ -177,18 +190,25 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
     });
   }
 
-  void read_stream(const store::ResultRow& result, const std::string& site, std::uint32_t stream, std::function<void(std::string)> then) {
+  void read_stream(const store::ResultRow& result, const std::string& site, std::uint32_t stream,
+                   std::function<void(std::string)> then) {
     const LogPlace& log = result.outcome.log;
     const std::uint64_t size = stream == 2 ? log.err_bytes : log.out_bytes;
-    api_.read_log(result, site, stream, 0, kEndOfStream * 2, [this, self = shared_from_this(), result, site, stream, size, then = std::move(then)](Result<std::string> head) {
-      // A result without its output is better than none; what cannot be read is said where it would stand.
-      if (!head) return then("(hpcbatch cannot read this output: " + head.error().text + ")\n");
-      if (head->size() >= size) return then(std::move(*head));
-      std::string first = head->substr(0, kEndOfStream);
-      api_.read_log(result, site, stream, size - kEndOfStream, kEndOfStream, [first = std::move(first), size, then](const Result<std::string>& tail) {
-        then(fmt::format("{}\n[... {} bytes left out ...]\n{}", first, size - 2 * kEndOfStream, tail ? *tail : ""));
-      });
-    });
+    api_.read_log(
+        result, site, stream, 0, kEndOfStream * 2,
+        [this, self = shared_from_this(), result, site, stream, size,
+         then = std::move(then)](Result<std::string> head) {
+          // A result without its output is better than none; what cannot be read is said where it
+          // would stand.
+          if (!head) return then("(hpcbatch cannot read this output: " + head.error().text + ")\n");
+          if (head->size() >= size) return then(std::move(*head));
+          std::string first = head->substr(0, kEndOfStream);
+          api_.read_log(result, site, stream, size - kEndOfStream, kEndOfStream,
+                        [first = std::move(first), size, then](const Result<std::string>& tail) {
+                          then(fmt::format("{}\n[... {} bytes left out ...]\n{}", first,
+                                           size - 2 * kEndOfStream, tail ? *tail : ""));
+                        });
+        });
   }
 
   Runtime& runtime_;
@@ -200,8 +220,14 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
   std::unique_ptr<Dropbox> box_;  // last: its thread calls the rest
 };
 
-DropboxDoors::DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace, std::string home)
-    : runtime_(runtime), api_(api), tools_(tools), workspace_(std::move(workspace)), remembered_(home + "/dropboxes.json"), retry_(runtime.loop()) {
+DropboxDoors::DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
+                           std::string home)
+    : runtime_(runtime),
+      api_(api),
+      tools_(tools),
+      workspace_(std::move(workspace)),
+      remembered_(home + "/dropboxes.json"),
+      retry_(runtime.loop()) {
   runtime_.on_ended([this](ArrayId array) {
     for (const auto& [directory, box] : boxes_) {
       if (box.door) box.door->array_ended(array);
@@ -217,13 +243,15 @@ DropboxDoors::~DropboxDoors() {
 
 std::vector<DropboxState> DropboxDoors::list() const {
   std::vector<DropboxState> states;
-  for (const auto& [directory, box] : boxes_) states.push_back({box.settings, box.is_configured, box.why_not});
+  for (const auto& [directory, box] : boxes_)
+    states.push_back({box.settings, box.is_configured, box.why_not});
   return states;
 }
 
 Result<void> DropboxDoors::open(Box& box) {
   auto door = std::make_shared<Door>(runtime_, api_, tools_, box.settings);
-  auto opened = door->open(box.settings.workspace.empty() ? workspace_ + "/dropbox" : box.settings.workspace);
+  auto opened =
+      door->open(box.settings.workspace.empty() ? workspace_ + "/dropbox" : box.settings.workspace);
   const std::string why_not = opened ? "" : opened.error().text;
   if (opened) {
     box.door = std::move(door);
@@ -240,7 +268,9 @@ Result<void> DropboxDoors::start(const DropboxSettings& settings) {
   if (!canonical) return canonical.error();
   if (const auto known = boxes_.find(canonical->directory); known != boxes_.end()) {
     if (known->second.settings == *canonical) return {};
-    return Error{Error::Kind::Rejected, fmt::format("the drop box {} is named twice, with different settings", canonical->directory)};
+    return Error{Error::Kind::Rejected,
+                 fmt::format("the drop box {} is named twice, with different settings",
+                             canonical->directory)};
   }
   Box box{*canonical, true, nullptr, {}, false};
   if (auto opened = open(box); !opened) return opened;
@@ -272,10 +302,13 @@ void DropboxDoors::add(const DropboxSettings& settings, const Answer& answer) {
 
 void DropboxDoors::remove(const std::string& directory, const Answer& answer) {
   // One whose folder is gone is known by the name that it had.
-  const auto canonical = with_real_directory({.directory = directory, .workspace = {}, .allow = {}, .templates = {}, .variables = {}});
-  const std::string name = boxes_.contains(directory) || !canonical ? directory : canonical->directory;
+  const auto canonical = with_real_directory(
+      {.directory = directory, .workspace = {}, .allow = {}, .templates = {}, .variables = {}});
+  const std::string name =
+      boxes_.contains(directory) || !canonical ? directory : canonical->directory;
   if (!boxes_.contains(name)) {
-    return answer(Error{Error::Kind::Rejected, fmt::format("the folder {} is not watched", directory)});
+    return answer(
+        Error{Error::Kind::Rejected, fmt::format("the folder {} is not watched", directory)});
   }
   change(name, answer, [this, name, answer] {
     boxes_.erase(name);
@@ -284,13 +317,20 @@ void DropboxDoors::remove(const std::string& directory, const Answer& answer) {
   });
 }
 
-void DropboxDoors::change(const std::string& directory, const Answer& refuse, std::function<void()> then) {
+void DropboxDoors::change(const std::string& directory, const Answer& refuse,
+                          std::function<void()> then) {
   Box& box = boxes_.at(directory);
   if (box.is_configured) {
-    return refuse(Error{Error::Kind::Rejected,
-                        fmt::format("the drop box {} is set in the configuration; change it there and restart the engine", directory)});
+    return refuse(Error{
+        Error::Kind::Rejected,
+        fmt::format(
+            "the drop box {} is set in the configuration; change it there and restart the engine",
+            directory)});
   }
-  if (box.is_changing) return refuse(Error{Error::Kind::Transient, fmt::format("the drop box {} is just being changed; try again", directory)});
+  if (box.is_changing)
+    return refuse(
+        Error{Error::Kind::Transient,
+              fmt::format("the drop box {} is just being changed; try again", directory)});
   box.is_changing = true;
   auto done = [this, directory, then = std::move(then)] {
     boxes_.at(directory).is_changing = false;
@@ -307,7 +347,9 @@ Result<void> DropboxDoors::remember() const {
   }
   auto written = write_remembered(remembered_, told);
   if (written) return written;
-  return Error{Error::Kind::Transient, fmt::format("this holds until the engine ends, but cannot be remembered: {}", written.error().text)};
+  return Error{Error::Kind::Transient,
+               fmt::format("this holds until the engine ends, but cannot be remembered: {}",
+                           written.error().text)};
 }
 
 void DropboxDoors::start_remembered() {
@@ -320,14 +362,19 @@ void DropboxDoors::start_remembered() {
     if (is_new) {
       (void)open(at->second);
     } else {
-      spdlog::warn("the drop box {} is in the configuration now; what `hpcbatch dropbox` said of it is dropped", directory);
+      spdlog::warn(
+          "the drop box {} is in the configuration now; what `hpcbatch dropbox` said of it is "
+          "dropped",
+          directory);
     }
   }
   try_again_later();
 }
 
 void DropboxDoors::try_again_later() {
-  const auto is_missing = [](const auto& entry) { return !entry.second.door && !entry.second.is_changing; };
+  const auto is_missing = [](const auto& entry) {
+    return !entry.second.door && !entry.second.is_changing;
+  };
   if (std::none_of(boxes_.begin(), boxes_.end(), is_missing)) return;
   retry_.expires_after(kTryEvery);
   retry_.async_wait([this, is_missing](const boost::system::error_code& error) {

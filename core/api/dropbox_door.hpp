@@ -1,4 +1,5 @@
-// The way of drop boxes into the engine: their tasks are submitted like any client's, and their ends told back.
+// The way of drop boxes into the engine: their tasks are submitted like any client's, and their
+// ends told back.
 #pragma once
 
 #include "api/api.hpp"
@@ -17,14 +18,15 @@
 
 namespace hpcbatch {
 
-/// Owns the drop boxes of one engine.  What it is told while the engine runs is remembered in `home` for the next engine.
-/// On the loop's thread.
+/// Owns the drop boxes of one engine.  What it is told while the engine runs is remembered in
+/// `home` for the next engine. On the loop's thread.
 class DropboxDoors {
  public:
   using Answer = std::function<void(Result<void>)>;
 
   /// `workspace` is a folder that all nodes see.
-  DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace, std::string home);
+  DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
+               std::string home);
   DropboxDoors(const DropboxDoors&) = delete;
   DropboxDoors& operator=(const DropboxDoors&) = delete;
   ~DropboxDoors();
@@ -35,7 +37,8 @@ class DropboxDoors {
   void add(const DropboxSettings& settings, const Answer& answer);
   /// Its jobs go on; their results are written once the folder is watched again.
   void remove(const std::string& directory, const Answer& answer);
-  /// Those that earlier engines were told to watch.  What cannot be watched is tried again and again.
+  /// Those that earlier engines were told to watch.  What cannot be watched is tried again and
+  /// again.
   void start_remembered();
   std::vector<DropboxState> list() const;
 

@@ -16,21 +16,27 @@ namespace json = boost::json;
 
 void put_amounts(json::object& object, const Resources& amounts) {
   object["cpus"] = amounts.get(kCpus).value();
-  if (const Amount memory = amounts.get(kMemory); memory != Amount{}) object["memory"] = memory.whole();
+  if (const Amount memory = amounts.get(kMemory); memory != Amount{})
+    object["memory"] = memory.whole();
   if (auto gpus = gpus_json(amounts); !gpus.empty()) object["gpus"] = std::move(gpus);
 }
 
 json::object shape_json(const SiteBook& book, const SiteState& site, const ShapeState& state) {
   const Shape& shape = state.shape;
-  json::object object{{"name", shape.name}, {"nodes", shape.nodes}, {"max_queued", shape.max_queued == 0 ? site.site.max_queued : shape.max_queued},
-                      {"max_running", shape.max_running == 0 ? site.site.max_running : shape.max_running}};
+  json::object object{
+      {"name", shape.name},
+      {"nodes", shape.nodes},
+      {"max_queued", shape.max_queued == 0 ? site.site.max_queued : shape.max_queued},
+      {"max_running", shape.max_running == 0 ? site.site.max_running : shape.max_running}};
   if (!shape.partition.empty()) object["partition"] = shape.partition;
   put_amounts(object, shape.capacity);
   if (shape.walltime != Duration{}) object["walltime"] = seconds(shape.walltime);
   if (!shape.tags.empty()) object["tags"] = json::array(shape.tags.begin(), shape.tags.end());
   std::uint64_t queued = 0, running = 0;
   for (const auto& [id, entry] : book.allocations()) {
-    if (entry.facts.site != site.site.name || entry.facts.shape != shape.name || entry.facts.state == AllocationState::Ended) continue;
+    if (entry.facts.site != site.site.name || entry.facts.shape != shape.name ||
+        entry.facts.state == AllocationState::Ended)
+      continue;
     ++(entry.facts.state == AllocationState::Running ? running : queued);
   }
   object["queued"] = queued;
@@ -40,8 +46,12 @@ json::object shape_json(const SiteBook& book, const SiteState& site, const Shape
 
 json::object site_json(const SiteBook& book, const SiteState& state, Time now) {
   const Site& site = state.site;
-  json::object object{{"name", site.name},           {"scheduler", site.scheduler},   {"transport", site.transport},
-                      {"workspace", site.workspace}, {"max_queued", site.max_queued}, {"max_running", site.max_running}};
+  json::object object{{"name", site.name},
+                      {"scheduler", site.scheduler},
+                      {"transport", site.transport},
+                      {"workspace", site.workspace},
+                      {"max_queued", site.max_queued},
+                      {"max_running", site.max_running}};
   std::uint64_t queued = 0, running = 0;
   json::array shapes;
   std::string message = state.trouble;
@@ -87,9 +97,13 @@ json::object pilot_json(const PilotState& pilot, const PilotTable& table) {
     const Lease* lease = table.lease(task);
     if (lease && lease->state != Lease::State::Sent) ++running;
   }
-  const char* state = !pilot.connected ? "unknown" : pilot.leaving || pilot.ending ? "leaving" : running == 0 ? "idle" : "running";
-  json::object object{{"name", to_string(pilot.id)}, {"site", pilot.site},     {"allocation", pilot.id.allocation.name},
-                      {"node", pilot.node},          {"state", state},         {"tasks", running}};
+  const char* state = !pilot.connected                ? "unknown"
+                      : pilot.leaving || pilot.ending ? "leaving"
+                      : running == 0                  ? "idle"
+                                                      : "running";
+  json::object object{
+      {"name", to_string(pilot.id)}, {"site", pilot.site}, {"allocation", pilot.id.allocation.name},
+      {"node", pilot.node},          {"state", state},     {"tasks", running}};
   put_amounts(object, pilot.capacity);
   if (pilot.end) object["ends_at"] = seconds(*pilot.end);
   if (!pilot.leaving_reason.empty()) object["message"] = valid_utf8(pilot.leaving_reason);
@@ -111,16 +125,19 @@ json::object tool_json(const ToolShelf::Listing& listing) {
   for (const ParameterDeclaration& parameter : tool.parameters) {
     json::object one{{"type", kTypes[static_cast<int>(parameter.type)]}};
     if (parameter.default_value) one["default"] = *parameter.default_value;
-    if (!parameter.choices.empty()) one["choices"] = json::array(parameter.choices.begin(), parameter.choices.end());
+    if (!parameter.choices.empty())
+      one["choices"] = json::array(parameter.choices.begin(), parameter.choices.end());
     if (!parameter.description.empty()) one["description"] = parameter.description;
     parameters[parameter.name] = std::move(one);
   }
   object["parameters"] = std::move(parameters);
   json::object inputs;
-  for (const InputDeclaration& input : tool.inputs) inputs[input.name] = {{"type", input.many ? "files" : "file"}, {"optional", input.optional}};
+  for (const InputDeclaration& input : tool.inputs)
+    inputs[input.name] = {{"type", input.many ? "files" : "file"}, {"optional", input.optional}};
   object["inputs"] = std::move(inputs);
   json::object outputs;
-  for (const OutputDeclaration& output : tool.outputs) outputs[output.name] = {{"file", output.staged}, {"optional", output.optional}};
+  for (const OutputDeclaration& output : tool.outputs)
+    outputs[output.name] = {{"file", output.staged}, {"optional", output.optional}};
   object["outputs"] = std::move(outputs);
   json::object resources;
   const auto put = [&](const char* name, const std::optional<ToolAmount>& amount) {
@@ -132,7 +149,8 @@ json::object tool_json(const ToolShelf::Listing& listing) {
   put("time", tool.resources.time);
   if (!tool.resources.gpus.empty()) {
     json::object gpus;
-    for (const auto& [kind, amount] : tool.resources.gpus) gpus[kind.empty() ? "any" : kind] = amount.expression.text();
+    for (const auto& [kind, amount] : tool.resources.gpus)
+      gpus[kind.empty() ? "any" : kind] = amount.expression.text();
     resources["gpus"] = std::move(gpus);
   }
   object["resources"] = std::move(resources);
@@ -143,8 +161,10 @@ json::object tool_json(const ToolShelf::Listing& listing) {
 constexpr std::size_t kMostNamed = 50;
 
 /// `/v1/THINGS` or `/v1/THINGS/NAME`.
-void answer_things(const HttpRequest& request, const ReplyPtr& reply, const char* plural, json::array things) {
-  if (request.method != "GET" || request.path.size() > 3) return reply->error(404, fmt::format("write GET /v1/{} or /v1/{}/NAME", plural, plural));
+void answer_things(const HttpRequest& request, const ReplyPtr& reply, const char* plural,
+                   json::array things) {
+  if (request.method != "GET" || request.path.size() > 3)
+    return reply->error(404, fmt::format("write GET /v1/{} or /v1/{}/NAME", plural, plural));
   if (request.path.size() == 2) return reply->answer(200, {{plural, std::move(things)}});
   std::vector<std::string> known;
   for (json::value& thing : things) {
@@ -153,7 +173,8 @@ void answer_things(const HttpRequest& request, const ReplyPtr& reply, const char
     known.push_back(name);
   }
   if (known.size() > kMostNamed) known.clear();
-  reply->error(404, fmt::format("there is nothing named '{}' among the {}{}", request.path[2], plural, spelling_hint(request.path[2], known)));
+  reply->error(404, fmt::format("there is nothing named '{}' among the {}{}", request.path[2],
+                                plural, spelling_hint(request.path[2], known)));
 }
 
 }  // namespace
@@ -168,13 +189,15 @@ void Api::sites(Request request, const ReplyPtr& reply) {
       bool ok = true;
       for (const SiteCheck& check : checks) {
         ok = ok && check.ok;
-        lines.push_back({{"check", check.check}, {"ok", check.ok}, {"text", valid_utf8(check.text)}});
+        lines.push_back(
+            {{"check", check.check}, {"ok", check.ok}, {"text", valid_utf8(check.text)}});
       }
       reply->answer(200, {{"ok", ok}, {"checks", std::move(lines)}});
     });
   }
   json::array things;
-  for (const SiteState& state : book.sites()) things.push_back(site_json(book, state, runtime_.now()));
+  for (const SiteState& state : book.sites())
+    things.push_back(site_json(book, state, runtime_.now()));
   answer_things(request, reply, "sites", std::move(things));
 }
 
@@ -192,16 +215,20 @@ void Api::allocations(Request request, const ReplyPtr& reply) {
 
 void Api::pilots(Request request, const ReplyPtr& reply) {
   json::array things;
-  for (const auto& [id, pilot] : runtime_.engine().pilots().all()) things.push_back(pilot_json(pilot, runtime_.engine().pilots()));
+  for (const auto& [id, pilot] : runtime_.engine().pilots().all())
+    things.push_back(pilot_json(pilot, runtime_.engine().pilots()));
   answer_things(request, reply, "pilots", std::move(things));
 }
 
 void Api::tools(Request request, const ReplyPtr& reply) {
   if (request.method == "POST" && request.path.size() == 4 && request.path[3] == "check") {
     const auto checked = tools_.check(request.path[2]);
-    return reply->answer(200, {{"ok", checked.has_value()},
-                               {"checks", json::array{{{"check", request.path[2]}, {"ok", checked.has_value()},
-                                                       {"text", checked ? "its file and its plugin are good" : valid_utf8(checked.error().text)}}}}});
+    return reply->answer(
+        200, {{"ok", checked.has_value()},
+              {"checks", json::array{{{"check", request.path[2]},
+                                      {"ok", checked.has_value()},
+                                      {"text", checked ? "its file and its plugin are good"
+                                                       : valid_utf8(checked.error().text)}}}}});
   }
   json::array things;
   for (const ToolShelf::Listing& listing : tools_.list()) things.push_back(tool_json(listing));
@@ -212,7 +239,9 @@ void Api::engine(Request request, const ReplyPtr& reply) {
   if (request.method == "POST" && request.path.size() == 3 && request.path[2] == "stop") {
     const json::value body = parse_body(request.body);
     const json::value* said = body.get_object().if_contains("mode");
-    const std::string mode = said && said->is_string() ? std::string(said->get_string()) : said ? "?" : "leave";
+    const std::string mode = said && said->is_string() ? std::string(said->get_string())
+                             : said                    ? "?"
+                                                       : "leave";
     StopAsked::Mode how = StopAsked::Mode::Leave;
     if (mode == "drain") {
       how = StopAsked::Mode::Drain;
@@ -228,7 +257,8 @@ void Api::engine(Request request, const ReplyPtr& reply) {
     stay();
     return reply->answer(200, {{"stays", true}});
   }
-  if (request.method != "GET" || request.path.size() != 2) return reply->error(404, "write GET /v1/engine, or POST /v1/engine/stop or stay");
+  if (request.method != "GET" || request.path.size() != 2)
+    return reply->error(404, "write GET /v1/engine, or POST /v1/engine/stop or stay");
   runtime_.read([](store::Store& store) { return store.totals(); },
                 [this, reply](const store::Store::Totals& totals) {
                   const Engine& engine = runtime_.engine();
@@ -237,18 +267,26 @@ void Api::engine(Request request, const ReplyPtr& reply) {
                   for (const auto& [id, entry] : engine.sites().allocations()) {
                     if (entry.facts.state == AllocationState::Ended) continue;
                     const Shape* shape = engine.sites().shape_of(id);
-                    if (entry.facts.state != AllocationState::Running) queued += shape ? shape->nodes : 1;
+                    if (entry.facts.state != AllocationState::Running)
+                      queued += shape ? shape->nodes : 1;
                   }
-                  for (const auto& [id, pilot] : engine.pilots().all()) running += pilot.connected ? 1 : 0;
+                  for (const auto& [id, pilot] : engine.pilots().all())
+                    running += pilot.connected ? 1 : 0;
                   json::object object{
                       {"pid", ::getpid()},
                       {"socket", facts_.socket},
                       {"version", HPCBATCH_VERSION},
                       {"uptime_s", seconds(runtime_.now() - facts_.started)},
                       {"started_at", seconds(facts_.started)},
-                      {"state", engine.is_draining() ? "draining" : runtime_.store_trouble() ? "trouble" : "running"},
-                      {"tasks", json::object{{"waiting", counts.waiting}, {"held", counts.held}, {"running", counts.running},
-                                             {"unknown", counts.unknown}, {"done", totals.done}, {"failed", totals.failed},
+                      {"state", engine.is_draining()       ? "draining"
+                                : runtime_.store_trouble() ? "trouble"
+                                                           : "running"},
+                      {"tasks", json::object{{"waiting", counts.waiting},
+                                             {"held", counts.held},
+                                             {"running", counts.running},
+                                             {"unknown", counts.unknown},
+                                             {"done", totals.done},
+                                             {"failed", totals.failed},
                                              {"cancelled", totals.cancelled}}},
                       {"pilots", json::object{{"queued", queued}, {"running", running}}},
                       {"sites", engine.sites().sites().size()},
@@ -264,12 +302,13 @@ void Api::dropbox(Request request, const ReplyPtr& reply) {
     json::array list;
     for (const DropboxState& box : dropboxes()) {
       const DropboxSettings& settings = box.settings;
-      json::object object{{"directory", settings.directory},
-                          {"allow", json::array(settings.allow.begin(), settings.allow.end())},
-                          {"templates", json::array(settings.templates.begin(), settings.templates.end())},
-                          {"variables", json::value_from(settings.variables)},
-                          {"configured", box.is_configured},
-                          {"watched", box.why_not.empty()}};
+      json::object object{
+          {"directory", settings.directory},
+          {"allow", json::array(settings.allow.begin(), settings.allow.end())},
+          {"templates", json::array(settings.templates.begin(), settings.templates.end())},
+          {"variables", json::value_from(settings.variables)},
+          {"configured", box.is_configured},
+          {"watched", box.why_not.empty()}};
       if (!box.why_not.empty()) object["message"] = valid_utf8(box.why_not);
       list.push_back(std::move(object));
     }
@@ -283,24 +322,29 @@ void Api::dropbox(Request request, const ReplyPtr& reply) {
   DropboxSettings settings;
   for (const auto& [key, value] : body.get_object()) {
     const auto path = [&](const json::value& entry) {
-      if (!entry.is_string() || !std::string_view(entry.get_string()).starts_with('/')) throw BadRequest(fmt::format("'{}' must hold absolute paths", std::string(key)));
+      if (!entry.is_string() || !std::string_view(entry.get_string()).starts_with('/'))
+        throw BadRequest(fmt::format("'{}' must hold absolute paths", std::string(key)));
       return std::string(entry.get_string());
     };
     if (key == "directory") {
       settings.directory = path(value);
     } else if ((key == "allow" || key == "templates") && value.is_array()) {
-      for (const json::value& entry : value.get_array()) (key == "allow" ? settings.allow : settings.templates).push_back(path(entry));
+      for (const json::value& entry : value.get_array())
+        (key == "allow" ? settings.allow : settings.templates).push_back(path(entry));
     } else if (key == "variables" && value.is_object()) {
       for (const auto& [name, text] : value.get_object()) {
         if (!text.is_string()) throw BadRequest("'variables' must be a map of names to texts");
         settings.variables[name] = std::string(text.get_string());
       }
     } else {
-      throw BadRequest(fmt::format("'{}' is no key of a drop box, or not of the right kind; docs/api.md lists them", std::string(key)));
+      throw BadRequest(fmt::format(
+          "'{}' is no key of a drop box, or not of the right kind; docs/api.md lists them",
+          std::string(key)));
     }
   }
   if (settings.directory.empty()) throw BadRequest("'directory' is missing");
-  const auto answer = [reply, directory = settings.directory, what = removes ? "removed" : "watching"](const Result<void>& done) {
+  const auto answer = [reply, directory = settings.directory,
+                       what = removes ? "removed" : "watching"](const Result<void>& done) {
     if (done) return reply->answer(200, {{what, directory}});
     reply->error(done.error().kind == Error::Kind::Transient ? 503 : 400, done.error().text);
   };

@@ -35,7 +35,10 @@ std::string decoded(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto hex = [&](std::size_t at) {
       const char c = text[at];
-      return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+      return c >= '0' && c <= '9'   ? c - '0'
+             : c >= 'a' && c <= 'f' ? c - 'a' + 10
+             : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                    : -1;
     };
     if (text[i] == '%' && i + 2 < text.size() && hex(i + 1) >= 0 && hex(i + 2) >= 0) {
       out += static_cast<char>(hex(i + 1) * 16 + hex(i + 2));
@@ -66,7 +69,8 @@ HttpRequest parsed(const http::request<http::string_body>& message) {
   each(target, '/', [&](std::string_view part) { request.path.push_back(decoded(part)); });
   each(query, '&', [&](std::string_view pair) {
     const auto equals = std::min(pair.find('='), pair.size());
-    request.query[decoded(pair.substr(0, equals))] = equals < pair.size() ? decoded(pair.substr(equals + 1)) : "";
+    request.query[decoded(pair.substr(0, equals))] =
+        equals < pair.size() ? decoded(pair.substr(equals + 1)) : "";
   });
   request.body = message.body();
   return request;
@@ -74,10 +78,13 @@ HttpRequest parsed(const http::request<http::string_body>& message) {
 
 }  // namespace
 
-void HttpReply::error(int status, const std::string& text) { answer(status, {{"error", text}}); }
+void HttpReply::error(int status, const std::string& text) {
+  answer(status, {{"error", text}});
+}
 
 struct HttpServer::State {
-  explicit State(asio::io_context& io, HttpHandler serve) : acceptor(io), pause(io), handler(std::move(serve)) {}
+  explicit State(asio::io_context& io, HttpHandler serve)
+      : acceptor(io), pause(io), handler(std::move(serve)) {}
   asio::local::stream_protocol::acceptor acceptor;
   asio::steady_timer pause;
   HttpHandler handler;
@@ -99,15 +106,20 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void read() {
     parser_.emplace();
     parser_->body_limit(kLargestBody);
-    http::async_read(socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
-      if (!error) return self->serve();
-      // What is no HTTP, or more of it than we take, is told; a client that has gone is not.
-      if (error == http::error::body_limit) return self->refuse(413, fmt::format("a request may have {} MB at most; send it in parts", kLargestBody >> 20));
-      if (error.category() == http::make_error_code(http::error::bad_method).category() && error != http::error::end_of_stream) {
-        return self->refuse(400, "this is no HTTP request: " + error.message());
-      }
-      self->close();
-    });
+    http::async_read(
+        socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
+          if (!error) return self->serve();
+          // What is no HTTP, or more of it than we take, is told; a client that has gone is not.
+          if (error == http::error::body_limit)
+            return self->refuse(413,
+                                fmt::format("a request may have {} MB at most; send it in parts",
+                                            kLargestBody >> 20));
+          if (error.category() == http::make_error_code(http::error::bad_method).category() &&
+              error != http::error::end_of_stream) {
+            return self->refuse(400, "this is no HTTP request: " + error.message());
+          }
+          self->close();
+        });
   }
 
   void close() {
@@ -125,7 +137,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     socket_.async_wait(Socket::wait_read, [self = shared_from_this()](error_code error) {
       if (error || !self->open_ || !self->on_gone_) return;
       char byte = 0;
-      if (::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) self->close();
+      if (::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
+        self->close();
     });
   }
 
@@ -163,7 +176,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
                         const Piece sent = std::move(self->waiting_.front());
                         self->waiting_.pop_front();
                         self->unsent_ -= sent.bytes.size();
-                        if (self->when_sent_ && self->unsent_ <= kLittle) std::exchange(self->when_sent_, nullptr)();
+                        if (self->when_sent_ && self->unsent_ <= kLittle)
+                          std::exchange(self->when_sent_, nullptr)();
                         if (!sent.last) {
                           self->write();
                         } else if (self->keep_alive_) {
@@ -190,9 +204,11 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 };
 
 std::string head(int status, bool keep_alive, std::string_view type, std::string_view length) {
-  return fmt::format("HTTP/1.1 {} {}\r\nServer: hpcbatch\r\nContent-Type: {}\r\nConnection: {}\r\n{}\r\n\r\n", status,
-                     std::string(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)))), type,
-                     keep_alive ? "keep-alive" : "close", length);
+  return fmt::format(
+      "HTTP/1.1 {} {}\r\nServer: hpcbatch\r\nContent-Type: {}\r\nConnection: {}\r\n{}\r\n\r\n",
+      status,
+      std::string(http::obsolete_reason(http::int_to_status(static_cast<unsigned>(status)))), type,
+      keep_alive ? "keep-alive" : "close", length);
 }
 
 class Reply final : public HttpReply {
@@ -205,7 +221,10 @@ class Reply final : public HttpReply {
   void answer(int status, const boost::json::value& body) override {
     if (std::exchange(done_, true)) return;
     const std::string text = boost::json::serialize(body) + "\n";
-    connection_->send(head(status, connection_->keep_alive(), "application/json", fmt::format("Content-Length: {}", text.size())) + text, true);
+    connection_->send(head(status, connection_->keep_alive(), "application/json",
+                           fmt::format("Content-Length: {}", text.size())) +
+                          text,
+                      true);
   }
   void line(const boost::json::value& object) override {
     if (done_) return;
@@ -225,7 +244,9 @@ class Reply final : public HttpReply {
  private:
   void begin() {
     if (std::exchange(begun_, true)) return;
-    connection_->send(head(200, connection_->keep_alive(), "application/x-ndjson", "Transfer-Encoding: chunked"), false);
+    connection_->send(
+        head(200, connection_->keep_alive(), "application/x-ndjson", "Transfer-Encoding: chunked"),
+        false);
   }
   std::shared_ptr<Connection> connection_;
   bool begun_{false};
@@ -270,7 +291,9 @@ HttpServer::~HttpServer() {
   if (!state_->path.empty()) ::unlink(state_->path.c_str());
 }
 
-std::size_t HttpServer::clients() const { return state_->clients; }
+std::size_t HttpServer::clients() const {
+  return state_->clients;
+}
 
 Result<void> HttpServer::listen(const std::string& path) {
   const std::filesystem::path file(path);
@@ -278,7 +301,8 @@ Result<void> HttpServer::listen(const std::string& path) {
   try {
     if (directory < 0) throw std::runtime_error("its directory cannot be opened");
     // Through its directory's descriptor a path of any length fits into a socket address.
-    const std::string reachable = fmt::format("/proc/self/fd/{}/{}", directory, file.filename().string());
+    const std::string reachable =
+        fmt::format("/proc/self/fd/{}/{}", directory, file.filename().string());
     ::unlink(path.c_str());
     state_->acceptor.open();
     const mode_t before = ::umask(0177);
@@ -303,7 +327,8 @@ void accept(const std::shared_ptr<HttpServer::State>& state) {
   state->acceptor.async_accept([state](error_code error, Socket socket) {
     if (error == asio::error::operation_aborted || !state->acceptor.is_open()) return;
     if (error) {
-      // Out of descriptors: the client waits at the door, and asking again at once would only turn in circles.
+      // Out of descriptors: the client waits at the door, and asking again at once would only turn
+      // in circles.
       state->pause.expires_after(kWhenFull);
       state->pause.async_wait([state](error_code stopped) {
         if (!stopped && state->acceptor.is_open()) accept(state);
@@ -312,7 +337,9 @@ void accept(const std::shared_ptr<HttpServer::State>& state) {
     }
     if (is_ours(socket)) {
       ++state->clients;
-      std::make_shared<Connection>(std::move(socket), state->handler, [state] { --state->clients; })->read();
+      std::make_shared<Connection>(std::move(socket), state->handler, [state] {
+        --state->clients;
+      })->read();
     }
     accept(state);
   });

@@ -22,8 +22,8 @@ struct HttpRequest {
   std::string body;
 };
 
-/// How one request is answered: once by `answer`, or by `line` any number of times and then `finish`.  Calls after the
-/// client has gone do nothing.  Kept alive by whoever will answer.
+/// How one request is answered: once by `answer`, or by `line` any number of times and then
+/// `finish`.  Calls after the client has gone do nothing.  Kept alive by whoever will answer.
 class HttpReply {
  public:
   HttpReply() = default;
@@ -54,7 +54,8 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
   ~HttpServer();
 
-  /// `path` may be longer than a socket address holds.  The socket has mode 0600; one that is there is replaced.
+  /// `path` may be longer than a socket address holds.  The socket has mode 0600; one that is there
+  /// is replaced.
   Result<void> listen(const std::string& path);
   std::size_t clients() const;
   struct State;

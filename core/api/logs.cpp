@@ -1,4 +1,5 @@
-// Output of tasks: of ended ones from the pilot's log, of running ones over its link, or both in one stream.
+// Output of tasks: of ended ones from the pilot's log, of running ones over its link, or both in
+// one stream.
 #include "api/api.hpp"
 #include "api/to_json.hpp"
 #include "runtime/asio.hpp"
@@ -27,7 +28,8 @@ constexpr auto kLongest = 2s;
 
 std::string base64(const std::string& bytes) {
   std::string text(sodium_base64_encoded_len(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
-  sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), sodium_base64_VARIANT_ORIGINAL);
+  sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                    bytes.size(), sodium_base64_VARIANT_ORIGINAL);
   text.pop_back();  // the zero behind it
   return text;
 }
@@ -38,14 +40,18 @@ std::uint64_t number_in(const HttpRequest& request, const char* key, std::uint64
   std::uint64_t value = 0;
   const char* end = at->second.data() + at->second.size();
   const auto [stop, error] = std::from_chars(at->second.data(), end, value);
-  if (error != std::errc{} || stop != end) throw BadRequest(fmt::format("'{}={}' is no whole number", key, at->second));
+  if (error != std::errc{} || stop != end)
+    throw BadRequest(fmt::format("'{}={}' is no whole number", key, at->second));
   return value;
 }
 
-const char* name_of(std::uint32_t stream) { return stream == 2 ? "stderr" : "stdout"; }
+const char* name_of(std::uint32_t stream) {
+  return stream == 2 ? "stderr" : "stdout";
+}
 
 json::object piece_json(const std::string& bytes, std::uint64_t offset, bool end, bool truncated) {
-  json::object piece{{"offset", offset}, {"next", offset + bytes.size()}, {"end", end}, {"truncated", truncated}};
+  json::object piece{
+      {"offset", offset}, {"next", offset + bytes.size()}, {"end", end}, {"truncated", truncated}};
   if (valid_utf8(bytes) == bytes) {
     piece["text"] = bytes;
   } else {
@@ -56,12 +62,15 @@ json::object piece_json(const std::string& bytes, std::uint64_t offset, bool end
 
 }  // namespace
 
-void Api::read_log(const store::ResultRow& result, const std::string& site, std::uint32_t stream, std::uint64_t offset,
-                   std::size_t limit, std::function<void(Result<std::string>)> answer) {
+void Api::read_log(const store::ResultRow& result, const std::string& site, std::uint32_t stream,
+                   std::uint64_t offset, std::size_t limit,
+                   std::function<void(Result<std::string>)> answer) {
   if (result.outcome.log.file.empty()) return answer(std::string{});
   SiteHands* hands = runtime_.site(site);
   if (!hands) {
-    return answer(Error{Error::Kind::Rejected, fmt::format("the output lies at the site {}, which is no longer configured", site)});
+    return answer(
+        Error{Error::Kind::Rejected,
+              fmt::format("the output lies at the site {}, which is no longer configured", site)});
   }
   const AttemptId attempt{{result.array, result.indices.first}, result.attempt, result.epoch};
   hpcbatch::read_log(*hands, result.outcome.log, attempt, stream, offset, limit, std::move(answer));
@@ -72,30 +81,36 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
   if (follow != request.query.end() && follow->second == "1") return follow_task(task, reply);
   std::uint32_t stream = 1;
   if (const auto at = request.query.find("stream"); at != request.query.end()) {
-    if (at->second != "stdout" && at->second != "stderr") throw BadRequest("'stream' must be stdout or stderr");
+    if (at->second != "stdout" && at->second != "stderr")
+      throw BadRequest("'stream' must be stdout or stderr");
     stream = at->second == "stderr" ? 2 : 1;
   }
   const std::uint64_t offset = number_in(request, "offset", 0);
-  const std::size_t limit = std::min<std::size_t>(number_in(request, "limit", kDefaultLimit), kLargestLimit);
+  const std::size_t limit =
+      std::min<std::size_t>(number_in(request, "limit", kDefaultLimit), kLargestLimit);
   if (runtime_.engine().state_of(task)) return log_of_running(task, stream, offset, limit, reply);
   read_facts(task, [this, task, stream, offset, limit, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
     if (!facts.result) {
-      return reply->error(400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}", task.array.value,
-                                           facts.array->indices.ranges().back().first));
+      return reply->error(
+          400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}", task.array.value,
+                           facts.array->indices.ranges().back().first));
     }
     const LogPlace& log = facts.result->outcome.log;
     const std::uint64_t size = stream == 2 ? log.err_bytes : log.out_bytes;
     read_log(*facts.result, facts.allocation ? facts.allocation->site : "", stream, offset, limit,
              [reply, offset, size, truncated = log.truncated](const Result<std::string>& bytes) {
-               if (!bytes) return reply->error(503, "cannot read the output: " + bytes.error().text);
-               reply->answer(200, piece_json(*bytes, offset, offset + bytes->size() >= size, truncated));
+               if (!bytes)
+                 return reply->error(503, "cannot read the output: " + bytes.error().text);
+               reply->answer(200,
+                             piece_json(*bytes, offset, offset + bytes->size() >= size, truncated));
              });
   });
 }
 
 /// Reads along for as long as what is there keeps coming, then answers with it.
-void Api::log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset, std::size_t limit, const ReplyPtr& reply) {
+void Api::log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset, std::size_t limit,
+                         const ReplyPtr& reply) {
   struct Gathering {
     std::string bytes;  // from `offset` on
     std::unique_ptr<asio::steady_timer> timer;
@@ -112,7 +127,8 @@ void Api::log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset
     reply->answer(200, piece_json(gathering->bytes.substr(0, limit), offset, end, false));
   };
   const auto wait = [gathering, finish] {
-    gathering->timer->expires_at(std::min(gathering->until, std::chrono::steady_clock::now() + kQuiet));
+    gathering->timer->expires_at(
+        std::min(gathering->until, std::chrono::steady_clock::now() + kQuiet));
     gathering->timer->async_wait([finish](const boost::system::error_code& error) {
       if (!error) finish(false);
     });
@@ -120,7 +136,8 @@ void Api::log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset
   wait();
   Follower follower{.task = task,
                     .output =
-                        [this, gathering, stream, limit, wait, finish](std::uint32_t from, const std::string& bytes) {
+                        [this, gathering, stream, limit, wait, finish](std::uint32_t from,
+                                                                       const std::string& bytes) {
                           if (gathering->done || from != stream) return;
                           gathering->bytes += bytes;
                           if (gathering->bytes.size() < limit) return wait();
@@ -156,7 +173,8 @@ void Api::follow_task(TaskId task, const ReplyPtr& reply) {
 
 void Api::read_along(const std::shared_ptr<Reader>& reader) {
   reader->paused = false;
-  if (!runtime_.engine().state_of(reader->task)) return finish_follow(reader->task, reader->seen, reader->attempt, reader->reply);
+  if (!runtime_.engine().state_of(reader->task))
+    return finish_follow(reader->task, reader->seen, reader->attempt, reader->reply);
   const auto remember = [this, reader] {
     if (const Follower* follower = runtime_.follower(reader->follower)) {
       reader->attempt = follower->attempt;
@@ -168,8 +186,10 @@ void Api::read_along(const std::shared_ptr<Reader>& reader) {
        .output =
            [this, reader, remember](std::uint32_t stream, const std::string& bytes) {
              reader->reply->line({{"stream", name_of(stream)}, {"base64", base64(bytes)}});
-             if (reader->reply->unsent() <= kUnreadLimit || std::exchange(reader->paused, true)) return;
-             // A client that reads slowly does not fill the engine: the rest waits in the pilot's log.
+             if (reader->reply->unsent() <= kUnreadLimit || std::exchange(reader->paused, true))
+               return;
+             // A client that reads slowly does not fill the engine: the rest waits in the pilot's
+             // log.
              asio::post(runtime_.loop(), [this, reader, remember] {
                remember();
                runtime_.unfollow(reader->follower);
@@ -179,19 +199,22 @@ void Api::read_along(const std::shared_ptr<Reader>& reader) {
        .ended =
            [this, reader, remember] {
              remember();
-             if (!reader->paused) finish_follow(reader->task, reader->seen, reader->attempt, reader->reply);
+             if (!reader->paused)
+               finish_follow(reader->task, reader->seen, reader->attempt, reader->reply);
            },
        .attempt = reader->attempt,
        .seen = reader->seen});
 }
 
 /// Sends what was not seen while it ran, then how the task ended.
-void Api::finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptId attempt, const ReplyPtr& reply) {
+void Api::finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptId attempt,
+                        const ReplyPtr& reply) {
   read_facts(task, [this, task, seen, attempt, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
     if (!facts.result) {
-      return reply->error(400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}", task.array.value,
-                                           facts.array->indices.ranges().back().first));
+      return reply->error(
+          400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}", task.array.value,
+                           facts.array->indices.ranges().back().first));
     }
     const std::string site = facts.allocation ? facts.allocation->site : "";
     const bool same = attempt.number == facts.result->attempt;
@@ -209,18 +232,22 @@ void Api::finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptI
         reply->finish();
         return;
       }
-      read_log(*facts.result, site, stream, rest->at[stream], kPiece, [rest, reply, stream, self](const Result<std::string>& bytes) {
-        if (!bytes) {
-          reply->line({{"stream", "stderr"}, {"base64", base64("hpcbatch: the rest of the output cannot be read: " + bytes.error().text + "\n")}});
-          (*self)(3);
-        } else if (bytes->empty()) {
-          (*self)(stream + 1);
-        } else {
-          rest->at[stream] += bytes->size();
-          reply->line({{"stream", name_of(stream)}, {"base64", base64(*bytes)}});
-          reply->when_sent([self, stream] { (*self)(stream); });
-        }
-      });
+      read_log(
+          *facts.result, site, stream, rest->at[stream], kPiece,
+          [rest, reply, stream, self](const Result<std::string>& bytes) {
+            if (!bytes) {
+              reply->line({{"stream", "stderr"},
+                           {"base64", base64("hpcbatch: the rest of the output cannot be read: " +
+                                             bytes.error().text + "\n")}});
+              (*self)(3);
+            } else if (bytes->empty()) {
+              (*self)(stream + 1);
+            } else {
+              rest->at[stream] += bytes->size();
+              reply->line({{"stream", name_of(stream)}, {"base64", base64(*bytes)}});
+              reply->when_sent([self, stream] { (*self)(stream); });
+            }
+          });
     };
     (*step)(1);
   });

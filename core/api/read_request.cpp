@@ -35,7 +35,8 @@ std::map<std::string, std::string> text_map_of(const json::value& value, const s
   if (!value.is_object()) throw BadRequest(what + " must be a map of names to texts");
   std::map<std::string, std::string> map;
   for (const auto& [name, entry] : value.get_object()) {
-    if (name.empty() || name.find('=') != std::string_view::npos) throw BadRequest(fmt::format("{} has the impossible name '{}'", what, std::string(name)));
+    if (name.empty() || name.find('=') != std::string_view::npos)
+      throw BadRequest(fmt::format("{} has the impossible name '{}'", what, std::string(name)));
     map[name] = text_of(entry, what + "." + std::string(name));
   }
   return map;
@@ -48,7 +49,8 @@ double number_of(const json::value& value, const std::string& what) {
   return number;
 }
 
-std::int64_t whole_of(const json::value& value, const std::string& what, std::int64_t least, std::int64_t most) {
+std::int64_t whole_of(const json::value& value, const std::string& what, std::int64_t least,
+                      std::int64_t most) {
   boost::system::error_code error;
   const auto number = value.is_number() ? value.to_number<std::int64_t>(error) : 0;
   if (!value.is_number() || error || number < least || number > most) {
@@ -63,9 +65,12 @@ bool bool_of(const json::value& value, const std::string& what) {
 }
 
 Amount size_of(const json::value& value, const std::string& what) {
-  if (value.is_number()) return Amount::of(static_cast<std::int64_t>(std::min(number_of(value, what), 5e14)));
+  if (value.is_number())
+    return Amount::of(static_cast<std::int64_t>(std::min(number_of(value, what), 5e14)));
   const auto bytes = parse_size(text_of(value, what));
-  if (!bytes) throw BadRequest(fmt::format("{} '{}' is no size; write for example 8G or 512M", what, text_of(value, what)));
+  if (!bytes)
+    throw BadRequest(fmt::format("{} '{}' is no size; write for example 8G or 512M", what,
+                                 text_of(value, what)));
   return Amount::of(static_cast<std::int64_t>(*bytes));
 }
 
@@ -76,13 +81,15 @@ Duration duration_of(const json::value& value, const std::string& what) {
   } else {
     duration = parse_duration(text_of(value, what));
   }
-  if (!duration || duration->count() <= 0) throw BadRequest(what + " must be a time, for example 1h30m");
+  if (!duration || duration->count() <= 0)
+    throw BadRequest(what + " must be a time, for example 1h30m");
   return *duration;
 }
 
 std::string path_of(const json::value& value, const std::string& what) {
   std::string path = text_of(value, what);
-  if (!path.starts_with('/')) throw BadRequest(fmt::format("{} '{}' must be an absolute path", what, path));
+  if (!path.starts_with('/'))
+    throw BadRequest(fmt::format("{} '{}' must be an absolute path", what, path));
   return path;
 }
 
@@ -91,14 +98,16 @@ std::uint32_t umask_of(const json::value& value, const std::string& what) {
   std::uint32_t mask = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mask, 8);
   if (error != std::errc{} || end != text.data() + text.size() || mask > 0777) {
-    throw BadRequest(fmt::format("{} '{}' must be up to three octal digits, for example 022", what, text));
+    throw BadRequest(
+        fmt::format("{} '{}' must be up to three octal digits, for example 022", what, text));
   }
   return mask;
 }
 
 std::string plain_word(const json::value& value, const std::string& what) {
   std::string text = text_of(value, what);
-  if (text.empty() || std::any_of(text.begin(), text.end(), [](unsigned char c) { return c <= ' ' || c == 127; })) {
+  if (text.empty() ||
+      std::any_of(text.begin(), text.end(), [](unsigned char c) { return c <= ' ' || c == 127; })) {
     throw BadRequest(what + " must be a word without blanks");
   }
   return text;
@@ -109,21 +118,26 @@ void read_gpus(const json::value& value, const std::string& what, Resources& amo
     amounts.set(kAnyGpu, Amount::of_fraction(number_of(value, what)));
     return;
   }
-  if (!value.is_object()) throw BadRequest(what + " must be a number, or a map of kinds to numbers");
+  if (!value.is_object())
+    throw BadRequest(what + " must be a number, or a map of kinds to numbers");
   for (const auto& [kind, count] : value.get_object()) {
-    amounts.set(std::string(kGpuPrefix) + plain_word(json::value(kind), what), Amount::of_fraction(number_of(count, what)));
+    amounts.set(std::string(kGpuPrefix) + plain_word(json::value(kind), what),
+                Amount::of_fraction(number_of(count, what)));
   }
 }
 
-void read_after(const json::value& value, const std::string& what, Dependency::Kind kind, std::vector<Dependency>& after) {
+void read_after(const json::value& value, const std::string& what, Dependency::Kind kind,
+                std::vector<Dependency>& after) {
   for (const std::string& text : texts_of(value, what)) {
     const Selection selection = parse_selection(text);
     if (!selection.indices) {
       after.push_back({selection.array, std::nullopt, kind});
       continue;
     }
-    if (selection.indices->size() != 1) throw BadRequest(fmt::format("{} '{}' must be one array or one task", what, text));
-    if (kind == Dependency::Kind::EachSuccess) throw BadRequest(fmt::format("{} '{}' must be a whole array", what, text));
+    if (selection.indices->size() != 1)
+      throw BadRequest(fmt::format("{} '{}' must be one array or one task", what, text));
+    if (kind == Dependency::Kind::EachSuccess)
+      throw BadRequest(fmt::format("{} '{}' must be a whole array", what, text));
     after.push_back({selection.array, selection.indices->ranges().front().first, kind});
   }
 }
@@ -141,7 +155,8 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     if (key == "command") {
       task.command = texts_of(entry, where);
       has_command = true;
-      if (task.command.empty() || task.command.front().empty()) throw BadRequest(where + " must name a program");
+      if (task.command.empty() || task.command.front().empty())
+        throw BadRequest(where + " must name a program");
     } else if (key == "tool") {
       task.tool = plain_word(entry, where);
     } else if (key == "parameters") {
@@ -156,7 +171,8 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
         } else if (parameter.is_number()) {
           task.parameters[name] = fmt::format("{}", parameter.to_number<double>());
         } else {
-          throw BadRequest(fmt::format("{}.{} must be a text, a number or a bool", where, std::string(name)));
+          throw BadRequest(
+              fmt::format("{}.{} must be a text, a number or a bool", where, std::string(name)));
         }
       }
     } else if (key == "inputs") {
@@ -201,7 +217,8 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     } else if (key == "site") {
       array.needs.site = plain_word(entry, where);
     } else if (key == "tags") {
-      for (const json::value& tag : entry.is_array() ? entry.get_array() : json::array{entry}) array.needs.tags.push_back(plain_word(tag, where));
+      for (const json::value& tag : entry.is_array() ? entry.get_array() : json::array{entry})
+        array.needs.tags.push_back(plain_word(tag, where));
       std::sort(array.needs.tags.begin(), array.needs.tags.end());
     } else if (key == "nodes") {
       array.needs.nodes = static_cast<std::uint32_t>(whole_of(entry, where, 1, 1'000'000));
@@ -226,9 +243,14 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     } else if (key == "array") {
       const std::string text = text_of(entry, where);
       const auto indices = parse_index_set(text);
-      if (!indices) throw BadRequest(fmt::format("{} '{}' is no list of indices; write for example 1-100 or 1-9:2,20", where, text));
-      if (indices->contains(0)) throw BadRequest(fmt::format("{} '{}' begins at 0; indices begin at 1", where, text));
-      if (indices->size() > kMostIndices) throw BadRequest(fmt::format("{} has {} indices; at most {} go into one array", where, indices->size(), kMostIndices));
+      if (!indices)
+        throw BadRequest(fmt::format(
+            "{} '{}' is no list of indices; write for example 1-100 or 1-9:2,20", where, text));
+      if (indices->contains(0))
+        throw BadRequest(fmt::format("{} '{}' begins at 0; indices begin at 1", where, text));
+      if (indices->size() > kMostIndices)
+        throw BadRequest(fmt::format("{} has {} indices; at most {} go into one array", where,
+                                     indices->size(), kMostIndices));
       array.indices = *indices;
       has_array = true;
     } else if (key == "max_running") {
@@ -254,12 +276,14 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
       throw BadRequest(where + " is no key of a task; docs/api.md lists them");
     }
   }
-  if (has_command == !task.tool.empty()) throw BadRequest(what + " must have either 'command' or 'tool'");
+  if (has_command == !task.tool.empty())
+    throw BadRequest(what + " must have either 'command' or 'tool'");
   if (has_command && (!task.parameters.empty() || !task.inputs.empty() || !task.outputs.empty())) {
     throw BadRequest(what + ": 'parameters', 'inputs' and 'outputs' belong to a tool; name one");
   }
   if (!task.items.empty()) {
-    if (has_array) throw BadRequest(what + " has both 'array' and 'items'; the items give the indices");
+    if (has_array)
+      throw BadRequest(what + " has both 'array' and 'items'; the items give the indices");
     if (!has_command) throw BadRequest(what + ": 'items' go with a 'command'");
     array.indices = IndexRange{1, static_cast<std::uint32_t>(task.items.size())};
   }
@@ -289,7 +313,8 @@ Selection parse_selection(const std::string& text) {
   if (error != std::errc{} || selection.array.value == 0) throw bad();
   if (stop == end) return selection;
   if (*stop != '.') throw bad();
-  selection.indices = parse_index_set(std::string_view(stop + 1, static_cast<std::size_t>(end - stop - 1)));
+  selection.indices =
+      parse_index_set(std::string_view(stop + 1, static_cast<std::size_t>(end - stop - 1)));
   if (!selection.indices) throw bad();
   return selection;
 }
@@ -297,7 +322,8 @@ Selection parse_selection(const std::string& text) {
 TaskId parse_task(const std::string& text) {
   const Selection selection = parse_selection(text);
   if (!selection.indices) return {selection.array, 0};
-  if (selection.indices->size() != 1) throw BadRequest(fmt::format("'{}' names several tasks where one is needed", text));
+  if (selection.indices->size() != 1)
+    throw BadRequest(fmt::format("'{}' names several tasks where one is needed", text));
   return {selection.array, selection.indices->ranges().front().first};
 }
 
@@ -326,7 +352,8 @@ SubmitRequest read_submit(const json::value& body) {
     } else if (key == "umask") {
       request.umask = umask_of(value, where);
     } else if (key == "tasks") {
-      if (!value.is_array() || value.get_array().empty()) throw BadRequest("'tasks' must be a list of at least one task");
+      if (!value.is_array() || value.get_array().empty())
+        throw BadRequest("'tasks' must be a list of at least one task");
       has_tasks = true;
       const bool one = value.get_array().size() == 1;
       std::size_t number = 0;
@@ -339,7 +366,8 @@ SubmitRequest read_submit(const json::value& body) {
     }
   }
   if (!has_tasks) throw BadRequest("'tasks' is missing");
-  if (request.client.empty()) throw BadRequest("'client' is missing: a name for whoever submits, for example shell:alice");
+  if (request.client.empty())
+    throw BadRequest("'client' is missing: a name for whoever submits, for example shell:alice");
   return request;
 }
 

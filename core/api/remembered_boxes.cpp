@@ -32,7 +32,8 @@ DropboxSettings box_of(const json::value& value) {
   box.allow = json::value_to<std::vector<std::string>>(object.at("allow"));
   box.templates = json::value_to<std::vector<std::string>>(object.at("templates"));
   box.variables = json::value_to<std::map<std::string, std::string>>(object.at("variables"));
-  if (!box.directory.starts_with('/')) throw std::invalid_argument("its directory is no absolute path");
+  if (!box.directory.starts_with('/'))
+    throw std::invalid_argument("its directory is no absolute path");
   return box;
 }
 
@@ -43,7 +44,9 @@ RememberedBoxes read_remembered(const std::string& file) {
   std::ifstream in(file);
   if (!in) {
     const int why = errno;
-    if (why != ENOENT) remembered.warnings.push_back(fmt::format("cannot read {}: {}; name the drop boxes again", file, std::strerror(why)));
+    if (why != ENOENT)
+      remembered.warnings.push_back(
+          fmt::format("cannot read {}: {}; name the drop boxes again", file, std::strerror(why)));
     return remembered;
   }
   std::stringstream text;
@@ -59,7 +62,8 @@ RememberedBoxes read_remembered(const std::string& file) {
       remembered.boxes.push_back(box_of(box));
     } catch (const std::exception& e) {
       remembered.warnings.push_back(
-          fmt::format("an entry of {} is damaged ({}); name its drop box again: {}", file, e.what(), json::serialize(box)));
+          fmt::format("an entry of {} is damaged ({}); name its drop box again: {}", file, e.what(),
+                      json::serialize(box)));
     }
   }
   return remembered;
@@ -68,17 +72,23 @@ RememberedBoxes read_remembered(const std::string& file) {
 Result<void> write_remembered(const std::string& file, const std::vector<DropboxSettings>& boxes) {
   json::array list;
   for (const DropboxSettings& box : boxes) {
-    list.push_back({{"directory", box.directory}, {"allow", json::value_from(box.allow)},
-                    {"templates", json::value_from(box.templates)}, {"variables", json::value_from(box.variables)}});
+    list.push_back({{"directory", box.directory},
+                    {"allow", json::value_from(box.allow)},
+                    {"templates", json::value_from(box.templates)},
+                    {"variables", json::value_from(box.variables)}});
   }
   const std::string aside = file + ".new";
-  FileDescriptor out(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  FileDescriptor out(
+      ::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!out) return errno_error("cannot write " + aside);
-  if (auto written = write_content(out.get(), json::serialize(list) + "\n"); !written) return written;
+  if (auto written = write_content(out.get(), json::serialize(list) + "\n"); !written)
+    return written;
   if (::fsync(out.get()) != 0) return errno_error("cannot write " + aside);
   if (::rename(aside.c_str(), file.c_str()) != 0) return errno_error("cannot write " + file);
-  const FileDescriptor folder(::open(std::filesystem::path(file).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0) return errno_error("cannot sync the folder of " + file);
+  const FileDescriptor folder(::open(std::filesystem::path(file).parent_path().c_str(),
+                                     O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder || ::fsync(folder.get()) != 0)
+    return errno_error("cannot sync the folder of " + file);
   return {};
 }
 

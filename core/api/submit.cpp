@@ -18,15 +18,16 @@
 namespace hpcbatch {
 namespace {
 
-/// What identifies a submit's content; the same on every machine and in every version.  Environment and umask are not
-/// content: the same work sent again from another shell is the same work.
+/// What identifies a submit's content; the same on every machine and in every version.  Environment
+/// and umask are not content: the same work sent again from another shell is the same work.
 std::uint64_t content_of(const boost::json::value& body) {
   boost::json::object content = body.get_object();
   content.erase("environment");
   content.erase("umask");
   const std::string text = boost::json::serialize(content);
   unsigned char digest[crypto_generichash_BYTES_MIN];
-  crypto_generichash(digest, sizeof digest, reinterpret_cast<const unsigned char*>(text.data()), text.size(), nullptr, 0);
+  crypto_generichash(digest, sizeof digest, reinterpret_cast<const unsigned char*>(text.data()),
+                     text.size(), nullptr, 0);
   std::uint64_t hash = 0;
   std::memcpy(&hash, digest, sizeof hash);
   return hash >> 1;  // the store's integers have a sign
@@ -40,7 +41,8 @@ struct SeenInputs {
 SeenInputs look_at(const std::vector<std::string>& paths) {
   SeenInputs seen;
   for (const std::string& path : paths) {
-    // Never blocks, whatever lies there: a FIFO is opened without its other end, and refused for what it is.
+    // Never blocks, whatever lies there: a FIFO is opened without its other end, and refused for
+    // what it is.
     const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     struct stat facts {};
     if (file < 0 || ::fstat(file, &facts) != 0) {
@@ -48,9 +50,12 @@ SeenInputs look_at(const std::vector<std::string>& paths) {
     } else if (!S_ISREG(facts.st_mode)) {
       seen.missing = fmt::format("cannot take {} as an input: it is no regular file", path);
     } else {
-      const auto modified = std::chrono::seconds{facts.st_mtim.tv_sec} + std::chrono::nanoseconds{facts.st_mtim.tv_nsec};
-      seen.files[path] = {path, static_cast<std::uint64_t>(facts.st_size),
-                          std::chrono::system_clock::time_point(std::chrono::duration_cast<std::chrono::system_clock::duration>(modified))};
+      const auto modified = std::chrono::seconds{facts.st_mtim.tv_sec} +
+                            std::chrono::nanoseconds{facts.st_mtim.tv_nsec};
+      seen.files[path] = {
+          path, static_cast<std::uint64_t>(facts.st_size),
+          std::chrono::system_clock::time_point(
+              std::chrono::duration_cast<std::chrono::system_clock::duration>(modified))};
     }
     if (file >= 0) ::close(file);
     if (!seen.missing.empty()) break;
@@ -71,7 +76,10 @@ Needs merged(const TaskRequest& task, const Needs& tool) {
   Needs needs = task.array.needs;
   for (const auto& [name, amount] : tool.amounts.entries()) {
     const bool gpu = name.starts_with(kAnyGpu);
-    const bool said = name == kCpus ? task.says_cpus : name == kMemory ? task.says_memory : name == kDisk ? task.says_disk : gpu && task.says_gpus;
+    const bool said = name == kCpus     ? task.says_cpus
+                      : name == kMemory ? task.says_memory
+                      : name == kDisk   ? task.says_disk
+                                        : gpu && task.says_gpus;
     if (!said) needs.amounts.set(name, amount);
   }
   if (!task.says_time) needs.time = tool.time;
@@ -97,7 +105,8 @@ Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
 }
 
 /// Throws BadRequest.
-Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request, const SeenInputs& seen) {
+Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request,
+                   const SeenInputs& seen) {
   ToolCall call{task.tool, task.parameters, {}, task.outputs};
   for (const auto& [name, paths] : task.inputs) {
     for (const std::string& path : paths) call.inputs[name].push_back(seen.files.at(path));
@@ -113,7 +122,9 @@ Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
   // A tool runs in its own directory: what it leaves beside its outputs goes with it.
   if (!task.directory) recipe.directory.clear();
   for (const RenderedOutput& output : rendered->outputs) {
-    if (!output.destination.empty()) recipe.outputs.push_back({output.name, output.staged, output.destination, std::nullopt, output.optional});
+    if (!output.destination.empty())
+      recipe.outputs.push_back(
+          {output.name, output.staged, output.destination, std::nullopt, output.optional});
   }
   for (const InputFile& input : rendered->inputs) recipe.inputs.push_back(input.path);
   task.array.needs = merged(task, rendered->needs);
@@ -124,30 +135,36 @@ Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
 
 void Api::post_tasks(Request request, const ReplyPtr& reply) {
   const boost::json::value body = parse_body(request.body);
-  submit(read_submit(body), content_of(body), [reply](std::variant<std::vector<ArrayId>, SubmitRefusal> answer) {
-    if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
-      reply->error(refusal->conflict ? 409 : refusal->not_now ? 503 : 400, refusal->text);
-      return;
-    }
-    boost::json::array ids;
-    for (const ArrayId id : std::get<0>(answer)) ids.push_back(boost::json::string(std::to_string(id.value)));
-    reply->answer(200, {{"ids", std::move(ids)}});
-  });
+  submit(read_submit(body), content_of(body),
+         [reply](std::variant<std::vector<ArrayId>, SubmitRefusal> answer) {
+           if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
+             reply->error(refusal->conflict ? 409 : refusal->not_now ? 503 : 400, refusal->text);
+             return;
+           }
+           boost::json::array ids;
+           for (const ArrayId id : std::get<0>(answer))
+             ids.push_back(boost::json::string(std::to_string(id.value)));
+           reply->answer(200, {{"ids", std::move(ids)}});
+         });
 }
 
 void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
   std::vector<std::string> paths;
   for (const TaskRequest& task : request.tasks) {
-    for (const auto& [name, inputs] : task.inputs) paths.insert(paths.end(), inputs.begin(), inputs.end());
+    for (const auto& [name, inputs] : task.inputs)
+      paths.insert(paths.end(), inputs.begin(), inputs.end());
   }
-  auto render = [this, request = std::move(request), content, answer](const SeenInputs& seen) mutable {
+  auto render = [this, request = std::move(request), content,
+                 answer](const SeenInputs& seen) mutable {
     if (!seen.missing.empty()) return answer(SubmitRefusal{seen.missing});
     Submission submission{request.client, request.key, content, {}, {}};
-    const std::string shared = request.environment.empty() ? "" : environment_bytes(request.environment);
+    const std::string shared =
+        request.environment.empty() ? "" : environment_bytes(request.environment);
     for (TaskRequest& task : request.tasks) {
       Recipe recipe;
       try {
-        recipe = task.tool.empty() ? plain_recipe(task, request) : tool_recipe(tools_, task, request, seen);
+        recipe = task.tool.empty() ? plain_recipe(task, request)
+                                   : tool_recipe(tools_, task, request, seen);
       } catch (const BadRequest& e) {
         return answer(SubmitRefusal{e.what()});
       }

@@ -20,7 +20,8 @@ std::uint32_t number_in(const HttpRequest& request, const char* key, std::uint32
   std::uint32_t value = 0;
   const char* end = at->second.data() + at->second.size();
   const auto [stop, error] = std::from_chars(at->second.data(), end, value);
-  if (error != std::errc{} || stop != end) throw BadRequest(fmt::format("'{}={}' is no whole number", key, at->second));
+  if (error != std::errc{} || stop != end)
+    throw BadRequest(fmt::format("'{}={}' is no whole number", key, at->second));
   return value;
 }
 
@@ -51,9 +52,11 @@ json::object line_of(const std::string& id, TaskState state, std::uint64_t tasks
 void Api::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
   runtime_.read(
       [task](store::Store& store) {
-        TaskFacts facts{store.array(task.array), store.result(task), store.attempts(task), std::nullopt};
+        TaskFacts facts{store.array(task.array), store.result(task), store.attempts(task),
+                        std::nullopt};
         if (facts.result) {
-          if (const auto pilot = parse_pilot(facts.result->pilot)) facts.allocation = store.allocation(pilot->allocation.name);
+          if (const auto pilot = parse_pilot(facts.result->pilot))
+            facts.allocation = store.allocation(pilot->allocation.name);
         }
         return facts;
       },
@@ -65,14 +68,17 @@ boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
   json::object object{{"id", to_string(task)}, {"array", std::to_string(task.array.value)}};
   if (task.index != 0) object["index"] = task.index;
   const auto live = runtime_.engine().state_of(task);
-  const TaskState state = live ? *live : facts.result ? state_after(facts.result->outcome.failure) : TaskState::Waiting;
+  const TaskState state = live           ? *live
+                          : facts.result ? state_after(facts.result->outcome.failure)
+                                         : TaskState::Waiting;
   object["state"] = std::string(to_string(state));
   object["client"] = array.client;
   if (!array.name.empty()) object["name"] = valid_utf8(array.name);
   if (!array.tool.empty()) object["tool"] = array.tool;
   const Recipe recipe = recipe_from_bytes(array.recipe);
   json::array command;
-  for (const std::string& argument : recipe.argv) command.push_back(json::string(valid_utf8(argument)));
+  for (const std::string& argument : recipe.argv)
+    command.push_back(json::string(valid_utf8(argument)));
   object["command"] = std::move(command);
   if (!recipe.directory.empty()) object["directory"] = valid_utf8(recipe.directory);
   object["needs"] = to_json(array.needs);
@@ -82,7 +88,8 @@ boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
     put_outcome(object, facts.result->outcome);
     const Outcome& outcome = facts.result->outcome;
     attempt = facts.result->attempt;
-    if (outcome.started) object["wait_s"] = std::max(0.0, seconds(*outcome.started - array.submitted));
+    if (outcome.started)
+      object["wait_s"] = std::max(0.0, seconds(*outcome.started - array.submitted));
     if (outcome.peak_memory != 0) object["peak_memory"] = outcome.peak_memory;
     if (outcome.cpu_time != Duration{}) object["cpu_s"] = seconds(outcome.cpu_time);
     if (!facts.result->pilot.empty()) object["pilot"] = facts.result->pilot;
@@ -124,8 +131,9 @@ void Api::show_task(TaskId task, const ReplyPtr& reply) {
       return reply->error(404, fmt::format("there is no task {}", to_string(task)));
     }
     if (!facts.array->indices.contains(task.index)) {
-      return reply->error(400, fmt::format("{0} is an array; name one task, like {0}.{1}, or see /v1/arrays/{0}", task.array.value,
-                                           facts.array->indices.ranges().back().first));
+      return reply->error(
+          400, fmt::format("{0} is an array; name one task, like {0}.{1}, or see /v1/arrays/{0}",
+                           task.array.value, facts.array->indices.ranges().back().first));
     }
     reply->answer(200, task_json(task, facts));
   });
@@ -135,7 +143,8 @@ void Api::explain_task(TaskId task, const ReplyPtr& reply) {
   read_facts(task, [this, task, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
     TaskId asked = task;
-    // An array as a whole is explained by the first of its tasks that has not ended, else by one that failed.
+    // An array as a whole is explained by the first of its tasks that has not ended, else by one
+    // that failed.
     if (!facts.array->indices.contains(task.index)) {
       const ArrayState* live = runtime_.engine().tasks().find(task.array);
       IndexSet open = facts.array->indices;
@@ -143,37 +152,50 @@ void Api::explain_task(TaskId task, const ReplyPtr& reply) {
         open.remove(live->ok);
         open.remove(live->not_ok);
       }
-      if (task.index != 0 || open.empty()) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+      if (task.index != 0 || open.empty())
+        return reply->error(404, fmt::format("there is no task {}", to_string(task)));
       asked.index = open.ranges().back().first;
       if (!live) {
-        return reply->error(400, fmt::format("{} has ended; name one of its tasks, like {}", task.array.value, to_string(asked)));
+        return reply->error(400, fmt::format("{} has ended; name one of its tasks, like {}",
+                                             task.array.value, to_string(asked)));
       }
       return explain_task(asked, reply);
     }
     json::array details;
     for (const store::AttemptRow& row : facts.attempts) {
-      details.push_back(json::string(valid_utf8(fmt::format("attempt {} on {}{}{}: {}: {}", row.attempt, row.pilot,
-                                                            row.node.empty() ? "" : " at ", row.node,
-                                                            to_string(row.outcome.failure), row.outcome.message))));
+      details.push_back(json::string(valid_utf8(fmt::format(
+          "attempt {} on {}{}{}: {}: {}", row.attempt, row.pilot, row.node.empty() ? "" : " at ",
+          row.node, to_string(row.outcome.failure), row.outcome.message))));
     }
     if (const auto why = runtime_.engine().explain(task, runtime_.now())) {
-      for (const std::string& detail : why->details) details.push_back(json::string(valid_utf8(detail)));
-      return reply->answer(200, {{"id", to_string(task)}, {"state", std::string(to_string(why->state))},
-                                 {"text", valid_utf8(why->text)}, {"details", std::move(details)}});
+      for (const std::string& detail : why->details)
+        details.push_back(json::string(valid_utf8(detail)));
+      return reply->answer(200, {{"id", to_string(task)},
+                                 {"state", std::string(to_string(why->state))},
+                                 {"text", valid_utf8(why->text)},
+                                 {"details", std::move(details)}});
     }
-    if (!facts.result) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+    if (!facts.result)
+      return reply->error(404, fmt::format("there is no task {}", to_string(task)));
     const Outcome& outcome = facts.result->outcome;
     std::string text = std::string(to_string(outcome.failure));
-    if (outcome.failure == Failure::ToolFailed) text += fmt::format(" with exit code {}", outcome.exit_code);
+    if (outcome.failure == Failure::ToolFailed)
+      text += fmt::format(" with exit code {}", outcome.exit_code);
     if (outcome.signal != 0) text += fmt::format(" by signal {}", outcome.signal);
     if (!outcome.message.empty()) text += ": " + outcome.message;
-    if (outcome.peak_memory != 0) details.push_back(json::string("peak memory " + show_size(outcome.peak_memory)));
-    if (outcome.started) details.push_back(json::string("ran " + show_duration(outcome.ended - *outcome.started)));
+    if (outcome.peak_memory != 0)
+      details.push_back(json::string("peak memory " + show_size(outcome.peak_memory)));
+    if (outcome.started)
+      details.push_back(json::string("ran " + show_duration(outcome.ended - *outcome.started)));
     if (!facts.result->pilot.empty()) {
-      details.push_back(json::string(fmt::format("on pilot {}{}{}", facts.result->pilot, facts.result->node.empty() ? "" : " at ", facts.result->node)));
+      details.push_back(
+          json::string(fmt::format("on pilot {}{}{}", facts.result->pilot,
+                                   facts.result->node.empty() ? "" : " at ", facts.result->node)));
     }
-    reply->answer(200, {{"id", to_string(task)}, {"state", std::string(to_string(state_after(outcome.failure)))},
-                        {"text", valid_utf8(text)}, {"details", std::move(details)}});
+    reply->answer(200, {{"id", to_string(task)},
+                        {"state", std::string(to_string(state_after(outcome.failure)))},
+                        {"text", valid_utf8(text)},
+                        {"details", std::move(details)}});
   });
 }
 
@@ -181,21 +203,27 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
   store::Filter filter;
   filter.limit = std::min<std::uint32_t>(number_in(request, "limit", 100), 100'000);
   filter.client = text_in(request, "client");
-  if (const std::string array = text_in(request, "array"); !array.empty()) filter.array = parse_selection(array).array;
+  if (const std::string array = text_in(request, "array"); !array.empty())
+    filter.array = parse_selection(array).array;
   if (const std::string state = text_in(request, "state"); !state.empty()) {
     filter.state = parse_task_state(state);
-    if (!filter.state) throw BadRequest(fmt::format("'{}' is no state; states are waiting, held, running, unknown, done, failed, cancelled", state));
+    if (!filter.state)
+      throw BadRequest(fmt::format(
+          "'{}' is no state; states are waiting, held, running, unknown, done, failed, cancelled",
+          state));
   }
   if (const std::string before = text_in(request, "before"); !before.empty()) {
     const Selection last = parse_selection(before);
     filter.before = TaskId{last.array, last.indices ? last.indices->ranges().back().first : 0};
   }
 
-  // What the engine holds: whole arrays, from the newest, until there are enough lines.  A line's place is that of its first task.
+  // What the engine holds: whole arrays, from the newest, until there are enough lines.  A line's
+  // place is that of its first task.
   std::vector<std::pair<TaskId, json::object>> lines;
   const auto add = [&](TaskId first, const std::string& id, TaskState state, std::uint64_t tasks) {
     if (filter.state && *filter.state != state) return;
-    if (!filter.before || first < *filter.before) lines.emplace_back(first, line_of(id, state, tasks));
+    if (!filter.before || first < *filter.before)
+      lines.emplace_back(first, line_of(id, state, tasks));
   };
   const auto add_set = [&](ArrayId id, const IndexSet& set, TaskState state) {
     if (set.empty()) return;
@@ -207,7 +235,9 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
     const auto& [id, array] = *entry;
     if (filter.array && *filter.array != id) continue;
     if (filter.before && filter.before->array < id) continue;
-    if (!filter.client.empty() && runtime_.engine().tasks().queue().name_of(array.place.client) != filter.client) continue;
+    if (!filter.client.empty() &&
+        runtime_.engine().tasks().queue().name_of(array.place.client) != filter.client)
+      continue;
     IndexSet waiting = array.facts.indices;
     for (const IndexSet* set : {&array.ok, &array.not_ok, &array.held}) waiting.remove(*set);
     for (const IndexRange& range : array.leased.ranges()) {
@@ -222,17 +252,22 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
     add_set(id, array.held, TaskState::Held);
     add_set(id, waiting, TaskState::Waiting);
   }
-  const bool ended_too = !filter.state || *filter.state == TaskState::Done || *filter.state == TaskState::Failed || *filter.state == TaskState::Cancelled;
+  const bool ended_too = !filter.state || *filter.state == TaskState::Done ||
+                         *filter.state == TaskState::Failed ||
+                         *filter.state == TaskState::Cancelled;
   runtime_.read(
       [filter, lines = std::move(lines), ended_too](store::Store& store) mutable {
         if (ended_too) {
           for (const store::ResultRow& row : store.results(filter)) {
-            json::object line = line_of(id_of(row.array, row.indices), state_after(row.outcome.failure), std::uint64_t{row.indices.last} - row.indices.first + 1);
+            json::object line =
+                line_of(id_of(row.array, row.indices), state_after(row.outcome.failure),
+                        std::uint64_t{row.indices.last} - row.indices.first + 1);
             put_outcome(line, row.outcome);
             lines.emplace_back(TaskId{row.array, row.indices.first}, std::move(line));
           }
         }
-        std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+        std::stable_sort(lines.begin(), lines.end(),
+                         [](const auto& a, const auto& b) { return a.first > b.first; });
         if (lines.size() > filter.limit) lines.resize(filter.limit);
         json::array tasks;
         std::optional<store::ArrayRow> row;
@@ -248,48 +283,60 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
         }
         return tasks;
       },
-      [reply](json::array tasks) { reply->answer(200, {{"tasks", std::move(tasks)}}); });
+      [reply](json::array tasks) {
+        reply->answer(200, {{"tasks", std::move(tasks)}});
+      });
 }
 
 void Api::arrays(Request request, const ReplyPtr& reply) {
-  if (request.method != "GET" || request.path.size() != 3) return reply->error(404, "write GET /v1/arrays/ID");
+  if (request.method != "GET" || request.path.size() != 3)
+    return reply->error(404, "write GET /v1/arrays/ID");
   const ArrayId id = parse_selection(request.path[2]).array;
   struct Found {
     std::optional<store::ArrayRow> row;
     store::Store::Totals totals;
   };
-  runtime_.read([id](store::Store& store) { return Found{store.array(id), store.totals(id)}; },
-                [this, id, reply](const Found& found) {
-                  if (!found.row) return reply->error(404, fmt::format("there is no task {}", id.value));
-                  const store::ArrayRow& row = *found.row;
-                  std::uint64_t running = 0, waiting = 0, held = 0;
-                  if (const ArrayState* live = runtime_.engine().tasks().find(id)) {
-                    running = live->leased.size();
-                    held = live->held.size();
-                    waiting = live->facts.indices.size() - live->ok.size() - live->not_ok.size() - running - held;
-                  }
-                  json::object object{{"id", std::to_string(id.value)},
-                                      {"client", row.client},
-                                      {"total", row.indices.size()},
-                                      {"indices", to_string(row.indices)},
-                                      {"counts", json::object{{"waiting", waiting}, {"held", held}, {"running", running},
-                                                              {"done", found.totals.done}, {"failed", found.totals.failed},
-                                                              {"cancelled", found.totals.cancelled}}},
-                                      {"needs", to_json(row.needs)},
-                                      {"priority", row.priority},
-                                      {"retries", row.retries},
-                                      {"submitted_at", seconds(row.submitted)},
-                                      {"ended", row.ended}};
-                  if (!row.name.empty()) object["name"] = valid_utf8(row.name);
-                  if (!row.tool.empty()) object["tool"] = row.tool;
-                  if (row.max_running != 0) object["max_running"] = row.max_running;
-                  json::array after;
-                  for (const Dependency& dependency : row.after) {
-                    after.push_back(json::string(dependency.index ? to_string(TaskId{dependency.array, *dependency.index}) : std::to_string(dependency.array.value)));
-                  }
-                  if (!after.empty()) object["after"] = std::move(after);
-                  reply->answer(200, object);
-                });
+  runtime_.read(
+      [id](store::Store& store) {
+        return Found{store.array(id), store.totals(id)};
+      },
+      [this, id, reply](const Found& found) {
+        if (!found.row) return reply->error(404, fmt::format("there is no task {}", id.value));
+        const store::ArrayRow& row = *found.row;
+        std::uint64_t running = 0, waiting = 0, held = 0;
+        if (const ArrayState* live = runtime_.engine().tasks().find(id)) {
+          running = live->leased.size();
+          held = live->held.size();
+          waiting =
+              live->facts.indices.size() - live->ok.size() - live->not_ok.size() - running - held;
+        }
+        json::object object{{"id", std::to_string(id.value)},
+                            {"client", row.client},
+                            {"total", row.indices.size()},
+                            {"indices", to_string(row.indices)},
+                            {"counts", json::object{{"waiting", waiting},
+                                                    {"held", held},
+                                                    {"running", running},
+                                                    {"done", found.totals.done},
+                                                    {"failed", found.totals.failed},
+                                                    {"cancelled", found.totals.cancelled}}},
+                            {"needs", to_json(row.needs)},
+                            {"priority", row.priority},
+                            {"retries", row.retries},
+                            {"submitted_at", seconds(row.submitted)},
+                            {"ended", row.ended}};
+        if (!row.name.empty()) object["name"] = valid_utf8(row.name);
+        if (!row.tool.empty()) object["tool"] = row.tool;
+        if (row.max_running != 0) object["max_running"] = row.max_running;
+        json::array after;
+        for (const Dependency& dependency : row.after) {
+          after.push_back(json::string(dependency.index
+                                           ? to_string(TaskId{dependency.array, *dependency.index})
+                                           : std::to_string(dependency.array.value)));
+        }
+        if (!after.empty()) object["after"] = std::move(after);
+        reply->answer(200, object);
+      });
 }
 
 }  // namespace hpcbatch

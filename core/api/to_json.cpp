@@ -4,16 +4,25 @@
 
 namespace hpcbatch {
 
-double seconds(Time time) { return static_cast<double>(to_microseconds(time)) / 1e6; }
-double seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
+double seconds(Time time) {
+  return static_cast<double>(to_microseconds(time)) / 1e6;
+}
+double seconds(Duration duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
 
 std::string valid_utf8(const std::string& bytes) {
   std::string out;
   for (std::size_t i = 0; i < bytes.size();) {
     const auto lead = static_cast<unsigned char>(bytes[i]);
-    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+    const std::size_t length = lead < 0x80                   ? 1
+                               : lead >= 0xC2 && lead < 0xE0 ? 2
+                               : lead >= 0xE0 && lead < 0xF0 ? 3
+                               : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                             : 0;
     bool good = length != 0 && i + length <= bytes.size();
-    for (std::size_t k = 1; good && k < length; ++k) good = (static_cast<unsigned char>(bytes[i + k]) & 0xC0) == 0x80;
+    for (std::size_t k = 1; good && k < length; ++k)
+      good = (static_cast<unsigned char>(bytes[i + k]) & 0xC0) == 0x80;
     if (good && length == 3) {
       const auto second = static_cast<unsigned char>(bytes[i + 1]);
       good = !(lead == 0xE0 && second < 0xA0) && !(lead == 0xED && second >= 0xA0);

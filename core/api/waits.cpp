@@ -21,7 +21,8 @@ double seconds_in(const HttpRequest& request, const char* key, double otherwise)
   double value = 0;
   const char* end = at->second.data() + at->second.size();
   const auto [stop, error] = std::from_chars(at->second.data(), end, value);
-  if (error != std::errc{} || stop != end || value < 0) throw BadRequest(fmt::format("'{}={}' is no number of seconds", key, at->second));
+  if (error != std::errc{} || stop != end || value < 0)
+    throw BadRequest(fmt::format("'{}={}' is no number of seconds", key, at->second));
   return std::min(value, kLongestWait);
 }
 
@@ -51,10 +52,12 @@ Counts count(store::Store& store, const std::vector<Selection>& chosen) {
     if (selection.indices) {
       IndexSet unknown = *selection.indices;
       unknown.remove(row->indices);
-      if (!unknown.empty()) return {0, {}, fmt::format("{}.{}", selection.array.value, to_string(unknown))};
+      if (!unknown.empty())
+        return {0, {}, fmt::format("{}.{}", selection.array.value, to_string(unknown))};
     }
     counts.total += selection.indices ? selection.indices->size() : row->indices.size();
-    const auto ended = selection.indices ? store.totals(selection.array, *selection.indices) : store.totals(selection.array);
+    const auto ended = selection.indices ? store.totals(selection.array, *selection.indices)
+                                         : store.totals(selection.array);
     counts.ended.done += ended.done;
     counts.ended.failed += ended.failed;
     counts.ended.cancelled += ended.cancelled;
@@ -67,10 +70,12 @@ std::uint64_t running_of(const Engine& engine, const std::vector<Selection>& cho
   for (const Selection& selection : chosen) {
     const ArrayState* live = engine.tasks().find(selection.array);
     if (!live) continue;
-    const IndexSet leased = selection.indices ? live->leased.intersection(*selection.indices) : live->leased;
+    const IndexSet leased =
+        selection.indices ? live->leased.intersection(*selection.indices) : live->leased;
     for (const IndexRange& range : leased.ranges()) {
       for (std::uint64_t i = range.first; i <= range.last; ++i) {
-        const Lease* lease = engine.pilots().lease({selection.array, static_cast<std::uint32_t>(i)});
+        const Lease* lease =
+            engine.pilots().lease({selection.array, static_cast<std::uint32_t>(i)});
         if (lease && lease->state != Lease::State::Sent) ++running;
       }
     }
@@ -101,13 +106,18 @@ void Api::wait_tasks(Request request, const ReplyPtr& reply) {
   auto answer = [this, chosen, reply] {
     runtime_.read([chosen](store::Store& store) { return count(store, chosen); },
                   [this, chosen, reply](const Counts& counts) {
-                    if (!counts.unknown.empty()) return reply->error(404, fmt::format("there is no task {}", counts.unknown));
+                    if (!counts.unknown.empty())
+                      return reply->error(404, fmt::format("there is no task {}", counts.unknown));
                     const auto& ended = counts.ended;
                     const std::uint64_t over = ended.done + ended.failed + ended.cancelled;
                     const std::uint64_t running = running_of(runtime_.engine(), chosen);
                     const std::uint64_t rest = counts.total - std::min(counts.total, over);
-                    reply->answer(200, {{"done", rest == 0}, {"total", counts.total}, {"ok", ended.done}, {"failed", ended.failed},
-                                        {"cancelled", ended.cancelled}, {"running", std::min(running, rest)},
+                    reply->answer(200, {{"done", rest == 0},
+                                        {"total", counts.total},
+                                        {"ok", ended.done},
+                                        {"failed", ended.failed},
+                                        {"cancelled", ended.cancelled},
+                                        {"running", std::min(running, rest)},
                                         {"waiting", rest - std::min(running, rest)}});
                   });
   };
@@ -128,7 +138,9 @@ void Api::events(Request request, const ReplyPtr& reply) {
   if (const std::string cursor = text("after"); !cursor.empty()) {
     const char* end = cursor.data() + cursor.size();
     const auto [stop, error] = std::from_chars(cursor.data(), end, after);
-    if (error != std::errc{} || stop != end) throw BadRequest(fmt::format("'after={}' is no cursor; take one from an earlier answer", cursor));
+    if (error != std::errc{} || stop != end)
+      throw BadRequest(
+          fmt::format("'after={}' is no cursor; take one from an earlier answer", cursor));
   }
   const std::string client = text("client");
   // One look at a time: what ends while the store is asked is found by the next look.
@@ -146,18 +158,21 @@ void Api::events(Request request, const ReplyPtr& reply) {
       look->again = true;
       return;
     }
-    runtime_.read([client, after](store::Store& store) { return store.changes(client, after, kFeedPage); },
-                  [look, reply, self = weak.lock()](const store::ChangeFeed& feed) {
-                    look->busy = false;
-                    if (feed.rows.empty() && !feed.pruned && !look->timed_out) {
-                      if (std::exchange(look->again, false)) (*self)();
-                      return;
-                    }
-                    if (std::exchange(look->answered, true)) return;
-                    json::array events;
-                    for (const store::ResultRow& row : feed.rows) events.push_back(event_json(row));
-                    reply->answer(200, {{"events", std::move(events)}, {"cursor", feed.cursor}, {"pruned", feed.pruned}});
-                  });
+    runtime_.read(
+        [client, after](store::Store& store) { return store.changes(client, after, kFeedPage); },
+        [look, reply, self = weak.lock()](const store::ChangeFeed& feed) {
+          look->busy = false;
+          if (feed.rows.empty() && !feed.pruned && !look->timed_out) {
+            if (std::exchange(look->again, false)) (*self)();
+            return;
+          }
+          if (std::exchange(look->answered, true)) return;
+          json::array events;
+          for (const store::ResultRow& row : feed.rows) events.push_back(event_json(row));
+          reply->answer(
+              200,
+              {{"events", std::move(events)}, {"cursor", feed.cursor}, {"pruned", feed.pruned}});
+        });
   };
   wait_for_ends(seconds_in(request, "wait", 0), [look, ask](bool timed_out) {
     look->timed_out = look->timed_out || timed_out;

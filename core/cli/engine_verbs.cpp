@@ -83,9 +83,10 @@ int start_engine(const EngineStartCommand& command, const Session& session) {
   if (!is_new) {
     const std::string used = text_at(engine, "config");
     if (command.config && *command.config != used) {
-      throw CommandError(kExitUsage, "an engine runs already, with " +
-                                         (used.empty() ? "no configuration" : "the configuration " + used) +
-                                         "; end it first with `hpcbatch engine stop`");
+      throw CommandError(kExitUsage,
+                         "an engine runs already, with " +
+                             (used.empty() ? "no configuration" : "the configuration " + used) +
+                             "; end it first with `hpcbatch engine stop`");
     }
     // It may be one that a task has started, which ends when it has nothing to do.
     client.post("/v1/engine/stay", {});

@@ -67,7 +67,8 @@ bool wait_for_input(int source, int stop) {
 
 enum class Sent { Taken, NotWanted, Stopped, EngineAway };
 
-/// Over restarts of the engine: the offset in the target lets it skip what the task was given before.
+/// Over restarts of the engine: the offset in the target lets it skip what the task was given
+/// before.
 Sent send(HttpClient& client, const std::string& target, std::string_view body, int stop) {
   auto until = Clock::now() + kAway;
   for (;;) {
@@ -97,13 +98,15 @@ Sent send(HttpClient& client, const std::string& target, std::string_view body, 
 /// A task that waits for the rest of its input would wait for ever.
 void give_up(const Places& places, const std::string& id) {
   HttpClient client(sockets_of(places), -1);
-  const std::string body = boost::json::serialize(boost::json::object{{"ids", boost::json::array{id}}});
+  const std::string body =
+      boost::json::serialize(boost::json::object{{"ids", boost::json::array{id}}});
   const Answer answer = client.request("POST", "/v1/tasks/cancel", body, kCancelTime);
   const bool is_cancelled = answer.outcome == Exchange::Answered && answer.status == 200;
-  std::fprintf(stderr, "hpcbatch: the engine is away and the rest of the input is lost: %s\n",
-               is_cancelled
-                   ? ("task " + id + " is cancelled").c_str()
-                   : ("once an engine runs again, end it with `hpcbatch cancel " + id + "`").c_str());
+  std::fprintf(
+      stderr, "hpcbatch: the engine is away and the rest of the input is lost: %s\n",
+      is_cancelled
+          ? ("task " + id + " is cancelled").c_str()
+          : ("once an engine runs again, end it with `hpcbatch cancel " + id + "`").c_str());
 }
 
 void forward(const Places& places, const std::string& id, int source, int stop) {

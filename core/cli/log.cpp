@@ -42,8 +42,8 @@ void print_stream(EngineClient& client, const LogCommand& command, const char* s
     const bool is_empty = next.empty() || next == offset;
     // A task that goes on printing always has more: what is there now ends with a page that is not
     // full.
-    const bool is_last =
-        is_empty || flag_at(piece, "end") || number_at(piece, "next") - number_at(piece, "offset") < kPage;
+    const bool is_last = is_empty || flag_at(piece, "end") ||
+                         number_at(piece, "next") - number_at(piece, "offset") < kPage;
     if (command.json) {
       if (!is_empty || offset == "0") {
         piece["stream"] = stream;

@@ -132,8 +132,7 @@ void add_dropbox(CLI::App& app, Command& into) {
         !(command->allow.empty() && command->templates.empty() && command->variables.empty());
     if (command->directory.empty() && (has_settings || command->remove))
       throw CLI::ValidationError("DIR is missing");
-    if (command->remove && has_settings)
-      throw CLI::ValidationError("--remove goes with DIR alone");
+    if (command->remove && has_settings) throw CLI::ValidationError("--remove goes with DIR alone");
     into = *command;
   });
 }

@@ -49,9 +49,9 @@ int submit_tasks(const SubmitCommand& command, const Session& session) {
                  "hpcbatch: the variable %s is not handed on: its value is not valid UTF-8\n",
                  name.c_str());
   }
-  const json::object request =
-      submission_of(tasks_of(command, around.directory, session.interrupt), around,
-                    client_name(around.environment), command.key.empty() ? random_key() : command.key);
+  const json::object request = submission_of(tasks_of(command, around.directory, session.interrupt),
+                                             around, client_name(around.environment),
+                                             command.key.empty() ? random_key() : command.key);
   EngineClient client = session.client();
   for (const std::string& id : submit_safely(client, session, request)) {
     if (command.json)

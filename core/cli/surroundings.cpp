@@ -36,8 +36,8 @@ constexpr std::array<std::string_view, 10> kPilots{"TMPDIR",
 
 /// Only where the caller itself is a task; else they are the user's own settings.
 constexpr std::array<std::string_view, 5> kPilotsIfTask{"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
-                                                        "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
-                                                        "ZE_AFFINITY_MASK"};
+                                                        "ROCR_VISIBLE_DEVICES",
+                                                        "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
 
 template <std::size_t Size>
 bool is_among(const std::array<std::string_view, Size>& names, std::string_view name) {

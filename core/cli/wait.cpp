@@ -48,7 +48,8 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
 
   EngineClient client = session.client();
   const Clock::time_point begin = Clock::now();
-  // Without any engine at the beginning there is nothing to wait for; one that goes away comes back.
+  // Without any engine at the beginning there is nothing to wait for; one that goes away comes
+  // back.
   if (const Answer connected = client.http().connect(); connected.outcome != Exchange::Answered)
     client.object_of(connected);
   Clock::time_point last_heard = Clock::now();

@@ -46,7 +46,8 @@ EnvironmentMap own_environment() {
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text(*entry);
     const auto equals = text.find('=');
-    if (equals != std::string_view::npos) environment[std::string(text.substr(0, equals))] = text.substr(equals + 1);
+    if (equals != std::string_view::npos)
+      environment[std::string(text.substr(0, equals))] = text.substr(equals + 1);
   }
   return environment;
 }
@@ -59,9 +60,11 @@ void own_directory(const std::string& path) {
     throw NoStart{1, fmt::format("cannot make the directory {}: {}", path, std::strerror(errno))};
   }
   struct stat facts {};
-  if (::stat(path.c_str(), &facts) != 0) throw NoStart{1, fmt::format("cannot look at {}: {}", path, std::strerror(errno))};
+  if (::stat(path.c_str(), &facts) != 0)
+    throw NoStart{1, fmt::format("cannot look at {}: {}", path, std::strerror(errno))};
   if (facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
-    throw NoStart{1, fmt::format("{} is not ours alone (owner {}, mode {:o}); 'chmod 700' it, or name another with HPCBATCH_HOME",
+    throw NoStart{1, fmt::format("{} is not ours alone (owner {}, mode {:o}); 'chmod 700' it, or "
+                                 "name another with HPCBATCH_HOME",
                                  path, facts.st_uid, facts.st_mode & 07777)};
   }
 }
@@ -87,12 +90,15 @@ std::vector<Site> sites_of(const Configuration& configuration, const std::string
   return sites;
 }
 
-/// Loads every plugin that a site names, so that a wrong one is refused with the line that names it.
+/// Loads every plugin that a site names, so that a wrong one is refused with the line that names
+/// it.
 void check_plugins(const PluginHost& plugins, const Configuration& configuration) {
   for (std::size_t i = 0; i < configuration.sites.size(); ++i) {
     const Site& site = configuration.sites[i];
     const SiteLines& lines = configuration.lines[i];
-    const auto at = [&](int line) { return fmt::format("{}:{}: site '{}': ", configuration.file, line, site.name); };
+    const auto at = [&](int line) {
+      return fmt::format("{}:{}: site '{}': ", configuration.file, line, site.name);
+    };
     if (auto made = plugins.scheduler(site.scheduler, site.scheduler_config); !made) {
       throw NoStart{2, at(lines.scheduler) + made.error().text};
     }
@@ -124,20 +130,25 @@ class Starter {
 
 class EngineProcess {
  public:
-  EngineProcess(const EngineOptions& options, Places places, Configuration configuration, std::string program, mode_t callers_umask)
+  EngineProcess(const EngineOptions& options, Places places, Configuration configuration,
+                std::string program, mode_t callers_umask)
       : options_(options),
         callers_umask_(callers_umask),
         places_(std::move(places)),
         configuration_(std::move(configuration)),
         program_(std::move(program)),
-        plugins_(plugin_search_path(configuration_.plugin_path, environment_of("HPCBATCH_PLUGIN_PATH"), program_)),
-        tools_(tool_directories(configuration_.tool_path, std::filesystem::path(program_).parent_path().string()),
-               [this](const std::string& plugin, const std::string& text) -> Result<std::shared_ptr<Tool>> {
-                 auto made = plugins_.tool(plugin, text);
-                 if (!made) return made.error();
-                 return std::shared_ptr<Tool>(std::move(*made));
-               },
-               configuration_.tool_parameters),
+        plugins_(plugin_search_path(configuration_.plugin_path,
+                                    environment_of("HPCBATCH_PLUGIN_PATH"), program_)),
+        tools_(
+            tool_directories(configuration_.tool_path,
+                             std::filesystem::path(program_).parent_path().string()),
+            [this](const std::string& plugin,
+                   const std::string& text) -> Result<std::shared_ptr<Tool>> {
+              auto made = plugins_.tool(plugin, text);
+              if (!made) return made.error();
+              return std::shared_ptr<Tool>(std::move(*made));
+            },
+            configuration_.tool_parameters),
         signals_(loop_),
         look_(loop_) {}
 
@@ -147,35 +158,55 @@ class EngineProcess {
     check();
     auto store = store::Store::open(places_.home + "/store.db");
     if (!store) throw NoStart{1, store.error().text};
-    const std::string pilot = (std::filesystem::path(program_).parent_path() / "hpcbatch-pilot").string();
+    const std::string pilot =
+        (std::filesystem::path(program_).parent_path() / "hpcbatch-pilot").string();
     if (::access(pilot.c_str(), X_OK) != 0) {
-      throw NoStart{1, fmt::format("the pilot program {} is not there or cannot be run; install hpcbatch anew", pilot)};
+      throw NoStart{
+          1,
+          fmt::format("the pilot program {} is not there or cannot be run; install hpcbatch anew",
+                      pilot)};
     }
     const std::vector<Site> sites = sites_of(configuration_, places_.home);
     for (const Site& site : sites) make_workspace(site);
-    runtime_ = std::make_unique<Runtime>(loop_, plugins_, Runtime::Options{places_.home, pilot, sites},
-                                         [this](const std::string& why) { end(why); });
-    if (auto opened = runtime_->open(std::move(*store)); !opened) throw NoStart{1, opened.error().text};
-    api_ = std::make_unique<Api>(*runtime_, tools_, EngineFacts{places_.home, places_.socket, configuration_.file, runtime_->now(), callers_umask_});
-    doors_ = std::make_unique<DropboxDoors>(*runtime_, *api_, tools_, sites.front().workspace, places_.home);
+    runtime_ =
+        std::make_unique<Runtime>(loop_, plugins_, Runtime::Options{places_.home, pilot, sites},
+                                  [this](const std::string& why) { end(why); });
+    if (auto opened = runtime_->open(std::move(*store)); !opened)
+      throw NoStart{1, opened.error().text};
+    api_ = std::make_unique<Api>(*runtime_, tools_,
+                                 EngineFacts{places_.home, places_.socket, configuration_.file,
+                                             runtime_->now(), callers_umask_});
+    doors_ = std::make_unique<DropboxDoors>(*runtime_, *api_, tools_, sites.front().workspace,
+                                            places_.home);
     api_->stay = [this] { ends_when_idle_ = false; };
-    api_->add_dropbox = [this](const DropboxSettings& settings, const DropboxDoors::Answer& answer) { doors_->add(settings, answer); };
-    api_->remove_dropbox = [this](const std::string& directory, const DropboxDoors::Answer& answer) { doors_->remove(directory, answer); };
+    api_->add_dropbox = [this](const DropboxSettings& settings,
+                               const DropboxDoors::Answer& answer) {
+      doors_->add(settings, answer);
+    };
+    api_->remove_dropbox = [this](const std::string& directory,
+                                  const DropboxDoors::Answer& answer) {
+      doors_->remove(directory, answer);
+    };
     api_->dropboxes = [this] { return doors_->list(); };
-    server_ = std::make_unique<HttpServer>(loop_, [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
-      last_request_ = std::chrono::steady_clock::now();
-      api_->handle(request, reply);
-    });
-    if (auto listening = server_->listen(places_.socket); !listening) throw NoStart{1, listening.error().text};
+    server_ = std::make_unique<HttpServer>(
+        loop_, [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+          last_request_ = std::chrono::steady_clock::now();
+          api_->handle(request, reply);
+        });
+    if (auto listening = server_->listen(places_.socket); !listening)
+      throw NoStart{1, listening.error().text};
     link_socket();
     for (const DropboxSettings& box : configuration_.dropboxes) {
-      if (auto started = doors_->start(box); !started) throw NoStart{2, fmt::format("{}: {}", configuration_.file, started.error().text)};
+      if (auto started = doors_->start(box); !started)
+        throw NoStart{2, fmt::format("{}: {}", configuration_.file, started.error().text)};
     }
     doors_->start_remembered();
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-      // Under nohup, or in the background of a script, whoever started us has decided that it means nothing to us.
+      // Under nohup, or in the background of a script, whoever started us has decided that it means
+      // nothing to us.
       struct sigaction now {};
-      if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN) signals_.add(signal);
+      if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+        signals_.add(signal);
     }
     signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
@@ -196,8 +227,8 @@ class EngineProcess {
     return value ? value : "";
   }
 
-  /// What is new is ours alone.  What was there keeps its mode, and is refused where another user could put programs and
-  /// keys there, which we would use.
+  /// What is new is ours alone.  What was there keeps its mode, and is refused where another user
+  /// could put programs and keys there, which we would use.
   static void make_workspace(const Site& site) {
     for (const char* part : {"", "/allocations", "/logs", "/outbox", "/work", "/bin"}) {
       const std::string path = site.workspace + part;
@@ -209,11 +240,16 @@ class EngineProcess {
       if (is_new) {
         ::chmod(path.c_str(), 0700);
       } else if (facts.st_uid != ::geteuid() || (facts.st_mode & S_IWOTH) != 0) {
-        throw NoStart{2, fmt::format("cannot use the workspace of site '{}': {} must belong to user {} and must not be writable by all "
-                                     "(owner {}, mode {:o})",
-                                     site.name, path, ::geteuid(), facts.st_uid, facts.st_mode & 07777)};
+        throw NoStart{
+            2, fmt::format("cannot use the workspace of site '{}': {} must belong to user {} and "
+                           "must not be writable by all "
+                           "(owner {}, mode {:o})",
+                           site.name, path, ::geteuid(), facts.st_uid, facts.st_mode & 07777)};
       } else if ((facts.st_mode & S_IWGRP) != 0) {
-        spdlog::warn("the group of {} can write the workspace of site '{}' and have its programs run as you; 'chmod g-w' it", path, site.name);
+        spdlog::warn(
+            "the group of {} can write the workspace of site '{}' and have its programs run as "
+            "you; 'chmod g-w' it",
+            path, site.name);
       }
     }
   }
@@ -228,14 +264,16 @@ class EngineProcess {
     if (error) spdlog::warn("cannot link {} to the socket: {}", beside, error.message());
   }
 
-  /// Once a minute: renews the lock, and ends an engine that a client started and nobody needs any more.
+  /// Once a minute: renews the lock, and ends an engine that a client started and nobody needs any
+  /// more.
   void watch(store::OwnerLock& lock) {
     look_.expires_after(kLook);
     look_.async_wait([this, &lock](const boost::system::error_code& error) {
       if (error) return;
       lock.renew();
       const auto idle = std::chrono::steady_clock::now() - last_request_;
-      if (ends_when_idle_ && idle >= kIdleEnd && server_->clients() == 0 && runtime_->engine().is_idle() && doors_->list().empty()) {
+      if (ends_when_idle_ && idle >= kIdleEnd && server_->clients() == 0 &&
+          runtime_->engine().is_idle() && doors_->list().empty()) {
         spdlog::info("ends, because nobody has needed it for 30 minutes");
         runtime_->stop(StopAsked::Mode::Leave);
         return;
@@ -307,7 +345,8 @@ int run_engine(const EngineOptions& options) {
     own_directory(places->home);
     own_directory(std::filesystem::path(places->socket).parent_path().string());
     auto taken = store::OwnerLock::take(places->home);
-    if (const auto* refused = std::get_if<store::NotOwner>(&taken)) throw NoStart{code_of_lock(refused->why), refused->text};
+    if (const auto* refused = std::get_if<store::NotOwner>(&taken))
+      throw NoStart{code_of_lock(refused->why), refused->text};
     auto& lock = std::get<store::OwnerLock>(taken);
     EngineProcess process(options, *places, std::move(configuration), program, callers_umask);
     process.open();

@@ -8,10 +8,12 @@
 
 namespace {
 
-/// Whoever closed standard input or output left its number to the next file that we open, a socket or the store.
+/// Whoever closed standard input or output left its number to the next file that we open, a socket
+/// or the store.
 void fill_closed_streams() {
   for (const int stream : {0, 1, 2}) {
-    if (::fcntl(stream, F_GETFD) == -1 && errno == EBADF && ::open("/dev/null", O_RDWR) != stream) return;
+    if (::fcntl(stream, F_GETFD) == -1 && errno == EBADF && ::open("/dev/null", O_RDWR) != stream)
+      return;
   }
 }
 

@@ -133,10 +133,12 @@ std::string numeric_address(const View& view) {
 
 /// Only sbatch would go there: the batch job would be looked for, and cancelled, on this one.
 void refuse_other_cluster(const View& view, const std::string& option) {
-  if (!option.starts_with("-M") && option != "--clusters" && !option.starts_with("--clusters=")) return;
-  view.fail(fmt::format("'{}' cannot be used: batch jobs are listed and cancelled on the default cluster "
-                        "alone; run hpcbatch on a login node of that cluster",
-                        option));
+  if (!option.starts_with("-M") && option != "--clusters" && !option.starts_with("--clusters="))
+    return;
+  view.fail(
+      fmt::format("'{}' cannot be used: batch jobs are listed and cancelled on the default cluster "
+                  "alone; run hpcbatch on a login node of that cluster",
+                  option));
 }
 
 }  // namespace
@@ -181,8 +183,7 @@ Site parse_site(const View& view, SiteLines& lines) {
   using namespace std::chrono_literals;
   if (const auto idle = map.find("idle_after")) site.idle_after = at_least(*idle, 0s, "0s");
   if (const auto poll = map.find("poll_every")) site.poll_every = at_least(*poll, 100ms, "100ms");
-  if (const auto settle = map.find("settle_after"))
-    site.settle_after = at_least(*settle, 0s, "0s");
+  if (const auto settle = map.find("settle_after")) site.settle_after = at_least(*settle, 0s, "0s");
   if (const auto lost = map.find("lost_after")) site.lost_after = at_least(*lost, 1s, "1s");
   if (const auto shapes = is_local ? map.find("shapes") : map.get("shapes")) {
     read_shapes(*shapes, is_local, site.shapes);

@@ -8,7 +8,8 @@
 //
 // A job runs with the rights of the engine's user, so its file's owner decides what it may ask for.
 // Another user than the engine's may name templates only (a tool's parameters can name programs),
-// not give what the drop box's variables give, and read only what that user could read.  Outputs obey `destination_rule.hpp`.
+// not give what the drop box's variables give, and read only what that user could read.  Outputs
+// obey `destination_rule.hpp`.
 #pragma once
 
 #include "dropbox/task_door.hpp"

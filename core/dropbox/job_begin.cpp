@@ -157,8 +157,9 @@ Result<std::vector<std::string>> JobDesk::stage(const Active& active, const JobF
     RenderedTemplate rendered =
         render_template(text, template_values(options_.variables, job, active.job));
     for (const std::string& name : rendered.unknown) {
-      warn(fmt::format("{}: template '{}' uses <<{}>>, which the job does not give; it is left as it is",
-                       show_text(active.name), job.script, name));
+      warn(fmt::format(
+          "{}: template '{}' uses <<{}>>, which the job does not give; it is left as it is",
+          show_text(active.name), job.script, name));
     }
     script = std::move(rendered.text);
   } catch (const std::invalid_argument& e) {

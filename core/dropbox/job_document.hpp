@@ -25,7 +25,7 @@ struct JobResult {
   bool ok{false};
   std::string message;  ///< AMP's clients know some by heart
   std::string reason;   ///< what `message` leaves out
-  int exit_code{-1};  ///< -1: nothing ran
+  int exit_code{-1};    ///< -1: nothing ran
   std::string standard_output;
   std::string standard_error;
   Time start{};

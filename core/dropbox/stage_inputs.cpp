@@ -54,8 +54,8 @@ Reader reader_of(std::uint32_t user) {
 bool has_right(const Reader& reader, const struct stat& status, mode_t right) {
   if (reader.user == 0) return true;
   if (status.st_uid == reader.user) return status.st_mode & (right << 6U);
-  const bool in_group = std::find(reader.groups.begin(), reader.groups.end(), status.st_gid) !=
-                        reader.groups.end();
+  const bool in_group =
+      std::find(reader.groups.begin(), reader.groups.end(), status.st_gid) != reader.groups.end();
   return status.st_mode & (in_group ? right << 3U : right);
 }
 
@@ -88,7 +88,8 @@ Result<OpenInput> open_input(const std::string& path, std::uint32_t owner_of_job
     return missing(path, std::strerror(errno));
   if (!S_ISREG(input.status.st_mode)) return missing(path, "it is not a regular file");
   if (owner_of_job != ::geteuid() && !could_open(reader_of(owner_of_job), input)) {
-    return missing(path, fmt::format("user {}, who owns the job file, cannot read it", owner_of_job));
+    return missing(path,
+                   fmt::format("user {}, who owns the job file, cannot read it", owner_of_job));
   }
   return input;
 }

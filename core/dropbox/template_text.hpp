@@ -20,8 +20,8 @@ struct RenderedTemplate {
   std::set<std::string> unknown;  ///< names without a value, which are left as they are
 };
 
-/// One pass: a value is inserted as it is and not looked at again.  Throws std::invalid_argument for
-/// a value that is not trusted and not safe to insert.
+/// One pass: a value is inserted as it is and not looked at again.  Throws std::invalid_argument
+/// for a value that is not trusted and not safe to insert.
 RenderedTemplate render_template(std::string_view text,
                                  const std::map<std::string, TemplateValue>& values);
 

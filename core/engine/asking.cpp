@@ -12,14 +12,17 @@
 namespace hpcbatch {
 namespace {
 
-// A link that breaks comes back within seconds; a pilot that is silent for longer is no room to count on.
+// A link that breaks comes back within seconds; a pilot that is silent for longer is no room to
+// count on.
 constexpr Duration kSilentIsNoRoom = std::chrono::minutes{1};
 
 }  // namespace
 
 namespace {
 
-Duration elapsed_of(const Lease& lease, Time now) { return lease.started ? now - *lease.started : Duration{}; }
+Duration elapsed_of(const Lease& lease, Time now) {
+  return lease.started ? now - *lease.started : Duration{};
+}
 
 }  // namespace
 
@@ -44,14 +47,15 @@ std::vector<provision::Demand> Engine::demands(Time now) const {
 }
 
 /// The part of a pilot's room that its running tasks will still use.
-double Engine::busy_part(const PilotState& pilot, const std::vector<provision::Demand>& classes, Time now) const {
+double Engine::busy_part(const PilotState& pilot, const std::vector<provision::Demand>& classes,
+                         Time now) const {
   if (!pilot.end || *pilot.end <= now) return 0;
   double busy = 0;
   for (const TaskId task : pilot.leases) {
     const Lease* lease = pilots_.lease(task);
     if (!lease->counted) continue;
-    busy += provision::busy_with(classes.at(static_cast<std::size_t>(lease->in_class)), elapsed_of(*lease, now), pilot.capacity,
-                                 *pilot.end - now);
+    busy += provision::busy_with(classes.at(static_cast<std::size_t>(lease->in_class)),
+                                 elapsed_of(*lease, now), pilot.capacity, *pilot.end - now);
   }
   return std::min(1.0, busy);
 }
@@ -62,8 +66,9 @@ void Engine::ask_for_pilots(Time now) {
 
   const std::vector<provision::Demand> classes = demands(now);
   std::vector<ClassId> waiting(queue.waiting().begin(), queue.waiting().end());
-  std::sort(waiting.begin(), waiting.end(),
-            [&](ClassId a, ClassId b) { return queue.goes_before(queue.head_of(a), queue.head_of(b)); });
+  std::sort(waiting.begin(), waiting.end(), [&](ClassId a, ClassId b) {
+    return queue.goes_before(queue.head_of(a), queue.head_of(b));
+  });
   // What waits at pilots only was taken before all that is still queued.
   std::vector<provision::Demand> wanted;
   for (const provision::Demand& its_class : classes) {
@@ -80,7 +85,8 @@ void Engine::ask_for_pilots(Time now) {
     if (!pilot.connected && now - pilot.silent_since >= kSilentIsNoRoom) continue;
     std::optional<Duration> left;
     if (pilot.end) left = std::max(Duration{}, *pilot.end - now);
-    supplies.push_back({pilot.site, pilot.tags, pilot.capacity, left, busy_part(pilot, classes, now)});
+    supplies.push_back(
+        {pilot.site, pilot.tags, pilot.capacity, left, busy_part(pilot, classes, now)});
   }
   for (const auto& [id, entry] : sites_.allocations()) {
     const Shape* shape = sites_.shape_of(id);
@@ -88,7 +94,8 @@ void Engine::ask_for_pilots(Time now) {
     if (entry.facts.pilots_seen == 0 && !sites_.is_on_its_way(entry, now)) continue;
     // Pilots of before a restart that have not come back are as silent as others.
     const bool gone = now - started_at_ >= kSilentIsNoRoom;
-    for (std::uint32_t node = std::max(registered[id], gone ? entry.facts.pilots_seen : 0); node < shape->nodes; ++node) {
+    for (std::uint32_t node = std::max(registered[id], gone ? entry.facts.pilots_seen : 0);
+         node < shape->nodes; ++node) {
       supplies.push_back({entry.facts.site, shape->tags, usable(*shape), longest_task(*shape), 0});
     }
   }
@@ -116,7 +123,8 @@ std::optional<Duration> Engine::longest_for(const Needs& needs) const {
 
 namespace {
 
-/// What of the needs a shape cannot give.  Fewer lacks are closer; having nothing of a thing is farther than too little.
+/// What of the needs a shape cannot give.  Fewer lacks are closer; having nothing of a thing is
+/// farther than too little.
 struct Misfit {
   std::vector<std::string> lacks;
   std::size_t distance{0};
@@ -137,19 +145,24 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
     const bool any_gpu = name == kAnyGpu && there.gpus() != Amount{};
     Resources has;
     has.set(name, there.get(name));
-    misfit.add(fmt::format("{} where it has {}", show(one), show(any_gpu ? there : has)), any_gpu || !has.empty());
+    misfit.add(fmt::format("{} where it has {}", show(one), show(any_gpu ? there : has)),
+               any_gpu || !has.empty());
   }
   const auto longest = longest_task(shape);
   if (needs.time && longest && *needs.time > *longest) {
-    misfit.add(fmt::format("{} of time where a task can have {} ({} s; the rest of {} is for the pilot's start and end)",
+    misfit.add(fmt::format("{} of time where a task can have {} ({} s; the rest of {} is for the "
+                           "pilot's start and end)",
                            show_duration(*needs.time), show_duration(*longest),
-                           std::chrono::floor<std::chrono::seconds>(*longest).count(), show_duration(shape.walltime)),
+                           std::chrono::floor<std::chrono::seconds>(*longest).count(),
+                           show_duration(shape.walltime)),
                true);
   }
   for (const std::string& tag : needs.tags) {
-    if (std::find(shape.tags.begin(), shape.tags.end(), tag) == shape.tags.end()) misfit.add("the tag " + tag, false);
+    if (std::find(shape.tags.begin(), shape.tags.end(), tag) == shape.tags.end())
+      misfit.add("the tag " + tag, false);
   }
-  if (misfit.lacks.empty() && !fits(needs.amounts, there)) misfit.add(show(needs.amounts) + " together", true);
+  if (misfit.lacks.empty() && !fits(needs.amounts, there))
+    misfit.add(show(needs.amounts) + " together", true);
   return misfit;
 }
 
@@ -162,27 +175,32 @@ std::optional<std::string> Engine::misfit(const NewArray& array) const {
   }
   const auto& sites = sites_.sites();
   const auto is_named = [&](const SiteState& site) { return site.site.name == array.needs.site; };
-  if (!array.needs.site.empty() && !sites.empty() && std::none_of(sites.begin(), sites.end(), is_named)) {
+  if (!array.needs.site.empty() && !sites.empty() &&
+      std::none_of(sites.begin(), sites.end(), is_named)) {
     std::vector<std::string> known;
     for (const SiteState& site : sites) known.push_back(site.site.name);
-    return fmt::format("never_fits: there is no site '{}'; the configuration has {}", array.needs.site, fmt::join(known, ", "));
+    return fmt::format("never_fits: there is no site '{}'; the configuration has {}",
+                       array.needs.site, fmt::join(known, ", "));
   }
   std::string closest;
   std::size_t nearest = SIZE_MAX;
   for (const SiteState& site : sites_.sites()) {
     for (const ShapeState& shape : site.shapes) {
-      if (could_run(array.needs, shape.shape) && (array.needs.site.empty() || array.needs.site == site.site.name)) {
+      if (could_run(array.needs, shape.shape) &&
+          (array.needs.site.empty() || array.needs.site == site.site.name)) {
         return std::nullopt;
       }
       const Misfit misfit = compare(array.needs, site.site, shape.shape);
       if (misfit.distance >= nearest) continue;
       nearest = misfit.distance;
-      closest = fmt::format("the closest shape is {} of {}, but the task asks for ", shape.shape.name, site.site.name);
+      closest = fmt::format("the closest shape is {} of {}, but the task asks for ",
+                            shape.shape.name, site.site.name);
       closest += fmt::format("{}", fmt::join(misfit.lacks, ", and for "));
     }
   }
   if (closest.empty()) closest = "there is no site; name one in the configuration";
-  return fmt::format("never_fits: no site can ever run a task that needs {}: {}", show(array.needs), closest);
+  return fmt::format("never_fits: no site can ever run a task that needs {}: {}", show(array.needs),
+                     closest);
 }
 
 }  // namespace hpcbatch

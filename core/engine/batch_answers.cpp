@@ -1,5 +1,5 @@
-// What a trusted list of batch jobs means for our allocations.  Classes of states and ends: reliability tables of the
-// batch systems (SLURM job_state_codes, job_reason_codes).
+// What a trusted list of batch jobs means for our allocations.  Classes of states and ends:
+// reliability tables of the batch systems (SLURM job_state_codes, job_reason_codes).
 #include "engine/site_book.hpp"
 
 #include "model/check.hpp"
@@ -15,7 +15,8 @@ using namespace std::chrono_literals;
 // A list may be a moment old: a batch job counts as gone only after so many lists without it.
 constexpr std::uint32_t kAbsentPolls = 3;
 constexpr std::uint32_t kAbsentPollsOfUnclear = 2;
-// Submits that are not answered and leave no batch job: after so many the batch system is given a pause.
+// Submits that are not answered and leave no batch job: after so many the batch system is given a
+// pause.
 constexpr std::uint32_t kSubmitsThatVanish = 3;
 // A cancel may be lost like any command; one that is still seen after this long is told again.
 constexpr Duration kCancelAgain = 30s;
@@ -51,30 +52,37 @@ Meaning meaning_of(EndCause cause, bool by_us) {
   return {Failure::PilotKilled, true, "the batch system no longer knows it"};
 }
 
-bool is_live(BatchState state) { return state != BatchState::Ended; }
+bool is_live(BatchState state) {
+  return state != BatchState::Ended;
+}
 
 }  // namespace
 
-AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std::string& reason, Time now) {
+AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std::string& reason,
+                              Time now) {
   Allocation& facts = entry.facts;
   // SLURM 22.05 says JobLaunchFailure as well of a batch script that was killed.
   if (cause == EndCause::LaunchFailed && facts.pilots_seen > 0) cause = EndCause::Failed;
   const Meaning meaning = meaning_of(cause, facts.cancel_asked);
-  const std::string number = facts.number.empty() ? "" : fmt::format(", batch job {}", facts.number);
-  std::string text = fmt::format("allocation {} on {}{}: {}{}", facts.id.name, facts.site, number, meaning.text,
-                                 reason.empty() ? "" : " (" + reason + ")");
+  const std::string number =
+      facts.number.empty() ? "" : fmt::format(", batch job {}", facts.number);
+  std::string text = fmt::format("allocation {} on {}{}: {}{}", facts.id.name, facts.site, number,
+                                 meaning.text, reason.empty() ? "" : " (" + reason + ")");
   const bool never_registered = facts.pilots_seen == 0;
-  const bool orderly = cause == EndCause::Completed || cause == EndCause::Timeout || cause == EndCause::Preempted;
+  const bool orderly =
+      cause == EndCause::Completed || cause == EndCause::Timeout || cause == EndCause::Preempted;
   facts.state = AllocationState::Ended;
   facts.cause = cause;
   facts.ended = now;
   facts.reason = text;
   if (ShapeState* shape = shape_state(facts); shape && !facts.cancel_asked) {
     if (cause == EndCause::LaunchFailed) {
-      back_off(*shape, 10min, 24h, text + "; look at the workspace's directories and the set-up lines", now);
+      back_off(*shape, 10min, 24h,
+               text + "; look at the workspace's directories and the set-up lines", now);
     } else if (cause == EndCause::Cancelled) {
       // Respect whoever did it: wait a little the first time, long the next.
-      back_off(*shape, shape->back_off.failures == 0 ? Duration{30s} : Duration{5min}, 1h, text, now);
+      back_off(*shape, shape->back_off.failures == 0 ? Duration{30s} : Duration{5min}, 1h, text,
+               now);
     } else if (entry.of_no_use) {
       // The pause was set when its pilot registered.
     } else if (!never_registered && orderly) {
@@ -82,13 +90,15 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
     } else if (!never_registered && cause != EndCause::NodeFailed) {
       back_off(*shape, 1s, 10min, text, now);
     } else if (never_registered && cause != EndCause::NodeFailed && cause != EndCause::Preempted) {
-      back_off(*shape, 10s, 1h, text + ", and its pilot never registered; its output lies in the workspace", now);
+      back_off(*shape, 10s, 1h,
+               text + ", and its pilot never registered; its output lies in the workspace", now);
     }
   }
   return {facts.id, meaning.failure, meaning.unexplained, std::move(text)};
 }
 
-std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const BatchJob& job, Time now) {
+std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const BatchJob& job,
+                                               Time now) {
   Allocation& facts = entry.facts;
   entry.absent_polls = 0;
   if (!job.number.empty()) facts.number = job.number;
@@ -96,7 +106,8 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
 
   const AllocationState before = facts.state;
   const std::string reason_before = facts.reason;
-  if (entry.seen == BatchState::Suspended && job.state != BatchState::Suspended) entry.resumed_at = now;
+  if (entry.seen == BatchState::Suspended && job.state != BatchState::Suspended)
+    entry.resumed_at = now;
   entry.seen = job.state;
   entry.time_left = job.time_left;
   if (entry.pilots_away == 0) entry.seen_at = now;
@@ -116,7 +127,9 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
   if (job.state == BatchState::NeverStarts) {
     if (ShapeState* shape = shape_state(facts); shape && !facts.cancel_asked) {
       back_off(*shape, 1h, 24h,
-               fmt::format("batch job {} could never start: {}; change the shape", facts.number, job.reason), now);
+               fmt::format("batch job {} could never start: {}; change the shape", facts.number,
+                           job.reason),
+               now);
     }
     cancel(facts.id, now);
   }
@@ -124,21 +137,27 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
   return std::nullopt;
 }
 
-std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const SitePolled& event, Time now) {
-  if (entry.facts.state == AllocationState::Submitting || event.asked <= entry.asked_at) return std::nullopt;
+std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const SitePolled& event,
+                                               Time now) {
+  if (entry.facts.state == AllocationState::Submitting || event.asked <= entry.asked_at)
+    return std::nullopt;
   ++entry.absent_polls;
   if (entry.facts.state == AllocationState::Unclear) {
     const Duration settle = site(event.site)->site.settle_after;
-    if (entry.absent_polls < kAbsentPollsOfUnclear || event.asked - entry.asked_at < settle) return std::nullopt;
-    if (entry.facts.cancel_asked || !shape_state(entry.facts)) return over(entry, EndCause::None, "never submitted", now);
+    if (entry.absent_polls < kAbsentPollsOfUnclear || event.asked - entry.asked_at < settle)
+      return std::nullopt;
+    if (entry.facts.cancel_asked || !shape_state(entry.facts))
+      return over(entry, EndCause::None, "never submitted", now);
     if (++entry.never_arrived >= kSubmitsThatVanish) {
-      of_no_use(entry.facts.id,
-                fmt::format("{} submissions in a row were not answered and left no batch job behind ({})", entry.never_arrived,
-                            entry.facts.reason),
-                now);
+      of_no_use(
+          entry.facts.id,
+          fmt::format("{} submissions in a row were not answered and left no batch job behind ({})",
+                      entry.never_arrived, entry.facts.reason),
+          now);
       return over(entry, EndCause::None, "never submitted", now);
     }
-    // It never arrived: the same name is asked for again, so that even a late first one is the same allocation.
+    // It never arrived: the same name is asked for again, so that even a late first one is the same
+    // allocation.
     entry.facts.state = AllocationState::Submitting;
     entry.asked_at = now;
     entry.absent_polls = 0;
@@ -150,7 +169,8 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
   return over(entry, EndCause::None, "", now);
 }
 
-std::vector<AllocationOver> SiteBook::polled(const SitePolled& event, const std::set<AllocationId>& alive, Time now) {
+std::vector<AllocationOver> SiteBook::polled(const SitePolled& event,
+                                             const std::set<AllocationId>& alive, Time now) {
   SiteState& state = state_of(event.site);
   state.poll_in_flight = false;
   state.failed_polls = 0;
@@ -163,11 +183,13 @@ std::vector<AllocationOver> SiteBook::polled(const SitePolled& event, const std:
     AllocationEntry* found = entry(AllocationId{job.name});
     if (found && found->facts.site == event.site) {
       if (found->facts.state == AllocationState::Ended) continue;
-      // The same name twice can only be a requeued or doubled batch job: one that lives outweighs one that ended.
+      // The same name twice can only be a requeued or doubled batch job: one that lives outweighs
+      // one that ended.
       if (!is_live(job.state) && shown.contains(job.name)) continue;
-      const bool lives_too = !is_live(job.state) && std::any_of(event.jobs.begin(), event.jobs.end(), [&](const BatchJob& j) {
-        return j.name == job.name && is_live(j.state);
-      });
+      const bool lives_too =
+          !is_live(job.state) &&
+          std::any_of(event.jobs.begin(), event.jobs.end(),
+                      [&](const BatchJob& j) { return j.name == job.name && is_live(j.state); });
       if (lives_too) continue;
       shown.insert(job.name);
       if (auto over = follow(*found, job, now)) ended.push_back(std::move(*over));

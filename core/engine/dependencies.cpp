@@ -1,5 +1,5 @@
-// How the end of tasks moves those that wait for them.  Ends are worked off from a queue, never by recursion: a chain may
-// have a hundred thousand links.
+// How the end of tasks moves those that wait for them.  Ends are worked off from a queue, never by
+// recursion: a chain may have a hundred thousand links.
 #include "engine/task_table.hpp"
 
 #include "model/check.hpp"
@@ -59,11 +59,13 @@ void TaskTable::attach(ArrayState& array, const std::vector<EndedArray>& ended, 
     const bool by_first = !facts->failed_first.intersection(culprits).empty();
     end_unleased(array.id, doomed,
                  never_started(by_first ? facts->first_cause
-                                        : to_string(TaskId{dependency.array, culprits.ranges().front().first}) +
+                                        : to_string(TaskId{dependency.array,
+                                                           culprits.ranges().front().first}) +
                                               ", which had ended without success",
                                now));
   }
-  // Only when all are attached: one that is met already must not let the tasks go before the others are.
+  // Only when all are attached: one that is met already must not let the tasks go before the others
+  // are.
   for (const Dependency& dependency : array.facts.after) {
     if (find(dependency.array)) spread_to(array, dependency.array, std::nullopt, "", now);
   }
@@ -77,7 +79,8 @@ void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome&
   const TaskId first{id, indices.ranges().back().first};
   if (indices.size() < histories_.size()) {
     for (const IndexRange& range : indices.ranges()) {
-      for (std::uint64_t i = range.first; i <= range.last; ++i) histories_.erase({id, static_cast<std::uint32_t>(i)});
+      for (std::uint64_t i = range.first; i <= range.last; ++i)
+        histories_.erase({id, static_cast<std::uint32_t>(i)});
     }
   } else {
     std::erase_if(histories_, [&](const auto& entry) {
@@ -85,17 +88,20 @@ void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome&
     });
   }
   get(id).cut.remove(indices);
-  record_end(id, indices, false, first_cause(first, outcome.failure, outcome.message), outcome.ended);
+  record_end(id, indices, false, first_cause(first, outcome.failure, outcome.message),
+             outcome.ended);
 }
 
-void TaskTable::record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause, Time now) {
+void TaskTable::record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause,
+                           Time now) {
   ArrayState& array = get(id);
   (ok ? array.ok : array.not_ok).add(indices);
   if (!ok) causes_.try_emplace(id, cause);
   note_end(array, indices, cause, now);
 }
 
-void TaskTable::note_end(ArrayState& array, std::optional<IndexSet> indices, const std::string& cause, Time at) {
+void TaskTable::note_end(ArrayState& array, std::optional<IndexSet> indices,
+                         const std::string& cause, Time at) {
   ++array.unspread;
   ends_.push_back({array.id, std::move(indices), cause, at});
 }
@@ -117,10 +123,10 @@ void TaskTable::spread_ends() {
   }
 }
 
-/// Looks at what the state of `ended` means for one array that waits for it.  `news` are the indices that ended since that
-/// was done last: looking at them alone keeps a million pairs cheap.
-void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news, const std::string& cause,
-                          Time now) {
+/// Looks at what the state of `ended` means for one array that waits for it.  `news` are the
+/// indices that ended since that was done last: looking at them alone keeps a million pairs cheap.
+void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news,
+                          const std::string& cause, Time now) {
   const ArrayState& before = get(ended);
   const bool over = before.ok.size() + before.not_ok.size() == before.facts.indices.size();
   IndexSet doomed;
@@ -136,7 +142,8 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
         if (one ? one_bad : !before.not_ok.empty()) doomed = dependant.facts.indices;
         return one ? one_ok : over && before.not_ok.empty();
       case Dependency::Kind::EachSuccess:
-        doomed.add((news ? before.not_ok.intersection(*news) : before.not_ok).intersection(dependant.facts.indices));
+        doomed.add((news ? before.not_ok.intersection(*news) : before.not_ok)
+                       .intersection(dependant.facts.indices));
         return false;
     }
     return false;
@@ -148,14 +155,16 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
     end_unleased(dependant.id, hit, never_started(why, now));
   }
   const bool all = !news || met != 0;
-  const IndexSet ready = unblocked(dependant, all ? dependant.blocked : dependant.blocked.intersection(*news));
+  const IndexSet ready =
+      unblocked(dependant, all ? dependant.blocked : dependant.blocked.intersection(*news));
   dependant.blocked.remove(ready);
   make_ready(dependant, ready);
 }
 
 void TaskTable::forget_if_over(ArrayId id) {
   ArrayState& array = get(id);
-  if (array.unspread != 0 || array.ok.size() + array.not_ok.size() != array.facts.indices.size()) return;
+  if (array.unspread != 0 || array.ok.size() + array.not_ok.size() != array.facts.indices.size())
+    return;
   if (const auto waiting = dependants_.find(id); waiting != dependants_.end()) {
     for (const ArrayId dependant : waiting->second) {
       const auto at = arrays_.find(dependant);

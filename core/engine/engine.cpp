@@ -1,4 +1,5 @@
-// Routes each event to the part that it concerns, then fills pilots and asks for more where that changed something.
+// Routes each event to the part that it concerns, then fills pilots and asks for more where that
+// changed something.
 #include "engine/engine.hpp"
 
 #include "model/check.hpp"
@@ -13,19 +14,23 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Estimates of running work, silent pilots and passed-over tasks are looked at this often while there are any.
+// Estimates of running work, silent pilots and passed-over tasks are looked at this often while
+// there are any.
 constexpr Duration kLook = 1s;
 
 }  // namespace
 
-Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot, std::uint64_t seed, Time now)
+Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot, std::uint64_t seed,
+               Time now)
     : tasks_(actions_, [this](const Needs& needs) { return sites_.fits_shapes(needs); }),
-      sites_(actions_, sites, snapshot.engine_name, seed ^ (snapshot.engine_start * 0x9E3779B97F4A7C15ULL)),
+      sites_(actions_, sites, snapshot.engine_name,
+             seed ^ (snapshot.engine_start * 0x9E3779B97F4A7C15ULL)),
       engine_start_(snapshot.engine_start),
       started_at_(now) {
   tasks_.restore(snapshot, [this](const Needs& needs) { return longest_for(needs); });
   sites_.restore(snapshot.allocations, snapshot.proven, now);
-  for (const StoredKey& key : snapshot.keys) keys_[key.client + '\0' + key.key] = {key.content, key.ids};
+  for (const StoredKey& key : snapshot.keys)
+    keys_[key.client + '\0' + key.key] = {key.content, key.ids};
   restore_pilots(snapshot, now);
   next_look_ = now;
 }
@@ -54,8 +59,10 @@ std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
   if (recall_due_) wake = wake ? std::min(*wake, *recall_due_) : recall_due_;
   bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0;
-  for (const auto& [id, pilot] : pilots_.all()) watching = watching || (!pilot.connected && !pilot.leases.empty());
-  for (const auto& [id, entry] : sites_.allocations()) watching = watching || !sites_.site(entry.facts.site);
+  for (const auto& [id, pilot] : pilots_.all())
+    watching = watching || (!pilot.connected && !pilot.leases.empty());
+  for (const auto& [id, entry] : sites_.allocations())
+    watching = watching || !sites_.site(entry.facts.site);
   if (watching) wake = wake ? std::min(*wake, next_look_) : next_look_;
   return wake;
 }
@@ -69,8 +76,9 @@ void Engine::handle(const TasksSubmitted& event, Time now) {
       } else {
         actions_.push_back(AnswerRefused{
             event.request,
-            fmt::format("the key '{}' was used before with other content (tasks {}); choose another key", event.key,
-                        known->second.ids.front().value),
+            fmt::format(
+                "the key '{}' was used before with other content (tasks {}); choose another key",
+                event.key, known->second.ids.front().value),
             true});
       }
       return;
@@ -112,10 +120,12 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& ch
       if (pilot && pilot->connected) {
         actions_.push_back(KillAttempt{lease.pilot, lease.attempt, Failure::Cancelled, false});
       } else if (pilot && !sites_.site(pilot->site)) {
-        // Nobody will say what became of it; a pilot that comes back all the same is told to kill it.
+        // Nobody will say what became of it; a pilot that comes back all the same is told to kill
+        // it.
         Outcome outcome;
         outcome.failure = Failure::Cancelled;
-        outcome.message = fmt::format("cancelled by user; its site {} is no longer in the configuration", pilot->site);
+        outcome.message = fmt::format(
+            "cancelled by user; its site {} is no longer in the configuration", pilot->site);
         outcome.ended = now;
         end_lease(pilots_.release(task), std::move(outcome), false);
       }
@@ -155,10 +165,12 @@ void Engine::handle(const StopAsked& event, Time now) {
   }
   for (auto& [id, pilot] : pilots_.all()) end_if_empty(pilot);
   for (const auto& [id, entry] : sites_.allocations()) {
-    const bool waits = entry.facts.state == AllocationState::Queued || entry.facts.state == AllocationState::Unclear;
+    const bool waits = entry.facts.state == AllocationState::Queued ||
+                       entry.facts.state == AllocationState::Unclear;
     if (waits || event.mode == StopAsked::Mode::Now) {
       const PilotState* first = pilots_.find(PilotId{id, 0});
-      // A pilot that is there reports what it killed before it goes; the batch system would be ruder.
+      // A pilot that is there reports what it killed before it goes; the batch system would be
+      // ruder.
       if (!first || !first->connected) cancel_allocation(id, "the engine is being stopped", now);
     }
   }
@@ -182,15 +194,20 @@ void Engine::handle(const AllocationRefused& event, Time now) {
 }
 
 void Engine::handle(const SitePolled& event, Time now) {
-  for (const AllocationOver& over : sites_.polled(event, allocations_with_pilots(), now)) allocation_over(over, now);
+  for (const AllocationOver& over : sites_.polled(event, allocations_with_pilots(), now))
+    allocation_over(over, now);
   work_changed_ = true;
 }
 
-void Engine::handle(const SitePollFailed& event, Time now) { sites_.poll_failed(event, now); }
+void Engine::handle(const SitePollFailed& event, Time now) {
+  sites_.poll_failed(event, now);
+}
 
 void Engine::handle(const TimePassed&, Time) {}
 
-bool Engine::is_idle() const { return tasks_.empty() && pilots_.leases().empty() && sites_.allocations().empty(); }
+bool Engine::is_idle() const {
+  return tasks_.empty() && pilots_.leases().empty() && sites_.allocations().empty();
+}
 
 TaskCounts Engine::counts() const {
   TaskCounts counts;

@@ -1,4 +1,5 @@
-// The engine: every decision of hpcbatch, as a function of events and the time.  No I/O, no clock, no thread.
+// The engine: every decision of hpcbatch, as a function of events and the time.  No I/O, no clock,
+// no thread.
 #pragma once
 
 #include "engine/pilot_table.hpp"
@@ -98,7 +99,8 @@ class Engine {
   void ask_for_pilots(Time now);
   /// For each class, by its number: what waits, what runs, how long that takes.
   std::vector<provision::Demand> demands(Time now) const;
-  double busy_part(const PilotState& pilot, const std::vector<provision::Demand>& classes, Time now) const;
+  double busy_part(const PilotState& pilot, const std::vector<provision::Demand>& classes,
+                   Time now) const;
   std::optional<Duration> longest_for(const Needs& needs) const;
 
   struct Key {
@@ -116,8 +118,9 @@ class Engine {
   Time started_at_;
   std::uint64_t next_lease_{1};
   std::optional<PilotId> newcomer_;  ///< registered for the first time, in this event
-  std::optional<Time> recall_due_;  ///< leases wait at one pilot that another could start, but the last recall is too new
-  Time next_look_{};      ///< for pilots to ask for, silent ones, room to keep
+  std::optional<Time> recall_due_;   ///< leases wait at one pilot that another could start, but the
+                                     ///< last recall is too new
+  Time next_look_{};                 ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool draining_{false};
   bool idle_told_{false};

@@ -43,19 +43,22 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   if (const TaskHistory* past = tasks_.history(task)) {
     why.details.push_back(fmt::format("{} earlier attempts", past->attempts));
     if (past->needs_more_than) {
-      why.details.push_back(fmt::format("a pilot's end cut it after {}: it waits for one with more time left",
-                                        show_duration(*past->needs_more_than)));
+      why.details.push_back(
+          fmt::format("a pilot's end cut it after {}: it waits for one with more time left",
+                      show_duration(*past->needs_more_than)));
     }
   }
   if (const Lease* lease = pilots_.lease(task)) {
     const PilotState* pilot = pilots_.find(lease->pilot);
-    const std::string where = fmt::format("pilot {}{}", to_string(lease->pilot),
-                                          pilot && !pilot->node.empty() ? " on " + pilot->node : "");
+    const std::string where =
+        fmt::format("pilot {}{}", to_string(lease->pilot),
+                    pilot && !pilot->node.empty() ? " on " + pilot->node : "");
     if (pilot && !pilot->connected) {
-      const std::string until = sites_.site(pilot->site)
-                                    ? "when the batch system says that its allocation has ended"
-                                    : fmt::format("after {} of silence: its site {} is no longer in the configuration",
-                                                  show_duration(Site{}.lost_after), pilot->site);
+      const std::string until =
+          sites_.site(pilot->site)
+              ? "when the batch system says that its allocation has ended"
+              : fmt::format("after {} of silence: its site {} is no longer in the configuration",
+                            show_duration(Site{}.lost_after), pilot->site);
       why.text = fmt::format("unknown: {} has been silent for {}; it is asked for again {}", where,
                              show_duration(now - pilot->silent_since), until);
     } else if (lease->state == Lease::State::Sent) {
@@ -63,7 +66,8 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     } else if (lease->state == Lease::State::Publishing) {
       why.text = "done at " + where + ", its outputs are being put in place";
     } else {
-      why.text = fmt::format("runs at {} for {}", where, show_duration(now - lease->started.value_or(lease->since)));
+      why.text = fmt::format("runs at {} for {}", where,
+                             show_duration(now - lease->started.value_or(lease->since)));
     }
     if (lease->cancelled) why.text += "; it is being cancelled";
     return why;
@@ -74,11 +78,13 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   }
   if (array.blocked.contains(task.index)) {
     why.text = "waits for other tasks";
-    for (const OpenDependency& open : array.open) why.details.push_back("for " + show_dependency(open.on));
+    for (const OpenDependency& open : array.open)
+      why.details.push_back("for " + show_dependency(open.on));
     return why;
   }
   if (tasks_.is_parked(task)) {
-    why.text = fmt::format("{} tasks of its array are with pilots, as many as may", array.leased.size());
+    why.text =
+        fmt::format("{} tasks of its array are with pilots, as many as may", array.leased.size());
     return why;
   }
   if (draining_) {
@@ -89,28 +95,35 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   QueuePlace place = array.place;
   place.in_class = tasks_.class_of_task(task);
   const ResourceClass& its_class = tasks_.queue().get(place.in_class);
-  why.text = fmt::format("ready, {} tasks of its kind ahead; no pilot has room", tasks_.queue().ahead_of(place));
+  why.text = fmt::format("ready, {} tasks of its kind ahead; no pilot has room",
+                         tasks_.queue().ahead_of(place));
   bool any_shape = false;
   for (const SiteState& site : sites_.sites()) {
     if (!its_class.needs.site.empty() && its_class.needs.site != site.site.name) continue;
-    for (const ShapeState& shape : site.shapes) any_shape = any_shape || could_run(its_class.needs, shape.shape);
+    for (const ShapeState& shape : site.shapes)
+      any_shape = any_shape || could_run(its_class.needs, shape.shape);
   }
-  if (!any_shape) why.details.push_back("no shape of the configuration can run it any more: it needs " + show(its_class.needs));
+  if (!any_shape)
+    why.details.push_back("no shape of the configuration can run it any more: it needs " +
+                          show(its_class.needs));
   std::size_t pilots = 0;
   for (const auto& [id, pilot] : pilots_.all()) {
     if (!pilot.takes_tasks()) continue;
     if (pilot.kept_for == place.in_class) {
-      why.details.push_back(fmt::format("room is being kept for it on pilot {} since {} ago", to_string(id),
-                                        show_duration(now - pilot.kept_since)));
+      why.details.push_back(fmt::format("room is being kept for it on pilot {} since {} ago",
+                                        to_string(id), show_duration(now - pilot.kept_since)));
     }
     if (PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) {
       ++pilots;
-    } else if (PilotTable::has_room(Needs{its_class.needs.amounts, {}, its_class.needs.site, its_class.needs.tags, 1},
-                                    pilot, pilot.capacity, now)) {
+    } else if (PilotTable::has_room(
+                   Needs{
+                       its_class.needs.amounts, {}, its_class.needs.site, its_class.needs.tags, 1},
+                   pilot, pilot.capacity, now)) {
       why.details.push_back(fmt::format("pilot {} has too little time left for it", to_string(id)));
     }
   }
-  if (pilots != 0) why.details.push_back(fmt::format("{} pilots could run it once they have room", pilots));
+  if (pilots != 0)
+    why.details.push_back(fmt::format("{} pilots could run it once they have room", pilots));
   for (const SiteState& site : sites_.sites()) {
     if (!its_class.needs.site.empty() && its_class.needs.site != site.site.name) continue;
     if (!site.trouble.empty()) {
@@ -120,21 +133,25 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     for (const ShapeState& shape : site.shapes) {
       if (!could_run(its_class.needs, shape.shape)) continue;
       if (!sites_.may_ask(shape, now)) {
-        why.details.push_back(fmt::format("shape {} of {} is not asked for during the next {}: {}", shape.shape.name,
-                                          site.site.name, show_duration(*shape.back_off.until - now), shape.back_off.why));
+        why.details.push_back(fmt::format(
+            "shape {} of {} is not asked for during the next {}: {}", shape.shape.name,
+            site.site.name, show_duration(*shape.back_off.until - now), shape.back_off.why));
       }
     }
   }
   for (const auto& [id, entry] : sites_.allocations()) {
-    const bool has_pilot = entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0;
+    const bool has_pilot =
+        entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0;
     if (has_pilot || entry.facts.state == AllocationState::Ended) continue;
     const Shape* shape = sites_.shape_of(id);
     if (!shape || !could_run(its_class.needs, *shape)) continue;
-    why.details.push_back(fmt::format("allocation {} on {}{} is {} since {}{}", id.name, entry.facts.site,
-                                      entry.facts.number.empty() ? "" : ", batch job " + entry.facts.number + ",",
-                                      to_string(entry.facts.state), show_duration(now - entry.facts.opened),
-                                      entry.facts.reason.empty() ? "" : " (" + entry.facts.reason + ")"));
-    if (entry.facts.state == AllocationState::Running) why.details.back() += ", and its pilot has not registered yet";
+    why.details.push_back(
+        fmt::format("allocation {} on {}{} is {} since {}{}", id.name, entry.facts.site,
+                    entry.facts.number.empty() ? "" : ", batch job " + entry.facts.number + ",",
+                    to_string(entry.facts.state), show_duration(now - entry.facts.opened),
+                    entry.facts.reason.empty() ? "" : " (" + entry.facts.reason + ")"));
+    if (entry.facts.state == AllocationState::Running)
+      why.details.back() += ", and its pilot has not registered yet";
   }
   return why;
 }

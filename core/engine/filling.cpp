@@ -1,5 +1,5 @@
-// Which task goes to which pilot: whatever fits its room and its remaining walltime, in the order of turns, with as
-// much waiting at the pilot as keeps it busy over the link's delay and no more.
+// Which task goes to which pilot: whatever fits its room and its remaining walltime, in the order
+// of turns, with as much waiting at the pilot as keeps it busy over the link's delay and no more.
 #include "engine/engine.hpp"
 
 #include "model/check.hpp"
@@ -13,7 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What waits at a pilot is worth this much of its time: far above a link's delay, far below what a user would notice.
+// What waits at a pilot is worth this much of its time: far above a link's delay, far below what a
+// user would notice.
 constexpr Duration kBacklogTime = 250ms;
 constexpr std::uint64_t kLargestBacklog = 1024;
 // A pilot with nothing to give back does not answer.
@@ -29,20 +30,23 @@ std::uint64_t Engine::backlog_for(const PilotState& pilot, const ResourceClass& 
   const double rounds = static_cast<double>(kBacklogTime.count()) /
                         static_cast<double>(std::max<std::int64_t>(1, wanted.mean_run->count()));
   const auto worth = [&](std::uint64_t side_by_side) {
-    return std::min(kLargestBacklog, static_cast<std::uint64_t>(static_cast<double>(side_by_side) * rounds));
+    return std::min(kLargestBacklog,
+                    static_cast<std::uint64_t>(static_cast<double>(side_by_side) * rounds));
   };
   // Most tasks are long: then memory need not be looked at.
   if (worth(how_often(wanted.needs.amounts, pilot.capacity)) == 0) return 0;
   return worth(how_often(PilotTable::share(wanted.needs, pilot), pilot.capacity));
 }
 
-std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, bool into_backlog, Time now) {
+std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, bool into_backlog,
+                                                    Time now) {
   ReadyQueue& queue = tasks_.queue();
   const auto may = [&](ClassId id) {
     const ResourceClass& its_class = queue.get(id);
     if (pilot.kept_for && *pilot.kept_for != id) return false;
     if (into_backlog) {
-      // Only behind others of its class: the room that one of them leaves is enough for it, and soon there.
+      // Only behind others of its class: the room that one of them leaves is enough for it, and
+      // soon there.
       const auto there = pilot.classes.find(id);
       return there != pilot.classes.end() && there->second.with_room != 0 &&
              pilot.backlog.size() < backlog_for(pilot, its_class) &&
@@ -61,7 +65,8 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, bool into
   const ArrayState* array = tasks_.find(taken.task.array);
   HPCBATCH_CHECK(array);
   const AttemptId attempt{taken.task, taken.attempt, (engine_start_ << 40) | next_lease_++};
-  const Resources granted = resolve(PilotTable::share(its_class.needs, pilot), into_backlog ? pilot.capacity : pilot.free);
+  const Resources granted = resolve(PilotTable::share(its_class.needs, pilot),
+                                    into_backlog ? pilot.capacity : pilot.free);
   pilots_.grant({.attempt = attempt,
                  .pilot = pilot.id,
                  .in_class = place->in_class,
@@ -79,7 +84,8 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, bool into
 void Engine::fill_pilots(Time now) {
   recall_due_.reset();
   if (draining_) return;
-  // First everybody's free room, then what waits there, least first: nobody hoards while another idles.
+  // First everybody's free room, then what waits there, least first: nobody hoards while another
+  // idles.
   std::map<PilotId, std::vector<SendLeases::Lease>> sent;
   if (tasks_.queue().size() != 0) {
     for (auto& [id, pilot] : pilots_.all()) {
@@ -92,11 +98,13 @@ void Engine::fill_pilots(Time now) {
     }
   }
   const auto waits_more = [](const PilotState* a, const PilotState* b) {
-    return a->backlog.size() != b->backlog.size() ? a->backlog.size() > b->backlog.size() : b->id < a->id;
+    return a->backlog.size() != b->backlog.size() ? a->backlog.size() > b->backlog.size()
+                                                  : b->id < a->id;
   };
   std::priority_queue<PilotState*, std::vector<PilotState*>, decltype(waits_more)> busy(waits_more);
   for (auto& [id, pilot] : pilots_.all()) {
-    if (tasks_.queue().size() != 0 && pilot.takes_tasks() && !pilot.leases.empty()) busy.push(&pilot);
+    if (tasks_.queue().size() != 0 && pilot.takes_tasks() && !pilot.leases.empty())
+      busy.push(&pilot);
   }
   while (!busy.empty()) {
     PilotState& pilot = *busy.top();
@@ -124,19 +132,22 @@ void Engine::note_passed_over(const PilotState& pilot, const QueuePlace& taken, 
     if (!PilotTable::has_room(other.needs, pilot, pilot.capacity, now)) continue;
     if (PilotTable::has_room(other.needs, pilot, pilot.free, now)) continue;
     const QueuePlace head = queue.head_of(id);
-    if (head.priority > taken.priority || (head.priority == taken.priority && head.array < taken.array)) {
+    if (head.priority > taken.priority ||
+        (head.priority == taken.priority && head.array < taken.array)) {
       other.passed_over_since = now;
     }
   }
 }
 
-/// A task that was passed over for a while gets one pilot kept free for it: the one with most room already.
+/// A task that was passed over for a while gets one pilot kept free for it: the one with most room
+/// already.
 void Engine::keep_room(Time now) {
   ReadyQueue& queue = tasks_.queue();
   for (auto& [id, pilot] : pilots_.all()) {
     if (!pilot.kept_for) continue;
     const ResourceClass& kept = queue.get(*pilot.kept_for);
-    const bool could = pilot.takes_tasks() && PilotTable::has_room(kept.needs, pilot, pilot.capacity, now);
+    const bool could =
+        pilot.takes_tasks() && PilotTable::has_room(kept.needs, pilot, pilot.capacity, now);
     if (kept.ready == 0 || !could) pilot.kept_for.reset();
   }
   for (const ClassId id : queue.waiting()) {
@@ -164,20 +175,26 @@ void Engine::call_back_for_idle(Time now) {
     if (pilot.connected && !pilot.backlog.empty()) fullest_first.push_back(&pilot);
   }
   std::stable_sort(fullest_first.begin(), fullest_first.end(),
-                   [](const PilotState* a, const PilotState* b) { return a->backlog.size() > b->backlog.size(); });
+                   [](const PilotState* a, const PilotState* b) {
+                     return a->backlog.size() > b->backlog.size();
+                   });
   for (const auto& [idle_id, idle] : pilots_.all()) {
     // Room that nobody uses, be it a part of the pilot's only.
-    if (!idle.takes_tasks() || !idle.backlog.empty() || (idle.kept_for && !idle.leases.empty())) continue;
+    if (!idle.takes_tasks() || !idle.backlog.empty() || (idle.kept_for && !idle.leases.empty()))
+      continue;
     if (idle.free.get(kCpus).ticks <= 0) continue;
-    const auto fullest = std::find_if(fullest_first.begin(), fullest_first.end(), [&](const PilotState* pilot) {
-      return std::any_of(pilot->classes.begin(), pilot->classes.end(), [&](const auto& entry) {
-        return entry.second.waiting != 0 &&
-               PilotTable::has_room(tasks_.queue().get(entry.first).needs, idle, idle.free, now);
-      });
-    });
+    const auto fullest =
+        std::find_if(fullest_first.begin(), fullest_first.end(), [&](const PilotState* pilot) {
+          return std::any_of(pilot->classes.begin(), pilot->classes.end(), [&](const auto& entry) {
+            return entry.second.waiting != 0 &&
+                   PilotTable::has_room(tasks_.queue().get(entry.first).needs, idle, idle.free,
+                                        now);
+          });
+        });
     if (fullest == fullest_first.end()) continue;
     PilotState& pilot = **fullest;
-    // What comes back may be of a class that the idle one cannot run, and goes where it was: not for ever at once.
+    // What comes back may be of a class that the idle one cannot run, and goes where it was: not
+    // for ever at once.
     const Time next = pilot.recalled_at + (pilot.recalled ? kRecallAnswered : kBacklogTime);
     if (next > now) {
       recall_due_ = recall_due_ ? std::min(*recall_due_, next) : next;
@@ -185,7 +202,8 @@ void Engine::call_back_for_idle(Time now) {
     }
     pilot.recalled = true;
     pilot.recalled_at = now;
-    actions_.push_back(RecallLeases{pilot.id, static_cast<std::uint32_t>((pilot.backlog.size() + 1) / 2)});
+    actions_.push_back(
+        RecallLeases{pilot.id, static_cast<std::uint32_t>((pilot.backlog.size() + 1) / 2)});
   }
 }
 

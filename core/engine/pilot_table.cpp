@@ -42,16 +42,20 @@ Amount PilotTable::memory_share(const Needs& needs, const PilotState& pilot) {
 
 Resources PilotTable::share(const Needs& needs, const PilotState& pilot) {
   Resources demand = needs.amounts;
-  if (const Amount memory = memory_share(needs, pilot); memory != Amount{}) demand.set(kMemory, memory);
+  if (const Amount memory = memory_share(needs, pilot); memory != Amount{})
+    demand.set(kMemory, memory);
   return demand;
 }
 
-bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Resources& room, Time now) {
+bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Resources& room,
+                          Time now) {
   if (!needs.site.empty() && needs.site != pilot.site) return false;
   if (needs.time && pilot.end && now + *needs.time > *pilot.end) return false;
   if (!needs.time && pilot.end && now >= *pilot.end) return false;
-  return std::includes(pilot.tags.begin(), pilot.tags.end(), needs.tags.begin(), needs.tags.end()) &&
-         fits(needs.amounts, room) && memory_share(needs, pilot) <= std::max(Amount{}, room.get(kMemory));
+  return std::includes(pilot.tags.begin(), pilot.tags.end(), needs.tags.begin(),
+                       needs.tags.end()) &&
+         fits(needs.amounts, room) &&
+         memory_share(needs, pilot) <= std::max(Amount{}, room.get(kMemory));
 }
 
 void PilotTable::take_room(PilotState& pilot, Lease& lease) {
@@ -171,7 +175,8 @@ void PilotTable::check_invariants() const {
     }
     HPCBATCH_CHECK(classes == pilot.classes);
     HPCBATCH_CHECK(waiting == pilot.backlog.size());
-    for (const TaskId task : pilot.backlog) HPCBATCH_CHECK(pilot.leases.contains(task) && !leases_.at(task).counted);
+    for (const TaskId task : pilot.backlog)
+      HPCBATCH_CHECK(pilot.leases.contains(task) && !leases_.at(task).counted);
     if (pilot.registered) HPCBATCH_CHECK(sum == pilot.capacity);
   }
   HPCBATCH_CHECK(leased == leases_.size());

@@ -22,11 +22,12 @@ struct Lease {
   PilotId pilot;
   ClassId in_class{};
   Resources granted;
-  bool counted{false};     ///< taken out of the pilot's free room; else it waits there for room
-  bool guessed{false};     ///< `granted` was not read back at a restart; settled when its pilot registers
-  bool cancelled{false};   ///< its pilot was told, or will be when it is back
+  bool counted{false};  ///< taken out of the pilot's free room; else it waits there for room
+  bool guessed{
+      false};  ///< `granted` was not read back at a restart; settled when its pilot registers
+  bool cancelled{false};  ///< its pilot was told, or will be when it is back
   State state{State::Sent};
-  Time since{};            ///< leased
+  Time since{};  ///< leased
   std::optional<Time> started;
 };
 
@@ -39,17 +40,17 @@ struct PilotState {
   std::uint64_t incarnation{0};
   Resources capacity;
   Resources free;
-  std::optional<Time> end;           ///< when tasks must have ended; no value: no end
+  std::optional<Time> end;  ///< when tasks must have ended; no value: no end
   bool connected{false};
-  bool registered{false};            ///< since this start of the engine
+  bool registered{false};  ///< since this start of the engine
   bool leaving{false};
-  bool ending{false};                ///< was told to end
+  bool ending{false};  ///< was told to end
   std::string leaving_reason;
   Time registered_at{};
   Time silent_since{};
-  bool cancel_asked{false};          ///< its batch job, for its silence
+  bool cancel_asked{false};  ///< its batch job, for its silence
   std::set<TaskId> leases;
-  std::deque<TaskId> backlog;        ///< of `leases`, those that wait there for room
+  std::deque<TaskId> backlog;  ///< of `leases`, those that wait there for room
   struct Share {
     std::uint32_t with_room{0};
     std::uint32_t waiting{0};
@@ -58,7 +59,7 @@ struct PilotState {
   std::map<ClassId, Share> classes;  ///< `leases` by class
   bool recalled{false};              ///< asked to give leases back; not answered yet
   Time recalled_at{};
-  std::optional<ClassId> kept_for;   ///< room is kept for a task that was passed over
+  std::optional<ClassId> kept_for;  ///< room is kept for a task that was passed over
   Time kept_since{};
   bool takes_tasks() const { return connected && !leaving && !ending; }
 };
@@ -67,7 +68,9 @@ class PilotTable {
  public:
   PilotState* find(const PilotId& id);
   const PilotState* find(const PilotId& id) const;
-  PilotState& add(const PilotId& id) { return pilots_.try_emplace(id, PilotState{.id = id}).first->second; }
+  PilotState& add(const PilotId& id) {
+    return pilots_.try_emplace(id, PilotState{.id = id}).first->second;
+  }
   void remove(const PilotId& id) { pilots_.erase(id); }
   std::map<PilotId, PilotState>& all() { return pilots_; }
   const std::map<PilotId, PilotState>& all() const { return pilots_; }
@@ -78,10 +81,12 @@ class PilotTable {
   Lease* current(const AttemptId& attempt);
   const std::unordered_map<TaskId, Lease>& leases() const { return leases_; }
 
-  /// What a task of these needs is granted on a pilot: memory it did not ask for is its cpus' share.
+  /// What a task of these needs is granted on a pilot: memory it did not ask for is its cpus'
+  /// share.
   static Resources share(const Needs& needs, const PilotState& pilot);
   /// Whether a task of these needs could start on the pilot now, in `room`.
-  static bool has_room(const Needs& needs, const PilotState& pilot, const Resources& room, Time now);
+  static bool has_room(const Needs& needs, const PilotState& pilot, const Resources& room,
+                       Time now);
   /// How many leases wait at their pilots for room.
   std::size_t backlogs() const { return backlogs_; }
   void grant(Lease lease);

@@ -36,7 +36,10 @@ void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
     if (!sites_.find(id.allocation)) gone.push_back(id.allocation);
   }
   for (const AllocationId& id : gone) {
-    lose_leases(id, {id, Failure::PilotKilled, false, fmt::format("allocation {} ended while the engine was away", id.name)}, now);
+    lose_leases(id,
+                {id, Failure::PilotKilled, false,
+                 fmt::format("allocation {} ended while the engine was away", id.name)},
+                now);
   }
 }
 
@@ -73,8 +76,9 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   reconcile(pilot, event, same_process, now);
   if (!event.refusals.empty()) {
     pilot.leaving_reason = fmt::format("{}", fmt::join(event.refusals, "; "));
-    sites_.of_no_use(event.pilot.allocation,
-                     fmt::format("a pilot found its node unfit: {}: {}", event.node, pilot.leaving_reason), now);
+    sites_.of_no_use(
+        event.pilot.allocation,
+        fmt::format("a pilot found its node unfit: {}: {}", event.node, pilot.leaving_reason), now);
   } else if (first) {
     newcomer_ = event.pilot;
   }
@@ -82,8 +86,8 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   work_changed_ = true;
 }
 
-/// A pilot that comes with less than its shape promises may fit nothing of the work for which it was asked: the next of its
-/// kind would do no better.
+/// A pilot that comes with less than its shape promises may fit nothing of the work for which it
+/// was asked: the next of its kind would do no better.
 void Engine::judge_newcomer(Time now) {
   const auto id = std::exchange(newcomer_, std::nullopt);
   const PilotState* pilot = id ? pilots_.find(*id) : nullptr;
@@ -95,8 +99,8 @@ void Engine::judge_newcomer(Time now) {
     const bool right_site = waiting.needs.site.empty() || waiting.needs.site == pilot->site;
     if (!right_site || !could_run(waiting.needs, *shape)) continue;
     sites_.of_no_use(id->allocation,
-                     fmt::format("pilot {} on {} found nothing that it could run: it has {}{}", to_string(*id),
-                                 pilot->node, hpcbatch::show(pilot->capacity),
+                     fmt::format("pilot {} on {} found nothing that it could run: it has {}{}",
+                                 to_string(*id), pilot->node, hpcbatch::show(pilot->capacity),
                                  pilot->end ? " for " + show_duration(*pilot->end - now) : ""),
                      now);
     return;
@@ -104,7 +108,8 @@ void Engine::judge_newcomer(Time now) {
 }
 
 /// Compares what the pilot says it holds with what was leased to it.
-void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process, Time now) {
+void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process,
+                       Time now) {
   std::set<TaskId> held;
   for (const HeldAttempt& there : event.held) {
     Lease* lease = pilots_.current(there.attempt);
@@ -119,7 +124,8 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
       lease->state = Lease::State::Running;
       if (!lease->started) lease->started = now;
     }
-    if (lease->cancelled) actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, false});
+    if (lease->cancelled)
+      actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, false});
   }
   const std::set<TaskId> leased = pilot.leases;
   for (const TaskId task : leased) {
@@ -128,7 +134,8 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
     if (had_started && !same_process) {
       Outcome outcome;
       outcome.failure = Failure::NodeLost;
-      outcome.message = fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
+      outcome.message =
+          fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
       outcome.ended = now;
       end_lease(pilots_.release(task), std::move(outcome), false);
     } else {
@@ -171,7 +178,8 @@ std::set<AllocationId> Engine::allocations_with_pilots() const {
 }
 
 void Engine::watch_silence(Time now) {
-  for (const AllocationOver& over : sites_.out_of_reach(allocations_with_pilots(), now)) allocation_over(over, now);
+  for (const AllocationOver& over : sites_.out_of_reach(allocations_with_pilots(), now))
+    allocation_over(over, now);
   for (auto& [id, pilot] : pilots_.all()) {
     if (pilot.connected || pilot.cancel_asked || pilot.leases.empty()) continue;
     const SiteState* site = sites_.site(pilot.site);
@@ -184,15 +192,19 @@ void Engine::watch_silence(Time now) {
   }
   for (const auto& [id, entry] : sites_.allocations()) {
     const Allocation& facts = entry.facts;
-    if (facts.state != AllocationState::Running || facts.pilots_seen != 0 || facts.cancel_asked) continue;
+    if (facts.state != AllocationState::Running || facts.pilots_seen != 0 || facts.cancel_asked)
+      continue;
     if (entry.seen == BatchState::Suspended) continue;
     const SiteState* site = sites_.site(facts.site);
-    const Time since = std::max({started_at_, facts.running_since.value_or(started_at_), entry.resumed_at});
+    const Time since =
+        std::max({started_at_, facts.running_since.value_or(started_at_), entry.resumed_at});
     if (!site || now - since < site->site.lost_after) continue;
-    sites_.of_no_use(id,
-                     fmt::format("the pilot of {} (batch job {}) never registered; its output lies in the workspace", id.name,
-                                 facts.number),
-                     now);
+    sites_.of_no_use(
+        id,
+        fmt::format(
+            "the pilot of {} (batch job {}) never registered; its output lies in the workspace",
+            id.name, facts.number),
+        now);
     cancel_allocation(id, "its pilot never registered", now);
   }
 }
@@ -242,12 +254,14 @@ void Engine::handle(const AttemptEnded& event, Time) {
 
 namespace {
 
-/// A run that a pilot's end cut was to be longer: it tells only where it is longer than the others were.
+/// A run that a pilot's end cut was to be longer: it tells only where it is longer than the others
+/// were.
 void learn_run(ResourceClass& its_class, const Outcome& outcome) {
   if (!outcome.started || outcome.ended <= *outcome.started) return;
   const Duration run = outcome.ended - *outcome.started;
   const bool whole = outcome.failure == Failure::Ok || outcome.failure == Failure::ToolFailed;
-  const bool cut = outcome.failure == Failure::PilotWalltime && run > its_class.mean_run.value_or(Duration{});
+  const bool cut =
+      outcome.failure == Failure::PilotWalltime && run > its_class.mean_run.value_or(Duration{});
   if (!whole && !cut) return;
   its_class.mean_run = its_class.mean_run ? (*its_class.mean_run * 7 + run) / 8 : run;
   ++its_class.runs;
@@ -296,7 +310,8 @@ void Engine::handle(const PilotLeaving& event, Time now) {
 
 /// A pilot that takes nothing more and holds nothing has no reason to stay.
 void Engine::end_if_empty(PilotState& pilot) {
-  if (!pilot.connected || pilot.ending || !pilot.leases.empty() || !(pilot.leaving || draining_)) return;
+  if (!pilot.connected || pilot.ending || !pilot.leases.empty() || !(pilot.leaving || draining_))
+    return;
   pilot.ending = true;
   actions_.push_back(EndPilot{pilot.id});
 }
@@ -325,7 +340,8 @@ void Engine::handle(const OutboxRead& event, Time now) {
   const auto at = over_.find(event.allocation);
   if (at == over_.end()) return;
   for (const AttemptEnded& result : event.results) {
-    // Outputs that were never permitted to be published are not there: such an attempt is lost like any other.
+    // Outputs that were never permitted to be published are not there: such an attempt is lost like
+    // any other.
     if (result.outputs_staged || !pilots_.current(result.attempt)) continue;
     end_lease(pilots_.release(result.attempt.task), result.outcome, false);
   }
@@ -342,7 +358,8 @@ void Engine::lose_leases(const AllocationId& id, const AllocationOver& over, Tim
   }
   for (const PilotId& pilot_id : gone) {
     const std::set<TaskId> leases = pilots_.find(pilot_id)->leases;
-    // One that has not spoken since the engine's start may not even have begun with what it was given.
+    // One that has not spoken since the engine's start may not even have begun with what it was
+    // given.
     const bool unexplained = over.unexplained && pilots_.find(pilot_id)->registered;
     for (const TaskId task : leases) {
       if (pilots_.lease(task)->state == Lease::State::Sent) {
@@ -360,6 +377,8 @@ void Engine::lose_leases(const AllocationId& id, const AllocationOver& over, Tim
   work_changed_ = true;
 }
 
-void Engine::forget_allocation(const AllocationId& id) { sites_.forget(id); }
+void Engine::forget_allocation(const AllocationId& id) {
+  sites_.forget(id);
+}
 
 }  // namespace hpcbatch

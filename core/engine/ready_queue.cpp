@@ -8,10 +8,13 @@
 namespace hpcbatch {
 
 ClassId ReadyQueue::class_for(const Needs& needs) {
-  const auto [at, is_new] =
-      by_needs_.try_emplace({class_of(needs), fits_shapes_(needs)}, ClassId(static_cast<std::uint32_t>(classes_.size())));
+  const auto [at, is_new] = by_needs_.try_emplace(
+      {class_of(needs), fits_shapes_(needs)}, ClassId(static_cast<std::uint32_t>(classes_.size())));
   if (is_new) {
-    classes_.push_back({ResourceClass{.needs = needs, .ready = 0, .mean_run = {}, .runs = 0, .passed_over_since = {}}, {}});
+    classes_.push_back(
+        {ResourceClass{
+             .needs = needs, .ready = 0, .mean_run = {}, .runs = 0, .passed_over_since = {}},
+         {}});
   } else {
     Needs& widest = get(at->second).needs;
     for (const std::string_view name : {kMemory, kDisk}) {
@@ -37,7 +40,8 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
     for (const Client& c : clients_) {
       if (c.queued != 0) least = std::min(least, c.turns);
     }
-    if (least != std::numeric_limits<std::uint64_t>::max()) owner.turns = std::max(owner.turns, least);
+    if (least != std::numeric_limits<std::uint64_t>::max())
+      owner.turns = std::max(owner.turns, least);
   }
   const auto delta = static_cast<std::uint64_t>(change);  // wraps as intended for negative changes
   owner.queued += delta;

@@ -1,4 +1,5 @@
-// Tasks that could start now, by resource class; within and between classes: priority, then turns between clients, then age.
+// Tasks that could start now, by resource class; within and between classes: priority, then turns
+// between clients, then age.
 #pragma once
 
 #include "model/ids.hpp"
@@ -21,14 +22,16 @@ namespace hpcbatch {
 enum class ClassId : std::uint32_t {};
 enum class ClientId : std::uint32_t {};
 
-/// Tasks that can run in the same places.  `needs` is what the most demanding of them asks for; its members differ by
-/// less than the rounding of class_of(), and every shape could run either all of them or none.
+/// Tasks that can run in the same places.  `needs` is what the most demanding of them asks for; its
+/// members differ by less than the rounding of class_of(), and every shape could run either all of
+/// them or none.
 struct ResourceClass {
   Needs needs;
   std::uint64_t ready{0};
-  std::optional<Duration> mean_run;       ///< of those that ran, the latest counting most
-  std::uint64_t runs{0};                  ///< how many these were
-  std::optional<Time> passed_over_since;  ///< others went first where these would fit an empty pilot
+  std::optional<Duration> mean_run;  ///< of those that ran, the latest counting most
+  std::uint64_t runs{0};             ///< how many these were
+  std::optional<Time>
+      passed_over_since;  ///< others went first where these would fit an empty pilot
 };
 
 /// One array's tasks in the queue.
@@ -47,19 +50,24 @@ class ReadyQueue {
 
   ClassId class_for(const Needs& needs);
   ResourceClass& get(ClassId id) { return classes_[static_cast<std::size_t>(id)].facts; }
-  const ResourceClass& get(ClassId id) const { return classes_[static_cast<std::size_t>(id)].facts; }
+  const ResourceClass& get(ClassId id) const {
+    return classes_[static_cast<std::size_t>(id)].facts;
+  }
   std::size_t classes() const { return classes_.size(); }
   /// Those of which something is ready: few, however many there have been.
   const std::set<ClassId>& waiting() const { return waiting_; }
   ClientId client_for(const std::string& name);
-  const std::string& name_of(ClientId client) const { return clients_[static_cast<std::size_t>(client)].name; }
+  const std::string& name_of(ClientId client) const {
+    return clients_[static_cast<std::size_t>(client)].name;
+  }
 
   void add(const QueuePlace& place, const IndexSet& indices);
   /// Takes those of `indices` out that are queued or parked there, and says which.
   IndexSet remove(const QueuePlace& place, const IndexSet& indices);
   /// What is queued at a place; empty where nothing is.
   IndexSet queued(const QueuePlace& place) const;
-  /// Takes a place out of the order of turns and back, as a whole: that costs the same for one task as for a million.
+  /// Takes a place out of the order of turns and back, as a whole: that costs the same for one task
+  /// as for a million.
   void park(const QueuePlace& place);
   void unpark(const QueuePlace& place);
   /// Adds to what is parked at a place.
@@ -90,8 +98,8 @@ class ReadyQueue {
   void check_invariants() const;
 
  private:
-  using Line = std::map<ArrayId, IndexSet>;                   // one client's, by age
-  using Level = std::map<ClientId, Line>;                     // one priority's
+  using Line = std::map<ArrayId, IndexSet>;  // one client's, by age
+  using Level = std::map<ClientId, Line>;    // one priority's
   using Levels = std::map<std::int32_t, Level, std::greater<>>;
   struct Queue {
     ResourceClass facts;
@@ -105,17 +113,24 @@ class ReadyQueue {
   };
   Client& client(ClientId id) { return clients_[static_cast<std::size_t>(id)]; }
   void count(const QueuePlace& place, std::int64_t change);
-  Queue& queue_of(const QueuePlace& place) { return classes_[static_cast<std::size_t>(place.in_class)]; }
-  const Queue& queue_of(const QueuePlace& place) const { return classes_[static_cast<std::size_t>(place.in_class)]; }
+  Queue& queue_of(const QueuePlace& place) {
+    return classes_[static_cast<std::size_t>(place.in_class)];
+  }
+  const Queue& queue_of(const QueuePlace& place) const {
+    return classes_[static_cast<std::size_t>(place.in_class)];
+  }
   /// The indices queued at a place, or none.
   const IndexSet* find(const QueuePlace& place) const;
-  IndexSet* find(const QueuePlace& place) { return const_cast<IndexSet*>(std::as_const(*this).find(place)); }
+  IndexSet* find(const QueuePlace& place) {
+    return const_cast<IndexSet*>(std::as_const(*this).find(place));
+  }
   void erase(const QueuePlace& place);
 
   std::vector<Queue> classes_;
   std::set<ClassId> waiting_;
   FitsShapes fits_shapes_;
-  // One that asks for a little more than a shape has may not speak for those that the shape could run.
+  // One that asks for a little more than a shape has may not speak for those that the shape could
+  // run.
   std::map<std::pair<Needs, std::vector<bool>>, ClassId> by_needs_;
   std::vector<Client> clients_;
   std::unordered_map<std::string, ClientId> by_name_;

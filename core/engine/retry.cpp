@@ -3,21 +3,24 @@
 namespace hpcbatch {
 namespace {
 
-// Each class has a budget of its own, so that a bad day of the site does not eat what is meant for another.
+// Each class has a budget of its own, so that a bad day of the site does not eat what is meant for
+// another.
 constexpr std::uint8_t kFreeRetriesPerClass = 20;
 constexpr std::uint32_t kUnexplainedDeaths = 3;
 
 }  // namespace
 
-Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t retries, bool streams_input,
-              std::optional<Duration> longest) {
+Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t retries,
+              bool streams_input, std::optional<Duration> longest) {
   if (ending.failure == Failure::Ok || ending.failure == Failure::Cancelled) return Verdict::Final;
   if (streams_input) return Verdict::Final;
   if (!is_not_the_tasks_fault(ending.failure)) {
     return history.charged < retries ? Verdict::RetryCharged : Verdict::Final;
   }
-  if (ending.unexplained && history.unexplained_deaths + 1 >= kUnexplainedDeaths) return Verdict::SetAside;
-  if (ending.failure == Failure::PilotWalltime && ending.had && longest && more_than(*ending.had) > *longest) {
+  if (ending.unexplained && history.unexplained_deaths + 1 >= kUnexplainedDeaths)
+    return Verdict::SetAside;
+  if (ending.failure == Failure::PilotWalltime && ending.had && longest &&
+      more_than(*ending.had) > *longest) {
     return Verdict::Final;
   }
   const std::uint8_t used = history.free[static_cast<std::size_t>(ending.failure)];

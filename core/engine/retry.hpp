@@ -17,23 +17,26 @@ struct TaskHistory {
   std::uint32_t charged{0};  ///< of the user's retries
   std::uint32_t unexplained_deaths{0};
   std::array<std::uint8_t, kFailures> free{};  ///< retries without asking, by class
-  std::optional<Duration> needs_more_than;     ///< of remaining walltime: a pilot's end cut it there
-  std::string evidence;                        ///< of the unexplained deaths
+  std::optional<Duration> needs_more_than;  ///< of remaining walltime: a pilot's end cut it there
+  std::string evidence;                     ///< of the unexplained deaths
 };
 
 struct Ending {
   Failure failure{Failure::Ok};
-  bool unexplained{false};            ///< its pilot died and nobody knows why
-  std::optional<Duration> had;        ///< remaining walltime when it started, where the pilot's end cut it
+  bool unexplained{false};  ///< its pilot died and nobody knows why
+  std::optional<Duration>
+      had;  ///< remaining walltime when it started, where the pilot's end cut it
 };
 
 enum class Verdict : std::uint8_t { Final, RetryFree, RetryCharged, SetAside };
 
 /// What a task that a pilot's end cut is taken to need: a little more than it had.
-constexpr Duration more_than(Duration had) { return had + had / 100 + Duration{1}; }
+constexpr Duration more_than(Duration had) {
+  return had + had / 100 + Duration{1};
+}
 
 /// `longest` is the most remaining walltime that any shape can give the task; no value: no bound.
-Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t retries, bool streams_input,
-              std::optional<Duration> longest);
+Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t retries,
+              bool streams_input, std::optional<Duration> longest);
 
 }  // namespace hpcbatch

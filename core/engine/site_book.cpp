@@ -14,19 +14,22 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// While an unclear submit is being settled, or a pilot is silent, the batch system is asked more often.
+// While an unclear submit is being settled, or a pilot is silent, the batch system is asked more
+// often.
 constexpr Duration kImpatientPoll = 3s;
 constexpr Duration kLongestPollPause = 5min;
 // A batch system needs a moment to notice that a pilot it started is gone.
 constexpr Duration kFirstLook = 500ms;
 // A submit whose outcome is not known after this long is nothing to count on.
 constexpr Duration kAnswerDue = 1min;
-// For so long it is waited for what the batch system says of an allocation whose pilot was ended from outside.
+// For so long it is waited for what the batch system says of an allocation whose pilot was ended
+// from outside.
 constexpr Duration kReasonDue = 30s;
 
 }  // namespace
 
-SiteBook::SiteBook(Actions& actions, const std::vector<Site>& sites, std::string engine_name, std::uint64_t seed)
+SiteBook::SiteBook(Actions& actions, const std::vector<Site>& sites, std::string engine_name,
+                   std::uint64_t seed)
     : actions_(actions), prefix_("h" + std::move(engine_name)), random_(seed) {
   for (const Site& site : sites) {
     SiteState state{.site = site};
@@ -50,7 +53,8 @@ void SiteBook::restore(const std::vector<Allocation>& allocations,
   }
   for (SiteState& state : sites_) {
     for (ShapeState& shape : state.shapes) {
-      shape.proven = std::find(proven.begin(), proven.end(), std::pair{state.site.name, shape.shape.name}) != proven.end();
+      shape.proven = std::find(proven.begin(), proven.end(),
+                               std::pair{state.site.name, shape.shape.name}) != proven.end();
     }
   }
 }
@@ -64,11 +68,13 @@ const AllocationEntry* SiteBook::find(const AllocationId& id) const {
   return at == allocations_.end() ? nullptr : &at->second;
 }
 const SiteState* SiteBook::site(const std::string& name) const {
-  const auto at = std::find_if(sites_.begin(), sites_.end(), [&](const SiteState& s) { return s.site.name == name; });
+  const auto at = std::find_if(sites_.begin(), sites_.end(),
+                               [&](const SiteState& s) { return s.site.name == name; });
   return at == sites_.end() ? nullptr : &*at;
 }
 SiteState& SiteBook::state_of(const std::string& name) {
-  const auto at = std::find_if(sites_.begin(), sites_.end(), [&](const SiteState& s) { return s.site.name == name; });
+  const auto at = std::find_if(sites_.begin(), sites_.end(),
+                               [&](const SiteState& s) { return s.site.name == name; });
   HPCBATCH_CHECK(at != sites_.end());
   return *at;
 }
@@ -93,7 +99,8 @@ std::vector<bool> SiteBook::fits_shapes(const Needs& needs) const {
   std::vector<bool> fits;
   for (const SiteState& state : sites_) {
     for (const ShapeState& shape : state.shapes) {
-      fits.push_back((needs.site.empty() || needs.site == state.site.name) && could_run(needs, shape.shape));
+      fits.push_back((needs.site.empty() || needs.site == state.site.name) &&
+                     could_run(needs, shape.shape));
     }
   }
   return fits;
@@ -108,7 +115,9 @@ AllocationId SiteBook::draw_name() {
   }
 }
 
-void SiteBook::save(const AllocationEntry& entry) { actions_.push_back(SaveAllocation{entry.facts}); }
+void SiteBook::save(const AllocationEntry& entry) {
+  actions_.push_back(SaveAllocation{entry.facts});
+}
 
 void SiteBook::poll_soon(const std::string& name, Time at) {
   if (!site(name)) return;  // its site is no longer configured: its pilots alone can speak for it
@@ -119,7 +128,11 @@ void SiteBook::poll_soon(const std::string& name, Time at) {
 void SiteBook::open(const provision::Ask& ask, Time now) {
   for (std::uint32_t i = 0; i < ask.count; ++i) {
     AllocationEntry entry;
-    entry.facts = {.id = draw_name(), .site = ask.site, .shape = ask.shape, .state = AllocationState::Submitting, .opened = now};
+    entry.facts = {.id = draw_name(),
+                   .site = ask.site,
+                   .shape = ask.shape,
+                   .state = AllocationState::Submitting,
+                   .opened = now};
     entry.asked_at = now;
     save(entry);
     actions_.push_back(OpenAllocation{entry.facts.id, ask.site, ask.shape});
@@ -133,7 +146,8 @@ void SiteBook::cancel(const AllocationId& id, Time now) {
   found->facts.cancel_asked = true;
   found->cancelled_at = now;
   save(*found);
-  if (site(found->facts.site)) actions_.push_back(CancelAllocation{id, found->facts.site, found->facts.number});
+  if (site(found->facts.site))
+    actions_.push_back(CancelAllocation{id, found->facts.site, found->facts.number});
 }
 
 void SiteBook::accepted(const AllocationAccepted& event, Time now) {
@@ -148,9 +162,11 @@ void SiteBook::accepted(const AllocationAccepted& event, Time now) {
   poll_soon(found->facts.site, now + kImpatientPoll);
 }
 
-void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const std::string& why, Time now) {
+void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const std::string& why,
+                        Time now) {
   BackOff& pause = shape.back_off;
-  // What fails while the pause lasts was asked for before it: many refusals at once are one failure.
+  // What fails while the pause lasts was asked for before it: many refusals at once are one
+  // failure.
   if (!pause.until || *pause.until <= now) ++pause.failures;
   const std::uint32_t doublings = std::min<std::uint32_t>(pause.failures - 1, 16);
   const Time until = now + std::min(most, first * (std::int64_t{1} << doublings));
@@ -245,7 +261,8 @@ void SiteBook::on_time(Time now) {
     bool any = false;
     bool impatient = false;
     for (const auto& [id, entry] : allocations_) {
-      if (entry.facts.site != state.site.name || entry.facts.state == AllocationState::Ended) continue;
+      if (entry.facts.site != state.site.name || entry.facts.state == AllocationState::Ended)
+        continue;
       any = true;
       if (entry.facts.state == AllocationState::Unclear) impatient = true;
       if (entry.pilots_away > 0 && now - entry.seen_at < 2min) impatient = true;
@@ -258,7 +275,8 @@ void SiteBook::on_time(Time now) {
     if (state.next_poll == Time{}) state.next_poll = now + state.site.poll_every;
     if (state.next_poll > now) continue;
     state.poll_in_flight = true;
-    const Duration every = impatient ? std::min(kImpatientPoll, state.site.poll_every) : state.site.poll_every;
+    const Duration every =
+        impatient ? std::min(kImpatientPoll, state.site.poll_every) : state.site.poll_every;
     state.next_poll = now + every;
     actions_.push_back(PollSite{state.site.name});
   }
@@ -270,7 +288,8 @@ void SiteBook::poll_failed(const SitePollFailed& event, Time now) {
   state.trouble = event.text;
   if (!state.trouble_since) state.trouble_since = now;
   const std::uint32_t doublings = std::min<std::uint32_t>(state.failed_polls++, 8);
-  state.next_poll = now + std::min(kLongestPollPause, state.site.poll_every * (std::int64_t{1} << doublings));
+  state.next_poll =
+      now + std::min(kLongestPollPause, state.site.poll_every * (std::int64_t{1} << doublings));
 }
 
 std::vector<AllocationOver> SiteBook::out_of_reach(const std::set<AllocationId>& alive, Time now) {
@@ -282,8 +301,10 @@ std::vector<AllocationOver> SiteBook::out_of_reach(const std::set<AllocationId>&
     if (now - entry.seen_at < lost_after) continue;
     facts.state = AllocationState::Ended;
     facts.ended = now;
-    facts.reason = fmt::format("allocation {}: its site {} is no longer in the configuration, and no pilot of it was there for {}",
-                               id.name, facts.site, show_duration(lost_after));
+    facts.reason = fmt::format(
+        "allocation {}: its site {} is no longer in the configuration, and no pilot of it was "
+        "there for {}",
+        id.name, facts.site, show_duration(lost_after));
     ended.push_back({id, Failure::PilotKilled, false, facts.reason});
   }
   return ended;
@@ -317,7 +338,9 @@ std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
   std::vector<provision::Outlet> outlets;
   for (const SiteState& state : sites_) {
     for (const ShapeState& shape : state.shapes) {
-      provision::Outlet outlet{.site = state.site.name, .shape = shape.shape, .proven = shape.proven,
+      provision::Outlet outlet{.site = state.site.name,
+                               .shape = shape.shape,
+                               .proven = shape.proven,
                                .open = may_ask(shape, now)};
       for (const auto& [id, entry] : allocations_) {
         if (entry.facts.site != state.site.name || entry.facts.shape != shape.shape.name) continue;
@@ -325,7 +348,8 @@ std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
         ++(entry.facts.state == AllocationState::Running ? outlet.running : outlet.queued);
         if (entry.facts.state == AllocationState::Submitting) ++outlet.submitting;
         // What is not counted on is not asked for once more either.
-        if (entry.facts.state != AllocationState::Running && !is_on_its_way(entry, now)) outlet.open = false;
+        if (entry.facts.state != AllocationState::Running && !is_on_its_way(entry, now))
+          outlet.open = false;
         if (entry.terminated_at && now - *entry.terminated_at < kReasonDue) outlet.open = false;
         if (entry.seen == BatchState::LimitReached) outlet.open = false;
       }
@@ -338,9 +362,11 @@ std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
 std::vector<provision::SiteLimits> SiteBook::limits() const {
   std::vector<provision::SiteLimits> limits;
   for (const SiteState& state : sites_) {
-    provision::SiteLimits site{state.site.name, 0, 0, state.site.max_queued, state.site.max_running};
+    provision::SiteLimits site{state.site.name, 0, 0, state.site.max_queued,
+                               state.site.max_running};
     for (const auto& [id, entry] : allocations_) {
-      if (entry.facts.site != state.site.name || entry.facts.state == AllocationState::Ended) continue;
+      if (entry.facts.site != state.site.name || entry.facts.state == AllocationState::Ended)
+        continue;
       ++(entry.facts.state == AllocationState::Running ? site.running : site.queued);
     }
     limits.push_back(std::move(site));

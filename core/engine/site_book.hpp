@@ -1,4 +1,5 @@
-// Sites and their allocations: what was asked for, what the batch system says of it, and when to ask for more or again.
+// Sites and their allocations: what was asked for, what the batch system says of it, and when to
+// ask for more or again.
 #pragma once
 
 #include "model/action.hpp"
@@ -34,7 +35,7 @@ struct SiteState {
   bool poll_in_flight{false};
   Time next_poll{};
   std::uint32_t failed_polls{0};
-  std::string trouble;            ///< of the last poll; empty: none
+  std::string trouble;  ///< of the last poll; empty: none
   std::optional<Time> trouble_since;
 };
 
@@ -43,14 +44,14 @@ struct AllocationEntry {
   BatchState seen{BatchState::Queued};
   std::optional<Duration> time_left;  ///< as the batch system said at `seen_at`
   Time seen_at{};
-  Time asked_at{};                 ///< the end of the last submit command; lists asked for earlier may lack it
-  Time cancelled_at{};             ///< the last cancel command
-  Time resumed_at{};               ///< after it was suspended
+  Time asked_at{};      ///< the end of the last submit command; lists asked for earlier may lack it
+  Time cancelled_at{};  ///< the last cancel command
+  Time resumed_at{};    ///< after it was suspended
   std::uint32_t absent_polls{0};   ///< trusted lists in a row that did not show it
   std::uint32_t never_arrived{0};  ///< submits whose answer was lost and that left no batch job
   bool of_no_use{false};
   std::optional<Time> terminated_at;  ///< a pilot of it was ended from outside
-  std::uint32_t pilots_away{0};    ///< of those that registered, not connected now
+  std::uint32_t pilots_away{0};       ///< of those that registered, not connected now
 };
 
 /// The end of an allocation, for the tasks that it still held.
@@ -63,7 +64,8 @@ struct AllocationOver {
 
 class SiteBook {
  public:
-  SiteBook(Actions& actions, const std::vector<Site>& sites, std::string engine_name, std::uint64_t seed);
+  SiteBook(Actions& actions, const std::vector<Site>& sites, std::string engine_name,
+           std::uint64_t seed);
 
   void restore(const std::vector<Allocation>& allocations,
                const std::vector<std::pair<std::string, std::string>>& proven, Time now);
@@ -71,18 +73,23 @@ class SiteBook {
   void cancel(const AllocationId& id, Time now);
   void accepted(const AllocationAccepted& event, Time now);
   void refused(const AllocationRefused& event, Time now);
-  /// Ended allocations stay until `forget`; each is returned once.  Those `alive` have a pilot that is there.
-  std::vector<AllocationOver> polled(const SitePolled& event, const std::set<AllocationId>& alive, Time now);
+  /// Ended allocations stay until `forget`; each is returned once.  Those `alive` have a pilot that
+  /// is there.
+  std::vector<AllocationOver> polled(const SitePolled& event, const std::set<AllocationId>& alive,
+                                     Time now);
   void poll_failed(const SitePollFailed& event, Time now);
-  /// Allocations of sites that are no longer configured, none of whose pilots has been there for long: nobody else can
-  /// ever speak for them.  Each is returned once, as by `polled`.
+  /// Allocations of sites that are no longer configured, none of whose pilots has been there for
+  /// long: nobody else can ever speak for them.  Each is returned once, as by `polled`.
   std::vector<AllocationOver> out_of_reach(const std::set<AllocationId>& alive, Time now);
-  /// A pilot of it registered: settles what was unclear.  False where the allocation is over or was never ours.
+  /// A pilot of it registered: settles what was unclear.  False where the allocation is over or was
+  /// never ours.
   bool pilot_registered(const PilotRegistered& event, Time now);
   void pilot_gone(const AllocationId& id, Time now);
-  /// The batch system or a person ended a pilot: no more of its shape before the batch system has said why.
+  /// The batch system or a person ended a pilot: no more of its shape before the batch system has
+  /// said why.
   void pilot_terminated(const AllocationId& id, Time now);
-  /// Its tasks are settled.  Only now its end is saved: an engine that starts before that must settle them.
+  /// Its tasks are settled.  Only now its end is saved: an engine that starts before that must
+  /// settle them.
   void forget(const AllocationId& id);
   /// A pilot of it can run nothing of what waits: its shape is not asked for again at once.
   void of_no_use(const AllocationId& id, const std::string& text, Time now);

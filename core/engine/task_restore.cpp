@@ -19,8 +19,9 @@ void TaskTable::remember(const SaveFailedAttempt& failed) {
   }
   if (failed.unexplained) {
     ++history.unexplained_deaths;
-    history.evidence += fmt::format("{}attempt {} on {}: {}", history.evidence.empty() ? "" : "; ",
-                                    failed.attempt.number, to_string(failed.pilot), failed.outcome.message);
+    history.evidence +=
+        fmt::format("{}attempt {} on {}: {}", history.evidence.empty() ? "" : "; ",
+                    failed.attempt.number, to_string(failed.pilot), failed.outcome.message);
   }
   // How long it ran until it was cut stands for the time it had.
   if (failed.outcome.failure == Failure::PilotWalltime && failed.outcome.started) {
@@ -38,16 +39,19 @@ void TaskTable::restore(const Snapshot& snapshot,
     if (history.needs_more_than) cut[task.array].emplace_back(task.index, &history);
   }
   std::unordered_map<ArrayId, IndexSet> leased;
-  for (const StoredLease& lease : snapshot.leases) leased[lease.attempt.task.array].add(lease.attempt.task.index);
+  for (const StoredLease& lease : snapshot.leases)
+    leased[lease.attempt.task.array].add(lease.attempt.task.index);
   // Arrays come in the order of their ids, so that a predecessor is there before what waits for it.
   for (const LiveArray& live : snapshot.arrays) {
     ArrayState& array = arrays_[live.id];
     array.id = live.id;
     array.facts = live.array;
     array.submitted = live.submitted;
-    array.place = {queue_.class_for(live.array.needs), live.array.priority, queue_.client_for(live.client), live.id};
+    array.place = {queue_.class_for(live.array.needs), live.array.priority,
+                   queue_.client_for(live.client), live.id};
     for (const auto& [index, history] : cut[live.id]) {
-      // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried again, so it can be.
+      // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
+      // again, so it can be.
       if (const auto most = longest(live.array.needs)) {
         history->needs_more_than = std::min(*history->needs_more_than, *most - *most / 50);
       }
@@ -59,7 +63,8 @@ void TaskTable::restore(const Snapshot& snapshot,
     array.leased = leased[live.id].intersection(live.array.indices);
     array.leased.remove(array.ok);
     array.leased.remove(array.not_ok);
-    if (!live.not_ok.empty()) causes_[live.id] = fmt::format("{}, some of which did not succeed", live.id.value);
+    if (!live.not_ok.empty())
+      causes_[live.id] = fmt::format("{}, some of which did not succeed", live.id.value);
     array.held = live.held;
     IndexSet rest = live.array.indices;
     for (const IndexSet* set : {&array.ok, &array.not_ok, &array.leased}) rest.remove(*set);
@@ -89,7 +94,8 @@ ArrayState& TaskTable::recreate(const RevivedArray& revived, Time now) {
 
 std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
   std::uint64_t changed = 0;
-  // All are there before any is placed: a dependant may stand before its cause where ids were given so.
+  // All are there before any is placed: a dependant may stand before its cause where ids were given
+  // so.
   for (const RevivedArray& revived : event.arrays) {
     if (!find(revived.id)) recreate(revived, now);
   }

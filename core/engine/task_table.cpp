@@ -45,7 +45,8 @@ ClassId TaskTable::class_of_task(TaskId task) const {
   std::optional<ClassId> least;
   for (const ClassId other : at->second.other_classes) {
     const auto time = queue_.get(other).needs.time;
-    if (time >= past->needs_more_than && (!least || time < queue_.get(*least).needs.time)) least = other;
+    if (time >= past->needs_more_than && (!least || time < queue_.get(*least).needs.time))
+      least = other;
   }
   return least.value_or(at->second.place.in_class);
 }
@@ -56,10 +57,12 @@ std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event) co
     if (array.indices.empty()) return "cannot queue an array that has no index; name at least one";
     for (const Dependency& dependency : array.after) {
       const ArrayState* live = find(dependency.array);
-      const auto facts = std::find_if(event.ended.begin(), event.ended.end(),
-                                      [&](const EndedArray& e) { return e.id == dependency.array; });
+      const auto facts =
+          std::find_if(event.ended.begin(), event.ended.end(),
+                       [&](const EndedArray& e) { return e.id == dependency.array; });
       if (!live && facts == event.ended.end()) {
-        return fmt::format("cannot queue tasks after {}: there is no such task", dependency.array.value);
+        return fmt::format("cannot queue tasks after {}: there is no such task",
+                           dependency.array.value);
       }
       IndexSet indices = live ? live->facts.indices : facts->ok;
       if (!live) indices.add(facts->not_ok);
@@ -71,8 +74,10 @@ std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event) co
       IndexSet unpaired = array.indices;
       unpaired.remove(indices);
       if (!unpaired.empty()) {
-        return fmt::format("cannot pair tasks with those of {}: it has no index {}; pair arrays with equal indices",
-                           dependency.array.value, to_string(unpaired));
+        return fmt::format(
+            "cannot pair tasks with those of {}: it has no index {}; pair arrays with equal "
+            "indices",
+            dependency.array.value, to_string(unpaired));
       }
     }
   }
@@ -85,7 +90,8 @@ std::optional<std::string> TaskTable::submit(const TasksSubmitted& event, Time n
   std::uint32_t position = 0;
   for (const NewArray& submitted : event.arrays) {
     const ArrayId id{next_array_++};
-    actions_.push_back(SaveArray{id, event.request, position++, event.client, event.key, event.content, submitted, now});
+    actions_.push_back(SaveArray{id, event.request, position++, event.client, event.key,
+                                 event.content, submitted, now});
     ArrayState& array = arrays_[id];
     array.id = id;
     array.facts = submitted;
@@ -97,7 +103,8 @@ std::optional<std::string> TaskTable::submit(const TasksSubmitted& event, Time n
   return std::nullopt;
 }
 
-void TaskTable::place_new(ArrayState& array, const IndexSet& indices, const std::vector<EndedArray>& ended, Time now) {
+void TaskTable::place_new(ArrayState& array, const IndexSet& indices,
+                          const std::vector<EndedArray>& ended, Time now) {
   if (array.facts.held) {
     array.held.add(indices);
   } else {
@@ -175,13 +182,14 @@ void TaskTable::needing_more_than(ArrayState& array, Duration had) {
   needs.time = std::max(needs.time.value_or(Duration{}), more_than(had));
   const ClassId in_class = queue_.class_for(needs);
   if (in_class == array.place.in_class) return;
-  if (std::find(array.other_classes.begin(), array.other_classes.end(), in_class) == array.other_classes.end()) {
+  if (std::find(array.other_classes.begin(), array.other_classes.end(), in_class) ==
+      array.other_classes.end()) {
     array.other_classes.push_back(in_class);
   }
 }
 
-bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node, Outcome outcome,
-                      const Ending& ending, std::optional<Duration> longest) {
+bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node,
+                      Outcome outcome, const Ending& ending, std::optional<Duration> longest) {
   ArrayState& array = get(attempt.task.array);
   HPCBATCH_CHECK(array.leased.contains(attempt.task.index));
   array.leased.remove(attempt.task.index);
@@ -197,8 +205,9 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     if (verdict == Verdict::RetryFree) ++history.free[static_cast<std::size_t>(ending.failure)];
     if (ending.unexplained) {
       ++history.unexplained_deaths;
-      history.evidence += fmt::format("{}attempt {} on {}: {}", history.evidence.empty() ? "" : "; ",
-                                      attempt.number, to_string(pilot), outcome.message);
+      history.evidence +=
+          fmt::format("{}attempt {} on {}: {}", history.evidence.empty() ? "" : "; ",
+                      attempt.number, to_string(pilot), outcome.message);
     }
     if (ending.failure == Failure::PilotWalltime && ending.had) {
       history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
@@ -212,10 +221,11 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
   }
   if (verdict == Verdict::SetAside) {
     outcome.message = fmt::format(
-        "set aside: it was running in {} pilots that died without a reason ({}; attempt {} on {}: {}); "
+        "set aside: it was running in {} pilots that died without a reason ({}; attempt {} on {}: "
+        "{}); "
         "'hpcbatch retry {}' runs it again",
-        before.unexplained_deaths + 1, before.evidence, attempt.number, to_string(pilot), outcome.message,
-        to_string(attempt.task));
+        before.unexplained_deaths + 1, before.evidence, attempt.number, to_string(pilot),
+        outcome.message, to_string(attempt.task));
     outcome.failure = Failure::SetAside;
   }
   histories_.erase(attempt.task);
@@ -247,7 +257,8 @@ std::vector<TaskId> TaskTable::cancel(const Selection& tasks, Time now, std::uin
   const auto at = arrays_.find(tasks.array);
   if (at == arrays_.end()) return {};
   ArrayState& array = at->second;
-  const IndexSet wanted = tasks.indices.value_or(array.facts.indices).intersection(array.facts.indices);
+  const IndexSet wanted =
+      tasks.indices.value_or(array.facts.indices).intersection(array.facts.indices);
   std::vector<TaskId> leased;
   const IndexSet with_pilots = wanted.intersection(array.leased);
   for (const IndexRange& range : with_pilots.ranges()) {
@@ -297,8 +308,9 @@ void TaskTable::check_invariants() const {
   for (const auto& [id, array] : arrays_) {
     for (const OpenDependency& open : array.open) {
       const auto waiting = dependants_.find(open.on.array);
-      const bool listed = waiting != dependants_.end() &&
-                          std::find(waiting->second.begin(), waiting->second.end(), id) != waiting->second.end();
+      const bool listed =
+          waiting != dependants_.end() &&
+          std::find(waiting->second.begin(), waiting->second.end(), id) != waiting->second.end();
       // One that had left memory and was revived since is known by what it had reached.
       HPCBATCH_CHECK(open.known_ok || (listed && find(open.on.array)));
     }
@@ -314,7 +326,8 @@ void TaskTable::check_invariants() const {
       count(queue_.queued(place));
       if (parked) count(*parked);
     }
-    for (const IndexSet* set : {&array.blocked, &array.held, &array.leased, &array.ok, &array.not_ok}) {
+    for (const IndexSet* set :
+         {&array.blocked, &array.held, &array.leased, &array.ok, &array.not_ok}) {
       count(*set);
     }
     HPCBATCH_CHECK(sum == array.facts.indices.size());

@@ -1,7 +1,9 @@
-// Every task that has not ended: where each stands, what it waits for, and how the end of one moves others.
+// Every task that has not ended: where each stands, what it waits for, and how the end of one moves
+// others.
 //
 // An index of an array is in exactly one place:
-//   queue    could start now (ReadyQueue; several places where a pilot's end has cut some of its tasks); parked there
+//   queue    could start now (ReadyQueue; several places where a pilot's end has cut some of its
+//   tasks); parked there
 //            while as many of its array run as may
 //   blocked  waits for other tasks
 //   held     held by its user
@@ -48,11 +50,13 @@ struct TakenTask {
 
 class TaskTable {
  public:
-  TaskTable(Actions& actions, ReadyQueue::FitsShapes fits_shapes) : actions_(actions), queue_(std::move(fits_shapes)) {}
+  TaskTable(Actions& actions, ReadyQueue::FitsShapes fits_shapes)
+      : actions_(actions), queue_(std::move(fits_shapes)) {}
 
-  /// Leased tasks of the snapshot stay leased: their pilots have yet to say what became of them.  `longest` is the most
-  /// walltime that any shape can give such needs.
-  void restore(const Snapshot& snapshot, const std::function<std::optional<Duration>(const Needs&)>& longest);
+  /// Leased tasks of the snapshot stay leased: their pilots have yet to say what became of them.
+  /// `longest` is the most walltime that any shape can give such needs.
+  void restore(const Snapshot& snapshot,
+               const std::function<std::optional<Duration>(const Needs&)>& longest);
   /// Text of the refusal, or nothing: then all of it was accepted.
   std::optional<std::string> submit(const TasksSubmitted& event, Time now);
   std::uint64_t hold(const Selection& tasks, bool hold);
@@ -64,8 +68,8 @@ class TaskTable {
   /// A lease came back unused.
   void give_back(TaskId task);
   /// A lease is over.  Returns true where the task is tried again.
-  bool ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node, Outcome outcome,
-             const Ending& ending, std::optional<Duration> longest);
+  bool ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node,
+             Outcome outcome, const Ending& ending, std::optional<Duration> longest);
 
   const ArrayState* find(ArrayId id) const;
   const TaskHistory* history(TaskId task) const;
@@ -84,7 +88,8 @@ class TaskTable {
  private:
   ArrayState& get(ArrayId id);
   std::optional<std::string> refusal_of(const TasksSubmitted& event) const;
-  void place_new(ArrayState& array, const IndexSet& indices, const std::vector<EndedArray>& ended, Time now);
+  void place_new(ArrayState& array, const IndexSet& indices, const std::vector<EndedArray>& ended,
+                 Time now);
   void remember(const SaveFailedAttempt& failed);
   ArrayState& recreate(const RevivedArray& revived, Time now);
   void attach(ArrayState& array, const std::vector<EndedArray>& ended, Time now);
@@ -95,17 +100,18 @@ class TaskTable {
   IndexSet take_unleased(ArrayState& array, const IndexSet& indices);
   void end_unleased(ArrayId id, const IndexSet& indices, const Outcome& outcome);
   void record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause, Time now);
-  void note_end(ArrayState& array, std::optional<IndexSet> indices, const std::string& cause, Time at);
+  void note_end(ArrayState& array, std::optional<IndexSet> indices, const std::string& cause,
+                Time at);
   void spread_ends();
-  void spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news, const std::string& cause,
-                 Time now);
+  void spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news,
+                 const std::string& cause, Time now);
   void forget_if_over(ArrayId id);
   void needing_more_than(ArrayState& array, Duration had);
 
   struct End {
     ArrayId array;
     std::optional<IndexSet> indices;  ///< no value: look at all
-    std::string cause;  ///< first failure, for dependants; empty: all went well
+    std::string cause;                ///< first failure, for dependants; empty: all went well
     Time at{};
   };
 

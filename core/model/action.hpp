@@ -1,5 +1,5 @@
-// Everything the engine can ask the runtime to do, as plain values.  Actions are done in order; those that say
-// "durable" wait until everything saved before them is on disk.
+// Everything the engine can ask the runtime to do, as plain values.  Actions are done in order;
+// those that say "durable" wait until everything saved before them is on disk.
 #pragma once
 
 #include "model/allocation.hpp"
@@ -14,12 +14,12 @@
 
 namespace hpcbatch {
 
-// --- to the store -------------------------------------------------------------------------------------------------
+// --- to the store ------------------------------------------------------------------------------
 
 struct SaveArray {
   ArrayId id;
-  RequestId request;           ///< whose recipes the runtime holds
-  std::uint32_t position{0};   ///< which of the request's
+  RequestId request;          ///< whose recipes the runtime holds
+  std::uint32_t position{0};  ///< which of the request's
   std::string client;
   std::string key;
   std::uint64_t content{0};
@@ -42,7 +42,8 @@ struct DropLeases {
 struct SaveCancelled {
   std::vector<TaskId> tasks;
 };
-/// An attempt that failed and will be followed by another; for `explain` and for the budgets of retries.
+/// An attempt that failed and will be followed by another; for `explain` and for the budgets of
+/// retries.
 struct SaveFailedAttempt {
   AttemptId attempt;
   PilotId pilot;
@@ -76,7 +77,7 @@ struct SaveAllocation {
   Allocation allocation;
 };
 
-// --- to clients (durable) -----------------------------------------------------------------------------------------
+// --- to clients (durable) ----------------------------------------------------------------------
 
 struct AnswerSubmit {
   RequestId request;
@@ -96,7 +97,7 @@ struct TellEnded {
   ArrayId array;
 };
 
-// --- to pilots ----------------------------------------------------------------------------------------------------
+// --- to pilots ---------------------------------------------------------------------------------
 
 /// Waits until the leases saved before it are written, though not until they are on disk.
 struct SendLeases {
@@ -144,7 +145,7 @@ struct FencePilot {
   std::uint64_t incarnation{0};
 };
 
-// --- to sites -----------------------------------------------------------------------------------------------------
+// --- to sites ----------------------------------------------------------------------------------
 
 /// Durable: the intent is on disk before the batch system is asked.
 struct OpenAllocation {
@@ -164,22 +165,23 @@ struct ReadOutbox {
   AllocationId allocation;
   std::string site;
 };
-/// The allocation is over: its key and files may go.  Durable: what its outbox held is on disk first.
+/// The allocation is over: its key and files may go.  Durable: what its outbox held is on disk
+/// first.
 struct ForgetAllocation {
   AllocationId allocation;
   std::string site;
 };
 
-// --- to the loop --------------------------------------------------------------------------------------------------
+// --- to the loop -------------------------------------------------------------------------------
 
-struct EngineIdle {};   ///< nothing is left to wait for: a drained engine may end
+struct EngineIdle {};  ///< nothing is left to wait for: a drained engine may end
 
-using Action =
-    std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt, SaveResult,
-                 SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded,
-                 SendLeases, RecallLeases, KillAttempt, AcknowledgeResult, PermitPublish, WelcomePilot, DrainPilot,
-                 EndPilot, FencePilot, OpenAllocation, CancelAllocation, PollSite, ReadOutbox, ForgetAllocation,
-                 EngineIdle>;
+using Action = std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled,
+                            SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
+                            SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded,
+                            SendLeases, RecallLeases, KillAttempt, AcknowledgeResult, PermitPublish,
+                            WelcomePilot, DrainPilot, EndPilot, FencePilot, OpenAllocation,
+                            CancelAllocation, PollSite, ReadOutbox, ForgetAllocation, EngineIdle>;
 
 using Actions = std::vector<Action>;
 

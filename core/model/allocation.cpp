@@ -10,7 +10,9 @@ constexpr std::array<std::string_view, 6> kWords{"intended", "submitting", "uncl
 
 }  // namespace
 
-std::string_view to_string(AllocationState state) { return kWords[static_cast<std::size_t>(state)]; }
+std::string_view to_string(AllocationState state) {
+  return kWords[static_cast<std::size_t>(state)];
+}
 
 std::optional<AllocationState> parse_allocation_state(std::string_view word) {
   for (std::size_t i = 0; i < kWords.size(); ++i) {

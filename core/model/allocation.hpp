@@ -35,8 +35,8 @@ struct Allocation {
   std::optional<Time> running_since;
   std::optional<Time> ended;
   EndCause cause{EndCause::None};
-  std::string reason;           ///< for people: refusal, pending reason, how it ended
-  bool cancel_asked{false};     ///< by us
+  std::string reason;            ///< for people: refusal, pending reason, how it ended
+  bool cancel_asked{false};      ///< by us
   std::uint32_t pilots_seen{0};  ///< how many of its pilots ever registered
 };
 

@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define HPCBATCH_CHECK(condition)                                                                  \
-  do {                                                                                             \
-    if (!(condition)) {                                                                            \
-      std::fprintf(stderr, "hpcbatch: internal error: %s does not hold (%s:%d)\n", #condition,     \
-                   __FILE__, __LINE__);                                                            \
-      std::abort();                                                                                \
-    }                                                                                              \
+#define HPCBATCH_CHECK(condition)                                                              \
+  do {                                                                                         \
+    if (!(condition)) {                                                                        \
+      std::fprintf(stderr, "hpcbatch: internal error: %s does not hold (%s:%d)\n", #condition, \
+                   __FILE__, __LINE__);                                                        \
+      std::abort();                                                                            \
+    }                                                                                          \
   } while (false)

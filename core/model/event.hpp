@@ -17,7 +17,7 @@
 
 namespace hpcbatch {
 
-// --- from clients -------------------------------------------------------------------------------------------------
+// --- from clients ------------------------------------------------------------------------------
 
 /// How an array ended that the engine no longer holds; looked up in the store for dependencies.
 struct EndedArray {
@@ -28,8 +28,8 @@ struct EndedArray {
   std::string first_cause{};  ///< what it was, as their dependants are told
 };
 
-/// All of it is accepted or nothing is.  `content` is a hash of the request: the same key again with the same content
-/// gives the same ids.
+/// All of it is accepted or nothing is.  `content` is a hash of the request: the same key again
+/// with the same content gives the same ids.
 struct TasksSubmitted {
   RequestId request;
   std::string client;
@@ -52,15 +52,17 @@ struct HoldAsked {
 struct RevivedArray {
   ArrayId id;
   std::string client;
-  NewArray array;               ///< `indices` are those to run again
-  IndexSet all;                 ///< every index the array ever had
+  NewArray array;  ///< `indices` are those to run again
+  IndexSet all;    ///< every index the array ever had
   IndexSet ok;
-  IndexSet failed;              ///< ended otherwise, and not to run again
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> attempts;  ///< index, number of its last attempt
+  IndexSet failed;  ///< ended otherwise, and not to run again
+  std::vector<std::pair<std::uint32_t, std::uint32_t>>
+      attempts;  ///< index, number of its last attempt
 };
 struct RetryAsked {
   RequestId request;
-  std::vector<RevivedArray> arrays;  ///< with the dependants that ended because of them, predecessors first
+  std::vector<RevivedArray>
+      arrays;  ///< with the dependants that ended because of them, predecessors first
   std::vector<EndedArray> ended;
 };
 struct StopAsked {
@@ -68,7 +70,7 @@ struct StopAsked {
   Mode mode{Mode::Leave};
 };
 
-// --- from pilots --------------------------------------------------------------------------------------------------
+// --- from pilots -------------------------------------------------------------------------------
 
 struct HeldAttempt {
   enum class State : std::uint8_t { Waiting = 1, Running = 2, Ended = 3, Publishing = 4 };
@@ -107,7 +109,7 @@ struct PilotLeaving {
   std::string reason;
 };
 
-// --- from sites ---------------------------------------------------------------------------------------------------
+// --- from sites --------------------------------------------------------------------------------
 
 struct AllocationAccepted {
   AllocationId allocation;
@@ -118,8 +120,8 @@ struct AllocationRefused {
   Refusal refusal{Refusal::Unclear};
   std::string text;
 };
-/// A complete, trusted list of the site's batch jobs that bear our names.  `asked` is when the question was sent: what
-/// was submitted later may be missing.
+/// A complete, trusted list of the site's batch jobs that bear our names.  `asked` is when the
+/// question was sent: what was submitted later may be missing.
 struct SitePolled {
   std::string site;
   std::vector<BatchJob> jobs;
@@ -129,19 +131,20 @@ struct SitePollFailed {
   std::string site;
   std::string text;
 };
-/// What an ended allocation's pilots had left behind in their outboxes; read before anything is called lost.
+/// What an ended allocation's pilots had left behind in their outboxes; read before anything is
+/// called lost.
 struct OutboxRead {
   AllocationId allocation;
   std::vector<AttemptEnded> results;
 };
 
-// --- from the clock and the store -----------------------------------------------------------------------------------
+// --- from the clock and the store --------------------------------------------------------------
 
 struct TimePassed {};
 
-using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked, PilotRegistered,
-                           PilotDisconnected, AttemptsStarted, AttemptEnded, AttemptsReturned, PilotLeaving,
-                           AllocationAccepted, AllocationRefused, SitePolled, SitePollFailed, OutboxRead,
-                           TimePassed>;
+using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked,
+                           PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptEnded,
+                           AttemptsReturned, PilotLeaving, AllocationAccepted, AllocationRefused,
+                           SitePolled, SitePollFailed, OutboxRead, TimePassed>;
 
 }  // namespace hpcbatch

@@ -41,7 +41,8 @@ inline constexpr int kFailures = static_cast<int>(Failure::EngineError) + 1;
 std::string_view to_string(Failure failure);
 std::optional<Failure> parse_failure(std::string_view word);
 
-/// Whether the task cannot be blamed: it is then retried without asking and without using up a retry of the user's.
+/// Whether the task cannot be blamed: it is then retried without asking and without using up a
+/// retry of the user's.
 bool is_not_the_tasks_fault(Failure failure);
 
 }  // namespace hpcbatch

@@ -58,7 +58,9 @@ std::optional<PilotId> parse_pilot(std::string_view text);
 
 template <>
 struct std::hash<hpcbatch::ArrayId> {
-  std::size_t operator()(hpcbatch::ArrayId id) const noexcept { return std::hash<std::uint64_t>{}(id.value); }
+  std::size_t operator()(hpcbatch::ArrayId id) const noexcept {
+    return std::hash<std::uint64_t>{}(id.value);
+  }
 };
 template <>
 struct std::hash<hpcbatch::TaskId> {

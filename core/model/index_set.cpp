@@ -11,15 +11,20 @@ namespace hpcbatch {
 namespace {
 
 // Sizes are 64-bit: a range may hold 2^32 - 1 indices.
-std::uint64_t size_of(IndexRange range) { return std::uint64_t{range.last} - range.first + 1; }
+std::uint64_t size_of(IndexRange range) {
+  return std::uint64_t{range.last} - range.first + 1;
+}
 
-// Each index of a stepped range is a range of its own: more of them than this is a mistake that would fill memory.
+// Each index of a stepped range is a range of its own: more of them than this is a mistake that
+// would fill memory.
 constexpr std::uint64_t kMostSteps = 1'000'000;
 
 // So few ranges are put in or taken out one by one; more of them in one walk over both sets.
 constexpr std::size_t kFew = 4;
 
-bool lies_higher(const IndexRange& a, const IndexRange& b) { return a.last > b.last; }
+bool lies_higher(const IndexRange& a, const IndexRange& b) {
+  return a.last > b.last;
+}
 
 }  // namespace
 
@@ -75,7 +80,8 @@ void IndexSet::add(const IndexSet& other) {
   }
   std::vector<IndexRange> all;
   all.reserve(ranges_.size() + other.ranges_.size());
-  std::merge(ranges_.begin(), ranges_.end(), other.ranges_.begin(), other.ranges_.end(), std::back_inserter(all), lies_higher);
+  std::merge(ranges_.begin(), ranges_.end(), other.ranges_.begin(), other.ranges_.end(),
+             std::back_inserter(all), lies_higher);
   ranges_.clear();
   size_ = 0;
   for (const IndexRange& range : all) append(range);
@@ -112,11 +118,13 @@ void IndexSet::remove(const IndexSet& other) {
   auto gone = other.ranges_.begin();
   for (const IndexRange& range : ranges_) {
     while (gone != other.ranges_.end() && gone->first > range.last) ++gone;
-    // What is left of the range, from its top; the last of `gone` may reach into the next range as well.
+    // What is left of the range, from its top; the last of `gone` may reach into the next range as
+    // well.
     std::uint64_t end = std::uint64_t{range.last} + 1;
     for (auto at = gone; at != other.ranges_.end() && at->last >= range.first; ++at) {
       gone = at;
-      if (at->last + std::uint64_t{1} < end) kept.append({at->last + 1, static_cast<std::uint32_t>(end - 1)});
+      if (at->last + std::uint64_t{1} < end)
+        kept.append({at->last + 1, static_cast<std::uint32_t>(end - 1)});
       end = std::min<std::uint64_t>(end, at->first);
       if (end <= range.first) break;
     }
@@ -127,13 +135,15 @@ void IndexSet::remove(const IndexSet& other) {
 
 IndexSet IndexSet::intersection(const IndexSet& other) const {
   if (other.ranges_.size() < ranges_.size()) return other.intersection(*this);
-  // Few ranges against many are looked up, so that a single index costs no walk over a million gaps.
+  // Few ranges against many are looked up, so that a single index costs no walk over a million
+  // gaps.
   IndexSet result;
   auto b = other.ranges_.begin();
   const bool few = ranges_.size() * 16 < other.ranges_.size();
   for (const IndexRange& a : ranges_) {
     const auto lies_above = [&](const IndexRange& r) { return r.first > a.last; };
-    b = few ? std::partition_point(b, other.ranges_.end(), lies_above) : std::find_if_not(b, other.ranges_.end(), lies_above);
+    b = few ? std::partition_point(b, other.ranges_.end(), lies_above)
+            : std::find_if_not(b, other.ranges_.end(), lies_above);
     for (auto at = b; at != other.ranges_.end() && at->last >= a.first; ++at) {
       const IndexRange common{std::max(a.first, at->first), std::min(a.last, at->last)};
       result.ranges_.push_back(common);

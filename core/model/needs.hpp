@@ -11,8 +11,8 @@
 
 namespace hpcbatch {
 
-/// `amounts` always holds cpus.  Without memory a task counts for its cpus' share of the pilot's.  `time` is both the
-/// limit and the need.
+/// `amounts` always holds cpus.  Without memory a task counts for its cpus' share of the pilot's.
+/// `time` is both the limit and the need.
 struct Needs {
   Resources amounts;
   std::optional<Duration> time;
@@ -22,8 +22,8 @@ struct Needs {
   friend auto operator<=>(const Needs&, const Needs&) = default;
 };
 
-/// Needs of one resource class: time and memory rounded up in steps of about 10 %, so that matching costs per class
-/// and not per task.  Limits stay exact per task.
+/// Needs of one resource class: time and memory rounded up in steps of about 10 %, so that matching
+/// costs per class and not per task.  Limits stay exact per task.
 Needs class_of(const Needs& needs);
 
 std::string show(const Needs& needs);

@@ -17,11 +17,16 @@ std::optional<Owner> parse_owner(std::string_view text) {
   std::string key;
   int fields = 0;
   while (in >> key) {
-    if (key == "host") in >> owner.host;
-    else if (key == "boot") in >> owner.boot_id;
-    else if (key == "process") in >> owner.process;
-    else if (key == "start") in >> owner.process_start;
-    else if (key == "heartbeat") in >> owner.heartbeat;
+    if (key == "host")
+      in >> owner.host;
+    else if (key == "boot")
+      in >> owner.boot_id;
+    else if (key == "process")
+      in >> owner.process;
+    else if (key == "start")
+      in >> owner.process_start;
+    else if (key == "heartbeat")
+      in >> owner.heartbeat;
     ++fields;
   }
   return fields >= 5 ? std::optional(owner) : std::nullopt;

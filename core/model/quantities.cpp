@@ -97,7 +97,8 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   if (unit.size() > 1) return std::nullopt;
   if (!unit.empty()) {
     static constexpr std::string_view kSteps = "KMGTP";
-    const auto step = kSteps.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
+    const auto step =
+        kSteps.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit[0]))));
     if (step == std::string_view::npos) return std::nullopt;
     for (std::size_t i = 0; i <= step; ++i) value *= 1024;
   }

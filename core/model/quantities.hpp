@@ -12,7 +12,8 @@ namespace hpcbatch {
 
 /// `90`, `90s`, `1.5h`, `1h30m`, `2d`, `500ms`, `HH:MM:SS`, `D-HH:MM:SS`; a bare number is seconds.
 std::optional<Duration> parse_duration(std::string_view text);
-/// `512M`, `8G`, `1.5TiB`, `100`, `100B`; powers of 1024, as the batch systems count; a bare number is bytes.
+/// `512M`, `8G`, `1.5TiB`, `100`, `100B`; powers of 1024, as the batch systems count; a bare number
+/// is bytes.
 std::optional<std::uint64_t> parse_size(std::string_view text);
 
 /// Short, for people: `1h30m`, `250ms`.

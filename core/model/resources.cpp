@@ -11,9 +11,12 @@
 namespace hpcbatch {
 namespace {
 
-bool is_gpu(std::string_view name) { return name.starts_with(kGpuPrefix); }
+bool is_gpu(std::string_view name) {
+  return name.starts_with(kGpuPrefix);
+}
 
-/// The kind of GPU of which most is there, less what the demand takes by kind; empty where there is none.
+/// The kind of GPU of which most is there, less what the demand takes by kind; empty where there is
+/// none.
 std::pair<std::string, Amount> roomiest_gpu(const Resources& demand, const Resources& supply) {
   std::pair<std::string, Amount> best;
   for (const auto& [name, amount] : supply.entries()) {
@@ -97,7 +100,8 @@ std::uint64_t how_often(const Resources& demand, const Resources& supply) {
     }
     std::int64_t of_all_kinds = 0;
     for (const auto& [kind, there] : supply.entries()) {
-      if (is_gpu(kind)) of_all_kinds += std::max<std::int64_t>(0, (there - demand.get(kind)).ticks / amount.ticks);
+      if (is_gpu(kind))
+        of_all_kinds += std::max<std::int64_t>(0, (there - demand.get(kind)).ticks / amount.ticks);
     }
     times = std::min(times, of_all_kinds);
   }
@@ -109,7 +113,9 @@ std::string show(const Resources& resources) {
   const auto item = [&](std::string part) { text += (text.empty() ? "" : ", ") + std::move(part); };
   for (const auto& [name, amount] : resources.entries()) {
     if (name == kMemory || name == kDisk) {
-      item(fmt::format("{} {}", show_size(static_cast<std::uint64_t>(std::max<std::int64_t>(0, amount.whole()))), name));
+      item(fmt::format(
+          "{} {}", show_size(static_cast<std::uint64_t>(std::max<std::int64_t>(0, amount.whole()))),
+          name));
     } else if (name == kAnyGpu) {
       item(fmt::format("{:g} gpus of any kind", amount.value()));
     } else if (is_gpu(name)) {

@@ -21,8 +21,14 @@ struct Amount {
   constexpr std::int64_t whole() const { return ticks / kTicks; }
 
   friend constexpr auto operator<=>(Amount, Amount) = default;
-  constexpr Amount& operator+=(Amount other) { ticks += other.ticks; return *this; }
-  constexpr Amount& operator-=(Amount other) { ticks -= other.ticks; return *this; }
+  constexpr Amount& operator+=(Amount other) {
+    ticks += other.ticks;
+    return *this;
+  }
+  constexpr Amount& operator-=(Amount other) {
+    ticks -= other.ticks;
+    return *this;
+  }
   friend constexpr Amount operator+(Amount a, Amount b) { return a += b; }
   friend constexpr Amount operator-(Amount a, Amount b) { return a -= b; }
 };
@@ -57,8 +63,8 @@ class Resources {
 /// Whether `demand` can be taken out of `supply`; "any GPU" takes one kind, not a mixture.
 bool fits(const Resources& demand, const Resources& supply);
 
-/// What exactly is taken out of `supply` for `demand`: "any GPU" is given the kind of which most is left.  The demand
-/// must fit.
+/// What exactly is taken out of `supply` for `demand`: "any GPU" is given the kind of which most is
+/// left.  The demand must fit.
 Resources resolve(const Resources& demand, const Resources& supply);
 
 /// How many of `demand` go into `supply` at the same time.

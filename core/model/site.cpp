@@ -18,7 +18,8 @@ Resources usable(const Shape& shape) {
 
 Duration end_margin(Duration walltime) {
   using namespace std::chrono_literals;
-  // Short allocations keep most of their time: a tenth of it, at most 90 s (what SLURM was seen to need).
+  // Short allocations keep most of their time: a tenth of it, at most 90 s (what SLURM was seen to
+  // need).
   return std::min<Duration>(90s, walltime / 10);
 }
 

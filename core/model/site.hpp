@@ -18,8 +18,8 @@ struct Shape {
   std::string name;
   std::string partition;  ///< empty: the batch system's default
   std::uint32_t nodes{1};
-  Resources capacity;     ///< cpus, memory, gpus/KIND, others
-  Duration walltime{};    ///< zero: no end
+  Resources capacity;             ///< cpus, memory, gpus/KIND, others
+  Duration walltime{};            ///< zero: no end
   std::vector<std::string> tags;  ///< sorted
   std::uint32_t max_queued{0};    ///< of this shape; 0: only the site's limit
   std::uint32_t max_running{0};
@@ -37,17 +37,18 @@ struct Site {
   std::string scheduler_config;  ///< YAML text for the plugin
   std::string transport_config;
   LinkKind link{LinkKind::Auto};
-  std::string interface;         ///< numeric address that pilots connect to; empty: found out
-  std::string workspace;         ///< absolute
-  std::string scratch{"/tmp"};   ///< on the nodes
+  std::string interface;        ///< numeric address that pilots connect to; empty: found out
+  std::string workspace;        ///< absolute
+  std::string scratch{"/tmp"};  ///< on the nodes
   std::vector<std::string> setup;
   std::vector<std::string> options;
   std::uint32_t max_queued{4};
   std::uint32_t max_running{16};
-  Duration idle_after{std::chrono::seconds{60}};   ///< a pilot with nothing to do ends
+  Duration idle_after{std::chrono::seconds{60}};  ///< a pilot with nothing to do ends
   Duration poll_every{std::chrono::seconds{15}};
-  Duration settle_after{std::chrono::seconds{20}};  ///< until the absence of an unclear batch job is believed
-  Duration lost_after{std::chrono::minutes{15}};   ///< of a pilot's silence while its batch job runs
+  Duration settle_after{
+      std::chrono::seconds{20}};  ///< until the absence of an unclear batch job is believed
+  Duration lost_after{std::chrono::minutes{15}};  ///< of a pilot's silence while its batch job runs
   std::vector<Shape> shapes;
   friend bool operator==(const Site&, const Site&) = default;
 };
@@ -56,7 +57,8 @@ struct Site {
 std::int64_t pilots_own_memory(std::int64_t bytes);
 /// What tasks can use of one node of a shape.
 Resources usable(const Shape& shape);
-/// A pilot must have ended this long before its walltime: batch systems are late and early by up to a minute.
+/// A pilot must have ended this long before its walltime: batch systems are late and early by up to
+/// a minute.
 Duration end_margin(Duration walltime);
 /// What of the walltime is used up before a pilot can start its first task.
 Duration start_allowance(Duration walltime);

@@ -40,7 +40,8 @@ struct StoredKey {
 
 struct Snapshot {
   std::uint64_t engine_start{1};  ///< this one's number; begins at 1
-  std::string engine_name;        ///< 5 letters and digits: beginning of every allocation's name after `h`
+  std::string
+      engine_name;  ///< 5 letters and digits: beginning of every allocation's name after `h`
   std::uint64_t next_array{1};
   std::vector<LiveArray> arrays;
   std::vector<StoredLease> leases;

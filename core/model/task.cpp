@@ -11,13 +11,15 @@ constexpr std::array<std::string_view, 7> kWords{"waiting", "held",   "running",
 constexpr std::string_view kNeverStarted = "can never start, because of ";
 
 bool ends_before_the_command(Failure failure) {
-  return failure == Failure::StageInFailed || failure == Failure::InputMissing || failure == Failure::InputChanged ||
-         failure == Failure::ContainerMissing;
+  return failure == Failure::StageInFailed || failure == Failure::InputMissing ||
+         failure == Failure::InputChanged || failure == Failure::ContainerMissing;
 }
 
 }  // namespace
 
-std::string_view to_string(TaskState state) { return kWords[static_cast<std::size_t>(state)]; }
+std::string_view to_string(TaskState state) {
+  return kWords[static_cast<std::size_t>(state)];
+}
 
 std::optional<TaskState> parse_task_state(std::string_view word) {
   for (std::size_t i = 0; i < kWords.size(); ++i) {
@@ -36,7 +38,9 @@ std::optional<std::int32_t> shell_exit_code(const Outcome& outcome) {
   return outcome.signal != 0 ? 128 + outcome.signal : outcome.exit_code;
 }
 
-std::string message_of_never_started(std::string_view cause) { return std::string(kNeverStarted).append(cause); }
+std::string message_of_never_started(std::string_view cause) {
+  return std::string(kNeverStarted).append(cause);
+}
 
 std::string first_cause(TaskId task, Failure failure, std::string_view message) {
   if (failure == Failure::DependencyFailed && message.starts_with(kNeverStarted)) {

@@ -1,5 +1,5 @@
-// What the engine knows of tasks: how they were submitted, how an attempt ended.  What a task runs (command,
-// environment, paths) is its recipe: it stays in the store and the engine never sees it.
+// What the engine knows of tasks: how they were submitted, how an attempt ended.  What a task runs
+// (command, environment, paths) is its recipe: it stays in the store and the engine never sees it.
 #pragma once
 
 #include "model/failure.hpp"
@@ -33,7 +33,7 @@ struct NewArray {
   std::uint32_t retries{0};      ///< the user's own
   std::uint32_t max_running{0};  ///< 0: no bound
   bool held{false};
-  bool streams_input{false};     ///< its input cannot be had twice: never retried
+  bool streams_input{false};  ///< its input cannot be had twice: never retried
   std::vector<Dependency> after;
 };
 
@@ -63,8 +63,8 @@ struct Outcome {
 /// As a shell counts it, 128 + n for a signal; none where the command never ran.
 std::optional<std::int32_t> shell_exit_code(const Outcome& outcome);
 
-/// What is said of a task that can never start, and back from there to the first cause of a failure: dependants are told
-/// of that one, however long the chain.
+/// What is said of a task that can never start, and back from there to the first cause of a
+/// failure: dependants are told of that one, however long the chain.
 std::string message_of_never_started(std::string_view cause);
 std::string first_cause(TaskId task, Failure failure, std::string_view message);
 

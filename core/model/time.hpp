@@ -7,10 +7,15 @@
 namespace hpcbatch {
 
 using Duration = std::chrono::microseconds;
-/// Wall-clock time that never runs backwards within one start of the engine (the runtime sees to that).
+/// Wall-clock time that never runs backwards within one start of the engine (the runtime sees to
+/// that).
 using Time = std::chrono::sys_time<Duration>;
 
-constexpr std::int64_t to_microseconds(Time time) { return time.time_since_epoch().count(); }
-constexpr Time from_microseconds(std::int64_t value) { return Time{Duration{value}}; }
+constexpr std::int64_t to_microseconds(Time time) {
+  return time.time_since_epoch().count();
+}
+constexpr Time from_microseconds(std::int64_t value) {
+  return Time{Duration{value}};
+}
 
 }  // namespace hpcbatch

@@ -34,7 +34,8 @@ bool is_writable(const std::filesystem::path& path) {
 std::string all_writable(const std::filesystem::path& path, const std::filesystem::path& root) {
   std::vector<std::filesystem::path> all{path};
   const auto look = [&all](const std::filesystem::path& other) {
-    if (is_writable(other) && std::find(all.begin(), all.end(), other) == all.end()) all.push_back(other);
+    if (is_writable(other) && std::find(all.begin(), all.end(), other) == all.end())
+      all.push_back(other);
   };
   for (const auto kind : {HPCBATCH_KIND_SCHEDULER, HPCBATCH_KIND_TRANSPORT, HPCBATCH_KIND_TOOL}) {
     const std::filesystem::path folder = root / folder_of(kind);

@@ -35,19 +35,23 @@ std::int64_t wasted_gpus(const Needs& needs, const Shape& shape) {
 }
 
 SiteLimits& limits_of(std::vector<SiteLimits>& sites, const std::string& name) {
-  const auto at = std::find_if(sites.begin(), sites.end(), [&](const SiteLimits& s) { return s.site == name; });
+  const auto at =
+      std::find_if(sites.begin(), sites.end(), [&](const SiteLimits& s) { return s.site == name; });
   HPCBATCH_CHECK(at != sites.end());
   return *at;
 }
 
-std::uint32_t left_of(std::uint32_t limit, std::uint32_t used) { return limit > used ? limit - used : 0; }
+std::uint32_t left_of(std::uint32_t limit, std::uint32_t used) {
+  return limit > used ? limit - used : 0;
+}
 
 /// How many more of the outlet's shape may be asked for now.
 std::uint32_t allowed(const Outlet& outlet, const SiteLimits& site) {
   if (!outlet.open) return 0;
   std::uint32_t count = std::min(left_of(site.max_queued, site.queued),
                                  left_of(site.max_running, site.queued + site.running));
-  if (outlet.shape.max_queued != 0) count = std::min(count, left_of(outlet.shape.max_queued, outlet.queued));
+  if (outlet.shape.max_queued != 0)
+    count = std::min(count, left_of(outlet.shape.max_queued, outlet.queued));
   if (outlet.shape.max_running != 0) {
     count = std::min(count, left_of(outlet.shape.max_running, outlet.queued + outlet.running));
   }
@@ -61,10 +65,12 @@ Duration expected_run(const Demand& demand) {
   if (demand.needs.time) return std::max(kShortestRun, *demand.needs.time);
   const Running& running = demand.running;
   if (!demand.mean_run) return std::max(kUnknownRun, running.longest);
-  // Short tasks end first: the mean of what ended says too little while what runs has run for longer.  What ended counts
-  // as often as it did, so that one task that hangs does not speak for thousands.
-  const double sum = static_cast<double>(demand.mean_run->count()) * static_cast<double>(demand.runs) +
-                     static_cast<double>(running.sum.count());
+  // Short tasks end first: the mean of what ended says too little while what runs has run for
+  // longer.  What ended counts as often as it did, so that one task that hangs does not speak for
+  // thousands.
+  const double sum =
+      static_cast<double>(demand.mean_run->count()) * static_cast<double>(demand.runs) +
+      static_cast<double>(running.sum.count());
   const auto tasks = static_cast<double>(demand.runs + running.tasks);
   const Duration mean = tasks > 0 ? Duration{std::llround(sum / tasks)} : *demand.mean_run;
   return std::max({kShortestRun, *demand.mean_run, mean});
@@ -90,12 +96,13 @@ double busy_with(const Demand& demand, Duration elapsed, const Resources& capaci
   const double room = tasks_in_room(demand, capacity, left);
   if (room <= 0) return place;
   const auto expected = static_cast<double>(expected_run(demand, elapsed).count());
-  const double to_come = std::clamp(1 - static_cast<double>(elapsed.count()) / expected, 0.0, 1.0) * expected /
-                         static_cast<double>(expected_run(demand).count());
+  const double to_come = std::clamp(1 - static_cast<double>(elapsed.count()) / expected, 0.0, 1.0) *
+                         expected / static_cast<double>(expected_run(demand).count());
   return std::min(place, to_come / room);
 }
 
-double tasks_in_room(const Demand& demand, const Resources& capacity, std::optional<Duration> left) {
+double tasks_in_room(const Demand& demand, const Resources& capacity,
+                     std::optional<Duration> left) {
   const auto side_by_side = static_cast<double>(how_often(demand.needs.amounts, capacity));
   if (side_by_side == 0) return 0;
   if (!left) return std::numeric_limits<double>::infinity();
@@ -114,7 +121,8 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
 
     std::vector<Outlet*> fitting;
     for (Outlet& outlet : outlets) {
-      if (may_run_on(demand.needs, outlet.site, outlet.shape.tags) && could_run(demand.needs, outlet.shape)) {
+      if (may_run_on(demand.needs, outlet.site, outlet.shape.tags) &&
+          could_run(demand.needs, outlet.shape)) {
         fitting.push_back(&outlet);
       }
     }
@@ -124,12 +132,16 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
     for (Outlet* outlet : fitting) {
       // Half a millionth of a task is rounding, not work.
       if (tasks < 1e-6) break;
-      if (wasted_gpus(demand.needs, outlet->shape) > wasted_gpus(demand.needs, fitting.front()->shape)) break;
+      if (wasted_gpus(demand.needs, outlet->shape) >
+          wasted_gpus(demand.needs, fitting.front()->shape))
+        break;
       SiteLimits& site = limits_of(sites, outlet->site);
       std::uint32_t count = 0;
-      for (const std::uint32_t most = allowed(*outlet, site); count < most && tasks >= 1e-6; ++count) {
+      for (const std::uint32_t most = allowed(*outlet, site); count < most && tasks >= 1e-6;
+           ++count) {
         for (std::uint32_t node = 0; node < outlet->shape.nodes; ++node) {
-          Supply supply{outlet->site, outlet->shape.tags, usable(outlet->shape), longest_task(outlet->shape), 0};
+          Supply supply{outlet->site, outlet->shape.tags, usable(outlet->shape),
+                        longest_task(outlet->shape), 0};
           tasks = fill(demand, tasks, supply);
           supplies.push_back(std::move(supply));
         }

@@ -1,8 +1,10 @@
-// Which allocations to ask for now: waiting work against the room that running and queued pilots still have.
+// Which allocations to ask for now: waiting work against the room that running and queued pilots
+// still have.
 //
-// Work is the time asked, else what runs and ran of its class lets expect, else 60 s a task.  Room is what fits into a
-// pilot side by side times what is left of its walltime.  A shape that its batch system has never accepted is asked for once; after
-// that as many at once as the work fills, within the limits of shape and site.
+// Work is the time asked, else what runs and ran of its class lets expect, else 60 s a task.  Room
+// is what fits into a pilot side by side times what is left of its walltime.  A shape that its
+// batch system has never accepted is asked for once; after that as many at once as the work fills,
+// within the limits of shape and site.
 #pragma once
 
 #include "model/needs.hpp"
@@ -16,7 +18,8 @@
 
 namespace hpcbatch::provision {
 
-/// What of a class runs now.  A task that has run for a while is taken to be in the middle of its run.
+/// What of a class runs now.  A task that has run for a while is taken to be in the middle of its
+/// run.
 struct Running {
   std::uint64_t tasks{0};
   Duration sum{};      ///< of the runs expected of each
@@ -36,20 +39,20 @@ struct Demand {
 struct Supply {
   std::string site;
   std::vector<std::string> tags;
-  Resources capacity;             ///< what tasks can use
-  std::optional<Duration> left;   ///< time for tasks; no value: no end
-  double busy{0};                 ///< the part of its room that is spoken for, 0 to 1
+  Resources capacity;            ///< what tasks can use
+  std::optional<Duration> left;  ///< time for tasks; no value: no end
+  double busy{0};                ///< the part of its room that is spoken for, 0 to 1
 };
 
 /// One shape that may be asked for.
 struct Outlet {
   std::string site;
   Shape shape;
-  std::uint32_t queued{0};   ///< allocations of the shape, those being submitted included
+  std::uint32_t queued{0};      ///< allocations of the shape, those being submitted included
   std::uint32_t submitting{0};  ///< of these
   std::uint32_t running{0};
-  bool proven{false};        ///< the batch system has accepted one before
-  bool open{true};           ///< no back-off, pause or reached limit
+  bool proven{false};  ///< the batch system has accepted one before
+  bool open{true};     ///< no back-off, pause or reached limit
 };
 
 struct SiteLimits {
@@ -77,7 +80,8 @@ void count_running(Demand& demand, Duration elapsed);
 /// The part of a pilot's room, 0 to 1, that a task which has run for `elapsed` will still use.
 double busy_with(const Demand& demand, Duration elapsed, const Resources& capacity, Duration left);
 
-/// How many tasks of a class one pilot can still run within `left`; an infinite room is returned as infinity.
+/// How many tasks of a class one pilot can still run within `left`; an infinite room is returned as
+/// infinity.
 double tasks_in_room(const Demand& demand, const Resources& capacity, std::optional<Duration> left);
 
 /// Demands in the order in which they are to be served.

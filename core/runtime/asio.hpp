@@ -1,4 +1,5 @@
-// The parts of Boost.Asio that the loop is made of; few files include it, for it is slow to compile.
+// The parts of Boost.Asio that the loop is made of; few files include it, for it is slow to
+// compile.
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>

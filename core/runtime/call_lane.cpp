@@ -4,13 +4,18 @@
 
 namespace hpcbatch {
 
-CallLane::CallLane(asio::io_context& loop, std::chrono::milliseconds grace, std::function<bool()> renew)
+CallLane::CallLane(asio::io_context& loop, std::chrono::milliseconds grace,
+                   std::function<bool()> renew)
     : loop_(loop), grace_(grace), renew_(std::move(renew)) {}
 
-CallLane::~CallLane() { lane_->leave_behind(); }
+CallLane::~CallLane() {
+  lane_->leave_behind();
+}
 
-void CallLane::call(std::chrono::milliseconds limit, std::function<Work()> begin, std::function<void(bool)> then) {
-  waiting_.push_back(std::make_shared<Call>(Call{limit, std::move(begin), std::move(then), asio::steady_timer(loop_)}));
+void CallLane::call(std::chrono::milliseconds limit, std::function<Work()> begin,
+                    std::function<void(bool)> then) {
+  waiting_.push_back(std::make_shared<Call>(
+      Call{limit, std::move(begin), std::move(then), asio::steady_timer(loop_)}));
   begin_next();
 }
 

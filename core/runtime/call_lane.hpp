@@ -13,22 +13,26 @@
 
 namespace hpcbatch {
 
-/// A call's time counts from when it begins, not from when it was asked for.  One that does not come back in time is given
-/// up: the thread is left behind with it, and those that wait begin on a new one.
+/// A call's time counts from when it begins, not from when it was asked for.  One that does not
+/// come back in time is given up: the thread is left behind with it, and those that wait begin on a
+/// new one.
 class CallLane {
  public:
   using Work = std::function<void(Deadline)>;
 
-  /// A call is to come back at its deadline; after `grace` more it is given up.  `renew` is then to replace whatever the call
-  /// may still use; where it cannot, the calls that wait are given up after it, each in its turn.
+  /// A call is to come back at its deadline; after `grace` more it is given up.  `renew` is then to
+  /// replace whatever the call may still use; where it cannot, the calls that wait are given up
+  /// after it, each in its turn.
   CallLane(asio::io_context& loop, std::chrono::milliseconds grace, std::function<bool()> renew);
   CallLane(const CallLane&) = delete;
   CallLane& operator=(const CallLane&) = delete;
   /// Never waits.
   ~CallLane();
 
-  /// `begin` is called on the loop when it is the call's turn, and gives what runs on the lane; `then` on the loop.
-  void call(std::chrono::milliseconds limit, std::function<Work()> begin, std::function<void(bool given_up)> then);
+  /// `begin` is called on the loop when it is the call's turn, and gives what runs on the lane;
+  /// `then` on the loop.
+  void call(std::chrono::milliseconds limit, std::function<Work()> begin,
+            std::function<void(bool given_up)> then);
   /// Some call has not been answered yet.
   bool is_busy() const { return running_ || !waiting_.empty(); }
 

@@ -1,4 +1,5 @@
-// Points at which a test lets the engine die: HPCBATCH_CRASH_AT=LABEL or LABEL:N for the N-th time it passes there.
+// Points at which a test lets the engine die: HPCBATCH_CRASH_AT=LABEL or LABEL:N for the N-th time
+// it passes there.
 #pragma once
 
 #include <string_view>

@@ -36,7 +36,8 @@ IndexSet open_of(IndexSet indices, const IndexSet& ok, const IndexSet& not_ok) {
 
 }  // namespace
 
-std::unique_ptr<EngineHistory> EngineHistory::open(Writer& writer, const Snapshot& snapshot, const std::vector<Site>& sites) {
+std::unique_ptr<EngineHistory> EngineHistory::open(Writer& writer, const Snapshot& snapshot,
+                                                   const std::vector<Site>& sites) {
   const char* folder = std::getenv("HPCBATCH_HISTORY");
   if (!folder || *folder == '\0') return nullptr;
   return std::make_unique<EngineHistory>(folder, writer, snapshot, sites);
@@ -46,23 +47,30 @@ EngineHistory::EngineHistory(const std::string& folder, Writer& writer, const Sn
                              const std::vector<Site>& sites)
     : folder_(folder),
       writer_(writer),
-      file_(std::make_shared<wire::HistoryFile>(folder, "engine", "engine/" + std::to_string(snapshot.engine_start))) {
+      file_(std::make_shared<wire::HistoryFile>(
+          folder, "engine", "engine/" + std::to_string(snapshot.engine_start))) {
   file_->add("engine-started", {{"start", std::to_string(snapshot.engine_start)}});
   for (const Site& site : sites) {
     file_->add("site", {{"site", site.name},
                         {"max_queued", std::to_string(site.max_queued)},
                         {"max_running", std::to_string(site.max_running)}});
   }
-  for (const LiveArray& live : snapshot.arrays) file_->add("restored-open", of_tasks(live.id, open_of(live.array.indices, live.ok, live.not_ok)));
+  for (const LiveArray& live : snapshot.arrays)
+    file_->add("restored-open",
+               of_tasks(live.id, open_of(live.array.indices, live.ok, live.not_ok)));
   file_->add("restored", {{"next_array", std::to_string(snapshot.next_array)}});
 }
 
 void EngineHistory::when_written(std::string what, Facts facts) {
-  writer_.after_written({}, [file = file_, what = std::move(what), facts = std::move(facts)] { file->add(what, facts); });
+  writer_.after_written({}, [file = file_, what = std::move(what), facts = std::move(facts)] {
+    file->add(what, facts);
+  });
 }
 
 void EngineHistory::when_durable(std::string what, Facts facts) {
-  writer_.after_durable([file = file_, what = std::move(what), facts = std::move(facts)] { file->add(what, facts); }, false);
+  writer_.after_durable(
+      [file = file_, what = std::move(what), facts = std::move(facts)] { file->add(what, facts); },
+      false);
 }
 
 void EngineHistory::before(const Event& event, const Action& action) {
@@ -75,41 +83,52 @@ void EngineHistory::before(const Event& event, const Action& action) {
         if (polled && std::none_of(polled->jobs.begin(), polled->jobs.end(), is_it)) {
           when_durable("allocation-absent", {{"allocation", a.allocation.name}});
         }
-        when_durable("allocation-asked", {{"allocation", a.allocation.name}, {"site", a.site}, {"shape", a.shape}});
+        when_durable("allocation-asked",
+                     {{"allocation", a.allocation.name}, {"site", a.site}, {"shape", a.shape}});
       },
-      [&](const PermitPublish& a) { when_written("publish-permitted", of_attempt(a.attempt, a.pilot)); },
+      [&](const PermitPublish& a) {
+        when_written("publish-permitted", of_attempt(a.attempt, a.pilot));
+      },
       [&](const WelcomePilot& a) {
-        file_->add("pilot-registered", {{"pilot", to_string(a.pilot)}, {"incarnation", std::to_string(a.incarnation)}});
+        file_->add("pilot-registered",
+                   {{"pilot", to_string(a.pilot)}, {"incarnation", std::to_string(a.incarnation)}});
       },
       [](const auto&) {});
 }
 
 void EngineHistory::after(const Action& action) {
   match(
-      action, [&](const SaveArray& a) { when_durable("accepted", of_tasks(a.id, a.array.indices)); },
+      action,
+      [&](const SaveArray& a) { when_durable("accepted", of_tasks(a.id, a.array.indices)); },
       [&](const SaveRevived& a) {
         // They may be leased before that is on disk.
         when_written("revived", of_tasks(a.array, a.indices));
       },
       [&](const SaveLeases& a) {
-        for (const AttemptId& attempt : a.attempts) when_written("leased", of_attempt(attempt, a.pilot));
+        for (const AttemptId& attempt : a.attempts)
+          when_written("leased", of_attempt(attempt, a.pilot));
       },
       [&](const DropLeases& a) {
-        for (const TaskId task : a.tasks) when_written("lease-returned", {{"task", to_string(task)}});
+        for (const TaskId task : a.tasks)
+          when_written("lease-returned", {{"task", to_string(task)}});
       },
       [&](const SaveFailedAttempt& a) {
-        when_written("attempt-failed", with(of_attempt(a.attempt, a.pilot), "failure", std::string(to_string(a.outcome.failure))));
+        when_written("attempt-failed", with(of_attempt(a.attempt, a.pilot), "failure",
+                                            std::string(to_string(a.outcome.failure))));
       },
       [&](const SaveResult& a) {
-        when_durable("result", with(of_attempt(a.attempt, a.pilot), "failure", std::string(to_string(a.outcome.failure))));
+        when_durable("result", with(of_attempt(a.attempt, a.pilot), "failure",
+                                    std::string(to_string(a.outcome.failure))));
       },
       [&](const SaveResults& a) {
-        when_durable("never-ran", with(of_tasks(a.array, a.indices), "failure", std::string(to_string(a.outcome.failure))));
+        when_durable("never-ran", with(of_tasks(a.array, a.indices), "failure",
+                                       std::string(to_string(a.outcome.failure))));
       },
       [&](const SaveAllocation& a) {
         if (a.allocation.state != AllocationState::Ended) return;
-        when_written("allocation-ended", {{"allocation", a.allocation.id.name},
-                                          {"cause", a.allocation.cancel_asked ? "unneeded" : "batch-system"}});
+        when_written("allocation-ended",
+                     {{"allocation", a.allocation.id.name},
+                      {"cause", a.allocation.cancel_asked ? "unneeded" : "batch-system"}});
       },
       [](const auto&) {});
 }

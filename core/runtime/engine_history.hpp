@@ -1,5 +1,6 @@
-// The engine's part of a history (wire/history.hpp): what it accepted, leased, was told and published, each recorded when it
-// is as sure as its promise needs it.  Only where HPCBATCH_HISTORY names a folder.
+// The engine's part of a history (wire/history.hpp): what it accepted, leased, was told and
+// published, each recorded when it is as sure as its promise needs it.  Only where HPCBATCH_HISTORY
+// names a folder.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -17,8 +18,10 @@ namespace hpcbatch {
 class EngineHistory {
  public:
   /// Nothing where no history is asked for.
-  static std::unique_ptr<EngineHistory> open(Writer& writer, const Snapshot& snapshot, const std::vector<Site>& sites);
-  EngineHistory(const std::string& folder, Writer& writer, const Snapshot& snapshot, const std::vector<Site>& sites);
+  static std::unique_ptr<EngineHistory> open(Writer& writer, const Snapshot& snapshot,
+                                             const std::vector<Site>& sites);
+  EngineHistory(const std::string& folder, Writer& writer, const Snapshot& snapshot,
+                const std::vector<Site>& sites);
 
   const std::string& folder() const { return folder_; }
   /// What is known before an action is done, and after it was handed to the store.

@@ -40,7 +40,8 @@ std::uint64_t Followers::seen(const AttemptId& attempt, std::uint32_t stream) co
   return least == UINT64_MAX ? 0 : least;
 }
 
-void Followers::chunk(const AttemptId& attempt, std::uint32_t stream, std::uint64_t offset, const std::string& bytes) {
+void Followers::chunk(const AttemptId& attempt, std::uint32_t stream, std::uint64_t offset,
+                      const std::string& bytes) {
   if (stream != 1 && stream != 2) return;
   std::vector<std::shared_ptr<Follower>> told;
   const auto [first, last] = by_task_.equal_range(attempt.task);
@@ -51,7 +52,8 @@ void Followers::chunk(const AttemptId& attempt, std::uint32_t stream, std::uint6
       follower->seen = {};
     }
     std::uint64_t& seen = follower->seen[stream];
-    // What comes twice, after a link was lost, is passed on once; a gap is filled from the log at the end.
+    // What comes twice, after a link was lost, is passed on once; a gap is filled from the log at
+    // the end.
     if (offset > seen || offset + bytes.size() <= seen) continue;
     const std::string fresh = bytes.substr(seen - offset);
     seen = offset + bytes.size();
@@ -61,7 +63,8 @@ void Followers::chunk(const AttemptId& attempt, std::uint32_t stream, std::uint6
 
 void Followers::end(ArrayId array, const std::function<bool(TaskId)>& is_over) {
   std::vector<FollowerId> over;
-  for (auto entry = by_task_.lower_bound({array, 0}); entry != by_task_.end() && entry->first.array == array; ++entry) {
+  for (auto entry = by_task_.lower_bound({array, 0});
+       entry != by_task_.end() && entry->first.array == array; ++entry) {
     if (is_over(entry->first)) over.push_back(entry->second);
   }
   for (const FollowerId id : over) {
@@ -91,7 +94,8 @@ void InputQueue::wanted(TaskId task, std::uint64_t offset, bool ended) {
 void InputQueue::settle(Line& line) {
   while (!line.pieces.empty()) {
     const Piece& front = line.pieces.front();
-    const bool is_given = front.offset && *front.offset + front.bytes.size() <= line.given && (line.ended || !front.end);
+    const bool is_given = front.offset && *front.offset + front.bytes.size() <= line.given &&
+                          (line.ended || !front.end);
     if (!is_given && !line.ended) return;
     const Piece piece = std::move(line.pieces.front());
     line.pieces.pop_front();

@@ -14,8 +14,8 @@
 
 namespace hpcbatch {
 
-/// Told of output in order and without gaps of each attempt; a new attempt begins anew.  `ended` comes once, when the
-/// task's result is on disk.
+/// Told of output in order and without gaps of each attempt; a new attempt begins anew.  `ended`
+/// comes once, when the task's result is on disk.
 struct Follower {
   TaskId task;
   std::function<void(std::uint32_t stream, const std::string& bytes)> output;
@@ -32,7 +32,8 @@ class Followers {
   bool any(TaskId task) const { return by_task_.contains(task); }
   /// The least that all who follow the task have seen of a stream of this attempt.
   std::uint64_t seen(const AttemptId& attempt, std::uint32_t stream) const;
-  void chunk(const AttemptId& attempt, std::uint32_t stream, std::uint64_t offset, const std::string& bytes);
+  void chunk(const AttemptId& attempt, std::uint32_t stream, std::uint64_t offset,
+             const std::string& bytes);
   /// Ends those of `array` whose task `is_over` says has ended.
   void end(ArrayId array, const std::function<bool(TaskId)>& is_over);
   const std::multimap<TaskId, FollowerId>& by_task() const { return by_task_; }
@@ -44,14 +45,16 @@ class Followers {
   FollowerId next_{1};
 };
 
-/// Pieces of standard input on their way to running tasks.  One piece of a task is with the pilot at a time; it stays
-/// here until the pilot says that the task has been given it, so that a lost link loses nothing.
+/// Pieces of standard input on their way to running tasks.  One piece of a task is with the pilot
+/// at a time; it stays here until the pilot says that the task has been given it, so that a lost
+/// link loses nothing.
 class InputQueue {
  public:
   struct Piece {
     std::string bytes;
     bool end{false};
-    std::optional<std::uint64_t> offset;  ///< none: behind what the task has been given when its turn comes
+    std::optional<std::uint64_t>
+        offset;  ///< none: behind what the task has been given when its turn comes
     std::function<void(bool taken)> then;
   };
   struct Sending {
@@ -61,7 +64,8 @@ class InputQueue {
   };
   /// A piece that was taken before is taken again and changes nothing.
   void push(TaskId task, Piece piece);
-  /// The task has been given all up to `offset`, and the end where `ended`; its pilot is ready for more.
+  /// The task has been given all up to `offset`, and the end where `ended`; its pilot is ready for
+  /// more.
   void wanted(TaskId task, std::uint64_t offset, bool ended);
   /// A piece that can go now.
   std::optional<Sending> next(TaskId task);

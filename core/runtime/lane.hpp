@@ -10,8 +10,8 @@
 
 namespace hpcbatch {
 
-/// Work is done in order.  A lane can be left behind in the middle of a call: its thread then ends by itself when the
-/// call returns, and whatever was queued is dropped.
+/// Work is done in order.  A lane can be left behind in the middle of a call: its thread then ends
+/// by itself when the call returns, and whatever was queued is dropped.
 class Lane {
  public:
   using Work = std::function<void()>;

@@ -23,12 +23,14 @@ constexpr std::ptrdiff_t kUnproved = 64;
 constexpr std::chrono::milliseconds kWhenFull{100};
 // Pilots send a heartbeat every 10 s.
 constexpr auto kSilence = 40s;
-// A frame that has this much is full; with one more thing in it, it is still far from what a frame may have.
+// A frame that has this much is full; with one more thing in it, it is still far from what a frame
+// may have.
 constexpr std::size_t kFullFrame = std::size_t{4} << 20;
 
 }  // namespace
 
-PilotLink::PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link, Message message, Closed closed)
+PilotLink::PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link,
+                     Message message, Closed closed)
     : socket_(std::move(socket)),
       link_(std::move(link)),
       message_(std::move(message)),
@@ -39,7 +41,9 @@ PilotLink::PilotLink(asio::generic::stream_protocol::socket socket, wire::Link l
 
 PilotLink::~PilotLink() = default;
 
-PilotId PilotLink::pilot() const { return {AllocationId{link_.peer().allocation}, link_.peer().rank}; }
+PilotId PilotLink::pilot() const {
+  return {AllocationId{link_.peer().allocation}, link_.peer().rank};
+}
 
 void PilotLink::start() {
   watch_silence();
@@ -47,11 +51,13 @@ void PilotLink::start() {
 }
 
 void PilotLink::watch_silence() {
-  const auto limit = link_.established() ? std::chrono::steady_clock::duration(kSilence) : kHandshake;
+  const auto limit =
+      link_.established() ? std::chrono::steady_clock::duration(kSilence) : kHandshake;
   silence_.expires_at(last_heard_ + limit);
   silence_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (error || !self->open_) return;
-    const auto limit_now = self->link_.established() ? std::chrono::steady_clock::duration(kSilence) : kHandshake;
+    const auto limit_now =
+        self->link_.established() ? std::chrono::steady_clock::duration(kSilence) : kHandshake;
     if (std::chrono::steady_clock::now() - self->last_heard_ >= limit_now) {
       self->close();
     } else {
@@ -61,16 +67,17 @@ void PilotLink::watch_silence() {
 }
 
 void PilotLink::read() {
-  socket_.async_read_some(asio::buffer(buffer_),
-                          [self = shared_from_this()](const boost::system::error_code& error, std::size_t bytes) {
-                            if (!self->open_) return;
-                            if (error) {
-                              self->close();
-                              return;
-                            }
-                            self->received(bytes);
-                            if (self->open_) self->read();
-                          });
+  socket_.async_read_some(
+      asio::buffer(buffer_),
+      [self = shared_from_this()](const boost::system::error_code& error, std::size_t bytes) {
+        if (!self->open_) return;
+        if (error) {
+          self->close();
+          return;
+        }
+        self->received(bytes);
+        if (self->open_) self->read();
+      });
 }
 
 void PilotLink::received(std::size_t bytes) {
@@ -128,16 +135,17 @@ void PilotLink::write() {
     return;
   }
   writing_ = true;
-  asio::async_write(socket_, asio::buffer(sending_),
-                    [self = shared_from_this()](const boost::system::error_code& error, std::size_t) {
-                      self->writing_ = false;
-                      if (!self->open_) return;
-                      if (error) {
-                        self->close();
-                      } else {
-                        self->write();
-                      }
-                    });
+  asio::async_write(
+      socket_, asio::buffer(sending_),
+      [self = shared_from_this()](const boost::system::error_code& error, std::size_t) {
+        self->writing_ = false;
+        if (!self->open_) return;
+        if (error) {
+          self->close();
+        } else {
+          self->write();
+        }
+      });
 }
 
 void PilotLink::close_after_sending() {
@@ -153,9 +161,12 @@ void PilotLink::close() {
   closed_(shared_from_this());
 }
 
-LinkServer::LinkServer(asio::io_context& loop, wire::Link::FindKey find_key, PilotLink::Message message,
-                       PilotLink::Closed closed)
-    : loop_(loop), find_key_(std::move(find_key)), message_(std::move(message)), closed_(std::move(closed)) {}
+LinkServer::LinkServer(asio::io_context& loop, wire::Link::FindKey find_key,
+                       PilotLink::Message message, PilotLink::Closed closed)
+    : loop_(loop),
+      find_key_(std::move(find_key)),
+      message_(std::move(message)),
+      closed_(std::move(closed)) {}
 
 LinkServer::~LinkServer() {
   for (auto& close : close_acceptors_) close();
@@ -176,7 +187,8 @@ Result<void> LinkServer::listen_unix(const std::string& path) {
     accept(std::move(acceptor));
     return {};
   } catch (const std::exception& e) {
-    return Error{Error::Kind::Rejected, fmt::format("cannot listen for pilots on {}: {}", path, e.what())};
+    return Error{Error::Kind::Rejected,
+                 fmt::format("cannot listen for pilots on {}: {}", path, e.what())};
   }
 }
 
@@ -185,19 +197,24 @@ Result<std::uint16_t> LinkServer::listen_tcp(const std::string& address, std::ui
     const auto ip = asio::ip::make_address(address);
     auto acceptor = std::make_shared<asio::ip::tcp::acceptor>(loop_);
     acceptor->open(ip.is_v6() ? asio::ip::tcp::v6() : asio::ip::tcp::v4());
-    // The port of the last start is wanted again, so that pilots find it without reading their file anew.
+    // The port of the last start is wanted again, so that pilots find it without reading their file
+    // anew.
     acceptor->set_option(asio::ip::tcp::acceptor::reuse_address(true));
     boost::system::error_code error;
     acceptor->bind({ip, port}, error);
-    if (error && port != 0) acceptor->bind({ip, 0});
-    else if (error) throw boost::system::system_error(error);
+    if (error && port != 0)
+      acceptor->bind({ip, 0});
+    else if (error)
+      throw boost::system::system_error(error);
     acceptor->listen();
     const std::uint16_t bound = acceptor->local_endpoint().port();
     accept(std::move(acceptor));
     return bound;
   } catch (const std::exception& e) {
-    return Error{Error::Kind::Rejected,
-                 fmt::format("cannot listen for pilots on {}: {}; name another 'interface' for the site", address, e.what())};
+    return Error{
+        Error::Kind::Rejected,
+        fmt::format("cannot listen for pilots on {}: {}; name another 'interface' for the site",
+                    address, e.what())};
   }
 }
 
@@ -210,35 +227,39 @@ void LinkServer::accept(std::shared_ptr<Acceptor> acceptor) {
   // Each turn starts the next; the function owns itself through what waits on the acceptor.
   auto next = std::make_shared<std::function<void()>>();
   *next = [this, acceptor, next] {
-    acceptor->async_accept([this, acceptor, next](const boost::system::error_code& error, auto socket) {
-      if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
-      if (!error) {
-        take(asio::generic::stream_protocol::socket(std::move(socket)));
-        return (*next)();
-      }
-      // Out of descriptors: the pilot waits at the door, and asking again at once would only turn in circles.
-      auto pause = std::make_shared<asio::steady_timer>(loop_, kWhenFull);
-      pause->async_wait([acceptor, next, pause](const boost::system::error_code& stopped) {
-        if (!stopped && acceptor->is_open()) (*next)();
-      });
-    });
+    acceptor->async_accept(
+        [this, acceptor, next](const boost::system::error_code& error, auto socket) {
+          if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
+          if (!error) {
+            take(asio::generic::stream_protocol::socket(std::move(socket)));
+            return (*next)();
+          }
+          // Out of descriptors: the pilot waits at the door, and asking again at once would only
+          // turn in circles.
+          auto pause = std::make_shared<asio::steady_timer>(loop_, kWhenFull);
+          pause->async_wait([acceptor, next, pause](const boost::system::error_code& stopped) {
+            if (!stopped && acceptor->is_open()) (*next)();
+          });
+        });
   };
   (*next)();
 }
 
 void LinkServer::take(asio::generic::stream_protocol::socket socket) {
-  const auto unproved = std::count_if(links_.begin(), links_.end(), [](const auto& link) { return !link->established(); });
+  const auto unproved = std::count_if(links_.begin(), links_.end(),
+                                      [](const auto& link) { return !link->established(); });
   if (unproved >= kUnproved) return;
   const auto family = socket.local_endpoint().protocol().family();
   if (family == AF_INET || family == AF_INET6) {
     const int on = 1;
     ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  auto link = std::make_shared<PilotLink>(std::move(socket), wire::Link::accepting(find_key_), message_,
-                                          [this](const std::shared_ptr<PilotLink>& closed) {
-                                            links_.erase(closed);
-                                            closed_(closed);
-                                          });
+  auto link =
+      std::make_shared<PilotLink>(std::move(socket), wire::Link::accepting(find_key_), message_,
+                                  [this](const std::shared_ptr<PilotLink>& closed) {
+                                    links_.erase(closed);
+                                    closed_(closed);
+                                  });
   links_.insert(link);
   link->start();
 }

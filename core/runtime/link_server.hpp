@@ -28,14 +28,15 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   using Message = std::function<void(const std::shared_ptr<PilotLink>&, const wire::ToEngine&)>;
   using Closed = std::function<void(const std::shared_ptr<PilotLink>&)>;
 
-  PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link, Message message, Closed closed);
+  PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link, Message message,
+            Closed closed);
   PilotLink(const PilotLink&) = delete;
   PilotLink& operator=(const PilotLink&) = delete;
   ~PilotLink();
 
   void start();
-  /// What is put here, `bytes` at most, goes out with all else that this turn of the loop adds: in one frame while that is
-  /// small.  The reference is good until the next call.
+  /// What is put here, `bytes` at most, goes out with all else that this turn of the loop adds: in
+  /// one frame while that is small.  The reference is good until the next call.
   wire::ToPilot& outgoing(std::size_t bytes = 64);
   void close();
   /// Sends what is there, then closes.
@@ -44,8 +45,8 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   bool established() const { return link_.established(); }
   PilotId pilot() const;
 
-  std::uint64_t incarnation{0};            ///< from its registration
-  std::set<std::uint64_t> environments;    ///< that the pilot has been sent
+  std::uint64_t incarnation{0};          ///< from its registration
+  std::set<std::uint64_t> environments;  ///< that the pilot has been sent
 
  private:
   void read();
@@ -74,14 +75,16 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
 /// Accepts on a Unix socket, and on TCP where a site needs it.
 class LinkServer {
  public:
-  LinkServer(asio::io_context& loop, wire::Link::FindKey find_key, PilotLink::Message message, PilotLink::Closed closed);
+  LinkServer(asio::io_context& loop, wire::Link::FindKey find_key, PilotLink::Message message,
+             PilotLink::Closed closed);
   LinkServer(const LinkServer&) = delete;
   LinkServer& operator=(const LinkServer&) = delete;
   ~LinkServer();
 
   /// `path` may not be in use; a dead socket there is replaced.
   Result<void> listen_unix(const std::string& path);
-  /// On one numeric address; `port` 0 takes a free one, a port that is taken gives another.  Returns the port.
+  /// On one numeric address; `port` 0 takes a free one, a port that is taken gives another. Returns
+  /// the port.
   Result<std::uint16_t> listen_tcp(const std::string& address, std::uint16_t port);
 
  private:

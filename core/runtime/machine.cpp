@@ -41,8 +41,9 @@ int nvidia_devices() {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
     const std::string name = entry.path().filename().string();
-    const bool numbered = name.size() > 6 && name.starts_with("nvidia") &&
-                          std::all_of(name.begin() + 6, name.end(), [](unsigned char c) { return std::isdigit(c); });
+    const bool numbered =
+        name.size() > 6 && name.starts_with("nvidia") &&
+        std::all_of(name.begin() + 6, name.end(), [](unsigned char c) { return std::isdigit(c); });
     if (numbered) ++count;
   }
   return count;
@@ -52,7 +53,9 @@ int nvidia_devices() {
 int devices_in(const std::string& list) {
   int count = 0;
   std::istringstream entries(list);
-  for (std::string entry; std::getline(entries, entry, ',') && entry != "-1" && entry != "NoDevFiles";) ++count;
+  for (std::string entry;
+       std::getline(entries, entry, ',') && entry != "-1" && entry != "NoDevFiles";)
+    ++count;
   return count;
 }
 
@@ -65,7 +68,8 @@ int usable_gpus() {
 
 }  // namespace
 
-std::optional<std::int64_t> memory_limit(const std::string& groups, const std::filesystem::path& root) {
+std::optional<std::int64_t> memory_limit(const std::string& groups,
+                                         const std::filesystem::path& root) {
   std::optional<std::int64_t> least;
   std::istringstream lines(groups);
   for (std::string line; std::getline(lines, line);) {
@@ -77,8 +81,10 @@ std::optional<std::int64_t> memory_limit(const std::string& groups, const std::f
     const bool is_v2 = controllers == ",,";
     if (!is_v2 && controllers.find(",memory,") == std::string::npos) continue;
     const std::filesystem::path top = is_v2 ? root : root / "memory";
-    // A limit holds for all below it.  In a container the path may be the host's, of which only the top is seen.
-    for (auto path = std::filesystem::path(line.substr(second + 1)).relative_path();; path = path.parent_path()) {
+    // A limit holds for all below it.  In a container the path may be the host's, of which only the
+    // top is seen.
+    for (auto path = std::filesystem::path(line.substr(second + 1)).relative_path();;
+         path = path.parent_path()) {
       std::ifstream in(top / path / (is_v2 ? "memory.max" : "memory.limit_in_bytes"));
       std::int64_t limit = 0;
       if (in >> limit && limit > 0) least = std::min(least.value_or(limit), limit);
@@ -104,15 +110,19 @@ void complete_local_site(Site& site, const std::string& home) {
   if (site.shapes.empty()) site.shapes.push_back({.name = site.name});
   const Resources machine = this_machine();
   const char* visible = std::getenv(kVisibleDevices);
-  const bool names_gpus = std::any_of(site.shapes.begin(), site.shapes.end(), [](const Shape& shape) { return shape.capacity.gpus() != Amount{}; });
+  const bool names_gpus =
+      std::any_of(site.shapes.begin(), site.shapes.end(),
+                  [](const Shape& shape) { return shape.capacity.gpus() != Amount{}; });
   // Pilots get a minimal environment, and are to use the devices that were counted.
   if (visible != nullptr && !names_gpus) {
-    site.setup.insert(site.setup.begin(), fmt::format("export {}={}", kVisibleDevices, shell_quoted(std::string_view(visible))));
+    site.setup.insert(site.setup.begin(), fmt::format("export {}={}", kVisibleDevices,
+                                                      shell_quoted(std::string_view(visible))));
   }
   for (Shape& shape : site.shapes) {
     for (const auto& [name, amount] : machine.entries()) {
       const bool gpu = name.starts_with(kGpuPrefix);
-      if (shape.capacity.get(name) == Amount{} && !(gpu && shape.capacity.gpus() != Amount{})) shape.capacity.set(name, amount);
+      if (shape.capacity.get(name) == Amount{} && !(gpu && shape.capacity.gpus() != Amount{}))
+        shape.capacity.set(name, amount);
     }
   }
 }
@@ -122,7 +132,8 @@ Site default_site(const std::string& home) {
   Site site{.name = "local", .scheduler = "local", .transport = "shared_fs"};
   site.link = LinkKind::Unix;
   site.scheduler_config = "directory: '" + home + "/local'\n";
-  // One pilot has the whole machine; it stays warm for a while, because the next command follows soon.
+  // One pilot has the whole machine; it stays warm for a while, because the next command follows
+  // soon.
   site.max_queued = 1;
   site.max_running = 1;
   site.idle_after = 10min;
@@ -136,7 +147,8 @@ std::string outward_address() {
   const int probe = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   std::string address = "127.0.0.1";
   if (probe < 0) return address;
-  // Nothing is sent: connecting a datagram socket only asks for the route (RFC 5737 reserves the address).
+  // Nothing is sent: connecting a datagram socket only asks for the route (RFC 5737 reserves the
+  // address).
   sockaddr_in far{};
   far.sin_family = AF_INET;
   far.sin_port = htons(9);

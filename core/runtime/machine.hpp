@@ -11,15 +11,17 @@
 
 namespace hpcbatch {
 
-/// cpus that this process may use, memory (less where a control group grants less), NVIDIA GPUs by their device files and
-/// CUDA_VISIBLE_DEVICES.
+/// cpus that this process may use, memory (less where a control group grants less), NVIDIA GPUs by
+/// their device files and CUDA_VISIBLE_DEVICES.
 Resources this_machine();
 
-/// The least memory limit on the way from the top to the groups that /proc/self/cgroup (`groups`) names; `root` is where
-/// control groups are mounted.
-std::optional<std::int64_t> memory_limit(const std::string& groups, const std::filesystem::path& root);
+/// The least memory limit on the way from the top to the groups that /proc/self/cgroup (`groups`)
+/// names; `root` is where control groups are mounted.
+std::optional<std::int64_t> memory_limit(const std::string& groups,
+                                         const std::filesystem::path& root);
 
-/// Fills in what a site of the scheduler `local` may leave out; `home` is where its workspace lies by default.
+/// Fills in what a site of the scheduler `local` may leave out; `home` is where its workspace lies
+/// by default.
 void complete_local_site(Site& site, const std::string& home);
 
 /// The site that is there without any configuration.

@@ -21,17 +21,20 @@ AttemptEnded ended_from_wire(const PilotId& pilot, const wire::Result& result, T
   outcome.peak_memory = result.peak_memory();
   outcome.cpu_time = Duration{static_cast<std::int64_t>(result.cpu_us())};
   const wire::LogPlace& log = result.log();
-  outcome.log = {log.file(), log.last_out(), log.last_err(), log.out_bytes(), log.err_bytes(), log.truncated()};
+  outcome.log = {log.file(),      log.last_out(),  log.last_err(),
+                 log.out_bytes(), log.err_bytes(), log.truncated()};
   return event;
 }
 
 }  // namespace
 
-std::vector<AttemptEnded> results_of_outbox(const AllocationId& allocation, const std::vector<std::string>& results, Time now) {
+std::vector<AttemptEnded> results_of_outbox(const AllocationId& allocation,
+                                            const std::vector<std::string>& results, Time now) {
   std::vector<AttemptEnded> events;
   for (const std::string& bytes : results) {
     wire::Result result;
-    if (result.ParseFromString(bytes)) events.push_back(ended_from_wire({allocation, 0}, result, now));
+    if (result.ParseFromString(bytes))
+      events.push_back(ended_from_wire({allocation, 0}, result, now));
   }
   return events;
 }
@@ -40,18 +43,21 @@ void Runtime::received(const std::shared_ptr<PilotLink>& link, const wire::ToEng
   const PilotId pilot = link->pilot();
   if (message.has_registration()) registered(link, message);
   const auto current = links_.find(pilot);
-  if (current == links_.end() || current->second != link) return;  // not welcomed, or replaced by a newer link
+  if (current == links_.end() || current->second != link)
+    return;  // not welcomed, or replaced by a newer link
   if (message.heartbeat() != 0) link->outgoing().set_heartbeat(message.heartbeat());
 
   if (message.started_size() != 0) {
     AttemptsStarted event{pilot, {}};
-    for (const wire::Attempt& attempt : message.started()) event.attempts.push_back(from_wire(attempt));
+    for (const wire::Attempt& attempt : message.started())
+      event.attempts.push_back(from_wire(attempt));
     feed(event);
   }
   for (const wire::Chunk& chunk : message.chunks()) {
     const AttemptId attempt = from_wire(chunk.attempt());
     const Lease* lease = engine_->pilots().lease(attempt.task);
-    if (lease && lease->attempt == attempt) followers_.chunk(attempt, chunk.stream(), chunk.offset(), chunk.data());
+    if (lease && lease->attempt == attempt)
+      followers_.chunk(attempt, chunk.stream(), chunk.offset(), chunk.data());
   }
   for (const wire::InputWanted& wanted : message.input_wanted()) {
     const AttemptId attempt = from_wire(wanted.attempt());
@@ -64,7 +70,8 @@ void Runtime::received(const std::shared_ptr<PilotLink>& link, const wire::ToEng
   for (const wire::Result& result : message.results()) feed(ended_from_wire(pilot, result, now()));
   if (message.returned_size() != 0) {
     AttemptsReturned event{pilot, {}};
-    for (const wire::Attempt& attempt : message.returned()) event.attempts.push_back(from_wire(attempt));
+    for (const wire::Attempt& attempt : message.returned())
+      event.attempts.push_back(from_wire(attempt));
     feed(event);
   }
   if (message.leaving()) feed(PilotLeaving{pilot, message.leaving_reason()});
@@ -72,16 +79,20 @@ void Runtime::received(const std::shared_ptr<PilotLink>& link, const wire::ToEng
 
 void Runtime::registered(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message) {
   const wire::Register& said = message.registration();
-  PilotRegistered event{.pilot = link->pilot(), .incarnation = said.incarnation(), .node = said.node()};
-  for (const wire::Amount& amount : said.capacity()) event.capacity.set(amount.name(), Amount{amount.value()});
+  PilotRegistered event{
+      .pilot = link->pilot(), .incarnation = said.incarnation(), .node = said.node()};
+  for (const wire::Amount& amount : said.capacity())
+    event.capacity.set(amount.name(), Amount{amount.value()});
   if (said.time_left_ms() >= 0) event.time_left = std::chrono::milliseconds(said.time_left_ms());
   for (const wire::Held& held : said.held()) {
-    event.held.push_back({from_wire(held.attempt()), static_cast<HeldAttempt::State>(held.state())});
+    event.held.push_back(
+        {from_wire(held.attempt()), static_cast<HeldAttempt::State>(held.state())});
   }
   event.batch_number = said.batch_number();
   event.refusals.assign(said.refusals().begin(), said.refusals().end());
   link->incarnation = said.incarnation();
-  spdlog::info("pilot {} registers from {} by {}, holding {}", to_string(event.pilot), said.node(), said.link(), said.held_size());
+  spdlog::info("pilot {} registers from {} by {}, holding {}", to_string(event.pilot), said.node(),
+               said.link(), said.held_size());
   knocking_[event.pilot] = link;
   feed(event);
   knocking_.erase(event.pilot);

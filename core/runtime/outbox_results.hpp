@@ -9,6 +9,7 @@
 namespace hpcbatch {
 
 /// From serialized wire::Result messages; what cannot be read is left out.
-std::vector<AttemptEnded> results_of_outbox(const AllocationId& allocation, const std::vector<std::string>& results, Time now);
+std::vector<AttemptEnded> results_of_outbox(const AllocationId& allocation,
+                                            const std::vector<std::string>& results, Time now);
 
 }  // namespace hpcbatch

@@ -26,34 +26,54 @@ PilotLink* Runtime::link_of(const PilotId& pilot) {
   return at == links_.end() ? nullptr : at->second.get();
 }
 
-void Runtime::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say, std::size_t bytes) {
+void Runtime::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say,
+                         std::size_t bytes) {
   writer_->after_written({}, [this, pilot, say = std::move(say), bytes] {
     if (PilotLink* link = link_of(pilot)) say(link->outgoing(bytes));
   });
 }
 
-// --- to the store -------------------------------------------------------------------------------------------------
+// --- to the store ------------------------------------------------------------------------------
 
 void Runtime::perform(const SaveArray& action) {
   const Submission& submission = submissions_.at(action.request.value);
   writer_->add({action, submission.recipes.at(action.position)});
 }
-void Runtime::perform(const SaveHold& action) { writer_->add({action, {}}); }
-void Runtime::perform(const SaveLeases& action) { writer_->add({action, {}}); }
-void Runtime::perform(const DropLeases& action) { writer_->add({action, {}}); }
-void Runtime::perform(const SaveCancelled& action) { writer_->add({action, {}}); }
-void Runtime::perform(const SaveFailedAttempt& action) { writer_->add({action, {}}); }
-void Runtime::perform(const SaveResult& action) { writer_->add({action, {}}); }
-void Runtime::perform(const SaveResults& action) { writer_->add({action, {}}); }
-void Runtime::perform(const SaveArrayEnded& action) { writer_->add({action, {}}); }
-void Runtime::perform(const SaveRevived& action) { writer_->add({action, {}}); }
+void Runtime::perform(const SaveHold& action) {
+  writer_->add({action, {}});
+}
+void Runtime::perform(const SaveLeases& action) {
+  writer_->add({action, {}});
+}
+void Runtime::perform(const DropLeases& action) {
+  writer_->add({action, {}});
+}
+void Runtime::perform(const SaveCancelled& action) {
+  writer_->add({action, {}});
+}
+void Runtime::perform(const SaveFailedAttempt& action) {
+  writer_->add({action, {}});
+}
+void Runtime::perform(const SaveResult& action) {
+  writer_->add({action, {}});
+}
+void Runtime::perform(const SaveResults& action) {
+  writer_->add({action, {}});
+}
+void Runtime::perform(const SaveArrayEnded& action) {
+  writer_->add({action, {}});
+}
+void Runtime::perform(const SaveRevived& action) {
+  writer_->add({action, {}});
+}
 void Runtime::perform(const SaveAllocation& action) {
   spdlog::info("allocation {} on {} ({}): {} {}", action.allocation.id.name, action.allocation.site,
-               action.allocation.shape, to_string(action.allocation.state), action.allocation.reason);
+               action.allocation.shape, to_string(action.allocation.state),
+               action.allocation.reason);
   writer_->add({action, {}});
 }
 
-// --- to clients ---------------------------------------------------------------------------------------------------
+// --- to clients --------------------------------------------------------------------------------
 
 void Runtime::perform(const AnswerSubmit& action) {
   crash_point("submit-decided");
@@ -88,7 +108,8 @@ void Runtime::perform(const AnswerCount& action) {
 
 void Runtime::perform(const TellEnded& action) {
   const auto followed = followers_.by_task().lower_bound({action.array, 0});
-  const bool haste = !ended_listeners_.empty() || (followed != followers_.by_task().end() && followed->first.array == action.array);
+  const bool haste = !ended_listeners_.empty() || (followed != followers_.by_task().end() &&
+                                                   followed->first.array == action.array);
   writer_->after_durable(
       [this, array = action.array] {
         const auto is_over = [this](TaskId task) { return !engine_->state_of(task).has_value(); };
@@ -99,7 +120,7 @@ void Runtime::perform(const TellEnded& action) {
       haste);
 }
 
-// --- to pilots ----------------------------------------------------------------------------------------------------
+// --- to pilots ---------------------------------------------------------------------------------
 
 namespace {
 
@@ -119,7 +140,8 @@ wire::Start make_start(const SendLeases::Lease& lease, wire::Start start, bool i
   }
   start.set_memory_is_limit(lease.memory_is_limit);
   if (lease.time_limit) {
-    start.set_time_limit_ms(static_cast<std::uint64_t>(std::chrono::ceil<std::chrono::milliseconds>(*lease.time_limit).count()));
+    start.set_time_limit_ms(static_cast<std::uint64_t>(
+        std::chrono::ceil<std::chrono::milliseconds>(*lease.time_limit).count()));
   }
   start.set_shown_index(lease.attempt.task.index);
   start.set_follow(input);
@@ -154,32 +176,35 @@ void Runtime::perform(const SendLeases& action) {
   auto texts = std::make_shared<LeaseTexts>();
   const auto at = links_.find(action.pilot);
   const std::weak_ptr<PilotLink> decided_for = at == links_.end() ? nullptr : at->second;
-  writer_->after_written([texts, leases = action.leases](store::Store& store) { *texts = read_texts(store, leases); },
-                         [this, texts, decided_for, pilot = action.pilot] {
-                           crash_point("lease-written");
-                           // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.  On
-                           // its next link it has said so already: there they would run beside those that take their place.
-                           const auto link = decided_for.lock();
-                           if (!link || link.get() != link_of(pilot)) return;
-                           for (std::size_t i = 0; i < texts->starts.size(); ++i) {
-                             const std::uint64_t environment = texts->environments[i];
-                             if (environment != 0 && link->environments.insert(environment).second) {
-                               const std::string& bytes = texts->environment_bytes[environment];
-                               wire::Environment* sent = link->outgoing(bytes.size()).add_environments();
-                               sent->ParseFromString(bytes);
-                               sent->set_number(static_cast<std::uint32_t>(environment));
-                             }
-                             wire::Start* start = link->outgoing(texts->starts[i].ByteSizeLong()).add_start();
-                             start->Swap(&texts->starts[i]);
-                             start->set_environment(static_cast<std::uint32_t>(environment));
-                             start->set_follow(followers_.any(from_wire(start->attempt()).task));
-                           }
-                           crash_point("lease-sent");
-                         });
+  writer_->after_written(
+      [texts, leases = action.leases](store::Store& store) { *texts = read_texts(store, leases); },
+      [this, texts, decided_for, pilot = action.pilot] {
+        crash_point("lease-written");
+        // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.
+        // On its next link it has said so already: there they would run beside those that take
+        // their place.
+        const auto link = decided_for.lock();
+        if (!link || link.get() != link_of(pilot)) return;
+        for (std::size_t i = 0; i < texts->starts.size(); ++i) {
+          const std::uint64_t environment = texts->environments[i];
+          if (environment != 0 && link->environments.insert(environment).second) {
+            const std::string& bytes = texts->environment_bytes[environment];
+            wire::Environment* sent = link->outgoing(bytes.size()).add_environments();
+            sent->ParseFromString(bytes);
+            sent->set_number(static_cast<std::uint32_t>(environment));
+          }
+          wire::Start* start = link->outgoing(texts->starts[i].ByteSizeLong()).add_start();
+          start->Swap(&texts->starts[i]);
+          start->set_environment(static_cast<std::uint32_t>(environment));
+          start->set_follow(followers_.any(from_wire(start->attempt()).task));
+        }
+        crash_point("lease-sent");
+      });
 }
 
 void Runtime::perform(const RecallLeases& action) {
-  tell_pilot(action.pilot, [count = action.count](wire::ToPilot& message) { message.set_recall(count); });
+  tell_pilot(action.pilot,
+             [count = action.count](wire::ToPilot& message) { message.set_recall(count); });
 }
 
 void Runtime::perform(const KillAttempt& action) {
@@ -195,7 +220,8 @@ void Runtime::perform(const AcknowledgeResult& action) {
   writer_->after_durable(
       [this, action] {
         crash_point("result-durable");
-        if (PilotLink* link = link_of(action.pilot)) to_wire(action.attempt, link->outgoing().add_acknowledged());
+        if (PilotLink* link = link_of(action.pilot))
+          to_wire(action.attempt, link->outgoing().add_acknowledged());
       },
       false);
 }
@@ -238,7 +264,7 @@ void Runtime::perform(const FencePilot& action) {
   }
 }
 
-// --- to sites -----------------------------------------------------------------------------------------------------
+// --- to sites ----------------------------------------------------------------------------------
 
 void Runtime::perform(const OpenAllocation& action) {
   writer_->after_durable(
@@ -247,7 +273,8 @@ void Runtime::perform(const OpenAllocation& action) {
         SiteHands* hands = site(action.site);
         const Shape* shape = engine_->sites().shape_of(action.allocation);
         if (!hands || !shape) return;
-        hands->submit(action.allocation, *shape, pilot_file(action.allocation, hands->site(), *shape),
+        hands->submit(action.allocation, *shape,
+                      pilot_file(action.allocation, hands->site(), *shape),
                       [this](std::variant<AllocationAccepted, AllocationRefused> answer) {
                         crash_point("submit-command-answered");
                         match(std::move(answer), [this](const auto& event) { feed(event); });
@@ -267,17 +294,19 @@ void Runtime::perform(const PollSite& action) {
   if (!hands) return;
   std::vector<std::string> names;
   for (const auto& [id, entry] : engine_->sites().allocations()) {
-    if (entry.facts.site == action.site && entry.facts.state != AllocationState::Ended) names.push_back(id.name);
+    if (entry.facts.site == action.site && entry.facts.state != AllocationState::Ended)
+      names.push_back(id.name);
   }
-  hands->poll("h" + engine_name_, std::move(names), [this, name = action.site, asked = now()](Result<std::vector<BatchJob>> jobs) {
-    crash_point("poll-answered");
-    if (jobs) {
-      feed(SitePolled{name, std::move(*jobs), asked});
-    } else {
-      spdlog::warn("site {}: {}", name, jobs.error().text);
-      feed(SitePollFailed{name, jobs.error().text});
-    }
-  });
+  hands->poll("h" + engine_name_, std::move(names),
+              [this, name = action.site, asked = now()](Result<std::vector<BatchJob>> jobs) {
+                crash_point("poll-answered");
+                if (jobs) {
+                  feed(SitePolled{name, std::move(*jobs), asked});
+                } else {
+                  spdlog::warn("site {}: {}", name, jobs.error().text);
+                  feed(SitePollFailed{name, jobs.error().text});
+                }
+              });
 }
 
 void Runtime::perform(const ReadOutbox& action) {
@@ -286,20 +315,25 @@ void Runtime::perform(const ReadOutbox& action) {
   hands->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
     crash_point("outbox-read");
     if (!results && results.error().kind == Error::Kind::Transient && !stopped_) {
-      // Nothing is called lost before its outbox was read: a workspace that is away for a while is waited for.
-      spdlog::warn("cannot read the outbox of {}: {}; trying again", action.allocation.name, results.error().text);
+      // Nothing is called lost before its outbox was read: a workspace that is away for a while is
+      // waited for.
+      spdlog::warn("cannot read the outbox of {}: {}; trying again", action.allocation.name,
+                   results.error().text);
       auto again = std::make_shared<asio::steady_timer>(loop_, std::chrono::seconds{5});
       again->async_wait([this, action, again](const boost::system::error_code& error) {
         if (!error) perform(action);
       });
       return;
     }
-    feed(OutboxRead{action.allocation, results ? results_of_outbox(action.allocation, *results, now()) : std::vector<AttemptEnded>{}});
+    feed(OutboxRead{action.allocation, results
+                                           ? results_of_outbox(action.allocation, *results, now())
+                                           : std::vector<AttemptEnded>{}});
   });
 }
 
 void Runtime::perform(const ForgetAllocation& action) {
-  // Behind the results that its outbox held: a file is removed only when what it says is on disk here.
+  // Behind the results that its outbox held: a file is removed only when what it says is on disk
+  // here.
   writer_->after_durable(
       [this, action] {
         if (SiteHands* hands = site(action.site)) hands->forget(action.allocation);
@@ -307,16 +341,22 @@ void Runtime::perform(const ForgetAllocation& action) {
       false);
 }
 
-// --- to the loop --------------------------------------------------------------------------------------------------
+// --- to the loop -------------------------------------------------------------------------------
 
 void Runtime::perform(const EngineIdle&) {
   writer_->after_durable(
-      [this] { stop_when_quiet(std::chrono::steady_clock::now() + (engine_->is_draining() ? kLastCommands : kNoTime)); }, true);
+      [this] {
+        stop_when_quiet(std::chrono::steady_clock::now() +
+                        (engine_->is_draining() ? kLastCommands : kNoTime));
+      },
+      true);
 }
 
-/// Cancels that were asked for are commands on their way: they get a bounded time to reach the batch systems.
+/// Cancels that were asked for are commands on their way: they get a bounded time to reach the
+/// batch systems.
 void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
-  const bool busy = std::any_of(sites_.begin(), sites_.end(), [](const auto& site) { return site.second->is_busy(); });
+  const bool busy = std::any_of(sites_.begin(), sites_.end(),
+                                [](const auto& site) { return site.second->is_busy(); });
   if (!busy || std::chrono::steady_clock::now() >= latest) {
     stopped_ = true;
     if (history_) history_->end(*engine_, now());

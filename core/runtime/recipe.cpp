@@ -56,7 +56,8 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   Recipe recipe;
   const wire::Start start = start_from_bytes(bytes, recipe.has_items);
   recipe.argv.assign(start.argv().begin(), start.argv().end());
-  for (const wire::Variable& variable : start.variables()) recipe.variables[variable.name()] = variable.value();
+  for (const wire::Variable& variable : start.variables())
+    recipe.variables[variable.name()] = variable.value();
   recipe.directory = start.directory();
   recipe.standard_input = start.standard_input();
   recipe.standard_output = start.standard_output();
@@ -67,7 +68,8 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   recipe.directory_token = start.directory_token();
   for (const wire::Output& output : start.outputs()) {
     recipe.outputs.push_back({output.name(), output.staged(), output.destination(),
-                              output.check_owner() ? std::optional(output.owner()) : std::nullopt, output.optional()});
+                              output.check_owner() ? std::optional(output.owner()) : std::nullopt,
+                              output.optional()});
   }
   recipe.inputs.assign(start.inputs().begin(), start.inputs().end());
   return recipe;
@@ -76,7 +78,8 @@ Recipe recipe_from_bytes(const std::string& bytes) {
 void put_item(wire::Start& start, const std::string& item) {
   for (std::string& argument : *start.mutable_argv()) {
     // One pass: an item that holds `{}` itself stays as it is.
-    for (auto at = argument.find("{}"); at != std::string::npos; at = argument.find("{}", at + item.size())) {
+    for (auto at = argument.find("{}"); at != std::string::npos;
+         at = argument.find("{}", at + item.size())) {
       argument.replace(at, 2, item);
     }
   }
@@ -84,19 +87,23 @@ void put_item(wire::Start& start, const std::string& item) {
 
 std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
   const auto refusal = [](const char* what, std::size_t bytes) {
-    return fmt::format("{} {} bytes, and a task may have {} at most; put large texts in files", what, bytes, kLargestPart);
+    return fmt::format("{} {} bytes, and a task may have {} at most; put large texts in files",
+                       what, bytes, kLargestPart);
   };
-  if (recipe.environment.size() > kLargestPart) return refusal("the environment has", recipe.environment.size());
+  if (recipe.environment.size() > kLargestPart)
+    return refusal("the environment has", recipe.environment.size());
   std::size_t bytes = recipe.bytes.size();
   if (!recipe.items.empty() && bytes <= kLargestPart) {
     bool has_items = false;
     const wire::Start start = start_from_bytes(recipe.bytes, has_items);
     std::size_t places = 0;
     for (const std::string& argument : start.argv()) {
-      for (auto at = argument.find("{}"); at != std::string::npos; at = argument.find("{}", at + 2)) ++places;
+      for (auto at = argument.find("{}"); at != std::string::npos; at = argument.find("{}", at + 2))
+        ++places;
     }
-    const auto longest = std::max_element(recipe.items.begin(), recipe.items.end(),
-                                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    const auto longest =
+        std::max_element(recipe.items.begin(), recipe.items.end(),
+                         [](const auto& a, const auto& b) { return a.size() < b.size(); });
     bytes += places * longest->size();
   }
   if (bytes > kLargestPart) return refusal("command and variables have", bytes);

@@ -17,14 +17,15 @@ namespace store {
 struct Recipe;
 }
 
-/// What a pilot is sent of one thing at most: a task, an environment, a piece of input.  The system takes less for a command.
+/// What a pilot is sent of one thing at most: a task, an environment, a piece of input.  The system
+/// takes less for a command.
 constexpr std::size_t kLargestPart = std::size_t{4} << 20;
 
 /// A file that the task writes and that is moved to `destination` when it succeeded.
 struct RecipeOutput {
   std::string name;
-  std::string staged;       ///< below the attempt's own directory
-  std::string destination;  ///< absolute
+  std::string staged;                  ///< below the attempt's own directory
+  std::string destination;             ///< absolute
   std::optional<std::uint32_t> owner;  ///< the destination's directory must be this user's alone
   bool optional{false};                ///< the task may succeed without it
 };

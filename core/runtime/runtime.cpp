@@ -39,8 +39,14 @@ std::uint64_t random_seed() {
 
 }  // namespace
 
-Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options options, std::function<void(std::string)> stop)
-    : loop_(loop), plugins_(plugins), options_(std::move(options)), stop_(std::move(stop)), timer_(loop), prune_timer_(loop) {}
+Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options options,
+                 std::function<void(std::string)> stop)
+    : loop_(loop),
+      plugins_(plugins),
+      options_(std::move(options)),
+      stop_(std::move(stop)),
+      timer_(loop),
+      prune_timer_(loop) {}
 
 Runtime::~Runtime() = default;
 
@@ -50,7 +56,8 @@ SiteHands* Runtime::site(const std::string& name) {
 }
 
 Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
-  if (sodium_init() < 0) return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
+  if (sodium_init() < 0)
+    return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
   for (const Site& site : options_.sites) {
     auto hands = std::make_unique<SiteHands>(loop_, plugins_, site, options_.pilot_program);
     if (auto opened = hands->open(); !opened) return opened;
@@ -61,13 +68,17 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
     secret_ = store->secret();
     snapshot = store->begin();
   } catch (const std::exception& e) {
-    return Error{Error::Kind::Rejected, fmt::format("cannot read the store in {}: {}", options_.home, e.what())};
+    return Error{Error::Kind::Rejected,
+                 fmt::format("cannot read the store in {}: {}", options_.home, e.what())};
   }
   engine_name_ = snapshot.engine_name;
   writer_ = std::make_unique<Writer>(
-      loop_, std::move(store), [this](const std::string& text) { stop_("the store failed: " + text); },
+      loop_, std::move(store),
+      [this](const std::string& text) { stop_("the store failed: " + text); },
       [this](std::optional<std::string> trouble) {
-        if (trouble) spdlog::error("the store cannot be written: {}; nothing new is accepted until it can", *trouble);
+        if (trouble)
+          spdlog::error("the store cannot be written: {}; nothing new is accepted until it can",
+                        *trouble);
         store_trouble_ = std::move(trouble);
       });
   if (auto listening = listen(); !listening) return listening;
@@ -89,7 +100,8 @@ Result<void> Runtime::listen() {
   pilots_socket_ = options_.home + "/pilots";
   if (pilots_socket_.size() > kLongestSocketPath) {
     std::string directory = "/tmp/hpcbatch-XXXXXX";
-    if (!::mkdtemp(directory.data())) return Error{Error::Kind::Rejected, "cannot make a directory for the pilots' socket in /tmp"};
+    if (!::mkdtemp(directory.data()))
+      return Error{Error::Kind::Rejected, "cannot make a directory for the pilots' socket in /tmp"};
     pilots_socket_ = directory + "/pilots";
   }
   if (auto listening = server_->listen_unix(pilots_socket_); !listening) return listening;
@@ -120,14 +132,18 @@ std::optional<wire::Key> Runtime::key_of(const wire::PilotName& pilot) const {
   const AllocationEntry* entry = engine_->sites().find(AllocationId{pilot.allocation});
   if (!entry) return std::nullopt;
   wire::Key allocation{};
-  crypto_generichash(allocation.data(), allocation.size(), reinterpret_cast<const unsigned char*>(pilot.allocation.data()),
-                     pilot.allocation.size(), reinterpret_cast<const unsigned char*>(secret_.data()), secret_.size());
+  crypto_generichash(allocation.data(), allocation.size(),
+                     reinterpret_cast<const unsigned char*>(pilot.allocation.data()),
+                     pilot.allocation.size(),
+                     reinterpret_cast<const unsigned char*>(secret_.data()), secret_.size());
   return wire::pilot_key(allocation, pilot.rank);
 }
 
-wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const {
+wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site,
+                                    const Shape& shape) const {
   wire::PilotFile file{.allocation = id.name, .site = site.name};
-  crypto_generichash(file.key.data(), file.key.size(), reinterpret_cast<const unsigned char*>(id.name.data()), id.name.size(),
+  crypto_generichash(file.key.data(), file.key.size(),
+                     reinterpret_cast<const unsigned char*>(id.name.data()), id.name.size(),
                      reinterpret_cast<const unsigned char*>(secret_.data()), secret_.size());
   if (site.link == LinkKind::Unix) {
     file.addresses.push_back({wire::Address::Kind::Unix, pilots_socket_, 0});
@@ -139,8 +155,11 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site, co
   file.scratch = site.scratch;
   if (history_) file.history = history_->folder();
   const Resources capacity = usable(shape);
-  for (const auto& [name, amount] : capacity.entries()) file.capacity.emplace_back(name, amount.ticks);
-  const auto milliseconds = [](Duration d) { return std::chrono::duration_cast<std::chrono::milliseconds>(d); };
+  for (const auto& [name, amount] : capacity.entries())
+    file.capacity.emplace_back(name, amount.ticks);
+  const auto milliseconds = [](Duration d) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(d);
+  };
   file.walltime = milliseconds(shape.walltime);
   file.margin = milliseconds(end_margin(shape.walltime));
   file.idle = milliseconds(site.idle_after);
@@ -215,13 +234,15 @@ std::vector<ArrayId> Runtime::unheld_dependencies(const std::vector<NewArray>& a
 void Runtime::submit(Submission submission, SubmitAnswer answer) {
   crash_point("submit-received");
   if (store_trouble_ || engine_->is_draining()) {
-    answer(SubmitRefusal{store_trouble_ ? "the store cannot be written just now: " + *store_trouble_
-                                        : "the engine is being stopped; submit again when it has been started anew",
-                         false, true});
+    answer(SubmitRefusal{
+        store_trouble_ ? "the store cannot be written just now: " + *store_trouble_
+                       : "the engine is being stopped; submit again when it has been started anew",
+        false, true});
     return;
   }
   for (const auto& recipe : submission.recipes) {
-    if (auto refusal = refusal_of_size(*recipe)) return answer(SubmitRefusal{"cannot queue the task: " + *refusal});
+    if (auto refusal = refusal_of_size(*recipe))
+      return answer(SubmitRefusal{"cannot queue the task: " + *refusal});
   }
   const RequestId request = new_request();
   submit_answers_[request.value] = std::move(answer);
@@ -235,14 +256,16 @@ void Runtime::feed_submission(RequestId request, std::vector<EndedArray> ended) 
   std::erase_if(missing, [&](ArrayId id) {
     return std::any_of(ended.begin(), ended.end(), [&](const EndedArray& e) { return e.id == id; });
   });
-  // What ended is looked up; what ends while we look is looked up in another round.  An id that is nowhere is the
-  // engine's to refuse, by then with every fact there is.
-  const bool looked_up = !ended.empty() && missing.size() == unheld_dependencies(submission.arrays).size();
+  // What ended is looked up; what ends while we look is looked up in another round.  An id that is
+  // nowhere is the engine's to refuse, by then with every fact there is.
+  const bool looked_up =
+      !ended.empty() && missing.size() == unheld_dependencies(submission.arrays).size();
   if (!missing.empty() && !looked_up) {
     read(
         [missing](store::Store& store) {
           std::vector<EndedArray> found;
-          for (const ArrayId id : missing) found.push_back(store.ended(id).value_or(EndedArray{id, {}, {}}));
+          for (const ArrayId id : missing)
+            found.push_back(store.ended(id).value_or(EndedArray{id, {}, {}}));
           return found;
         },
         [this, request, ended](std::vector<EndedArray> found) mutable {
@@ -252,7 +275,8 @@ void Runtime::feed_submission(RequestId request, std::vector<EndedArray> ended) 
     return;
   }
   std::erase_if(ended, [](const EndedArray& e) { return e.ok.empty() && e.not_ok.empty(); });
-  TasksSubmitted event{request, submission.client, submission.key, submission.content, submission.arrays, std::move(ended)};
+  TasksSubmitted event{request,           submission.client, submission.key, submission.content,
+                       submission.arrays, std::move(ended)};
   feed(event);
   submissions_.erase(request.value);
 }
@@ -263,7 +287,8 @@ void Runtime::cancel(std::vector<Selection> tasks, std::function<void(std::uint6
   feed(CancelAsked{request, std::move(tasks)});
 }
 
-void Runtime::hold(std::vector<Selection> tasks, bool hold, std::function<void(std::uint64_t)> answer) {
+void Runtime::hold(std::vector<Selection> tasks, bool hold,
+                   std::function<void(std::uint64_t)> answer) {
   const RequestId request = new_request();
   count_answers_[request.value] = std::move(answer);
   feed(HoldAsked{request, std::move(tasks), hold});
@@ -273,7 +298,8 @@ void Runtime::retry(std::vector<Selection> tasks, std::function<void(std::uint64
   read([tasks](store::Store& store) { return store.revivable(tasks); },
        [this, tasks, answer = std::move(answer)](store::Revivable found) mutable {
          // What ended while we looked has other results than those that were read: once more.
-         const bool is_over = std::any_of(found.live.begin(), found.live.end(), [&](ArrayId id) { return !engine_->tasks().find(id); });
+         const bool is_over = std::any_of(found.live.begin(), found.live.end(),
+                                          [&](ArrayId id) { return !engine_->tasks().find(id); });
          if (is_over) return retry(std::move(tasks), std::move(answer));
          const RequestId request = new_request();
          count_answers_[request.value] = std::move(answer);
@@ -281,7 +307,9 @@ void Runtime::retry(std::vector<Selection> tasks, std::function<void(std::uint64
        });
 }
 
-void Runtime::stop(StopAsked::Mode mode) { feed(StopAsked{mode}); }
+void Runtime::stop(StopAsked::Mode mode) {
+  feed(StopAsked{mode});
+}
 
 FollowerId Runtime::follow(Follower follower) {
   const TaskId task = follower.task;

@@ -1,4 +1,5 @@
-// Does what the engine decides and brings back what happens.  Everything here runs on the loop's one thread.
+// Does what the engine decides and brings back what happens.  Everything here runs on the loop's
+// one thread.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -41,18 +42,20 @@ using SubmitAnswer = std::function<void(std::variant<std::vector<ArrayId>, Submi
 class Runtime {
  public:
   struct Options {
-    std::string home;           ///< existing, ours alone
+    std::string home;  ///< existing, ours alone
     std::string pilot_program;
     std::vector<Site> sites;
   };
-  /// `stop` is called when the engine has nothing left to do after being asked to stop, or cannot go on (with the reason).
-  Runtime(asio::io_context& loop, const PluginHost& plugins, Options options, std::function<void(std::string)> stop);
+  /// `stop` is called when the engine has nothing left to do after being asked to stop, or cannot
+  /// go on (with the reason).
+  Runtime(asio::io_context& loop, const PluginHost& plugins, Options options,
+          std::function<void(std::string)> stop);
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
   ~Runtime();
 
-  /// Loads the plugins of all sites, opens the store, listens for pilots, goes on where the last engine ended.
-  /// `Transient` errors mean that another engine holds the home.
+  /// Loads the plugins of all sites, opens the store, listens for pilots, goes on where the last
+  /// engine ended. `Transient` errors mean that another engine holds the home.
   Result<void> open(std::unique_ptr<store::Store> store);
 
   // Requests of clients; answers come on the loop, once they are durable.
@@ -66,7 +69,9 @@ class Runtime {
   const Follower* follower(FollowerId id) { return followers_.find(id); }
   void input(TaskId task, InputQueue::Piece piece);
   /// Called whenever tasks of an array have ended and that is on disk.
-  void on_ended(std::function<void(ArrayId)> listener) { ended_listeners_.push_back(std::move(listener)); }
+  void on_ended(std::function<void(ArrayId)> listener) {
+    ended_listeners_.push_back(std::move(listener));
+  }
   /// Reads of the store, behind everything that was saved before.
   template <class Read, class Answer>
   void read(Read read, Answer answer) {
@@ -131,9 +136,10 @@ class Runtime {
   void perform(const ReadOutbox& action);
   void perform(const ForgetAllocation& action);
   void perform(const EngineIdle& action);
-  /// Behind the leases that were saved before, so that a pilot hears things in the order in which they were decided.
-  /// `bytes`: what `say` adds at most.
-  void tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say, std::size_t bytes = 64);
+  /// Behind the leases that were saved before, so that a pilot hears things in the order in which
+  /// they were decided. `bytes`: what `say` adds at most.
+  void tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say,
+                  std::size_t bytes = 64);
   PilotLink* link_of(const PilotId& pilot);
   void send_input(TaskId task);
   void stop_when_quiet(std::chrono::steady_clock::time_point latest);

@@ -23,24 +23,29 @@ constexpr auto kSubmitLimit = 60s;
 constexpr auto kPollLimit = 60s;
 constexpr auto kCancelLimit = 60s;
 constexpr auto kFileLimit = 120s;
-// Names in the outbox: what a pilot was writing when it was killed, what a person may want to look at.
+// Names in the outbox: what a pilot was writing when it was killed, what a person may want to look
+// at.
 constexpr const char* kHalfWritten = ".tmp";
 constexpr const char* kDamaged = ".damaged";
 // A transport is to come back at its deadline; after this much more it is left behind.
 constexpr auto kGrace = 10s;
 
-/// A pilot that runs needs the file that it was started from, as it was: another content has another name.
+/// A pilot that runs needs the file that it was started from, as it was: another content has
+/// another name.
 std::string name_of_pilot(const std::string& program) {
   std::ifstream in(program, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   return "hpcbatch-pilot-" + wire::fingerprint(bytes);
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
 
 }  // namespace
 
-SiteHands::SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site, std::string pilot_program)
+SiteHands::SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site,
+                     std::string pilot_program)
     : plugins_(plugins),
       site_(std::move(site)),
       pilot_program_(std::move(pilot_program)),
@@ -72,28 +77,36 @@ void SiteHands::call(std::chrono::seconds limit, std::function<void(Tools&, Dead
   calls_.call(limit, std::move(begin), std::move(then));
 }
 
-void SiteHands::with_transport(std::function<void(Transport&, Deadline)> work, std::function<void(bool)> then) {
-  call(kFileLimit, [work = std::move(work)](Tools& tools, Deadline deadline) { work(*tools.transport, deadline); },
-       std::move(then));
+void SiteHands::with_transport(std::function<void(Transport&, Deadline)> work,
+                               std::function<void(bool)> then) {
+  call(
+      kFileLimit,
+      [work = std::move(work)](Tools& tools, Deadline deadline) {
+        work(*tools.transport, deadline);
+      },
+      std::move(then));
 }
 
-std::string SiteHands::pilot_path() const { return site_.workspace + "/bin/" + pilot_name_; }
+std::string SiteHands::pilot_path() const {
+  return site_.workspace + "/bin/" + pilot_name_;
+}
 std::string SiteHands::file_path(const AllocationId& id) const {
   return site_.workspace + "/allocations/" + id.name + ".pilot";
 }
 
 AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape) const {
-  AllocationRequest request{.name = id.name,
-                            .partition = shape.partition,
-                            .nodes = shape.nodes,
-                            .cpus = shape.capacity.get(kCpus).value(),
-                            .memory = static_cast<std::uint64_t>(shape.capacity.get(kMemory).whole()),
-                            .gpus = {},
-                            .walltime = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime),
-                            .options = site_.options,
-                            .setup = site_.setup,
-                            .pilot = {pilot_path(), file_path(id)},
-                            .directory = site_.workspace + "/allocations"};
+  AllocationRequest request{
+      .name = id.name,
+      .partition = shape.partition,
+      .nodes = shape.nodes,
+      .cpus = shape.capacity.get(kCpus).value(),
+      .memory = static_cast<std::uint64_t>(shape.capacity.get(kMemory).whole()),
+      .gpus = {},
+      .walltime = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime),
+      .options = site_.options,
+      .setup = site_.setup,
+      .pilot = {pilot_path(), file_path(id)},
+      .directory = site_.workspace + "/allocations"};
   for (const auto& [name, amount] : shape.capacity.entries()) {
     if (name.starts_with(kGpuPrefix)) {
       request.gpus[name.substr(kGpuPrefix.size())] = static_cast<std::uint32_t>(amount.whole());
@@ -102,14 +115,17 @@ AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape)
   return request;
 }
 
-void SiteHands::submit(const AllocationId& id, const Shape& shape, wire::PilotFile file,
-                       std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer) {
+void SiteHands::submit(
+    const AllocationId& id, const Shape& shape, wire::PilotFile file,
+    std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer) {
   using Answer = std::variant<AllocationAccepted, AllocationRefused>;
   auto result = std::make_shared<std::optional<Answer>>();
-  auto work = [id, request = request(id, shape), file = std::move(file), file_at = file_path(id), result,
-               program = pilot_program_, pilot_name = pilot_name_, bin = site_.workspace + "/bin", name = site_.name](Tools& tools, Deadline deadline) {
+  auto work = [id, request = request(id, shape), file = std::move(file), file_at = file_path(id),
+               result, program = pilot_program_, pilot_name = pilot_name_,
+               bin = site_.workspace + "/bin", name = site_.name](Tools& tools, Deadline deadline) {
     const auto refuse = [&](Refusal refusal, const std::string& text) {
-      *result = AllocationRefused{id, refusal, fmt::format("cannot submit {} to {}: {}", id.name, name, first_line(text))};
+      *result = AllocationRefused{
+          id, refusal, fmt::format("cannot submit {} to {}: {}", id.name, name, first_line(text))};
     };
     const std::string script_at = request.directory + "/" + id.name + ".sh";
     auto script = guarded("scheduler", [&] { return tools.scheduler->script(request); });
@@ -119,17 +135,28 @@ void SiteHands::submit(const AllocationId& id, const Shape& shape, wire::PilotFi
         auto there = tools.transport->list(bin, deadline);
         if (!there) return there.error();
         if (std::find(there->begin(), there->end(), pilot_name) == there->end()) {
-          if (auto put = tools.transport->put({{program, bin + "/" + pilot_name, 0700}}, deadline); !put) return put;
+          if (auto put = tools.transport->put({{program, bin + "/" + pilot_name, 0700}}, deadline);
+              !put)
+            return put;
         }
         tools.pilot_is_there = true;
       }
-      return tools.transport->put_text({{file_at, wire::to_text(file), 0600}, {script_at, *script, 0700}}, deadline);
+      return tools.transport->put_text(
+          {{file_at, wire::to_text(file), 0600}, {script_at, *script, 0700}}, deadline);
     });
     // Until the submit command runs nothing can have been submitted.
-    if (!ready) return refuse(ready.error().kind == Error::Kind::Transient ? Refusal::Transient : Refusal::Permanent, ready.error().text);
-    auto output = guarded("transport", [&] { return tools.transport->run(tools.scheduler->submit(request, script_at), deadline); });
+    if (!ready)
+      return refuse(
+          ready.error().kind == Error::Kind::Transient ? Refusal::Transient : Refusal::Permanent,
+          ready.error().text);
+    auto output = guarded("transport", [&] {
+      return tools.transport->run(tools.scheduler->submit(request, script_at), deadline);
+    });
     // A transport that rejects a command promises that nothing of it ran.
-    if (!output) return refuse(output.error().kind == Error::Kind::Rejected ? Refusal::Permanent : Refusal::Unclear, output.error().text);
+    if (!output)
+      return refuse(
+          output.error().kind == Error::Kind::Rejected ? Refusal::Permanent : Refusal::Unclear,
+          output.error().text);
     auto read = guarded("scheduler", [&] { return tools.scheduler->read_submit(*output); });
     if (!read) return refuse(Refusal::Unclear, read.error().text);
     if (const auto* number = std::get_if<std::string>(&*read)) {
@@ -141,7 +168,8 @@ void SiteHands::submit(const AllocationId& id, const Shape& shape, wire::PilotFi
   };
   call(kSubmitLimit, std::move(work), [id, result, answer = std::move(answer)](bool given_up) {
     if (given_up || !*result) {
-      answer(AllocationRefused{id, Refusal::Unclear, "the submit command did not come back in time"});
+      answer(
+          AllocationRefused{id, Refusal::Unclear, "the submit command did not come back in time"});
     } else {
       answer(std::move(**result));
     }
@@ -149,19 +177,27 @@ void SiteHands::submit(const AllocationId& id, const Shape& shape, wire::PilotFi
 }
 
 void SiteHands::renew_pilot_file(const AllocationId& id, wire::PilotFile file) {
-  call(kFileLimit,
-       [file = std::move(file), at = file_path(id)](Tools& tools, Deadline deadline) {
-         // A pilot that cannot read its new addresses keeps trying the old ones: nothing better can be done here.
-         (void)guarded("transport", [&] { return tools.transport->put_text({{at, wire::to_text(file), 0600}}, deadline); });
-       },
-       [](bool) {});
+  call(
+      kFileLimit,
+      [file = std::move(file), at = file_path(id)](Tools& tools, Deadline deadline) {
+        // A pilot that cannot read its new addresses keeps trying the old ones: nothing better can
+        // be done here.
+        (void)guarded("transport", [&] {
+          return tools.transport->put_text({{at, wire::to_text(file), 0600}}, deadline);
+        });
+      },
+      [](bool) {});
 }
 
 void SiteHands::poll(const std::string& prefix, std::vector<std::string> names,
                      std::function<void(Result<std::vector<BatchJob>>)> answer) {
-  auto result = std::make_shared<Result<std::vector<BatchJob>>>(Error{Error::Kind::Transient, "no answer"});
-  auto work = [prefix, names = std::move(names), result, directory = site_.workspace + "/allocations"](Tools& tools, Deadline deadline) {
-    auto output = guarded("transport", [&] { return tools.transport->run(tools.scheduler->poll(prefix, names), deadline); });
+  auto result =
+      std::make_shared<Result<std::vector<BatchJob>>>(Error{Error::Kind::Transient, "no answer"});
+  auto work = [prefix, names = std::move(names), result,
+               directory = site_.workspace + "/allocations"](Tools& tools, Deadline deadline) {
+    auto output = guarded("transport", [&] {
+      return tools.transport->run(tools.scheduler->poll(prefix, names), deadline);
+    });
     if (!output) {
       *result = output.error();
     } else if (output->timed_out) {
@@ -180,29 +216,41 @@ void SiteHands::poll(const std::string& prefix, std::vector<std::string> names,
 }
 
 void SiteHands::cancel(const AllocationId& id, const std::string& number) {
-  call(kCancelLimit,
-       [id, number](Tools& tools, Deadline deadline) {
-         // Whether it helped is seen at the next poll, and it is told again if not.
-         (void)guarded("transport", [&] { return tools.transport->run(tools.scheduler->cancel({id.name}, {number}), deadline); });
-       },
-       [](bool) {});
+  call(
+      kCancelLimit,
+      [id, number](Tools& tools, Deadline deadline) {
+        // Whether it helped is seen at the next poll, and it is told again if not.
+        (void)guarded("transport", [&] {
+          return tools.transport->run(tools.scheduler->cancel({id.name}, {number}), deadline);
+        });
+      },
+      [](bool) {});
 }
 
-void SiteHands::read_outbox(const AllocationId& id, std::function<void(Result<std::vector<std::string>>)> answer) {
-  auto result = std::make_shared<Result<std::vector<std::string>>>(Error{Error::Kind::Transient, "no answer"});
-  auto work = [id, prefix = id.name + ".", directory = site_.workspace + "/outbox", result](Tools& tools, Deadline deadline) {
+void SiteHands::read_outbox(const AllocationId& id,
+                            std::function<void(Result<std::vector<std::string>>)> answer) {
+  auto result = std::make_shared<Result<std::vector<std::string>>>(
+      Error{Error::Kind::Transient, "no answer"});
+  auto work = [id, prefix = id.name + ".", directory = site_.workspace + "/outbox", result](
+                  Tools& tools, Deadline deadline) {
     *result = guarded("transport", [&]() -> Result<std::vector<std::string>> {
       auto names = tools.transport->list(directory, deadline);
       if (!names) return names.error();
       std::vector<std::string> results;
       for (const std::string& name : *names) {
-        if (!name.starts_with(prefix) || name.ends_with(kHalfWritten) || name.ends_with(kDamaged)) continue;
-        auto bytes = tools.transport->read(directory + "/" + name, 0, std::uint64_t{1} << 30, deadline);
+        if (!name.starts_with(prefix) || name.ends_with(kHalfWritten) || name.ends_with(kDamaged))
+          continue;
+        auto bytes =
+            tools.transport->read(directory + "/" + name, 0, std::uint64_t{1} << 30, deadline);
         if (!bytes) return bytes.error();
         const auto outbox = wire::decode_outbox(*bytes);
         if (!outbox) {
-          spdlog::error("cannot read what a pilot of {} left: {}; kept as {}/{}{}", id.name, outbox.error().text, directory, name, kDamaged);
-          if (auto kept = tools.transport->put_text({{directory + "/" + name + kDamaged, *bytes, 0600}}, deadline); !kept) return kept.error();
+          spdlog::error("cannot read what a pilot of {} left: {}; kept as {}/{}{}", id.name,
+                        outbox.error().text, directory, name, kDamaged);
+          if (auto kept = tools.transport->put_text(
+                  {{directory + "/" + name + kDamaged, *bytes, 0600}}, deadline);
+              !kept)
+            return kept.error();
           continue;
         }
         results.insert(results.end(), outbox->results.begin(), outbox->results.end());
@@ -211,27 +259,32 @@ void SiteHands::read_outbox(const AllocationId& id, std::function<void(Result<st
     });
   };
   call(kFileLimit, std::move(work), [result, answer = std::move(answer)](bool given_up) {
-    answer(given_up ? Result<std::vector<std::string>>(Error{Error::Kind::Transient, "the workspace did not answer in time"})
+    answer(given_up ? Result<std::vector<std::string>>(
+                          Error{Error::Kind::Transient, "the workspace did not answer in time"})
                     : std::move(*result));
   });
 }
 
 void SiteHands::forget(const AllocationId& id) {
   auto work = [file = file_path(id), outbox = site_.workspace + "/outbox", prefix = id.name + ".",
-               script = site_.workspace + "/allocations/" + id.name + ".sh"](Tools& tools, Deadline deadline) {
+               script = site_.workspace + "/allocations/" + id.name + ".sh"](Tools& tools,
+                                                                             Deadline deadline) {
     (void)guarded("transport", [&]() -> Result<void> {
       std::vector<std::string> gone{file, script};
       if (auto names = tools.transport->list(outbox, deadline)) {
         for (const std::string& name : *names) {
-          if (name.starts_with(prefix) && !name.ends_with(kDamaged)) gone.push_back(outbox + "/" + name);
+          if (name.starts_with(prefix) && !name.ends_with(kDamaged))
+            gone.push_back(outbox + "/" + name);
         }
       }
       return tools.transport->remove(gone, deadline);
     });
   };
   call(kFileLimit, std::move(work), [](bool) {});
-  // A pilot that was killed left what its attempts had made.  A call of its own: a large tree takes long.
-  auto sweep = [work = site_.workspace + "/work", prefix = id.name + "."](Tools& tools, Deadline deadline) {
+  // A pilot that was killed left what its attempts had made.  A call of its own: a large tree takes
+  // long.
+  auto sweep = [work = site_.workspace + "/work", prefix = id.name + "."](Tools& tools,
+                                                                          Deadline deadline) {
     (void)guarded("transport", [&]() -> Result<void> {
       auto names = tools.transport->list(work, deadline);
       if (!names) return names.error();
@@ -249,10 +302,14 @@ void SiteHands::check(std::function<void(std::vector<SiteCheck>)> answer) {
   auto checks = std::make_shared<std::vector<SiteCheck>>();
   auto work = [checks, site = site_](Tools& tools, Deadline deadline) {
     const std::string probe = site.workspace + "/check";
-    auto put = guarded("transport", [&] { return tools.transport->put_text({{probe, "hpcbatch\n", 0600}}, deadline); });
-    checks->push_back({"workspace", put.has_value(), put ? site.workspace + " can be written" : put.error().text});
+    auto put = guarded("transport", [&] {
+      return tools.transport->put_text({{probe, "hpcbatch\n", 0600}}, deadline);
+    });
+    checks->push_back({"workspace", put.has_value(),
+                       put ? site.workspace + " can be written" : put.error().text});
     if (put) (void)guarded("transport", [&] { return tools.transport->remove({probe}, deadline); });
-    auto output = guarded("transport", [&] { return tools.transport->run(tools.scheduler->probe(), deadline); });
+    auto output = guarded("transport",
+                          [&] { return tools.transport->run(tools.scheduler->probe(), deadline); });
     if (!output) {
       checks->push_back({"batch system", false, output.error().text});
       return;
@@ -271,11 +328,17 @@ void SiteHands::check(std::function<void(std::vector<SiteCheck>)> answer) {
       if (!best) {
         line.text = fmt::format("there is no partition '{}'", shape.partition);
       } else if (shape.nodes > best->nodes && best->nodes != 0) {
-        line = {line.check, false, fmt::format("asks for {} nodes of {}", shape.nodes, best->nodes)};
+        line = {line.check, false,
+                fmt::format("asks for {} nodes of {}", shape.nodes, best->nodes)};
       } else if (best->cpus != 0 && shape.capacity.get(kCpus).value() > best->cpus) {
-        line = {line.check, false, fmt::format("asks for {:g} cpus of {:g}", shape.capacity.get(kCpus).value(), best->cpus)};
-      } else if (best->walltime && std::chrono::duration_cast<std::chrono::seconds>(shape.walltime) > *best->walltime) {
-        line = {line.check, false, fmt::format("its walltime is longer than the partition's {} s", best->walltime->count())};
+        line = {line.check, false,
+                fmt::format("asks for {:g} cpus of {:g}", shape.capacity.get(kCpus).value(),
+                            best->cpus)};
+      } else if (best->walltime && std::chrono::duration_cast<std::chrono::seconds>(
+                                       shape.walltime) > *best->walltime) {
+        line = {line.check, false,
+                fmt::format("its walltime is longer than the partition's {} s",
+                            best->walltime->count())};
       } else {
         line.text = "fits partition " + (best->partition.empty() ? "(default)" : best->partition);
       }

@@ -1,4 +1,5 @@
-// One site's plugins at work: the scheduler writes commands and reads answers, the transport runs them on a lane.
+// One site's plugins at work: the scheduler writes commands and reads answers, the transport runs
+// them on a lane.
 #pragma once
 
 #include "model/event.hpp"
@@ -23,11 +24,12 @@ struct SiteCheck {
   std::string text;
 };
 
-/// Every call returns at once; answers come on the loop.  A call that outlives its deadline is given up: its thread and
-/// transport are left behind and new ones are made.
+/// Every call returns at once; answers come on the loop.  A call that outlives its deadline is
+/// given up: its thread and transport are left behind and new ones are made.
 class SiteHands {
  public:
-  SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site, std::string pilot_program);
+  SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site,
+            std::string pilot_program);
   SiteHands(const SiteHands&) = delete;
   SiteHands& operator=(const SiteHands&) = delete;
 
@@ -46,10 +48,12 @@ class SiteHands {
             std::function<void(Result<std::vector<BatchJob>>)> answer);
   void cancel(const AllocationId& id, const std::string& number);
   /// Serialized wire::Result messages that the allocation's pilots left behind.
-  void read_outbox(const AllocationId& id, std::function<void(Result<std::vector<std::string>>)> answer);
+  void read_outbox(const AllocationId& id,
+                   std::function<void(Result<std::vector<std::string>>)> answer);
   void forget(const AllocationId& id);
   /// With a transport for the time of the call; `work` runs on the lane.
-  void with_transport(std::function<void(Transport&, Deadline)> work, std::function<void(bool given_up)> then);
+  void with_transport(std::function<void(Transport&, Deadline)> work,
+                      std::function<void(bool given_up)> then);
   void check(std::function<void(std::vector<SiteCheck>)> answer);
 
  private:
@@ -59,7 +63,8 @@ class SiteHands {
     std::shared_ptr<Scheduler> scheduler;
     bool pilot_is_there{false};
   };
-  void call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work, std::function<void(bool)> then);
+  void call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
+            std::function<void(bool)> then);
   Result<void> new_tools();
   std::string pilot_path() const;
   std::string file_path(const AllocationId& id) const;

@@ -12,11 +12,18 @@ constexpr auto kTryAgain = 500ms;
 
 }  // namespace
 
-Writer::Writer(asio::io_context& loop, std::unique_ptr<store::Store> store, std::function<void(std::string)> fatal,
+Writer::Writer(asio::io_context& loop, std::unique_ptr<store::Store> store,
+               std::function<void(std::string)> fatal,
                std::function<void(std::optional<std::string>)> trouble)
-    : loop_(loop), store_(std::move(store)), fatal_(std::move(fatal)), trouble_(std::move(trouble)), company_(loop) {}
+    : loop_(loop),
+      store_(std::move(store)),
+      fatal_(std::move(fatal)),
+      trouble_(std::move(trouble)),
+      company_(loop) {}
 
-Writer::~Writer() { ending_ = true; }
+Writer::~Writer() {
+  ending_ = true;
+}
 
 void Writer::add(store::Write write) {
   gathering_.writes.push_back(std::move(write));
@@ -71,7 +78,8 @@ void Writer::ship() {
 }
 
 void Writer::work(const std::shared_ptr<Batch>& batch) {
-  // Leases and reads do not wait for the disk; whoever waits for the disk gets a commit of his own behind them.
+  // Leases and reads do not wait for the disk; whoever waits for the disk gets a commit of his own
+  // behind them.
   const bool two_steps = !batch->written.empty() && !batch->durable.empty();
   const bool durable = !batch->durable.empty();
   if (!batch->writes.empty() || durable) {
@@ -112,7 +120,8 @@ bool Writer::commit(const std::vector<store::Write>& writes, bool durable) {
       asio::post(loop_, [this, text = done.error().text] { fatal_(text); });
       return false;
     }
-    if (!std::exchange(told, true)) asio::post(loop_, [this, text = done.error().text] { trouble_(text); });
+    if (!std::exchange(told, true))
+      asio::post(loop_, [this, text = done.error().text] { trouble_(text); });
     std::this_thread::sleep_for(kTryAgain);
   }
 }

@@ -15,7 +15,8 @@ constexpr char kEnd = '\n';
 
 std::string encode(const Needs& needs) {
   std::string text;
-  for (const auto& [name, amount] : needs.amounts.entries()) text += fmt::format("a{} {}{}", amount.ticks, name, kEnd);
+  for (const auto& [name, amount] : needs.amounts.entries())
+    text += fmt::format("a{} {}{}", amount.ticks, name, kEnd);
   if (needs.time) text += fmt::format("t{}{}", needs.time->count(), kEnd);
   if (!needs.site.empty()) text += fmt::format("s{}{}", needs.site, kEnd);
   for (const std::string& tag : needs.tags) text += fmt::format("g{}{}", tag, kEnd);
@@ -70,14 +71,17 @@ std::vector<Dependency> decode_dependencies(const std::string& text) {
   std::uint64_t array = 0;
   std::string index;
   while (lines >> kind >> array >> index) {
-    Dependency dependency{.array = ArrayId{array}, .index = {}, .kind = static_cast<Dependency::Kind>(kind)};
+    Dependency dependency{
+        .array = ArrayId{array}, .index = {}, .kind = static_cast<Dependency::Kind>(kind)};
     if (index != "-") dependency.index = static_cast<std::uint32_t>(std::stoul(index));
     dependencies.push_back(dependency);
   }
   return dependencies;
 }
 
-std::string encode(const IndexSet& set) { return to_string(set); }
+std::string encode(const IndexSet& set) {
+  return to_string(set);
+}
 
 IndexSet decode_indices(const std::string& text) {
   if (text.empty()) return {};

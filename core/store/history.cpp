@@ -10,8 +10,9 @@
 namespace hpcbatch::store {
 namespace {
 
-#define RESULT_COLUMNS \
-  "sequence,array,first,last,attempt,failure,exit_code,signal,message,started,ended,pilot,node,peak,cpu,log,last_out," \
+#define RESULT_COLUMNS                                                                           \
+  "sequence,array,first,last,attempt,failure,exit_code,signal,message,started,ended,pilot,node," \
+  "peak,cpu,log,last_out,"                                                                       \
   "last_err,out_bytes,err_bytes,truncated,epoch"
 #define ARRAY_COLUMNS \
   "id,client,name,tool,indices,needs,priority,retries,max_running,after,submitted,ended,recipe"
@@ -19,7 +20,8 @@ namespace {
 ResultRow read_result(sqlite::Statement& row) {
   ResultRow result{.sequence = static_cast<std::uint64_t>(row.number(0)),
                    .array = ArrayId{static_cast<std::uint64_t>(row.number(1))},
-                   .indices = {static_cast<std::uint32_t>(row.number(2)), static_cast<std::uint32_t>(row.number(3))},
+                   .indices = {static_cast<std::uint32_t>(row.number(2)),
+                               static_cast<std::uint32_t>(row.number(3))},
                    .attempt = static_cast<std::uint32_t>(row.number(4))};
   Outcome& outcome = result.outcome;
   outcome.failure = static_cast<Failure>(row.number(5));
@@ -85,7 +87,8 @@ std::optional<ArrayRow> Store::array(ArrayId id) {
 std::optional<ResultRow> Store::result(TaskId task) {
   // The last range that begins at or before the index is the only one that can hold it.
   sqlite::Statement row =
-      db_.query("SELECT " RESULT_COLUMNS " FROM results WHERE array=? AND first<=? ORDER BY first DESC LIMIT 1");
+      db_.query("SELECT " RESULT_COLUMNS
+                " FROM results WHERE array=? AND first<=? ORDER BY first DESC LIMIT 1");
   if (!row.bind(task.array.value, task.index).step()) return std::nullopt;
   ResultRow found = read_result(row);
   if (found.indices.last < task.index) return std::nullopt;
@@ -97,15 +100,20 @@ std::vector<ResultRow> Store::results(const Filter& filter) {
   const int ok = static_cast<int>(Failure::Ok);
   const int cancelled = static_cast<int>(Failure::Cancelled);
   const ArrayId lowest = filter.array.value_or(ArrayId{});
-  TaskId end{filter.array ? ArrayId{filter.array->value + 1} : ArrayId{std::numeric_limits<std::int64_t>::max()}, 0};
+  TaskId end{filter.array ? ArrayId{filter.array->value + 1}
+                          : ArrayId{std::numeric_limits<std::int64_t>::max()},
+             0};
   if (filter.before) end = std::min(end, *filter.before);
-  sqlite::Statement rows = db_.query(
-      "SELECT " RESULT_COLUMNS " FROM results r WHERE array>=?1 AND (array,first)<(?2,?3) AND "
-      "(?4<0 OR (?4=?5 AND failure=?6) OR (?4=?7 AND failure=?8) OR (?4=?9 AND failure NOT IN (?6,?8))) AND "
-      "(?10=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?10) ORDER BY array DESC, first DESC LIMIT ?11");
+  sqlite::Statement rows =
+      db_.query("SELECT " RESULT_COLUMNS
+                " FROM results r WHERE array>=?1 AND (array,first)<(?2,?3) AND "
+                "(?4<0 OR (?4=?5 AND failure=?6) OR (?4=?7 AND failure=?8) OR (?4=?9 AND failure "
+                "NOT IN (?6,?8))) AND "
+                "(?10=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?10) ORDER BY array "
+                "DESC, first DESC LIMIT ?11");
   rows.bind(lowest.value, end.array.value, end.index, state, static_cast<int>(TaskState::Done), ok,
-            static_cast<int>(TaskState::Cancelled), cancelled, static_cast<int>(TaskState::Failed), filter.client,
-            filter.limit);
+            static_cast<int>(TaskState::Cancelled), cancelled, static_cast<int>(TaskState::Failed),
+            filter.client, filter.limit);
   std::vector<ResultRow> found;
   while (rows.step()) found.push_back(read_result(rows));
   return found;
@@ -113,11 +121,14 @@ std::vector<ResultRow> Store::results(const Filter& filter) {
 
 std::vector<AttemptRow> Store::attempts(TaskId task) {
   sqlite::Statement rows = db_.query(
-      "SELECT attempt,failure,message,pilot,node,started,ended FROM attempts WHERE array=? AND item=? ORDER BY ended");
+      "SELECT attempt,failure,message,pilot,node,started,ended FROM attempts WHERE array=? AND "
+      "item=? ORDER BY ended");
   rows.bind(task.array.value, task.index);
   std::vector<AttemptRow> found;
   while (rows.step()) {
-    AttemptRow row{.attempt = static_cast<std::uint32_t>(rows.number(0)), .pilot = rows.text(3), .node = rows.text(4)};
+    AttemptRow row{.attempt = static_cast<std::uint32_t>(rows.number(0)),
+                   .pilot = rows.text(3),
+                   .node = rows.text(4)};
     row.outcome.failure = static_cast<Failure>(rows.number(1));
     row.outcome.message = rows.text(2);
     if (rows.number(5) != 0) row.outcome.started = from_microseconds(rows.number(5));
@@ -129,10 +140,11 @@ std::vector<AttemptRow> Store::attempts(TaskId task) {
 
 ChangeFeed Store::changes(const std::string& client, std::uint64_t after, std::uint32_t limit) {
   ChangeFeed feed{{}, after, after < std::stoull(meta("pruned"))};
-  sqlite::Statement rows = db_.query("SELECT " RESULT_COLUMNS
-                                      " FROM results r WHERE sequence>?1 AND "
-                                      "(?2=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?2) "
-                                      "ORDER BY sequence LIMIT ?3");
+  sqlite::Statement rows =
+      db_.query("SELECT " RESULT_COLUMNS
+                " FROM results r WHERE sequence>?1 AND "
+                "(?2=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?2) "
+                "ORDER BY sequence LIMIT ?3");
   rows.bind(after, client, limit);
   while (rows.step()) feed.rows.push_back(read_result(rows));
   if (!feed.rows.empty()) feed.cursor = feed.rows.back().sequence;
@@ -145,22 +157,27 @@ std::optional<EndedArray> Store::ended(ArrayId id) {
   sqlite::Statement rows = db_.query("SELECT first,last,failure FROM results WHERE array=?");
   rows.bind(id.value);
   while (rows.step()) {
-    const IndexRange range{static_cast<std::uint32_t>(rows.number(0)), static_cast<std::uint32_t>(rows.number(1))};
+    const IndexRange range{static_cast<std::uint32_t>(rows.number(0)),
+                           static_cast<std::uint32_t>(rows.number(1))};
     (rows.number(2) == 0 ? ended.ok : ended.not_ok).add(range);
   }
   if (ended.not_ok.empty()) return ended;
-  sqlite::Statement first =
-      db_.query("SELECT first,last,failure,message FROM results WHERE array=? AND failure<>0 ORDER BY sequence LIMIT 1");
+  sqlite::Statement first = db_.query(
+      "SELECT first,last,failure,message FROM results WHERE array=? AND failure<>0 ORDER BY "
+      "sequence LIMIT 1");
   first.bind(id.value);
   if (first.step()) {
-    const IndexRange range{static_cast<std::uint32_t>(first.number(0)), static_cast<std::uint32_t>(first.number(1))};
+    const IndexRange range{static_cast<std::uint32_t>(first.number(0)),
+                           static_cast<std::uint32_t>(first.number(1))};
     ended.failed_first.add(range);
-    ended.first_cause = first_cause({id, range.first}, static_cast<Failure>(first.number(2)), first.text(3));
+    ended.first_cause =
+        first_cause({id, range.first}, static_cast<Failure>(first.number(2)), first.text(3));
   }
   return ended;
 }
 
-/// What was pruned had ended long ago; what waits for it, `waiting`, would have been ended then if it had failed.
+/// What was pruned had ended long ago; what waits for it, `waiting`, would have been ended then if
+/// it had failed.
 EndedArray Store::ended_or_pruned(ArrayId id, const IndexSet& waiting) {
   return ended(id).value_or(EndedArray{id, waiting, {}});
 }
@@ -172,50 +189,63 @@ std::uint64_t& Store::Totals::of(Failure failure) {
 
 void Store::count_results() {
   totals_ = {};
-  sqlite::Statement rows = db_.query("SELECT failure, sum(last-first+1) FROM results GROUP BY failure");
-  while (rows.step()) totals_.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
+  sqlite::Statement rows =
+      db_.query("SELECT failure, sum(last-first+1) FROM results GROUP BY failure");
+  while (rows.step())
+    totals_.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
 }
 
 Store::Totals Store::totals(ArrayId array) {
   Totals totals;
-  sqlite::Statement rows = db_.query("SELECT failure, sum(last-first+1) FROM results WHERE array=? GROUP BY failure");
+  sqlite::Statement rows =
+      db_.query("SELECT failure, sum(last-first+1) FROM results WHERE array=? GROUP BY failure");
   rows.bind(array.value);
-  while (rows.step()) totals.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
+  while (rows.step())
+    totals.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
   return totals;
 }
 
 Store::Totals Store::totals(ArrayId array, const IndexSet& indices) {
   Totals totals;
   for (const IndexRange& range : indices.ranges()) {
-    // Rows do not overlap: of those that begin before the range, the last one alone can reach into it.
+    // Rows do not overlap: of those that begin before the range, the last one alone can reach into
+    // it.
     sqlite::Statement rows = db_.query(
-        "SELECT failure, min(last,?3)-max(first,?2)+1 FROM results WHERE array=?1 AND last>=?2 AND first BETWEEN "
+        "SELECT failure, min(last,?3)-max(first,?2)+1 FROM results WHERE array=?1 AND last>=?2 AND "
+        "first BETWEEN "
         "coalesce((SELECT max(first) FROM results WHERE array=?1 AND first<=?2),?2) AND ?3");
     rows.bind(array.value, range.first, range.last);
-    while (rows.step()) totals.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
+    while (rows.step())
+      totals.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
   }
   return totals;
 }
 
-RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted, bool dependants_only) {
+RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted,
+                                   bool dependants_only) {
   RevivedArray revived{.id = row.id, .client = row.client, .all = row.indices};
-  sqlite::Statement rows = db_.query("SELECT first,last,failure,attempt FROM results WHERE array=?");
+  sqlite::Statement rows =
+      db_.query("SELECT first,last,failure,attempt FROM results WHERE array=?");
   rows.bind(row.id.value);
   IndexSet again;
   while (rows.step()) {
-    const IndexSet range(IndexRange{static_cast<std::uint32_t>(rows.number(0)), static_cast<std::uint32_t>(rows.number(1))});
+    const IndexSet range(IndexRange{static_cast<std::uint32_t>(rows.number(0)),
+                                    static_cast<std::uint32_t>(rows.number(1))});
     const auto failure = static_cast<Failure>(rows.number(2));
     if (failure == Failure::Ok) {
       revived.ok.add(range);
       continue;
     }
-    const IndexSet chosen = !dependants_only || failure == Failure::DependencyFailed ? range.intersection(wanted) : IndexSet{};
+    const IndexSet chosen = !dependants_only || failure == Failure::DependencyFailed
+                                ? range.intersection(wanted)
+                                : IndexSet{};
     again.add(chosen);
     IndexSet rest = range;
     rest.remove(chosen);
     revived.failed.add(rest);
     if (rows.number(3) != 0 && !chosen.empty()) {
-      revived.attempts.emplace_back(chosen.ranges().front().first, static_cast<std::uint32_t>(rows.number(3)));
+      revived.attempts.emplace_back(chosen.ranges().front().first,
+                                    static_cast<std::uint32_t>(rows.number(3)));
     }
   }
   revived.array = {.indices = again,
@@ -263,7 +293,8 @@ Revivable Store::revivable(const std::vector<Selection>& tasks) {
   Revivable all;
   std::map<ArrayId, IndexSet> waited_for;
   for (auto& [id, revived] : found) {
-    for (const Dependency& dependency : revived.array.after) waited_for[dependency.array].add(revived.all);
+    for (const Dependency& dependency : revived.array.after)
+      waited_for[dependency.array].add(revived.all);
     all.arrays.push_back(std::move(revived));
   }
   for (const auto& [id, waiting] : waited_for) {
@@ -280,7 +311,8 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
   Totals left = totals_;
   std::vector<ArrayId> old;
   {
-    sqlite::Statement rows = db_.query("SELECT id FROM arrays WHERE ended<>0 AND ended<? ORDER BY ended LIMIT ?");
+    sqlite::Statement rows =
+        db_.query("SELECT id FROM arrays WHERE ended<>0 AND ended<? ORDER BY ended LIMIT ?");
     rows.bind(to_microseconds(limit), arrays);
     while (rows.step()) old.push_back(ArrayId{static_cast<std::uint64_t>(rows.number(0))});
   }
@@ -299,15 +331,21 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
       pruned = std::max(pruned, static_cast<std::uint64_t>(last.number(0)));
     }
     for (const char* statement :
-         {"DELETE FROM results WHERE array=?", "DELETE FROM attempts WHERE array=?", "DELETE FROM items WHERE array=?",
-          "DELETE FROM dependencies WHERE array=?", "DELETE FROM arrays WHERE id=?"}) {
+         {"DELETE FROM results WHERE array=?", "DELETE FROM attempts WHERE array=?",
+          "DELETE FROM items WHERE array=?", "DELETE FROM dependencies WHERE array=?",
+          "DELETE FROM arrays WHERE id=?"}) {
       db_.query(statement).bind(id.value).run();
     }
   }
   const bool more = old.size() == arrays;
   if (!more) {
-    db_.query("DELETE FROM environments WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE environment=environments.id)").run();
-    db_.query("DELETE FROM allocations WHERE ended<>0 AND ended<?").bind(to_microseconds(limit)).run();
+    db_.query(
+           "DELETE FROM environments WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE "
+           "environment=environments.id)")
+        .run();
+    db_.query("DELETE FROM allocations WHERE ended<>0 AND ended<?")
+        .bind(to_microseconds(limit))
+        .run();
   }
   set_meta("pruned", std::to_string(pruned));
   set_meta("pruned_array", std::to_string(pruned_array));

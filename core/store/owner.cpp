@@ -49,8 +49,8 @@ long long start_of_process(int process) {
 Owner ourselves() {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
-  return {host, first_line("/proc/sys/kernel/random/boot_id"), ::getpid(), start_of_process(::getpid()),
-          static_cast<long long>(std::time(nullptr))};
+  return {host, first_line("/proc/sys/kernel/random/boot_id"), ::getpid(),
+          start_of_process(::getpid()), static_cast<long long>(std::time(nullptr))};
 }
 
 std::optional<Owner> read_owner(const std::string& file) {
@@ -80,15 +80,21 @@ std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory) 
   const Owner us = ourselves();
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) {
-    return NotOwner{NotOwner::Why::Failed, fmt::format("cannot lock {}: {}", file, std::strerror(errno))};
+    return NotOwner{NotOwner::Why::Failed,
+                    fmt::format("cannot lock {}: {}", file, std::strerror(errno))};
   }
   const auto refused = [&](const std::optional<Owner>& owner) {
     ::close(descriptor);
     using Why = NotOwner::Why;
-    if (!owner) return NotOwner{Why::Here, fmt::format("another engine is just taking {}; try again", file)};
-    if (owner->host == us.host) return NotOwner{Why::Here, fmt::format("an engine already runs here (process {}) with {}", owner->process, directory)};
-    return NotOwner{Why::Elsewhere, fmt::format("the engine of {} runs on {} (process {}); use it there, or end it there first",
-                                                directory, owner->host, owner->process)};
+    if (!owner)
+      return NotOwner{Why::Here, fmt::format("another engine is just taking {}; try again", file)};
+    if (owner->host == us.host)
+      return NotOwner{Why::Here, fmt::format("an engine already runs here (process {}) with {}",
+                                             owner->process, directory)};
+    return NotOwner{
+        Why::Elsewhere,
+        fmt::format("the engine of {} runs on {} (process {}); use it there, or end it there first",
+                    directory, owner->host, owner->process)};
   };
   // flock settles races between engines of one host; the file's words settle those between hosts.
   for (int look = 1; ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK; ++look) {
@@ -96,7 +102,8 @@ std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory) 
     if (look == kLooksAtDying || !owner || lives(*owner, us)) return refused(owner);
     std::this_thread::sleep_for(kBetweenLooks);
   }
-  if (const auto owner = read_owner(file); owner && lives(*owner, us) && owner->process != us.process) {
+  if (const auto owner = read_owner(file);
+      owner && lives(*owner, us) && owner->process != us.process) {
     return refused(owner);
   }
   if (!write_all(descriptor, to_text(us))) {
@@ -113,11 +120,14 @@ OwnerLock::OwnerLock(OwnerLock&& other) noexcept
 
 OwnerLock::~OwnerLock() {
   if (descriptor_ < 0) return;
-  // Emptied, not removed: a second engine may hold the same file open and would lock what has no name.
+  // Emptied, not removed: a second engine may hold the same file open and would lock what has no
+  // name.
   (void)!::ftruncate(descriptor_, 0);
   ::close(descriptor_);
 }
 
-void OwnerLock::renew() { (void)write_all(descriptor_, to_text(ourselves())); }
+void OwnerLock::renew() {
+  (void)write_all(descriptor_, to_text(ourselves()));
+}
 
 }  // namespace hpcbatch::store

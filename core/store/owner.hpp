@@ -17,11 +17,12 @@ struct NotOwner {
   std::string text;
 };
 
-/// Held until destroyed.  Not flock alone: some network file systems lack it or keep it to one node.
+/// Held until destroyed.  Not flock alone: some network file systems lack it or keep it to one
+/// node.
 class OwnerLock {
  public:
-  /// Refused, with who holds it, while another engine lives: on this host as its process shows, on another host while
-  /// its heartbeat is younger than ten minutes.
+  /// Refused, with who holds it, while another engine lives: on this host as its process shows, on
+  /// another host while its heartbeat is younger than ten minutes.
   static std::variant<OwnerLock, NotOwner> take(const std::string& directory);
   OwnerLock(OwnerLock&& other) noexcept;
   OwnerLock& operator=(OwnerLock&&) = delete;

@@ -16,19 +16,24 @@ void Store::save(const SaveArray& save, const Recipe& recipe) {
     if (known.bind(hash, recipe.environment).step()) {
       environment = known.number(0);
     } else {
-      db_.query("INSERT INTO environments(bytes, hash) VALUES(?,?)").bind(recipe.environment, hash).run();
+      db_.query("INSERT INTO environments(bytes, hash) VALUES(?,?)")
+          .bind(recipe.environment, hash)
+          .run();
       environment = db_.last_row();
     }
   }
   const NewArray& array = save.array;
   db_.query("INSERT INTO arrays VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,?,?)")
-      .bind(save.id.value, save.client, save.key, save.content, recipe.name, recipe.tool, encode(array.indices),
-            encode(array.needs), array.priority, array.retries, array.max_running, array.streams_input,
-            array.held ? encode(array.indices) : std::string{}, encode(array.after), to_microseconds(save.submitted),
-            recipe.bytes, environment)
+      .bind(save.id.value, save.client, save.key, save.content, recipe.name, recipe.tool,
+            encode(array.indices), encode(array.needs), array.priority, array.retries,
+            array.max_running, array.streams_input,
+            array.held ? encode(array.indices) : std::string{}, encode(array.after),
+            to_microseconds(save.submitted), recipe.bytes, environment)
       .run();
   for (const Dependency& dependency : array.after) {
-    db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)").bind(dependency.array.value, save.id.value).run();
+    db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)")
+        .bind(dependency.array.value, save.id.value)
+        .run();
   }
   std::uint32_t index = 0;
   for (const std::string& item : recipe.items) {
@@ -51,13 +56,17 @@ void Store::save(const SaveLeases& save) {
 
 void Store::save(const DropLeases& save) {
   for (const TaskId task : save.tasks) {
-    db_.query("DELETE FROM leases WHERE array=? AND item=?").bind(task.array.value, task.index).run();
+    db_.query("DELETE FROM leases WHERE array=? AND item=?")
+        .bind(task.array.value, task.index)
+        .run();
   }
 }
 
 void Store::save(const SaveCancelled& save) {
   for (const TaskId task : save.tasks) {
-    db_.query("UPDATE leases SET cancelled=1 WHERE array=? AND item=?").bind(task.array.value, task.index).run();
+    db_.query("UPDATE leases SET cancelled=1 WHERE array=? AND item=?")
+        .bind(task.array.value, task.index)
+        .run();
   }
 }
 
@@ -66,52 +75,67 @@ void Store::save(const SaveFailedAttempt& save) {
   const Outcome& outcome = save.outcome;
   db_.query("DELETE FROM leases WHERE array=? AND item=?").bind(task.array.value, task.index).run();
   db_.query("INSERT OR REPLACE INTO attempts VALUES(?,?,?,?,?,?,?,?,?,?,?,?,0)")
-      .bind(task.array.value, task.index, save.attempt.number, save.attempt.epoch, static_cast<int>(outcome.failure),
-            outcome.message, to_string(save.pilot), save.node, save.charged, save.unexplained,
-            outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0}, to_microseconds(outcome.ended))
+      .bind(task.array.value, task.index, save.attempt.number, save.attempt.epoch,
+            static_cast<int>(outcome.failure), outcome.message, to_string(save.pilot), save.node,
+            save.charged, save.unexplained,
+            outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
+            to_microseconds(outcome.ended))
       .run();
 }
 
-void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& attempt, const std::string& pilot,
-                          const std::string& node, const Outcome& outcome) {
+void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& attempt,
+                          const std::string& pilot, const std::string& node,
+                          const Outcome& outcome) {
   db_.query("INSERT INTO results VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
-      .bind(array.value, range.first, range.last, attempt.number, static_cast<int>(outcome.failure), outcome.exit_code,
-            outcome.signal, outcome.message, outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
+      .bind(array.value, range.first, range.last, attempt.number, static_cast<int>(outcome.failure),
+            outcome.exit_code, outcome.signal, outcome.message,
+            outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
             to_microseconds(outcome.ended), pilot, node, outcome.peak_memory,
-            static_cast<std::int64_t>(outcome.cpu_time.count()), outcome.log.file, outcome.log.last_out,
-            outcome.log.last_err, outcome.log.out_bytes, outcome.log.err_bytes, outcome.log.truncated, attempt.epoch)
+            static_cast<std::int64_t>(outcome.cpu_time.count()), outcome.log.file,
+            outcome.log.last_out, outcome.log.last_err, outcome.log.out_bytes,
+            outcome.log.err_bytes, outcome.log.truncated, attempt.epoch)
       .run();
   totals_then_.of(outcome.failure) += std::uint64_t{range.last} - range.first + 1;
 }
 
 void Store::save(const SaveResult& save) {
-  db_.query("DELETE FROM leases WHERE array=? AND item=?").bind(save.attempt.task.array.value, save.attempt.task.index).run();
+  db_.query("DELETE FROM leases WHERE array=? AND item=?")
+      .bind(save.attempt.task.array.value, save.attempt.task.index)
+      .run();
   const TaskId task = save.attempt.task;
-  insert_result(task.array, {task.index, task.index}, save.attempt, to_string(save.pilot), save.node, save.outcome);
+  insert_result(task.array, {task.index, task.index}, save.attempt, to_string(save.pilot),
+                save.node, save.outcome);
 }
 
 void Store::save(const SaveResults& save) {
-  for (const IndexRange& range : save.indices.ranges()) insert_result(save.array, range, {}, "", "", save.outcome);
+  for (const IndexRange& range : save.indices.ranges())
+    insert_result(save.array, range, {}, "", "", save.outcome);
 }
 
 void Store::save(const SaveArrayEnded& save) {
   // Its last result was saved just before: that is when it ended.
-  db_.query("UPDATE arrays SET ended=max(1,coalesce((SELECT ended FROM results ORDER BY sequence DESC LIMIT 1),1)) WHERE id=?")
+  db_.query(
+         "UPDATE arrays SET ended=max(1,coalesce((SELECT ended FROM results ORDER BY sequence DESC "
+         "LIMIT 1),1)) WHERE id=?")
       .bind(save.array.value)
       .run();
 }
 
 void Store::save(const SaveRevived& save) {
   // Of an array that lives, other tasks may be held.
-  db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?").bind(save.array.value).run();
+  db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?")
+      .bind(save.array.value)
+      .run();
   for (const IndexRange& range : save.indices.ranges()) {
     // They begin with a clean record; what failed before is there to be looked at only.
     db_.query("UPDATE attempts SET past=1 WHERE array=? AND item BETWEEN ? AND ?")
         .bind(save.array.value, range.first, range.last)
         .run();
-    // A row may stand for many tasks of which only some run again: it is cut where they begin and end.
-    sqlite::Statement rows =
-        db_.query("SELECT sequence, first, last, failure FROM results WHERE array=? AND first<=? AND last>=?");
+    // A row may stand for many tasks of which only some run again: it is cut where they begin and
+    // end.
+    sqlite::Statement rows = db_.query(
+        "SELECT sequence, first, last, failure FROM results WHERE array=? AND first<=? AND "
+        "last>=?");
     rows.bind(save.array.value, range.last, range.first);
     struct Row {
       std::int64_t sequence, first, last;
@@ -119,19 +143,24 @@ void Store::save(const SaveRevived& save) {
     };
     std::vector<Row> hit;
     while (rows.step()) {
-      hit.push_back({rows.number(0), rows.number(1), rows.number(2), static_cast<Failure>(rows.number(3))});
+      hit.push_back(
+          {rows.number(0), rows.number(1), rows.number(2), static_cast<Failure>(rows.number(3))});
     }
     for (const Row& row : hit) {
       const auto copy = [&](std::int64_t first, std::int64_t last) {
-        db_.query("INSERT INTO results SELECT NULL,array,?,?,attempt,failure,exit_code,signal,message,started,ended,"
-                  "pilot,node,peak,cpu,log,last_out,last_err,out_bytes,err_bytes,truncated,epoch FROM results WHERE sequence=?")
+        db_.query(
+               "INSERT INTO results SELECT "
+               "NULL,array,?,?,attempt,failure,exit_code,signal,message,started,ended,"
+               "pilot,node,peak,cpu,log,last_out,last_err,out_bytes,err_bytes,truncated,epoch FROM "
+               "results WHERE sequence=?")
             .bind(first, last, row.sequence)
             .run();
       };
       if (row.first < range.first) copy(row.first, std::int64_t{range.first} - 1);
       if (row.last > range.last) copy(std::int64_t{range.last} + 1, row.last);
       db_.query("DELETE FROM results WHERE sequence=?").bind(row.sequence).run();
-      const std::int64_t withdrawn = std::min<std::int64_t>(row.last, range.last) - std::max<std::int64_t>(row.first, range.first) + 1;
+      const std::int64_t withdrawn = std::min<std::int64_t>(row.last, range.last) -
+                                     std::max<std::int64_t>(row.first, range.first) + 1;
       totals_then_.of(row.failure) -= static_cast<std::uint64_t>(withdrawn);
     }
   }
@@ -139,10 +168,13 @@ void Store::save(const SaveRevived& save) {
 
 void Store::save(const SaveAllocation& save) {
   const Allocation& a = save.allocation;
-  const auto time = [](const std::optional<Time>& t) { return t ? to_microseconds(*t) : std::int64_t{0}; };
+  const auto time = [](const std::optional<Time>& t) {
+    return t ? to_microseconds(*t) : std::int64_t{0};
+  };
   db_.query("INSERT OR REPLACE INTO allocations VALUES(?,?,?,?,?,?,?,?,?,?,?,?)")
-      .bind(a.id.name, a.site, a.shape, static_cast<int>(a.state), a.number, to_microseconds(a.opened),
-            time(a.running_since), time(a.ended), static_cast<int>(a.cause), a.reason, a.cancel_asked, a.pilots_seen)
+      .bind(a.id.name, a.site, a.shape, static_cast<int>(a.state), a.number,
+            to_microseconds(a.opened), time(a.running_since), time(a.ended),
+            static_cast<int>(a.cause), a.reason, a.cancel_asked, a.pilots_seen)
       .run();
 }
 

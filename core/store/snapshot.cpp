@@ -39,15 +39,19 @@ Snapshot Store::begin() {
   const std::string pruned_id = meta("pruned_array");
   snapshot.next_array = static_cast<std::uint64_t>(highest.number(0)) + 1;
   // Ids of pruned arrays are not given again.
-  if (!pruned_id.empty()) snapshot.next_array = std::max<std::uint64_t>(snapshot.next_array, std::stoull(pruned_id) + 1);
+  if (!pruned_id.empty())
+    snapshot.next_array = std::max<std::uint64_t>(snapshot.next_array, std::stoull(pruned_id) + 1);
 
   std::map<ArrayId, LiveArray> live;
   sqlite::Statement rows = db_.query(
-      "SELECT id,client,indices,needs,priority,retries,max_running,streams_input,held,after,submitted FROM arrays "
+      "SELECT "
+      "id,client,indices,needs,priority,retries,max_running,streams_input,held,after,submitted "
+      "FROM arrays "
       "WHERE ended=0 ORDER BY id");
   std::map<ArrayId, IndexSet> waited_for;
   while (rows.step()) {
-    LiveArray array{.id = ArrayId{static_cast<std::uint64_t>(rows.number(0))}, .client = rows.text(1)};
+    LiveArray array{.id = ArrayId{static_cast<std::uint64_t>(rows.number(0))},
+                    .client = rows.text(1)};
     array.array = {.indices = decode_indices(rows.text(2)),
                    .needs = decode_needs(rows.text(3)),
                    .priority = static_cast<std::int32_t>(rows.number(4)),
@@ -58,23 +62,28 @@ Snapshot Store::begin() {
                    .after = decode_dependencies(rows.text(9))};
     array.held = decode_indices(rows.text(8));
     array.submitted = from_microseconds(rows.number(10));
-    for (const Dependency& dependency : array.array.after) waited_for[dependency.array].add(array.array.indices);
+    for (const Dependency& dependency : array.array.after)
+      waited_for[dependency.array].add(array.array.indices);
     live.emplace(array.id, std::move(array));
   }
   sqlite::Statement results = db_.query(
-      "SELECT r.array,r.first,r.last,r.failure FROM arrays a JOIN results r ON r.array=a.id WHERE a.ended=0");
+      "SELECT r.array,r.first,r.last,r.failure FROM arrays a JOIN results r ON r.array=a.id WHERE "
+      "a.ended=0");
   while (results.step()) {
     LiveArray& array = live.at(ArrayId{static_cast<std::uint64_t>(results.number(0))});
-    const IndexRange range{static_cast<std::uint32_t>(results.number(1)), static_cast<std::uint32_t>(results.number(2))};
+    const IndexRange range{static_cast<std::uint32_t>(results.number(1)),
+                           static_cast<std::uint32_t>(results.number(2))};
     (results.number(3) == 0 ? array.ok : array.not_ok).add(range);
   }
   for (auto& [id, array] : live) {
     waited_for.erase(id);
     snapshot.arrays.push_back(std::move(array));
   }
-  for (const auto& [id, waiting] : waited_for) snapshot.ended.push_back(ended_or_pruned(id, waiting));
+  for (const auto& [id, waiting] : waited_for)
+    snapshot.ended.push_back(ended_or_pruned(id, waiting));
 
-  sqlite::Statement leases = db_.query("SELECT array,item,attempt,epoch,pilot,cancelled FROM leases");
+  sqlite::Statement leases =
+      db_.query("SELECT array,item,attempt,epoch,pilot,cancelled FROM leases");
   while (leases.step()) {
     const auto pilot = parse_pilot(leases.text(4));
     if (!pilot) continue;
@@ -82,14 +91,19 @@ Snapshot Store::begin() {
                                  static_cast<std::uint32_t>(leases.number(1))},
                                 static_cast<std::uint32_t>(leases.number(2)),
                                 static_cast<std::uint64_t>(leases.number(3))},
-                               *pilot, leases.number(5) != 0});
+                               *pilot,
+                               leases.number(5) != 0});
   }
   sqlite::Statement attempts = db_.query(
-      "SELECT t.array,t.item,t.attempt,t.epoch,t.failure,t.message,t.pilot,t.node,t.charged,t.unexplained,t.started,t.ended "
-      "FROM arrays a JOIN attempts t ON t.array=a.id WHERE a.ended=0 AND t.past=0 ORDER BY t.array,t.item,t.attempt");
+      "SELECT "
+      "t.array,t.item,t.attempt,t.epoch,t.failure,t.message,t.pilot,t.node,t.charged,t.unexplained,"
+      "t.started,t.ended "
+      "FROM arrays a JOIN attempts t ON t.array=a.id WHERE a.ended=0 AND t.past=0 ORDER BY "
+      "t.array,t.item,t.attempt");
   while (attempts.step()) {
     SaveFailedAttempt failed;
-    failed.attempt = {{ArrayId{static_cast<std::uint64_t>(attempts.number(0))}, static_cast<std::uint32_t>(attempts.number(1))},
+    failed.attempt = {{ArrayId{static_cast<std::uint64_t>(attempts.number(0))},
+                       static_cast<std::uint32_t>(attempts.number(1))},
                       static_cast<std::uint32_t>(attempts.number(2)),
                       static_cast<std::uint64_t>(attempts.number(3))};
     failed.outcome.failure = static_cast<Failure>(attempts.number(4));
@@ -102,18 +116,20 @@ Snapshot Store::begin() {
     failed.outcome.ended = from_microseconds(attempts.number(11));
     snapshot.failed_attempts.push_back(std::move(failed));
   }
-  sqlite::Statement allocations =
-      db_.query("SELECT * FROM allocations WHERE state<>?");
+  sqlite::Statement allocations = db_.query("SELECT * FROM allocations WHERE state<>?");
   allocations.bind(static_cast<int>(AllocationState::Ended));
   while (allocations.step()) snapshot.allocations.push_back(read_allocation(allocations));
-  sqlite::Statement proven = db_.query("SELECT DISTINCT site,shape FROM allocations WHERE number<>x''");
+  sqlite::Statement proven =
+      db_.query("SELECT DISTINCT site,shape FROM allocations WHERE number<>x''");
   while (proven.step()) snapshot.proven.emplace_back(proven.text(0), proven.text(1));
 
-  sqlite::Statement keys = db_.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");
+  sqlite::Statement keys =
+      db_.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");
   while (keys.step()) {
     const std::string client = keys.text(0);
     const std::string key = keys.text(1);
-    if (snapshot.keys.empty() || snapshot.keys.back().client != client || snapshot.keys.back().key != key) {
+    if (snapshot.keys.empty() || snapshot.keys.back().client != client ||
+        snapshot.keys.back().key != key) {
       snapshot.keys.push_back({client, key, static_cast<std::uint64_t>(keys.number(2)), {}});
     }
     snapshot.keys.back().ids.push_back(ArrayId{static_cast<std::uint64_t>(keys.number(3))});

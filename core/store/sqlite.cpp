@@ -12,13 +12,17 @@ namespace {
 
 }  // namespace
 
-bool SqlError::disk_full() const { return (code & 0xFF) == SQLITE_FULL; }
+bool SqlError::disk_full() const {
+  return (code & 0xFF) == SQLITE_FULL;
+}
 
 bool SqlError::transient() const {
   const int primary = code & 0xFF;
-  // A failed fsync may have dropped what was to be written: nothing after it can be believed (PostgreSQL, 2019).
+  // A failed fsync may have dropped what was to be written: nothing after it can be believed
+  // (PostgreSQL, 2019).
   if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC) return false;
-  return primary == SQLITE_FULL || primary == SQLITE_BUSY || primary == SQLITE_IOERR || primary == SQLITE_NOMEM;
+  return primary == SQLITE_FULL || primary == SQLITE_BUSY || primary == SQLITE_IOERR ||
+         primary == SQLITE_NOMEM;
 }
 
 Statement::~Statement() {
@@ -41,26 +45,37 @@ bool Statement::step() {
   }
 }
 
-std::int64_t Statement::number(int column) const { return sqlite3_column_int64(statement_, column); }
+std::int64_t Statement::number(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
 
 std::string Statement::text(int column) const {
   const void* bytes = sqlite3_column_blob(statement_, column);
   const int size = sqlite3_column_bytes(statement_, column);
-  return bytes ? std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size)) : std::string{};
+  return bytes ? std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size))
+               : std::string{};
 }
 
-bool Statement::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+bool Statement::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
 
-void Statement::bind_at(int at, std::int64_t value) { sqlite3_bind_int64(statement_, at, value); }
+void Statement::bind_at(int at, std::int64_t value) {
+  sqlite3_bind_int64(statement_, at, value);
+}
 
 void Statement::bind_at(int at, std::string_view value) {
-  sqlite3_bind_blob64(statement_, at, value.data() ? value.data() : "", value.size(), SQLITE_TRANSIENT);
+  sqlite3_bind_blob64(statement_, at, value.data() ? value.data() : "", value.size(),
+                      SQLITE_TRANSIENT);
 }
 
-void Statement::bind_at(int at, std::nullptr_t) { sqlite3_bind_null(statement_, at); }
+void Statement::bind_at(int at, std::nullptr_t) {
+  sqlite3_bind_null(statement_, at);
+}
 
 Connection::Connection(const std::string& file) {
-  if (sqlite3_open_v2(file.c_str(), &connection_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+  if (sqlite3_open_v2(file.c_str(), &connection_,
+                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                       nullptr) != SQLITE_OK) {
     const SqlError error(sqlite3_extended_errcode(connection_),
                          "cannot open the store " + file + ": " + sqlite3_errmsg(connection_));
@@ -93,7 +108,8 @@ Statement Connection::query(const char* text) {
   auto at = statements_.find(std::string_view(text));
   if (at == statements_.end()) {
     sqlite3_stmt* prepared = nullptr;
-    if (sqlite3_prepare_v3(connection_, text, -1, SQLITE_PREPARE_PERSISTENT, &prepared, nullptr) != SQLITE_OK) {
+    if (sqlite3_prepare_v3(connection_, text, -1, SQLITE_PREPARE_PERSISTENT, &prepared, nullptr) !=
+        SQLITE_OK) {
       fail(connection_, "cannot prepare a statement of the store");
     }
     at = statements_.emplace(text, prepared).first;
@@ -101,18 +117,25 @@ Statement Connection::query(const char* text) {
   return {connection_, at->second.get()};
 }
 
-void Connection::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+void Connection::Finalize::operator()(sqlite3_stmt* statement) const {
+  sqlite3_finalize(statement);
+}
 
 void Connection::checkpoint() {
-  if (sqlite3_wal_checkpoint_v2(connection_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK) {
+  if (sqlite3_wal_checkpoint_v2(connection_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
+                                nullptr) != SQLITE_OK) {
     fail(connection_, "cannot move the store's log into its database");
   }
   log_pages_ = 0;
 }
 
-std::int64_t Connection::last_row() const { return sqlite3_last_insert_rowid(connection_); }
+std::int64_t Connection::last_row() const {
+  return sqlite3_last_insert_rowid(connection_);
+}
 
-Transaction::Transaction(Connection& connection) : connection_(connection) { connection_.execute("BEGIN IMMEDIATE"); }
+Transaction::Transaction(Connection& connection) : connection_(connection) {
+  connection_.execute("BEGIN IMMEDIATE");
+}
 
 Transaction::~Transaction() {
   if (!open_) return;

@@ -1,4 +1,5 @@
-// The little of SQLite that the store uses: a connection, statements that are prepared once, errors as exceptions.
+// The little of SQLite that the store uses: a connection, statements that are prepared once, errors
+// as exceptions.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +23,12 @@ struct SqlError : std::runtime_error {
   bool transient() const;
 };
 
-/// One use of a prepared statement, which ends with it: a statement that still stands on a row holds a read transaction,
-/// and no checkpoint gets past that.  Bound from 1, read from 0.
+/// One use of a prepared statement, which ends with it: a statement that still stands on a row
+/// holds a read transaction, and no checkpoint gets past that.  Bound from 1, read from 0.
 class Statement {
  public:
-  Statement(sqlite3* connection, sqlite3_stmt* prepared) : connection_(connection), statement_(prepared) {}
+  Statement(sqlite3* connection, sqlite3_stmt* prepared)
+      : connection_(connection), statement_(prepared) {}
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
   ~Statement();
@@ -74,7 +76,8 @@ class Connection {
   /// A statement by its text, prepared at first use.  One use of a text at a time.
   Statement query(const char* text);
   std::int64_t last_row() const;
-  /// Size of the write-ahead log after the last commit, in pages.  SQLite itself never checkpoints this connection.
+  /// Size of the write-ahead log after the last commit, in pages.  SQLite itself never checkpoints
+  /// this connection.
   int log_pages() const { return log_pages_; }
   /// Moves the write-ahead log into the database, as far as no statement stands on a row.
   void checkpoint();

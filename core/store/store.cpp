@@ -49,30 +49,37 @@ CREATE TABLE allocations(name TEXT PRIMARY KEY, site BLOB, shape BLOB, state INT
 CREATE INDEX allocations_by_age ON allocations(opened);
 )";
 
-Error refusal(const std::string& text) { return {Error::Kind::Rejected, text}; }
+Error refusal(const std::string& text) {
+  return {Error::Kind::Rejected, text};
+}
 
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0) return refusal(fmt::format("cannot open the store {}: {}", file, std::strerror(errno)));
+  if (descriptor < 0)
+    return refusal(fmt::format("cannot open the store {}: {}", file, std::strerror(errno)));
   struct stat facts {};
   ::fstat(descriptor, &facts);
   ::close(descriptor);
   if (facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
-    return refusal(fmt::format("the store {} is not ours alone (owner {}, mode {:o}); 'chmod 600' it", file, facts.st_uid,
-                               facts.st_mode & 07777));
+    return refusal(
+        fmt::format("the store {} is not ours alone (owner {}, mode {:o}); 'chmod 600' it", file,
+                    facts.st_uid, facts.st_mode & 07777));
   }
   try {
     auto store = std::unique_ptr<Store>(new Store(file));
-    // The engine is the only user, so that no shared memory is needed: that is what breaks on network file systems.
-    store->db_.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA cache_size=-8192;"
-                       "PRAGMA temp_store=MEMORY;");
+    // The engine is the only user, so that no shared memory is needed: that is what breaks on
+    // network file systems.
+    store->db_.execute(
+        "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA cache_size=-8192;"
+        "PRAGMA temp_store=MEMORY;");
     store->migrate();
     store->count_results();
     return store;
   } catch (const std::exception& e) {
-    return refusal(fmt::format("{} (store {}); nothing was changed: move the file aside to begin anew", e.what(), file));
+    return refusal(fmt::format(
+        "{} (store {}); nothing was changed: move the file aside to begin anew", e.what(), file));
   }
 }
 
@@ -84,7 +91,8 @@ void Store::migrate() {
     char name[5];
     static constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyz";
     unsigned char random[37];
-    if (::getrandom(random, sizeof random, 0) != sizeof random) throw std::runtime_error("the system gives no random bytes");
+    if (::getrandom(random, sizeof random, 0) != sizeof random)
+      throw std::runtime_error("the system gives no random bytes");
     for (std::size_t i = 0; i < sizeof name; ++i) name[i] = kLetters[random[i] % kLetters.size()];
     set_meta("engine", std::string(name, sizeof name));
     set_meta("secret", std::string(reinterpret_cast<const char*>(random + 5), 32));
@@ -92,7 +100,8 @@ void Store::migrate() {
     set_meta("pruned", "0");
   }
   if (const std::string version = meta("version"); version != kVersion) {
-    throw std::runtime_error(fmt::format("the store has version {}, this program knows version {} only", version, kVersion));
+    throw std::runtime_error(fmt::format(
+        "the store has version {}, this program knows version {} only", version, kVersion));
   }
   transaction.commit();
 }
@@ -106,7 +115,9 @@ void Store::set_meta(const char* key, const std::string& value) {
   db_.query("INSERT OR REPLACE INTO meta VALUES(?,?)").bind(key, value).run();
 }
 
-std::string Store::secret() { return meta("secret"); }
+std::string Store::secret() {
+  return meta("secret");
+}
 
 Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
   try {
@@ -114,7 +125,8 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     sqlite::Transaction transaction(db_);
     totals_then_ = totals_;
     for (const Write& write : writes) apply(write);
-    // A transaction that writes nothing is not synced: the earlier ones that were not would stay so.
+    // A transaction that writes nothing is not synced: the earlier ones that were not would stay
+    // so.
     if (durable) db_.query("UPDATE meta SET value=value WHERE key=CAST('version' AS BLOB)").run();
     transaction.commit();
     totals_ = totals_then_;
@@ -133,11 +145,13 @@ void Store::wait_for_disk(bool wait) {
 Result<void> Store::shorten_log() {
   if (db_.log_pages() < kLongestLog) return {};
   try {
-    // Neither the log nor the database would be synced otherwise, and what was durable in the log would be so no more.
+    // Neither the log nor the database would be synced otherwise, and what was durable in the log
+    // would be so no more.
     wait_for_disk(true);
     db_.checkpoint();
   } catch (const sqlite::SqlError& e) {
-    // All is in the log; should it not fit the database now, it will be tried after the next commit.
+    // All is in the log; should it not fit the database now, it will be tried after the next
+    // commit.
     if (!e.transient()) return Error{Error::Kind::Rejected, e.what()};
   }
   return {};
@@ -145,7 +159,8 @@ Result<void> Store::shorten_log() {
 
 void Store::apply(const Write& write) {
   match(
-      write.what, [&](const SaveArray& s) { save(s, *write.recipe); }, [&](const auto& s) { save(s); });
+      write.what, [&](const SaveArray& s) { save(s, *write.recipe); },
+      [&](const auto& s) { save(s); });
 }
 
 }  // namespace hpcbatch::store

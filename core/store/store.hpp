@@ -1,4 +1,5 @@
-// What must survive: tasks, leases, results, allocations, in one SQLite file.  One thread at a time uses it.
+// What must survive: tasks, leases, results, allocations, in one SQLite file.  One thread at a time
+// uses it.
 #pragma once
 
 #include "model/action.hpp"
@@ -28,8 +29,8 @@ struct Recipe {
 
 /// One thing to save; `recipe` belongs to a SaveArray.
 struct Write {
-  std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt, SaveResult,
-               SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation>
+  std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt,
+               SaveResult, SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation>
       what;
   std::shared_ptr<const Recipe> recipe;
 };
@@ -89,19 +90,21 @@ struct ChangeFeed {
 
 /// What `retry` of ended tasks needs.
 struct Revivable {
-  std::vector<RevivedArray> arrays;  ///< their dependants that could not start because of them included
-  std::vector<EndedArray> ended;     ///< how the arrays that those wait for have ended so far
-  std::vector<ArrayId> live;         ///< of all these, those of which something had not ended
+  std::vector<RevivedArray>
+      arrays;  ///< their dependants that could not start because of them included
+  std::vector<EndedArray> ended;  ///< how the arrays that those wait for have ended so far
+  std::vector<ArrayId> live;      ///< of all these, those of which something had not ended
 };
 
 /// Every call may throw sqlite::SqlError; `commit` alone says whether it may be tried again.
 class Store {
  public:
-  /// Makes the file where there is none, mode 0600.  Refused: a version that we do not know, damage, loose permissions.
+  /// Makes the file where there is none, mode 0600.  Refused: a version that we do not know,
+  /// damage, loose permissions.
   static Result<std::unique_ptr<Store>> open(const std::string& file);
 
-  /// All of it or nothing.  `durable` waits for the disk; without it the writes survive the end of this process, not of
-  /// the machine.
+  /// All of it or nothing.  `durable` waits for the disk; without it the writes survive the end of
+  /// this process, not of the machine.
   Result<void> commit(const std::vector<Write>& writes, bool durable);
 
   /// Counts this start of the engine, and reads all that is alive.
@@ -133,7 +136,8 @@ class Store {
   Totals totals(ArrayId array, const IndexSet& indices);
   Revivable revivable(const std::vector<Selection>& tasks);
 
-  /// Forgets arrays that ended before `limit`, with their history: so many at a time.  False: there is nothing more.
+  /// Forgets arrays that ended before `limit`, with their history: so many at a time.  False: there
+  /// is nothing more.
   bool prune(Time limit, std::uint32_t arrays);
 
  private:
@@ -154,8 +158,8 @@ class Store {
   void save(const SaveArrayEnded& save);
   void save(const SaveRevived& save);
   void save(const SaveAllocation& save);
-  void insert_result(ArrayId array, IndexRange range, const AttemptId& attempt, const std::string& pilot,
-                     const std::string& node, const Outcome& outcome);
+  void insert_result(ArrayId array, IndexRange range, const AttemptId& attempt,
+                     const std::string& pilot, const std::string& node, const Outcome& outcome);
   std::string meta(const char* key);
   void set_meta(const char* key, const std::string& value);
   ArrayRow read_array(sqlite::Statement& row);

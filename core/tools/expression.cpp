@@ -140,8 +140,8 @@ void check_units(std::string_view text, Measure measure) {
       const auto unit = amount.find_first_of(kLetters);
       const bool is_time = unit != std::string::npos && is_in("smhd", amount[unit]);
       if (is_time && measure != Measure::Seconds) {
-        throw std::invalid_argument(fmt::format(
-            "'{}' is a time; sizes are written with K, M, G, T, as in 500M", amount));
+        throw std::invalid_argument(
+            fmt::format("'{}' is a time; sizes are written with K, M, G, T, as in 500M", amount));
       }
       if (measure == Measure::Seconds && unit != std::string::npos && !is_time && depth == 0 &&
           is_in("+-?:", before)) {

@@ -12,8 +12,9 @@ namespace hpcbatch {
 /// What the value of an expression is.
 enum class Measure { Count, Bytes, Seconds };
 
-/// Throws std::invalid_argument for a number whose unit cannot be meant: `500m`, which is minutes, in
-/// a size, and `10M`, which is bytes, as a term of a time.  A size may be what a time divides by.
+/// Throws std::invalid_argument for a number whose unit cannot be meant: `500m`, which is minutes,
+/// in a size, and `10M`, which is bytes, as a term of a time.  A size may be what a time divides
+/// by.
 void check_units(std::string_view text, Measure measure);
 
 /// Arithmetic over named values: `+ - * / ^`, comparisons, `a ? b : c`, min, max, ceil, floor,

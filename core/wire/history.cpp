@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::string_view kHex = "0123456789ABCDEF";
 
-bool is_plain(char c) { return c > ' ' && c < '\x7f' && c != '%' && c != '='; }
+bool is_plain(char c) {
+  return c > ' ' && c < '\x7f' && c != '%' && c != '=';
+}
 
 void append_escaped(std::string& out, std::string_view text) {
   for (const char c : text) {
@@ -60,7 +62,8 @@ Error expected(const std::string& what) {
 }  // namespace
 
 std::string_view HistoryRecord::get(std::string_view name) const {
-  const auto at = std::find_if(facts.begin(), facts.end(), [&](const auto& fact) { return fact.first == name; });
+  const auto at = std::find_if(facts.begin(), facts.end(),
+                               [&](const auto& fact) { return fact.first == name; });
   return at == facts.end() ? std::string_view() : std::string_view(at->second);
 }
 
@@ -95,28 +98,33 @@ hpcbatch::Result<HistoryRecord> read_history_line(std::string_view line) {
   while (!line.empty()) {
     const std::string_view word = next_word(line);
     const std::size_t equals = word.find('=');
-    if (equals == 0 || equals == std::string_view::npos) return expected("NAME=VALUE, not '" + std::string(word) + "'");
+    if (equals == 0 || equals == std::string_view::npos)
+      return expected("NAME=VALUE, not '" + std::string(word) + "'");
     auto name = unescaped(word.substr(0, equals));
     auto value = unescaped(word.substr(equals + 1));
-    if (!name || !value) return expected("NAME=VALUE without a bad %XX, not '" + std::string(word) + "'");
+    if (!name || !value)
+      return expected("NAME=VALUE without a bad %XX, not '" + std::string(word) + "'");
     record.facts.emplace_back(std::move(*name), std::move(*value));
   }
   return record;
 }
 
 HistoryFile::HistoryFile(const std::string& folder, const std::string& name, std::string by)
-    : file_(::open((folder + "/" + name + ".history").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)),
+    : file_(::open((folder + "/" + name + ".history").c_str(),
+                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)),
       by_(std::move(by)) {}
 
 HistoryFile::~HistoryFile() {
   if (file_ >= 0) ::close(file_);
 }
 
-void HistoryFile::add(std::string what, std::vector<std::pair<std::string, std::string>> facts) const {
+void HistoryFile::add(std::string what,
+                      std::vector<std::pair<std::string, std::string>> facts) const {
   if (file_ < 0) return;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const std::string line = to_line({std::chrono::duration_cast<std::chrono::microseconds>(now).count(), by_,
-                                    std::move(what), std::move(facts)});
+  const std::string line =
+      to_line({std::chrono::duration_cast<std::chrono::microseconds>(now).count(), by_,
+               std::move(what), std::move(facts)});
   [[maybe_unused]] const ssize_t written = ::write(file_, line.data(), line.size());
 }
 

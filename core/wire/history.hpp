@@ -1,5 +1,5 @@
-// A history: what engine, pilots and outside observers saw happen, one record a line, for a checker that knows only what
-// hpcbatch promises.  docs/formats.md lists the records.
+// A history: what engine, pilots and outside observers saw happen, one record a line, for a checker
+// that knows only what hpcbatch promises.  docs/formats.md lists the records.
 #pragma once
 
 #include "hpcbatch/result.hpp"
@@ -22,16 +22,18 @@ struct HistoryRecord {
   std::string_view get(std::string_view name) const;
 };
 
-/// With its line end.  Blanks, '%', '=' and what is not printable ASCII are written as %XX in values.
+/// With its line end.  Blanks, '%', '=' and what is not printable ASCII are written as %XX in
+/// values.
 std::string to_line(const HistoryRecord& record);
 /// `line` is without its line end.  An error says what was expected where.
 hpcbatch::Result<HistoryRecord> read_history_line(std::string_view line);
 
-/// One recorder's file.  Each record is on its way to the file when `add` returns: it outlives whoever is killed then.
+/// One recorder's file.  Each record is on its way to the file when `add` returns: it outlives
+/// whoever is killed then.
 class HistoryFile {
  public:
-  /// `folder`/`name`.history, which is appended to.  What cannot be written is left out: a history is an aid of tests, and
-  /// no reason to fail.
+  /// `folder`/`name`.history, which is appended to.  What cannot be written is left out: a history
+  /// is an aid of tests, and no reason to fail.
   HistoryFile(const std::string& folder, const std::string& name, std::string by);
   HistoryFile(const HistoryFile&) = delete;
   HistoryFile& operator=(const HistoryFile&) = delete;

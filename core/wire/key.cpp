@@ -45,7 +45,8 @@ std::string fingerprint(std::string_view bytes) {
   start_sodium();
   Key digest;
   ::crypto_generichash(digest.data(), digest.size(),
-                       reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr, 0);
+                       reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), nullptr,
+                       0);
   return to_hex(digest).substr(0, 16);
 }
 

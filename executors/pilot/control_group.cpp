@@ -136,8 +136,7 @@ void remove_left_over_groups() {
   if (!place.path.empty()) remove_left_over(place.path);
 }
 
-// --- one group
-// ----------------------------------------------------------------------------------------------------
+// --- one group ---------------------------------------------------------------------------------
 
 ControlGroup::ControlGroup(std::string path, bool is_v2) : path_(std::move(path)), is_v2_(is_v2) {
   if (::mkdir(path_.c_str(), 0755) != 0 && errno != EEXIST) return;
@@ -197,8 +196,7 @@ std::vector<pid_t> ControlGroup::members() const {
   return pids;
 }
 
-// --- all of a pilot
-// -----------------------------------------------------------------------------------------------
+// --- all of a pilot ----------------------------------------------------------------------------
 
 ControlGroups::ControlGroups() {
   const char* wanted = std::getenv("HPCBATCH_CONTROL_GROUPS");

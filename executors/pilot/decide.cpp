@@ -30,8 +30,7 @@ Decide::Decide(Room room, Terms terms, Time now)
       idle_since_(now),
       outbox_at_(kOutboxFrom) {}
 
-// --- what the engine asks
-// -----------------------------------------------------------------------------------------
+// --- what the engine asks ----------------------------------------------------------------------
 
 void Decide::leased(const Lease& lease) {
   const auto [at, is_new] = held_.try_emplace(lease.id);
@@ -144,8 +143,7 @@ void Decide::fenced(Time now) {
   }
 }
 
-// --- what happened here
-// -------------------------------------------------------------------------------------------
+// --- what happened here ------------------------------------------------------------------------
 
 void Decide::welcomed(Time now) {
   linked_ = true;
@@ -196,7 +194,8 @@ void Decide::suspended(Duration time) {
     if (held.alarm) *held.alarm += time;
   }
   started_ += time;
-  for (std::optional<Time>* since : {&idle_since_, &empty_since_, &haste_since_, &terms_.usable_until}) {
+  for (std::optional<Time>* since :
+       {&idle_since_, &empty_since_, &haste_since_, &terms_.usable_until}) {
     if (*since) **since += time;
   }
 }
@@ -251,8 +250,7 @@ void Decide::over_memory(const AttemptId& id, const std::string& message) {
   actions_.push_back(Stop{id, true, "oom_task", message});
 }
 
-// --- deciding
-// -----------------------------------------------------------------------------------------------------
+// --- deciding ----------------------------------------------------------------------------------
 
 std::vector<Action> Decide::decide(Time now) {
   due(now);
@@ -266,7 +264,8 @@ std::vector<Action> Decide::decide(Time now) {
   }
   // In haste the end may come at any moment.  An outbox that is empty by now is removed.
   const bool may_be_killed = haste_since_ && unacknowledged_ > 0;
-  if (may_be_killed || unacknowledged_bytes_ > outbox_at_ || (has_outbox_ && unacknowledged_ == 0)) {
+  if (may_be_killed || unacknowledged_bytes_ > outbox_at_ ||
+      (has_outbox_ && unacknowledged_ == 0)) {
     write_outbox(now);
   }
   leave_if_done(now);
@@ -451,7 +450,9 @@ void Decide::leave_if_done(Time now) {
     return;
   }
   // Whether it can be written is to be known before we go.
-  const auto is_outbox = [](const Action& action) { return std::holds_alternative<WriteOutbox>(action); };
+  const auto is_outbox = [](const Action& action) {
+    return std::holds_alternative<WriteOutbox>(action);
+  };
   if (unacknowledged_ > 0 && std::any_of(actions_.begin(), actions_.end(), is_outbox)) return;
   actions_.push_back(Exit{exit_code_});
   phase_ = Phase::Gone;

@@ -106,7 +106,8 @@ class Decide {
   void workspace_failed();  // what tasks say can be kept no more
   void terminated(Time now);
   void keeper_died(Time now);
-  /// Pilot and tasks were stopped for that long: no time has passed for them, nor for their walltime.
+  /// Pilot and tasks were stopped for that long: no time has passed for them, nor for their
+  /// walltime.
   void suspended(Duration time);
   /// The task and all its descendants are gone.  `staged`: it waits to publish; else this is its
   /// last result.  False: nobody wants a result of it.

@@ -56,8 +56,7 @@ EngineLink::~EngineLink() {
   if (socket_) loop_.forget(socket_.get());
 }
 
-// --- finding the engine
-// -------------------------------------------------------------------------------------------
+// --- finding the engine ------------------------------------------------------------------------
 
 void EngineLink::try_again(Time now) {
   if (tries_ > 0) {
@@ -131,8 +130,7 @@ void EngineLink::connected() {
   write();
 }
 
-// --- speaking
-// -----------------------------------------------------------------------------------------------------
+// --- speaking ----------------------------------------------------------------------------------
 
 void EngineLink::receive() {
   static std::array<char, 256 * 1024> room;

@@ -41,7 +41,7 @@ int keep(const std::function<int()>& pilot, int pilot_signal) {
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a limit on files is an error of writing
-  ::signal(SIGHUP, SIG_IGN);  // a pilot outlives the terminal that it was started from
+  ::signal(SIGHUP, SIG_IGN);   // a pilot outlives the terminal that it was started from
 
   const pid_t keeper = ::getpid();
   const pid_t child = ::fork();

@@ -90,8 +90,9 @@ void make_scratch(Node& node, const wire::PilotFile& file, const std::string& pi
     node.scratch_lock = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // Between the two calls somebody may take it for a left-over one and remove it.  A file system
     // without locks tells nobody that one is left over.
-    const bool locked = node.scratch_lock &&
-                        (::flock(node.scratch_lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
+    const bool locked =
+        node.scratch_lock &&
+        (::flock(node.scratch_lock.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK);
     if (locked && ::access(path.c_str(), F_OK) == 0) node.scratch = path;
   }
   if (node.scratch.empty()) {
@@ -115,7 +116,8 @@ void check_devices(Node& node, std::size_t wanted) {
   }
   const DeviceFiles files = device_files();
   if (files.nvidia == 0 && files.others) return;
-  if (files.nvidia < wanted) refuse(files.nvidia, "there as /dev/nvidia*, and none of other makers");
+  if (files.nvidia < wanted)
+    refuse(files.nvidia, "there as /dev/nvidia*, and none of other makers");
 }
 
 }  // namespace
@@ -130,12 +132,7 @@ Node look_at_node(const wire::PilotFile& file, const std::string& pilot) {
   }
   char host[HOST_NAME_MAX + 1] = {};
   ::gethostname(host, sizeof host - 1);
-  Node node{host,
-            allowed_cpus(),
-            Devices(static_cast<unsigned>(devices), environ),
-            {},
-            Fd(),
-            {}};
+  Node node{host, allowed_cpus(), Devices(static_cast<unsigned>(devices), environ), {}, Fd(), {}};
   if (static_cast<std::int64_t>(node.cpus.size()) * kWhole != cpus) node.cpus.clear();
   check_workspace(node, file, pilot);
   make_scratch(node, file, pilot);

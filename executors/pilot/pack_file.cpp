@@ -96,7 +96,8 @@ void PackFile::finish() {
 std::string PackFile::read(std::uint64_t place, std::size_t length) {
   if (place + length > written_) flush();
   std::string bytes(
-      place < written_ ? std::min<std::uint64_t>(length, written_ - place) : std::uint64_t{0}, '\0');
+      place < written_ ? std::min<std::uint64_t>(length, written_ - place) : std::uint64_t{0},
+      '\0');
   std::size_t got = 0;
   while (got < bytes.size()) {
     const ssize_t count =

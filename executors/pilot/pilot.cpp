@@ -244,8 +244,7 @@ void Pilot::woke_late(Duration time) {
   if (usable_until_) *usable_until_ += time;
 }
 
-// --- what it decided
-// ----------------------------------------------------------------------------------------------
+// --- what it decided ---------------------------------------------------------------------------
 
 void Pilot::perform(Action& action) {
   struct {

@@ -56,7 +56,8 @@ bool is_same_file(const Fd& a, const Fd& b) {
 std::vector<std::string> bound_paths(const wire::Start& start, const ContainerView& view) {
   std::vector<std::string> paths{view.directory};
   const auto add = [&paths](const std::string& path) {
-    if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end()) paths.push_back(path);
+    if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end())
+      paths.push_back(path);
   };
   for (const std::string& folder : view.folders) add(folder);
   for (const std::string& input : start.inputs()) {
@@ -76,8 +77,8 @@ Refusal stage_out_refusal(const char* what, const std::string& path, int error) 
 
 std::string attempt_directory(const wire::Attempt& attempt) {
   char name[96];
-  std::snprintf(name, sizeof name, "%" PRIu64 ".%" PRIu32 "-%" PRIu32 "-%" PRIx64,
-                attempt.array(), attempt.index(), attempt.number(), attempt.epoch());
+  std::snprintf(name, sizeof name, "%" PRIu64 ".%" PRIu32 "-%" PRIu32 "-%" PRIx64, attempt.array(),
+                attempt.index(), attempt.number(), attempt.epoch());
   return name;
 }
 
@@ -173,9 +174,9 @@ std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& st
       break;
     }
     if (argv.empty()) {
-      return Refusal{"container_missing",
-                     "neither apptainer nor singularity is on this node's PATH (" + view.search +
-                         ")"};
+      return Refusal{
+          "container_missing",
+          "neither apptainer nor singularity is on this node's PATH (" + view.search + ")"};
     }
     if (image.starts_with('/') && ::access(image.c_str(), R_OK) != 0) {
       return Refusal{"container_missing",
@@ -184,8 +185,9 @@ std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& st
     if (!view.gpu_option.empty()) argv.push_back(view.gpu_option);
     for (const std::string& path : bound_paths(start, view)) {
       if (path.find_first_of(":,") != std::string::npos) {
-        return Refusal{"container_failed",
-                       path + " cannot be shown to a container: its runtime takes no path with ':' or ','"};
+        return Refusal{
+            "container_failed",
+            path + " cannot be shown to a container: its runtime takes no path with ':' or ','"};
       }
       argv.insert(argv.end(), {"--bind", path});
     }

@@ -20,9 +20,9 @@ struct SpawnPlan {
   int standard_input{-1};
   int standard_output{-1};
   int standard_error{-1};
-  int control_group{-1};       // its cgroup.procs, open for writing; -1: none
-  const cpu_set_t* cpus{};     // null: as the pilot
-  const rlimit* open_files{};  // null: as the pilot
+  int control_group{-1};        // its cgroup.procs, open for writing; -1: none
+  const cpu_set_t* cpus{};      // null: as the pilot
+  const rlimit* open_files{};   // null: as the pilot
   std::optional<mode_t> umask;  // none: as the pilot
 };
 

@@ -18,8 +18,7 @@ class StreamedInput {
 
   /// `wanted` is called when all that was given is in the pipe: how many bytes that is, and whether
   /// its end was given.
-  StreamedInput(Loop& loop, Wanted wanted)
-      : loop_(loop), wanted_(std::move(wanted)) {}
+  StreamedInput(Loop& loop, Wanted wanted) : loop_(loop), wanted_(std::move(wanted)) {}
   ~StreamedInput();
   StreamedInput(const StreamedInput&) = delete;
   StreamedInput& operator=(const StreamedInput&) = delete;

@@ -12,8 +12,9 @@ constexpr std::array<std::string_view, 11> kBatchPrefixes = {
     "SLURM_", "SLURMD_", "SBATCH_", "SRUN_",  "PBS_", "PMI_",
     "PMIX_",  "PALS_",   "MOM_",    "TORQUE", "LSB_"};
 constexpr std::array<std::string_view, 10> kPerTask = {
-    "TMPDIR",        "OMP_NUM_THREADS", "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX", "HPCBATCH_CPUS",
-    "HPCBATCH_MEM_MB", "HPCBATCH_GPUS", "HPCBATCH_PILOT",   "HPCBATCH_SITE",       "HPCBATCH_ATTEMPT"};
+    "TMPDIR",        "OMP_NUM_THREADS", "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX",
+    "HPCBATCH_CPUS", "HPCBATCH_MEM_MB", "HPCBATCH_GPUS",    "HPCBATCH_PILOT",
+    "HPCBATCH_SITE", "HPCBATCH_ATTEMPT"};
 constexpr std::array<std::string_view, 8> kMinimal = {"HOME", "PATH",   "USER",     "LOGNAME",
                                                       "LANG", "LC_ALL", "LANGUAGE", "SHELL"};
 
@@ -36,7 +37,8 @@ bool is_kept(std::string_view name) {
     if (name.starts_with(prefix)) return false;
   }
   return std::find(kPerTask.begin(), kPerTask.end(), name) == kPerTask.end() &&
-         std::find(kDeviceVariables.begin(), kDeviceVariables.end(), name) == kDeviceVariables.end();
+         std::find(kDeviceVariables.begin(), kDeviceVariables.end(), name) ==
+             kDeviceVariables.end();
 }
 
 std::string joined(const std::vector<std::string>& words) {

@@ -1,4 +1,5 @@
-// The engine's socket: what is no request we take is answered, and running out of descriptors is outlived.
+// The engine's socket: what is no request we take is answered, and running out of descriptors is
+// outlived.
 #include "api/http_server.hpp"
 #include "runtime/asio.hpp"
 
@@ -26,7 +27,10 @@ struct HttpServerTest : testing::Test {
   HttpServerTest() {
     std::string name = testing::TempDir() + "/hpcbatch_XXXXXX";
     folder = ::mkdtemp(name.data());
-    server = std::make_unique<HttpServer>(loop, [](const HttpRequest&, const std::shared_ptr<HttpReply>& reply) { reply->answer(200, {{"ok", true}}); });
+    server = std::make_unique<HttpServer>(
+        loop, [](const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+          reply->answer(200, {{"ok", true}});
+        });
     EXPECT_TRUE(server->listen(folder + "/socket"));
     thread = std::jthread([this] { loop.run(); });
   }
@@ -46,10 +50,12 @@ struct HttpServerTest : testing::Test {
     return client;
   }
   static std::string ask(int client, const std::string& text) {
-    EXPECT_EQ(::send(client, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    EXPECT_EQ(::send(client, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
     std::string answer;
     char piece[4096];
-    for (ssize_t size = 0; (size = ::recv(client, piece, sizeof piece, 0)) > 0;) answer.append(piece, static_cast<std::size_t>(size));
+    for (ssize_t size = 0; (size = ::recv(client, piece, sizeof piece, 0)) > 0;)
+      answer.append(piece, static_cast<std::size_t>(size));
     ::close(client);
     return answer;
   }
@@ -66,7 +72,8 @@ TEST_F(HttpServerTest, AnswersWhatItCannotTakeInJson) {
   EXPECT_THAT(ask(connect(), kGood), StartsWith("HTTP/1.1 200"));
   const std::string large = ask(connect(), "POST / HTTP/1.1\r\nContent-Length: 999999999\r\n\r\n");
   EXPECT_THAT(large, StartsWith("HTTP/1.1 413"));
-  EXPECT_THAT(large, HasSubstr(R"({"error":"a request may have 256 MB at most; send it in parts"})"));
+  EXPECT_THAT(large,
+              HasSubstr(R"({"error":"a request may have 256 MB at most; send it in parts"})"));
   const std::string wrong = ask(connect(), "what is this\r\n\r\n");
   EXPECT_THAT(wrong, StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(wrong, HasSubstr(R"({"error":"this is no HTTP request)"));
@@ -91,7 +98,8 @@ TEST_F(HttpServerTest, WaitsWhereThereAreNoDescriptorsLeft) {
   std::this_thread::sleep_for(std::chrono::milliseconds{400});
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  const double used = static_cast<double>(end.tv_sec - begin.tv_sec) + static_cast<double>(end.tv_nsec - begin.tv_nsec) / 1e9;
+  const double used = static_cast<double>(end.tv_sec - begin.tv_sec) +
+                      static_cast<double>(end.tv_nsec - begin.tv_nsec) / 1e9;
   EXPECT_LT(used, 0.2) << "it turned in circles";
   EXPECT_THAT(ask(waiting, kGood), StartsWith("HTTP/1.1 200"));
 }

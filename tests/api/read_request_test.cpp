@@ -1,4 +1,5 @@
-// The door refuses what is wrong with one sentence that names it, and takes the rest as it was meant.
+// The door refuses what is wrong with one sentence that names it, and takes the rest as it was
+// meant.
 #include "api/read_request.hpp"
 
 #include <gtest/gtest.h>
@@ -6,7 +7,9 @@
 namespace hpcbatch {
 namespace {
 
-SubmitRequest read(const std::string& task) { return read_submit(parse_body(R"({"client": "tester", "tasks": [)" + task + "]}")); }
+SubmitRequest read(const std::string& task) {
+  return read_submit(parse_body(R"({"client": "tester", "tasks": [)" + task + "]}"));
+}
 
 std::string refusal(const std::string& body) {
   try {
@@ -18,7 +21,10 @@ std::string refusal(const std::string& body) {
 }
 
 TEST(ReadSubmit, TakesNeedsInBothSpellings) {
-  const TaskRequest task = read(R"({"command": ["true"], "cpus": 1.5, "memory": "2G", "time": 90, "gpus": {"a100": 2}, "tags": ["b", "a"]})").tasks[0];
+  const TaskRequest task =
+      read(
+          R"({"command": ["true"], "cpus": 1.5, "memory": "2G", "time": 90, "gpus": {"a100": 2}, "tags": ["b", "a"]})")
+          .tasks[0];
   EXPECT_EQ(task.array.needs.amounts.get(kCpus), Amount::of_fraction(1.5));
   EXPECT_EQ(task.array.needs.amounts.get(kMemory), Amount::of(std::int64_t{2} << 30));
   EXPECT_EQ(task.array.needs.amounts.get("gpus/a100"), Amount::of(2));
@@ -28,10 +34,12 @@ TEST(ReadSubmit, TakesNeedsInBothSpellings) {
 }
 
 TEST(ReadSubmit, TakesArraysItemsAndDependencies) {
-  EXPECT_EQ(to_string(read(R"({"command": ["true"], "array": "1-9:4,20"})").tasks[0].array.indices), "1,5,9,20");
+  EXPECT_EQ(to_string(read(R"({"command": ["true"], "array": "1-9:4,20"})").tasks[0].array.indices),
+            "1,5,9,20");
   const TaskRequest items = read(R"({"command": ["echo", "{}"], "items": ["x", "y"]})").tasks[0];
   EXPECT_EQ(to_string(items.array.indices), "1-2");
-  const TaskRequest after = read(R"({"command": ["true"], "after": ["3", "4.5"], "after_any": ["6"]})").tasks[0];
+  const TaskRequest after =
+      read(R"({"command": ["true"], "after": ["3", "4.5"], "after_any": ["6"]})").tasks[0];
   ASSERT_EQ(after.array.after.size(), 3U);
   EXPECT_EQ(after.array.after[1].index, 5U);
   EXPECT_EQ(after.array.after[2].kind, Dependency::Kind::AnyEnd);
@@ -61,22 +69,35 @@ TEST_P(Refused, WithASentenceThatNamesIt) {
 
 INSTANTIATE_TEST_SUITE_P(
     Tasks, Refused,
-    testing::Values(Case{R"({"command": ["true"], "cpu": 1})", "task.cpu is no key"}, Case{R"({"cpus": 1})", "'command' or 'tool'"},
-                    Case{R"({"command": ["true"], "tool": "x"})", "'command' or 'tool'"}, Case{R"({"command": "true"})", "task.command must be a list"},
-                    Case{R"({"command": []})", "must name a program"}, Case{R"({"command": ["true"], "cpus": 0})", "more than 0"},
-                    Case{R"({"command": ["true"], "cpus": -1})", "from 0 up"}, Case{R"({"command": ["true"], "memory": "lots"})", "'lots' is no size"},
-                    Case{R"({"command": ["true"], "time": "soon"})", "must be a time"}, Case{R"({"command": ["true"], "array": "0-9"})", "begin at 1"},
-                    Case{R"({"command": ["true"], "array": "9-1"})", "no list of indices"}, Case{R"({"command": ["true"], "stdin": "relative"})", "absolute path"},
-                    Case{R"({"command": ["true"], "items": []})", "nothing to do"}, Case{R"({"command": ["true"], "after": ["x"]})", "'x' is no id"},
-                    Case{R"({"command": ["true"], "after_each": ["1.2"]})", "whole array"}, Case{R"({"command": ["true"], "retries": 1.5})", "whole number"},
-                    Case{R"({"command": ["true"], "outputs": {"o": "/x"}})", "belong to a tool"}, Case{R"({"command": ["a\u0000b"]})", "zero byte"}));
+    testing::Values(Case{R"({"command": ["true"], "cpu": 1})", "task.cpu is no key"},
+                    Case{R"({"cpus": 1})", "'command' or 'tool'"},
+                    Case{R"({"command": ["true"], "tool": "x"})", "'command' or 'tool'"},
+                    Case{R"({"command": "true"})", "task.command must be a list"},
+                    Case{R"({"command": []})", "must name a program"},
+                    Case{R"({"command": ["true"], "cpus": 0})", "more than 0"},
+                    Case{R"({"command": ["true"], "cpus": -1})", "from 0 up"},
+                    Case{R"({"command": ["true"], "memory": "lots"})", "'lots' is no size"},
+                    Case{R"({"command": ["true"], "time": "soon"})", "must be a time"},
+                    Case{R"({"command": ["true"], "array": "0-9"})", "begin at 1"},
+                    Case{R"({"command": ["true"], "array": "9-1"})", "no list of indices"},
+                    Case{R"({"command": ["true"], "stdin": "relative"})", "absolute path"},
+                    Case{R"({"command": ["true"], "items": []})", "nothing to do"},
+                    Case{R"({"command": ["true"], "after": ["x"]})", "'x' is no id"},
+                    Case{R"({"command": ["true"], "after_each": ["1.2"]})", "whole array"},
+                    Case{R"({"command": ["true"], "retries": 1.5})", "whole number"},
+                    Case{R"({"command": ["true"], "outputs": {"o": "/x"}})", "belong to a tool"},
+                    Case{R"({"command": ["a\u0000b"]})", "zero byte"}));
 
 TEST(ReadSubmit, RefusesWhatIsNoSubmit) {
   EXPECT_NE(refusal("{").find("no JSON"), std::string::npos);
   EXPECT_NE(refusal("[]").find("must be a JSON object"), std::string::npos);
   EXPECT_NE(refusal(R"({"client": "t"})").find("'tasks' is missing"), std::string::npos);
-  EXPECT_NE(refusal(R"({"tasks": [{"command": ["true"]}]})").find("'client' is missing"), std::string::npos);
-  EXPECT_NE(refusal(R"({"client": "t", "tasks": [{"command": ["true"]}, {"command": ["true"], "x": 1}]})").find("task 2.x"), std::string::npos);
+  EXPECT_NE(refusal(R"({"tasks": [{"command": ["true"]}]})").find("'client' is missing"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(R"({"client": "t", "tasks": [{"command": ["true"]}, {"command": ["true"], "x": 1}]})")
+          .find("task 2.x"),
+      std::string::npos);
 }
 
 TEST(ParseSelection, TakesIdsAndRefusesTheRest) {

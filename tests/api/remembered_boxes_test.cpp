@@ -1,4 +1,5 @@
-// The file of remembered drop boxes: whole or the old one, and readable even where a part is damaged.
+// The file of remembered drop boxes: whole or the old one, and readable even where a part is
+// damaged.
 #include "api/remembered_boxes.hpp"
 
 #include <gmock/gmock.h>

@@ -113,8 +113,11 @@ TEST_F(EngineVerbsTest, LooksNameAnEngineOnAnotherHost) {
                             std::to_string(std::time(nullptr) - age) + "\n");
   };
   write_lock(10);
-  for (const auto& words : {std::vector<std::string>{"engine", "stop"}, {"engine", "status"},
-                            {"list"}, {"wait", "1"}, {"cancel", "1"}}) {
+  for (const auto& words : {std::vector<std::string>{"engine", "stop"},
+                            {"engine", "status"},
+                            {"list"},
+                            {"wait", "1"},
+                            {"cancel", "1"}}) {
     const CliResult result = cli(words);
     EXPECT_EQ(result.exit_code, 3) << words[0];
     EXPECT_THAT(result.err, HasSubstr("runs on far-away (process 4711)")) << words[0];

@@ -259,7 +259,8 @@ TEST_F(DropboxTest, ATemplateIsFilledAsAmpFillsIt) {
     text.replace(text.find("level: 6"), 8, args);
     drop("x.job", text);
     const DropboxTask task = door.next_task();
-    const std::string script = folder.read(task.directory.substr(folder.path().size() + 1) + "/job.sh");
+    const std::string script =
+        folder.read(task.directory.substr(folder.path().size() + 1) + "/job.sh");
     end(task.key, Failure::ToolFailed, 1);
     finished("x.job");
     return script.substr(script.find("# "), script.find("\ncp") - script.find("# "));

@@ -40,8 +40,10 @@ TEST(Template, AnUnknownNameIsLeftAndNamed) {
 }
 
 TEST(Template, TakesAnyValueThatIsTrusted) {
-  EXPECT_EQ(render_template("x <<a>>|<<b>>", {{"a", {"", true}}, {"b", {"it's \"two\" words", true}}}).text,
-            "x |it's \"two\" words");
+  EXPECT_EQ(
+      render_template("x <<a>>|<<b>>", {{"a", {"", true}}, {"b", {"it's \"two\" words", true}}})
+          .text,
+      "x |it's \"two\" words");
 }
 
 TEST(Template, LetsOnlySafeValuesOfOthersIn) {

@@ -1,5 +1,6 @@
-// AMP's five scheduling cases in virtual time: one GPU, a batch system that runs jobs in the order in which they are
-// queued, other people's jobs between AMP's.  Natively the span is up to 7.5 h; through pilots it is the tasks' own hour.
+// AMP's five scheduling cases in virtual time: one GPU, a batch system that runs jobs in the order
+// in which they are queued, other people's jobs between AMP's.  Natively the span is up to 7.5 h;
+// through pilots it is the tasks' own hour.
 #include "engine/engine.hpp"
 
 #include <gtest/gtest.h>
@@ -25,8 +26,9 @@ struct Seen {
   Duration span{};
 };
 
-const std::map<std::string, Duration> kLengths{{"G1", 2h},    {"G2", 4h},    {"G3", 1h},    {"G4", 90min}, {"A1", 15min},
-                                               {"A2", 10min}, {"A3", 10min}, {"A4", 10min}, {"A5", 15min}};
+const std::map<std::string, Duration> kLengths{{"G1", 2h},    {"G2", 4h},    {"G3", 1h},
+                                               {"G4", 90min}, {"A1", 15min}, {"A2", 10min},
+                                               {"A3", 10min}, {"A4", 10min}, {"A5", 15min}};
 
 struct Case {
   std::vector<std::string> order;
@@ -57,7 +59,8 @@ Seen run_natively(const Case& amp) {
   return {*first, last - *first};
 }
 
-/// The engine, one pilot after another, and the batch system, each at its own pace; nothing takes time but the jobs.
+/// The engine, one pilot after another, and the batch system, each at its own pace; nothing takes
+/// time but the jobs.
 class ThroughPilots {
  public:
   explicit ThroughPilots(const Case& amp) {
@@ -65,8 +68,10 @@ class ThroughPilots {
     gpu.capacity.set(kCpus, Amount::of(4));
     gpu.capacity.set("gpus/a100", Amount::of(1));
     Site site{.name = "cluster", .shapes = {gpu}};
-    engine_ = std::make_unique<Engine>(std::vector{site}, Snapshot{.engine_name = "abcde"}, 1, now_);
-    // Who is queued when: AMP's jobs are submitted when their turn to be queued comes, all before the first ends.
+    engine_ =
+        std::make_unique<Engine>(std::vector{site}, Snapshot{.engine_name = "abcde"}, 1, now_);
+    // Who is queued when: AMP's jobs are submitted when their turn to be queued comes, all before
+    // the first ends.
     for (const std::string& name : amp.order) {
       if (name[0] == 'A') {
         submit(name);
@@ -111,7 +116,8 @@ class ThroughPilots {
         } else if (const auto* poll = std::get_if<PollSite>(&action)) {
           const BatchState state = pilot_runs_ ? BatchState::Running : BatchState::Queued;
           SitePolled polled{poll->site, {}, now_};
-          if (allocations_ != 0) polled.jobs.push_back({.name = pilot_.allocation.name, .number = "1", .state = state});
+          if (allocations_ != 0)
+            polled.jobs.push_back({.name = pilot_.allocation.name, .number = "1", .state = state});
           events.push_back(polled);
         }
       }

@@ -1,4 +1,5 @@
-// Allocations and the batch system: asked for once, unclear answers settled by name, refusals, ends, lists that fail.
+// Allocations and the batch system: asked for once, unclear answers settled by name, refusals,
+// ends, lists that fail.
 #include "engine_test.hpp"
 
 namespace hpcbatch {
@@ -13,7 +14,7 @@ class BatchTest : public EngineTest {
   }
 };
 
-// --- how many ---------------------------------------------------------------------------------------------------------
+// --- how many ----------------------------------------------------------------------------------
 
 TEST_F(BatchTest, TheFirstOfAShapeGoesAloneThenAsManyAsTheLimitAllows) {
   submit(New().array(1, 10'000).time(1h));
@@ -21,7 +22,8 @@ TEST_F(BatchTest, TheFirstOfAShapeGoesAloneThenAsManyAsTheLimitAllows) {
   after(1min);
   expect_nothing();
   accepts("A");
-  expect({"open B: *", "open C: *", "open D: *", "open E: *", "open F: *", "open G: *", "open H: *"});
+  expect(
+      {"open B: *", "open C: *", "open D: *", "open E: *", "open F: *", "open G: *", "open H: *"});
   after(1min);
   expect_nothing();
 }
@@ -47,7 +49,8 @@ TEST_F(BatchTest, ReachedLimitsAndHeldBatchJobsStopTheAsking) {
   expect_explained("1.1", "*allocation * is queued*(JobHeldAdmin)*");
   batch("A", BatchState::Queued, "Resources");
   after(15s);
-  expect({"open B: *", "open C: *", "open D: *", "open E: *", "open F: *", "open G: *", "open H: *"});
+  expect(
+      {"open B: *", "open C: *", "open D: *", "open E: *", "open F: *", "open G: *", "open H: *"});
 }
 
 TEST_F(BatchTest, LongTasksOfUnknownLengthGetMorePilotsBeforeTheFirstEnds) {
@@ -77,7 +80,8 @@ TEST_F(BatchTest, ARunThatAPilotsEndCutIsALowerBound) {
   after(30min);
   forget_what_was_asked();
   ends("2.1-4", Failure::PilotWalltime, 30min);
-  const ResourceClass& its_class = engine_->tasks().queue().get(engine_->tasks().find(ArrayId{2})->place.in_class);
+  const ResourceClass& its_class =
+      engine_->tasks().queue().get(engine_->tasks().find(ArrayId{2})->place.in_class);
   EXPECT_EQ(its_class.mean_run, 30min);
   forget_what_was_asked();
 }
@@ -104,7 +108,7 @@ TEST_F(BatchTest, TasksOfOneRoundingForDifferentShapesDoNotBlockEachOther) {
   expect({"accept 1", "open A: long of here", "accept 2", "open B: big of here"});
 }
 
-// --- unclear answers --------------------------------------------------------------------------------------------------
+// --- unclear answers ---------------------------------------------------------------------------
 
 TEST_F(BatchTest, AnUnclearSubmitThatIsFoundByNameIsKept) {
   submit(New());
@@ -143,7 +147,8 @@ TEST_F(BatchTest, SubmissionsThatVanishAgainAndAgainAreAPause) {
   refuses("A", Refusal::Unclear, "timed out");
   after(23s);
   expect({"forget A"});
-  expect_explained("1", "*not asked for during the next *3 submissions in a row were not answered*timed out*");
+  expect_explained(
+      "1", "*not asked for during the next *3 submissions in a row were not answered*timed out*");
   after(20s);
   expect_nothing();
   after(11s);
@@ -206,7 +211,7 @@ TEST_F(BatchTest, ASlowSubmitIsNotTakenForAbsent) {
   EXPECT_EQ(saved_.allocations().at(allocation("A")).state, AllocationState::Queued);
 }
 
-// --- a site that does not go on ---------------------------------------------------------------------------------------
+// --- a site that does not go on ----------------------------------------------------------------
 
 class TwoSitesTest : public BatchTest {
  protected:
@@ -255,7 +260,7 @@ TEST_F(TwoSitesTest, AControllerThatDoesNotAnswerKeepsNothingFromTheOther) {
   expect({"open B: cpu of there"});
 }
 
-// --- refusals ---------------------------------------------------------------------------------------------------------
+// --- refusals ----------------------------------------------------------------------------------
 
 TEST_F(BatchTest, ARefusalIsAskedAgainAfterABackOffThatDoubles) {
   submit(New());
@@ -297,10 +302,12 @@ TEST_F(BatchTest, ManyRefusalsAtOnceAreOneFailure) {
   much_work();
   accepts("A");
   forget_what_was_asked();
-  for (const char* letter : {"B", "C", "D", "E", "F", "G", "H"}) refuses(letter, Refusal::Limit, "MaxJobCount");
+  for (const char* letter : {"B", "C", "D", "E", "F", "G", "H"})
+    refuses(letter, Refusal::Limit, "MaxJobCount");
   expect({"forget *", "forget *", "forget *", "forget *", "forget *", "forget *", "forget *"});
   after(61s);
-  expect({"open I: *", "open J: *", "open K: *", "open L: *", "open M: *", "open N: *", "open O: *"});
+  expect(
+      {"open I: *", "open J: *", "open K: *", "open L: *", "open M: *", "open N: *", "open O: *"});
 }
 
 TEST_F(BatchTest, AnotherSiteIsAskedWhileOneBacksOff) {
@@ -310,7 +317,7 @@ TEST_F(BatchTest, AnotherSiteIsAskedWhileOneBacksOff) {
   expect({"accept 1", "open A: cpu of here", "forget A", "open B: cpu of there"});
 }
 
-// --- ends -------------------------------------------------------------------------------------------------------------
+// --- ends --------------------------------------------------------------------------------------
 
 TEST_F(BatchTest, WhatCanNeverStartIsCancelledAndItsShapePaused) {
   submit(New());
@@ -381,7 +388,8 @@ TEST_F(BatchTest, CancelledBehindOurBackIsRespectedForAWhile) {
   reads_outbox("A");
   expect({"forget A"});
   EXPECT_FALSE(saved_.failed_attempts().back().charged);
-  expect_explained("2", "ready*1 earlier attempts*not asked for during the next *cancelled, and not by us*");
+  expect_explained(
+      "2", "ready*1 earlier attempts*not asked for during the next *cancelled, and not by us*");
   after(28s);
   expect_nothing();
   after(3s);
@@ -446,7 +454,8 @@ TEST_F(BatchTest, APilotThatFindsItsNodeUnfitIsEndedAndNotAskedForAgainAtOnce) {
     accepts(letter);
     forget_what_was_asked();
     batch(letter, BatchState::Running);
-    happens(PilotRegistered{pilot(std::string(letter) + "0"), 7, "node9", {}, 1h, {}, "", {"no space in /tmp"}});
+    happens(PilotRegistered{
+        pilot(std::string(letter) + "0"), 7, "node9", {}, 1h, {}, "", {"no space in /tmp"}});
     expect({"welcome *", "end *"});
     disconnects(std::string(letter) + "0");
     batch_ended(letter, EndCause::Completed);
@@ -502,12 +511,13 @@ TEST_F(BatchTest, OrphansOfOurPrefixAreCancelledOthersAreLeftAlone) {
   submit(New());
   accepts("A");
   forget_what_was_asked();
-  happens(SitePolled{"here",
-                     {{.name = "habcdezzzzzzzzz", .number = "7", .state = BatchState::Running},
-                      {.name = "habcdeyyyyyyyyy", .number = "8", .state = BatchState::Ended},
-                      {.name = "hotherzzzzzzzzz", .number = "9", .state = BatchState::Running},
-                      {.name = allocation("A").name, .number = "100A", .state = BatchState::Queued}},
-                     now_});
+  happens(
+      SitePolled{"here",
+                 {{.name = "habcdezzzzzzzzz", .number = "7", .state = BatchState::Running},
+                  {.name = "habcdeyyyyyyyyy", .number = "8", .state = BatchState::Ended},
+                  {.name = "hotherzzzzzzzzz", .number = "9", .state = BatchState::Running},
+                  {.name = allocation("A").name, .number = "100A", .state = BatchState::Queued}},
+                 now_});
   expect({"cancel habcdezzzzzzzzz"});
 }
 
@@ -515,7 +525,10 @@ TEST_F(BatchTest, OneNameTwiceIsAliveAsLongAsOneOfThemIs) {
   submit(New());
   accepts("A");
   forget_what_was_asked();
-  const BatchJob dead{.name = allocation("A").name, .number = "1", .state = BatchState::Ended, .cause = EndCause::Failed};
+  const BatchJob dead{.name = allocation("A").name,
+                      .number = "1",
+                      .state = BatchState::Ended,
+                      .cause = EndCause::Failed};
   const BatchJob alive{.name = allocation("A").name, .number = "2", .state = BatchState::Running};
   after(1s);
   happens(SitePolled{"here", {dead, alive}, now_});
@@ -545,7 +558,8 @@ TEST_F(BatchTest, TheOutboxIsReadBeforeAnythingIsCalledLost) {
   expect_ended("2.1", Failure::Ok);
   expect_ended("2.2", Failure::ToolFailed);
   ASSERT_EQ(saved_.failed_attempts().size(), 1U) << "2.4 had not started";
-  EXPECT_EQ(saved_.failed_attempts()[0].outcome.failure, Failure::NodeLost) << "2.3 was not published";
+  EXPECT_EQ(saved_.failed_attempts()[0].outcome.failure, Failure::NodeLost)
+      << "2.3 was not published";
   expect_state("2.4", TaskState::Waiting);
 }
 
@@ -589,7 +603,8 @@ class RemovedSiteTest : public BatchTest {
 
 TEST_F(RemovedSiteTest, ItsPilotsAreUsedOn) {
   after(14min);
-  expect_explained("2", "unknown*after 15m of silence: its site here is no longer in the configuration*");
+  expect_explained(
+      "2", "unknown*after 15m of silence: its site here is no longer in the configuration*");
   registers("A0", 1h, {held("2")});
   expect({"welcome A0"});
   after(10min);
@@ -609,7 +624,8 @@ TEST_F(RemovedSiteTest, ItsAllocationsAreGivenUpWhenNoPilotComesBack) {
   EXPECT_FALSE(saved_.failed_attempts()[0].unexplained);
   EXPECT_EQ(saved_.failed_attempts()[0].outcome.message,
             "allocation " + allocation("A").name +
-                ": its site here is no longer in the configuration, and no pilot of it was there for 15m");
+                ": its site here is no longer in the configuration, and no pilot of it was there "
+                "for 15m");
   registers("A0", 1h, {held("2")});
   expect({"fence A0 (7)"});
 }
@@ -643,7 +659,8 @@ TEST_F(BatchTest, WhatNoShapeCanRunAnyMoreIsExplained) {
   brief.walltime = 30min;
   engine_ = std::make_unique<Engine>(std::vector{site_of("here", {brief})}, snapshot, 1, now_);
   happens(TimePassed{});
-  expect_explained("1", "*no shape of the configuration can run it any more: it needs 4 cpus, 50m*");
+  expect_explained("1",
+                   "*no shape of the configuration can run it any more: it needs 4 cpus, 50m*");
 }
 
 }  // namespace

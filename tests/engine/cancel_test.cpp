@@ -1,4 +1,5 @@
-// Cancelling: what waits ends at once, what a pilot has ends when the pilot, or the batch system, says so.
+// Cancelling: what waits ends at once, what a pilot has ends when the pilot, or the batch system,
+// says so.
 #include "engine_test.hpp"
 
 namespace hpcbatch {

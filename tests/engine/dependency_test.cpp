@@ -110,7 +110,8 @@ TEST_F(DependencyTest, UnpairedIndicesAreRefused) {
   submit(New().array(1, 2));
   submit(New().array(1, 3).wait_for("2", kEach));
   submit(New().wait_for("2.7"));
-  expect({"accept 2", "lease 2.1-2 to A0", "refuse: *2: it has no index 3*", "refuse: *2.7: that array has no such index"});
+  expect({"accept 2", "lease 2.1-2 to A0", "refuse: *2: it has no index 3*",
+          "refuse: *2.7: that array has no such index"});
   happens(TasksSubmitted{RequestId{1}, "me", "", 0, {New().wait_for("99")}, {}});
   expect({"refuse: *after 99: there is no such task"});
 }

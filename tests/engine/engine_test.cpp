@@ -10,7 +10,7 @@
 
 namespace hpcbatch {
 
-// --- what is submitted ----------------------------------------------------------------------------------------------
+// --- what is submitted -------------------------------------------------------------------------
 
 New::New() {
   indices.add(0);
@@ -67,7 +67,8 @@ New& New::reads_stream() {
 New& New::wait_for(const std::string& task, Dependency::Kind kind) {
   const auto dot = task.find('.');
   Dependency dependency{ArrayId{std::stoull(task.substr(0, dot))}, std::nullopt, kind};
-  if (dot != std::string::npos) dependency.index = static_cast<std::uint32_t>(std::stoul(task.substr(dot + 1)));
+  if (dot != std::string::npos)
+    dependency.index = static_cast<std::uint32_t>(std::stoul(task.substr(dot + 1)));
   after.push_back(dependency);
   return *this;
 }
@@ -86,9 +87,11 @@ Site site_of(const std::string& name, std::vector<Shape> shapes) {
   return site;
 }
 
-// --- given ----------------------------------------------------------------------------------------------------------
+// --- given -------------------------------------------------------------------------------------
 
-EngineTest::EngineTest() { given({site_of("here", {cpu_shape()})}); }
+EngineTest::EngineTest() {
+  given({site_of("here", {cpu_shape()})});
+}
 
 void EngineTest::given(std::vector<Site> sites) {
   sites_ = std::move(sites);
@@ -109,7 +112,7 @@ void EngineTest::TearDown() {
   if (!HasFatalFailure()) expect_nothing();
 }
 
-// --- happens --------------------------------------------------------------------------------------------------------
+// --- happens -----------------------------------------------------------------------------------
 
 void EngineTest::happens(const Event& event) {
   const Actions actions = engine_->on(event, now_);
@@ -151,7 +154,8 @@ void EngineTest::after(Duration time) {
 ArrayId EngineTest::submit(const New& task, const std::string& client) {
   TasksSubmitted event{RequestId{++requests_}, client, "", 0, {task}, {}};
   for (const Dependency& dependency : task.after) {
-    if (!engine_->tasks().find(dependency.array)) event.ended.push_back(saved_.ended(dependency.array));
+    if (!engine_->tasks().find(dependency.array))
+      event.ended.push_back(saved_.ended(dependency.array));
   }
   happens(event);
   return ArrayId{saved_.snapshot().next_array - 1};
@@ -168,7 +172,9 @@ Selection selection(const std::string& tasks) {
 
 }  // namespace
 
-void EngineTest::cancel(const std::string& tasks) { happens(CancelAsked{RequestId{++requests_}, {selection(tasks)}}); }
+void EngineTest::cancel(const std::string& tasks) {
+  happens(CancelAsked{RequestId{++requests_}, {selection(tasks)}});
+}
 void EngineTest::hold(const std::string& tasks, bool on) {
   happens(HoldAsked{RequestId{++requests_}, {selection(tasks)}, on});
 }
@@ -179,7 +185,8 @@ void EngineTest::retry(const std::vector<std::string>& tasks) {
   for (const std::string& name : tasks) {
     const Selection wanted = selection(name);
     named.insert(wanted.array);
-    event.arrays.push_back(saved_.revived(wanted.array, wanted.indices.value_or(saved_.facts(wanted.array).indices)));
+    event.arrays.push_back(
+        saved_.revived(wanted.array, wanted.indices.value_or(saved_.facts(wanted.array).indices)));
   }
   for (const RevivedArray& revived : event.arrays) {
     for (const Dependency& dependency : revived.array.after) {
@@ -195,24 +202,30 @@ void EngineTest::accepts(const std::string& allocation_name) {
   happens(AllocationAccepted{allocation(allocation_name), "100" + allocation_name});
 }
 
-void EngineTest::refuses(const std::string& allocation_name, Refusal refusal, const std::string& text) {
+void EngineTest::refuses(const std::string& allocation_name, Refusal refusal,
+                         const std::string& text) {
   happens(AllocationRefused{allocation(allocation_name), refusal, text});
 }
 
-void EngineTest::registers(const std::string& name, Duration left, std::vector<HeldAttempt> held_there, Resources capacity) {
+void EngineTest::registers(const std::string& name, Duration left,
+                           std::vector<HeldAttempt> held_there, Resources capacity) {
   const PilotId id = pilot(name);
   if (capacity.empty()) {
     capacity.set(kCpus, Amount::of(4));
     capacity.set(kMemory, Amount::of(std::int64_t{16} << 30));
   }
   batch(letter_of(id.allocation), BatchState::Running);
-  happens(PilotRegistered{id, 7, "node1", capacity, left, std::move(held_there), "100" + letter_of(id.allocation), {}});
+  happens(PilotRegistered{
+      id, 7, "node1", capacity, left, std::move(held_there), "100" + letter_of(id.allocation), {}});
 }
 
-void EngineTest::disconnects(const std::string& name) { happens(PilotDisconnected{pilot(name)}); }
+void EngineTest::disconnects(const std::string& name) {
+  happens(PilotDisconnected{pilot(name)});
+}
 
 void EngineTest::starts(const std::string& names) {
-  for (const TaskId id : tasks(names)) happens(AttemptsStarted{holders_.at(id), {attempts_.at(id)}});
+  for (const TaskId id : tasks(names))
+    happens(AttemptsStarted{holders_.at(id), {attempts_.at(id)}});
 }
 
 AttemptEnded EngineTest::result(const std::string& name, Failure failure) const {
@@ -244,7 +257,9 @@ void EngineTest::gives_back(const std::string& names) {
   happens(returned);
 }
 
-void EngineTest::leaves(const std::string& name, const std::string& reason) { happens(PilotLeaving{pilot(name), reason}); }
+void EngineTest::leaves(const std::string& name, const std::string& reason) {
+  happens(PilotLeaving{pilot(name), reason});
+}
 
 void EngineTest::reads_outbox(const std::string& name, std::vector<AttemptEnded> results) {
   happens(OutboxRead{allocation(name), std::move(results)});
@@ -273,21 +288,24 @@ void EngineTest::batch_ended(const std::string& name, EndCause cause) {
   batch_.at(allocation(name)).cause = cause;
 }
 
-void EngineTest::batch_forgot(const std::string& name) { batch_.erase(allocation(name)); }
+void EngineTest::batch_forgot(const std::string& name) {
+  batch_.erase(allocation(name));
+}
 
-// --- expect ---------------------------------------------------------------------------------------------------------
+// --- expect ------------------------------------------------------------------------------------
 
 void EngineTest::expect(const std::vector<std::string>& patterns) {
   bool same = patterns.size() == asked_.size();
   for (std::size_t i = 0; same && i < patterns.size(); ++i) {
     same = fnmatch(patterns[i].c_str(), asked_[i].c_str(), FNM_NOESCAPE) == 0;
   }
-  EXPECT_TRUE(same) << "expected:\n  " << fmt::format("{}", fmt::join(patterns, "\n  ")) << "\nasked for:\n  "
-                    << fmt::format("{}", fmt::join(asked_, "\n  "));
+  EXPECT_TRUE(same) << "expected:\n  " << fmt::format("{}", fmt::join(patterns, "\n  "))
+                    << "\nasked for:\n  " << fmt::format("{}", fmt::join(asked_, "\n  "));
   asked_.clear();
 }
 
-void EngineTest::expect_ended(const std::string& name, Failure failure, const std::string& message) {
+void EngineTest::expect_ended(const std::string& name, Failure failure,
+                              const std::string& message) {
   const auto outcome = saved_.outcome(task(name));
   ASSERT_TRUE(outcome) << name << " has not ended";
   EXPECT_EQ(to_string(outcome->failure), to_string(failure)) << outcome->message;
@@ -312,12 +330,15 @@ std::vector<std::string> EngineTest::show(const Action& action) {
   const auto one = [](std::string line) { return std::vector<std::string>{std::move(line)}; };
   using Lines = std::vector<std::string>;
   return match(
-      action, [&](const AnswerSubmit& a) {
+      action,
+      [&](const AnswerSubmit& a) {
         std::string ids;
         for (const ArrayId id : a.ids) ids += fmt::format(" {}", id.value);
         return one("accept" + ids);
       },
-      [&](const AnswerRefused& a) { return one(fmt::format("{}: {}", a.conflict ? "conflict" : "refuse", a.text)); },
+      [&](const AnswerRefused& a) {
+        return one(fmt::format("{}: {}", a.conflict ? "conflict" : "refuse", a.text));
+      },
       [&](const AnswerCount& a) { return one(fmt::format("count {}", a.tasks)); },
       [&](const TellEnded& a) { return one(fmt::format("tell {}", a.array.value)); },
       [&](const SendLeases& a) {
@@ -334,27 +355,35 @@ std::vector<std::string> EngineTest::show(const Action& action) {
         Lines lines;
         for (const auto& key : order) {
           const std::string indices = to_string(by_array.at(key));
-          lines.push_back(fmt::format("lease {}{}{} to {}", key.first.value, indices == "0" ? "" : "." + indices,
-                                      key.second == 1 ? "" : fmt::format(" again ({})", key.second), at(a.pilot)));
+          lines.push_back(fmt::format(
+              "lease {}{}{} to {}", key.first.value, indices == "0" ? "" : "." + indices,
+              key.second == 1 ? "" : fmt::format(" again ({})", key.second), at(a.pilot)));
         }
         return lines;
       },
-      [&](const RecallLeases& a) { return one(fmt::format("recall {} from {}", a.count, at(a.pilot))); },
+      [&](const RecallLeases& a) {
+        return one(fmt::format("recall {} from {}", a.count, at(a.pilot)));
+      },
       [&](const KillAttempt& a) {
-        return one(fmt::format("kill {} at {}{}", to_string(a.attempt.task), at(a.pilot), a.silent ? " silently" : ""));
+        return one(fmt::format("kill {} at {}{}", to_string(a.attempt.task), at(a.pilot),
+                               a.silent ? " silently" : ""));
       },
       [&](const AcknowledgeResult& a) {
         return one(fmt::format("acknowledge {} to {}", to_string(a.attempt.task), at(a.pilot)));
       },
       [&](const PermitPublish& a) {
-        return one(fmt::format("permit {} to publish at {}", to_string(a.attempt.task), at(a.pilot)));
+        return one(
+            fmt::format("permit {} to publish at {}", to_string(a.attempt.task), at(a.pilot)));
       },
       [&](const WelcomePilot& a) { return one("welcome " + at(a.pilot)); },
       [&](const DrainPilot& a) { return one("drain " + at(a.pilot)); },
       [&](const EndPilot& a) { return one("end " + at(a.pilot)); },
-      [&](const FencePilot& a) { return one(fmt::format("fence {} ({})", at(a.pilot), a.incarnation)); },
+      [&](const FencePilot& a) {
+        return one(fmt::format("fence {} ({})", at(a.pilot), a.incarnation));
+      },
       [&](const OpenAllocation& a) {
-        if (std::find(letters_.begin(), letters_.end(), a.allocation) == letters_.end()) letters_.push_back(a.allocation);
+        if (std::find(letters_.begin(), letters_.end(), a.allocation) == letters_.end())
+          letters_.push_back(a.allocation);
         return one(fmt::format("open {}: {} of {}", letter_of(a.allocation), a.shape, a.site));
       },
       [&](const CancelAllocation& a) {
@@ -370,20 +399,20 @@ std::vector<std::string> EngineTest::show(const Action& action) {
       [&](const EngineIdle&) { return one("idle"); },
       // Saves are looked at by Saved, polls are answered by the fake.
       [&](const SaveArray&) { return Lines{}; }, [&](const SaveHold&) { return Lines{}; },
-      [&](const SaveCancelled&) { return Lines{}; },
-      [&](const SaveLeases&) { return Lines{}; }, [&](const DropLeases&) { return Lines{}; },
-      [&](const SaveFailedAttempt&) { return Lines{}; }, [&](const SaveResult&) { return Lines{}; },
-      [&](const SaveResults&) { return Lines{}; }, [&](const SaveArrayEnded&) { return Lines{}; },
-      [&](const SaveRevived&) { return Lines{}; }, [&](const SaveAllocation&) { return Lines{}; },
-      [&](const PollSite&) { return Lines{}; });
+      [&](const SaveCancelled&) { return Lines{}; }, [&](const SaveLeases&) { return Lines{}; },
+      [&](const DropLeases&) { return Lines{}; }, [&](const SaveFailedAttempt&) { return Lines{}; },
+      [&](const SaveResult&) { return Lines{}; }, [&](const SaveResults&) { return Lines{}; },
+      [&](const SaveArrayEnded&) { return Lines{}; }, [&](const SaveRevived&) { return Lines{}; },
+      [&](const SaveAllocation&) { return Lines{}; }, [&](const PollSite&) { return Lines{}; });
 }
 
-// --- names ----------------------------------------------------------------------------------------------------------
+// --- names -------------------------------------------------------------------------------------
 
 TaskId EngineTest::task(const std::string& name) const {
   const auto dot = name.find('.');
   TaskId id{ArrayId{std::stoull(name.substr(0, dot))}, 0};
-  if (dot != std::string::npos) id.index = static_cast<std::uint32_t>(std::stoul(name.substr(dot + 1)));
+  if (dot != std::string::npos)
+    id.index = static_cast<std::uint32_t>(std::stoul(name.substr(dot + 1)));
   return id;
 }
 
@@ -392,11 +421,14 @@ std::vector<TaskId> EngineTest::tasks(const std::string& names) const {
   if (dot == std::string::npos) return {task(names)};
   std::vector<TaskId> all;
   IndexSet indices = *parse_index_set(names.substr(dot + 1));
-  while (!indices.empty()) all.push_back({ArrayId{std::stoull(names.substr(0, dot))}, indices.pop_first()});
+  while (!indices.empty())
+    all.push_back({ArrayId{std::stoull(names.substr(0, dot))}, indices.pop_first()});
   return all;
 }
 
-HeldAttempt EngineTest::held(const std::string& name, HeldAttempt::State state) const { return {attempt(name), state}; }
+HeldAttempt EngineTest::held(const std::string& name, HeldAttempt::State state) const {
+  return {attempt(name), state};
+}
 
 AllocationId EngineTest::allocation(const std::string& letter) const {
   return letters_.at(static_cast<std::size_t>(letter.at(0) - 'A'));
@@ -408,7 +440,8 @@ PilotId EngineTest::pilot(const std::string& name) const {
 
 std::string EngineTest::letter_of(const AllocationId& id) const {
   const auto at = std::find(letters_.begin(), letters_.end(), id);
-  return at == letters_.end() ? id.name : std::string(1, static_cast<char>('A' + (at - letters_.begin())));
+  return at == letters_.end() ? id.name
+                              : std::string(1, static_cast<char>('A' + (at - letters_.begin())));
 }
 
 }  // namespace hpcbatch

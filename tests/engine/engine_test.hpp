@@ -1,7 +1,9 @@
-// The words in which tests of the engine speak: given / happens / expect.  Time is moved by hand, the batch system is a
-// small fake that does what the test says, and what a test does not expect fails it.
+// The words in which tests of the engine speak: given / happens / expect.  Time is moved by hand,
+// the batch system is a small fake that does what the test says, and what a test does not expect
+// fails it.
 //
-// Allocations are called A, B, C in the order in which they are asked for; pilots A0, A1; tasks 1 and 2.7.
+// Allocations are called A, B, C in the order in which they are asked for; pilots A0, A1; tasks 1
+// and 2.7.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -47,7 +49,8 @@ class EngineTest : public ::testing::Test {
 
   // given
   void given(std::vector<Site> sites);
-  /// The batch system has accepted each shape before, and A is queued, then running, its pilot A0 registered.
+  /// The batch system has accepted each shape before, and A is queued, then running, its pilot A0
+  /// registered.
   void given_pilot(Duration left = 1h, Resources capacity = {});
 
   // happens
@@ -59,7 +62,8 @@ class EngineTest : public ::testing::Test {
   void retry(const std::vector<std::string>& tasks);
   void accepts(const std::string& allocation);
   void refuses(const std::string& allocation, Refusal refusal, const std::string& text = "no");
-  void registers(const std::string& pilot, Duration left = 1h, std::vector<HeldAttempt> held = {}, Resources capacity = {});
+  void registers(const std::string& pilot, Duration left = 1h, std::vector<HeldAttempt> held = {},
+                 Resources capacity = {});
   void disconnects(const std::string& pilot);
   void starts(const std::string& tasks);
   void ends(const std::string& tasks, Failure failure = Failure::Ok, Duration run = 1s);
@@ -78,7 +82,8 @@ class EngineTest : public ::testing::Test {
   bool polls_succeed_{true};
   bool cancels_work_{true};
 
-  // expect: each pattern (`*` stands for anything) matches one thing asked for, in order; then nothing is left
+  // expect: each pattern (`*` stands for anything) matches one thing asked for, in order; then
+  // nothing is left
   void expect(const std::vector<std::string>& patterns);
   void expect_nothing() { expect({}); }
   void expect_ended(const std::string& task, Failure failure, const std::string& message = "*");
@@ -89,7 +94,8 @@ class EngineTest : public ::testing::Test {
 
   TaskId task(const std::string& name) const;
   AttemptId attempt(const std::string& task_name) const { return attempts_.at(task(task_name)); }
-  HeldAttempt held(const std::string& task_name, HeldAttempt::State state = HeldAttempt::State::Running) const;
+  HeldAttempt held(const std::string& task_name,
+                   HeldAttempt::State state = HeldAttempt::State::Running) const;
   AttemptEnded result(const std::string& task_name, Failure failure = Failure::Ok) const;
   AllocationId allocation(const std::string& letter) const;
   PilotId pilot(const std::string& name) const;
@@ -100,7 +106,9 @@ class EngineTest : public ::testing::Test {
 
  private:
   std::string letter_of(const AllocationId& id) const;
-  std::string name_of(const PilotId& id) const { return letter_of(id.allocation) + std::to_string(id.rank); }
+  std::string name_of(const PilotId& id) const {
+    return letter_of(id.allocation) + std::to_string(id.rank);
+  }
   std::vector<std::string> show(const Action& action);
   void answer_poll(const std::string& site);
   std::vector<TaskId> tasks(const std::string& names) const;

@@ -1,4 +1,5 @@
-// Which task goes to which pilot: room, remaining walltime, what may wait there, what is called back, room that is kept.
+// Which task goes to which pilot: room, remaining walltime, what may wait there, what is called
+// back, room that is kept.
 #include "engine_test.hpp"
 
 namespace hpcbatch {
@@ -27,7 +28,8 @@ class FillingTest : public EngineTest {
     cancel("2");
     accepts("B");
     registers("B0");
-    for (const auto& [id, lease] : std::map(engine_->pilots().leases().begin(), engine_->pilots().leases().end())) {
+    for (const auto& [id, lease] :
+         std::map(engine_->pilots().leases().begin(), engine_->pilots().leases().end())) {
       gives_back(to_string(id));
     }
     forget_what_was_asked();
@@ -49,7 +51,8 @@ TEST_F(FillingTest, OnlyWhereTimeIsLeft) {
   after(6min);
   submit(New().time(15min));
   expect({"accept 3", "open B: *"});
-  expect_explained("3", "ready*pilot *.0 has too little time left for it*allocation * on here*is submitting*");
+  expect_explained(
+      "3", "ready*pilot *.0 has too little time left for it*allocation * on here*is submitting*");
   submit(New().time(14min));
   expect({"accept 4", "lease 4 to A0"});
 }
@@ -105,7 +108,8 @@ TEST_F(FillingTest, LongTasksAreNotHoarded) {
   tasks_take(10s);
   submit(New().array(1, 1000));
   expect({"accept 3", "lease 3.1-4 to A0"});
-  expect_explained("3.5", "ready, * tasks of its kind ahead; no pilot has room*1 pilots could run it*");
+  expect_explained("3.5",
+                   "ready, * tasks of its kind ahead; no pilot has room*1 pilots could run it*");
 }
 
 TEST_F(FillingTest, UnknownTasksAreNotHoarded) {

@@ -1,4 +1,5 @@
-// Who goes first: priority, then turns between clients, then age; how many of an array at once; who is held.
+// Who goes first: priority, then turns between clients, then age; how many of an array at once; who
+// is held.
 #include "engine_test.hpp"
 
 #include <deque>
@@ -30,7 +31,9 @@ TEST_F(OrderTest, PriorityGoesBeforeAge) {
   submit(whole().urgency(5));
   forget_what_was_asked();
   for (const char* next : {"5", "3", "4"}) {
-    const std::string before = next == std::string("5") ? "2" : next == std::string("3") ? "5" : "3";
+    const std::string before = next == std::string("5")   ? "2"
+                               : next == std::string("3") ? "5"
+                                                          : "3";
     ends(before);
     expect({"tell *", "acknowledge *", std::string("lease ") + next + " to A0"});
   }
@@ -43,7 +46,8 @@ TEST_F(OrderTest, ClientsTakeTurns) {
   forget_what_was_asked();
   std::uint32_t of_bob = 0;
   for (int i = 0; i < 20; ++i) {
-    for (const auto& [id, lease] : std::map(engine_->pilots().leases().begin(), engine_->pilots().leases().end())) {
+    for (const auto& [id, lease] :
+         std::map(engine_->pilots().leases().begin(), engine_->pilots().leases().end())) {
       if (id.array == ArrayId{3}) ++of_bob;
       ends(to_string(id), Failure::Ok, 10s);
     }
@@ -80,7 +84,8 @@ TEST_F(OrderTest, AnArrayRunsNoMoreAtOnceThanItMay) {
   expect({"lease 2.1,3 to A0"});
   ends("2.1,3");
   ends("2.4-5");
-  expect({"tell 2", "ack*", "lease 2.4 to A0", "tell 2", "ack*", "lease 2.5 to A0", "tell 2", "ack*", "tell 2", "ack*"});
+  expect({"tell 2", "ack*", "lease 2.4 to A0", "tell 2", "ack*", "lease 2.5 to A0", "tell 2",
+          "ack*", "tell 2", "ack*"});
   EXPECT_TRUE(engine_->tasks().empty());
 }
 

@@ -1,12 +1,13 @@
-// Thousands of short random histories: after each every task has ended exactly once, whatever went wrong.
+// Thousands of short random histories: after each every task has ended exactly once, whatever went
+// wrong.
 #include "world.hpp"
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -16,8 +17,10 @@ std::uint32_t seed_now = 0;
 /// The engine's own checks abort: say where.
 void say_seed(int) {
   char text[64];
-  const int length = std::snprintf(text, sizeof text, "in the random history of seed %u\n", seed_now);
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, text, static_cast<std::size_t>(length));
+  const int length =
+      std::snprintf(text, sizeof text, "in the random history of seed %u\n", seed_now);
+  [[maybe_unused]] const auto written =
+      write(STDERR_FILENO, text, static_cast<std::size_t>(length));
   std::signal(SIGABRT, SIG_DFL);
   std::raise(SIGABRT);
 }

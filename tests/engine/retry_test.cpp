@@ -1,4 +1,5 @@
-// Who pays for another try: the user's retries, a budget of the class, or nobody; and when it is over.
+// Who pays for another try: the user's retries, a budget of the class, or nobody; and when it is
+// over.
 #include "engine_test.hpp"
 
 namespace hpcbatch {
@@ -99,7 +100,8 @@ TEST_F(RetryTest, ThreeUnexplainedDeathsSetATaskAsideWithTheEvidence) {
   pilot_dies_with_task("C", EndCause::None);
   forget_what_was_asked();
   expect_ended("1", Failure::SetAside,
-               "set aside: it was running in 3 pilots*attempt 1*it failed*attempt 2*for its memory*attempt 3*no longer "
+               "set aside: it was running in 3 pilots*attempt 1*it failed*attempt 2*for its "
+               "memory*attempt 3*no longer "
                "knows it*'hpcbatch retry 1'*");
 }
 
@@ -131,7 +133,9 @@ TEST_F(RetryTest, AfterAPilotsEndCutItATaskStartsOnlyWhereMoreTimeIsLeft) {
   expect({"welcome B0", "open C: *"});
   submit(New());
   expect({"accept 3", "lease 3 to B0"});
-  expect_explained("2", "ready*a pilot's end cut it after 10m: it waits for one with more time left*has too little time*");
+  expect_explained("2",
+                   "ready*a pilot's end cut it after 10m: it waits for one with more time left*has "
+                   "too little time*");
   accepts("C");
   registers("C0", 11min);
   expect({"welcome C0", "lease 2 again (2) to C0"});

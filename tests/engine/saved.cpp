@@ -13,7 +13,8 @@ std::string Saved::apply(const Action& action) {
 
 std::string Saved::save(const SaveArray& save) {
   if (arrays_.contains(save.id)) return fmt::format("array {} is saved twice", save.id.value);
-  arrays_[save.id] = {save.array, save.client, save.submitted, save.array.held ? save.array.indices : IndexSet{}};
+  arrays_[save.id] = {save.array, save.client, save.submitted,
+                      save.array.held ? save.array.indices : IndexSet{}};
   submitted_ += save.array.indices.size();
   if (save.key.empty()) return {};
   if (keys_.empty() || keys_.back().key != save.key || keys_.back().client != save.client) {
@@ -34,7 +35,8 @@ std::string Saved::save(const SaveLeases& save) {
     if (outcomes_.contains(attempt.task)) return name + " is leased though it has ended";
     if (leases_.contains(attempt.task)) return name + " is leased twice";
     if (attempt.epoch >> 40 != starts_) return name + " has an epoch of another start";
-    if (std::exchange(epochs_[attempt.task], attempt.epoch) >= attempt.epoch) return name + " has an old epoch";
+    if (std::exchange(epochs_[attempt.task], attempt.epoch) >= attempt.epoch)
+      return name + " has an old epoch";
     leases_[attempt.task] = {attempt, save.pilot, false};
   }
   return {};
@@ -43,7 +45,8 @@ std::string Saved::save(const SaveLeases& save) {
 std::string Saved::save(const SendLeases& send) {
   for (const SendLeases::Lease& lease : send.leases) {
     const auto at = leases_.find(lease.attempt.task);
-    if (at == leases_.end() || at->second.attempt != lease.attempt || at->second.pilot != send.pilot) {
+    if (at == leases_.end() || at->second.attempt != lease.attempt ||
+        at->second.pilot != send.pilot) {
       return to_string(lease.attempt.task) + " is sent before its lease is saved";
     }
   }
@@ -70,7 +73,8 @@ std::string Saved::save(const SaveFailedAttempt& save) {
   const TaskId task = save.attempt.task;
   if (outcomes_.contains(task)) return to_string(task) + " fails though it has ended";
   const auto lease = leases_.find(task);
-  if (lease == leases_.end() || lease->second.attempt != save.attempt) return to_string(task) + " fails without a lease";
+  if (lease == leases_.end() || lease->second.attempt != save.attempt)
+    return to_string(task) + " fails without a lease";
   leases_.erase(lease);
   attempts_[task] = save.attempt.number;
   failed_.push_back(save);
@@ -78,7 +82,8 @@ std::string Saved::save(const SaveFailedAttempt& save) {
 }
 
 std::string Saved::end(TaskId task, const Outcome& outcome) {
-  if (!arrays_.at(task.array).facts.indices.contains(task.index)) return to_string(task) + " never was";
+  if (!arrays_.at(task.array).facts.indices.contains(task.index))
+    return to_string(task) + " never was";
   if (!outcomes_.try_emplace(task, outcome).second) return to_string(task) + " has two results";
   std::erase_if(failed_, [&](const SaveFailedAttempt& f) { return f.attempt.task == task; });
   return {};
@@ -87,7 +92,8 @@ std::string Saved::end(TaskId task, const Outcome& outcome) {
 std::string Saved::save(const SaveResult& save) {
   const TaskId task = save.attempt.task;
   const auto lease = leases_.find(task);
-  if (lease == leases_.end() || lease->second.attempt != save.attempt) return to_string(task) + " has a result without a lease";
+  if (lease == leases_.end() || lease->second.attempt != save.attempt)
+    return to_string(task) + " has a result without a lease";
   leases_.erase(lease);
   attempts_[task] = save.attempt.number;
   return end(task, save.outcome);
@@ -97,7 +103,8 @@ std::string Saved::save(const SaveResults& save) {
   for (const IndexRange& range : save.indices.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const TaskId task{save.array, static_cast<std::uint32_t>(i)};
-      if (leases_.contains(task)) return to_string(task) + " is leased and ends as if it never started";
+      if (leases_.contains(task))
+        return to_string(task) + " is leased and ends as if it never started";
       if (std::string wrong = end(task, save.outcome); !wrong.empty()) return wrong;
     }
   }
@@ -109,7 +116,8 @@ std::string Saved::save(const SaveArrayEnded& save) {
   for (const IndexRange& range : array.facts.indices.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const TaskId task{save.array, static_cast<std::uint32_t>(i)};
-      if (!outcomes_.contains(task)) return fmt::format("array {} is over before {}", save.array.value, to_string(task));
+      if (!outcomes_.contains(task))
+        return fmt::format("array {} is over before {}", save.array.value, to_string(task));
     }
   }
   if (array.ended) return fmt::format("array {} is over twice", save.array.value);
@@ -120,7 +128,8 @@ std::string Saved::save(const SaveArrayEnded& save) {
 std::string Saved::save(const SaveRevived& save) {
   for (const IndexRange& range : save.indices.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
-      if (outcomes_.erase({save.array, static_cast<std::uint32_t>(i)}) == 0) return "what is revived had not ended";
+      if (outcomes_.erase({save.array, static_cast<std::uint32_t>(i)}) == 0)
+        return "what is revived had not ended";
     }
   }
   Array& array = arrays_.at(save.array);
@@ -130,7 +139,8 @@ std::string Saved::save(const SaveRevived& save) {
 }
 
 std::string Saved::save(const SaveAllocation& save) {
-  if (forgotten_.contains(save.allocation.id)) return save.allocation.id.name + " is saved though it was forgotten";
+  if (forgotten_.contains(save.allocation.id))
+    return save.allocation.id.name + " is saved though it was forgotten";
   allocations_[save.allocation.id] = save.allocation;
   if (!save.allocation.number.empty()) proven_.emplace(save.allocation.site, save.allocation.shape);
   return {};
@@ -139,7 +149,8 @@ std::string Saved::save(const SaveAllocation& save) {
 std::string Saved::save(const OpenAllocation& open) {
   const auto at = allocations_.find(open.allocation);
   if (at == allocations_.end()) return open.allocation.name + " is asked for before that is saved";
-  if (at->second.state != AllocationState::Submitting) return open.allocation.name + " is asked for once too often";
+  if (at->second.state != AllocationState::Submitting)
+    return open.allocation.name + " is asked for once too often";
   return {};
 }
 
@@ -151,16 +162,19 @@ std::string Saved::save(const AcknowledgeResult& acknowledged) {
 
 std::string Saved::save(const ForgetAllocation& forget) {
   forgotten_.insert(forget.allocation);
-  if (allocations_.at(forget.allocation).state != AllocationState::Ended) return "a living allocation is forgotten";
+  if (allocations_.at(forget.allocation).state != AllocationState::Ended)
+    return "a living allocation is forgotten";
   for (const auto& [task, lease] : leases_) {
-    if (lease.pilot.allocation == forget.allocation) return to_string(task) + " is still leased where all is forgotten";
+    if (lease.pilot.allocation == forget.allocation)
+      return to_string(task) + " is still leased where all is forgotten";
   }
   return {};
 }
 
 EndedArray Saved::ended(ArrayId id) const {
   EndedArray ended{id, {}, {}};
-  for (auto at = outcomes_.lower_bound({id, 0}); at != outcomes_.end() && at->first.array == id; ++at) {
+  for (auto at = outcomes_.lower_bound({id, 0}); at != outcomes_.end() && at->first.array == id;
+       ++at) {
     (at->second.failure == Failure::Ok ? ended.ok : ended.not_ok).add(at->first.index);
   }
   return ended;
@@ -175,7 +189,8 @@ Snapshot Saved::snapshot() const {
     EndedArray so_far = ended(id);
     NewArray facts = array.facts;
     facts.held = false;
-    snapshot.arrays.push_back({id, array.client, facts, array.submitted, so_far.ok, so_far.not_ok, array.held});
+    snapshot.arrays.push_back(
+        {id, array.client, facts, array.submitted, so_far.ok, so_far.not_ok, array.held});
     for (const Dependency& dependency : facts.after) {
       if (arrays_.at(dependency.array).ended) needed.insert(dependency.array);
     }
@@ -198,7 +213,8 @@ std::optional<Outcome> Saved::outcome(TaskId task) const {
 
 RevivedArray Saved::revived(ArrayId id, const IndexSet& indices) const {
   const Array& array = arrays_.at(id);
-  RevivedArray again{.id = id, .client = array.client, .array = array.facts, .all = array.facts.indices};
+  RevivedArray again{
+      .id = id, .client = array.client, .array = array.facts, .all = array.facts.indices};
   again.array.held = false;
   const EndedArray so_far = ended(id);
   again.ok = so_far.ok;

@@ -1,4 +1,5 @@
-// What a store would hold after the engine's saves, kept in memory; it complains where they contradict each other.
+// What a store would hold after the engine's saves, kept in memory; it complains where they
+// contradict each other.
 #pragma once
 
 #include "model/action.hpp"
@@ -13,8 +14,9 @@ namespace hpcbatch {
 
 class Saved {
  public:
-  /// Says what is wrong with it, given all that was saved before; empty: nothing.  Other actions than saves are looked
-  /// at too: leases may not be sent, nor results acknowledged, before they are saved.
+  /// Says what is wrong with it, given all that was saved before; empty: nothing.  Other actions
+  /// than saves are looked at too: leases may not be sent, nor results acknowledged, before they
+  /// are saved.
   std::string apply(const Action& action);
   /// What an engine that starts now is given.
   Snapshot snapshot() const;

@@ -7,10 +7,12 @@ namespace {
 class SilenceTest : public EngineTest {
  protected:
   SilenceTest() { given_pilot(); }
-  void registers_anew(const std::string& name, std::uint64_t incarnation, std::vector<HeldAttempt> held_there = {}) {
+  void registers_anew(const std::string& name, std::uint64_t incarnation,
+                      std::vector<HeldAttempt> held_there = {}) {
     Resources capacity;
     capacity.set(kCpus, Amount::of(4));
-    happens(PilotRegistered{pilot(name), incarnation, "node2", capacity, 1h, std::move(held_there), "", {}});
+    happens(PilotRegistered{
+        pilot(name), incarnation, "node2", capacity, 1h, std::move(held_there), "", {}});
   }
 };
 
@@ -24,7 +26,8 @@ TEST_F(SilenceTest, SilenceAloneNeverLeasesAgain) {
   expect_explained("2.1", "unknown: pilot * on node1 has been silent for 14m*");
   EXPECT_EQ(engine_->counts().unknown, 3U);
   expect_nothing();
-  registers("A0", 30min, {held("2.1"), held("2.2"), held("2.3"), held("2.4", HeldAttempt::State::Waiting)});
+  registers("A0", 30min,
+            {held("2.1"), held("2.2"), held("2.3"), held("2.4", HeldAttempt::State::Waiting)});
   expect({"welcome A0"});
   expect_state("2.1", TaskState::Running);
   after(2h);

@@ -77,10 +77,12 @@ TEST_F(StopTest, NowEndsEverything) {
   starts("2.1-4");
   forget_what_was_asked();
   stop(StopAsked::Mode::Now);
-  expect({"tell 2", "kill 2.1 at A0", "kill 2.2 at A0", "kill 2.3 at A0", "kill 2.4 at A0", "cancel *", "cancel *",
-          "cancel *", "cancel *", "cancel *", "cancel *", "cancel *", "cancel *"});
+  expect({"tell 2", "kill 2.1 at A0", "kill 2.2 at A0", "kill 2.3 at A0", "kill 2.4 at A0",
+          "cancel *", "cancel *", "cancel *", "cancel *", "cancel *", "cancel *", "cancel *",
+          "cancel *"});
   ends("2.1-4", Failure::ToolSignal);
-  expect({"tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "end A0", "idle"});
+  expect(
+      {"tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "end A0", "idle"});
   EXPECT_TRUE(engine_->tasks().empty());
 }
 

@@ -1,4 +1,5 @@
-// What happens to a submission: accepted, refused, named by a key; and the way of one task to its result.
+// What happens to a submission: accepted, refused, named by a key; and the way of one task to its
+// result.
 #include "engine_test.hpp"
 
 namespace hpcbatch {
@@ -6,7 +7,8 @@ namespace {
 
 class SubmitTest : public EngineTest {
  protected:
-  void submit_with_key(const std::string& client, const std::string& key, std::uint64_t content, std::vector<NewArray> arrays) {
+  void submit_with_key(const std::string& client, const std::string& key, std::uint64_t content,
+                       std::vector<NewArray> arrays) {
     happens(TasksSubmitted{RequestId{9}, client, key, content, std::move(arrays), {}});
   }
 };
@@ -90,7 +92,9 @@ TEST_F(SubmitTest, WhatNeverFitsIsRefusedWithTheClosestShape) {
   submit(New().memory(std::int64_t{16} << 30));
   expect({"refuse: *16G memory where it has 15.7G memory"});
   submit(New().time(2h));
-  expect({"refuse: *shape is cpu of here*2h of time where a task can have 1h (3600 s; the rest of 1h2m is for the pilot's start and end)"});
+  expect(
+      {"refuse: *shape is cpu of here*2h of time where a task can have 1h (3600 s; the rest of "
+       "1h2m is for the pilot's start and end)"});
   submit(New().tag("ssd"));
   expect({"refuse: *the tag ssd"});
   submit(New().on("there"));
@@ -117,7 +121,8 @@ TEST_F(SubmitTest, TasksOverSeveralNodesAreNotBuiltYet) {
 TEST_F(SubmitTest, LimitsAreExactThoughClassesAreRounded) {
   given_pilot();
   const Actions actions = engine_->on(
-      TasksSubmitted{RequestId{1}, "me", "", 0, {New().memory(1'000'000'001).time(1001s)}, {}}, now_);
+      TasksSubmitted{RequestId{1}, "me", "", 0, {New().memory(1'000'000'001).time(1001s)}, {}},
+      now_);
   for (const Action& action : actions) {
     const auto* send = std::get_if<SendLeases>(&action);
     if (!send) continue;
@@ -132,7 +137,8 @@ TEST_F(SubmitTest, LimitsAreExactThoughClassesAreRounded) {
 
 TEST_F(SubmitTest, WithoutMemoryATaskCountsForItsCpusShare) {
   given_pilot();
-  const Actions actions = engine_->on(TasksSubmitted{RequestId{1}, "me", "", 0, {New().cpus(2)}, {}}, now_);
+  const Actions actions =
+      engine_->on(TasksSubmitted{RequestId{1}, "me", "", 0, {New().cpus(2)}, {}}, now_);
   const auto* send = std::get_if<SendLeases>(&actions.back());
   ASSERT_TRUE(send);
   EXPECT_EQ(send->leases.at(0).granted.get(kMemory).whole(), std::int64_t{8} << 30);

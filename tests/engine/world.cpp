@@ -67,13 +67,14 @@ void World::step() {
   }
 }
 
-// --- the engine -------------------------------------------------------------------------------------------------------
+// --- the engine --------------------------------------------------------------------------------
 
 void World::feed(const Event& event) {
   const Actions actions = engine_->on(event, now_);
   engine_->check_invariants();
   // Killed at any point of what it does: what comes after is neither saved nor done.
-  const std::size_t until = !peace_ && chance(1) ? below(static_cast<std::uint32_t>(actions.size()) + 1) : actions.size();
+  const std::size_t until =
+      !peace_ && chance(1) ? below(static_cast<std::uint32_t>(actions.size()) + 1) : actions.size();
   for (std::size_t i = 0; i < until; ++i) {
     note(actions[i]);
     if (const std::string wrong = saved_.apply(actions[i]); !wrong.empty()) fail(wrong);
@@ -95,7 +96,8 @@ void World::kill_engine() {
 void World::start_engine(std::vector<Site> sites) {
   configured_ = std::move(sites);
   for (const Job& job : jobs_) {
-    const bool there = std::any_of(configured_.begin(), configured_.end(), [&](const Site& s) { return s.name == job.site; });
+    const bool there = std::any_of(configured_.begin(), configured_.end(),
+                                   [&](const Site& s) { return s.name == job.site; });
     if (!there) out_of_reach_.insert(job.id);
   }
   saved_.count_start();
@@ -115,28 +117,35 @@ void World::note(const Action& action) {
         text += to_string(a.pilot);
         std::for_each(a.attempts.begin(), a.attempts.end(), of_attempt);
       },
-      [&](const SaveResult& a) { of_attempt(a.attempt); }, [&](const AcknowledgeResult& a) { of_attempt(a.attempt); },
-      [&](const KillAttempt& a) { of_attempt(a.attempt); }, [&](const OpenAllocation& a) { text += a.allocation.name; },
+      [&](const SaveResult& a) { of_attempt(a.attempt); },
+      [&](const AcknowledgeResult& a) { of_attempt(a.attempt); },
+      [&](const KillAttempt& a) { of_attempt(a.attempt); },
+      [&](const OpenAllocation& a) { text += a.allocation.name; },
       [&](const CancelAllocation& a) { text += a.allocation.name; }, [](const auto&) {});
   fingerprint_ = fingerprint_ * 31 + std::hash<std::string>{}(text);
 }
 
 void World::perform(const Action& action) {
   match(
-      action, [&](const OpenAllocation& a) { open(a); }, [&](const CancelAllocation& a) { cancel(a); },
-      [&](const PollSite& a) { poll(a.site); },
-      [&](const ReadOutbox& a) { answers_.push_back(OutboxRead{a.allocation, outboxes_[a.allocation]}); },
+      action, [&](const OpenAllocation& a) { open(a); },
+      [&](const CancelAllocation& a) { cancel(a); }, [&](const PollSite& a) { poll(a.site); },
+      [&](const ReadOutbox& a) {
+        answers_.push_back(OutboxRead{a.allocation, outboxes_[a.allocation]});
+      },
       [&](const WelcomePilot& a) { welcomed_[a.pilot] = a.incarnation; },
       [&](const FencePilot& a) {
         if (Process* process = find(a.pilot, a.incarnation)) process->inbox.push_back(a);
       },
-      [&](const SendLeases& a) { send(a.pilot, a); }, [&](const RecallLeases& a) { send(a.pilot, a); },
-      [&](const KillAttempt& a) { send(a.pilot, a); }, [&](const AcknowledgeResult& a) { send(a.pilot, a); },
-      [&](const PermitPublish& a) { send(a.pilot, a); }, [&](const EndPilot& a) { send(a.pilot, a); },
-      [&](const DrainPilot& a) { send(a.pilot, a); }, [](const auto&) {});
+      [&](const SendLeases& a) { send(a.pilot, a); },
+      [&](const RecallLeases& a) { send(a.pilot, a); },
+      [&](const KillAttempt& a) { send(a.pilot, a); },
+      [&](const AcknowledgeResult& a) { send(a.pilot, a); },
+      [&](const PermitPublish& a) { send(a.pilot, a); },
+      [&](const EndPilot& a) { send(a.pilot, a); }, [&](const DrainPilot& a) { send(a.pilot, a); },
+      [](const auto&) {});
 }
 
-// --- clients ----------------------------------------------------------------------------------------------------------
+// --- clients -----------------------------------------------------------------------------------
 
 NewArray World::any_array() {
   NewArray array;
@@ -163,7 +172,8 @@ void World::submit() {
   TasksSubmitted event{RequestId{1}, chance(50) ? "ann" : "bob", "", 0, {}, {}};
   const std::uint64_t known = saved_.snapshot().next_array;
   for (int i = 0; i < 2 && known > 1 && chance(40); ++i) {
-    Dependency dependency{ArrayId{1 + below(static_cast<std::uint32_t>(known - 1))}, {}, Dependency::Kind(below(3))};
+    Dependency dependency{
+        ArrayId{1 + below(static_cast<std::uint32_t>(known - 1))}, {}, Dependency::Kind(below(3))};
     const IndexSet& there = saved_.facts(dependency.array).indices;
     if (dependency.kind == Dependency::Kind::EachSuccess) {
       if (!array.after.empty()) continue;
@@ -175,7 +185,8 @@ void World::submit() {
       dependency.index = there.ranges().back().first;
     }
     array.after.push_back(dependency);
-    if (!engine_->tasks().find(dependency.array)) event.ended.push_back(saved_.ended(dependency.array));
+    if (!engine_->tasks().find(dependency.array))
+      event.ended.push_back(saved_.ended(dependency.array));
   }
   event.arrays.push_back(std::move(array));
   feed(event);
@@ -234,10 +245,12 @@ void World::make_peace() {
     open.remove(array.not_ok);
     const TaskId first{id, open.ranges().back().first};
     const auto why = engine_->explain(first, now_);
-    stuck += fmt::format("; {}: {} ({})", to_string(first), why->text, fmt::join(why->details, ", "));
+    stuck +=
+        fmt::format("; {}: {} ({})", to_string(first), why->text, fmt::join(why->details, ", "));
   }
-  fail(fmt::format("{} of {} tasks have ended, {} leases, {} allocations{}", saved_.results(), saved_.submitted(),
-                   engine_->pilots().leases().size(), engine_->sites().allocations().size(), stuck));
+  fail(fmt::format("{} of {} tasks have ended, {} leases, {} allocations{}", saved_.results(),
+                   saved_.submitted(), engine_->pilots().leases().size(),
+                   engine_->sites().allocations().size(), stuck));
 }
 
 }  // namespace hpcbatch

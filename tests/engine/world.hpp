@@ -1,6 +1,6 @@
-// A small world around the engine in which things go wrong at random: clients, two batch systems that lose answers, pilots
-// whose links break and that die, and an engine that is killed in the middle of what it does and starts from what was saved.
-// The same seed is the same history.
+// A small world around the engine in which things go wrong at random: clients, two batch systems
+// that lose answers, pilots whose links break and that die, and an engine that is killed in the
+// middle of what it does and starts from what was saved. The same seed is the same history.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -99,8 +99,9 @@ class World {
   std::mt19937 random_;
   Time now_{from_microseconds(1'700'000'000'000'000)};
   std::vector<Site> sites_;
-  std::vector<Site> configured_;          ///< of these; the others were taken out at the last start
-  std::set<AllocationId> out_of_reach_;   ///< of sites that were: the engine may have given them up while they live
+  std::vector<Site> configured_;  ///< of these; the others were taken out at the last start
+  std::set<AllocationId>
+      out_of_reach_;  ///< of sites that were: the engine may have given them up while they live
   std::unique_ptr<Engine> engine_;
   Saved saved_;
   std::string wrong_;

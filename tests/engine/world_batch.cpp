@@ -1,4 +1,5 @@
-// The batch systems of the small world: they accept, refuse, lose answers, start, preempt, requeue and end batch jobs.
+// The batch systems of the small world: they accept, refuse, lose answers, start, preempt, requeue
+// and end batch jobs.
 #include "world.hpp"
 
 #include <algorithm>
@@ -9,8 +10,10 @@ using namespace std::chrono_literals;
 
 void World::open(const OpenAllocation& asked) {
   const std::string number = std::to_string(jobs_.size() + 1);
-  const auto site = std::find_if(sites_.begin(), sites_.end(), [&](const Site& s) { return s.name == asked.site; });
-  const auto shape = std::find_if(site->shapes.begin(), site->shapes.end(), [&](const Shape& s) { return s.name == asked.shape; });
+  const auto site = std::find_if(sites_.begin(), sites_.end(),
+                                 [&](const Site& s) { return s.name == asked.site; });
+  const auto shape = std::find_if(site->shapes.begin(), site->shapes.end(),
+                                  [&](const Shape& s) { return s.name == asked.shape; });
   const Job job{asked.allocation, asked.site, *shape, number};
   const std::uint32_t luck = peace_ ? 0 : below(10);
   if (luck < 7) {
@@ -21,13 +24,15 @@ void World::open(const OpenAllocation& asked) {
     if (luck == 7) jobs_.push_back(job);
     answers_.push_back(AllocationRefused{asked.allocation, Refusal::Unclear, "timed out"});
   } else {
-    answers_.push_back(AllocationRefused{asked.allocation, chance(50) ? Refusal::Limit : Refusal::Transient, "no"});
+    answers_.push_back(AllocationRefused{asked.allocation,
+                                         chance(50) ? Refusal::Limit : Refusal::Transient, "no"});
   }
 }
 
 void World::cancel(const CancelAllocation& asked) {
   for (Job& job : jobs_) {
-    if (job.id == asked.allocation && (peace_ || chance(80))) end_job(job, EndCause::Cancelled, true);
+    if (job.id == asked.allocation && (peace_ || chance(80)))
+      end_job(job, EndCause::Cancelled, true);
   }
 }
 
@@ -35,7 +40,8 @@ void World::poll(const std::string& site) {
   SitePolled list{site, {}, now_};
   for (const Job& job : jobs_) {
     if (job.site != site || (job.state == BatchState::Ended && chance(20))) continue;
-    list.jobs.push_back({.name = job.id.name, .number = job.number, .state = job.state, .cause = job.cause});
+    list.jobs.push_back(
+        {.name = job.id.name, .number = job.number, .state = job.state, .cause = job.cause});
   }
   if (!peace_ && chance(10)) {
     answers_.push_back(SitePollFailed{site, "no contact"});

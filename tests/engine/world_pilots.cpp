@@ -1,4 +1,5 @@
-// The pilots of the small world: they register, start what fits, stage, publish, keep results until acknowledged, die.
+// The pilots of the small world: they register, start what fits, stage, publish, keep results until
+// acknowledged, die.
 #include "world.hpp"
 
 #include "model/visit.hpp"
@@ -12,8 +13,9 @@ namespace hpcbatch {
 using namespace std::chrono_literals;
 
 World::Process* World::find(const PilotId& id, std::uint64_t incarnation) {
-  const auto at = std::find_if(processes_.begin(), processes_.end(),
-                               [&](const Process& p) { return p.id == id && p.incarnation == incarnation; });
+  const auto at = std::find_if(processes_.begin(), processes_.end(), [&](const Process& p) {
+    return p.id == id && p.incarnation == incarnation;
+  });
   return at == processes_.end() ? nullptr : &*at;
 }
 
@@ -76,7 +78,8 @@ void World::run_pilot() {
 
 void World::connect(Process& process) {
   process.linked = true;
-  PilotRegistered hello{process.id, process.incarnation, "node", process.capacity, process.end - now_, {}, "", {}};
+  PilotRegistered hello{
+      process.id, process.incarnation, "node", process.capacity, process.end - now_, {}, "", {}};
   for (const Here& here : process.held) {
     using There = HeldAttempt::State;
     const There states[] = {There::Waiting, There::Running, There::Publishing, There::Ended};
@@ -90,7 +93,8 @@ void World::connect(Process& process) {
     Process* still = find(id, incarnation);
     if (!still || !still->linked || i >= still->held.size()) return;
     Here& here = still->held[i];
-    if (here.state == Here::State::Ended || here.state == Here::State::Staged) say_ended(*still, here);
+    if (here.state == Here::State::Ended || here.state == Here::State::Staged)
+      say_ended(*still, here);
   }
 }
 
@@ -113,11 +117,13 @@ void World::read_inbox(Process& process) {
   const Action action = process.inbox.front();
   process.inbox.pop_front();
   const auto here_of = [&](const AttemptId& attempt) {
-    return std::find_if(process.held.begin(), process.held.end(), [&](const Here& h) { return h.attempt == attempt; });
+    return std::find_if(process.held.begin(), process.held.end(),
+                        [&](const Here& h) { return h.attempt == attempt; });
   };
   const auto exit_now = [&] {
     for (Job& job : jobs_) {
-      if (job.id == process.id.allocation && job.state == BatchState::Running) return end_job(job, EndCause::Completed, true);
+      if (job.id == process.id.allocation && job.state == BatchState::Running)
+        return end_job(job, EndCause::Completed, true);
     }
   };
   match(
@@ -158,15 +164,19 @@ void World::read_inbox(Process& process) {
       [](const auto&) {});
 }
 
-/// Two attempts of one task never run at the same time: the batch systems of this world end what they say has ended.  Only
-/// what a site that was taken out of the configuration still runs nobody knows.
+/// Two attempts of one task never run at the same time: the batch systems of this world end what
+/// they say has ended.  Only what a site that was taken out of the configuration still runs nobody
+/// knows.
 void World::check_alone(const Process& process, TaskId task) {
   for (const Process& other : processes_) {
     if (out_of_reach_.contains(other.id.allocation)) continue;
     for (const Here& here : other.held) {
-      if (here.attempt.task != task || here.state == Here::State::Waiting || here.state == Here::State::Ended) continue;
+      if (here.attempt.task != task || here.state == Here::State::Waiting ||
+          here.state == Here::State::Ended)
+        continue;
       if (&other != &process) {
-        fail(fmt::format("{} starts on {} while it runs on {}", to_string(task), to_string(process.id), to_string(other.id)));
+        fail(fmt::format("{} starts on {} while it runs on {}", to_string(task),
+                         to_string(process.id), to_string(other.id)));
       }
     }
   }
@@ -182,7 +192,8 @@ void World::work(Process& process) {
     if (process.linked) feed(PilotLeaving{process.id, "idle"});
     return;
   }
-  if (process.leaving && process.linked && process.held.empty()) return feed(PilotLeaving{process.id, "idle"});
+  if (process.leaving && process.linked && process.held.empty())
+    return feed(PilotLeaving{process.id, "idle"});
   if (process.held.empty()) return;
   Here& here = process.held[below(static_cast<std::uint32_t>(process.held.size()))];
   if (here.state == Here::State::Waiting && fits(here.granted, free)) {

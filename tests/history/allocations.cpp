@@ -11,7 +11,8 @@ namespace {
 
 class Allocations : public Promise {
  public:
-  Allocations(const Options& options, std::vector<Breach>& breaches) : Promise("G6", options, breaches) {}
+  Allocations(const Options& options, std::vector<Breach>& breaches)
+      : Promise("G6", options, breaches) {}
 
   void see(std::size_t at, const Record& record) override {
     if (is_by_engine(record)) {
@@ -51,7 +52,8 @@ class Allocations : public Promise {
     Site& site = sites_[site_name];
     if (record.what == "job-created") {
       if (const auto other = living_.find(name); other != living_.end()) {
-        broken(fmt::format("two batch jobs are called {} at the same time", name), {other->second, at});
+        broken(fmt::format("two batch jobs are called {} at the same time", name),
+               {other->second, at});
       }
       living_[name] = at;
       site.queued.insert(number);
@@ -65,11 +67,13 @@ class Allocations : public Promise {
     }
     if (site.max_running == 0) return;
     if (site.queued.size() > site.max_queued) {
-      broken(fmt::format("{} batch jobs wait at {}, where {} may", site.queued.size(), site_name, site.max_queued), {at});
+      broken(fmt::format("{} batch jobs wait at {}, where {} may", site.queued.size(), site_name,
+                         site.max_queued),
+             {at});
     }
     if (site.queued.size() + site.running.size() > site.max_running) {
-      broken(fmt::format("{} batch jobs are at {}, where {} may be", site.queued.size() + site.running.size(), site_name,
-                         site.max_running),
+      broken(fmt::format("{} batch jobs are at {}, where {} may be",
+                         site.queued.size() + site.running.size(), site_name, site.max_running),
              {at});
     }
   }

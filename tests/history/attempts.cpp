@@ -1,5 +1,5 @@
-// G3: one current attempt per task.  Silence alone never leases again; only the current attempt may publish; who is fenced off
-// starts nothing.
+// G3: one current attempt per task.  Silence alone never leases again; only the current attempt may
+// publish; who is fenced off starts nothing.
 #include "history/promise.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,8 @@ namespace {
 
 class Attempts : public Promise {
  public:
-  Attempts(const Options& options, std::vector<Breach>& breaches) : Promise("G3", options, breaches) {}
+  Attempts(const Options& options, std::vector<Breach>& breaches)
+      : Promise("G3", options, breaches) {}
 
   void see(std::size_t at, const Record& record) override {
     if (const std::string process = pilot_process(record); !process.empty()) {
@@ -39,9 +40,11 @@ class Attempts : public Promise {
     std::map<std::uint64_t, Lease> leases;  ///< by epoch
   };
 
-  /// The batch system, or a later process of the same pilot, proves that this one runs nothing any more.
+  /// The batch system, or a later process of the same pilot, proves that this one runs nothing any
+  /// more.
   bool is_gone(const Lease& lease) const {
-    if (ended_allocations_.contains(allocation_of(lease.pilot)) || gone_.contains(lease.process)) return true;
+    if (ended_allocations_.contains(allocation_of(lease.pilot)) || gone_.contains(lease.process))
+      return true;
     const auto newest = newest_.find(lease.pilot);
     return newest != newest_.end() && newest->second != lease.process;
   }
@@ -60,7 +63,8 @@ class Attempts : public Promise {
       Task& task = tasks_[id];
       const auto lease = task.leases.find(number_of(record, "epoch"));
       if (lease == task.leases.end() || !lease->second.open) {
-        broken(fmt::format("an attempt of {} that is not current may publish", to_string(id)), {at});
+        broken(fmt::format("an attempt of {} that is not current may publish", to_string(id)),
+               {at});
       } else {
         lease->second.permitted = at;
       }
@@ -74,7 +78,8 @@ class Attempts : public Promise {
     Task& task = tasks_[id];
     const std::uint64_t epoch = number_of(record, "epoch");
     if (!task.leases.empty() && task.leases.rbegin()->first >= epoch) {
-      broken(fmt::format("an attempt of {} has an epoch that is not newer than the one before", to_string(id)),
+      broken(fmt::format("an attempt of {} has an epoch that is not newer than the one before",
+                         to_string(id)),
              {task.leases.rbegin()->second.at, at});
     }
     for (const auto& [old, lease] : task.leases) {
@@ -110,18 +115,23 @@ class Attempts : public Promise {
     const TaskId id = task_of(record);
     Task& task = tasks_[id];
     if (const auto fenced = fenced_.find(process); fenced != fenced_.end()) {
-      broken(fmt::format("{} starts {} though it is fenced off", process, to_string(id)), {fenced->second, at});
+      broken(fmt::format("{} starts {} though it is fenced off", process, to_string(id)),
+             {fenced->second, at});
     }
     const auto found = task.leases.find(number_of(record, "epoch"));
     if (found == task.leases.end() || found->second.pilot != pilot_of(process)) {
-      broken(fmt::format("{} starts an attempt of {} that was never leased to it", process, to_string(id)), {at});
+      broken(fmt::format("{} starts an attempt of {} that was never leased to it", process,
+                         to_string(id)),
+             {at});
       return;
     }
     Lease& lease = found->second;
-    if (lease.started) broken(fmt::format("one attempt of {} starts twice", to_string(id)), {*lease.started, at});
+    if (lease.started)
+      broken(fmt::format("one attempt of {} starts twice", to_string(id)), {*lease.started, at});
     const auto newest = std::prev(task.leases.end());
     if (newest != found && !is_gone(lease)) {
-      broken(fmt::format("an attempt of {} starts after a newer one was leased", to_string(id)), {newest->second.at, at});
+      broken(fmt::format("an attempt of {} starts after a newer one was leased", to_string(id)),
+             {newest->second.at, at});
     }
     lease.started = at;
     lease.process = process;
@@ -132,9 +142,11 @@ class Attempts : public Promise {
     Task& task = tasks_[id];
     const auto lease = task.leases.find(number_of(record, "epoch"));
     if (lease == task.leases.end() || !lease->second.permitted) {
-      broken(fmt::format("{} publishes outputs of {} without permission", process, to_string(id)), {at});
+      broken(fmt::format("{} publishes outputs of {} without permission", process, to_string(id)),
+             {at});
     } else if (!lease->second.open && !is_gone(lease->second)) {
-      broken(fmt::format("an attempt of {} that is no longer current publishes", to_string(id)), {lease->second.at, at});
+      broken(fmt::format("an attempt of {} that is no longer current publishes", to_string(id)),
+             {lease->second.at, at});
     }
   }
 

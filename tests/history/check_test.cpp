@@ -13,7 +13,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// One record a line, "SECONDS BY WHAT FACTS"; E, P, Q and O stand for an engine, two pilots and the outside.
+/// One record a line, "SECONDS BY WHAT FACTS"; E, P, Q and O stand for an engine, two pilots and
+/// the outside.
 History history(const std::string& text) {
   History all;
   std::istringstream lines(text);
@@ -29,7 +30,8 @@ History history(const std::string& text) {
                             : by == "Q" ? "pilot/htwo.0/1"
                             : by == "R" ? "pilot/hone.0/2"
                                         : "outside";
-    auto record = wire::read_history_line(std::to_string(static_cast<std::int64_t>(seconds * 1e6)) + " " + who + rest);
+    auto record = wire::read_history_line(std::to_string(static_cast<std::int64_t>(seconds * 1e6)) +
+                                          " " + who + rest);
     EXPECT_TRUE(record) << line;
     all.push_back(record.value());
   }
@@ -56,7 +58,9 @@ const char* const kOneTask = R"(
 8 P attempt-started task=1 attempt=1 epoch=101
 )";
 
-std::string one_task(const std::string& rest) { return kOneTask + rest; }
+std::string one_task(const std::string& rest) {
+  return kOneTask + rest;
+}
 
 TEST(CheckTest, ATaskThatRunsBreaksNothing) {
   EXPECT_THAT(promises(history(one_task(R"(
@@ -73,7 +77,9 @@ TEST(CheckTest, ATaskThatRunsBreaksNothing) {
 }
 
 TEST(CheckTest, ABreachNamesItsRecords) {
-  const History records = history("1 E accepted array=3 indices=1-4\n2 E never-ran array=3 indices=1-3 failure=cancelled\n3 E engine-ended\n");
+  const History records = history(
+      "1 E accepted array=3 indices=1-4\n2 E never-ran array=3 indices=1-3 failure=cancelled\n3 E "
+      "engine-ended\n");
   const auto breaches = check(records);
   ASSERT_EQ(breaches.size(), 1U);
   EXPECT_THAT(breaches[0].records, ElementsAre(0, 2));
@@ -82,51 +88,72 @@ TEST(CheckTest, ABreachNamesItsRecords) {
   EXPECT_THAT(text, HasSubstr("accepted array=3 indices=1-4"));
 }
 
-// --- G1 and G4 ----------------------------------------------------------------------------------------------------
+// --- G1 and G4 ---------------------------------------------------------------------------------
 
 TEST(CheckTest, WhatWasAcceptedIsNotForgotten) {
   const History records = history("1 E accepted array=1 indices=1-9\n");
   EXPECT_THAT(promises(records), IsEmpty()) << "the run may go on";
   EXPECT_THAT(promises(records, {.ended = true}), ElementsAre("G1"));
-  EXPECT_THAT(promises(history("1 E accepted array=1 indices=1-9\n2 E waits array=1 indices=1-9 reason=held\n3 E engine-ended\n")),
+  EXPECT_THAT(promises(history("1 E accepted array=1 indices=1-9\n2 E waits array=1 indices=1-9 "
+                               "reason=held\n3 E engine-ended\n")),
               IsEmpty());
-  EXPECT_THAT(promises(history("1 E accepted array=1 indices=1-9\n2 E waits array=1 indices=1-8 reason=held\n3 E engine-ended\n")),
+  EXPECT_THAT(promises(history("1 E accepted array=1 indices=1-9\n2 E waits array=1 indices=1-8 "
+                               "reason=held\n3 E engine-ended\n")),
               ElementsAre("G1"));
 }
 
 TEST(CheckTest, ARestartLosesNothing) {
-  const std::string ran = "1 E accepted array=1 indices=1-3\n2 E result task=1.1 epoch=0 failure=tool_failed\n3 E engine-started start=2\n";
-  EXPECT_THAT(promises(history(ran + "3 E restored-open array=1 indices=2-3\n3 E restored next_array=2\n")), IsEmpty());
-  EXPECT_THAT(promises(history(ran + "3 E restored-open array=1 indices=3\n3 E restored next_array=2\n"
-                                     "4 E waits array=1 indices=3 reason=held\n5 E engine-ended\n")),
-              IsEmpty())
+  const std::string ran =
+      "1 E accepted array=1 indices=1-3\n2 E result task=1.1 epoch=0 failure=tool_failed\n3 E "
+      "engine-started start=2\n";
+  EXPECT_THAT(
+      promises(history(ran + "3 E restored-open array=1 indices=2-3\n3 E restored next_array=2\n")),
+      IsEmpty());
+  EXPECT_THAT(
+      promises(history(ran + "3 E restored-open array=1 indices=3\n3 E restored next_array=2\n"
+                             "4 E waits array=1 indices=3 reason=held\n5 E engine-ended\n")),
+      IsEmpty())
       << "it was killed before it could record the result of 1.2";
-  EXPECT_THAT(promises(history(ran + "3 E restored-open array=1 indices=1-3\n3 E restored next_array=2\n")), ElementsAre("G1"))
+  EXPECT_THAT(
+      promises(history(ran + "3 E restored-open array=1 indices=1-3\n3 E restored next_array=2\n")),
+      ElementsAre("G1"))
       << "a result is gone";
-  EXPECT_THAT(promises(history(ran + "3 E restored next_array=1\n")), ElementsAre("G1")) << "the array is gone";
+  EXPECT_THAT(promises(history(ran + "3 E restored next_array=1\n")), ElementsAre("G1"))
+      << "the array is gone";
 }
 
 TEST(CheckTest, WhatRunsAgainHasToEndAgain) {
-  EXPECT_THAT(promises(history("1 E accepted array=1 indices=0\n2 E never-ran array=1 indices=0 failure=cancelled\n"
-                               "3 E revived array=1 indices=0\n4 E engine-ended\n")),
-              ElementsAre("G1"));
+  EXPECT_THAT(
+      promises(history(
+          "1 E accepted array=1 indices=0\n2 E never-ran array=1 indices=0 failure=cancelled\n"
+          "3 E revived array=1 indices=0\n4 E engine-ended\n")),
+      ElementsAre("G1"));
 }
 
 TEST(CheckTest, AReasonToWaitIsSaid) {
-  EXPECT_THAT(promises(history("1 E accepted array=1 indices=0\n2 E waits array=1 indices=0 reason=\n3 E engine-ended\n")),
+  EXPECT_THAT(promises(history("1 E accepted array=1 indices=0\n2 E waits array=1 indices=0 "
+                               "reason=\n3 E engine-ended\n")),
               ElementsAre("G4"));
 }
 
-// --- G2 -----------------------------------------------------------------------------------------------------------
+// --- G2 ----------------------------------------------------------------------------------------
 
 TEST(CheckTest, ATaskHasOneResult) {
-  const std::string ends = one_task("9 P attempt-ended task=1 epoch=101 failure=ok\n10 E result task=1 epoch=101 failure=ok pilot=hone.0\n");
+  const std::string ends = one_task(
+      "9 P attempt-ended task=1 epoch=101 failure=ok\n10 E result task=1 epoch=101 failure=ok "
+      "pilot=hone.0\n");
   EXPECT_THAT(promises(history(ends)), IsEmpty());
-  EXPECT_THAT(promises(history(ends + "11 E result task=1 epoch=101 failure=ok pilot=hone.0\n")), ElementsAre("G2"));
-  EXPECT_THAT(promises(history(ends + "11 E never-ran array=1 indices=0 failure=cancelled\n")), ElementsAre("G2"));
-  EXPECT_THAT(promises(history(ends + "11 E revived array=1 indices=0\n12 E never-ran array=1 indices=0 failure=cancelled\n")),
-              IsEmpty());
-  EXPECT_THAT(promises(history(ends + "11 E leased task=1 attempt=2 epoch=102 pilot=htwo.0\n")), ElementsAre("G2"));
+  EXPECT_THAT(promises(history(ends + "11 E result task=1 epoch=101 failure=ok pilot=hone.0\n")),
+              ElementsAre("G2"));
+  EXPECT_THAT(promises(history(ends + "11 E never-ran array=1 indices=0 failure=cancelled\n")),
+              ElementsAre("G2"));
+  EXPECT_THAT(
+      promises(history(
+          ends +
+          "11 E revived array=1 indices=0\n12 E never-ran array=1 indices=0 failure=cancelled\n")),
+      IsEmpty());
+  EXPECT_THAT(promises(history(ends + "11 E leased task=1 attempt=2 epoch=102 pilot=htwo.0\n")),
+              ElementsAre("G2"));
 }
 
 TEST(CheckTest, AResultIsThatOfTheAttemptLeasedLast) {
@@ -138,18 +165,23 @@ TEST(CheckTest, AResultIsThatOfTheAttemptLeasedLast) {
 }
 
 TEST(CheckTest, AGoodResultIsOneThatThePilotSaw) {
-  EXPECT_THAT(promises(history(one_task("10 E result task=1 epoch=101 failure=ok pilot=hone.0\n"))), ElementsAre("G2"));
+  EXPECT_THAT(promises(history(one_task("10 E result task=1 epoch=101 failure=ok pilot=hone.0\n"))),
+              ElementsAre("G2"));
   EXPECT_THAT(promises(history(one_task("9 P attempt-ended task=1 epoch=101 failure=tool_failed\n"
                                         "10 E result task=1 epoch=101 failure=ok pilot=hone.0\n"))),
               ElementsAre("G2"));
 }
 
 TEST(CheckTest, OutputsAreThereBeforeTheResultAndOnce) {
-  const std::string permitted = one_task("9 P attempt-ended task=1 epoch=101 failure=ok\n"
-                                         "9 E publish-permitted task=1 epoch=101 pilot=hone.0\n");
-  EXPECT_THAT(promises(history(permitted + "10 E result task=1 epoch=101 failure=ok pilot=hone.0\n")), ElementsAre("G2"));
-  EXPECT_THAT(promises(history(permitted + "10 E result task=1 epoch=101 failure=stage_out_failed pilot=hone.0\n"
-                                           "11 P published task=1 epoch=101\n")),
+  const std::string permitted = one_task(
+      "9 P attempt-ended task=1 epoch=101 failure=ok\n"
+      "9 E publish-permitted task=1 epoch=101 pilot=hone.0\n");
+  EXPECT_THAT(
+      promises(history(permitted + "10 E result task=1 epoch=101 failure=ok pilot=hone.0\n")),
+      ElementsAre("G2"));
+  EXPECT_THAT(promises(history(
+                  permitted + "10 E result task=1 epoch=101 failure=stage_out_failed pilot=hone.0\n"
+                              "11 P published task=1 epoch=101\n")),
               ElementsAre("G2", "G3"));
   EXPECT_THAT(promises(history(permitted + R"(
 10 P published task=1 epoch=101
@@ -164,21 +196,28 @@ TEST(CheckTest, OutputsAreThereBeforeTheResultAndOnce) {
               ElementsAre("G2"));
 }
 
-// --- G3 -----------------------------------------------------------------------------------------------------------
+// --- G3 ----------------------------------------------------------------------------------------
 
 TEST(CheckTest, SilenceAloneNeverLeasesAgain) {
   const std::string silent = "20 E lease-returned task=1\n";
   const std::string again = "22 E leased task=1 attempt=2 epoch=102 pilot=htwo.0\n";
   EXPECT_THAT(promises(history(one_task(silent + again))), ElementsAre("G3"));
-  EXPECT_THAT(promises(history(one_task(silent + "21 E allocation-ended allocation=hone\n" + again))), IsEmpty());
-  EXPECT_THAT(promises(history(one_task(silent + "21 P attempt-ended task=1 epoch=101 failure=cancelled\n" + again))), IsEmpty());
-  EXPECT_THAT(promises(history(one_task(silent + "21 O pilot-killed process=hone.0/1\n" + again))), IsEmpty());
-  EXPECT_THAT(promises(history(one_task(silent + "21 R pilot-started idle_us=1\n" + again))), IsEmpty())
+  EXPECT_THAT(
+      promises(history(one_task(silent + "21 E allocation-ended allocation=hone\n" + again))),
+      IsEmpty());
+  EXPECT_THAT(promises(history(one_task(
+                  silent + "21 P attempt-ended task=1 epoch=101 failure=cancelled\n" + again))),
+              IsEmpty());
+  EXPECT_THAT(promises(history(one_task(silent + "21 O pilot-killed process=hone.0/1\n" + again))),
+              IsEmpty());
+  EXPECT_THAT(promises(history(one_task(silent + "21 R pilot-started idle_us=1\n" + again))),
+              IsEmpty())
       << "the batch system started it anew";
 }
 
 TEST(CheckTest, ALeaseEndsBeforeTheNext) {
-  EXPECT_THAT(promises(history(one_task("22 E leased task=1 attempt=2 epoch=102 pilot=hone.0\n"))), ElementsAre("G3"));
+  EXPECT_THAT(promises(history(one_task("22 E leased task=1 attempt=2 epoch=102 pilot=hone.0\n"))),
+              ElementsAre("G3"));
 }
 
 TEST(CheckTest, EpochsRise) {
@@ -189,9 +228,12 @@ TEST(CheckTest, EpochsRise) {
 }
 
 TEST(CheckTest, AnAttemptStartsOnceAndOnlyWhereItWasLeased) {
-  EXPECT_THAT(promises(history(one_task("9 P attempt-started task=1 attempt=1 epoch=101\n"))), ElementsAre("G3"));
-  EXPECT_THAT(promises(history(one_task("9 Q attempt-started task=1 attempt=1 epoch=101\n"))), ElementsAre("G3"));
-  EXPECT_THAT(promises(history(one_task("9 P attempt-started task=2 attempt=1 epoch=102\n"))), ElementsAre("G3"));
+  EXPECT_THAT(promises(history(one_task("9 P attempt-started task=1 attempt=1 epoch=101\n"))),
+              ElementsAre("G3"));
+  EXPECT_THAT(promises(history(one_task("9 Q attempt-started task=1 attempt=1 epoch=101\n"))),
+              ElementsAre("G3"));
+  EXPECT_THAT(promises(history(one_task("9 P attempt-started task=2 attempt=1 epoch=102\n"))),
+              ElementsAre("G3"));
 }
 
 TEST(CheckTest, AnOldAttemptDoesNotStart) {
@@ -213,21 +255,26 @@ TEST(CheckTest, OnlyTheCurrentAttemptPublishes) {
 }
 
 TEST(CheckTest, WhoIsFencedOffStartsNothing) {
-  EXPECT_THAT(promises(history(one_task("9 P attempt-ended task=1 epoch=101 failure=cancelled\n9 P fenced\n"
-                                        "10 E leased task=2 attempt=1 epoch=103 pilot=hone.0\n"
-                                        "11 P attempt-started task=2 attempt=1 epoch=103\n"))),
-              ElementsAre("G3"));
+  EXPECT_THAT(
+      promises(history(one_task("9 P attempt-ended task=1 epoch=101 failure=cancelled\n9 P fenced\n"
+                                "10 E leased task=2 attempt=1 epoch=103 pilot=hone.0\n"
+                                "11 P attempt-started task=2 attempt=1 epoch=103\n"))),
+      ElementsAre("G3"));
 }
 
-// --- G5 -----------------------------------------------------------------------------------------------------------
+// --- G5 ----------------------------------------------------------------------------------------
 
 TEST(CheckTest, AnIdlePilotEnds) {
   const std::string ended = one_task("9 P attempt-ended task=1 epoch=101 failure=ok\n");
   EXPECT_THAT(promises(history(ended + "70 P pilot-ended reason=idle\n")), IsEmpty());
   EXPECT_THAT(promises(history(ended + "90 P pilot-ended reason=idle\n")), ElementsAre("G5"));
-  EXPECT_THAT(promises(history(ended + "10 P link-lost\n500 P linked\n560 P pilot-ended reason=idle\n")), IsEmpty())
+  EXPECT_THAT(
+      promises(history(ended + "10 P link-lost\n500 P linked\n560 P pilot-ended reason=idle\n")),
+      IsEmpty())
       << "it had a result to deliver";
-  EXPECT_THAT(promises(history(one_task("500 P attempt-ended task=1 epoch=101 failure=ok\n"))), IsEmpty()) << "it worked";
+  EXPECT_THAT(promises(history(one_task("500 P attempt-ended task=1 epoch=101 failure=ok\n"))),
+              IsEmpty())
+      << "it worked";
 }
 
 TEST(CheckTest, FailingPilotsAreAskedForEverMoreSlowly) {
@@ -235,9 +282,11 @@ TEST(CheckTest, FailingPilotsAreAskedForEverMoreSlowly) {
   double now = 0;
   const auto fails = [&](int number, double pause) {
     now += pause;
-    text += std::to_string(now) + " E allocation-asked allocation=h" + std::to_string(number) + " site=here shape=cpu\n";
+    text += std::to_string(now) + " E allocation-asked allocation=h" + std::to_string(number) +
+            " site=here shape=cpu\n";
     now += 1;
-    text += std::to_string(now) + " E allocation-ended allocation=h" + std::to_string(number) + "\n";
+    text +=
+        std::to_string(now) + " E allocation-ended allocation=h" + std::to_string(number) + "\n";
   };
   fails(1, 0);
   fails(2, 0.1);
@@ -250,17 +299,24 @@ TEST(CheckTest, FailingPilotsAreAskedForEverMoreSlowly) {
 
 TEST(CheckTest, ManyThatFailAtOnceAreOneFailure) {
   std::string text;
-  for (int i = 0; i < 9; ++i) text += "1 E allocation-asked allocation=h" + std::to_string(i) + " site=here shape=cpu\n";
-  for (int i = 0; i < 9; ++i) text += "2 E allocation-refused allocation=h" + std::to_string(i) + "\n";
-  EXPECT_THAT(promises(history(text + "2.1 E allocation-asked allocation=hz site=here shape=cpu\n")), IsEmpty());
+  for (int i = 0; i < 9; ++i)
+    text += "1 E allocation-asked allocation=h" + std::to_string(i) + " site=here shape=cpu\n";
+  for (int i = 0; i < 9; ++i)
+    text += "2 E allocation-refused allocation=h" + std::to_string(i) + "\n";
+  EXPECT_THAT(
+      promises(history(text + "2.1 E allocation-asked allocation=hz site=here shape=cpu\n")),
+      IsEmpty());
 }
 
-// --- G6 -----------------------------------------------------------------------------------------------------------
+// --- G6 ----------------------------------------------------------------------------------------
 
 TEST(CheckTest, NoAllocationIsAskedForTwice) {
   const std::string asked = "1 E allocation-asked allocation=hone site=here shape=cpu\n";
-  EXPECT_THAT(promises(history(asked + "9 E allocation-asked allocation=hone site=here shape=cpu\n")), ElementsAre("G6"));
-  EXPECT_THAT(promises(history(asked + "8 E allocation-absent allocation=hone\n9 E allocation-asked allocation=hone site=here shape=cpu\n")),
+  EXPECT_THAT(
+      promises(history(asked + "9 E allocation-asked allocation=hone site=here shape=cpu\n")),
+      ElementsAre("G6"));
+  EXPECT_THAT(promises(history(asked + "8 E allocation-absent allocation=hone\n9 E "
+                                       "allocation-asked allocation=hone site=here shape=cpu\n")),
               IsEmpty());
 }
 
@@ -268,17 +324,20 @@ TEST(CheckTest, TwoBatchJobsOfOneNameNeverLive) {
   const std::string first = "1 O job-created name=hone number=1 site=here\n";
   const std::string second = "3 O job-created name=hone number=2 site=here\n";
   EXPECT_THAT(promises(history(first + second)), ElementsAre("G6"));
-  EXPECT_THAT(promises(history(first + "2 O job-ended name=hone number=1 site=here\n" + second)), IsEmpty());
+  EXPECT_THAT(promises(history(first + "2 O job-ended name=hone number=1 site=here\n" + second)),
+              IsEmpty());
 }
 
 TEST(CheckTest, ASitesLimitsAreKept) {
   const std::string site = "1 E site site=here max_queued=1 max_running=2\n";
   const std::string first = "2 O job-created name=hone number=1 site=here\n";
   const std::string second = "4 O job-created name=htwo number=2 site=here\n";
-  EXPECT_THAT(promises(history(site + first + second)), ElementsAre("G6")) << "two wait where one may";
+  EXPECT_THAT(promises(history(site + first + second)), ElementsAre("G6"))
+      << "two wait where one may";
   const std::string both = site + first + "3 O job-running name=hone number=1 site=here\n" + second;
   EXPECT_THAT(promises(history(both)), IsEmpty());
-  EXPECT_THAT(promises(history(both + "5 O job-running name=htwo number=2 site=here\n6 O job-created name=hx number=3 site=here\n")),
+  EXPECT_THAT(promises(history(both + "5 O job-running name=htwo number=2 site=here\n6 O "
+                                      "job-created name=hx number=3 site=here\n")),
               ElementsAre("G6"));
 }
 

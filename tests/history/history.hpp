@@ -26,8 +26,8 @@ struct Options {
   bool ended{false};  ///< the run is over: what has no result and no reason to wait is lost
 };
 
-/// Every line of the files, and of the files named *.history in the folders, by time; those of one file keep their order.
-/// An error names file and line.
+/// Every line of the files, and of the files named *.history in the folders, by time; those of one
+/// file keep their order. An error names file and line.
 hpcbatch::Result<History> read_history(const std::vector<std::string>& paths);
 
 std::vector<Breach> check(const History& history, const Options& options = {});

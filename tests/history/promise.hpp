@@ -32,13 +32,16 @@ class Promise {
   std::vector<Breach>& breaches_;
 };
 
-std::unique_ptr<Promise> submissions(const Options& options, std::vector<Breach>& breaches);   ///< G1, G4
-std::unique_ptr<Promise> results(const Options& options, std::vector<Breach>& breaches);       ///< G2
-std::unique_ptr<Promise> attempts(const Options& options, std::vector<Breach>& breaches);      ///< G3
-std::unique_ptr<Promise> waste(const Options& options, std::vector<Breach>& breaches);         ///< G5
-std::unique_ptr<Promise> allocations(const Options& options, std::vector<Breach>& breaches);   ///< G6
+std::unique_ptr<Promise> submissions(const Options& options,
+                                     std::vector<Breach>& breaches);  ///< G1, G4
+std::unique_ptr<Promise> results(const Options& options, std::vector<Breach>& breaches);   ///< G2
+std::unique_ptr<Promise> attempts(const Options& options, std::vector<Breach>& breaches);  ///< G3
+std::unique_ptr<Promise> waste(const Options& options, std::vector<Breach>& breaches);     ///< G5
+std::unique_ptr<Promise> allocations(const Options& options,
+                                     std::vector<Breach>& breaches);  ///< G6
 
-// Facts of a record.  What is missing or no number is 0, which breaks promises rather than passing unseen.
+// Facts of a record.  What is missing or no number is 0, which breaks promises rather than passing
+// unseen.
 std::uint64_t number_of(const Record& record, std::string_view name);
 TaskId task_of(const Record& record);
 ArrayId array_of(const Record& record);

@@ -18,10 +18,14 @@ hpcbatch::Result<History> read_history(const std::vector<std::string>& paths) {
     for (const auto& entry : std::filesystem::directory_iterator(path, failed)) {
       if (entry.path().extension() == ".history") files.push_back(entry.path());
     }
-    if (failed) return Error{Error::Kind::Rejected, "cannot read the folder " + path + ": " + failed.message()};
+    if (failed)
+      return Error{Error::Kind::Rejected,
+                   "cannot read the folder " + path + ": " + failed.message()};
   }
   std::sort(files.begin(), files.end());
-  if (files.empty()) return Error{Error::Kind::Rejected, "there is no history: name files, or folders with files *.history"};
+  if (files.empty())
+    return Error{Error::Kind::Rejected,
+                 "there is no history: name files, or folders with files *.history"};
 
   History history;
   for (const std::string& file : files) {
@@ -32,7 +36,9 @@ hpcbatch::Result<History> read_history(const std::vector<std::string>& paths) {
       // Whoever was killed may have left half a line.
       if (in.eof()) break;
       auto record = wire::read_history_line(line);
-      if (!record) return Error{Error::Kind::Rejected, file + ":" + std::to_string(number) + ": " + record.error().text};
+      if (!record)
+        return Error{Error::Kind::Rejected,
+                     file + ":" + std::to_string(number) + ": " + record.error().text};
       history.push_back(std::move(record.value()));
     }
   }
@@ -53,32 +59,44 @@ TaskId task_of(const Record& record) {
   const std::size_t dot = text.find('.');
   TaskId task;
   std::from_chars(text.data(), text.data() + std::min(dot, text.size()), task.array.value);
-  if (dot != std::string_view::npos) std::from_chars(text.data() + dot + 1, text.data() + text.size(), task.index);
+  if (dot != std::string_view::npos)
+    std::from_chars(text.data() + dot + 1, text.data() + text.size(), task.index);
   return task;
 }
 
-ArrayId array_of(const Record& record) { return {number_of(record, "array")}; }
+ArrayId array_of(const Record& record) {
+  return {number_of(record, "array")};
+}
 
-IndexSet indices_of(const Record& record) { return parse_index_set(record.get("indices")).value_or(IndexSet{}); }
+IndexSet indices_of(const Record& record) {
+  return parse_index_set(record.get("indices")).value_or(IndexSet{});
+}
 
 std::vector<TaskId> tasks_of(const Record& record) {
   std::vector<TaskId> tasks;
   const IndexSet indices = indices_of(record);
   for (const IndexRange& range : indices.ranges()) {
-    for (std::uint64_t i = range.first; i <= range.last; ++i) tasks.push_back({array_of(record), static_cast<std::uint32_t>(i)});
+    for (std::uint64_t i = range.first; i <= range.last; ++i)
+      tasks.push_back({array_of(record), static_cast<std::uint32_t>(i)});
   }
   return tasks;
 }
 
-bool is_by_engine(const Record& record) { return record.by.starts_with("engine/"); }
+bool is_by_engine(const Record& record) {
+  return record.by.starts_with("engine/");
+}
 
 std::string pilot_process(const Record& record) {
   constexpr std::string_view kPilot = "pilot/";
   return record.by.starts_with(kPilot) ? record.by.substr(kPilot.size()) : std::string();
 }
 
-std::string pilot_of(const std::string& process) { return process.substr(0, process.find('/')); }
+std::string pilot_of(const std::string& process) {
+  return process.substr(0, process.find('/'));
+}
 
-std::string allocation_of(const std::string& pilot) { return pilot.substr(0, pilot.find('.')); }
+std::string allocation_of(const std::string& pilot) {
+  return pilot.substr(0, pilot.find('.'));
+}
 
 }  // namespace hpcbatch::history

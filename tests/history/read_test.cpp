@@ -1,4 +1,5 @@
-// Lines of a history: what is written is read again, and what nobody wrote is refused with its place.
+// Lines of a history: what is written is read again, and what nobody wrote is refused with its
+// place.
 #include "history/history.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +27,9 @@ class ReadTest : public ::testing::Test {
 };
 
 TEST(HistoryLineTest, WhatIsWrittenIsReadAgain) {
-  const Record record{1'700'000'000'000'001, "pilot/habc.0/17", "attempt-ended",
+  const Record record{1'700'000'000'000'001,
+                      "pilot/habc.0/17",
+                      "attempt-ended",
                       {{"task", "1.2"}, {"reason", "100 % of it=gone\nü"}, {"empty", ""}}};
   std::string line = wire::to_line(record);
   ASSERT_EQ(line.back(), '\n');
@@ -44,9 +47,15 @@ TEST(HistoryLineTest, WhatIsWrittenIsReadAgain) {
 
 TEST(HistoryLineTest, EachWrongLineIsRefusedWithWhatWasExpected) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"", "a time"},         {"x engine/1 accepted", "a time"}, {"1", "who recorded what"},
-      {"1 engine/1", "who"},  {"1 engine/1 a b", "NAME=VALUE"},  {"1 engine/1 a =b", "NAME=VALUE"},
-      {"1 e a b=%G1", "%XX"}, {"1 e a b=%1", "%XX"},             {"1 e a b=c=d", "%XX"},
+      {"", "a time"},
+      {"x engine/1 accepted", "a time"},
+      {"1", "who recorded what"},
+      {"1 engine/1", "who"},
+      {"1 engine/1 a b", "NAME=VALUE"},
+      {"1 engine/1 a =b", "NAME=VALUE"},
+      {"1 e a b=%G1", "%XX"},
+      {"1 e a b=%1", "%XX"},
+      {"1 e a b=c=d", "%XX"},
   };
   for (const auto& [line, expected] : wrong) {
     const auto read = wire::read_history_line(line);

@@ -1,4 +1,5 @@
-// G2: one terminal result per task; it is that of the attempt which ran; outputs are published once and before it.
+// G2: one terminal result per task; it is that of the attempt which ran; outputs are published once
+// and before it.
 #include "history/promise.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +14,8 @@ namespace {
 
 class Results : public Promise {
  public:
-  Results(const Options& options, std::vector<Breach>& breaches) : Promise("G2", options, breaches) {}
+  Results(const Options& options, std::vector<Breach>& breaches)
+      : Promise("G2", options, breaches) {}
 
   void see(std::size_t at, const Record& record) override {
     if (const std::string process = pilot_process(record); !process.empty()) {
@@ -30,22 +32,26 @@ class Results : public Promise {
     std::size_t leased_at{0};
     std::optional<std::size_t> published;
     std::uint64_t published_epoch{0};
-    std::map<std::uint64_t, std::pair<std::string, std::size_t>> ended;  ///< by epoch: what its pilot saw
+    std::map<std::uint64_t, std::pair<std::string, std::size_t>>
+        ended;  ///< by epoch: what its pilot saw
     std::set<std::uint64_t> permitted;
   };
 
   void of_pilot(std::size_t at, const Record& record, const std::string& process) {
     heard_.insert(pilot_of(process));
     if (record.what == "attempt-ended") {
-      tasks_[task_of(record)].ended[number_of(record, "epoch")] = {std::string(record.get("failure")), at};
+      tasks_[task_of(record)].ended[number_of(record, "epoch")] = {
+          std::string(record.get("failure")), at};
     } else if (record.what == "published") {
       const TaskId id = task_of(record);
       Task& task = tasks_[id];
       const std::uint64_t epoch = number_of(record, "epoch");
       if (task.published && task.published_epoch != epoch) {
-        broken(fmt::format("two attempts of {} published their outputs", to_string(id)), {*task.published, at});
+        broken(fmt::format("two attempts of {} published their outputs", to_string(id)),
+               {*task.published, at});
       }
-      if (task.result) broken(fmt::format("{} published after its result", to_string(id)), {*task.result, at});
+      if (task.result)
+        broken(fmt::format("{} published after its result", to_string(id)), {*task.result, at});
       task.published = at;
       task.published_epoch = epoch;
     }
@@ -56,7 +62,9 @@ class Results : public Promise {
       Task& task = tasks_[task_of(record)];
       task.leased = number_of(record, "epoch");
       task.leased_at = at;
-      if (task.result) broken(fmt::format("{} is leased though it has a result", to_string(task_of(record))), {*task.result, at});
+      if (task.result)
+        broken(fmt::format("{} is leased though it has a result", to_string(task_of(record))),
+               {*task.result, at});
     } else if (record.what == "publish-permitted") {
       tasks_[task_of(record)].permitted.insert(number_of(record, "epoch"));
     } else if (record.what == "revived") {
@@ -83,15 +91,19 @@ class Results : public Promise {
     const std::uint64_t epoch = number_of(record, "epoch");
     Task& task = end(at, id);
     if (epoch != task.leased) {
-      broken(fmt::format("the result of {} is that of another attempt than the one leased last", to_string(id)),
+      broken(fmt::format("the result of {} is that of another attempt than the one leased last",
+                         to_string(id)),
              {task.leased_at, at});
     }
     if (record.get("failure") != "ok" || !heard_.contains(std::string(record.get("pilot")))) return;
     const auto seen = task.ended.find(epoch);
     if (seen == task.ended.end()) {
-      broken(fmt::format("{} has a good result, but its pilot never saw that attempt end", to_string(id)), {at});
+      broken(fmt::format("{} has a good result, but its pilot never saw that attempt end",
+                         to_string(id)),
+             {at});
     } else if (seen->second.first != "ok") {
-      broken(fmt::format("{} has a good result, but its attempt ended otherwise", to_string(id)), {seen->second.second, at});
+      broken(fmt::format("{} has a good result, but its attempt ended otherwise", to_string(id)),
+             {seen->second.second, at});
     }
     if (task.permitted.contains(epoch) && (!task.published || task.published_epoch != epoch)) {
       broken(fmt::format("{} has a good result before its outputs are there", to_string(id)), {at});

@@ -49,7 +49,9 @@ class Submissions : public Promise {
   struct Silence : Promise {
     using Promise::Promise;
     void see(std::size_t, const Record&) override {}
-    void say(std::string text, std::vector<std::size_t> records) { broken(std::move(text), std::move(records)); }
+    void say(std::string text, std::vector<std::size_t> records) {
+      broken(std::move(text), std::move(records));
+    }
   };
   struct Array {
     IndexSet open, ended;
@@ -61,18 +63,20 @@ class Submissions : public Promise {
     }
   };
 
-  /// What an engine finds in its store when it starts.  An engine that was killed may have had no time to record a result
-  /// that was on disk: what is not open then has one.
+  /// What an engine finds in its store when it starts.  An engine that was killed may have had no
+  /// time to record a result that was on disk: what is not open then has one.
   void restored(std::size_t at, ArrayId next) {
     for (auto& [id, array] : arrays_) {
       if (!(id < next)) {
-        broken(fmt::format("array {} was accepted, and the next start of the engine does not know it", id.value),
-               {array.accepted, at});
+        broken(
+            fmt::format("array {} was accepted, and the next start of the engine does not know it",
+                        id.value),
+            {array.accepted, at});
       }
       const IndexSet again = restored_[id].intersection(array.ended);
       if (!again.empty()) {
-        broken(fmt::format("results of {} of array {} are gone after the engine's next start: {}", again.size(), id.value,
-                           to_string(again)),
+        broken(fmt::format("results of {} of array {} are gone after the engine's next start: {}",
+                           again.size(), id.value, to_string(again)),
                {array.accepted, at});
       }
       array.open = array.open.intersection(restored_[id]);
@@ -87,8 +91,8 @@ class Submissions : public Promise {
       if (lost.empty()) continue;
       std::vector<std::size_t> records{array.accepted};
       if (at) records.push_back(*at);
-      broken(fmt::format("{} of array {} have neither a result nor a reason to wait: {}", lost.size(), id.value,
-                         to_string(lost)),
+      broken(fmt::format("{} of array {} have neither a result nor a reason to wait: {}",
+                         lost.size(), id.value, to_string(lost)),
              std::move(records));
       array.never_again.add(lost);
     }

@@ -9,7 +9,8 @@
 namespace hpcbatch::history {
 namespace {
 
-// After the second failure of a shape in a row it is left alone for so long at the least, twice that after the third.
+// After the second failure of a shape in a row it is left alone for so long at the least, twice
+// that after the third.
 constexpr std::int64_t kFirstPause = 500'000;
 constexpr std::int64_t kLongestPause = 300'000'000;
 
@@ -54,7 +55,8 @@ class Waste : public Promise {
 
   void of_pilot(std::size_t at, const Record& record, const std::string& process) {
     Pilot& pilot = pilots_[process];
-    if (record.what == "pilot-started") pilot.idle_us = static_cast<std::int64_t>(number_of(record, "idle_us"));
+    if (record.what == "pilot-started")
+      pilot.idle_us = static_cast<std::int64_t>(number_of(record, "idle_us"));
     if (pilot.linked && pilot.running == 0 && pilot.idle_us > 0 &&
         record.time_us - pilot.since_us > pilot.idle_us + options_.slack_us) {
       broken(fmt::format("pilot {} had nothing to do for {} s and stayed", process,
@@ -73,14 +75,16 @@ class Waste : public Promise {
     const std::string name = fmt::format("{} of {}", record.get("shape"), record.get("site"));
     Shape& shape = shapes_[name];
     if (shape.failures >= 2) {
-      const std::int64_t pause = std::min(kLongestPause, kFirstPause << std::min(shape.failures - 2, 20));
+      const std::int64_t pause =
+          std::min(kLongestPause, kFirstPause << std::min(shape.failures - 2, 20));
       if (record.time_us - shape.failed_us < pause) {
         broken(fmt::format("{} is asked for again {} ms after it failed {} times in a row", name,
                            (record.time_us - shape.failed_us) / 1000, shape.failures),
                {shape.failed, at});
       }
     }
-    allocations_.try_emplace(std::string(record.get("allocation")), Allocation{name, record.time_us, false});
+    allocations_.try_emplace(std::string(record.get("allocation")),
+                             Allocation{name, record.time_us, false});
   }
 
   void ended(std::size_t at, const Record& record) {

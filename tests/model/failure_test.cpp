@@ -12,13 +12,32 @@ namespace {
 
 TEST(Failures, HaveStableWords) {
   // Clients match on these words: the list may grow, none may change.
-  const char* const words[] = {"ok",            "tool_failed",       "tool_signal",      "oom_task",
-                               "time_task",     "disk_task",         "looping",          "input_missing",
-                               "input_changed", "output_missing",    "output_invalid",   "stage_in_failed",
-                               "stage_out_failed", "container_missing", "container_failed", "gpu_error",
-                               "node_lost",     "service_lost",      "pilot_walltime",   "pilot_preempted",
-                               "pilot_killed",  "dependency_failed", "set_aside",        "never_fits",
-                               "cancelled",     "engine_error"};
+  const char* const words[] = {"ok",
+                               "tool_failed",
+                               "tool_signal",
+                               "oom_task",
+                               "time_task",
+                               "disk_task",
+                               "looping",
+                               "input_missing",
+                               "input_changed",
+                               "output_missing",
+                               "output_invalid",
+                               "stage_in_failed",
+                               "stage_out_failed",
+                               "container_missing",
+                               "container_failed",
+                               "gpu_error",
+                               "node_lost",
+                               "service_lost",
+                               "pilot_walltime",
+                               "pilot_preempted",
+                               "pilot_killed",
+                               "dependency_failed",
+                               "set_aside",
+                               "never_fits",
+                               "cancelled",
+                               "engine_error"};
   ASSERT_EQ(std::size(words), static_cast<std::size_t>(kFailures));
   for (int i = 0; i < kFailures; ++i) {
     EXPECT_EQ(to_string(static_cast<Failure>(i)), words[i]);
@@ -33,7 +52,8 @@ TEST(Failures, AreTheTasksOwnUnlessNamed) {
                                             "pilot_preempted", "pilot_walltime", "pilot_killed"};
   for (int i = 0; i < kFailures; ++i) {
     const auto failure = static_cast<Failure>(i);
-    EXPECT_EQ(is_not_the_tasks_fault(failure), not_its_fault.contains(std::string(to_string(failure))))
+    EXPECT_EQ(is_not_the_tasks_fault(failure),
+              not_its_fault.contains(std::string(to_string(failure))))
         << to_string(failure);
   }
 }
@@ -42,7 +62,8 @@ TEST(Failures, LeadToAState) {
   EXPECT_EQ(state_after(Failure::Ok), TaskState::Done);
   EXPECT_EQ(state_after(Failure::Cancelled), TaskState::Cancelled);
   EXPECT_EQ(state_after(Failure::SetAside), TaskState::Failed);
-  for (const char* word : {"waiting", "held", "running", "unknown", "done", "failed", "cancelled"}) {
+  for (const char* word :
+       {"waiting", "held", "running", "unknown", "done", "failed", "cancelled"}) {
     ASSERT_TRUE(parse_task_state(word)) << word;
     EXPECT_EQ(to_string(*parse_task_state(word)), word);
   }

@@ -15,7 +15,8 @@ TEST(Ids, ShowAndReadPilots) {
   const PilotId pilot{AllocationId{"hab12"}, 3};
   EXPECT_EQ(to_string(pilot), "hab12.3");
   EXPECT_EQ(parse_pilot("hab12.3"), pilot);
-  for (const char* text : {"", "hab12", ".3", "hab12.", "hab12.x", "hab12.3x", "hab12.-1", "hab12.99999999999"}) {
+  for (const char* text :
+       {"", "hab12", ".3", "hab12.", "hab12.x", "hab12.3x", "hab12.-1", "hab12.99999999999"}) {
     EXPECT_EQ(parse_pilot(text), std::nullopt) << text;
   }
 }

@@ -1,4 +1,5 @@
-// Sets of array indices behave like std::set, whatever is done to them, and cost what their gaps cost.
+// Sets of array indices behave like std::set, whatever is done to them, and cost what their gaps
+// cost.
 #include "model/index_set.hpp"
 
 #include <gtest/gtest.h>
@@ -99,7 +100,8 @@ TEST(IndexSets, DoAsANaiveSetDoes) {
       const IndexSet both = pair.set.intersection(other);
       ASSERT_TRUE(is_tidy(both));
       ASSERT_EQ(members(both), common);
-      for (std::uint32_t i = 0; i < 70; ++i) ASSERT_EQ(pair.set.contains(i), pair.naive.contains(i));
+      for (std::uint32_t i = 0; i < 70; ++i)
+        ASSERT_EQ(pair.set.contains(i), pair.naive.contains(i));
       if (pair.set.empty()) continue;
       ASSERT_EQ(parse_index_set(to_string(pair.set)), pair.set);
     }
@@ -170,8 +172,8 @@ TEST(IndexSets, ReadWhatPeopleWrite) {
   EXPECT_EQ(to_string(*parse_index_set("1-10:4")), "1,5,9");
   EXPECT_EQ(to_string(*parse_index_set("7-9,3")), "3,7-9");
   EXPECT_EQ(to_string(*parse_index_set("0-4294967294")), "0-4294967294");
-  for (const char* text : {"", "-", "1-", "-1", "5-1", "1-5:0", "1-5:", "1,,2", "1,", "a", "1 2", "4294967295", "1:2",
-                           "99999999999", "1-2-3", "+1"}) {
+  for (const char* text : {"", "-", "1-", "-1", "5-1", "1-5:0", "1-5:", "1,,2", "1,", "a", "1 2",
+                           "4294967295", "1:2", "99999999999", "1-2-3", "+1"}) {
     EXPECT_EQ(parse_index_set(text), std::nullopt) << text;
   }
 }

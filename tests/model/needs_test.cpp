@@ -22,7 +22,9 @@ TEST(Classes, RoundUpByLittle) {
   for (std::int64_t memory = 1000; memory < 1'000'000'000'000; memory += memory / 7) {
     const Needs exact = needing(memory, Duration{memory});
     const Needs rounded = class_of(exact);
-    const auto ratio = [](auto a, auto b) { return static_cast<double>(a) / static_cast<double>(b); };
+    const auto ratio = [](auto a, auto b) {
+      return static_cast<double>(a) / static_cast<double>(b);
+    };
     EXPECT_GE(rounded.amounts.get(kMemory), exact.amounts.get(kMemory));
     EXPECT_LE(ratio(rounded.amounts.get(kMemory).ticks, exact.amounts.get(kMemory).ticks), 1.13);
     EXPECT_GE(*rounded.time, *exact.time);
@@ -33,7 +35,8 @@ TEST(Classes, RoundUpByLittle) {
 
 TEST(Classes, KeepFewForMany) {
   std::set<Needs> classes;
-  for (int i = 0; i < 10'000; ++i) classes.insert(class_of(needing(std::int64_t{1} << 30, 1h + i * 1s)));
+  for (int i = 0; i < 10'000; ++i)
+    classes.insert(class_of(needing(std::int64_t{1} << 30, 1h + i * 1s)));
   EXPECT_LE(classes.size(), 30U);
 }
 

@@ -26,8 +26,10 @@ TEST(Durations, ReadWhatPeopleWrite) {
 }
 
 TEST(Durations, RefuseWhatIsNone) {
-  for (const char* text : {"", "h", "-5", "+5", "5x", "5 s", " 5", "1e5", "inf", "nan", "0x10", "1:30", "1:2:3:4", "1-2",
-                           "-1:00:00", "1h:00:00", "1h1:00:00", "9999999d", "1e300h", "5,5", "1..5h"}) {
+  for (const char* text :
+       {"",         "h",        "-5",        "+5",       "5x",     "5 s",     " 5",
+        "1e5",      "inf",      "nan",       "0x10",     "1:30",   "1:2:3:4", "1-2",
+        "-1:00:00", "1h:00:00", "1h1:00:00", "9999999d", "1e300h", "5,5",     "1..5h"}) {
     EXPECT_EQ(parse_duration(text), std::nullopt) << text;
   }
 }
@@ -66,7 +68,8 @@ TEST(Sizes, ReadWhatPeopleWrite) {
 }
 
 TEST(Sizes, RefuseWhatIsNone) {
-  for (const char* text : {"", "G", "-1G", "1X", "1GG", "1iB", "1GiBB", "1 G", "1e9", "999999999T", "nan", "1G2M"}) {
+  for (const char* text :
+       {"", "G", "-1G", "1X", "1GG", "1iB", "1GiBB", "1 G", "1e9", "999999999T", "nan", "1G2M"}) {
     EXPECT_EQ(parse_size(text), std::nullopt) << text;
   }
 }

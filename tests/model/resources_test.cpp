@@ -55,7 +55,8 @@ TEST(Fits, AnyGpuTakesOneKindNotAMixture) {
 }
 
 TEST(Resolve, GivesTheKindOfWhichMostIsLeft) {
-  EXPECT_EQ(resolve(of({{"gpus", 1}}), of({{"gpus/a100", 1}, {"gpus/v100", 3}})), of({{"gpus/v100", 1}}));
+  EXPECT_EQ(resolve(of({{"gpus", 1}}), of({{"gpus/a100", 1}, {"gpus/v100", 3}})),
+            of({{"gpus/v100", 1}}));
   EXPECT_EQ(resolve(of({{"cpus", 2}}), of({{"cpus", 3}})), of({{"cpus", 2}}));
   EXPECT_EQ(resolve(of({{"gpus", 1}, {"gpus/v100", 3}}), of({{"gpus/a100", 1}, {"gpus/v100", 3}})),
             of({{"gpus/a100", 1}, {"gpus/v100", 3}}));
@@ -69,7 +70,8 @@ TEST(HowOften, IsBoundByTheScarcest) {
 }
 
 TEST(Show, NamesAmountsForPeople) {
-  EXPECT_EQ(show(of({{"cpus", 4}, {"memory", 8589934592.0}, {"gpus/a100", 2}})), "4 cpus, 2 a100, 8G memory");
+  EXPECT_EQ(show(of({{"cpus", 4}, {"memory", 8589934592.0}, {"gpus/a100", 2}})),
+            "4 cpus, 2 a100, 8G memory");
   EXPECT_EQ(show(of({{"gpus", 1}})), "1 gpus of any kind");
   EXPECT_EQ(show(Resources{}), "nothing");
 }

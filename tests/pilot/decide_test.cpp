@@ -658,44 +658,45 @@ TEST_F(DecideTest, RandomEventsKeepItsPromises) {
           break;
       }
       std::vector<Action> actions;
-      while (!(actions = d().decide(now_)).empty()) for (const Action& action : actions) {
-        ASSERT_FALSE(exited) << "something after the exit: " << to_text(action);
-        if (const auto* run = std::get_if<Launch>(&action)) {
-          ASSERT_EQ(state[run->id], "leased");
-          state[run->id] = "running";
-          for (const auto& [other, placement] : placed) {
-            ASSERT_NE(placement.slot, run->placement.slot);
-            for (const unsigned cpu : run->placement.cpus) {
-              ASSERT_EQ(std::count(placement.cpus.begin(), placement.cpus.end(), cpu), 0);
+      while (!(actions = d().decide(now_)).empty())
+        for (const Action& action : actions) {
+          ASSERT_FALSE(exited) << "something after the exit: " << to_text(action);
+          if (const auto* run = std::get_if<Launch>(&action)) {
+            ASSERT_EQ(state[run->id], "leased");
+            state[run->id] = "running";
+            for (const auto& [other, placement] : placed) {
+              ASSERT_NE(placement.slot, run->placement.slot);
+              for (const unsigned cpu : run->placement.cpus) {
+                ASSERT_EQ(std::count(placement.cpus.begin(), placement.cpus.end(), cpu), 0);
+              }
+            }
+            placed[run->id] = run->placement;
+          } else if (const auto* back = std::get_if<Return>(&action)) {
+            ASSERT_EQ(state[back->id], "leased");
+            state[back->id] = "returned";
+          } else if (const auto* fail = std::get_if<Fail>(&action)) {
+            ASSERT_TRUE(state[fail->id] == "leased" || state[fail->id] == "discarded")
+                << state[fail->id];
+            state[fail->id] = "ended";
+          } else if (const auto* publish = std::get_if<Publish>(&action)) {
+            ASSERT_EQ(state[publish->id], "staged");
+            state[publish->id] = "publishing";
+          } else if (const auto* discard = std::get_if<Discard>(&action)) {
+            ASSERT_TRUE(state[discard->id] == "staged" || silent.contains(discard->id));
+            state[discard->id] = "discarded";
+          } else if (const auto* stop = std::get_if<Stop>(&action)) {
+            ASSERT_EQ(state[stop->id], "running");
+          } else if (const auto* forgotten = std::get_if<Forget>(&action)) {
+            ASSERT_NE(state[forgotten->id], "running");
+            state[forgotten->id] = "forgotten";
+          } else if (std::holds_alternative<Exit>(action)) {
+            exited = true;
+            for (const auto& [id, s] : state) {
+              ASSERT_TRUE(s != "running" && s != "leased" && s != "staged" && s != "publishing")
+                  << id.array << " was left " << s << ", seed " << seed;
             }
           }
-          placed[run->id] = run->placement;
-        } else if (const auto* back = std::get_if<Return>(&action)) {
-          ASSERT_EQ(state[back->id], "leased");
-          state[back->id] = "returned";
-        } else if (const auto* fail = std::get_if<Fail>(&action)) {
-          ASSERT_TRUE(state[fail->id] == "leased" || state[fail->id] == "discarded")
-              << state[fail->id];
-          state[fail->id] = "ended";
-        } else if (const auto* publish = std::get_if<Publish>(&action)) {
-          ASSERT_EQ(state[publish->id], "staged");
-          state[publish->id] = "publishing";
-        } else if (const auto* discard = std::get_if<Discard>(&action)) {
-          ASSERT_TRUE(state[discard->id] == "staged" || silent.contains(discard->id));
-          state[discard->id] = "discarded";
-        } else if (const auto* stop = std::get_if<Stop>(&action)) {
-          ASSERT_EQ(state[stop->id], "running");
-        } else if (const auto* forgotten = std::get_if<Forget>(&action)) {
-          ASSERT_NE(state[forgotten->id], "running");
-          state[forgotten->id] = "forgotten";
-        } else if (std::holds_alternative<Exit>(action)) {
-          exited = true;
-          for (const auto& [id, s] : state) {
-            ASSERT_TRUE(s != "running" && s != "leased" && s != "staged" && s != "publishing")
-                << id.array << " was left " << s << ", seed " << seed;
-          }
         }
-      }
       if (!exited && d().next()) {
         ASSERT_GT(*d().next(), now_) << "it would go round without doing anything, seed " << seed;
       }

@@ -153,7 +153,8 @@ TEST_F(PluginFolderTest, AllThatAnUmaskLeftWritableIsNamedAtOnce) {
   }
   ::chmod(plugin().c_str(), 0775);
   const std::string said = answer();
-  for (const auto& path : {plugin(), root_ / "tools", root_ / "schedulers", root_ / "schedulers/other.so"}) {
+  for (const auto& path :
+       {plugin(), root_ / "tools", root_ / "schedulers", root_ / "schedulers/other.so"}) {
     EXPECT_THAT(said, HasSubstr(" " + path.string()));
   }
 }

@@ -54,10 +54,11 @@ TEST(SlurmSubmit, AsksForWhatTheShapeSays) {
   EXPECT_THAT(
       make()->submit(r, "/w/script").argv,
       ElementsAre("sbatch", "--parsable", "--job-name=hbQ7x", "--no-requeue", "--open-mode=append",
-                  "--export=ALL", "--propagate=NONE", "--comment=hpcbatch:hbQ7x", "--chdir=/w/100%/logs",
-                  "--output=/w/100%%/logs/hbQ7x.out", "--nodes=2", "--ntasks-per-node=1",
-                  "--cpus-per-task=4", "--mem=2049M", "--gres=gpu:1,gpu:a100:2", "--time=61",
-                  "--partition=gpu", "--account=abc", "--mem=1G", "/w/script"));
+                  "--export=ALL", "--propagate=NONE", "--comment=hpcbatch:hbQ7x",
+                  "--chdir=/w/100%/logs", "--output=/w/100%%/logs/hbQ7x.out", "--nodes=2",
+                  "--ntasks-per-node=1", "--cpus-per-task=4", "--mem=2049M",
+                  "--gres=gpu:1,gpu:a100:2", "--time=61", "--partition=gpu", "--account=abc",
+                  "--mem=1G", "/w/script"));
 }
 
 TEST(SlurmSubmit, AsksForNothingThatTheShapeDoesNotSay) {
@@ -103,7 +104,8 @@ TEST(SlurmScript, OnSeveralNodesSrunStartsOneEach) {
   auto r = request();
   r.nodes = 3;
   EXPECT_EQ(run_script(r),
-            "<srun><--export=ALL><--propagate=NONE><--nodes=3><--ntasks=3><--ntasks-per-node=1><--cpus-per-task=4><--"
+            "<srun><--export=ALL><--propagate=NONE><--nodes=3><--ntasks=3><--ntasks-per-node=1><--"
+            "cpus-per-task=4><--"
             "mpi=none>"
             "<--wait=0><--kill-on-bad-exit=0></w/hpcbatch-pilot><--file></w/it's here> exit 5\n");
 }
@@ -233,9 +235,8 @@ INSTANTIATE_TEST_SUITE_P(
             Refusal::Unclear,
             "Batch job submission failed: Socket timed out on send/recv operation"},
         Refused{"killed", 137, "", Refusal::Unclear, "exit 137"},
-        Refused{"filter_of_the_site", 1,
-                "sbatch: error: cli_filter plugin terminated with error\n", Refusal::Permanent,
-                "cli_filter plugin terminated with error"},
+        Refused{"filter_of_the_site", 1, "sbatch: error: cli_filter plugin terminated with error\n",
+                Refusal::Permanent, "cli_filter plugin terminated with error"},
         Refused{"contradiction", 1,
                 "sbatch: fatal: --mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive.\n",
                 Refusal::Permanent,
@@ -256,7 +257,8 @@ TEST(SlurmSubmit, WhatSlurmsWordsMean) {
   // What slurm_strerror says behind "Batch job submission failed: ".
   const std::map<Refusal, std::vector<std::string>> reasons{
       {Refusal::Unclear,
-       {"Message send failure", "Message receive failure", "Zero Bytes were transmitted or received",
+       {"Message send failure", "Message receive failure",
+        "Zero Bytes were transmitted or received",
         "Unable to contact slurm controller (receive failure)",
         "Unable to contact slurm controller (send failure)",
         "Unable to contact slurm controller (shutdown failure)", "Connection timed out",
@@ -271,7 +273,8 @@ TEST(SlurmSubmit, WhatSlurmsWordsMean) {
         "System submissions disabled", "Unable to connect to database",
         "Invalid authentication credential", "Protocol authentication error"}},
       {Refusal::Permanent,
-       {"Invalid qos specification", "Requested time limit is invalid (missing or exceeds some limit)",
+       {"Invalid qos specification",
+        "Requested time limit is invalid (missing or exceeds some limit)",
         "User's group not permitted to use this partition", "Access/permission denied",
         "CPU count specification invalid", "Node count specification invalid",
         "Job dependency problem", "Invalid feature specification", "Unspecified error"}}};
@@ -510,8 +513,7 @@ TEST_F(SlurmShell, ANameThatSqueueForgotIsLookedUpInTheAccounting) {
 }
 
 TEST_F(SlurmShell, BatchJobsInHiddenPartitionsAreListed) {
-  scripted("squeue",
-           "for a; do [ $a != --all ] || echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'; done");
+  scripted("squeue", "for a; do [ $a != --all ] || echo 'hb|1|RUNNING|1:00|n1|None|hbQ1'; done");
   const auto jobs = make()->read_poll("hbQ", run(make()->poll("hbQ", {"hbQ1"})));
   ASSERT_TRUE(jobs) << jobs.error().text;
   EXPECT_EQ(jobs->size(), 1u);

@@ -28,12 +28,17 @@ Demand demand(std::uint64_t tasks, std::optional<Duration> time = {}, std::int64
 
 /// A shape of four cpus and an hour for tasks, that its batch system has accepted before.
 Outlet outlet(const std::string& name = "cpu", const std::string& site = "here") {
-  Outlet open{.site = site, .shape = {.name = name, .capacity = of(4), .walltime = 1h + 2min}, .proven = true};
+  Outlet open{.site = site,
+              .shape = {.name = name, .capacity = of(4), .walltime = 1h + 2min},
+              .proven = true};
   return open;
 }
 
-Supply pilot(std::optional<Duration> left, double busy = 0) { return {"here", {}, of(4), left, busy}; }
-SiteLimits limits(std::uint32_t max_queued = 8, std::uint32_t max_running = 16, const std::string& site = "here") {
+Supply pilot(std::optional<Duration> left, double busy = 0) {
+  return {"here", {}, of(4), left, busy};
+}
+SiteLimits limits(std::uint32_t max_queued = 8, std::uint32_t max_running = 16,
+                  const std::string& site = "here") {
   return {site, 0, 0, max_queued, max_running};
 }
 Ask ask(std::uint32_t count, const std::string& shape = "cpu", const std::string& site = "here") {
@@ -48,7 +53,8 @@ TEST(Plan, NothingWaitingAsksForNothing) {
 
 TEST(Plan, WorkAndNoPilotAsksForOne) {
   EXPECT_EQ(plan({demand(1)}, {}, {outlet()}, {limits()}), Asks{ask(1)});
-  EXPECT_EQ(plan({demand(240)}, {}, {outlet()}, {limits()}), Asks{ask(1)}) << "60 s a task: what one pilot can do";
+  EXPECT_EQ(plan({demand(240)}, {}, {outlet()}, {limits()}), Asks{ask(1)})
+      << "60 s a task: what one pilot can do";
   EXPECT_EQ(plan({demand(241)}, {}, {outlet()}, {limits()}), Asks{ask(2)});
 }
 
@@ -65,12 +71,14 @@ TEST(Plan, WorkJoinsARunningPilotWithRoomOrTimeLeft) {
 
 TEST(Plan, WorkBesideARunningPilotWithNoneLeftAsksForOne) {
   EXPECT_EQ(plan({demand(10)}, {pilot(1h, 1)}, {outlet()}, {limits()}), Asks{ask(1)}) << "no room";
-  EXPECT_EQ(plan({demand(1, 30min)}, {pilot(20min)}, {outlet()}, {limits()}), Asks{ask(1)}) << "too little time";
+  EXPECT_EQ(plan({demand(1, 30min)}, {pilot(20min)}, {outlet()}, {limits()}), Asks{ask(1)})
+      << "too little time";
   EXPECT_EQ(plan({demand(1)}, {pilot(0s)}, {outlet()}, {limits()}), Asks{ask(1)}) << "no time";
 }
 
 TEST(Plan, WorkThatArrivesWhileAPilotRunsFillsItFirst) {
-  // Four cpus for half an hour hold 12 tasks of ten minutes; the thirteenth needs a pilot of its own.
+  // Four cpus for half an hour hold 12 tasks of ten minutes; the thirteenth needs a pilot of its
+  // own.
   EXPECT_EQ(plan({demand(12, 10min)}, {pilot(30min)}, {outlet()}, {limits()}), Asks{});
   EXPECT_EQ(plan({demand(13, 10min)}, {pilot(30min)}, {outlet()}, {limits()}), Asks{ask(1)});
 }
@@ -79,7 +87,8 @@ TEST(Plan, TenThousandLongTasksAndALimitOfEightAskForEight) {
   EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {outlet()}, {limits(8, 8)}), Asks{ask(8)});
   Outlet bound = outlet();
   bound.shape.max_running = 8;
-  EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {bound}, {limits(100, 100)}), Asks{ask(8)}) << "the shape's own limit";
+  EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {bound}, {limits(100, 100)}), Asks{ask(8)})
+      << "the shape's own limit";
   bound.running = 5;
   bound.queued = 2;
   EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {bound}, {limits(100, 100)}), Asks{ask(1)});
@@ -91,12 +100,15 @@ TEST(Plan, TheFirstOfAShapeGoesAlone) {
   EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {untried}, {limits()}), Asks{ask(1)});
   untried.queued = 1;
   untried.submitting = 1;
-  EXPECT_EQ(plan({demand(10'000, 1h)}, {pilot(1h)}, {untried}, {limits()}), Asks{}) << "until it is accepted";
-  EXPECT_EQ(plan({demand(10'000, 1h)}, {pilot(1h)}, {untried, outlet("cpu", "there")}, {limits(), limits(8, 8, "there")}),
+  EXPECT_EQ(plan({demand(10'000, 1h)}, {pilot(1h)}, {untried}, {limits()}), Asks{})
+      << "until it is accepted";
+  EXPECT_EQ(plan({demand(10'000, 1h)}, {pilot(1h)}, {untried, outlet("cpu", "there")},
+                 {limits(), limits(8, 8, "there")}),
             Asks{})
       << "nor somewhere else meanwhile";
   untried.submitting = 0;
-  EXPECT_EQ(plan({demand(8, 1h)}, {}, {untried, outlet("cpu", "there")}, {limits(), limits(8, 8, "there")}),
+  EXPECT_EQ(plan({demand(8, 1h)}, {}, {untried, outlet("cpu", "there")},
+                 {limits(), limits(8, 8, "there")}),
             Asks{ask(2, "cpu", "there")})
       << "an answer that was lost is not waited for";
 }
@@ -147,10 +159,12 @@ TEST(Plan, ARunningTaskKeepsItsOwnPlaceAndNoMore) {
   const Demand unknown = demand(0);
   EXPECT_DOUBLE_EQ(busy_with(unknown, 0s, of(4), 1h), 1.0 / 240);
   EXPECT_DOUBLE_EQ(busy_with(unknown, 30s, of(4), 1h), 0.5 / 240);
-  EXPECT_DOUBLE_EQ(busy_with(unknown, 10min, of(4), 1h), 10.0 / 240) << "as long again as it has run";
+  EXPECT_DOUBLE_EQ(busy_with(unknown, 10min, of(4), 1h), 10.0 / 240)
+      << "as long again as it has run";
   EXPECT_DOUBLE_EQ(busy_with(unknown, 2h, of(4), 1h), 0.25);
   EXPECT_DOUBLE_EQ(busy_with(demand(0, 40min), 10min, of(4), 20min), 0.25);
-  EXPECT_DOUBLE_EQ(busy_with(demand(0, 40min, 5), 0s, of(4), 1h), 1) << "a pilot that came back smaller";
+  EXPECT_DOUBLE_EQ(busy_with(demand(0, 40min, 5), 0s, of(4), 1h), 1)
+      << "a pilot that came back smaller";
 }
 
 TEST(Plan, AnAskedTimeIsNotCutInTwo) {
@@ -182,7 +196,8 @@ TEST(Plan, GpuTasksGoWhereGpusAre) {
   training.needs.amounts.set(kAnyGpu, Amount::of(1));
   EXPECT_EQ(plan({training}, {}, {outlet(), gpu}, {limits()}), Asks{ask(2, "gpu")});
   training.needs.amounts = of(1, 1);
-  EXPECT_EQ(plan({training}, {pilot(1h)}, {outlet(), gpu}, {limits()}), Asks{ask(2, "gpu")}) << "a cpu pilot is no help";
+  EXPECT_EQ(plan({training}, {pilot(1h)}, {outlet(), gpu}, {limits()}), Asks{ask(2, "gpu")})
+      << "a cpu pilot is no help";
   Demand other_kind = training;
   other_kind.needs.amounts = of(1);
   other_kind.needs.amounts.set("gpus/v100", Amount::of(1));
@@ -195,8 +210,10 @@ TEST(Plan, NoGpuLiesIdleUnderCpuTasks) {
   EXPECT_EQ(plan({demand(1)}, {}, {gpu, outlet()}, {limits()}), Asks{ask(1)});
   Outlet full = outlet();
   full.open = false;
-  EXPECT_EQ(plan({demand(1)}, {}, {gpu, full}, {limits()}), Asks{}) << "it waits rather than waste one";
-  EXPECT_EQ(plan({demand(1)}, {}, {gpu}, {limits()}), Asks{ask(1, "gpu")}) << "unless there is nothing else";
+  EXPECT_EQ(plan({demand(1)}, {}, {gpu, full}, {limits()}), Asks{})
+      << "it waits rather than waste one";
+  EXPECT_EQ(plan({demand(1)}, {}, {gpu}, {limits()}), Asks{ask(1, "gpu")})
+      << "unless there is nothing else";
 }
 
 TEST(Plan, TwoSitesShareTheWork) {
@@ -205,7 +222,8 @@ TEST(Plan, TwoSitesShareTheWork) {
             (Asks{ask(4), ask(6, "cpu", "there")}));
   Demand bound = demand(40, 1h);
   bound.needs.site = "there";
-  EXPECT_EQ(plan({bound}, {}, both, {limits(4, 4), limits(8, 8, "there")}), Asks{ask(8, "cpu", "there")});
+  EXPECT_EQ(plan({bound}, {}, both, {limits(4, 4), limits(8, 8, "there")}),
+            Asks{ask(8, "cpu", "there")});
   EXPECT_EQ(plan({bound}, {pilot(1h)}, both, {limits(4, 4), limits(0, 8, "there")}), Asks{})
       << "a pilot elsewhere is no help, and the site takes none";
 }
@@ -233,7 +251,8 @@ TEST(Plan, LimitsCountWhatIsThere) {
   EXPECT_EQ(plan({demand(100, 1h)}, {}, {outlet()}, {busy}), Asks{});
   busy = limits(4, 6);
   busy.running = 9;
-  EXPECT_EQ(plan({demand(100, 1h)}, {}, {outlet()}, {busy}), Asks{}) << "over the limit after a change of it";
+  EXPECT_EQ(plan({demand(100, 1h)}, {}, {outlet()}, {busy}), Asks{})
+      << "over the limit after a change of it";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// dropbox_runner BOX WORKSPACE TEMPLATES: a real drop box whose jobs run as children of this program, one after the
-// other, until its standard input is closed.
+// dropbox_runner BOX WORKSPACE TEMPLATES: a real drop box whose jobs run as children of this
+// program, one after the other, until its standard input is closed.
 #include "dropbox/dropbox.hpp"
 
 #include <sys/wait.h>

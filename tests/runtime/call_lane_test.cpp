@@ -18,8 +18,11 @@ class CallLaneTest : public testing::Test {
     return [release = release_](Deadline) { release.wait(); };
   }
   void call(std::chrono::milliseconds limit, const std::string& name, CallLane::Work work) {
-    lane_.call(limit, [work = std::move(work)] { return work; },
-               [this, name](bool given_up) { answers_.push_back(name + (given_up ? " given up" : " done")); });
+    lane_.call(
+        limit, [work = std::move(work)] { return work; },
+        [this, name](bool given_up) {
+          answers_.push_back(name + (given_up ? " given up" : " done"));
+        });
   }
   void run_for(std::chrono::milliseconds time) {
     loop_.restart();
@@ -35,7 +38,10 @@ class CallLaneTest : public testing::Test {
   asio::io_context loop_;
   int renewed_{0};
   bool can_renew_{true};
-  CallLane lane_{loop_, 10ms, [this] { renewed_ += can_renew_ ? 1 : 0; return can_renew_; }};
+  CallLane lane_{loop_, 10ms, [this] {
+                   renewed_ += can_renew_ ? 1 : 0;
+                   return can_renew_;
+                 }};
   std::vector<std::string> answers_;
 };
 
@@ -61,7 +67,8 @@ TEST_F(CallLaneTest, WhatCannotBeRenewedIsTriedAgainWithTheNextCall) {
   run_for(50ms);
   call(100ms, "third", [](Deadline) {});
   run_for(50ms);
-  EXPECT_EQ(answers_, (std::vector<std::string>{"first given up", "second given up", "third done"}));
+  EXPECT_EQ(answers_,
+            (std::vector<std::string>{"first given up", "second given up", "third done"}));
   EXPECT_EQ(renewed_, 1);
 }
 

@@ -18,7 +18,10 @@ struct Heard {
 
 FollowerId follow(Followers& followers, Heard& heard) {
   return followers.add({.task = kTask,
-                        .output = [&heard](std::uint32_t stream, const std::string& bytes) { (stream == 2 ? heard.err : heard.out) += bytes; },
+                        .output =
+                            [&heard](std::uint32_t stream, const std::string& bytes) {
+                              (stream == 2 ? heard.err : heard.out) += bytes;
+                            },
                         .ended = [&heard] { ++heard.ended; }});
 }
 
@@ -77,7 +80,8 @@ TEST(Followers, WhoLeavesHearsNothingMore) {
 
 struct InputQueueTest : testing::Test {
   void push(const std::string& bytes, std::optional<std::uint64_t> offset, bool end = false) {
-    queue.push(kTask, {bytes, end, offset, [this, bytes](bool taken) { answers += bytes + (taken ? "+ " : "- "); }});
+    queue.push(kTask, {bytes, end, offset,
+                       [this, bytes](bool taken) { answers += bytes + (taken ? "+ " : "- "); }});
   }
   std::string next() {
     const auto piece = queue.next(kTask);

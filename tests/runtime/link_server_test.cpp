@@ -25,7 +25,9 @@ TEST(LinkServer, WaitsWhereThereAreNoDescriptorsLeft) {
   std::string folder = testing::TempDir() + "/hpcbatch_XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   asio::io_context loop;
-  LinkServer server(loop, [](const auto&) { return std::nullopt; }, [](const auto&, const auto&) {}, [](const auto&) {});
+  LinkServer server(
+      loop, [](const auto&) { return std::nullopt; }, [](const auto&, const auto&) {},
+      [](const auto&) {});
   ASSERT_TRUE(server.listen_unix(folder + "/link"));
   const int client = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   rlimit before{};

@@ -1,4 +1,5 @@
-// What this machine grants us: the least limit on our own path through the control groups, and the GPUs that we may see.
+// What this machine grants us: the least limit on our own path through the control groups, and the
+// GPUs that we may see.
 #include "runtime/machine.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,8 @@ TEST_F(MemoryLimit, IsTheLeastOnOurOwnPath) {
 TEST_F(MemoryLimit, OfTheFirstVersionStandsInItsOwnHierarchy) {
   write("memory/memory.limit_in_bytes", "9223372036854771712");
   write("memory/slurm/job_7/memory.limit_in_bytes", "4096");
-  EXPECT_EQ(memory_limit("9:cpu,cpuacct:/slurm\n5:memory:/slurm/job_7/step_0\n0::/x\n", root_), 4096);
+  EXPECT_EQ(memory_limit("9:cpu,cpuacct:/slurm\n5:memory:/slurm/job_7/step_0\n0::/x\n", root_),
+            4096);
 }
 
 TEST_F(MemoryLimit, OfAContainerIsThatOfTheTop) {
@@ -48,7 +50,8 @@ TEST(LocalSite, HandsItsVisibleDevicesOn) {
   Site site{.name = "here", .scheduler = "local"};
   site.setup = {"its own"};
   complete_local_site(site, "/home");
-  EXPECT_EQ(site.setup, (std::vector<std::string>{"export CUDA_VISIBLE_DEVICES='GPU-1,3'", "its own"}));
+  EXPECT_EQ(site.setup,
+            (std::vector<std::string>{"export CUDA_VISIBLE_DEVICES='GPU-1,3'", "its own"}));
   ::unsetenv("CUDA_VISIBLE_DEVICES");
   Site other{.name = "there", .scheduler = "local"};
   complete_local_site(other, "/home");

@@ -54,7 +54,8 @@ TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
   stored.environment.clear();
   recipe.argv.push_back(large);
   stored.bytes = to_bytes(recipe);
-  EXPECT_NE(refusal_of_size(stored).value_or("").find("put large texts in files"), std::string::npos);
+  EXPECT_NE(refusal_of_size(stored).value_or("").find("put large texts in files"),
+            std::string::npos);
 
   recipe.argv = {"echo", "{} {} {}"};
   recipe.has_items = true;
@@ -66,7 +67,8 @@ TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
 }
 
 TEST(Recipe, SameEnvironmentGivesSameBytes) {
-  EXPECT_EQ(environment_bytes({{"A", "1"}, {"B", "2"}}), environment_bytes({{"B", "2"}, {"A", "1"}}));
+  EXPECT_EQ(environment_bytes({{"A", "1"}, {"B", "2"}}),
+            environment_bytes({{"B", "2"}, {"A", "1"}}));
   EXPECT_NE(environment_bytes({{"A", "1"}}), environment_bytes({{"A", "2"}}));
 }
 

@@ -18,7 +18,10 @@ TEST_F(StoreInFolder, SharesOneEnvironmentAmongAllThatHaveIt) {
 TEST_F(StoreInFolder, FindsTheResultOfOneTaskInARange) {
   SaveResults cancelled{ArrayId{1}, IndexRange{10, 19}, {}};
   cancelled.outcome.failure = Failure::Cancelled;
-  save({array(1, IndexRange{1, 30}), result(1, 5, Failure::Ok), {cancelled, {}}, result(1, 25, Failure::OomTask)});
+  save({array(1, IndexRange{1, 30}),
+        result(1, 5, Failure::Ok),
+        {cancelled, {}},
+        result(1, 25, Failure::OomTask)});
   EXPECT_EQ(store->result({ArrayId{1}, 5})->outcome.failure, Failure::Ok);
   EXPECT_EQ(store->result({ArrayId{1}, 5})->epoch, 5U);
   EXPECT_EQ(store->result({ArrayId{1}, 19})->outcome.failure, Failure::Cancelled);
@@ -32,7 +35,8 @@ TEST_F(StoreInFolder, FindsTheResultOfOneTaskInARange) {
 }
 
 TEST_F(StoreInFolder, FiltersResultsByState) {
-  save({array(1, IndexRange{1, 3}), result(1, 1, Failure::Ok), result(1, 2, Failure::TimeTask), result(1, 3, Failure::Cancelled)});
+  save({array(1, IndexRange{1, 3}), result(1, 1, Failure::Ok), result(1, 2, Failure::TimeTask),
+        result(1, 3, Failure::Cancelled)});
   const auto of_state = [&](TaskState state) {
     Filter filter;
     filter.state = state;
@@ -48,8 +52,15 @@ TEST_F(StoreInFolder, FiltersResultsByState) {
 TEST_F(StoreInFolder, ListsResultsPageByPageWhateverTheOrderInWhichTheyCame) {
   SaveResults cancelled{ArrayId{2}, IndexRange{10, 19}, {}};
   cancelled.outcome.failure = Failure::Cancelled;
-  save({array(1, IndexRange{1, 3}), array(2, IndexRange{1, 20}), array(3, IndexRange{0, 0}), result(3, 0, Failure::Ok),
-        result(2, 20, Failure::Ok), {cancelled, {}}, result(1, 2, Failure::Ok), result(2, 4, Failure::Ok), result(1, 1, Failure::Ok)});
+  save({array(1, IndexRange{1, 3}),
+        array(2, IndexRange{1, 20}),
+        array(3, IndexRange{0, 0}),
+        result(3, 0, Failure::Ok),
+        result(2, 20, Failure::Ok),
+        {cancelled, {}},
+        result(1, 2, Failure::Ok),
+        result(2, 4, Failure::Ok),
+        result(1, 1, Failure::Ok)});
   Filter filter;
   filter.limit = 2;
   std::vector<std::string> found;
@@ -72,7 +83,10 @@ TEST_F(StoreInFolder, ListsResultsPageByPageWhateverTheOrderInWhichTheyCame) {
 TEST_F(StoreInFolder, CountsSomeTasksOfAnArray) {
   SaveResults cancelled{ArrayId{1}, IndexRange{10, 19}, {}};
   cancelled.outcome.failure = Failure::Cancelled;
-  save({array(1, IndexRange{1, 30}), result(1, 5, Failure::Ok), {cancelled, {}}, result(1, 25, Failure::OomTask)});
+  save({array(1, IndexRange{1, 30}),
+        result(1, 5, Failure::Ok),
+        {cancelled, {}},
+        result(1, 25, Failure::OomTask)});
   const auto count = [&](const std::string& indices) {
     const auto totals = store->totals(ArrayId{1}, *parse_index_set(indices));
     return std::vector<std::uint64_t>{totals.done, totals.failed, totals.cancelled};
@@ -91,11 +105,15 @@ TEST_F(StoreInFolder, KeepsCountOfAllThatEnded) {
     const auto& totals = store->totals();
     return std::vector<std::uint64_t>{totals.done, totals.failed, totals.cancelled};
   };
-  save({array(1, IndexRange{1, 30}), result(1, 5, Failure::Ok), {failed, {}}, result(1, 25, Failure::Cancelled)});
+  save({array(1, IndexRange{1, 30}),
+        result(1, 5, Failure::Ok),
+        {failed, {}},
+        result(1, 25, Failure::Cancelled)});
   EXPECT_EQ(count(), (std::vector<std::uint64_t>{1, 10, 1}));
   save({{SaveRevived{ArrayId{1}, IndexRange{12, 14}}, {}}});
   EXPECT_EQ(count(), (std::vector<std::uint64_t>{1, 7, 1}));
-  EXPECT_FALSE(store->commit({result(1, 12, Failure::Ok), array(1, IndexRange{1, 1})}, false)) << "the array is there already";
+  EXPECT_FALSE(store->commit({result(1, 12, Failure::Ok), array(1, IndexRange{1, 1})}, false))
+      << "the array is there already";
   EXPECT_EQ(count(), (std::vector<std::uint64_t>{1, 7, 1})) << "nothing of it counts";
   reopen();
   EXPECT_EQ(count(), (std::vector<std::uint64_t>{1, 7, 1}));
@@ -128,7 +146,10 @@ TEST_F(StoreInFolder, PruneLeavesWhatLives) {
 
 TEST_F(StoreInFolder, PrunesSoManyArraysAtATime) {
   for (std::uint64_t id = 1; id <= 5; ++id) {
-    save({array(id, IndexRange{1, 2}), result(id, 1, Failure::Ok), result(id, 2, Failure::ToolFailed), {SaveArrayEnded{ArrayId{id}}, {}}});
+    save({array(id, IndexRange{1, 2}),
+          result(id, 1, Failure::Ok),
+          result(id, 2, Failure::ToolFailed),
+          {SaveArrayEnded{ArrayId{id}}, {}}});
   }
   const auto environment = store->recipe(ArrayId{1})->environment;
   EXPECT_FALSE(store->prune(from_microseconds(5000), 2)) << "none ended before that";
@@ -145,8 +166,12 @@ TEST_F(StoreInFolder, PrunesSoManyArraysAtATime) {
 TEST_F(StoreInFolder, RevivesSomeTasksOfARangeAndTheirDependants) {
   SaveResults failed{ArrayId{2}, IndexRange{1, 10}, {}};
   failed.outcome.failure = Failure::DependencyFailed;
-  save({array(1, IndexRange{0, 0}), array(2, IndexRange{1, 10}, {{ArrayId{1}, std::nullopt, Dependency::Kind::Success}}),
-        result(1, 0, Failure::ToolFailed), {failed, {}}, {SaveArrayEnded{ArrayId{1}}, {}}, {SaveArrayEnded{ArrayId{2}}, {}}});
+  save({array(1, IndexRange{0, 0}),
+        array(2, IndexRange{1, 10}, {{ArrayId{1}, std::nullopt, Dependency::Kind::Success}}),
+        result(1, 0, Failure::ToolFailed),
+        {failed, {}},
+        {SaveArrayEnded{ArrayId{1}}, {}},
+        {SaveArrayEnded{ArrayId{2}}, {}}});
   const auto revived = store->revivable({{ArrayId{1}, std::nullopt}}).arrays;
   ASSERT_EQ(revived.size(), 2U);
   EXPECT_EQ(revived[0].id, ArrayId{1});
@@ -165,9 +190,12 @@ TEST_F(StoreInFolder, RevivesWhatWaitedForAnArrayThatIsPruned) {
   const auto each = Dependency::Kind::EachSuccess;
   save({array(1, IndexRange{1, 9}), result(1, 1, Failure::Ok), {SaveArrayEnded{ArrayId{1}}, {}}});
   store->prune(from_microseconds(1'000'000), 100);
-  save({array(2, IndexRange{1, 2}, {{ArrayId{1}, std::nullopt, each}}), result(2, 1, Failure::ToolFailed),
-        array(3, IndexRange{5, 6}, {{ArrayId{1}, std::nullopt, each}}), result(3, 5, Failure::ToolFailed)});
-  const Revivable found = store->revivable({{ArrayId{2}, std::nullopt}, {ArrayId{3}, std::nullopt}});
+  save({array(2, IndexRange{1, 2}, {{ArrayId{1}, std::nullopt, each}}),
+        result(2, 1, Failure::ToolFailed),
+        array(3, IndexRange{5, 6}, {{ArrayId{1}, std::nullopt, each}}),
+        result(3, 5, Failure::ToolFailed)});
+  const Revivable found =
+      store->revivable({{ArrayId{2}, std::nullopt}, {ArrayId{3}, std::nullopt}});
   EXPECT_EQ(found.arrays.size(), 2U);
   ASSERT_EQ(found.ended.size(), 1U);
   EXPECT_EQ(found.ended[0].id, ArrayId{1});

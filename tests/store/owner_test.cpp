@@ -21,11 +21,15 @@ class OwnerTest : public testing::Test {
     folder = ::mkdtemp(path.data());
   }
   ~OwnerTest() override { std::filesystem::remove_all(folder); }
-  void write_lock(const std::string& host, const std::string& boot, long long process, long long heartbeat) {
-    std::ofstream(folder + "/engine.lock") << "host " << host << "\nboot " << boot << "\nprocess " << process << "\nstart 1\nheartbeat "
-                                           << heartbeat << "\n";
+  void write_lock(const std::string& host, const std::string& boot, long long process,
+                  long long heartbeat) {
+    std::ofstream(folder + "/engine.lock")
+        << "host " << host << "\nboot " << boot << "\nprocess " << process
+        << "\nstart 1\nheartbeat " << heartbeat << "\n";
   }
-  static bool is_ours(const std::variant<OwnerLock, NotOwner>& taken) { return std::holds_alternative<OwnerLock>(taken); }
+  static bool is_ours(const std::variant<OwnerLock, NotOwner>& taken) {
+    return std::holds_alternative<OwnerLock>(taken);
+  }
   std::string folder;
 };
 
@@ -41,7 +45,8 @@ TEST_F(OwnerTest, RefusesASecondEngineAndNamesTheFirst) {
   if (child == 0) {
     const auto second = OwnerLock::take(folder);
     const auto* refused = std::get_if<NotOwner>(&second);
-    const bool named = refused && refused->text.find(std::to_string(::getppid())) != std::string::npos;
+    const bool named =
+        refused && refused->text.find(std::to_string(::getppid())) != std::string::npos;
     ::_exit(named && refused->why == NotOwner::Why::Here ? 0 : 1);
   }
   int status = 1;

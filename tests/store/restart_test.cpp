@@ -24,8 +24,12 @@ TEST_F(StoreInFolder, GivesBackWhatWasAlive) {
   SaveHold hold{ArrayId{1}, IndexRange{90, 100}};
   SaveResults cancelled{ArrayId{1}, IndexRange{20, 29}, {}};
   cancelled.outcome.failure = Failure::Cancelled;
-  save({array(1, IndexRange{1, 100}, {}, "key"), array(2, IndexRange{0, 0}, {{ArrayId{1}, std::nullopt, Dependency::Kind::AnyEnd}}),
-        {hold, {}}, {SaveLeases{pilot(), {attempt(1, 3), attempt(1, 4)}}, {}}, result(1, 3, Failure::Ok), {cancelled, {}}});
+  save({array(1, IndexRange{1, 100}, {}, "key"),
+        array(2, IndexRange{0, 0}, {{ArrayId{1}, std::nullopt, Dependency::Kind::AnyEnd}}),
+        {hold, {}},
+        {SaveLeases{pilot(), {attempt(1, 3), attempt(1, 4)}}, {}},
+        result(1, 3, Failure::Ok),
+        {cancelled, {}}});
   reopen();
   const Snapshot snapshot = store->begin();
   ASSERT_EQ(snapshot.arrays.size(), 2U);
@@ -45,7 +49,10 @@ TEST_F(StoreInFolder, GivesBackWhatWasAlive) {
 }
 
 TEST_F(StoreInFolder, KnowsHowThePredecessorsOfLiveTasksEnded) {
-  save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok), result(1, 2, Failure::ToolFailed), {SaveArrayEnded{ArrayId{1}}, {}},
+  save({array(1, IndexRange{1, 2}),
+        result(1, 1, Failure::Ok),
+        result(1, 2, Failure::ToolFailed),
+        {SaveArrayEnded{ArrayId{1}}, {}},
         array(2, IndexRange{1, 2}, {{ArrayId{1}, std::nullopt, Dependency::Kind::EachSuccess}})});
   reopen();
   const Snapshot snapshot = store->begin();
@@ -56,7 +63,9 @@ TEST_F(StoreInFolder, KnowsHowThePredecessorsOfLiveTasksEnded) {
 }
 
 TEST_F(StoreInFolder, KeepsWhichLeasedTasksAreCancelled) {
-  save({array(1, IndexRange{1, 9}), {SaveLeases{pilot(), {attempt(1, 3), attempt(1, 4)}}, {}}, {SaveCancelled{{attempt(1, 4).task}}, {}}});
+  save({array(1, IndexRange{1, 9}),
+        {SaveLeases{pilot(), {attempt(1, 3), attempt(1, 4)}}, {}},
+        {SaveCancelled{{attempt(1, 4).task}}, {}}});
   reopen();
   const Snapshot snapshot = store->begin();
   ASSERT_EQ(snapshot.leases.size(), 2U);
@@ -67,13 +76,16 @@ TEST_F(StoreInFolder, KeepsWhichLeasedTasksAreCancelled) {
 }
 
 TEST_F(StoreInFolder, ARetryLeavesWhatElseIsHeld) {
-  save({array(1, IndexRange{1, 9}), {SaveHold{ArrayId{1}, IndexRange{5, 9}}, {}}, result(1, 1, Failure::ToolFailed)});
+  save({array(1, IndexRange{1, 9}),
+        {SaveHold{ArrayId{1}, IndexRange{5, 9}}, {}},
+        result(1, 1, Failure::ToolFailed)});
   save({{SaveRevived{ArrayId{1}, IndexRange{1, 1}}, {}}});
   reopen();
   EXPECT_EQ(to_string(store->begin().arrays.at(0).held), "5-9");
   save({{SaveArrayEnded{ArrayId{1}}, {}}, {SaveRevived{ArrayId{1}, IndexRange{5, 5}}, {}}});
   reopen();
-  EXPECT_TRUE(store->begin().arrays.at(0).held.empty()) << "who retries what had ended does not mean to hold it";
+  EXPECT_TRUE(store->begin().arrays.at(0).held.empty())
+      << "who retries what had ended does not mean to hold it";
 }
 
 TEST_F(StoreInFolder, KnowsWhatFailedAttemptsHaveTaughtUntilTheTaskIsRevived) {
@@ -96,7 +108,11 @@ TEST_F(StoreInFolder, KnowsWhatFailedAttemptsHaveTaughtUntilTheTaskIsRevived) {
 }
 
 TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
-  Allocation running{.id = AllocationId{"habcde123456789"}, .site = "cluster", .shape = "cpu", .state = AllocationState::Running, .number = "42"};
+  Allocation running{.id = AllocationId{"habcde123456789"},
+                     .site = "cluster",
+                     .shape = "cpu",
+                     .state = AllocationState::Running,
+                     .number = "42"};
   running.opened = from_microseconds(10);
   running.running_since = from_microseconds(20);
   running.pilots_seen = 2;
@@ -141,13 +157,15 @@ TEST_F(StoreInFolder, RefusesLoosePermissionsUnknownVersionsAndDamage) {
 
   {
     sqlite::Connection connection(file);
-    connection.execute("UPDATE meta SET value=CAST('99' AS BLOB) WHERE key=CAST('version' AS BLOB)");
+    connection.execute(
+        "UPDATE meta SET value=CAST('99' AS BLOB) WHERE key=CAST('version' AS BLOB)");
   }
   auto newer = Store::open(file);
   ASSERT_FALSE(newer);
   EXPECT_NE(newer.error().text.find("version 99"), std::string::npos);
 
-  std::ofstream(file, std::ios::trunc) << "this is no database, whatever its name says; it is long enough to be read as one";
+  std::ofstream(file, std::ios::trunc)
+      << "this is no database, whatever its name says; it is long enough to be read as one";
   auto damaged = Store::open(file);
   ASSERT_FALSE(damaged);
   EXPECT_NE(damaged.error().text.find(file), std::string::npos);

@@ -33,7 +33,8 @@ class StoreInFolder : public testing::Test {
     const auto done = store->commit(writes, durable);
     ASSERT_TRUE(done) << done.error().text;
   }
-  static Write array(std::uint64_t id, IndexSet indices, std::vector<Dependency> after = {}, const std::string& key = "") {
+  static Write array(std::uint64_t id, IndexSet indices, std::vector<Dependency> after = {},
+                     const std::string& key = "") {
     SaveArray save{.id = ArrayId{id}, .client = "tester", .key = key, .content = 7};
     save.array.indices = std::move(indices);
     save.array.needs.amounts.set(kCpus, Amount::of(1));
@@ -44,7 +45,8 @@ class StoreInFolder : public testing::Test {
     recipe->environment = "shared surroundings";
     return {save, recipe};
   }
-  static AttemptId attempt(std::uint64_t array, std::uint32_t index, std::uint32_t number = 1, std::uint64_t epoch = 5) {
+  static AttemptId attempt(std::uint64_t array, std::uint32_t index, std::uint32_t number = 1,
+                           std::uint64_t epoch = 5) {
     return {{ArrayId{array}, index}, number, epoch};
   }
   static PilotId pilot() { return {AllocationId{"habcde123456789"}, 2}; }

@@ -83,9 +83,10 @@ TEST(Expression, RefusesUnitsThatCannotBeMeant) {
 TEST(Expression, TakesUnitsThatCanBeMeant) {
   EXPECT_EQ(wrong_unit("500M + 2 * sound.size", Measure::Bytes), "");
   EXPECT_EQ(wrong_unit("ceil(x.size / 1G)", Measure::Count), "");
-  for (const char* time : {"10m + x.size / 1M * 1s", "x.size > 1G ? 1h : 10m", "1G < x.size ? 1h : 10m",
-                           "1G + x.size > 5G ? 1h30m : 10m", "min(x.size, 1G) / 1M * 1s",
-                           "(x.size + 10M) / 1M * 1s", "10M / x.rate * 1s", "x.size / (1M) * 2"}) {
+  for (const char* time :
+       {"10m + x.size / 1M * 1s", "x.size > 1G ? 1h : 10m", "1G < x.size ? 1h : 10m",
+        "1G + x.size > 5G ? 1h30m : 10m", "min(x.size, 1G) / 1M * 1s", "(x.size + 10M) / 1M * 1s",
+        "10M / x.rate * 1s", "x.size / (1M) * 2"}) {
     EXPECT_EQ(wrong_unit(time, Measure::Seconds), "") << time;
   }
 }

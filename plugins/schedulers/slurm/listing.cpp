@@ -14,9 +14,10 @@ constexpr std::size_t kMostNodes = 65536;
 
 /// squeue lists all of this user's at once, ended ones for MinJobAge (300 s) after their end.  Only
 /// a name that it does not know is looked up in the accounting, if there is any, and only for how
-/// it ended: its view of what runs is older than squeue's, and a record whose end it missed runs there
-/// for ever.  `--all`: partitions may be hidden from those who use them.  Each line has a mark, so that a banner
-/// is no batch job, and the name last, because another batch job's name may contain anything.
+/// it ended: its view of what runs is older than squeue's, and a record whose end it missed runs
+/// there for ever.  `--all`: partitions may be hidden from those who use them.  Each line has a
+/// mark, so that a banner is no batch job, and the name last, because another batch job's name may
+/// contain anything.
 constexpr const char* kList = R"sh(
 jobs=$(squeue --me --all --noheader --states=all --format='hb|%i|%T|%L|%N|%r|%j') || exit
 printf '%s\n' "$jobs"

@@ -56,68 +56,71 @@ bool has_one_of(std::string_view text, const std::array<std::string_view, N>& ph
 // Beginnings of the texts of slurm_strerror and strerror, and of what sbatch says of itself.
 
 // The request may have reached the controller.
-constexpr std::array<std::string_view, 14> kUnclear{
-    "socket timed out",
-    "zero bytes were transmitted",
-    "unexpected message received",
-    "message send failure",
-    "message receive failure",
-    "(send failure)",
-    "(receive failure)",
-    "(shutdown failure)",
-    "communication shutdown",
-    "connection reset",
-    "connection timed out",
-    "broken pipe",
-    "transport endpoint",
-    "resource temporarily unavailable"};
+constexpr std::array<std::string_view, 14> kUnclear{"socket timed out",
+                                                    "zero bytes were transmitted",
+                                                    "unexpected message received",
+                                                    "message send failure",
+                                                    "message receive failure",
+                                                    "(send failure)",
+                                                    "(receive failure)",
+                                                    "(shutdown failure)",
+                                                    "communication shutdown",
+                                                    "connection reset",
+                                                    "connection timed out",
+                                                    "broken pipe",
+                                                    "transport endpoint",
+                                                    "resource temporarily unavailable"};
 constexpr std::array<std::string_view, 4> kLimit{"job violates accounting/qos policy",
                                                  "maxjobcount limit", "submitjoblimit",
                                                  "submitjobperuserlimit"};
 // A limit that holds for one batch job alone is not reached by having many.
 constexpr std::array<std::string_view, 3> kPerJob{"perjob", "pernode", "minutes"};
 // Nobody was reached, or the controller said: later.
-constexpr std::array<std::string_view, 33> kTransient{
-    "rate limit exceeded",
-    "(connect failure)",
-    "communication connection failure",
-    "connection refused",
-    "no route to host",
-    "network is unreachable",
-    "in standby mode",
-    "authentication error",
-    "authentication credential",
-    "munge encode failed",
-    "unable to process configuration file",
-    "could not establish a configuration source",
-    "unable to establish controller machine",
-    "unable to connect to database",
-    "temporarily unable to accept job",
-    "unable to create job record",
-    "try again",
-    "partition not available",
-    "node not available",
-    "nodes are busy",
-    "ports are in use",
-    "switch resources currently not available",
-    "presently disabled",
-    "submissions disabled",
-    "reservation is in use",
-    "not usable now",
-    "start immediately",
-    "immediate execution impossible",
-    "waiting for burst buffer",
-    "i/o error writing",
-    "input/output error",
-    "cannot allocate memory",
-    "no space left on device"};
-// Said by sbatch itself, before it asks anybody, or by the controller while it refuses; a reason that
-// is not known there is most often one of the site's own submit plugin.
-constexpr std::array<std::string_view, 10> kPermanent{
-    "batch job submission failed", "dos line breaks",  "does not look like a batch script",
-    "batch script is empty",       "unable to open",   "invalid",
-    "can not be satisfied",        "sbatch: fatal: ",  "cli_filter plugin",
-    "spank"};
+constexpr std::array<std::string_view, 33> kTransient{"rate limit exceeded",
+                                                      "(connect failure)",
+                                                      "communication connection failure",
+                                                      "connection refused",
+                                                      "no route to host",
+                                                      "network is unreachable",
+                                                      "in standby mode",
+                                                      "authentication error",
+                                                      "authentication credential",
+                                                      "munge encode failed",
+                                                      "unable to process configuration file",
+                                                      "could not establish a configuration source",
+                                                      "unable to establish controller machine",
+                                                      "unable to connect to database",
+                                                      "temporarily unable to accept job",
+                                                      "unable to create job record",
+                                                      "try again",
+                                                      "partition not available",
+                                                      "node not available",
+                                                      "nodes are busy",
+                                                      "ports are in use",
+                                                      "switch resources currently not available",
+                                                      "presently disabled",
+                                                      "submissions disabled",
+                                                      "reservation is in use",
+                                                      "not usable now",
+                                                      "start immediately",
+                                                      "immediate execution impossible",
+                                                      "waiting for burst buffer",
+                                                      "i/o error writing",
+                                                      "input/output error",
+                                                      "cannot allocate memory",
+                                                      "no space left on device"};
+// Said by sbatch itself, before it asks anybody, or by the controller while it refuses; a reason
+// that is not known there is most often one of the site's own submit plugin.
+constexpr std::array<std::string_view, 10> kPermanent{"batch job submission failed",
+                                                      "dos line breaks",
+                                                      "does not look like a batch script",
+                                                      "batch script is empty",
+                                                      "unable to open",
+                                                      "invalid",
+                                                      "can not be satisfied",
+                                                      "sbatch: fatal: ",
+                                                      "cli_filter plugin",
+                                                      "spank"};
 
 Refusal classify(const CommandOutput& output) {
   const std::string text = lower(output.standard_error + output.standard_output);
@@ -176,12 +179,12 @@ std::string batch_script(const AllocationRequest& request) {
 
 CommandLine sbatch(const AllocationRequest& request, const std::string& script_path) {
   // `--export=ALL` hands on the transport's environment, which is minimal; NONE, and a list too,
-  // would have the node run a login shell first.  Without `--propagate=NONE` tasks would have the limits
-  // of the login node, which are small.
+  // would have the node run a login shell first.  Without `--propagate=NONE` tasks would have the
+  // limits of the login node, which are small.
   CommandLine command{
       .argv = {"sbatch", "--parsable", "--job-name=" + request.name, "--no-requeue",
-               "--open-mode=append", "--export=ALL", "--propagate=NONE", "--comment=hpcbatch:" + request.name,
-               "--chdir=" + request.directory,
+               "--open-mode=append", "--export=ALL", "--propagate=NONE",
+               "--comment=hpcbatch:" + request.name, "--chdir=" + request.directory,
                "--output=" + without_patterns(request.directory) + "/" + request.name + ".out",
                "--nodes=" + std::to_string(request.nodes), "--ntasks-per-node=1",
                "--cpus-per-task=" + cpus_of(request)}};

@@ -58,8 +58,8 @@ struct Program {
   int most_descriptors{0};
 };
 
-/// In a child that has our memory until it is the command: nothing here may allocate, lock or return.  The error is our
-/// parent's to read.
+/// In a child that has our memory until it is the command: nothing here may allocate, lock or
+/// return.  The error is our parent's to read.
 [[noreturn]] void become(const Program& program, volatile int& error) {
   ::setpgid(0, 0);
   if (program.dies_with_us) {
@@ -78,7 +78,8 @@ struct Program {
     }
   }
   if (::syscall(SYS_close_range, 3U, ~0U, 0U) != 0) {  // before Linux 5.9
-    for (int descriptor = 3; descriptor < program.most_descriptors; ++descriptor) ::close(descriptor);
+    for (int descriptor = 3; descriptor < program.most_descriptors; ++descriptor)
+      ::close(descriptor);
   }
   sigset_t none;
   ::sigemptyset(&none);
@@ -88,7 +89,8 @@ struct Program {
   ::_exit(127);
 }
 
-/// posix_spawn cannot ask for a signal at our death, and fork would copy the page tables of a large engine.
+/// posix_spawn cannot ask for a signal at our death, and fork would copy the page tables of a large
+/// engine.
 pid_t spawn(const Program& program, volatile int& error) {
   sigset_t all;
   sigset_t before;
@@ -103,9 +105,10 @@ pid_t spawn(const Program& program, volatile int& error) {
 
 enum class AtOurDeath : std::uint8_t { Dies, Lives };
 
-/// Starts a command in a process group of its own.  One that is to die with us does so when the thread that started it ends.
-Result<pid_t> start(const CommandLine& command, const Environment& environment, const std::array<int, 3>& descriptors,
-                    AtOurDeath at_our_death) {
+/// Starts a command in a process group of its own.  One that is to die with us does so when the
+/// thread that started it ends.
+Result<pid_t> start(const CommandLine& command, const Environment& environment,
+                    const std::array<int, 3>& descriptors, AtOurDeath at_our_death) {
   if (command.argv.empty()) return Error{Error::Kind::Rejected, "cannot run an empty command"};
   const std::string file = find_program(command.argv.front(), environment);
   if (file.empty()) {
@@ -141,7 +144,8 @@ Result<pid_t> start(const CommandLine& command, const Environment& environment, 
   if (error != 0) {
     if (process > 0) ::waitpid(process, nullptr, 0);
     const bool later = error == EAGAIN || error == ENOMEM || error == ETXTBSY;
-    return failed("cannot run " + file, error, later ? Error::Kind::Transient : Error::Kind::Rejected);
+    return failed("cannot run " + file, error,
+                  later ? Error::Kind::Transient : Error::Kind::Rejected);
   }
   return process;
 }
@@ -248,8 +252,10 @@ Result<CommandOutput> run_process(const CommandLine& command, const Environment&
   if (!out) return out.error();
   auto err = make_pipe();
   if (!err) return err.error();
-  // A submit that hangs must not get through after the engine that asked for it is gone: the next one asks anew.
-  auto started = start(command, environment, {input->get(), out->write.get(), err->write.get()}, AtOurDeath::Dies);
+  // A submit that hangs must not get through after the engine that asked for it is gone: the next
+  // one asks anew.
+  auto started = start(command, environment, {input->get(), out->write.get(), err->write.get()},
+                       AtOurDeath::Dies);
   if (!started) return started.error();
   out->write.close();
   err->write.close();
@@ -290,7 +296,8 @@ Result<TalkingProcess> open_process(const CommandLine& command, const Environmen
   Fd ours(ends[0]);
   Fd theirs(ends[1]);
   Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  auto started = start(command, environment, {theirs.get(), theirs.get(), null.get()}, AtOurDeath::Lives);
+  auto started =
+      start(command, environment, {theirs.get(), theirs.get(), null.get()}, AtOurDeath::Lives);
   if (!started) return started.error();
   return TalkingProcess{*started, std::move(ours)};
 }
