@@ -359,7 +359,7 @@ void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
                                 [](const auto& site) { return site.second->is_busy(); });
   if (!busy || std::chrono::steady_clock::now() >= latest) {
     stopped_ = true;
-    if (history_) history_->end(*engine_, now());
+    if (history_) history_->add(noted_at_end(*engine_, now()));
     return stop_("");
   }
   auto again = std::make_shared<asio::steady_timer>(loop_, kLookAgain);

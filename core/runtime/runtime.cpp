@@ -180,9 +180,9 @@ void Runtime::feed(const Event& event) {
   if (stopped_) return;
   const Actions actions = engine_->on(event, now());
   for (const Action& action : actions) {
-    if (history_) history_->before(event, action);
+    if (history_) history_->add(noted_before(event, action));
     std::visit([this](const auto& a) { perform(a); }, action);
-    if (history_) history_->after(action);
+    if (history_) history_->add(noted_after(action));
   }
   arm_timer();
 }

@@ -29,6 +29,7 @@ World::World(std::uint32_t seed) : random_(seed) {
             Site{.name = "there", .max_queued = 2, .max_running = 2, .shapes = {wide, brief}}};
   configured_ = sites_;
   saved_.count_start();
+  record(noted_at_start(saved_.snapshot(), sites_));
   engine_ = std::make_unique<Engine>(sites_, saved_.snapshot(), seed, now_);
 }
 
@@ -39,6 +40,7 @@ void World::fail(const std::string& text) {
 void World::run(int steps) {
   for (int i = 0; i < steps && wrong_.empty(); ++i) step();
   make_peace();
+  check_promises();
 }
 
 void World::step() {
@@ -78,6 +80,8 @@ void World::feed(const Event& event) {
   for (std::size_t i = 0; i < until; ++i) {
     note(actions[i]);
     if (const std::string wrong = saved_.apply(actions[i]); !wrong.empty()) fail(wrong);
+    record(noted_before(event, actions[i]));
+    record(noted_after(actions[i]));
     perform(actions[i]);
   }
   if (until != actions.size()) kill_engine();
@@ -98,12 +102,33 @@ void World::start_engine(std::vector<Site> sites) {
   for (const Job& job : jobs_) {
     const bool there = std::any_of(configured_.begin(), configured_.end(),
                                    [&](const Site& s) { return s.name == job.site; });
-    if (!there) out_of_reach_.insert(job.id);
+    if (there) continue;
+    out_of_reach_.insert(job.id);
+    record_job("job-ended", job);  // as far as anybody can know who looks at the sites there are
   }
   saved_.count_start();
+  record(noted_at_start(saved_.snapshot(), configured_));
   engine_ = std::make_unique<Engine>(configured_, saved_.snapshot(), 7, now_);
   engine_->check_invariants();
   feed(TimePassed{});
+}
+
+void World::record(const std::string& by, std::string what,
+                   std::vector<std::pair<std::string, std::string>> facts) {
+  history_.push_back({to_microseconds(now_), by, std::move(what), std::move(facts)});
+}
+
+/// In this world all is on disk at once.
+void World::record(const std::vector<Noted>& noted) {
+  for (const Noted& one : noted) {
+    record("engine/" + std::to_string(saved_.snapshot().engine_start), one.what, one.facts);
+  }
+}
+
+void World::check_promises() {
+  for (const history::Breach& breach : history::check(history_, {.ended = true})) {
+    fail(history::to_text(breach, history_));
+  }
 }
 
 void World::note(const Action& action) {

@@ -4,6 +4,8 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/history_of.hpp"
+#include "history/history.hpp"
 #include "saved.hpp"
 
 #include <deque>
@@ -64,6 +66,10 @@ class World {
   void feed(const Event& event);
   void perform(const Action& action);
   void note(const Action& action);
+  void record(const std::string& by, std::string what,
+              std::vector<std::pair<std::string, std::string>> facts);
+  void record(const std::vector<Noted>& noted);
+  void check_promises();
   void kill_engine();
   void start_engine(std::vector<Site> sites);
   NewArray any_array();
@@ -81,6 +87,7 @@ class World {
   void run_batch_systems();
   void start_processes(const Job& job);
   void end_job(Job& job, EndCause cause, bool orderly);
+  void record_job(const std::string& what, const Job& job);
 
   // world_pilots.cpp
   void run_pilot();
@@ -95,6 +102,8 @@ class World {
   void put_into_outbox(const Process& process);
   void check_alone(const Process& process, TaskId task);
   Process* find(const PilotId& id, std::uint64_t incarnation);
+  void record_gone(const Process& process);
+  void record_attempt(const std::string& what, const Process& process, const Here& here);
 
   std::mt19937 random_;
   Time now_{from_microseconds(1'700'000'000'000'000)};
@@ -106,6 +115,8 @@ class World {
   Saved saved_;
   std::string wrong_;
   std::uint64_t fingerprint_{0};
+  history::History history_;  ///< of engine, pilots and batch systems, by the clock of this world
+  std::uint64_t engine_starts_{0};
   bool peace_{false};
   bool killed_{false};  ///< in the middle of performing
 

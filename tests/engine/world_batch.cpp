@@ -17,11 +17,15 @@ void World::open(const OpenAllocation& asked) {
   const Job job{asked.allocation, asked.site, *shape, number};
   const std::uint32_t luck = peace_ ? 0 : below(10);
   if (luck < 7) {
+    record_job("job-created", job);
     jobs_.push_back(job);
     answers_.push_back(AllocationAccepted{asked.allocation, number});
   } else if (luck < 9) {
     // The answer is lost, and the batch job may be there or not.
-    if (luck == 7) jobs_.push_back(job);
+    if (luck == 7) {
+      record_job("job-created", job);
+      jobs_.push_back(job);
+    }
     answers_.push_back(AllocationRefused{asked.allocation, Refusal::Unclear, "timed out"});
   } else {
     answers_.push_back(AllocationRefused{asked.allocation,
@@ -62,11 +66,13 @@ void World::run_batch_systems() {
     Job& job = jobs_[i];
     if (job.state == BatchState::Queued && chance(30)) {
       job.state = BatchState::Running;
+      record_job("job-running", job);
       start_processes(job);
     } else if (job.state == BatchState::Running && !peace_ && chance(2)) {
       // Started anew by the batch system: the same name, another process.
       std::erase_if(processes_, [&](const Process& p) {
         if (p.id.allocation != job.id) return false;
+        record_gone(p);
         leave(p);
         return true;
       });
@@ -78,12 +84,19 @@ void World::run_batch_systems() {
   }
 }
 
+void World::record_job(const std::string& what, const Job& job) {
+  record("outside", what, {{"name", job.id.name}, {"number", job.number}, {"site", job.site}});
+}
+
 void World::start_processes(const Job& job) {
   for (std::uint32_t rank = 0; rank < job.shape.nodes; ++rank) {
     processes_.push_back({.id = {job.id, rank},
                           .incarnation = ++incarnations_,
                           .capacity = job.shape.capacity,
                           .end = now_ + job.shape.walltime - end_margin(job.shape.walltime)});
+    const Process& process = processes_.back();
+    record("pilot/" + to_string(process.id) + "/" + std::to_string(process.incarnation),
+           "pilot-started", {{"idle_us", "0"}});
   }
 }
 
@@ -92,6 +105,7 @@ void World::end_job(Job& job, EndCause cause, bool orderly) {
   if (job.state == BatchState::Ended) return;
   job.state = BatchState::Ended;
   job.cause = cause;
+  record_job("job-ended", job);
   std::vector<Process> gone;
   for (std::size_t i = 0; i < processes_.size();) {
     if (processes_[i].id.allocation != job.id) {
@@ -102,6 +116,7 @@ void World::end_job(Job& job, EndCause cause, bool orderly) {
     processes_.erase(processes_.begin() + static_cast<std::ptrdiff_t>(i));
   }
   for (const Process& process : gone) {
+    record_gone(process);
     if (orderly) put_into_outbox(process);
     leave(process);
   }

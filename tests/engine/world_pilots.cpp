@@ -19,6 +19,18 @@ World::Process* World::find(const PilotId& id, std::uint64_t incarnation) {
   return at == processes_.end() ? nullptr : &*at;
 }
 
+void World::record_gone(const Process& process) {
+  record("outside", "pilot-killed",
+         {{"process", to_string(process.id) + "/" + std::to_string(process.incarnation)}});
+}
+
+void World::record_attempt(const std::string& what, const Process& process, const Here& here) {
+  record("pilot/" + to_string(process.id) + "/" + std::to_string(process.incarnation), what,
+         {{"task", to_string(here.attempt.task)},
+          {"epoch", std::to_string(here.attempt.epoch)},
+          {"failure", std::string(to_string(here.outcome.failure))}});
+}
+
 void World::send(const PilotId& id, const Action& action) {
   const auto welcomed = welcomed_.find(id);
   Process* process = welcomed == welcomed_.end() ? nullptr : find(id, welcomed->second);
@@ -62,6 +74,7 @@ void World::run_pilot() {
       here.state = Here::State::Ended;
       here.outcome.failure = Failure::PilotWalltime;
       here.outcome.ended = now_;
+      record_attempt("attempt-ended", process, here);
     }
     if (job != jobs_.end()) end_job(*job, EndCause::Timeout, true);
     return;
@@ -138,11 +151,13 @@ void World::read_inbox(Process& process) {
       [&](const KillAttempt& a) {
         const auto at = here_of(a.attempt);
         if (at == process.held.end()) return;
+        const bool ran = at->state == Here::State::Running;
+        if (at->state != Here::State::Ended) at->outcome.failure = Failure::Cancelled;
+        if (ran) record_attempt("attempt-ended", process, *at);
         if (a.silent) {
           process.held.erase(at);
         } else if (at->state != Here::State::Ended) {
           at->state = Here::State::Ended;
-          at->outcome.failure = Failure::Cancelled;
           at->outcome.ended = now_;
           say_ended(process, *at);
         }
@@ -154,6 +169,7 @@ void World::read_inbox(Process& process) {
         const auto at = here_of(a.attempt);
         if (at == process.held.end() || at->state != Here::State::Staged) return;
         at->state = Here::State::Ended;
+        record_attempt("published", process, *at);
         say_ended(process, *at);
       },
       [&](const EndPilot&) { exit_now(); },
@@ -200,6 +216,7 @@ void World::work(Process& process) {
     check_alone(process, here.attempt.task);
     here.state = Here::State::Running;
     here.outcome.started = now_;
+    record_attempt("attempt-started", process, here);
     if (process.linked) feed(AttemptsStarted{process.id, {here.attempt}});
   } else if (here.state == Here::State::Running && chance(40)) {
     here.outcome.ended = now_;
@@ -207,6 +224,7 @@ void World::work(Process& process) {
     const Failure failures[] = {Failure::ToolFailed, Failure::GpuError};
     here.outcome.failure = luck < 8 ? Failure::Ok : failures[luck - 8];
     here.state = luck < 3 ? Here::State::Staged : Here::State::Ended;
+    record_attempt("attempt-ended", process, here);
     say_ended(process, here);
   }
 }

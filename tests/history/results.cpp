@@ -22,6 +22,8 @@ class Results : public Promise {
       of_pilot(at, record, process);
     } else if (is_by_engine(record)) {
       of_engine(at, record);
+    } else if (record.what == "pilot-killed") {
+      gone_.insert(std::string(record.get("process")));
     }
   }
 
@@ -32,9 +34,10 @@ class Results : public Promise {
     std::size_t leased_at{0};
     std::optional<std::size_t> published;
     std::uint64_t published_epoch{0};
+    std::string published_by;
     std::map<std::uint64_t, std::pair<std::string, std::size_t>>
         ended;  ///< by epoch: what its pilot saw
-    std::set<std::uint64_t> permitted;
+    std::set<std::uint64_t> permitted, failed;
   };
 
   void of_pilot(std::size_t at, const Record& record, const std::string& process) {
@@ -46,7 +49,9 @@ class Results : public Promise {
       const TaskId id = task_of(record);
       Task& task = tasks_[id];
       const std::uint64_t epoch = number_of(record, "epoch");
-      if (task.published && task.published_epoch != epoch) {
+      const bool took_over =
+          task.failed.contains(task.published_epoch) || gone_.contains(task.published_by);
+      if (task.published && task.published_epoch != epoch && !took_over) {
         broken(fmt::format("two attempts of {} published their outputs", to_string(id)),
                {*task.published, at});
       }
@@ -54,6 +59,7 @@ class Results : public Promise {
         broken(fmt::format("{} published after its result", to_string(id)), {*task.result, at});
       task.published = at;
       task.published_epoch = epoch;
+      task.published_by = process;
     }
   }
 
@@ -65,6 +71,9 @@ class Results : public Promise {
       if (task.result)
         broken(fmt::format("{} is leased though it has a result", to_string(task_of(record))),
                {*task.result, at});
+    } else if (record.what == "attempt-failed") {
+      // What it published nobody was told of: the next attempt puts its own in that place.
+      tasks_[task_of(record)].failed.insert(number_of(record, "epoch"));
     } else if (record.what == "publish-permitted") {
       tasks_[task_of(record)].permitted.insert(number_of(record, "epoch"));
     } else if (record.what == "revived") {
@@ -111,6 +120,7 @@ class Results : public Promise {
   }
 
   std::unordered_map<TaskId, Task> tasks_;
+  std::set<std::string> gone_;   ///< processes of pilots that were killed
   std::set<std::string> heard_;  ///< pilots whose own records are in this history
 };
 

@@ -21,6 +21,8 @@ class Waste : public Promise {
   void see(std::size_t at, const Record& record) override {
     if (const std::string process = pilot_process(record); !process.empty()) {
       of_pilot(at, record, process);
+    } else if (record.what == "engine-started") {
+      for (auto& [name, shape] : shapes_) shape.failures = 0;  // a start may try once
     } else if (record.what == "allocation-asked") {
       asked(at, record);
     } else if (record.what == "pilot-registered") {
@@ -29,7 +31,7 @@ class Waste : public Promise {
         allocation->second.worked = true;
         shapes_[allocation->second.shape].failures = 0;
       }
-    } else if (record.what == "allocation-ended" || record.what == "allocation-refused") {
+    } else if (record.what == "allocation-ended") {
       ended(at, record);
     }
   }
