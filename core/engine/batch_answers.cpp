@@ -84,12 +84,16 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
       back_off(*shape, shape->back_off.failures == 0 ? Duration{30s} : Duration{5min}, 1h, text,
                now);
     } else if (entry.of_no_use) {
-      // The pause was set when its pilot registered.
+      // The pause was set when that was found out.
     } else if (!never_registered && orderly) {
       shape->back_off = {};
     } else if (!never_registered && cause != EndCause::NodeFailed) {
       back_off(*shape, 1s, 10min, text, now);
-    } else if (never_registered && cause != EndCause::NodeFailed && cause != EndCause::Preempted) {
+    } else if (never_registered &&
+               (cause == EndCause::NodeFailed || cause == EndCause::Preempted)) {
+      // Not the shape's fault; but nodes that fail again and again fail the next one too.
+      back_off(*shape, 1s, 10min, text, now);
+    } else if (never_registered) {
       back_off(*shape, 10s, 1h,
                text + ", and its pilot never registered; its output lies in the workspace", now);
     }

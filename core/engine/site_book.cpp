@@ -212,6 +212,8 @@ bool SiteBook::pilot_registered(const PilotRegistered& event, Time now) {
   if (facts.state != AllocationState::Running) facts.running_since = now;
   facts.state = AllocationState::Running;
   facts.reason.clear();
+  // Its other pilots were as silent, and have as long to come back.
+  if (found->seen == BatchState::Suspended) found->resumed_at = now;
   found->seen = BatchState::Running;
   if (ShapeState* shape = shape_state(facts); shape && event.refusals.empty()) shape->proven = true;
   if (event.pilot.rank + 1 > facts.pilots_seen) {
@@ -348,8 +350,7 @@ std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
         ++(entry.facts.state == AllocationState::Running ? outlet.running : outlet.queued);
         if (entry.facts.state == AllocationState::Submitting) ++outlet.submitting;
         // What is not counted on is not asked for once more either.
-        if (entry.facts.state != AllocationState::Running && !is_on_its_way(entry, now))
-          outlet.open = false;
+        if (entry.facts.pilots_seen == 0 && !is_on_its_way(entry, now)) outlet.open = false;
         if (entry.terminated_at && now - *entry.terminated_at < kReasonDue) outlet.open = false;
         if (entry.seen == BatchState::LimitReached) outlet.open = false;
       }
