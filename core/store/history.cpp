@@ -10,6 +10,9 @@
 namespace hpcbatch::store {
 namespace {
 
+// What a commit may take away, so that leases and results need not wait for long behind it.
+constexpr std::uint64_t kPrunedAtOnce = 50'000;
+
 #define RESULT_COLUMNS                                                                           \
   "sequence,array,first,last,attempt,failure,exit_code,signal,message,started,ended,pilot,node," \
   "peak,cpu,log,last_out,"                                                                       \
@@ -319,8 +322,13 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
   std::uint64_t pruned = std::stoull(meta("pruned"));
   const std::string highest = meta("pruned_array");
   std::uint64_t pruned_array = highest.empty() ? 0 : std::stoull(highest);
+  std::uint64_t rows = 0;
+  std::size_t taken = 0;
   for (const ArrayId id : old) {
+    if (rows > kPrunedAtOnce) break;
+    ++taken;
     const Totals gone = totals(id);
+    rows += gone.done + gone.failed + gone.cancelled;
     left.done -= gone.done;
     left.failed -= gone.failed;
     left.cancelled -= gone.cancelled;
@@ -337,7 +345,7 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
       db_.query(statement).bind(id.value).run();
     }
   }
-  const bool more = old.size() == arrays;
+  const bool more = taken == arrays || taken != old.size();
   if (!more) {
     db_.query(
            "DELETE FROM environments WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE "
@@ -351,6 +359,7 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
   set_meta("pruned_array", std::to_string(pruned_array));
   transaction.commit();
   totals_ = left;
+  (void)shorten_log();  // should it fail, the next commit will try and tell
   return more;
 }
 

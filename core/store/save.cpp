@@ -113,10 +113,10 @@ void Store::save(const SaveResults& save) {
 }
 
 void Store::save(const SaveArrayEnded& save) {
-  // Its last result was saved just before: that is when it ended.
+  // The newest of its results: one node's clock may be far behind.
   db_.query(
-         "UPDATE arrays SET ended=max(1,coalesce((SELECT ended FROM results ORDER BY sequence DESC "
-         "LIMIT 1),1)) WHERE id=?")
+         "UPDATE arrays SET ended=max(1,coalesce((SELECT max(ended) FROM results WHERE "
+         "array=arrays.id),1)) WHERE id=?")
       .bind(save.array.value)
       .run();
 }

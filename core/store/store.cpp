@@ -23,7 +23,7 @@ constexpr int kLongestLog = 4000;
 
 constexpr const char* kLayout = R"(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
-CREATE TABLE environments(id INTEGER PRIMARY KEY, bytes BLOB NOT NULL, hash INTEGER NOT NULL);
+CREATE TABLE environments(id INTEGER PRIMARY KEY AUTOINCREMENT, bytes BLOB NOT NULL, hash INTEGER NOT NULL);
 CREATE INDEX environments_by_hash ON environments(hash);
 CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEGER, name BLOB, tool BLOB, indices BLOB,
   needs BLOB, priority INTEGER, retries INTEGER, max_running INTEGER, streams_input INTEGER, held BLOB, after BLOB,
@@ -33,6 +33,7 @@ CREATE INDEX ended_arrays ON arrays(ended) WHERE ended <> 0;
 CREATE INDEX arrays_of_environment ON arrays(environment);
 CREATE INDEX keyed_arrays ON arrays(client, key) WHERE key <> x'';
 CREATE TABLE dependencies(on_array INTEGER, array INTEGER, PRIMARY KEY(on_array, array)) WITHOUT ROWID;
+CREATE INDEX dependencies_of_array ON dependencies(array);
 CREATE TABLE items(array INTEGER, item INTEGER, text BLOB, PRIMARY KEY(array, item)) WITHOUT ROWID;
 CREATE TABLE leases(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, pilot BLOB,
   cancelled INTEGER, PRIMARY KEY(array, item)) WITHOUT ROWID;
@@ -134,6 +135,15 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     return Error{e.transient() ? Error::Kind::Transient : Error::Kind::Rejected, e.what()};
   }
   return shorten_log();
+}
+
+Store::~Store() {
+  // Closing the database moves the log into it.
+  try {
+    wait_for_disk(true);
+  } catch (const sqlite::SqlError&) {
+    // Then it is as after a kill: the log stays, or is moved and may not be synced.
+  }
 }
 
 void Store::wait_for_disk(bool wait) {

@@ -99,6 +99,8 @@ struct Revivable {
 /// Every call may throw sqlite::SqlError; `commit` alone says whether it may be tried again.
 class Store {
  public:
+  ~Store();
+
   /// Makes the file where there is none, mode 0600.  Refused: a version that we do not know,
   /// damage, loose permissions.
   static Result<std::unique_ptr<Store>> open(const std::string& file);
