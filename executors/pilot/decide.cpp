@@ -264,7 +264,8 @@ std::vector<Action> Decide::decide(Time now) {
   }
   // In haste the end may come at any moment.  An outbox that is empty by now is removed.
   const bool may_be_killed = haste_since_ && unacknowledged_ > 0;
-  if (may_be_killed || unacknowledged_bytes_ > outbox_at_ ||
+  const bool failed_before = outbox_retry_at_ && unacknowledged_ > 0;
+  if (may_be_killed || failed_before || unacknowledged_bytes_ > outbox_at_ ||
       (has_outbox_ && unacknowledged_ == 0)) {
     write_outbox(now);
   }

@@ -55,7 +55,7 @@ void Loop::forget(int fd) {
   must(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr), "forget a descriptor");
 }
 
-void Loop::wait(std::optional<Time> until) {
+Time Loop::wait(std::optional<Time> until) {
   int timeout = -1;
   if (until) {
     const auto left =
@@ -66,7 +66,8 @@ void Loop::wait(std::optional<Time> until) {
   std::array<epoll_event, 256> events;
   const int count =
       ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
-  if (count < 0 && errno == EINTR) return;
+  const Time woke = std::chrono::steady_clock::now();
+  if (count < 0 && errno == EINTR) return woke;
   must(count, "wait for events");
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
@@ -77,6 +78,7 @@ void Loop::wait(std::optional<Time> until) {
     const std::shared_ptr<Ready> ready = watched.ready;
     (*ready)(event.events);
   }
+  return woke;
 }
 
 }  // namespace hpcbatch::pilot

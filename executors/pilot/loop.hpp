@@ -24,8 +24,9 @@ class Loop {
   void change(int fd, std::uint32_t events);
   void forget(int fd);
 
-  /// Sleeps until something is ready or `until`, and calls whoever waits for it.
-  void wait(std::optional<Time> until);
+  /// Sleeps until something is ready or `until`, and calls whoever waits for it.  Returns when it
+  /// woke up: what is called may take long itself.
+  Time wait(std::optional<Time> until);
 
  private:
   struct Watched {

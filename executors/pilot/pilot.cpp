@@ -220,16 +220,17 @@ int Pilot::run() {
     }
     if (more_to_follow_ || pack_.is_lost() != pack_was_lost) until = now_;
     const Time asleep = clock_now();
-    loop_.wait(until);
+    const Time woke = loop_.wait(until);
     now_ = clock_now();
-    if (until) woke_late(now_ - std::max(*until, asleep));
+    if (until) woke_late(woke - std::max(*until, asleep));
     runner_.tick(now_);
   }
   pack_.finish();
   send_results();
   link_.finish();
-  removals_.remove_now(work_);
+  // What is left in the workspace the engine removes; what is left on this node nobody does.
   if (!node_.scratch.empty()) removals_.remove_now(node_.scratch);
+  removals_.remove_now(work_);
   log_line("ends: " + leaving_);
   history_.ended(leaving_);
   return *exit_code_;

@@ -52,20 +52,29 @@ bool is_same_file(const Fd& a, const Fd& b) {
          one.st_ino == two.st_ino;
 }
 
-/// Each once: where the task runs, its other folders, and where its inputs lie.
-std::vector<std::string> bound_paths(const wire::Start& start, const ContainerView& view) {
+bool can_be_bound(const std::string& path) {
+  return path.find_first_of(":,") == std::string::npos;
+}
+
+/// Each once: where the task runs, and its other folders.
+std::vector<std::string> bound_folders(const ContainerView& view) {
   std::vector<std::string> paths{view.directory};
   const auto add = [&paths](const std::string& path) {
     if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end())
       paths.push_back(path);
   };
   for (const std::string& folder : view.folders) add(folder);
-  for (const std::string& input : start.inputs()) {
-    const std::size_t slash = input.rfind('/');
-    // The whole root is never shown.
-    add(slash == 0 || slash == std::string::npos ? input : input.substr(0, slash));
-  }
   return paths;
+}
+
+/// Files alone: a folder of this node would hide what the image has in its place.  What has a name
+/// that cannot be said is shown where the runtime shows it anyway.
+std::vector<std::string> bound_inputs(const wire::Start& start) {
+  std::vector<std::string> binds;
+  for (const std::string& input : start.inputs()) {
+    if (can_be_bound(input)) binds.push_back(input + ":" + input + ":ro");
+  }
+  return binds;
 }
 
 Refusal stage_out_refusal(const char* what, const std::string& path, int error) {
@@ -183,14 +192,15 @@ std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& st
                      "cannot read the image " + image + ": " + std::strerror(errno)};
     }
     if (!view.gpu_option.empty()) argv.push_back(view.gpu_option);
-    for (const std::string& path : bound_paths(start, view)) {
-      if (path.find_first_of(":,") != std::string::npos) {
+    for (const std::string& path : bound_folders(view)) {
+      if (!can_be_bound(path)) {
         return Refusal{
             "container_failed",
             path + " cannot be shown to a container: its runtime takes no path with ':' or ','"};
       }
       argv.insert(argv.end(), {"--bind", path});
     }
+    for (const std::string& bind : bound_inputs(start)) argv.insert(argv.end(), {"--bind", bind});
     argv.insert(argv.end(), {"--pwd", view.directory, image});
   }
   argv.insert(argv.end(), start.argv().begin(), start.argv().end());

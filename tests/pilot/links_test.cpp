@@ -24,6 +24,14 @@ using testing::HasSubstr;
 
 class LinksTest : public PilotTest {
  protected:
+  /// As /proc has it: 'S' while it waits for something to happen.
+  static char process_state(pid_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string stat;
+    std::getline(file, stat);
+    const std::size_t name_end = stat.rfind(')');
+    return name_end == std::string::npos || name_end + 2 >= stat.size() ? '?' : stat[name_end + 2];
+  }
   static wire::Start waits(unsigned n) {
     wire::Start start = shell(n, "read line; echo done");
     start.set_input_streamed(true);
@@ -311,6 +319,7 @@ TEST_F(LinksTest, ASuspendedPilotGivesItsTasksTheirTimeBack) {
   limited.set_time_limit_ms(4000);
   run(limited);
   until("its start", [&] { return started_.contains(1); });
+  until("it to sleep", [&] { return process_state(pilot_process()) == 'S'; });
   ::kill(pilot_process(), SIGSTOP);
   // Its limit and what counts as late, and some more.
   std::this_thread::sleep_for(10s);
