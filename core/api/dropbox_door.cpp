@@ -66,13 +66,11 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
   /// loop.  What it waits for is told to nobody: the jobs are found again by the next drop box on
   /// the same directory.
   void close(Lane& lane, std::function<void()> then) {
-    std::shared_ptr<Dropbox> box = std::move(box_);
-    lane.run([self = shared_from_this(), &loop = runtime_.loop(), box,
-              then = std::move(then)]() mutable {
+    lane.run([self = shared_from_this(), &loop = runtime_.loop(),
+              box = std::shared_ptr<Dropbox>(std::move(box_)), then = std::move(then)]() mutable {
       box.reset();
       asio::post(loop, std::move(then));
     });
-    box.reset();
   }
   void close_at_once() { box_.reset(); }
   /// Whether the array is a task of this drop box.

@@ -18,6 +18,9 @@ namespace json = boost::json;
 
 constexpr std::chrono::hours kForEver{24 * 365};
 constexpr int kPage = 1 << 20;
+// A task that goes on printing always has more.  A page may be cut short by a slow link, but one
+// as short as this is what was printed just now.
+constexpr int kTail = 1 << 16;
 
 void write_out(bool is_error, std::string_view bytes) {
   const int error = write_all(is_error ? STDERR_FILENO : STDOUT_FILENO, bytes);
@@ -40,10 +43,8 @@ void print_stream(EngineClient& client, const LogCommand& command, const char* s
     json::object piece = client.get(target + offset);
     const std::string next = text_at(piece, "next");
     const bool is_empty = next.empty() || next == offset;
-    // A task that goes on printing always has more: what is there now ends with a page that is not
-    // full.
     const bool is_last = is_empty || flag_at(piece, "end") ||
-                         number_at(piece, "next") - number_at(piece, "offset") < kPage;
+                         number_at(piece, "next") - number_at(piece, "offset") < kTail;
     if (command.json) {
       if (!is_empty || offset == "0") {
         piece["stream"] = stream;

@@ -229,6 +229,11 @@ class EngineProcess {
 
   /// What is new is ours alone.  What was there keeps its mode, and is refused where another user
   /// could put programs and keys there, which we would use.
+  /// An administrator may have made the workspace itself for its user.
+  static bool is_ours(const struct stat& facts, bool may_be_roots) {
+    return facts.st_uid == ::geteuid() || (may_be_roots && facts.st_uid == 0);
+  }
+
   static void make_workspace(const Site& site) {
     for (const char* part : {"", "/allocations", "/logs", "/outbox", "/work", "/bin"}) {
       const std::string path = site.workspace + part;
@@ -239,7 +244,7 @@ class EngineProcess {
       if (error || ::stat(path.c_str(), &facts) != 0) return;
       if (is_new) {
         ::chmod(path.c_str(), 0700);
-      } else if (facts.st_uid != ::geteuid() || (facts.st_mode & S_IWOTH) != 0) {
+      } else if (!is_ours(facts, *part == '\0') || (facts.st_mode & S_IWOTH) != 0) {
         throw NoStart{
             2, fmt::format("cannot use the workspace of site '{}': {} must belong to user {} and "
                            "must not be writable by all "

@@ -37,7 +37,7 @@ std::uint64_t Followers::seen(const AttemptId& attempt, std::uint32_t stream) co
     const Follower& follower = *followers_.at(entry->second);
     least = std::min(least, follower.attempt == attempt ? follower.seen[stream] : 0);
   }
-  return least == UINT64_MAX ? 0 : least;
+  return first == last ? 0 : least;
 }
 
 void Followers::chunk(const AttemptId& attempt, std::uint32_t stream, std::uint64_t offset,

@@ -163,9 +163,30 @@ Result<std::vector<std::string>> names_in(const std::string& directory) {
   return names;
 }
 
+namespace {
+
+void make_writable(const std::string& path) {
+  std::error_code ignored;
+  if (!fs::is_directory(fs::symlink_status(path, ignored))) return;
+  fs::permissions(path, fs::perms::owner_all, fs::perm_options::add, ignored);
+  for (auto at = fs::recursive_directory_iterator(path, ignored);
+       !ignored && at != fs::recursive_directory_iterator(); at.increment(ignored)) {
+    std::error_code unchanged;
+    if (!fs::is_directory(at->symlink_status(unchanged))) continue;
+    fs::permissions(at->path(), fs::perms::owner_all, fs::perm_options::add, unchanged);
+  }
+}
+
+}  // namespace
+
 Result<void> remove_all(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);  // a link is removed, never followed
+  if (error == std::errc::permission_denied) {
+    // Programs leave folders that even their owner may not write to.
+    make_writable(path);
+    fs::remove_all(path, error);
+  }
   if (error) return failed("remove " + path, error.value());
   return {};
 }

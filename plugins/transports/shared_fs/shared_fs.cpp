@@ -90,10 +90,11 @@ class SharedFs final : public Transport {
   }
 
   Result<void> remove(const std::vector<std::string>& paths, Deadline) override {
+    Result<void> all;
     for (const std::string& path : paths) {
-      if (auto removed = remove_all(path); !removed) return removed;
+      if (auto removed = remove_all(path); !removed) all = removed;
     }
-    return {};
+    return all;
   }
 
   Result<ByteStream> open(const CommandLine& command, Deadline) override {
