@@ -1,5 +1,6 @@
 // `sites`, `allocations`, `pilots`, `tools`: what there is to run on and to run.
 #include "cli/describe.hpp"
+#include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/session.hpp"
 #include "cli/thing_table.hpp"
@@ -123,6 +124,10 @@ Table check_table(const json::array& checks) {
 
 int show_things(const ThingsCommand& command, const Session& session) {
   EngineClient client = session.client();
+  // What an engine would know is asked for before there is work for one.
+  if (command.kind == ThingsCommand::Kind::Tools || command.act == ThingsCommand::Act::Check) {
+    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  }
   const std::string word = word_of(command.kind);
   const std::string one = "/v1/" + word + "/" + encode_part(command.name);
   if (command.act == ThingsCommand::Act::Check) return check(client, command, one);

@@ -152,7 +152,7 @@ TEST_F(OrderTest, HeldTasksWaitForRelease) {
   submit(New().array(1, 4).on_hold());
   expect({"accept 2"});
   expect_state("2.1", TaskState::Held);
-  expect_explained("2.1", "held; 'hpcbatch release 2.1'*");
+  expect_explained("2.1", "held by its user; 'hpcbatch release 2.1'*");
   EXPECT_EQ(engine_->counts().held, 4U);
   hold("2.2-3", false);
   expect({"count 2", "lease 2.2-3 to A0"});

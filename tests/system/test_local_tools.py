@@ -108,6 +108,10 @@ def test_what_a_tool_does_not_take_is_refused(with_tool):
     assert unknown.code == 2 and "double" in unknown.err
 
 
+def test_a_tool_is_checked_before_any_engine_runs(with_tool):
+    assert "double" in with_tool.ok("tools", "check", "double")
+
+
 def test_a_bad_tool_file_is_named_with_its_line(with_tool):
     file = with_tool.directory / "tools/double.yaml"
     file.write_text(DOUBLE.replace("plugin: command", "plugn: command"))
