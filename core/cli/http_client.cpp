@@ -184,7 +184,7 @@ Answer HttpClient::connect() {
 }
 
 Answer HttpClient::request(std::string_view method, const std::string& target,
-                           std::string_view body, std::chrono::milliseconds time, Repeat repeat) {
+                           std::string_view body, std::chrono::milliseconds time) {
   const Clock::time_point deadline = Clock::now() + time;
   const auto message = request_of(method, target, body);
   for (;;) {
@@ -209,7 +209,7 @@ Answer HttpClient::request(std::string_view method, const std::string& target,
     disconnect();
     Answer failure = failure_of(error);
     const bool was_stale = failure.outcome == Exchange::Lost && was_used && !had_begun;
-    if (!was_stale || repeat == Repeat::Never) return failure;
+    if (!was_stale) return failure;
   }
 }
 

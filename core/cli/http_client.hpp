@@ -29,9 +29,6 @@ struct Answer {
   std::string error;  ///< one sentence where there is no answer
 };
 
-/// Whether a request may be sent again when a kept connection turns out to have been closed.
-enum class Repeat { Safe, Never };
-
 /// An answer that comes line by line for as long as the engine has something to say.
 class LineStream {
  public:
@@ -60,7 +57,7 @@ class HttpClient {
   Answer connect();
   void disconnect();
   Answer request(std::string_view method, const std::string& target, std::string_view body,
-                 std::chrono::milliseconds time, Repeat repeat = Repeat::Safe);
+                 std::chrono::milliseconds time);
   /// A GET on the same connection, which carries nothing else while the stream lives.  The client
   /// must outlive it.
   std::unique_ptr<LineStream> follow(const std::string& target);

@@ -100,7 +100,7 @@ TEST_F(HttpClientTest, AnInterruptEndsAWait) {
   ::close(interrupt);
 }
 
-TEST_F(HttpClientTest, AKeptConnectionThatWasClosedIsReplacedUnlessForbidden) {
+TEST_F(HttpClientTest, AKeptConnectionThatWasClosedIsReplaced) {
   std::atomic<int> asked{0};
   FakeEngine engine(socket(), [&](const FakeRequest&, FakeConnection& connection) {
     connection.answer(200, "{}");
@@ -110,7 +110,7 @@ TEST_F(HttpClientTest, AKeptConnectionThatWasClosedIsReplacedUnlessForbidden) {
   EXPECT_EQ(client.request("GET", "/1", {}, 10s).status, 200);
   EXPECT_EQ(client.request("GET", "/2", {}, 10s).status, 200);  // on a second connection
   EXPECT_EQ(client.request("GET", "/3", {}, 10s).status, 200);  // which is closed after this
-  EXPECT_EQ(client.request("POST", "/4", {}, 10s, Repeat::Never).outcome, Exchange::Lost);
+  EXPECT_EQ(client.request("POST", "/4", {}, 10s).status, 200);
 }
 
 TEST_F(HttpClientTest, ABrokenAnswerIsLost) {
