@@ -37,6 +37,14 @@ def is_alive(pid):
         return False
 
 
+def parent_of(pid):
+    """0 where there is none, or no such process."""
+    try:
+        return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
+
+
 def processes_with(text):
     """The processes, as {pid: command line}, whose command line or environment holds the text; this one is none."""
     found = {}
@@ -123,8 +131,10 @@ class EngineAtHome:
 
     def pilot_pids(self):
         """The processes of this home's pilots (a pilot and its keeper)."""
-        return {pid for pid, line in processes_with(str(self.directory)).items()
-                if line.split() and "/bin/hpcbatch-pilot-" in line.split()[0]}
+        named = {pid for pid, line in processes_with(str(self.directory)).items()
+                 if line.split() and "/bin/hpcbatch-pilot-" in line.split()[0]}
+        # What a pilot starts bears its name until it becomes the task; a pilot is the child of its keeper.
+        return {pid for pid in named if parent_of(parent_of(pid)) not in named}
 
     def kill_engine(self):
         """Kills the engine with KILL and returns when it is gone."""

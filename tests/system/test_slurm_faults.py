@@ -1,16 +1,11 @@
 """What breaks on a cluster costs the user no retry: pilots killed, batch jobs cancelled, nodes lost, the controller away."""
 
 import os
-import pathlib
 import signal
 import time
 
-from engine_at_home import is_alive, wait_until
+from engine_at_home import is_alive, parent_of, wait_until
 from slurm_site import LONG, SMALL, SlurmSite
-
-
-def parent_of(pid):
-    return int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def long_tasks(site, count=4):
