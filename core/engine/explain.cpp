@@ -73,7 +73,8 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     return why;
   }
   if (*state == TaskState::Held) {
-    why.text = fmt::format("held by its user; 'hpcbatch release {}' lets it go on", to_string(task));
+    why.text =
+        fmt::format("held by its user; 'hpcbatch release {}' lets it go on", to_string(task));
     return why;
   }
   if (array.blocked.contains(task.index)) {

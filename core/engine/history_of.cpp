@@ -107,8 +107,8 @@ std::vector<Noted> noted_after(const Action& action) {
         }
       },
       [&](const SaveFailedAttempt& a) {
-        noted.push_back({Written, "attempt-failed",
-                         with(of_attempt(a.attempt, a.pilot), a.outcome.failure)});
+        noted.push_back(
+            {Written, "attempt-failed", with(of_attempt(a.attempt, a.pilot), a.outcome.failure)});
       },
       [&](const SaveResult& a) {
         noted.push_back(
