@@ -229,6 +229,15 @@ TEST_F(LocalTest, OnlyNamesWithThePrefixAreListed) {
   EXPECT_EQ(jobs->front().name, "xxK");
 }
 
+TEST_F(LocalTest, OneThatEndsWhileTheListIsMadeHasEnded) {
+  CommandOutput output;
+  output.standard_output = "running hbM 17 - node\nended hbM 17 completed 0\nend\n";
+  const auto jobs = scheduler_->read_poll("hb", output);
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 1u);
+  EXPECT_EQ(jobs->front().state, BatchState::Ended);
+}
+
 TEST_F(LocalTest, ThePilotStartsAtOnce) {
   std::chrono::nanoseconds best = 1h;
   for (int i = 0; i < 5; ++i) {

@@ -8,6 +8,7 @@
 #include "hpcbatch/shell_quote.hpp"
 
 #include <yaml-cpp/yaml.h>
+#include <algorithm>
 
 #include <charconv>
 #include <sstream>
@@ -153,7 +154,15 @@ class Local final : public Scheduler {
     for (const auto& words : lines) {
       auto job = read_job(words);
       if (!job) return distrust("a line that is not ours");
-      if (job->name.starts_with(prefix)) jobs.push_back(std::move(*job));
+      if (!job->name.starts_with(prefix)) continue;
+      // One that ends while the list is made stands in it twice, its end last.
+      const auto before = std::find_if(jobs.begin(), jobs.end(),
+                                       [&](const BatchJob& j) { return j.name == job->name; });
+      if (before == jobs.end()) {
+        jobs.push_back(std::move(*job));
+      } else {
+        *before = std::move(*job);
+      }
     }
     return jobs;
   }
