@@ -116,11 +116,8 @@ class World {
   std::string wrong_;
   std::uint64_t fingerprint_{0};
   history::History history_;  ///< of engine, pilots and batch systems, by the clock of this world
-  std::uint64_t engine_starts_{0};
   bool peace_{false};
-  bool killed_{false};  ///< in the middle of performing
 
-  std::vector<NewArray> submitted_;
   std::vector<Job> jobs_;
   std::vector<Process> processes_;
   std::deque<Event> answers_;  ///< of batch systems and outboxes, on their way to the engine

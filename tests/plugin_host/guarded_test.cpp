@@ -1,6 +1,5 @@
-// What comes out of guarded calls, and when a plugin's object is set aside.
+// What comes out of guarded calls.
 #include "plugin_host/guarded.hpp"
-#include "plugin_host/quarantine.hpp"
 
 #include <gtest/gtest.h>
 
@@ -25,20 +24,6 @@ TEST(Guarded, NamesThePluginThatThrew) {
   EXPECT_EQ(result.error().text, "plugin slurm: bad");
   EXPECT_EQ(guarded("slurm", []() -> int { throw 1; }).error().text,
             "plugin slurm: it threw something that is no std::exception");
-}
-
-TEST(Quarantine, ThreeFailuresInARowSetAside) {
-  Quarantine plugin;
-  plugin.failed("one");
-  plugin.failed("two");
-  plugin.succeeded();
-  plugin.failed("three");
-  plugin.failed("four");
-  EXPECT_FALSE(plugin.reason());
-  plugin.failed("five");
-  EXPECT_EQ(plugin.reason(), "five");
-  plugin.failed("six");
-  EXPECT_EQ(plugin.reason(), "five");
 }
 
 }  // namespace
