@@ -4,6 +4,7 @@
 
 #include "model/check.hpp"
 #include "model/quantities.hpp"
+#include "planted/planted.hpp"
 
 #include <fmt/format.h>
 
@@ -169,7 +170,8 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
     actions_.push_back(OpenAllocation{entry.facts.id, entry.facts.site, entry.facts.shape});
     return std::nullopt;
   }
-  if (entry.absent_polls < kAbsentPolls) return std::nullopt;
+  const std::uint32_t enough = HPCBATCH_PLANTED(gone_when_absent_once) ? 1 : kAbsentPolls;
+  if (entry.absent_polls < enough) return std::nullopt;
   return over(entry, EndCause::None, "", now);
 }
 

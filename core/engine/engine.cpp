@@ -52,6 +52,9 @@ Actions Engine::on(const Event& event, Time now) {
     idle_told_ = true;
     actions_.push_back(EngineIdle{});
   }
+#ifdef HPCBATCH_WALK_INVARIANTS
+  check_invariants();
+#endif
   return std::exchange(actions_, {});
 }
 
@@ -232,9 +235,35 @@ TaskCounts Engine::counts() const {
 void Engine::check_invariants() const {
   tasks_.check_invariants();
   pilots_.check_invariants();
+  sites_.check_invariants();
   std::uint64_t leased = 0;
   for (const auto& [id, array] : tasks_.arrays()) leased += array.leased.size();
   HPCBATCH_CHECK(leased == pilots_.leases().size());
+  for (const auto& [task, lease] : pilots_.leases()) {
+    const ArrayState* array = tasks_.find(task.array);
+    HPCBATCH_CHECK(array && array->leased.contains(task.index));
+    HPCBATCH_CHECK(lease.attempt.task == task && lease.attempt.number != 0);
+    HPCBATCH_CHECK(lease.attempt.epoch >> 40 <= engine_start_);
+    const std::vector<QueuePlace> places = tasks_.places(*array);
+    HPCBATCH_CHECK(std::any_of(places.begin(), places.end(), [&](const QueuePlace& place) {
+      return place.in_class == lease.in_class;
+    }));
+  }
+  for (const auto& [id, pilot] : pilots_.all()) {
+    const AllocationEntry* entry = sites_.find(id.allocation);
+    HPCBATCH_CHECK(entry && entry->facts.site == pilot.site);
+    // Who is not there any more holds nothing, unless what it left behind is being read.
+    HPCBATCH_CHECK(entry->facts.state != AllocationState::Ended || over_.contains(id.allocation));
+    HPCBATCH_CHECK(!pilot.connected || pilot.registered);
+    HPCBATCH_CHECK(!pilot.kept_for ||
+                   static_cast<std::size_t>(*pilot.kept_for) < tasks_.queue().classes());
+  }
+  for (const auto& [id, over] : over_) {
+    const AllocationEntry* entry = sites_.find(id);
+    HPCBATCH_CHECK(entry && entry->facts.state == AllocationState::Ended);
+  }
+  HPCBATCH_CHECK(tasks_.queue().size() == 0 || next_wake());
+  HPCBATCH_CHECK(!newcomer_);
 }
 
 }  // namespace hpcbatch

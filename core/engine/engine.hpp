@@ -50,6 +50,8 @@ class Engine {
   bool is_idle() const;
   bool is_draining() const { return draining_; }
 
+  /// Aborts where the parts contradict themselves or each other.  Builds of tests do it after every
+  /// event.
   void check_invariants() const;
 
  private:

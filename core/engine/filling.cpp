@@ -3,6 +3,7 @@
 #include "engine/engine.hpp"
 
 #include "model/check.hpp"
+#include "planted/planted.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -64,7 +65,8 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, bool into
   const TakenTask taken = tasks_.take(*place);
   const ArrayState* array = tasks_.find(taken.task.array);
   HPCBATCH_CHECK(array);
-  const AttemptId attempt{taken.task, taken.attempt, (engine_start_ << 40) | next_lease_++};
+  const std::uint64_t start = HPCBATCH_PLANTED(epoch_without_start) ? 0 : engine_start_;
+  const AttemptId attempt{taken.task, taken.attempt, (start << 40) | next_lease_++};
   const Resources granted = resolve(PilotTable::share(its_class.needs, pilot),
                                     into_backlog ? pilot.capacity : pilot.free);
   pilots_.grant({.attempt = attempt,

@@ -1,6 +1,7 @@
 #include "engine/pilot_table.hpp"
 
 #include "model/check.hpp"
+#include "planted/planted.hpp"
 
 #include <algorithm>
 
@@ -28,7 +29,8 @@ const Lease* PilotTable::lease(TaskId task) const {
 
 Lease* PilotTable::current(const AttemptId& attempt) {
   Lease* found = lease(attempt.task);
-  return found && found->attempt == attempt ? found : nullptr;
+  return found && (found->attempt == attempt || HPCBATCH_PLANTED(epoch_not_checked)) ? found
+                                                                                     : nullptr;
 }
 
 /// Memory that a task did not ask for; nothing where it did, or where the pilot counts none.
@@ -50,8 +52,9 @@ Resources PilotTable::share(const Needs& needs, const PilotState& pilot) {
 bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Resources& room,
                           Time now) {
   if (!needs.site.empty() && needs.site != pilot.site) return false;
-  if (needs.time && pilot.end && now + *needs.time > *pilot.end) return false;
-  if (!needs.time && pilot.end && now >= *pilot.end) return false;
+  if (pilot.end && now + needs.time.value_or(Duration{1}) > *pilot.end &&
+      !HPCBATCH_PLANTED(end_of_pilot_overlooked))
+    return false;
   return std::includes(pilot.tags.begin(), pilot.tags.end(), needs.tags.begin(),
                        needs.tags.end()) &&
          fits(needs.amounts, room) &&
@@ -117,7 +120,7 @@ Lease PilotTable::release(TaskId task) {
     PilotState::Share& of_class = pilot->classes[lease.in_class];
     if (lease.counted) {
       --of_class.with_room;
-      pilot->free.add(lease.granted);
+      if (!HPCBATCH_PLANTED(room_not_given_back)) pilot->free.add(lease.granted);
     } else {
       --of_class.waiting;
       --backlogs_;

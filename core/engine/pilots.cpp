@@ -3,6 +3,7 @@
 
 #include "model/check.hpp"
 #include "model/quantities.hpp"
+#include "planted/planted.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,6 +16,7 @@ namespace hpcbatch {
 
 void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
   for (const StoredLease& stored : snapshot.leases) {
+    if (HPCBATCH_PLANTED(leases_forgotten_by_restart)) break;
     const ArrayState* array = tasks_.find(stored.attempt.task.array);
     if (!array || !array->leased.contains(stored.attempt.task.index)) continue;
     PilotState& pilot = pilots_.add(stored.pilot);
@@ -26,7 +28,7 @@ void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
                    .in_class = tasks_.class_of_task(stored.attempt.task),
                    .granted = array->facts.needs.amounts,
                    .guessed = true,
-                   .cancelled = stored.cancelled,
+                   .cancelled = stored.cancelled && !HPCBATCH_PLANTED(cancel_forgotten_by_restart),
                    .state = Lease::State::Running,  // until its pilot says that it has not started
                    .since = now});
   }
@@ -167,6 +169,10 @@ void Engine::handle(const PilotDisconnected& event, Time now) {
   pilot->silent_since = now;
   pilot->recalled = false;
   sites_.pilot_gone(event.pilot.allocation, now);
+  if (HPCBATCH_PLANTED(silence_leases_again)) {
+    const std::set<TaskId> leases = pilot->leases;
+    for (const TaskId task : leases) return_lease(task, now);
+  }
 }
 
 std::set<AllocationId> Engine::allocations_with_pilots() const {
@@ -292,7 +298,9 @@ void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained) {
 void Engine::handle(const AttemptsReturned& event, Time now) {
   if (PilotState* pilot = pilots_.find(event.pilot)) pilot->recalled = false;
   for (const AttemptId& attempt : event.attempts) {
-    if (pilots_.current(attempt)) return_lease(attempt.task, now);
+    const Lease* lease = pilots_.current(attempt);
+    if (!lease || (lease->cancelled && HPCBATCH_PLANTED(lease_kept_on_cancel))) continue;
+    return_lease(attempt.task, now);
   }
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
   work_changed_ = true;
@@ -343,6 +351,7 @@ void Engine::handle(const OutboxRead& event, Time now) {
     // Outputs that were never permitted to be published are not there: such an attempt is lost like
     // any other.
     if (result.outputs_staged || !pilots_.current(result.attempt)) continue;
+    if (HPCBATCH_PLANTED(outbox_not_read)) continue;
     end_lease(pilots_.release(result.attempt.task), result.outcome, false);
   }
   lose_leases(event.allocation, at->second, now);

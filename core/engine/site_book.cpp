@@ -3,6 +3,7 @@
 
 #include "model/check.hpp"
 #include "model/quantities.hpp"
+#include "planted/planted.hpp"
 
 #include <fmt/format.h>
 
@@ -164,6 +165,7 @@ void SiteBook::accepted(const AllocationAccepted& event, Time now) {
 
 void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const std::string& why,
                         Time now) {
+  if (HPCBATCH_PLANTED(no_back_off)) return;
   BackOff& pause = shape.back_off;
   // What fails while the pause lasts was asked for before it: many refusals at once are one
   // failure.
@@ -185,6 +187,11 @@ void SiteBook::refused(const AllocationRefused& event, Time now) {
     found->asked_at = now;
     save(*found);
     poll_soon(found->facts.site, now + kImpatientPoll);
+    if (HPCBATCH_PLANTED(asked_again_when_unclear)) {
+      found->facts.state = AllocationState::Submitting;
+      save(*found);
+      actions_.push_back(OpenAllocation{found->facts.id, found->facts.site, found->facts.shape});
+    }
     return;
   }
   found->facts.state = AllocationState::Ended;
@@ -373,6 +380,23 @@ std::vector<provision::SiteLimits> SiteBook::limits() const {
     limits.push_back(std::move(site));
   }
   return limits;
+}
+
+void SiteBook::check_invariants() const {
+  std::set<std::string> watched;
+  for (const auto& [id, entry] : allocations_) {
+    const Allocation& facts = entry.facts;
+    HPCBATCH_CHECK(facts.id == id && !ended_names_.contains(id.name));
+    HPCBATCH_CHECK(entry.pilots_away <= facts.pilots_seen);
+    HPCBATCH_CHECK(facts.state != AllocationState::Running || facts.running_since);
+    if (facts.state != AllocationState::Ended && site(facts.site)) watched.insert(facts.site);
+  }
+  for (const SiteState& state : sites_) {
+    HPCBATCH_CHECK((state.next_poll != Time{} || state.poll_in_flight) ==
+                   (watched.contains(state.site.name) || state.poll_in_flight));
+    for (const ShapeState& shape : state.shapes)
+      HPCBATCH_CHECK(!shape.back_off.until || shape.back_off.failures != 0);
+  }
 }
 
 }  // namespace hpcbatch

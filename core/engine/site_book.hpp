@@ -110,6 +110,8 @@ class SiteBook {
   bool is_on_its_way(const AllocationEntry& entry, Time now) const;
   std::vector<provision::Outlet> outlets(Time now) const;
   std::vector<provision::SiteLimits> limits() const;
+  /// Every allocation that lives is looked after, and nothing else is; for tests.
+  void check_invariants() const;
 
  private:
   AllocationEntry* entry(const AllocationId& id);

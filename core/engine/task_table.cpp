@@ -3,6 +3,7 @@
 
 #include "model/check.hpp"
 #include "model/quantities.hpp"
+#include "planted/planted.hpp"
 
 #include <fmt/format.h>
 
@@ -201,7 +202,8 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
   if (verdict == Verdict::RetryFree || verdict == Verdict::RetryCharged) {
     TaskHistory& history = histories_[attempt.task];
     history.attempts = attempt.number;
-    if (verdict == Verdict::RetryCharged) ++history.charged;
+    if (verdict == Verdict::RetryCharged && !HPCBATCH_PLANTED(retries_not_counted))
+      ++history.charged;
     if (verdict == Verdict::RetryFree) ++history.free[static_cast<std::size_t>(ending.failure)];
     if (ending.unexplained) {
       ++history.unexplained_deaths;
@@ -283,6 +285,7 @@ std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
   ArrayState& array = at->second;
   const IndexSet wanted = tasks.indices.value_or(array.facts.indices);
   IndexSet changed;
+  if (hold && HPCBATCH_PLANTED(hold_not_heard)) return array.held.size();
   if (hold) {
     const IndexSet held_before = array.held;
     changed = take_unleased(array, wanted);
@@ -305,7 +308,9 @@ std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
 void TaskTable::check_invariants() const {
   queue_.check_invariants();
   HPCBATCH_CHECK(ends_.empty());
+  std::uint64_t queued = 0;
   for (const auto& [id, array] : arrays_) {
+    HPCBATCH_CHECK(array.id == id && id.value < next_array_ && array.unspread == 0);
     for (const OpenDependency& open : array.open) {
       const auto waiting = dependants_.find(open.on.array);
       const bool listed =
@@ -322,8 +327,10 @@ void TaskTable::check_invariants() const {
     };
     for (const QueuePlace& place : places(array)) {
       const IndexSet* parked = queue_.parked(place);
-      HPCBATCH_CHECK(at_its_limit(array) ? queue_.queued(place).empty() : !parked);
-      count(queue_.queued(place));
+      const IndexSet there = queue_.queued(place);
+      HPCBATCH_CHECK(at_its_limit(array) ? there.empty() : !parked);
+      queued += there.size();
+      count(there);
       if (parked) count(*parked);
     }
     for (const IndexSet* set :
@@ -332,6 +339,21 @@ void TaskTable::check_invariants() const {
     }
     HPCBATCH_CHECK(sum == array.facts.indices.size());
     HPCBATCH_CHECK(all == array.facts.indices);
+    // Who is over has left memory; who waits has something to wait for.
+    HPCBATCH_CHECK(array.ok.size() + array.not_ok.size() < sum);
+    HPCBATCH_CHECK(array.blocked.empty() || unblocked(array, array.blocked).empty());
+    HPCBATCH_CHECK(array.facts.max_running == 0 || array.leased.size() <= array.facts.max_running);
+    HPCBATCH_CHECK(array.cut.intersection(array.ok).empty() &&
+                   array.cut.intersection(array.not_ok).empty());
+  }
+  // The queue holds no other tasks than these.
+  HPCBATCH_CHECK(queued == queue_.size());
+  for (const auto& [id, waiting] : dependants_) HPCBATCH_CHECK(arrays_.contains(id));
+  for (const auto& [id, cause] : causes_) HPCBATCH_CHECK(arrays_.contains(id));
+  for (const auto& [task, history] : histories_) {
+    const ArrayState* array = find(task.array);
+    HPCBATCH_CHECK(array && array->facts.indices.contains(task.index));
+    HPCBATCH_CHECK(!array->ok.contains(task.index) && !array->not_ok.contains(task.index));
   }
 }
 

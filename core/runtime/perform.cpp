@@ -1,7 +1,8 @@
 // One function for each thing the engine can ask for.  Nothing is decided here.
+#include "runtime/action_order.hpp"
 #include "runtime/attempts.hpp"
 #include "runtime/crash_point.hpp"
-#include "runtime/outbox_results.hpp"
+#include "runtime/pilot_messages.hpp"
 #include "runtime/runtime.hpp"
 
 #include "model/check.hpp"
@@ -26,10 +27,30 @@ PilotLink* Runtime::link_of(const PilotId& pilot) {
   return at == links_.end() ? nullptr : at->second.get();
 }
 
-void Runtime::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say,
+void Runtime::after(WaitsFor what, Writer::Then then) {
+  switch (what) {
+    case WaitsFor::Nothing:
+      return then();
+    case WaitsFor::Written:
+      return writer_->after_written({}, std::move(then));
+    case WaitsFor::Disk:
+      return writer_->after_durable(std::move(then), false);
+    case WaitsFor::DiskAtOnce:
+      return writer_->after_durable(std::move(then), true);
+  }
+}
+
+void Runtime::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say_it,
                          std::size_t bytes) {
-  writer_->after_written({}, [this, pilot, say = std::move(say), bytes] {
-    if (PilotLink* link = link_of(pilot)) say(link->outgoing(bytes));
+  after(WaitsFor::Written, [this, pilot, say_it = std::move(say_it), bytes] {
+    if (PilotLink* link = link_of(pilot)) say_it(link->outgoing(bytes));
+  });
+}
+
+template <class ToOnePilot>
+void Runtime::pass_on(const ToOnePilot& action) {
+  after(order_of(action), [this, action] {
+    if (PilotLink* link = link_of(action.pilot)) say(action, link->outgoing());
   });
 }
 
@@ -77,15 +98,13 @@ void Runtime::perform(const SaveAllocation& action) {
 
 void Runtime::perform(const AnswerSubmit& action) {
   crash_point("submit-decided");
-  writer_->after_durable(
-      [this, action] {
-        crash_point("submit-durable");
-        const auto at = submit_answers_.find(action.request.value);
-        if (at == submit_answers_.end()) return;
-        at->second(action.ids);
-        submit_answers_.erase(at);
-      },
-      true);
+  after(order_of(action), [this, action] {
+    crash_point("submit-durable");
+    const auto at = submit_answers_.find(action.request.value);
+    if (at == submit_answers_.end()) return;
+    at->second(action.ids);
+    submit_answers_.erase(at);
+  });
 }
 
 void Runtime::perform(const AnswerRefused& action) {
@@ -96,28 +115,25 @@ void Runtime::perform(const AnswerRefused& action) {
 }
 
 void Runtime::perform(const AnswerCount& action) {
-  writer_->after_durable(
-      [this, action] {
-        const auto at = count_answers_.find(action.request.value);
-        if (at == count_answers_.end()) return;
-        at->second(action.tasks);
-        count_answers_.erase(at);
-      },
-      true);
+  after(order_of(action), [this, action] {
+    const auto at = count_answers_.find(action.request.value);
+    if (at == count_answers_.end()) return;
+    at->second(action.tasks);
+    count_answers_.erase(at);
+  });
 }
 
 void Runtime::perform(const TellEnded& action) {
   const auto followed = followers_.by_task().lower_bound({action.array, 0});
-  const bool haste = !ended_listeners_.empty() || (followed != followers_.by_task().end() &&
-                                                   followed->first.array == action.array);
-  writer_->after_durable(
-      [this, array = action.array] {
-        const auto is_over = [this](TaskId task) { return !engine_->state_of(task).has_value(); };
-        followers_.end(array, is_over);
-        inputs_.end(array, is_over);
-        for (const auto& listener : ended_listeners_) listener(array);
-      },
-      haste);
+  const bool somebody_waits =
+      !ended_listeners_.empty() ||
+      (followed != followers_.by_task().end() && followed->first.array == action.array);
+  after(somebody_waits ? WaitsFor::DiskAtOnce : order_of(action), [this, array = action.array] {
+    const auto is_over = [this](TaskId task) { return !engine_->state_of(task).has_value(); };
+    followers_.end(array, is_over);
+    inputs_.end(array, is_over);
+    for (const auto& listener : ended_listeners_) listener(array);
+  });
 }
 
 // --- to pilots ---------------------------------------------------------------------------------
@@ -131,23 +147,6 @@ struct LeaseTexts {
   std::map<std::uint64_t, std::string> environment_bytes;
 };
 
-wire::Start make_start(const SendLeases::Lease& lease, wire::Start start, bool input) {
-  to_wire(lease.attempt, start.mutable_attempt());
-  for (const auto& [name, amount] : lease.granted.entries()) {
-    wire::Amount* granted = start.add_granted();
-    granted->set_name(name);
-    granted->set_value(amount.ticks);
-  }
-  start.set_memory_is_limit(lease.memory_is_limit);
-  if (lease.time_limit) {
-    start.set_time_limit_ms(static_cast<std::uint64_t>(
-        std::chrono::ceil<std::chrono::milliseconds>(*lease.time_limit).count()));
-  }
-  start.set_shown_index(lease.attempt.task.index);
-  start.set_follow(input);
-  return start;
-}
-
 LeaseTexts read_texts(store::Store& store, const std::vector<SendLeases::Lease>& leases) {
   LeaseTexts texts;
   ArrayId last;
@@ -160,7 +159,7 @@ LeaseTexts read_texts(store::Store& store, const std::vector<SendLeases::Lease>&
     bool has_items = false;
     wire::Start start = start_from_bytes(recipe->bytes, has_items);
     if (has_items) put_item(start, store.item(task));
-    texts.starts.push_back(make_start(lease, std::move(start), false));
+    texts.starts.push_back(start_of(lease, std::move(start)));
     texts.environments.push_back(recipe->environment);
     if (recipe->environment != 0 && !texts.environment_bytes.contains(recipe->environment)) {
       texts.environment_bytes[recipe->environment] = store.environment(recipe->environment);
@@ -203,33 +202,21 @@ void Runtime::perform(const SendLeases& action) {
 }
 
 void Runtime::perform(const RecallLeases& action) {
-  tell_pilot(action.pilot,
-             [count = action.count](wire::ToPilot& message) { message.set_recall(count); });
+  pass_on(action);
 }
-
 void Runtime::perform(const KillAttempt& action) {
-  tell_pilot(action.pilot, [action](wire::ToPilot& message) {
-    wire::Kill* kill = message.add_kill();
-    to_wire(action.attempt, kill->mutable_attempt());
-    kill->set_failure(std::string(to_string(action.failure)));
-    kill->set_silent(action.silent);
+  pass_on(action);
+}
+void Runtime::perform(const AcknowledgeResult& action) {
+  after(order_of(action), [this, action] {
+    crash_point("result-durable");
+    if (PilotLink* link = link_of(action.pilot)) say(action, link->outgoing());
   });
 }
-
-void Runtime::perform(const AcknowledgeResult& action) {
-  writer_->after_durable(
-      [this, action] {
-        crash_point("result-durable");
-        if (PilotLink* link = link_of(action.pilot))
-          to_wire(action.attempt, link->outgoing().add_acknowledged());
-      },
-      false);
-}
-
 void Runtime::perform(const PermitPublish& action) {
-  tell_pilot(action.pilot, [action](wire::ToPilot& message) {
+  after(order_of(action), [this, action] {
     crash_point("publish-permitted");
-    to_wire(action.attempt, message.add_publish());
+    if (PilotLink* link = link_of(action.pilot)) say(action, link->outgoing());
   });
 }
 
@@ -238,28 +225,22 @@ void Runtime::perform(const WelcomePilot& action) {
   HPCBATCH_CHECK(knocking != knocking_.end());
   const std::shared_ptr<PilotLink> before = std::exchange(links_[action.pilot], knocking->second);
   if (before) before->close();
-  knocking->second->outgoing().set_welcome(true);
+  say(action, knocking->second->outgoing());
   follow_again(action.pilot);
 }
 
 void Runtime::perform(const DrainPilot& action) {
-  tell_pilot(action.pilot, [](wire::ToPilot& message) { message.set_drain(true); });
+  pass_on(action);
 }
-
 void Runtime::perform(const EndPilot& action) {
-  // Behind the acknowledgements: a pilot that ends must not keep what it was about to be told.
-  writer_->after_durable(
-      [this, pilot = action.pilot] {
-        if (PilotLink* link = link_of(pilot)) link->outgoing().set_end(true);
-      },
-      true);
+  pass_on(action);
 }
 
 void Runtime::perform(const FencePilot& action) {
   for (const auto* links : {&knocking_, &links_}) {
     const auto at = links->find(action.pilot);
     if (at == links->end() || at->second->incarnation != action.incarnation) continue;
-    at->second->outgoing().set_fenced(true);
+    say(action, at->second->outgoing());
     at->second->close_after_sending();
   }
 }
@@ -267,22 +248,19 @@ void Runtime::perform(const FencePilot& action) {
 // --- to sites ----------------------------------------------------------------------------------
 
 void Runtime::perform(const OpenAllocation& action) {
-  writer_->after_durable(
-      [this, action] {
-        crash_point("intent-durable");
-        SiteHands* hands = site(action.site);
-        const Shape* shape = engine_->sites().shape_of(action.allocation);
-        if (!hands || !shape) return;
-        hands->submit(action.allocation, *shape,
-                      pilot_file(action.allocation, hands->site(), *shape),
-                      [this](std::variant<AllocationAccepted, AllocationRefused> answer) {
-                        crash_point("submit-command-answered");
-                        match(std::move(answer), [this](const auto& event) { feed(event); });
-                        crash_point("allocation-accepted");
-                      });
-        crash_point("submit-command-started");
-      },
-      true);
+  after(order_of(action), [this, action] {
+    crash_point("intent-durable");
+    SiteHands* hands = site(action.site);
+    const Shape* shape = engine_->sites().shape_of(action.allocation);
+    if (!hands || !shape) return;
+    hands->submit(action.allocation, *shape, pilot_file(action.allocation, hands->site(), *shape),
+                  [this](std::variant<AllocationAccepted, AllocationRefused> answer) {
+                    crash_point("submit-command-answered");
+                    match(std::move(answer), [this](const auto& event) { feed(event); });
+                    crash_point("allocation-accepted");
+                  });
+    crash_point("submit-command-started");
+  });
 }
 
 void Runtime::perform(const CancelAllocation& action) {
@@ -332,24 +310,18 @@ void Runtime::perform(const ReadOutbox& action) {
 }
 
 void Runtime::perform(const ForgetAllocation& action) {
-  // Behind the results that its outbox held: a file is removed only when what it says is on disk
-  // here.
-  writer_->after_durable(
-      [this, action] {
-        if (SiteHands* hands = site(action.site)) hands->forget(action.allocation);
-      },
-      false);
+  after(order_of(action), [this, action] {
+    if (SiteHands* hands = site(action.site)) hands->forget(action.allocation);
+  });
 }
 
 // --- to the loop -------------------------------------------------------------------------------
 
-void Runtime::perform(const EngineIdle&) {
-  writer_->after_durable(
-      [this] {
-        stop_when_quiet(std::chrono::steady_clock::now() +
-                        (engine_->is_draining() ? kLastCommands : kNoTime));
-      },
-      true);
+void Runtime::perform(const EngineIdle& action) {
+  after(order_of(action), [this] {
+    stop_when_quiet(std::chrono::steady_clock::now() +
+                    (engine_->is_draining() ? kLastCommands : kNoTime));
+  });
 }
 
 /// Cancels that were asked for are commands on their way: they get a bounded time to reach the
@@ -374,14 +346,15 @@ void Runtime::send_input(TaskId task) {
   auto piece = inputs_.next(task);
   if (!piece) return;
   const std::size_t bytes = piece->bytes.size();
-  const auto say = [attempt = lease->attempt, piece = std::move(*piece)](wire::ToPilot& message) {
+  const auto say_it = [attempt = lease->attempt,
+                       piece = std::move(*piece)](wire::ToPilot& message) {
     wire::Input* input = message.add_input();
     to_wire(attempt, input->mutable_attempt());
     input->set_data(piece.bytes);
     input->set_offset(piece.offset);
     input->set_end(piece.end);
   };
-  tell_pilot(lease->pilot, say, bytes);
+  tell_pilot(lease->pilot, say_it, bytes);
 }
 
 }  // namespace hpcbatch

@@ -4,6 +4,7 @@
 
 #include "engine/engine.hpp"
 #include "model/event.hpp"
+#include "runtime/action_order.hpp"
 #include "runtime/asio.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/engine_history.hpp"
@@ -136,10 +137,13 @@ class Runtime {
   void perform(const ReadOutbox& action);
   void perform(const ForgetAllocation& action);
   void perform(const EngineIdle& action);
+  void after(WaitsFor what, Writer::Then then);
   /// Behind the leases that were saved before, so that a pilot hears things in the order in which
-  /// they were decided. `bytes`: what `say` adds at most.
-  void tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say,
+  /// they were decided. `bytes`: what `say_it` adds at most.
+  void tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say_it,
                   std::size_t bytes = 64);
+  template <class ToOnePilot>
+  void pass_on(const ToOnePilot& action);
   PilotLink* link_of(const PilotId& pilot);
   void send_input(TaskId task);
   void stop_when_quiet(std::chrono::steady_clock::time_point latest);

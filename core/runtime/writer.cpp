@@ -7,7 +7,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kCompany = 20ms;
 constexpr auto kTryAgain = 500ms;
 
 }  // namespace
@@ -26,29 +25,32 @@ Writer::~Writer() {
 }
 
 void Writer::add(store::Write write) {
-  gathering_.writes.push_back(std::move(write));
-  wait_for_company();
+  order_.add(std::move(write));
+  look();
 }
 
 void Writer::after_written(std::function<void(store::Store&)> on_lane, Then then) {
-  gathering_.written.emplace_back(std::move(on_lane), std::move(then));
-  hurry();
+  order_.after_written(std::move(on_lane), std::move(then));
+  look();
 }
 
 void Writer::after_durable(Then then, bool haste) {
-  gathering_.durable.push_back(std::move(then));
-  gathering_.haste = gathering_.haste || haste;
-  if (haste) {
-    hurry();
-  } else {
-    wait_for_company();
-  }
+  order_.after_durable(std::move(then), haste);
+  look();
 }
 
-void Writer::wait_for_company() {
-  if (waiting_for_company_ || busy_ || shipping_soon_) return;
+void Writer::look() {
+  switch (order_.due()) {
+    case Order::Due::Never:
+      return;
+    case Order::Due::Now:
+      return hurry();
+    case Order::Due::Soon:
+      break;
+  }
+  if (waiting_for_company_ || shipping_soon_) return;
   waiting_for_company_ = true;
-  company_.expires_after(kCompany);
+  company_.expires_after(Order::kCompany);
   company_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     waiting_for_company_ = false;
@@ -58,8 +60,7 @@ void Writer::wait_for_company() {
 
 void Writer::hurry() {
   // Behind what the loop has in hand, so that all of it goes into one commit.
-  if (busy_ || shipping_soon_) return;
-  shipping_soon_ = true;
+  if (std::exchange(shipping_soon_, true)) return;
   asio::post(loop_, [this] {
     shipping_soon_ = false;
     ship();
@@ -67,24 +68,18 @@ void Writer::hurry() {
 }
 
 void Writer::ship() {
-  if (busy_ || gathering_.empty()) return;
+  if (order_.due() == Order::Due::Never) return;
   if (waiting_for_company_) {
     waiting_for_company_ = false;
     company_.cancel();
   }
-  busy_ = true;
-  auto batch = std::make_shared<Batch>(std::exchange(gathering_, {}));
+  auto batch = std::make_shared<Order::Batch>(order_.take());
   lane_.run([this, batch] { work(batch); });
 }
 
-void Writer::work(const std::shared_ptr<Batch>& batch) {
-  // Leases and reads do not wait for the disk; whoever waits for the disk gets a commit of his own
-  // behind them.
-  const bool two_steps = !batch->written.empty() && !batch->durable.empty();
-  const bool durable = !batch->durable.empty();
-  if (!batch->writes.empty() || durable) {
-    if (!commit(batch->writes, durable && !two_steps)) return;
-  }
+void Writer::work(const std::shared_ptr<Order::Batch>& batch) {
+  const bool two_steps = batch->in_two_steps();
+  if (batch->needs_commit() && !commit(batch->writes, batch->needs_disk() && !two_steps)) return;
   try {
     for (auto& [on_lane, then] : batch->written) {
       if (on_lane) on_lane(*store_);
@@ -98,13 +93,9 @@ void Writer::work(const std::shared_ptr<Batch>& batch) {
   });
   if (two_steps && !commit({}, true)) return;
   asio::post(loop_, [this, batch] {
-    busy_ = false;
+    order_.done();
     for (Then& then : batch->durable) then();
-    if (gathering_.haste || !gathering_.written.empty()) {
-      ship();
-    } else if (!gathering_.empty()) {
-      wait_for_company();
-    }
+    look();
   });
 }
 

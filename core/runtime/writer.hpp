@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/asio.hpp"
+#include "runtime/group_commit.hpp"
 #include "runtime/lane.hpp"
 #include "store/store.hpp"
 
@@ -16,7 +17,6 @@
 
 namespace hpcbatch {
 
-/// Collects while the store is busy, so that the more there is to do the more one commit carries.
 /// Called from the loop; the store itself is used on a lane of its own.
 class Writer {
  public:
@@ -49,25 +49,19 @@ class Writer {
   }
 
  private:
-  struct Batch {
-    std::vector<store::Write> writes;
-    std::vector<std::pair<std::function<void(store::Store&)>, Then>> written;
-    std::vector<Then> durable;
-    bool haste{false};
-    bool empty() const { return writes.empty() && written.empty() && durable.empty(); }
-  };
-  void wait_for_company();
+  using Order = GroupCommit<store::Write, std::function<void(store::Store&)>>;
+  /// Whatever is due is shipped, now or soon.
+  void look();
   void hurry();
   void ship();
-  void work(const std::shared_ptr<Batch>& batch);
+  void work(const std::shared_ptr<Order::Batch>& batch);
   bool commit(const std::vector<store::Write>& writes, bool durable);
 
   asio::io_context& loop_;
   std::unique_ptr<store::Store> store_;
   std::function<void(std::string)> fatal_;
   std::function<void(std::optional<std::string>)> trouble_;
-  Batch gathering_;
-  bool busy_{false};
+  Order order_;
   bool shipping_soon_{false};
   bool waiting_for_company_{false};
   asio::steady_timer company_;

@@ -1,5 +1,7 @@
 #include "decide.hpp"
 
+#include "planted/planted.hpp"
+
 #include <algorithm>
 #include <csignal>
 
@@ -123,6 +125,7 @@ void Decide::end_asked(Time now) {
 }
 
 void Decide::fenced(Time now) {
+  if (HPCBATCH_PLANTED(fence_not_heard)) return;
   results_wanted_ = false;
   no_engine_ = true;
   for (auto& [id, held] : held_) {
@@ -152,6 +155,11 @@ void Decide::welcomed(Time now) {
 
 void Decide::link_lost() {
   linked_ = false;
+  for (auto at = held_.begin(); HPCBATCH_PLANTED(result_dropped_with_link) && at != held_.end();) {
+    const auto next = std::next(at);
+    if (at->second.state == State::Delivered) forget(at);
+    at = next;
+  }
 }
 
 void Decide::given_up() {
@@ -216,6 +224,7 @@ bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, T
   if (staged) {
     held.state = State::Staged;
     ++staged_;
+    if (HPCBATCH_PLANTED(published_without_permission)) publish_allowed(id);
   } else {
     deliver(id, held, result_bytes);
   }
@@ -256,7 +265,8 @@ std::vector<Action> Decide::decide(Time now) {
   due(now);
   if (phase_ == Phase::Working) start_what_fits(now);
   if (phase_ == Phase::Working && is_empty()) {
-    const bool idle_long = terms_.idle > Duration{} && now >= *idle_since_ + terms_.idle;
+    const bool idle_long = terms_.idle > Duration{} && now >= *idle_since_ + terms_.idle &&
+                           !HPCBATCH_PLANTED(idle_pilot_stays);
     const bool unregistered_long = !welcomed_ && now >= started_ + kUnregistered;
     if (idle_long || unregistered_long) leave("idle");
   } else if (!is_empty()) {

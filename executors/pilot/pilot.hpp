@@ -49,7 +49,8 @@ class Pilot {
 
   void link_up(const std::string& address);
   void on_message(wire::ToPilot& message);
-  void take_leases(wire::ToPilot& message);
+  /// `is_new`: which of the message's leases were not held before.
+  void keep_recipes(wire::ToPilot& message, const std::vector<bool>& is_new);
   void follow(const wire::Follow& follow);
   void gather(wire::ToEngine& outgoing);
 

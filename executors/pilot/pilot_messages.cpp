@@ -1,6 +1,7 @@
 // What the pilot says on a new link, and what it does with what the engine says.
 #include "pilot.hpp"
 
+#include "hear.hpp"
 #include "log_line.hpp"
 
 #include <algorithm>
@@ -9,21 +10,6 @@
 
 namespace hpcbatch::pilot {
 namespace {
-
-std::uint32_t wire_state(Decide::State state) {
-  switch (state) {
-    case Decide::State::Waiting:
-      return 1;
-    case Decide::State::Running:
-      return 2;
-    case Decide::State::Delivered:
-      return 3;
-    case Decide::State::Staged:
-    case Decide::State::Publishing:
-      return 4;
-  }
-  return 0;
-}
 
 std::string batch_number() {
   for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID"}) {
@@ -51,11 +37,7 @@ void Pilot::link_up(const std::string& address) {
         std::chrono::duration_cast<std::chrono::milliseconds>(*usable_until_ - now_).count();
     registration.set_time_left_ms(std::max<std::int64_t>(0, left));
   }
-  for (const auto& [id, state] : decide_.held()) {
-    wire::Held* held = registration.add_held();
-    to_wire(id, held->mutable_attempt());
-    held->set_state(wire_state(state));
-  }
+  say_held(decide_, registration);
   registration.set_batch_number(batch_number());
   registration.set_link(address);
   for (const std::string& refusal : node_.refusals) registration.add_refusals(refusal);
@@ -78,47 +60,33 @@ void Pilot::gather(wire::ToEngine& outgoing) {
 }
 
 void Pilot::on_message(wire::ToPilot& message) {
-  if (message.welcome()) {
-    decide_.welcomed(now_);
-    history_.linked();
-  }
   for (const wire::Environment& environment : message.environments()) {
     environments_[environment.number()] =
         std::make_shared<BaseEnvironment>(base_environment(environment));
   }
-  for (const wire::Attempt& attempt : message.acknowledged())
-    decide_.acknowledged(from_wire(attempt), now_);
-  take_leases(message);
-  if (message.recall() > 0) decide_.recalled(message.recall());
-  for (const wire::Kill& kill : message.kill()) {
-    const std::string failure = kill.failure().empty() ? "cancelled" : kill.failure();
-    decide_.kill_asked(from_wire(kill.attempt()), failure, kill.silent(), now_);
-  }
-  for (const wire::Attempt& attempt : message.publish())
-    decide_.publish_allowed(from_wire(attempt));
+  std::vector<bool> is_new;
+  for (const wire::Start& start : message.start())
+    is_new.push_back(!decide_.state_of(from_wire(start.attempt())));
+  hear(decide_, message, now_);
+  keep_recipes(message, is_new);
+  if (message.welcome()) history_.linked();
   for (const wire::Follow& asked : message.follow()) follow(asked);
   for (const wire::Input& input : message.input()) {
     runner_.give_input(from_wire(input.attempt()), input.data(), input.offset(), input.end());
   }
-  if (message.drain()) decide_.drain_asked();
-  if (message.end()) decide_.end_asked(now_);
   if (message.fenced()) {
     log_line("the engine has given this pilot up: ending everything");
-    decide_.fenced(now_);
     history_.fenced();
   }
 }
 
-void Pilot::take_leases(wire::ToPilot& message) {
-  for (wire::Start& start : *message.mutable_start()) {
-    const AttemptId id = from_wire(start.attempt());
-    if (decide_.state_of(id)) continue;
-    Lease lease{id, {}, std::chrono::milliseconds(start.time_limit_ms())};
-    for (const wire::Amount& amount : start.granted())
-      lease.granted.emplace_back(amount.name(), amount.value());
+void Pilot::keep_recipes(wire::ToPilot& message, const std::vector<bool>& is_new) {
+  for (int i = 0; i < message.start_size(); ++i) {
+    if (!is_new[static_cast<std::size_t>(i)]) continue;
+    wire::Start& start = *message.mutable_start(i);
     const auto base = environments_.find(start.environment());
+    const AttemptId id = from_wire(start.attempt());
     leases_[id] = {std::move(start), base == environments_.end() ? nullptr : base->second};
-    decide_.leased(lease);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "room.hpp"
 
+#include "planted/planted.hpp"
+
 #include <algorithm>
 
 namespace hpcbatch::pilot {
@@ -72,7 +74,7 @@ std::optional<Placement> Room::take(const Needs& needs) {
   if (free_slots_.empty() && next_slot_ == kMostSlots) return std::nullopt;
   for (const Need& need : needs) {
     const Thing& thing = things_[need.thing];
-    if (thing.free < need.amount) return std::nullopt;
+    if (thing.free < need.amount && !HPCBATCH_PLANTED(room_given_twice)) return std::nullopt;
     if (thing.is_gpus && devices_for(thing, need.amount).empty()) return std::nullopt;
     const bool binds = binds_ && need.thing == cpus_ && need.amount % kWhole == 0;
     if (binds && static_cast<std::int64_t>(free_cpus_.size()) < need.amount / kWhole)

@@ -44,11 +44,9 @@ std::string Saved::save(const SaveLeases& save) {
 
 std::string Saved::save(const SendLeases& send) {
   for (const SendLeases::Lease& lease : send.leases) {
-    const auto at = leases_.find(lease.attempt.task);
-    if (at == leases_.end() || at->second.attempt != lease.attempt ||
-        at->second.pilot != send.pilot) {
+    const auto at = epochs_.find(lease.attempt.task);
+    if (at == epochs_.end() || at->second < lease.attempt.epoch)
       return to_string(lease.attempt.task) + " is sent before its lease is saved";
-    }
   }
   return {};
 }

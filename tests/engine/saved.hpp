@@ -21,6 +21,7 @@ class Saved {
   /// What an engine that starts now is given.
   Snapshot snapshot() const;
   void count_start() { ++starts_; }
+  std::uint64_t starts() const { return starts_; }
 
   std::optional<Outcome> outcome(TaskId task) const;
   std::uint64_t results() const { return outcomes_.size(); }

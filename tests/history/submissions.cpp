@@ -15,6 +15,7 @@ class Submissions : public Promise {
       : Promise("G1", options, breaches), silence_("G4", options, breaches) {}
 
   void see(std::size_t at, const Record& record) override {
+    if (record.by == "outside" && record.what == "answered") return answered(at, record);
     if (!is_by_engine(record)) return;
     if (record.what == "accepted" || record.what == "revived") {
       Array& array = arrays_[array_of(record)];
@@ -62,6 +63,14 @@ class Submissions : public Promise {
       ended.add(indices);
     }
   };
+
+  /// A client was told that they are accepted, whatever the engine recorded of it.
+  void answered(std::size_t at, const Record& record) {
+    const auto [array, is_new] = arrays_.try_emplace(array_of(record));
+    if (!is_new) return;
+    array->second.open = indices_of(record);
+    array->second.accepted = at;
+  }
 
   /// What an engine finds in its store when it starts.  An engine that was killed may have had no
   /// time to record a result that was on disk: what is not open then has one.

@@ -1,0 +1,50 @@
+// Faults on purpose.  One build, of tests alone, can switch on one of them by name, to prove that
+// the tests of the whole system see it (tests/clockwork).  No other build contains them.
+#pragma once
+
+#ifdef HPCBATCH_PLANTED_FAULTS
+
+#define HPCBATCH_PLANTED_FAULT_NAMES(X) \
+  X(acknowledged_before_commit)         \
+  X(answered_before_commit)             \
+  X(asked_again_when_unclear)           \
+  X(cancel_forgotten_by_restart)        \
+  X(dependant_starts_early)             \
+  X(end_of_pilot_overlooked)            \
+  X(epoch_not_checked)                  \
+  X(epoch_without_start)                \
+  X(fence_not_heard)                    \
+  X(gone_when_absent_once)              \
+  X(hold_not_heard)                     \
+  X(idle_pilot_stays)                   \
+  X(lease_kept_on_cancel)               \
+  X(lease_sent_before_written)          \
+  X(leases_forgotten_by_restart)        \
+  X(limit_of_site_overlooked)           \
+  X(no_back_off)                        \
+  X(outbox_not_read)                    \
+  X(published_without_permission)       \
+  X(result_dropped_with_link)           \
+  X(retries_not_counted)                \
+  X(room_given_twice)                   \
+  X(room_not_given_back)                \
+  X(silence_leases_again)
+
+namespace hpcbatch {
+
+enum class PlantedFault {
+  none,
+#define HPCBATCH_PLANTED_FAULT_(name) name,
+  HPCBATCH_PLANTED_FAULT_NAMES(HPCBATCH_PLANTED_FAULT_)
+#undef HPCBATCH_PLANTED_FAULT_
+};
+/// The one that is switched on.
+inline PlantedFault planted_fault = PlantedFault::none;
+
+}  // namespace hpcbatch
+
+#define HPCBATCH_PLANTED(name) (::hpcbatch::planted_fault == ::hpcbatch::PlantedFault::name)
+
+#else
+#define HPCBATCH_PLANTED(name) false
+#endif

@@ -1,0 +1,72 @@
+// What of the store each action waits for before it is done: the order on which the promises about
+// crashes rest.
+//
+// A lease is written before it is sent, so that no kill of the engine loses one.  Whatever tells
+// somebody that something is safe (answers, acknowledgements, an allocation's intent) waits for the
+// disk.  What is said to a pilot goes behind the leases that were decided before it.
+#pragma once
+
+#include "model/action.hpp"
+#include "planted/planted.hpp"
+
+#include <cstdint>
+
+namespace hpcbatch {
+
+enum class WaitsFor : std::uint8_t {
+  Nothing,
+  Written,    ///< all saved before is written: it survives our death, not the machine's
+  Disk,       ///< all saved before is on disk
+  DiskAtOnce  ///< somebody waits for it: no time is spent on waiting for company
+};
+
+inline WaitsFor order_of(const SendLeases&) {
+  return HPCBATCH_PLANTED(lease_sent_before_written) ? WaitsFor::Nothing : WaitsFor::Written;
+}
+inline WaitsFor order_of(const RecallLeases&) {
+  return WaitsFor::Written;
+}
+inline WaitsFor order_of(const KillAttempt&) {
+  return WaitsFor::Written;
+}
+inline WaitsFor order_of(const PermitPublish&) {
+  return WaitsFor::Written;
+}
+inline WaitsFor order_of(const DrainPilot&) {
+  return WaitsFor::Written;
+}
+inline WaitsFor order_of(const AcknowledgeResult&) {
+  return HPCBATCH_PLANTED(acknowledged_before_commit) ? WaitsFor::Nothing : WaitsFor::Disk;
+}
+inline WaitsFor order_of(const TellEnded&) {
+  return WaitsFor::Disk;
+}
+/// A file is removed only when what it says is on disk here.
+inline WaitsFor order_of(const ForgetAllocation&) {
+  return WaitsFor::Disk;
+}
+inline WaitsFor order_of(const AnswerSubmit&) {
+  return HPCBATCH_PLANTED(answered_before_commit) ? WaitsFor::Nothing : WaitsFor::DiskAtOnce;
+}
+inline WaitsFor order_of(const AnswerCount&) {
+  return WaitsFor::DiskAtOnce;
+}
+/// Behind the acknowledgements: a pilot that ends must not keep what it was about to be told.
+inline WaitsFor order_of(const EndPilot&) {
+  return WaitsFor::DiskAtOnce;
+}
+inline WaitsFor order_of(const OpenAllocation&) {
+  return WaitsFor::DiskAtOnce;
+}
+inline WaitsFor order_of(const EngineIdle&) {
+  return WaitsFor::DiskAtOnce;
+}
+template <class Other>
+WaitsFor order_of(const Other&) {
+  return WaitsFor::Nothing;
+}
+inline WaitsFor order_of(const Action& action) {
+  return std::visit([](const auto& a) { return order_of(a); }, action);
+}
+
+}  // namespace hpcbatch

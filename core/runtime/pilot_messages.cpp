@@ -1,0 +1,118 @@
+#include "runtime/pilot_messages.hpp"
+
+#include "runtime/attempts.hpp"
+
+#include <chrono>
+
+namespace hpcbatch {
+namespace {
+
+AttemptEnded ended_from_wire(const PilotId& pilot, const wire::Result& result, Time now) {
+  AttemptEnded event{pilot, from_wire(result.attempt()), {}, result.outputs_staged()};
+  Outcome& outcome = event.outcome;
+  outcome.failure = parse_failure(result.failure()).value_or(Failure::EngineError);
+  outcome.exit_code = result.exit_code();
+  outcome.signal = result.signal();
+  outcome.message = result.message();
+  if (result.started_us() != 0) outcome.started = from_microseconds(result.started_us());
+  outcome.ended = result.ended_us() != 0 ? from_microseconds(result.ended_us()) : now;
+  outcome.peak_memory = result.peak_memory();
+  outcome.cpu_time = Duration{static_cast<std::int64_t>(result.cpu_us())};
+  const wire::LogPlace& log = result.log();
+  outcome.log = {log.file(),      log.last_out(),  log.last_err(),
+                 log.out_bytes(), log.err_bytes(), log.truncated()};
+  return event;
+}
+
+}  // namespace
+
+PilotRegistered registration_of(const PilotId& pilot, const wire::Register& said) {
+  PilotRegistered event{.pilot = pilot, .incarnation = said.incarnation(), .node = said.node()};
+  for (const wire::Amount& amount : said.capacity())
+    event.capacity.set(amount.name(), Amount{amount.value()});
+  if (said.time_left_ms() >= 0) event.time_left = std::chrono::milliseconds(said.time_left_ms());
+  for (const wire::Held& held : said.held()) {
+    event.held.push_back(
+        {from_wire(held.attempt()), static_cast<HeldAttempt::State>(held.state())});
+  }
+  event.batch_number = said.batch_number();
+  event.refusals.assign(said.refusals().begin(), said.refusals().end());
+  return event;
+}
+
+std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message, Time now) {
+  std::vector<Event> events;
+  if (message.started_size() != 0) {
+    AttemptsStarted started{pilot, {}};
+    for (const wire::Attempt& attempt : message.started())
+      started.attempts.push_back(from_wire(attempt));
+    events.emplace_back(std::move(started));
+  }
+  for (const wire::Result& result : message.results())
+    events.emplace_back(ended_from_wire(pilot, result, now));
+  if (message.returned_size() != 0) {
+    AttemptsReturned returned{pilot, {}};
+    for (const wire::Attempt& attempt : message.returned())
+      returned.attempts.push_back(from_wire(attempt));
+    events.emplace_back(std::move(returned));
+  }
+  if (message.leaving()) events.emplace_back(PilotLeaving{pilot, message.leaving_reason()});
+  return events;
+}
+
+std::vector<AttemptEnded> results_of_outbox(const AllocationId& allocation,
+                                            const std::vector<std::string>& results, Time now) {
+  std::vector<AttemptEnded> events;
+  for (const std::string& bytes : results) {
+    wire::Result result;
+    if (result.ParseFromString(bytes))
+      events.push_back(ended_from_wire({allocation, 0}, result, now));
+  }
+  return events;
+}
+
+wire::Start start_of(const SendLeases::Lease& lease, wire::Start start) {
+  to_wire(lease.attempt, start.mutable_attempt());
+  for (const auto& [name, amount] : lease.granted.entries()) {
+    wire::Amount* granted = start.add_granted();
+    granted->set_name(name);
+    granted->set_value(amount.ticks);
+  }
+  start.set_memory_is_limit(lease.memory_is_limit);
+  if (lease.time_limit) {
+    start.set_time_limit_ms(static_cast<std::uint64_t>(
+        std::chrono::ceil<std::chrono::milliseconds>(*lease.time_limit).count()));
+  }
+  start.set_shown_index(lease.attempt.task.index);
+  return start;
+}
+
+void say(const WelcomePilot&, wire::ToPilot& message) {
+  message.set_welcome(true);
+}
+void say(const RecallLeases& action, wire::ToPilot& message) {
+  message.set_recall(action.count);
+}
+void say(const KillAttempt& action, wire::ToPilot& message) {
+  wire::Kill* kill = message.add_kill();
+  to_wire(action.attempt, kill->mutable_attempt());
+  kill->set_failure(std::string(to_string(action.failure)));
+  kill->set_silent(action.silent);
+}
+void say(const AcknowledgeResult& action, wire::ToPilot& message) {
+  to_wire(action.attempt, message.add_acknowledged());
+}
+void say(const PermitPublish& action, wire::ToPilot& message) {
+  to_wire(action.attempt, message.add_publish());
+}
+void say(const DrainPilot&, wire::ToPilot& message) {
+  message.set_drain(true);
+}
+void say(const EndPilot&, wire::ToPilot& message) {
+  message.set_end(true);
+}
+void say(const FencePilot&, wire::ToPilot& message) {
+  message.set_fenced(true);
+}
+
+}  // namespace hpcbatch

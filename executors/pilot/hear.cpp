@@ -1,0 +1,56 @@
+#include "hear.hpp"
+
+#include <chrono>
+
+namespace hpcbatch::pilot {
+namespace {
+
+Lease lease_of(const wire::Start& start) {
+  Lease lease{from_wire(start.attempt()), {}, std::chrono::milliseconds(start.time_limit_ms())};
+  for (const wire::Amount& amount : start.granted())
+    lease.granted.emplace_back(amount.name(), amount.value());
+  return lease;
+}
+
+std::uint32_t wire_state(Decide::State state) {
+  switch (state) {
+    case Decide::State::Waiting:
+      return 1;
+    case Decide::State::Running:
+      return 2;
+    case Decide::State::Delivered:
+      return 3;
+    case Decide::State::Staged:
+    case Decide::State::Publishing:
+      return 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void hear(Decide& decide, const wire::ToPilot& message, Time now) {
+  if (message.welcome()) decide.welcomed(now);
+  for (const wire::Attempt& attempt : message.acknowledged())
+    decide.acknowledged(from_wire(attempt), now);
+  for (const wire::Start& start : message.start()) decide.leased(lease_of(start));
+  if (message.recall() > 0) decide.recalled(message.recall());
+  for (const wire::Kill& kill : message.kill()) {
+    const std::string failure = kill.failure().empty() ? "cancelled" : kill.failure();
+    decide.kill_asked(from_wire(kill.attempt()), failure, kill.silent(), now);
+  }
+  for (const wire::Attempt& attempt : message.publish()) decide.publish_allowed(from_wire(attempt));
+  if (message.drain()) decide.drain_asked();
+  if (message.end()) decide.end_asked(now);
+  if (message.fenced()) decide.fenced(now);
+}
+
+void say_held(const Decide& decide, wire::Register& registration) {
+  for (const auto& [id, state] : decide.held()) {
+    wire::Held* held = registration.add_held();
+    to_wire(id, held->mutable_attempt());
+    held->set_state(wire_state(state));
+  }
+}
+
+}  // namespace hpcbatch::pilot

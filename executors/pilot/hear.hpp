@@ -1,0 +1,14 @@
+// What the engine says, as far as it is for what the pilot decides.  Pure.
+#pragma once
+
+#include "decide.hpp"
+
+namespace hpcbatch::pilot {
+
+/// In the order in which it was meant: what is acknowledged and leased before what is taken back.
+void hear(Decide& decide, const wire::ToPilot& message, Time now);
+
+/// What the pilot holds, for its registration.
+void say_held(const Decide& decide, wire::Register& registration);
+
+}  // namespace hpcbatch::pilot
