@@ -44,8 +44,12 @@ void SiteBook::restore(const std::vector<Allocation>& allocations,
   for (const Allocation& facts : allocations) {
     AllocationEntry entry{.facts = facts};
     // What was being submitted when the engine died may or may not have reached the batch system.
-    if (facts.state <= AllocationState::Submitting) entry.facts.state = AllocationState::Unclear;
     entry.asked_at = now;
+    if (facts.state <= AllocationState::Submitting) {
+      entry.facts.state = AllocationState::Unclear;
+      // The command does not end with the engine that ran it.
+      entry.asked_at += kSubmitDeadline;
+    }
     entry.seen_at = now;
     entry.seen = facts.state == AllocationState::Running ? BatchState::Running : BatchState::Queued;
     entry.pilots_away = facts.pilots_seen;

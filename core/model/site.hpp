@@ -53,6 +53,9 @@ struct Site {
   friend bool operator==(const Site&, const Site&) = default;
 };
 
+/// A submit command is given up after so long; it may have reached the batch system until then.
+inline constexpr std::chrono::seconds kSubmitDeadline{60};
+
 /// The pilot's own share of a shape's memory: 2 % and at least 100 MB.
 std::int64_t pilots_own_memory(std::int64_t bytes);
 /// What tasks can use of one node of a shape.

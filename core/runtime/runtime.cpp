@@ -89,6 +89,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   renew_pilot_files();
   feed(TimePassed{});
   prune_history(kPruneSoon);
+  sweep_workspaces();
   return {};
 }
 
@@ -185,6 +186,19 @@ void Runtime::feed(const Event& event) {
     if (history_) history_->add(noted_after(action));
   }
   arm_timer();
+}
+
+void Runtime::sweep_workspaces() {
+  for (const auto& [name, hands] : sites_) {
+    SiteHands& site = *hands;
+    site.find_left("h" + engine_name_, [this, &site](const std::vector<AllocationId>& found) {
+      for (const AllocationId& id : found) {
+        if (stopped_ || engine_->sites().find(id)) continue;
+        spdlog::info("removing what allocation {} has left on {}", id.name, site.site().name);
+        site.forget(id);
+      }
+    });
+  }
 }
 
 void Runtime::prune_history(std::chrono::seconds later) {

@@ -91,6 +91,9 @@ class Runtime {
   void feed(const Event& event);
   void arm_timer();
   void prune_history(std::chrono::seconds later);
+  /// Files of allocations that are over: an engine that died in between, or that did not know their
+  /// site, has left them.
+  void sweep_workspaces();
   std::optional<wire::Key> key_of(const wire::PilotName& pilot) const;
   wire::PilotFile pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const;
   Result<void> listen();

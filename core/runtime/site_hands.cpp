@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace hpcbatch {
@@ -19,7 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kSubmitLimit = 60s;
 constexpr auto kPollLimit = 60s;
 constexpr auto kCancelLimit = 60s;
 constexpr auto kFileLimit = 120s;
@@ -166,7 +166,7 @@ void SiteHands::submit(
       refuse(refused.refusal, refused.text);
     }
   };
-  call(kSubmitLimit, std::move(work), [id, result, answer = std::move(answer)](bool given_up) {
+  call(kSubmitDeadline, std::move(work), [id, result, answer = std::move(answer)](bool given_up) {
     if (given_up || !*result) {
       answer(
           AllocationRefused{id, Refusal::Unclear, "the submit command did not come back in time"});
@@ -296,6 +296,31 @@ void SiteHands::forget(const AllocationId& id) {
     });
   };
   call(kFileLimit, std::move(sweep), [](bool) {});
+}
+
+void SiteHands::find_left(const std::string& prefix,
+                          std::function<void(std::vector<AllocationId>)> answer) {
+  auto names = std::make_shared<std::set<std::string>>();
+  auto work = [names, prefix, workspace = site_.workspace](Tools& tools, Deadline deadline) {
+    const auto look = [&](const std::string& folder, const std::string& suffix) {
+      const auto there = guarded(
+          "transport", [&] { return tools.transport->list(workspace + folder, deadline); });
+      if (!there) return;
+      for (const std::string& name : *there) {
+        if (name.starts_with(prefix) && name.ends_with(suffix) && !name.ends_with(kDamaged))
+          names->insert(name.substr(0, name.find('.')));
+      }
+    };
+    look("/allocations", ".pilot");
+    look("/outbox", "");
+    look("/work", "");
+  };
+  call(kFileLimit, std::move(work), [names, answer = std::move(answer)](bool given_up) {
+    std::vector<AllocationId> found;
+    if (given_up) return answer(std::move(found));
+    for (const std::string& name : *names) found.push_back(AllocationId{name});
+    answer(std::move(found));
+  });
 }
 
 void SiteHands::check(std::function<void(std::vector<SiteCheck>)> answer) {

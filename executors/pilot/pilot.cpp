@@ -96,7 +96,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       pack_(file.workspace, wire::log_file_name(name_, incarnation_)),
       publisher_(chores_, removals_,
                  [this](const AttemptId& id, wire::Result result) {
-                   if (result.failure() == "ok") history_.published(id);
+                   result.failure() == "ok" ? history_.published(id) : history_.discarded(id);
                    if (!is_written(pack_, result)) {
                      result.mutable_log()->Clear();
                      result.mutable_log()->set_truncated(true);
@@ -261,7 +261,10 @@ void Pilot::perform(Action& action) {
       pilot.runner_.stop(a.id, a.by_force, a.failure, a.message, pilot.now_);
     }
     void operator()(const Publish& a) const { pilot.publisher_.publish(a.id); }
-    void operator()(const Discard& a) const { pilot.publisher_.discard(a.id); }
+    void operator()(const Discard& a) const {
+      pilot.publisher_.discard(a.id);
+      pilot.history_.discarded(a.id);
+    }
     void operator()(const Fail& a) const { pilot.fail(a); }
     void operator()(const Forget& a) const {
       pilot.drop_lease(a.id);
@@ -320,7 +323,7 @@ void Pilot::fail(const Fail& action) {
 
 void Pilot::task_ended(const AttemptId& id, wire::Result result, bool staged,
                        const std::string& directory, std::vector<wire::Output> outputs) {
-  history_.attempt_ended(id, result.failure());
+  history_.attempt_ended(id, result.failure(), staged);
   const bool wanted = decide_.ended(id, staged, result.ByteSizeLong(), now_);
   if (staged) publisher_.add(id, result, directory, std::move(outputs));
   if (!wanted) {

@@ -27,14 +27,20 @@ void PilotHistory::attempt_started(const AttemptId& id) const {
   add("attempt-started", of(id));
 }
 
-void PilotHistory::attempt_ended(const AttemptId& id, const std::string& failure) const {
+void PilotHistory::attempt_ended(const AttemptId& id, const std::string& failure,
+                                 bool staged) const {
   auto facts = of(id);
   facts.emplace_back("failure", failure);
+  if (staged) facts.emplace_back("staged", "1");
   add("attempt-ended", std::move(facts));
 }
 
 void PilotHistory::published(const AttemptId& id) const {
   add("published", of(id));
+}
+
+void PilotHistory::discarded(const AttemptId& id) const {
+  add("discarded", of(id));
 }
 
 void PilotHistory::add(std::string what,

@@ -21,8 +21,10 @@ class PilotHistory {
   void fenced() const { add("fenced", {}); }
   void attempt_started(const AttemptId& id) const;
   /// With all its processes.
-  void attempt_ended(const AttemptId& id, const std::string& failure) const;
+  void attempt_ended(const AttemptId& id, const std::string& failure, bool staged) const;
   void published(const AttemptId& id) const;
+  /// Its outputs will not be published.
+  void discarded(const AttemptId& id) const;
   void ended(const std::string& reason) const { add("pilot-ended", {{"reason", reason}}); }
 
  private:

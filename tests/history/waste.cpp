@@ -21,6 +21,10 @@ class Waste : public Promise {
   void see(std::size_t at, const Record& record) override {
     if (const std::string process = pilot_process(record); !process.empty()) {
       of_pilot(at, record, process);
+    } else if (record.what == "pilot-stopped" || record.what == "pilot-continued") {
+      Pilot& pilot = pilots_[std::string(record.get("process"))];
+      look_at_idle(at, record, std::string(record.get("process")), pilot);
+      pilot.stands_still = record.what == "pilot-stopped";
     } else if (record.what == "engine-started") {
       for (auto& [name, shape] : shapes_) shape.failures = 0;  // a start may try once
     } else if (record.what == "allocation-asked") {
@@ -40,7 +44,9 @@ class Waste : public Promise {
   struct Pilot {
     std::int64_t idle_us{0};
     std::int64_t running{0};
+    std::int64_t staged{0};  ///< outputs that wait to be published
     bool linked{false};
+    bool stands_still{false};
     std::int64_t since_us{0};  ///< of having nothing to do, or of its link
     std::size_t since{0};
   };
@@ -59,16 +65,27 @@ class Waste : public Promise {
     Pilot& pilot = pilots_[process];
     if (record.what == "pilot-started")
       pilot.idle_us = static_cast<std::int64_t>(number_of(record, "idle_us"));
-    if (pilot.linked && pilot.running == 0 && pilot.idle_us > 0 &&
+    look_at_idle(at, record, process, pilot);
+    if (record.what == "attempt-started") ++pilot.running;
+    if (record.what == "attempt-ended") {
+      --pilot.running;
+      if (record.get("staged") == "1") ++pilot.staged;
+    }
+    if (record.what == "published" || record.what == "discarded") --pilot.staged;
+    if (record.what == "linked") pilot.linked = true;
+    if (record.what == "link-lost" || record.what == "pilot-ended") pilot.linked = false;
+  }
+
+  void look_at_idle(std::size_t at, const Record& record, const std::string& process,
+                    Pilot& pilot) {
+    const bool idle =
+        pilot.linked && pilot.running == 0 && pilot.staged <= 0 && !pilot.stands_still;
+    if (idle && pilot.idle_us > 0 &&
         record.time_us - pilot.since_us > pilot.idle_us + options_.slack_us) {
       broken(fmt::format("pilot {} had nothing to do for {} s and stayed", process,
                          (record.time_us - pilot.since_us) / 1'000'000),
              {pilot.since, at});
     }
-    if (record.what == "attempt-started") ++pilot.running;
-    if (record.what == "attempt-ended") --pilot.running;
-    if (record.what == "linked") pilot.linked = true;
-    if (record.what == "link-lost" || record.what == "pilot-ended") pilot.linked = false;
     pilot.since_us = record.time_us;
     pilot.since = at;
   }

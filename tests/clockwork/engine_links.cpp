@@ -1,0 +1,89 @@
+// The engine's ends of the links to its pilots.
+#include "engine_host.hpp"
+#include "runtime/pilot_messages.hpp"
+#include "world.hpp"
+
+namespace hpcbatch::clockwork {
+
+bool EngineHost::accept(const PilotId& pilot, const std::shared_ptr<Link>& link) {
+  if (!engine_ || !engine_->sites().find(pilot.allocation)) return false;
+  auto held = std::make_shared<PilotLink>(PilotLink{link, pilot});
+  const std::weak_ptr<PilotLink> weak = held;
+  const auto alive = [this, life = life_, weak](auto then) {
+    const auto here = weak.lock();
+    if (life == life_ && engine_ && here) then(here);
+  };
+  link->attach(
+      Link::End::Engine,
+      {[this, held, alive](const std::string& bytes) {
+         alive([&](const std::shared_ptr<PilotLink>& here) { received(here, bytes); });
+       },
+       [this, alive] { alive([&](const std::shared_ptr<PilotLink>& here) { closed(here); }); }});
+  return true;
+}
+
+void EngineHost::received(const std::shared_ptr<PilotLink>& link, const std::string& bytes) {
+  wire::ToEngine message;
+  if (!message.ParseFromString(bytes)) return world_.fail("a frame cannot be read");
+  if (message.has_registration()) {
+    link->incarnation = message.registration().incarnation();
+    knocking_[link->pilot] = link;
+    feed(registration_of(link->pilot, message.registration()));
+    knocking_.erase(link->pilot);
+    if (!engine_) return;
+  }
+  for (const Event& event : events_of(link->pilot, message, world_.clock.now())) {
+    if (!engine_ || link_of(link->pilot) != link)
+      return;  // not welcomed, or replaced by a newer one
+    feed(event);
+  }
+}
+
+void EngineHost::closed(const std::shared_ptr<PilotLink>& link) {
+  if (link_of(link->pilot) != link) return;
+  links_.erase(link->pilot);
+  feed(PilotDisconnected{link->pilot});
+}
+
+std::shared_ptr<EngineHost::PilotLink> EngineHost::link_of(const PilotId& pilot) const {
+  const auto at = links_.find(pilot);
+  return at == links_.end() ? nullptr : at->second;
+}
+
+/// All that one turn of the loop adds goes out in one frame.
+wire::ToPilot& EngineHost::outgoing(const std::shared_ptr<PilotLink>& link) {
+  if (!link->outgoing) {
+    link->outgoing = std::make_unique<wire::ToPilot>();
+    world_.clock.after(Duration{0}, if_alive([link] {
+                         link->link->send(Link::End::Engine, link->outgoing->SerializeAsString());
+                         link->outgoing.reset();
+                         if (link->closing) link->link->close(Link::End::Engine);
+                       }));
+  }
+  return *link->outgoing;
+}
+
+void EngineHost::welcome(const WelcomePilot& action) {
+  const std::shared_ptr<PilotLink> link = knocking_.at(action.pilot);
+  const std::shared_ptr<PilotLink> before = std::exchange(links_[action.pilot], link);
+  if (before) before->link->close(Link::End::Engine);
+  say(action, outgoing(link));
+}
+
+void EngineHost::fence(const FencePilot& action) {
+  for (const auto* links : {&knocking_, &links_}) {
+    const auto at = links->find(action.pilot);
+    if (at == links->end() || at->second->incarnation != action.incarnation) continue;
+    const std::shared_ptr<PilotLink> link = at->second;
+    say(action, outgoing(link));
+    link->closing = true;
+  }
+}
+
+std::vector<std::shared_ptr<Link>> EngineHost::links() const {
+  std::vector<std::shared_ptr<Link>> all;
+  for (const auto& [pilot, link] : links_) all.push_back(link->link);
+  return all;
+}
+
+}  // namespace hpcbatch::clockwork

@@ -1,0 +1,105 @@
+#include "link.hpp"
+
+#include <utility>
+
+namespace hpcbatch::clockwork {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long the two programs wait for a sign of life (link_server.cpp, engine_link.cpp).
+constexpr Duration kEngineWaits = 40s;
+constexpr Duration kPilotWaits = 30s;
+
+}  // namespace
+
+Time Link::arrival_at(End end) {
+  Side& to = side(end);
+  const Duration latency = draw_.chance(95) ? draw_.between(100us, 3ms) : draw_.between(3ms, 200ms);
+  const Time at = std::max({clock_.now() + latency, to.last_arrival, stalled_until_});
+  to.last_arrival = at;
+  return at;
+}
+
+void Link::send(End from, std::string bytes) {
+  if (!side(from).open || side(from).closing) return;
+  const End end = other(from);
+  std::uint64_t number = side(from).sent++;
+  if (silent_) return;
+  const auto deliver = [this, end](std::uint64_t n, std::string text) {
+    clock_.at(arrival_at(end), [self = shared_from_this(), end, n, text = std::move(text)] {
+      self->arrive(end, n, text);
+    });
+  };
+  switch (std::exchange(spoil_, Spoil::None)) {
+    case Spoil::None:
+      break;
+    case Spoil::Lose:
+      struck_ = true;
+      return;
+    case Spoil::Double:
+      struck_ = true;
+      deliver(number, bytes);
+      break;
+    case Spoil::Swap:
+      // As the receiver sees it: this one comes where the next was to come.
+      struck_ = true;
+      ++number;
+      break;
+  }
+  deliver(number, std::move(bytes));
+}
+
+void Link::arrive(End end, std::uint64_t number, const std::string& bytes) {
+  Side& to = side(end);
+  if (!to.open || silent_) return;
+  if (number != to.expected) {
+    end_side(end);
+    clock_.at(arrival_at(other(end)),
+              [self = shared_from_this(), end] { self->end_side(other(end)); });
+    return;
+  }
+  ++to.expected;
+  if (to.ears.heard) to.ears.heard(bytes);
+}
+
+void Link::end_side(End end) {
+  Side& at = side(end);
+  if (!std::exchange(at.open, false) || at.closing) return;
+  if (at.ears.closed) at.ears.closed();
+}
+
+void Link::close(End from) {
+  if (!side(from).open || std::exchange(side(from).closing, true)) return;
+  if (!silent_) {
+    clock_.at(arrival_at(other(from)),
+              [self = shared_from_this(), from] { self->end_side(other(from)); });
+  }
+  side(from).open = false;
+}
+
+void Link::vanish(End end) {
+  side(end).ears = {};
+  close(end);
+}
+
+void Link::cut() {
+  for (const End end : {End::Engine, End::Pilot}) {
+    clock_.after(draw_.between(0us, 20ms),
+                 [self = shared_from_this(), end] { self->end_side(end); });
+  }
+}
+
+void Link::go_silent() {
+  if (std::exchange(silent_, true)) return;
+  clock_.after(kEngineWaits, [self = shared_from_this()] { self->end_side(End::Engine); });
+  clock_.after(kPilotWaits, [self = shared_from_this()] { self->end_side(End::Pilot); });
+}
+
+void Link::stall(Duration length) {
+  // A longer one is noticed by who waits for a sign of life.
+  if (length >= kPilotWaits) return go_silent();
+  stalled_until_ = std::max(stalled_until_, clock_.now() + length);
+}
+
+}  // namespace hpcbatch::clockwork

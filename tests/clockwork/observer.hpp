@@ -1,0 +1,77 @@
+// Sees what really happens, whatever engine and pilots say of it: where tasks run, what users were
+// promised, which transitions the world went through.
+#pragma once
+
+#include "decide.hpp"
+#include "engine/engine.hpp"
+#include "engine/saved.hpp"
+#include "model/action.hpp"
+#include "model/event.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+
+namespace hpcbatch::clockwork {
+
+class PilotProcess;
+class World;
+
+class Observer {
+ public:
+  explicit Observer(World& world) : world_(world) {}
+
+  // The engine.
+  void engine_started(const Saved& saved);
+  void event(const Event& event);
+  /// Before it is done.
+  void action(const Action& action, const Engine& engine);
+
+  // Pilots and what runs on their nodes.
+  void pilot_action(const pilot::Action& action);
+  void attempt_started(const PilotProcess& process, const pilot::AttemptId& id,
+                       const Resources& capacity);
+  void attempt_ended(const PilotProcess& process, const pilot::AttemptId& id,
+                     const std::string& failure, bool staged);
+  void published(const PilotProcess& process, const pilot::AttemptId& id);
+  void outbox_written(const PilotProcess& process);
+  void fenced(const PilotProcess& process);
+  void killed(const PilotProcess& process);
+  void exited(const PilotProcess& process);
+  void out_of_reach(const AllocationId& id) { out_of_reach_.insert(id); }
+
+  // Users: what was asked, and then answered for good.
+  void hold_asked(RequestId request, const Selection& tasks, const Engine& engine);
+  void release_asked(const Selection& tasks);
+  void cancel_asked(RequestId request, const Selection& tasks, const Engine& engine);
+  void answered(RequestId request);
+  void nobody_answers();  ///< what was asked and not answered may be so or not
+
+ private:
+  struct Run {
+    std::string process;
+    AllocationId allocation;
+    Resources needs;
+  };
+  void leased(const SaveLeases& save);
+  void allocation(const Allocation& facts);
+  void check_alone(const PilotProcess& process, TaskId task);
+  void check_dependencies(TaskId task);
+  void ended_well(const PilotProcess& process, TaskId task);
+  void gone(const PilotProcess& process);
+  std::set<TaskId> unleased(const Selection& tasks, const Engine& engine) const;
+
+  World& world_;
+  std::map<TaskId, std::map<std::uint64_t, Run>> running_;  ///< by epoch
+  std::map<std::string, Resources> used_;                   ///< by process
+  std::map<TaskId, std::string> ended_well_;                ///< in which process
+  std::set<TaskId> ever_ended_, ever_ok_;
+  std::map<std::string, std::set<TaskId>> not_in_outbox_;  ///< ended since it was last written
+  std::map<AllocationId, AllocationState> allocations_;
+  std::set<AllocationId> out_of_reach_;
+  std::map<TaskId, std::uint32_t> own_failures_, leases_;
+  std::set<TaskId> held_, cancelled_;
+  std::map<std::uint64_t, std::set<TaskId>> to_hold_, to_cancel_;  ///< by request
+};
+
+}  // namespace hpcbatch::clockwork

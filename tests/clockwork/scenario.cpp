@@ -1,0 +1,112 @@
+#include "scenario.hpp"
+
+#include "draw.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace hpcbatch::clockwork {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct KindText {
+  std::string_view name, text;
+};
+constexpr std::array<KindText, kIncidentKinds> kTexts{{
+#define HPCBATCH_INCIDENT_(name, text) KindText{#name, text},
+    HPCBATCH_INCIDENTS(HPCBATCH_INCIDENT_)
+#undef HPCBATCH_INCIDENT_
+}};
+
+std::vector<Site> draw_sites(Draw draw) {
+  Shape cpu{.name = "cpu", .walltime = draw.between(8min, 30min)};
+  cpu.capacity.set(kCpus, Amount::of(static_cast<std::int64_t>(2 + draw.below(7))));
+  Shape gpu = cpu;
+  gpu.name = "gpu";
+  gpu.capacity.set("gpus/a100", Amount::of(2));
+  gpu.capacity.set("gpus/v100", Amount::of(1));
+  Shape wide = cpu;
+  wide.name = "wide";
+  wide.nodes = 2;
+  Shape brief = cpu;
+  brief.name = "brief";
+  brief.walltime = 6min;
+  brief.tags = {"ssd"};
+  const auto count = [&](std::uint64_t most) {
+    return static_cast<std::uint32_t>(1 + draw.below(most));
+  };
+  Site here{.name = "here", .max_queued = count(4), .max_running = 2 + count(4)};
+  here.shapes = {cpu, gpu};
+  Site there{.name = "there", .max_queued = count(3), .max_running = 1 + count(3)};
+  there.shapes = {wide, brief};
+  for (Site* site : {&here, &there}) {
+    site->idle_after = draw.between(5s, 40s);
+    site->poll_every = draw.between(5s, 20s);
+    site->lost_after = draw.between(60s, 200s);
+  }
+  return {here, there};
+}
+
+Duration length_of(IncidentKind kind, Draw& draw) {
+  switch (kind) {
+    case IncidentKind::kill_engine:
+    case IncidentKind::lose_power:
+    case IncidentKind::remove_site:
+      return draw.chance(80) ? draw.between(10ms, 5s) : draw.between(5s, 90s);
+    case IncidentKind::late_submit:
+    case IncidentKind::stale_poll:
+      return draw.between(5s, 60s);
+    default:
+      return draw.chance(70) ? draw.between(100ms, 15s) : draw.between(15s, 4min);
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(IncidentKind kind) {
+  return kTexts.at(static_cast<std::size_t>(kind)).name;
+}
+
+std::string_view text_of(IncidentKind kind) {
+  return kTexts.at(static_cast<std::size_t>(kind)).text;
+}
+
+std::string to_text(const Incident& incident) {
+  return fmt::format("{:>10.3f} s  {:<20} {} ({:.3f} s, {:x})",
+                     static_cast<double>(incident.at.count()) / 1e6, name_of(incident.kind),
+                     text_of(incident.kind), static_cast<double>(incident.length.count()) / 1e6,
+                     incident.which);
+}
+
+Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
+  Scenario scenario{.seed = seed};
+  Draw draw = Draw(seed).of({1});
+  scenario.sites = draw_sites(draw.of({2}));
+  scenario.length = draw.between(3min, 15min);
+  // Some worlds are calm, so that what happens alone is seen as well.
+  const std::uint64_t trouble = draw.chance(20) ? draw.below(4) : 8 + draw.below(50);
+  const std::uint64_t doings = draw.below(25);
+  const auto add = [&](IncidentKind kind, Duration latest) {
+    const Duration at = draw.between(0s, latest);
+    const std::uint64_t which = draw.next();
+    const Duration length = length_of(kind, draw);
+    scenario.incidents.push_back({at, kind, which, length});
+  };
+  // An array has about twenty tasks (see users.cpp).
+  for (std::uint64_t i = 0; i < std::max<std::uint64_t>(1, tasks / 20); ++i)
+    add(IncidentKind::submit, scenario.length * 3 / 4);
+  constexpr auto kDoings = static_cast<std::uint64_t>(IncidentKind::retry);
+  for (std::uint64_t i = 0; i < doings; ++i)
+    add(static_cast<IncidentKind>(1 + draw.below(kDoings)), scenario.length);
+  for (std::uint64_t i = 0; i < trouble; ++i)
+    add(static_cast<IncidentKind>(kDoings + 1 + draw.below(kIncidentKinds - kDoings - 1)),
+        scenario.length);
+  std::stable_sort(scenario.incidents.begin(), scenario.incidents.end(),
+                   [](const Incident& a, const Incident& b) { return a.at < b.at; });
+  return scenario;
+}
+
+}  // namespace hpcbatch::clockwork

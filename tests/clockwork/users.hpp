@@ -1,0 +1,66 @@
+// What users submit and ask, what their tasks do, and what they were told.
+#pragma once
+
+#include "draw.hpp"
+#include "model/action.hpp"
+#include "model/event.hpp"
+#include "scenario.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::clockwork {
+
+class World;
+
+/// What one attempt would do if nothing came between.
+struct Behaviour {
+  Duration takes{};
+  Failure failure{Failure::Ok};
+  bool has_outputs{false};
+};
+
+class Users {
+ public:
+  explicit Users(World& world) : world_(world) {}
+
+  void strike(const Incident& incident);
+  /// All holds are given up.
+  void release_all();
+
+  // The engine's answers.
+  void accepted(RequestId request, const std::vector<ArrayId>& ids);
+  void refused(RequestId request, const std::string& text);
+  void counted(RequestId request);
+  void told(ArrayId array);
+  void engine_died();
+  void engine_started();
+
+  /// What the engine calls it now; a number that was never on disk may be given twice.
+  void saved(const SaveArray& save);
+  Behaviour behaviour(TaskId task, std::uint32_t attempt) const;
+  const NewArray* facts_of(ArrayId array) const;
+  Resources needs_of(TaskId task) const;
+
+ private:
+  struct Array {
+    NewArray facts;
+    std::uint64_t content{0};
+  };
+  void submit(const Incident& incident);
+  void send(RequestId request, TasksSubmitted event);
+  void ask(const Incident& incident);
+  NewArray draw_array(Draw& draw) const;
+  RequestId new_request() { return RequestId{++requests_}; }
+
+  World& world_;
+  std::uint64_t requests_{0};
+  std::map<std::uint64_t, TasksSubmitted> waiting_;     ///< for an answer to a submit
+  std::vector<TasksSubmitted> to_repeat_;               ///< the engine died before it answered
+  std::map<std::string, std::vector<ArrayId>> by_key_;  ///< answered
+  std::vector<ArrayId> known_;                          ///< answered
+  std::map<ArrayId, Array> arrays_;
+};
+
+}  // namespace hpcbatch::clockwork
