@@ -52,6 +52,8 @@ std::vector<Noted> noted_at_start(const Snapshot& snapshot, const std::vector<Si
     noted.push_back({Now, "restored-open",
                      of_tasks(live.id, open_of(live.array.indices, live.ok, live.not_ok))});
   }
+  for (const StoredLease& lease : snapshot.leases)
+    noted.push_back({Now, "restored-lease", of_attempt(lease.attempt, lease.pilot)});
   noted.push_back({Now, "restored", {{"next_array", std::to_string(snapshot.next_array)}}});
   return noted;
 }
@@ -71,6 +73,9 @@ std::vector<Noted> noted_before(const Event& event, const Action& action) {
             {Durable,
              "allocation-asked",
              {{"allocation", a.allocation.name}, {"site", a.site}, {"shape", a.shape}}});
+      },
+      [&](const SaveRevived& a) {
+        noted.push_back({Now, "reviving", of_tasks(a.array, a.indices)});
       },
       [&](const PermitPublish& a) {
         noted.push_back({Written, "publish-permitted", of_attempt(a.attempt, a.pilot)});

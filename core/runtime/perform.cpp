@@ -330,9 +330,12 @@ void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
   const bool busy = std::any_of(sites_.begin(), sites_.end(),
                                 [](const auto& site) { return site.second->is_busy(); });
   if (!busy || std::chrono::steady_clock::now() >= latest) {
+    // What was heard up to now is kept.
     stopped_ = true;
-    if (history_) history_->add(noted_at_end(*engine_, now()));
-    return stop_("");
+    return after(WaitsFor::DiskAtOnce, [this] {
+      if (history_) history_->add(noted_at_end(*engine_, now()));
+      stop_("");
+    });
   }
   auto again = std::make_shared<asio::steady_timer>(loop_, kLookAgain);
   again->async_wait([this, latest, again](const boost::system::error_code& error) {

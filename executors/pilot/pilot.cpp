@@ -408,6 +408,7 @@ void Pilot::write_outbox() {
   if (const auto written = wire::write_outbox(path, box); !written) {
     log_line(written.error().text);
     decide_.outbox_failed(now_);
+    history_.outbox_failed();
   }
 }
 

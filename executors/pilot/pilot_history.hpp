@@ -25,6 +25,8 @@ class PilotHistory {
   void published(const AttemptId& id) const;
   /// Its outputs will not be published.
   void discarded(const AttemptId& id) const;
+  /// It stays for that, with nothing else to do.
+  void outbox_failed() const { add("outbox-failed", {}); }
   void ended(const std::string& reason) const { add("pilot-ended", {{"reason", reason}}); }
 
  private:

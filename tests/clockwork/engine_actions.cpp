@@ -87,9 +87,11 @@ void EngineHost::perform(const Action& action) {
       },
       [&](const EngineIdle& a) {
         after(order_of(a), [this] {
-          for (const Noted& one : noted_at_end(*engine_, world_.clock.now())) record(one);
           stopping_ = true;
-          die();
+          after(WaitsFor::DiskAtOnce, [this] {
+            for (const Noted& one : noted_at_end(*engine_, world_.clock.now())) record(one);
+            die();
+          });
         });
       });
 }

@@ -45,7 +45,7 @@ void EngineHost::start() {
 }
 
 void EngineHost::feed(const Event& event) {
-  if (!engine_ || world_.has_failed()) return;
+  if (!engine_ || stopping_ || world_.has_failed()) return;
   world_.observer.event(event);
   const Actions actions = engine_->on(event, world_.clock.now());
   for (const Action& action : actions) {

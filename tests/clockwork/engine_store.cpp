@@ -103,6 +103,16 @@ void EngineHost::apply(const std::vector<Action>& writes, bool durable) {
 }
 
 void EngineHost::restore_what_is_on_disk() {
+  // Leases do not wait for the disk: they survive the engine, not its machine.
+  for (std::size_t i = on_disk_; i < log_.size(); ++i) {
+    const auto* leases = std::get_if<SaveLeases>(&log_[i].action);
+    if (!leases) continue;
+    for (const AttemptId& attempt : leases->attempts) {
+      world_.observer.lease_lost(attempt);
+      world_.record("outside", "lease-lost",
+                    {{"task", to_string(attempt.task)}, {"epoch", std::to_string(attempt.epoch)}});
+    }
+  }
   log_.resize(on_disk_);
   saved_ = {};
   for (const Entry& entry : log_) {

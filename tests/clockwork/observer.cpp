@@ -51,6 +51,12 @@ void Observer::event(const Event& event) {
   world_.count("event " + std::string(kEvents.at(event.index())));
 }
 
+void Observer::lease_lost(const AttemptId& attempt) {
+  lost_.insert(attempt.epoch);
+  const auto well = ended_well_.find(attempt.task);
+  if (well != ended_well_.end() && well->second.epoch == attempt.epoch) ended_well_.erase(well);
+}
+
 void Observer::action(const Action& action, const Engine& engine) {
   world_.count("action " + std::string(kActions.at(action.index())));
   match(
@@ -86,6 +92,9 @@ void Observer::action(const Action& action, const Engine& engine) {
             held_.erase(task);
             cancelled_.erase(task);
             own_failures_.erase(task);
+            for (auto* asked : {&to_hold_, &to_cancel_}) {
+              for (auto& [request, tasks] : *asked) tasks.erase(task);
+            }
           }
         }
       },
@@ -132,7 +141,7 @@ void Observer::attempt_started(const PilotProcess& process, const pilot::Attempt
   check_dependencies(task);
   if (const auto well = ended_well_.find(task); well != ended_well_.end()) {
     world_.fail(fmt::format("{} starts again on {} though it ended well on {}", to_string(task),
-                            process.name(), well->second));
+                            process.name(), well->second.process));
   }
   const Resources needs = world_.users.needs_of(task);
   running_[task][id.epoch] = {process.name(), process.id().allocation, needs};
@@ -149,7 +158,7 @@ void Observer::attempt_started(const PilotProcess& process, const pilot::Attempt
 /// knows.
 void Observer::check_alone(const PilotProcess& process, TaskId task) {
   for (const auto& [epoch, run] : running_[task]) {
-    if (out_of_reach_.contains(run.allocation)) continue;
+    if (out_of_reach_.contains(run.allocation) || lost_.contains(epoch)) continue;
     world_.fail(fmt::format("{} starts on {} while it runs on {}", to_string(task), process.name(),
                             run.process));
   }
@@ -187,18 +196,19 @@ void Observer::attempt_ended(const PilotProcess& process, const pilot::AttemptId
   if (staged) return;
   not_in_outbox_[process.name()].insert(task);
   ever_ended_.insert(task);
-  if (failure == "ok") ended_well(process, task);
+  if (failure == "ok") ended_well(process, id);
 }
 
 void Observer::published(const PilotProcess& process, const pilot::AttemptId& id) {
   not_in_outbox_[process.name()].insert(task_of(id));
-  ended_well(process, task_of(id));
+  ended_well(process, id);
 }
 
-void Observer::ended_well(const PilotProcess& process, TaskId task) {
+void Observer::ended_well(const PilotProcess& process, const pilot::AttemptId& id) {
+  const TaskId task = task_of(id);
   ever_ended_.insert(task);
   ever_ok_.insert(task);
-  ended_well_[task] = process.name();
+  if (!lost_.contains(id.epoch)) ended_well_[task] = {process.name(), id.epoch};
 }
 
 void Observer::outbox_written(const PilotProcess& process) {
@@ -207,7 +217,7 @@ void Observer::outbox_written(const PilotProcess& process) {
 
 /// What it had ended and not told is lost, and nobody is to blame.
 void Observer::fenced(const PilotProcess& process) {
-  std::erase_if(ended_well_, [&](const auto& entry) { return entry.second == process.name(); });
+  std::erase_if(ended_well_, [&](const auto& entry) { return entry.second.process == process.name(); });
 }
 
 void Observer::gone(const PilotProcess& process) {

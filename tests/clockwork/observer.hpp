@@ -24,6 +24,8 @@ class Observer {
   // The engine.
   void engine_started(const Saved& saved);
   void event(const Event& event);
+  /// The machine of the engine lost power before it was on disk: nobody knows of it any more.
+  void lease_lost(const AttemptId& attempt);
   /// Before it is done.
   void action(const Action& action, const Engine& engine);
 
@@ -57,14 +59,19 @@ class Observer {
   void allocation(const Allocation& facts);
   void check_alone(const PilotProcess& process, TaskId task);
   void check_dependencies(TaskId task);
-  void ended_well(const PilotProcess& process, TaskId task);
+  void ended_well(const PilotProcess& process, const pilot::AttemptId& id);
   void gone(const PilotProcess& process);
   std::set<TaskId> unleased(const Selection& tasks, const Engine& engine) const;
 
   World& world_;
   std::map<TaskId, std::map<std::uint64_t, Run>> running_;  ///< by epoch
   std::map<std::string, Resources> used_;                   ///< by process
-  std::map<TaskId, std::string> ended_well_;                ///< in which process
+  struct Well {
+    std::string process;
+    std::uint64_t epoch{0};
+  };
+  std::map<TaskId, Well> ended_well_;
+  std::set<std::uint64_t> lost_;  ///< epochs
   std::set<TaskId> ever_ended_, ever_ok_;
   std::map<std::string, std::set<TaskId>> not_in_outbox_;  ///< ended since it was last written
   std::map<AllocationId, AllocationState> allocations_;

@@ -306,6 +306,7 @@ void PilotProcess::deliver(const pilot::AttemptId& id, wire::Result result) {
 void PilotProcess::write_outbox() {
   if (world_.clock.now() < world_.workspace.unwritable_until) {
     world_.count("fault fail_outbox");
+    record("outbox-failed");
     return decide_->outbox_failed(now_);
   }
   std::vector<std::string> left;

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 namespace hpcbatch::history {
@@ -21,6 +22,10 @@ class Attempts : public Promise {
       of_pilot(at, record, process);
     } else if (is_by_engine(record)) {
       of_engine(at, record);
+    } else if (record.what == "lease-lost") {
+      Task& task = tasks_[task_of(record)];
+      const auto lease = task.leases.find(number_of(record, "epoch"));
+      if (lease != task.leases.end()) lease->second.lost = true;
     } else if (record.what == "pilot-killed") {
       gone_.try_emplace(std::string(record.get("process")), at);
     }
@@ -35,6 +40,7 @@ class Attempts : public Promise {
     std::optional<std::size_t> started;
     std::string process;
     bool ended{false};
+    bool lost{false};  ///< with the power of the engine's machine
   };
   struct Task {
     std::map<std::uint64_t, Lease> leases;  ///< by epoch
@@ -43,14 +49,28 @@ class Attempts : public Promise {
   /// The batch system, or a later process of the same pilot, proves that this one runs nothing any
   /// more.
   bool is_gone(const Lease& lease) const {
+    if (lease.lost) return true;
     if (ended_allocations_.contains(allocation_of(lease.pilot)) || gone_.contains(lease.process))
       return true;
     const auto newest = newest_.find(lease.pilot);
     return newest != newest_.end() && newest->second != lease.process;
   }
 
+  /// An engine that was killed may have had no time to record how a lease ended; its store knows.
+  void restored() {
+    for (auto& [id, task] : tasks_) {
+      for (auto& [epoch, lease] : task.leases)
+        lease.open = lease.open && restored_.contains(epoch);
+    }
+    restored_.clear();
+  }
+
   void of_engine(std::size_t at, const Record& record) {
-    if (record.what == "leased") {
+    if (record.what == "restored-lease") {
+      restored_.insert(number_of(record, "epoch"));
+    } else if (record.what == "restored") {
+      restored();
+    } else if (record.what == "leased") {
       leased(at, record);
     } else if (record.what == "attempt-failed" || record.what == "result") {
       Task& task = tasks_[task_of(record)];
@@ -83,7 +103,7 @@ class Attempts : public Promise {
              {task.leases.rbegin()->second.at, at});
     }
     for (const auto& [old, lease] : task.leases) {
-      if (lease.open) {
+      if (lease.open && !lease.lost) {
         broken(fmt::format("{} is leased while it is leased", to_string(id)), {lease.at, at});
       } else if (lease.started && !lease.ended && !is_gone(lease)) {
         broken(fmt::format("{} is leased again while {} still runs it", to_string(id), lease.pilot),
@@ -151,6 +171,7 @@ class Attempts : public Promise {
   }
 
   std::unordered_map<TaskId, Task> tasks_;
+  std::set<std::uint64_t> restored_;  ///< epochs of the leases that the engine found when it started
   std::map<std::string, std::size_t> ended_allocations_, fenced_, gone_;
   std::map<std::string, std::string> newest_;  ///< by pilot, its newest process
 };

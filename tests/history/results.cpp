@@ -22,6 +22,11 @@ class Results : public Promise {
       of_pilot(at, record, process);
     } else if (is_by_engine(record)) {
       of_engine(at, record);
+    } else if (record.what == "lease-lost") {
+      Task& task = tasks_[task_of(record)];
+      const std::uint64_t epoch = number_of(record, "epoch");
+      task.failed.insert(epoch);
+      task.leases.erase(epoch);
     } else if (record.what == "pilot-killed") {
       gone_.insert(std::string(record.get("process")));
     }
@@ -29,9 +34,11 @@ class Results : public Promise {
 
  private:
   struct Task {
-    std::optional<std::size_t> result;  ///< since it was last asked for
-    std::uint64_t leased{0};            ///< newest epoch
-    std::size_t leased_at{0};
+    /// A result may be recorded later than what revived the task after it: both are counted.
+    std::size_t results{0}, revivals{0};
+    std::size_t result{0};  ///< the last
+    bool has_result() const { return results > revivals; }
+    std::map<std::uint64_t, std::size_t> leases;  ///< by epoch
     std::optional<std::size_t> published;
     std::uint64_t published_epoch{0};
     std::string published_by;
@@ -55,8 +62,8 @@ class Results : public Promise {
         broken(fmt::format("two attempts of {} published their outputs", to_string(id)),
                {*task.published, at});
       }
-      if (task.result)
-        broken(fmt::format("{} published after its result", to_string(id)), {*task.result, at});
+      if (task.has_result())
+        broken(fmt::format("{} published after its result", to_string(id)), {task.result, at});
       task.published = at;
       task.published_epoch = epoch;
       task.published_by = process;
@@ -66,20 +73,22 @@ class Results : public Promise {
   void of_engine(std::size_t at, const Record& record) {
     if (record.what == "leased") {
       Task& task = tasks_[task_of(record)];
-      task.leased = number_of(record, "epoch");
-      task.leased_at = at;
-      if (task.result)
+      task.leases[number_of(record, "epoch")] = at;
+      if (task.has_result())
         broken(fmt::format("{} is leased though it has a result", to_string(task_of(record))),
-               {*task.result, at});
+               {task.result, at});
     } else if (record.what == "attempt-failed") {
       // What it published nobody was told of: the next attempt puts its own in that place.
       tasks_[task_of(record)].failed.insert(number_of(record, "epoch"));
     } else if (record.what == "publish-permitted") {
       tasks_[task_of(record)].permitted.insert(number_of(record, "epoch"));
-    } else if (record.what == "revived") {
+    } else if (record.what == "revived" || record.what == "restored-open") {
       for (const TaskId id : tasks_of(record)) {
-        tasks_[id].result.reset();
-        tasks_[id].published.reset();
+        Task& task = tasks_[id];
+        // What its store has not ended was revived; whether that may be, `submissions` says.
+        if (record.what == "restored-open" && !task.has_result()) continue;
+        ++task.revivals;
+        task.published.reset();
       }
     } else if (record.what == "never-ran") {
       for (const TaskId id : tasks_of(record)) end(at, id);
@@ -90,7 +99,9 @@ class Results : public Promise {
 
   Task& end(std::size_t at, TaskId id) {
     Task& task = tasks_[id];
-    if (task.result) broken(fmt::format("{} has two results", to_string(id)), {*task.result, at});
+    if (task.has_result())
+      broken(fmt::format("{} has two results", to_string(id)), {task.result, at});
+    ++task.results;
     task.result = at;
     return task;
   }
@@ -99,10 +110,11 @@ class Results : public Promise {
     const TaskId id = task_of(record);
     const std::uint64_t epoch = number_of(record, "epoch");
     Task& task = end(at, id);
-    if (epoch != task.leased) {
+    const auto newest = task.leases.rbegin();
+    if (newest == task.leases.rend() || newest->first != epoch) {
       broken(fmt::format("the result of {} is that of another attempt than the one leased last",
                          to_string(id)),
-             {task.leased_at, at});
+             {newest == task.leases.rend() ? at : newest->second, at});
     }
     if (record.get("failure") != "ok" || !heard_.contains(std::string(record.get("pilot")))) return;
     const auto seen = task.ended.find(epoch);

@@ -23,6 +23,8 @@ class Submissions : public Promise {
       array.ended.remove(indices_of(record));
       array.accepted = at;
       array.never_again.remove(indices_of(record));
+    } else if (record.what == "reviving") {
+      arrays_[array_of(record)].reviving.add(indices_of(record));
     } else if (record.what == "result") {
       arrays_[task_of(record).array].end(IndexRange{task_of(record).index, task_of(record).index});
     } else if (record.what == "never-ran") {
@@ -57,6 +59,7 @@ class Submissions : public Promise {
   struct Array {
     IndexSet open, ended;
     IndexSet never_again;  ///< said to be lost
+    IndexSet reviving;     ///< may be revived: an engine that was killed did not come to say so
     std::size_t accepted{0};
     void end(const IndexSet& indices) {
       open.remove(indices);
@@ -64,12 +67,11 @@ class Submissions : public Promise {
     }
   };
 
-  /// A client was told that they are accepted, whatever the engine recorded of it.
+  /// A client was told that they are accepted, whatever the engine recorded of it: it may have died
+  /// before it did, and the tasks may have ended since.
   void answered(std::size_t at, const Record& record) {
     const auto [array, is_new] = arrays_.try_emplace(array_of(record));
-    if (!is_new) return;
-    array->second.open = indices_of(record);
-    array->second.accepted = at;
+    if (is_new) array->second.accepted = at;
   }
 
   /// What an engine finds in its store when it starts.  An engine that was killed may have had no
@@ -82,13 +84,17 @@ class Submissions : public Promise {
                         id.value),
             {array.accepted, at});
       }
-      const IndexSet again = restored_[id].intersection(array.ended);
+      IndexSet again = restored_[id].intersection(array.ended);
+      again.remove(array.reviving);
       if (!again.empty()) {
         broken(fmt::format("results of {} of array {} are gone after the engine's next start: {}",
                            again.size(), id.value, to_string(again)),
                {array.accepted, at});
       }
       array.open = array.open.intersection(restored_[id]);
+      const IndexSet revived = restored_[id].intersection(array.reviving);
+      array.open.add(revived);
+      array.ended.remove(revived);
     }
   }
 
