@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hpcbatch {
 namespace {
 
@@ -144,8 +146,8 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
 
 std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const SitePolled& event,
                                                Time now) {
-  if (entry.facts.state == AllocationState::Submitting || event.asked <= entry.asked_at)
-    return std::nullopt;
+  const bool is_too_old = event.asked <= std::max(entry.asked_at, entry.alive_at);
+  if (entry.facts.state == AllocationState::Submitting || is_too_old) return std::nullopt;
   ++entry.absent_polls;
   if (entry.facts.state == AllocationState::Unclear) {
     const Duration settle = site(event.site)->site.settle_after;

@@ -173,8 +173,15 @@ void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const 
   BackOff& pause = shape.back_off;
   // What fails while the pause lasts was asked for before it: many refusals at once are one
   // failure.
-  if (!pause.until || *pause.until <= now) ++pause.failures;
-  const std::uint32_t doublings = std::min<std::uint32_t>(pause.failures - 1, 16);
+  std::uint32_t& of_kind = pause.by_first_pause[first];
+  if (!pause.until || *pause.until <= now || of_kind == 0) {
+    ++of_kind;
+    ++pause.failures;
+  }
+  std::uint32_t as_bad = 0;
+  for (auto at = pause.by_first_pause.lower_bound(first); at != pause.by_first_pause.end(); ++at)
+    as_bad += at->second;
+  const std::uint32_t doublings = std::min<std::uint32_t>(as_bad - 1, 16);
   const Time until = now + std::min(most, first * (std::int64_t{1} << doublings));
   if (pause.until && *pause.until >= until) return;
   pause.until = until;
@@ -232,6 +239,8 @@ bool SiteBook::pilot_registered(const PilotRegistered& event, Time now) {
     found->pilots_away += 1;
   }
   if (found->pilots_away > 0) --found->pilots_away;
+  found->alive_at = now;
+  found->absent_polls = 0;
   save(*found);
   return true;
 }
@@ -241,6 +250,8 @@ void SiteBook::pilot_gone(const AllocationId& id, Time now) {
   if (!found || found->facts.state == AllocationState::Ended) return;
   ++found->pilots_away;
   found->seen_at = now;
+  found->alive_at = now;
+  found->absent_polls = 0;
   poll_soon(found->facts.site, now + kFirstLook);
 }
 

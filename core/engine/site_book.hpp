@@ -19,6 +19,9 @@ namespace hpcbatch {
 /// A shape that is not asked for until `until`, and why.
 struct BackOff {
   std::uint32_t failures{0};  ///< in a row
+  /// How many of them called for such a first pause: a bad one is not worse for many harmless ones
+  /// before it.
+  std::map<Duration, std::uint32_t> by_first_pause{};
   std::optional<Time> until;
   std::string why;
 };
@@ -45,6 +48,7 @@ struct AllocationEntry {
   std::optional<Duration> time_left;  ///< as the batch system said at `seen_at`
   Time seen_at{};
   Time asked_at{};      ///< the end of the last submit command; lists asked for earlier may lack it
+  Time alive_at{};      ///< a pilot of it came or went: lists asked for earlier prove nothing
   Time cancelled_at{};  ///< the last cancel command
   Time resumed_at{};    ///< after it was suspended
   std::uint32_t absent_polls{0};   ///< trusted lists in a row that did not show it

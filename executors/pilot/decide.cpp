@@ -139,6 +139,8 @@ void Decide::fenced(Time now) {
   }
   stop_running("cancelled", "", true, now);
   leave("fenced");
+  // What lies in the outbox may be an earlier process's, and the engine has yet to read it.
+  has_outbox_ = false;
   for (auto at = held_.begin(); at != held_.end();) {
     const auto next = std::next(at);
     if (at->second.state == State::Delivered) forget(at);

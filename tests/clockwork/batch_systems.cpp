@@ -344,8 +344,12 @@ void BatchSystems::strike(const Incident& incident) {
         });
       });
     case never_starts:
-      if (incident.which % 3 != 0) return;  // its pause is long
-      return with_job(false, [&](Job& job) { job.state = BatchState::NeverStarts; });
+      // The pause of its shape is an hour, and twice that after the next one.
+      if (any_never_started_) return;
+      return with_job(false, [&](Job& job) {
+        any_never_started_ = true;
+        job.state = BatchState::NeverStarts;
+      });
     case preempt_job:
       return with_job(true, [&](Job& job) { signal_end(job, EndCause::Preempted); });
     case cancel_job:

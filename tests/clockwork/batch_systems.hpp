@@ -88,6 +88,7 @@ class BatchSystems {
   std::deque<Job> jobs_;  ///< stay where they are
   std::map<std::string, Lane> lanes_;
   std::uint64_t incarnations_{0};
+  bool any_never_started_{false};
   std::uint64_t bad_nodes_{0}, unfit_nodes_{0}, wrong_clocks_{0};  ///< to come
 };
 

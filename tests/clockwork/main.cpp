@@ -10,8 +10,10 @@
 #include <CLI/CLI.hpp>
 
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -32,6 +34,7 @@ struct Asked {
   std::optional<std::uint64_t> replay, to_shrink;
   bool trace{false}, expect_all{false}, planted_faults{false}, json{false};
   std::string plant;
+  std::vector<std::string> scenarios;
 };
 
 double seconds_since(Clock_::time_point begin) {
@@ -115,7 +118,7 @@ int replay(const Asked& asked) {
   World world(scenario);
   world.run();
   if (asked.trace) {
-    for (const Incident& incident : scenario.incidents) fmt::print("{}\n", to_text(incident));
+    for (const Incident& incident : scenario.incidents) fmt::print("{}\n", describe(incident));
     for (const history::Record& record : world.history()) fmt::print("{}", wire::to_line(record));
   }
   if (world.wrong().empty()) {
@@ -138,8 +141,8 @@ int shrink_one(const Asked& asked) {
   });
   fmt::print("of {} incidents these {} matter:\n", scenario.incidents.size(),
              small.incidents.size());
-  for (const Incident& incident : small.incidents) fmt::print("{}\n", to_text(incident));
-  fmt::print("{}\n", run_apart(small).wrong);
+  for (const Incident& incident : small.incidents) fmt::print("{}\n", describe(incident));
+  fmt::print("{}\nAs a file:\n{}", run_apart(small).wrong, to_text(small));
   if (asked.trace) {
     std::fflush(stdout);
     World world(small);
@@ -147,6 +150,17 @@ int shrink_one(const Asked& asked) {
     for (const history::Record& record : world.history()) fmt::print("{}", wire::to_line(record));
   }
   return 1;
+}
+
+/// What was found once and mended must stay so.
+int run_scenarios(const Asked& asked) {
+  int failed = 0;
+  for (const std::string& path : asked.scenarios) {
+    const Verdict verdict = run_apart(read_scenario(path));
+    fmt::print("{}: {}\n", path, verdict.is_clean() ? "clean" : verdict.wrong);
+    failed += verdict.is_clean() ? 0 : 1;
+  }
+  return failed == 0 ? 0 : 1;
 }
 
 int main(int argc, char** argv) {
@@ -161,6 +175,7 @@ int main(int argc, char** argv) {
   app.add_option("--workers", asked.campaign.workers, "processes")->check(CLI::Range(1, 256));
   app.add_option("--replay", asked.replay, "run one seed");
   app.add_option("--shrink", asked.to_shrink, "find out what of one seed matters");
+  app.add_option("--scenario", asked.scenarios, "run what these files hold");
   app.add_flag("--trace", asked.trace, "print incidents and history of that one");
   app.add_flag("--expect-all", asked.expect_all,
                "fail where a kind of fault or a transition was never exercised");
@@ -178,6 +193,14 @@ int main(int argc, char** argv) {
     planted_fault = at->second;
   }
   if (asked.planted_faults) return show_planted_faults(asked);
+  if (!asked.scenarios.empty()) {
+    try {
+      return run_scenarios(asked);
+    } catch (const std::runtime_error& e) {
+      fmt::print(stderr, "{}\n", e.what());
+      return 2;
+    }
+  }
   if (asked.replay) return replay(asked);
   if (asked.to_shrink) return shrink_one(asked);
   return run_campaign(asked);

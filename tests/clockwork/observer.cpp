@@ -270,7 +270,9 @@ void Observer::hold_asked(RequestId request, const Selection& tasks, const Engin
 }
 
 void Observer::release_asked(const Selection& tasks) {
-  std::erase_if(held_, [&](TaskId task) { return task.array == tasks.array; });
+  const auto is_of_it = [&](TaskId task) { return task.array == tasks.array; };
+  std::erase_if(held_, is_of_it);
+  for (auto& [request, asked] : to_hold_) std::erase_if(asked, is_of_it);
 }
 
 void Observer::cancel_asked(RequestId request, const Selection& tasks, const Engine& engine) {

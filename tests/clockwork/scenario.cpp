@@ -6,6 +6,10 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
 
 namespace hpcbatch::clockwork {
 namespace {
@@ -74,18 +78,28 @@ std::string_view text_of(IncidentKind kind) {
   return kTexts.at(static_cast<std::size_t>(kind)).text;
 }
 
-std::string to_text(const Incident& incident) {
+std::string describe(const Incident& incident) {
   return fmt::format("{:>10.3f} s  {:<20} {} ({:.3f} s, {:x})",
                      static_cast<double>(incident.at.count()) / 1e6, name_of(incident.kind),
                      text_of(incident.kind), static_cast<double>(incident.length.count()) / 1e6,
                      incident.which);
 }
 
-Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
+namespace {
+
+Scenario empty_scenario(std::uint64_t seed) {
   Scenario scenario{.seed = seed};
   Draw draw = Draw(seed).of({1});
   scenario.sites = draw_sites(draw.of({2}));
-  scenario.length = draw.between(3min, 15min);
+  scenario.length = draw.of({3}).between(3min, 15min);
+  return scenario;
+}
+
+}  // namespace
+
+Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
+  Scenario scenario = empty_scenario(seed);
+  Draw draw = Draw(seed).of({4});
   // Some worlds are calm, so that what happens alone is seen as well.
   const std::uint64_t trouble = draw.chance(20) ? draw.below(4) : 8 + draw.below(50);
   const std::uint64_t doings = draw.below(25);
@@ -107,6 +121,64 @@ Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
   std::stable_sort(scenario.incidents.begin(), scenario.incidents.end(),
                    [](const Incident& a, const Incident& b) { return a.at < b.at; });
   return scenario;
+}
+
+std::string to_text(const Scenario& scenario) {
+  std::string text = fmt::format("seed {}\n", scenario.seed);
+  for (const Incident& incident : scenario.incidents) {
+    text += fmt::format("{} {} {} {}\n", incident.at.count(), name_of(incident.kind),
+                        incident.which, incident.length.count());
+  }
+  return text;
+}
+
+namespace {
+
+std::optional<Incident> read_incident(std::istringstream words) {
+  std::int64_t at = 0;
+  std::int64_t length = 0;
+  std::string name;
+  Incident incident;
+  if (!(words >> at >> name >> incident.which >> length)) return std::nullopt;
+  const auto kind = std::find_if(kTexts.begin(), kTexts.end(),
+                                 [&](const KindText& k) { return k.name == name; });
+  if (kind == kTexts.end()) return std::nullopt;
+  incident.at = Duration{at};
+  incident.kind = static_cast<IncidentKind>(kind - kTexts.begin());
+  incident.length = Duration{length};
+  return incident;
+}
+
+std::optional<std::uint64_t> read_seed(std::istringstream words) {
+  std::string word;
+  std::uint64_t seed = 0;
+  return words >> word >> seed && word == "seed" ? std::optional(seed) : std::nullopt;
+}
+
+}  // namespace
+
+Scenario read_scenario(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error("cannot read the scenario " + path);
+  std::optional<Scenario> scenario;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    if (line.empty() || line[0] == '#') continue;
+    const auto wrong = [&](std::string_view expected) {
+      return std::runtime_error(fmt::format("{}:{}: expected {}", path, number, expected));
+    };
+    if (!scenario) {
+      const auto seed = read_seed(std::istringstream(line));
+      if (!seed) throw wrong("'seed NUMBER'");
+      scenario = empty_scenario(*seed);
+    } else {
+      const auto incident = read_incident(std::istringstream(line));
+      if (!incident) throw wrong("'MICROSECONDS INCIDENT NUMBER MICROSECONDS'");
+      scenario->incidents.push_back(*incident);
+    }
+  }
+  if (!scenario) throw std::runtime_error(path + ": there is no line with a seed");
+  return *scenario;
 }
 
 }  // namespace hpcbatch::clockwork

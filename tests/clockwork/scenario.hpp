@@ -73,7 +73,8 @@ struct Incident {
   std::uint64_t which{0};  ///< draws what it concerns
   Duration length{};       ///< of what lasts
 };
-std::string to_text(const Incident& incident);
+/// For people.
+std::string describe(const Incident& incident);
 
 struct Scenario {
   std::uint64_t seed{0};
@@ -84,5 +85,11 @@ struct Scenario {
 
 /// About `tasks` tasks.
 Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks);
+
+/// As a file keeps it: a line for the seed, which draws sites and length, and one for each incident.
+/// Lines that begin with '#' are for people.
+std::string to_text(const Scenario& scenario);
+/// Throws std::runtime_error that names the line.
+Scenario read_scenario(const std::string& path);
 
 }  // namespace hpcbatch::clockwork

@@ -67,7 +67,10 @@ class Attempts : public Promise {
 
   void of_engine(std::size_t at, const Record& record) {
     if (record.what == "restored-lease") {
-      restored_.insert(number_of(record, "epoch"));
+      const std::uint64_t epoch = number_of(record, "epoch");
+      restored_.insert(epoch);
+      tasks_[task_of(record)].leases.try_emplace(
+          epoch, Lease{.pilot = std::string(record.get("pilot")), .at = at, .open = true});
     } else if (record.what == "restored") {
       restored();
     } else if (record.what == "leased") {

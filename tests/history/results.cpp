@@ -77,6 +77,8 @@ class Results : public Promise {
       if (task.has_result())
         broken(fmt::format("{} is leased though it has a result", to_string(task_of(record))),
                {task.result, at});
+    } else if (record.what == "restored-lease") {
+      tasks_[task_of(record)].leases.try_emplace(number_of(record, "epoch"), at);
     } else if (record.what == "attempt-failed") {
       // What it published nobody was told of: the next attempt puts its own in that place.
       tasks_[task_of(record)].failed.insert(number_of(record, "epoch"));
