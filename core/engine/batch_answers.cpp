@@ -153,8 +153,13 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
     const Duration settle = site(event.site)->site.settle_after;
     if (entry.absent_polls < kAbsentPollsOfUnclear || event.asked - entry.asked_at < settle)
       return std::nullopt;
-    if (entry.facts.cancel_asked || !shape_state(entry.facts))
+    const ShapeState* shape = shape_state(entry.facts);
+    if (entry.facts.cancel_asked || !shape)
       return over(entry, EndCause::None, "never submitted", now);
+    if (!may_ask(*shape, now)) {
+      entry.of_no_use = true;  // the pause that there is says it all
+      return over(entry, EndCause::None, "never submitted", now);
+    }
     if (++entry.never_arrived >= kSubmitsThatVanish) {
       of_no_use(
           entry.facts.id,

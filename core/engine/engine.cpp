@@ -186,9 +186,7 @@ void Engine::handle(const AllocationAccepted& event, Time now) {
 }
 
 void Engine::handle(const AllocationRefused& event, Time now) {
-  sites_.refused(event, now);
-  const AllocationEntry* entry = sites_.find(event.allocation);
-  if (entry && entry->facts.state == AllocationState::Ended) {
+  if (sites_.refused(event, now)) {
     forget_allocation(event.allocation);
   } else if (draining_) {
     cancel_allocation(event.allocation, "the engine is being stopped", now);

@@ -188,9 +188,9 @@ void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const 
   pause.why = why;
 }
 
-void SiteBook::refused(const AllocationRefused& event, Time now) {
+bool SiteBook::refused(const AllocationRefused& event, Time now) {
   AllocationEntry* found = entry(event.allocation);
-  if (!found || found->facts.state >= AllocationState::Queued) return;
+  if (!found || found->facts.state >= AllocationState::Queued) return false;
   ShapeState* shape = shape_state(found->facts);
   if (event.refusal == Refusal::Unclear) {
     found->facts.state = AllocationState::Unclear;
@@ -203,7 +203,7 @@ void SiteBook::refused(const AllocationRefused& event, Time now) {
       save(*found);
       actions_.push_back(OpenAllocation{found->facts.id, found->facts.site, found->facts.shape});
     }
-    return;
+    return false;
   }
   found->facts.state = AllocationState::Ended;
   found->facts.ended = now;
@@ -220,6 +220,7 @@ void SiteBook::refused(const AllocationRefused& event, Time now) {
         back_off(*shape, 10s, 10min, "the batch system could not take it: " + event.text, now);
     }
   }
+  return true;
 }
 
 bool SiteBook::pilot_registered(const PilotRegistered& event, Time now) {

@@ -76,7 +76,8 @@ class SiteBook {
   void open(const provision::Ask& ask, Time now);
   void cancel(const AllocationId& id, Time now);
   void accepted(const AllocationAccepted& event, Time now);
-  void refused(const AllocationRefused& event, Time now);
+  /// True where that was the end of it; one that ran in spite of a lost answer is not touched.
+  [[nodiscard]] bool refused(const AllocationRefused& event, Time now);
   /// Ended allocations stay until `forget`; each is returned once.  Those `alive` have a pilot that
   /// is there.
   std::vector<AllocationOver> polled(const SitePolled& event, const std::set<AllocationId>& alive,

@@ -409,6 +409,18 @@ bool BatchSystems::is_empty() const {
   return std::none_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.lives(); });
 }
 
+bool BatchSystems::holds(const PilotId& pilot, std::uint64_t incarnation,
+                         const AttemptId& attempt) const {
+  for (const Job& job : jobs_) {
+    if (job.id != pilot.allocation) continue;
+    for (const auto& process : job.pilots) {
+      if (process->id() == pilot && process->incarnation() == incarnation)
+        return process->is_gone() || process->holds(attempt);
+    }
+  }
+  return true;  // an earlier process: its link has yet to be missed
+}
+
 std::string BatchSystems::what_is_left() const {
   std::string text;
   for (const Job& job : jobs_) {

@@ -60,6 +60,7 @@ class BatchSystems {
   void pilot_gone(const std::shared_ptr<PilotProcess>& pilot);
   void make_peace();
   bool is_empty() const;
+  bool holds(const PilotId& pilot, std::uint64_t incarnation, const AttemptId& attempt) const;
   std::string what_is_left() const;
 
  private:

@@ -68,6 +68,11 @@ void PilotProcess::begin() {
   turn();
 }
 
+bool PilotProcess::holds(const AttemptId& attempt) const {
+  return decide_ && decide_->state_of({attempt.task.array.value, attempt.task.index, attempt.number,
+                                       attempt.epoch});
+}
+
 // --- its life ----------------------------------------------------------------------------------
 
 void PilotProcess::hears(std::function<void()> what) {

@@ -38,7 +38,9 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
 
   const PilotId& id() const { return id_; }
   std::string name() const;  ///< "NAME.RANK/INCARNATION"
+  std::uint64_t incarnation() const { return incarnation_; }
   bool is_gone() const { return gone_; }
+  bool holds(const AttemptId& attempt) const;
 
   void terminate();  ///< SIGTERM
   void kill();       ///< SIGKILL, and its tasks with it

@@ -15,6 +15,8 @@ namespace {
 // However bad it was, in peace everything has come to its end by then: the longest pause of a shape
 // is a day after refusals for good, an hour after what this world does to one.
 constexpr Duration kLongestPeace = 6h;
+// In peace a message is on its way for less.
+constexpr Duration kHeard = 5s;
 // No world of a scenario has so much to do.
 constexpr std::uint64_t kMostSteps = 3'000'000;
 
@@ -60,6 +62,7 @@ void World::run() {
     go_on(look);
     // What an engine accepted while it was dying nobody knows to be held.
     if (!is_over()) users.release_all();
+    if (!has_failed()) check_leases();
   }
   if (!has_failed()) check_nothing_left();
   check_promises();
@@ -129,6 +132,21 @@ void World::make_peace() {
       engine.is_up() && engine.knows_all_sites() && !engine.engine()->is_draining();
   engine.leave_out("");
   if (engine.is_up() && !stays_as_it_is) engine.kill_after(0, 1s, false);
+}
+
+/// In peace all that was said has been heard soon after.
+void World::check_leases() {
+  if (!engine.is_up() || !engine.commits_are_done()) return;
+  const Engine& there = *engine.engine();
+  for (const auto& [task, lease] : there.pilots().leases()) {
+    const PilotState* pilot = there.pilots().find(lease.pilot);
+    if (!pilot->connected || clock.now() - std::max(lease.since, pilot->registered_at) < kHeard)
+      continue;
+    if (!batch.holds(lease.pilot, pilot->incarnation, lease.attempt)) {
+      fail(fmt::format("{} is leased to {}, which knows nothing of it", to_string(task),
+                       to_string(lease.pilot)));
+    }
+  }
 }
 
 bool World::is_over() const {
