@@ -253,7 +253,8 @@ void Engine::handle(const AttemptEnded& event, Time) {
     outcome.failure = Failure::Cancelled;
     if (outcome.message.empty()) outcome.message = "cancelled by user";
   }
-  end_lease(pilots_.release(event.attempt.task), std::move(outcome), false);
+  if (!lease->cancelled || !HPCBATCH_PLANTED(lease_kept_on_cancel))
+    end_lease(pilots_.release(event.attempt.task), std::move(outcome), false);
   actions_.push_back(AcknowledgeResult{event.pilot, event.attempt});
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
 }
@@ -298,9 +299,7 @@ void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained) {
 void Engine::handle(const AttemptsReturned& event, Time now) {
   if (PilotState* pilot = pilots_.find(event.pilot)) pilot->recalled = false;
   for (const AttemptId& attempt : event.attempts) {
-    const Lease* lease = pilots_.current(attempt);
-    if (!lease || (lease->cancelled && HPCBATCH_PLANTED(lease_kept_on_cancel))) continue;
-    return_lease(attempt.task, now);
+    if (pilots_.current(attempt)) return_lease(attempt.task, now);
   }
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
   work_changed_ = true;

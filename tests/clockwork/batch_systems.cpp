@@ -24,7 +24,11 @@ void BatchSystems::command(const std::string& site, std::function<void(Draw)> ru
   Draw draw = world_.draw({'b', std::hash<std::string>{}(site), ++lane.commands});
   const Time begins = std::max(world_.clock.now(), lane.free_at);
   lane.free_at = begins + (draw.chance(90) ? draw.between(5ms, 200ms) : draw.between(200ms, 5s));
-  world_.clock.at(lane.free_at, [run = std::move(run), draw] { run(draw); });
+  // A command that runs outlives the engine that began it; one that waits for its turn does not.
+  world_.clock.at(begins, world_.engine.if_alive([this, ends = lane.free_at,
+                                                  run = std::move(run), draw] {
+                    world_.clock.at(ends, [run, draw] { run(draw); });
+                  }));
 }
 
 bool BatchSystems::is_spoilt(const std::string& site, IncidentKind how) {
@@ -277,6 +281,7 @@ Job* BatchSystems::any_job(std::uint64_t which, bool running) {
 }
 
 void BatchSystems::only_these_are_asked(const std::vector<Site>& sites) {
+  for (auto& [name, lane] : lanes_) lane.free_at = world_.clock.now();
   for (Job& job : jobs_) {
     const bool known = std::any_of(sites.begin(), sites.end(),
                                    [&](const Site& site) { return site.name == job.site; });
@@ -374,6 +379,11 @@ void BatchSystems::strike(const Incident& incident) {
             job.state = BatchState::Running;
         });
       });
+    case lose_pilot_file:
+      return with_job(true, [&](Job& job) {
+        world_.workspace.pilot_files.erase(job.id.name);
+        for (const auto& pilot : job.pilots) pilot->lose_link();
+      });
     case kill_pilot:
       return a_pilot([](PilotProcess& pilot) { pilot.kill(); });
     case freeze_pilot:
@@ -415,7 +425,7 @@ bool BatchSystems::holds(const PilotId& pilot, std::uint64_t incarnation,
     if (job.id != pilot.allocation) continue;
     for (const auto& process : job.pilots) {
       if (process->id() == pilot && process->incarnation() == incarnation)
-        return process->is_gone() || process->holds(attempt);
+        return process->is_gone() || process->is_in_trouble() || process->holds(attempt);
     }
   }
   return true;  // an earlier process: its link has yet to be missed

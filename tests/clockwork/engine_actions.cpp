@@ -19,8 +19,10 @@ void EngineHost::send(const SendLeases& action) {
     if (const std::string wrong = saved_.apply(action); !wrong.empty()) world_.fail(wrong);
     const auto link = decided_for.lock();
     if (!link || link != link_of(action.pilot)) return;
-    for (const SendLeases::Lease& lease : action.leases)
+    for (const SendLeases::Lease& lease : action.leases) {
       *outgoing(link).add_start() = start_of(lease, {});
+      sent_[lease.attempt.epoch] = world_.clock.now();
+    }
   });
 }
 

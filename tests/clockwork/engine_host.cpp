@@ -19,6 +19,7 @@ std::function<void()> EngineHost::if_alive(std::function<void()> then) {
 
 void EngineHost::start() {
   ++life_;
+  sent_.clear();
   configured_ = world_.scenario().sites;
   std::erase_if(configured_, [&](const Site& site) { return site.name == left_out_; });
   all_configured_ = std::exchange(left_out_, "").empty();

@@ -31,6 +31,8 @@ class EngineHost {
   const Engine* engine() const { return engine_.get(); }
   /// What is written: a kill of the engine does not touch it.
   const Saved& saved() const { return saved_; }
+  /// Nothing where that waits for its commit.
+  std::optional<Time> sent_at(const Lease& lease) const;
   bool commits_are_done() const { return order_.due() == Order::Due::Never && !committing_; }
 
   // The door for clients; answers come with the request's number through `Users`.
@@ -119,6 +121,7 @@ class EngineHost {
   Time commits_slow_until_{};
 
   std::map<PilotId, std::shared_ptr<PilotLink>> links_, knocking_;
+  std::map<std::uint64_t, Time> sent_;  ///< in this life, by epoch
 
   std::optional<std::uint64_t> actions_left_;
   Duration down_{};

@@ -45,6 +45,12 @@ void EngineHost::closed(const std::shared_ptr<PilotLink>& link) {
   feed(PilotDisconnected{link->pilot});
 }
 
+std::optional<Time> EngineHost::sent_at(const Lease& lease) const {
+  if (lease.attempt.epoch >> 40 != saved_.starts()) return Time{};  // in an earlier life
+  const auto at = sent_.find(lease.attempt.epoch);
+  return at == sent_.end() ? std::nullopt : std::optional(at->second);
+}
+
 std::shared_ptr<EngineHost::PilotLink> EngineHost::link_of(const PilotId& pilot) const {
   const auto at = links_.find(pilot);
   return at == links_.end() ? nullptr : at->second;

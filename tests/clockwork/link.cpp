@@ -35,15 +35,12 @@ void Link::send(End from, std::string bytes) {
     case Spoil::None:
       break;
     case Spoil::Lose:
-      struck_ = true;
       return;
     case Spoil::Double:
-      struck_ = true;
       deliver(number, bytes);
       break;
     case Spoil::Swap:
       // As the receiver sees it: this one comes where the next was to come.
-      struck_ = true;
       ++number;
       break;
   }
@@ -94,6 +91,11 @@ void Link::go_silent() {
   if (std::exchange(silent_, true)) return;
   clock_.after(kEngineWaits, [self = shared_from_this()] { self->end_side(End::Engine); });
   clock_.after(kPilotWaits, [self = shared_from_this()] { self->end_side(End::Pilot); });
+}
+
+bool Link::is_troubled() const {
+  constexpr Duration kMoment = 5s;
+  return silent_ || clock_.now() < stalled_until_ + kMoment;
 }
 
 void Link::stall(Duration length) {

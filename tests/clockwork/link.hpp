@@ -37,7 +37,8 @@ class Link : public std::enable_shared_from_this<Link> {
   void stall(Duration length);
   /// The next frame, in either direction.
   void spoil(Spoil how) { spoil_ = how; }
-  bool strikes() const { return struck_; }
+  /// Nothing is delivered now, or was a moment ago.
+  bool is_troubled() const;
 
  private:
   struct Side {
@@ -59,7 +60,6 @@ class Link : public std::enable_shared_from_this<Link> {
   Time stalled_until_{};
   Spoil spoil_{Spoil::None};
   bool silent_{false};
-  bool struck_{false};
 };
 
 }  // namespace hpcbatch::clockwork

@@ -137,9 +137,10 @@ void Observer::pilot_action(const pilot::Action& action) {
 void Observer::attempt_started(const PilotProcess& process, const pilot::AttemptId& id,
                                const Resources& capacity) {
   const TaskId task = task_of(id);
-  check_alone(process, task);
+  const bool is_lost = lost_.contains(id.epoch);
+  if (!is_lost) check_alone(process, task);
   check_dependencies(task);
-  if (const auto well = ended_well_.find(task); well != ended_well_.end()) {
+  if (const auto well = ended_well_.find(task); well != ended_well_.end() && !is_lost) {
     world_.fail(fmt::format("{} starts again on {} though it ended well on {}", to_string(task),
                             process.name(), well->second.process));
   }

@@ -52,6 +52,8 @@ pilot::Time PilotProcess::steady() const {
 
 void PilotProcess::begin() {
   if (gone_) return;
+  // Without its file it does not know what it is for.
+  if (!world_.workspace.pilot_files.contains(id_.allocation.name)) return kill();
   begun_ = world_.clock.now();
   now_ = steady();
   const Duration margin = end_margin(times_.walltime);
@@ -71,6 +73,11 @@ void PilotProcess::begin() {
 bool PilotProcess::holds(const AttemptId& attempt) const {
   return decide_ && decide_->state_of({attempt.task.array.value, attempt.task.index, attempt.number,
                                        attempt.epoch});
+}
+
+bool PilotProcess::is_in_trouble() const {
+  constexpr Duration kMoment = 5s;
+  return frozen_since_ || world_.clock.now() - thawed_at_ < kMoment || !link_ || link_->is_troubled();
 }
 
 // --- its life ----------------------------------------------------------------------------------
@@ -144,6 +151,7 @@ void PilotProcess::freeze(Duration length, bool tasks_too) {
 void PilotProcess::thaw() {
   if (gone_ || !frozen_since_) return;
   const Duration stood = world_.clock.now() - *std::exchange(frozen_since_, std::nullopt);
+  thawed_at_ = world_.clock.now();
   world_.record("outside", "pilot-continued", {{"process", name()}});
   for (auto& what : std::exchange(while_frozen_, {})) {
     what();
@@ -158,6 +166,10 @@ void PilotProcess::thaw() {
     if (usable_until_) *usable_until_ += stood;
   }
   turn();
+}
+
+void PilotProcess::lose_link() {
+  if (link_) link_->cut();
 }
 
 void PilotProcess::exit() {

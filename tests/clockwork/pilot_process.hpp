@@ -41,11 +41,14 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   std::uint64_t incarnation() const { return incarnation_; }
   bool is_gone() const { return gone_; }
   bool holds(const AttemptId& attempt) const;
+  /// Stands still, did so a moment ago, or has a link that delivers nothing.
+  bool is_in_trouble() const;
 
   void terminate();  ///< SIGTERM
   void kill();       ///< SIGKILL, and its tasks with it
   void freeze(Duration length, bool tasks_too);
   void thaw();
+  void lose_link();
 
  private:
   struct Task {
@@ -103,6 +106,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   bool gone_{false};
   std::optional<Time> frozen_since_;
   Time thaws_at_{};
+  Time thawed_at_{};
   bool tasks_frozen_{false};
   std::vector<std::function<void()>> while_frozen_;
   std::optional<Time> wakes_at_;

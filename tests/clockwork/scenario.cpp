@@ -118,6 +118,10 @@ Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
   for (std::uint64_t i = 0; i < trouble; ++i)
     add(static_cast<IncidentKind>(kDoings + 1 + draw.below(kIncidentKinds - kDoings - 1)),
         scenario.length);
+  // In some, pilots die for no reason until their tasks are set aside.
+  if (draw.chance(5)) {
+    for (int i = 0; i < 60; ++i) add(IncidentKind::kill_pilot, scenario.length);
+  }
   std::stable_sort(scenario.incidents.begin(), scenario.incidents.end(),
                    [](const Incident& a, const Incident& b) { return a.at < b.at; });
   return scenario;

@@ -56,6 +56,7 @@ namespace hpcbatch::clockwork {
   X(bad_node, "a node fails every task")                                        \
   X(unfit_node, "a pilot finds its node unfit")                                 \
   X(fail_outbox, "outboxes cannot be written for a while")                      \
+  X(lose_pilot_file, "somebody removes the file of a running pilot")             \
   X(hide_outbox, "the workspace cannot be read for a while")
 
 enum class IncidentKind : std::uint8_t {

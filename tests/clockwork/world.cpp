@@ -15,7 +15,8 @@ namespace {
 // However bad it was, in peace everything has come to its end by then: the longest pause of a shape
 // is a day after refusals for good, an hour after what this world does to one.
 constexpr Duration kLongestPeace = 6h;
-// In peace a message is on its way for less.
+// How often is looked whether engine and pilots agree, and what a message takes at the most.
+constexpr Duration kLook = 10s;
 constexpr Duration kHeard = 5s;
 // No world of a scenario has so much to do.
 constexpr std::uint64_t kMostSteps = 3'000'000;
@@ -53,11 +54,15 @@ void World::run() {
       if (++steps > kMostSteps) fail("it moves in a circle");
     }
   };
-  go_on(Clock::kBegin + scenario_.length);
+  for (Time look = clock.now(); look < Clock::kBegin + scenario_.length && !has_failed();) {
+    look = std::min<Time>(look + kLook, Clock::kBegin + scenario_.length);
+    go_on(look);
+    check_leases();
+  }
   make_peace();
   const Time latest = clock.now() + kLongestPeace;
   for (Time look = clock.now(); !has_failed() && !is_over() && clock.now() < latest;) {
-    look += 10s;
+    look += kLook;
     clock.at(look, [] {});
     go_on(look);
     // What an engine accepted while it was dying nobody knows to be held.
@@ -134,13 +139,15 @@ void World::make_peace() {
   if (engine.is_up() && !stays_as_it_is) engine.kill_after(0, 1s, false);
 }
 
-/// In peace all that was said has been heard soon after.
+/// What was said over a link that stands has been heard soon after.
 void World::check_leases() {
-  if (!engine.is_up() || !engine.commits_are_done()) return;
+  if (has_failed() || !engine.is_up()) return;
   const Engine& there = *engine.engine();
   for (const auto& [task, lease] : there.pilots().leases()) {
     const PilotState* pilot = there.pilots().find(lease.pilot);
-    if (!pilot->connected || clock.now() - std::max(lease.since, pilot->registered_at) < kHeard)
+    const auto sent = engine.sent_at(lease);
+    if (!pilot->connected || !sent ||
+        clock.now() - std::max(*sent, pilot->registered_at) < kHeard)
       continue;
     if (!batch.holds(lease.pilot, pilot->incarnation, lease.attempt)) {
       fail(fmt::format("{} is leased to {}, which knows nothing of it", to_string(task),
