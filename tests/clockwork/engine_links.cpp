@@ -32,6 +32,8 @@ void EngineHost::received(const std::shared_ptr<PilotLink>& link, const std::str
     knocking_.erase(link->pilot);
     if (!engine_) return;
   }
+  if (message.heartbeat() != 0 && link_of(link->pilot) == link)
+    outgoing(link).set_heartbeat(message.heartbeat());
   for (const Event& event : events_of(link->pilot, message, world_.clock.now())) {
     if (!engine_ || link_of(link->pilot) != link)
       return;  // not welcomed, or replaced by a newer one

@@ -15,6 +15,7 @@ namespace {
 // As the real one (pilot.cpp).
 constexpr Duration kSuspended = 5s;
 constexpr Duration kPublishing = 10ms;
+constexpr Duration kHeartbeat = 10s;
 
 pilot::Time steady_time(Time time) {
   return pilot::Time{} + std::chrono::hours{1} + (time - Clock::kBegin);
@@ -416,6 +417,22 @@ void PilotProcess::link_up() {
   started_.clear();  // it is in what it holds
   say_results();
   added(true);
+  beat(link_);
+}
+
+/// A sign of life where nothing else was said: what was lost before it is missed then.
+void PilotProcess::beat(const std::shared_ptr<Link>& link) {
+  world_.clock.after(kHeartbeat, [self = shared_from_this(), link] {
+    if (self->gone_ || self->link_ != link || !self->up_) return;
+    self->hears([self, link] {
+      if (self->link_ != link) return;
+      if (self->world_.clock.now() - self->last_sent_ >= kHeartbeat) {
+        self->outgoing_.set_heartbeat(1);
+        self->added(true);
+      }
+      self->beat(link);
+    });
+  });
 }
 
 void PilotProcess::say_results() {
@@ -468,6 +485,7 @@ void PilotProcess::send_now() {
       pilot::to_wire(id, outgoing_.add_started());
   }
   started_.clear();
+  last_sent_ = world_.clock.now();
   link_->send(Link::End::Pilot, outgoing_.SerializeAsString());
   outgoing_.Clear();
   any_outgoing_ = false;

@@ -83,6 +83,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   void connect();
   void link_up();
   void link_down();
+  void beat(const std::shared_ptr<Link>& link);
   void heard(const std::string& bytes);
   void added(bool urgent);
   void send_now();
@@ -119,6 +120,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   wire::ToEngine outgoing_;
   bool any_outgoing_{false};
   bool flushing_{false};
+  Time last_sent_{};
 
   std::map<pilot::AttemptId, Task> tasks_;  ///< that run
   std::map<pilot::AttemptId, wire::Result> results_, staged_;
