@@ -25,8 +25,8 @@ void BatchSystems::command(const std::string& site, std::function<void(Draw)> ru
   const Time begins = std::max(world_.clock.now(), lane.free_at);
   lane.free_at = begins + (draw.chance(90) ? draw.between(5ms, 200ms) : draw.between(200ms, 5s));
   // A command that runs outlives the engine that began it; one that waits for its turn does not.
-  world_.clock.at(begins, world_.engine.if_alive([this, ends = lane.free_at,
-                                                  run = std::move(run), draw] {
+  world_.clock.at(begins,
+                  world_.engine.if_alive([this, ends = lane.free_at, run = std::move(run), draw] {
                     world_.clock.at(ends, [run, draw] { run(draw); });
                   }));
 }

@@ -35,13 +35,13 @@ void EngineHost::start() {
   world_.users.engine_started();
   feed(TimePassed{});
   for (const Site& site : configured_) {
-    world_.batch.find_left(site.name, [this, life = life_, name = site.name](
-                                          const std::vector<AllocationId>& left) {
-      for (const AllocationId& id : left) {
-        if (life == life_ && engine_ && !engine_->sites().find(id))
-          world_.batch.forget({id, name});
-      }
-    });
+    world_.batch.find_left(
+        site.name, [this, life = life_, name = site.name](const std::vector<AllocationId>& left) {
+          for (const AllocationId& id : left) {
+            if (life == life_ && engine_ && !engine_->sites().find(id))
+              world_.batch.forget({id, name});
+          }
+        });
   }
 }
 

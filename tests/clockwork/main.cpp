@@ -32,7 +32,7 @@ struct Asked {
   Campaign campaign{.seeds = 2000};
   double minutes{0};
   std::optional<std::uint64_t> replay, to_shrink;
-  bool trace{false}, expect_all{false}, planted_faults{false}, json{false};
+  bool trace{false}, expect_all{false}, planted_faults{false}, twice{false}, json{false};
   std::string plant;
   std::vector<std::string> scenarios;
 };
@@ -152,6 +152,19 @@ int shrink_one(const Asked& asked) {
   return 1;
 }
 
+int run_twice(const Asked& asked) {
+  for (std::uint64_t i = 0; i < asked.campaign.seeds; ++i) {
+    const Scenario scenario = draw_scenario(asked.campaign.first + i, asked.campaign.tasks);
+    Tally tally;
+    const std::uint64_t first = run_here(scenario, tally).fingerprint;
+    if (run_here(scenario, tally).fingerprint == first) continue;
+    fmt::print("seed {} has two histories\n", scenario.seed);
+    return 1;
+  }
+  fmt::print("each of {} seeds has one history\n", asked.campaign.seeds);
+  return 0;
+}
+
 /// What was found once and mended must stay so.
 int run_scenarios(const Asked& asked) {
   int failed = 0;
@@ -181,6 +194,7 @@ int main(int argc, char** argv) {
                "fail where a kind of fault or a transition was never exercised");
   app.add_option("--plant", asked.plant, "switch this fault on");
   app.add_flag("--planted-faults", asked.planted_faults, "show that each planted fault is caught");
+  app.add_flag("--twice", asked.twice, "show that the same seed is the same history");
   app.add_flag("--json", asked.json, "one object a line");
   CLI11_PARSE(app, argc, argv);
   if (!asked.plant.empty()) {
@@ -193,6 +207,7 @@ int main(int argc, char** argv) {
     planted_fault = at->second;
   }
   if (asked.planted_faults) return show_planted_faults(asked);
+  if (asked.twice) return run_twice(asked);
   if (!asked.scenarios.empty()) {
     try {
       return run_scenarios(asked);

@@ -16,19 +16,24 @@ namespace {
 constexpr std::uint32_t kTooOften = 300;
 
 constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvents{
-    "submit",       "cancel",  "hold",        "retry",       "stop",       "registered",
-    "disconnected", "started", "ended",       "returned",    "leaving",    "accepted",
-    "refused",      "polled",  "poll failed", "outbox read", "time passed"};
+    "event submit",      "event cancel",       "event hold",    "event retry",  "event stop",
+    "event registered",  "event disconnected", "event started", "event ended",  "event returned",
+    "event leaving",     "event accepted",     "event refused", "event polled", "event poll failed",
+    "event outbox read", "event time passed"};
 constexpr std::array<std::string_view, std::variant_size_v<Action>> kActions{
-    "save array",        "save hold",     "save leases",    "drop leases",       "save cancelled",
-    "save failed",       "save result",   "save results",   "save array end",    "save revived",
-    "save allocation",   "answer submit", "answer refused", "answer count",      "tell ended",
-    "send leases",       "recall leases", "kill attempt",   "acknowledge",       "permit publish",
-    "welcome pilot",     "drain pilot",   "end pilot",      "fence pilot",       "open allocation",
-    "cancel allocation", "poll site",     "read outbox",    "forget allocation", "engine idle"};
+    "action save array",      "action save hold",         "action save leases",
+    "action drop leases",     "action save cancelled",    "action save failed",
+    "action save result",     "action save results",      "action save array end",
+    "action save revived",    "action save allocation",   "action answer submit",
+    "action answer refused",  "action answer count",      "action tell ended",
+    "action send leases",     "action recall leases",     "action kill attempt",
+    "action acknowledge",     "action permit publish",    "action welcome pilot",
+    "action drain pilot",     "action end pilot",         "action fence pilot",
+    "action open allocation", "action cancel allocation", "action poll site",
+    "action read outbox",     "action forget allocation", "action engine idle"};
 constexpr std::array<std::string_view, std::variant_size_v<pilot::Action>> kPilotActions{
-    "launch", "return", "stop",        "publish",      "discard",
-    "fail",   "forget", "say leaving", "write outbox", "exit"};
+    "pilot launch", "pilot return", "pilot stop",        "pilot publish",      "pilot discard",
+    "pilot fail",   "pilot forget", "pilot say leaving", "pilot write outbox", "pilot exit"};
 
 TaskId task_of(const pilot::AttemptId& id) {
   return {ArrayId{id.array}, id.index};
@@ -48,7 +53,7 @@ void Observer::engine_started(const Saved& saved) {
 }
 
 void Observer::event(const Event& event) {
-  world_.count("event " + std::string(kEvents.at(event.index())));
+  world_.count(kEvents.at(event.index()));
 }
 
 void Observer::lease_lost(const AttemptId& attempt) {
@@ -58,7 +63,7 @@ void Observer::lease_lost(const AttemptId& attempt) {
 }
 
 void Observer::action(const Action& action, const Engine& engine) {
-  world_.count("action " + std::string(kActions.at(action.index())));
+  world_.count(kActions.at(action.index()));
   match(
       action, [&](const SaveLeases& a) { leased(a); },
       [&](const SaveAllocation& a) { allocation(a.allocation); },
@@ -127,7 +132,7 @@ void Observer::allocation(const Allocation& facts) {
 // --- pilots ------------------------------------------------------------------------------------
 
 void Observer::pilot_action(const pilot::Action& action) {
-  world_.count("pilot " + std::string(kPilotActions.at(action.index())));
+  world_.count(kPilotActions.at(action.index()));
   if (const auto* leaving = std::get_if<pilot::SayLeaving>(&action))
     world_.count("pilot leaves " + leaving->reason);
   if (const auto* stop = std::get_if<pilot::Stop>(&action))
@@ -218,7 +223,8 @@ void Observer::outbox_written(const PilotProcess& process) {
 
 /// What it had ended and not told is lost, and nobody is to blame.
 void Observer::fenced(const PilotProcess& process) {
-  std::erase_if(ended_well_, [&](const auto& entry) { return entry.second.process == process.name(); });
+  std::erase_if(ended_well_,
+                [&](const auto& entry) { return entry.second.process == process.name(); });
 }
 
 void Observer::gone(const PilotProcess& process) {

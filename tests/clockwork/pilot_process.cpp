@@ -78,7 +78,8 @@ bool PilotProcess::holds(const AttemptId& attempt) const {
 
 bool PilotProcess::is_in_trouble() const {
   constexpr Duration kMoment = 5s;
-  return frozen_since_ || world_.clock.now() - thawed_at_ < kMoment || !link_ || link_->is_troubled();
+  return frozen_since_ || world_.clock.now() - thawed_at_ < kMoment || !link_ ||
+         link_->is_troubled();
 }
 
 // --- its life ----------------------------------------------------------------------------------

@@ -90,8 +90,8 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   void say_results();
 
   void record(std::string what, std::vector<std::pair<std::string, std::string>> facts = {});
-  void record_attempt(std::string what, const pilot::AttemptId& id,
-                      const std::string& failure = "", bool staged = false);
+  void record_attempt(std::string what, const pilot::AttemptId& id, const std::string& failure = "",
+                      bool staged = false);
 
   World& world_;
   PilotId id_;

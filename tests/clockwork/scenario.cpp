@@ -144,8 +144,8 @@ std::optional<Incident> read_incident(std::istringstream words) {
   std::string name;
   Incident incident;
   if (!(words >> at >> name >> incident.which >> length)) return std::nullopt;
-  const auto kind = std::find_if(kTexts.begin(), kTexts.end(),
-                                 [&](const KindText& k) { return k.name == name; });
+  const auto kind =
+      std::find_if(kTexts.begin(), kTexts.end(), [&](const KindText& k) { return k.name == name; });
   if (kind == kTexts.end()) return std::nullopt;
   incident.at = Duration{at};
   incident.kind = static_cast<IncidentKind>(kind - kTexts.begin());

@@ -56,7 +56,7 @@ namespace hpcbatch::clockwork {
   X(bad_node, "a node fails every task")                                        \
   X(unfit_node, "a pilot finds its node unfit")                                 \
   X(fail_outbox, "outboxes cannot be written for a while")                      \
-  X(lose_pilot_file, "somebody removes the file of a running pilot")             \
+  X(lose_pilot_file, "somebody removes the file of a running pilot")            \
   X(hide_outbox, "the workspace cannot be read for a while")
 
 enum class IncidentKind : std::uint8_t {
@@ -87,8 +87,8 @@ struct Scenario {
 /// About `tasks` tasks.
 Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks);
 
-/// As a file keeps it: a line for the seed, which draws sites and length, and one for each incident.
-/// Lines that begin with '#' are for people.
+/// As a file keeps it: a line for the seed, which draws sites and length, and one for each
+/// incident. Lines that begin with '#' are for people.
 std::string to_text(const Scenario& scenario);
 /// Throws std::runtime_error that names the line.
 Scenario read_scenario(const std::string& path);

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace hpcbatch::clockwork {
 
@@ -15,10 +17,17 @@ class Tally {
   /// What is not one of those is counted as well.
   void count(std::string_view what, std::uint64_t times = 1);
   void add(const Tally& other);
-  const std::map<std::string, std::uint64_t, std::less<>>& counts() const { return counts_; }
+  /// By name.
+  std::map<std::string, std::uint64_t> counts() const { return {counts_.begin(), counts_.end()}; }
 
  private:
-  std::map<std::string, std::uint64_t, std::less<>> counts_;
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+  std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> counts_;
 };
 
 }  // namespace hpcbatch::clockwork

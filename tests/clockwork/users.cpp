@@ -109,8 +109,11 @@ void Users::ask(const Incident& incident) {
 }
 
 void Users::release_all() {
-  for (std::uint64_t id = 1; id < world_.engine.saved().snapshot().next_array; ++id) {
+  const std::uint64_t last = world_.engine.saved().last_array().value;
+  for (std::uint64_t id = 1; id <= last; ++id) {
     if (!world_.engine.is_up()) return;
+    const ArrayState* array = world_.engine.engine()->tasks().find(ArrayId{id});
+    if (!array || array->held.empty()) continue;
     const Selection all{ArrayId{id}, std::nullopt};
     world_.observer.release_asked(all);
     world_.engine.ask(HoldAsked{new_request(), {all}, false});

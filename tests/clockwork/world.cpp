@@ -146,8 +146,7 @@ void World::check_leases() {
   for (const auto& [task, lease] : there.pilots().leases()) {
     const PilotState* pilot = there.pilots().find(lease.pilot);
     const auto sent = engine.sent_at(lease);
-    if (!pilot->connected || !sent ||
-        clock.now() - std::max(*sent, pilot->registered_at) < kHeard)
+    if (!pilot->connected || !sent || clock.now() - std::max(*sent, pilot->registered_at) < kHeard)
       continue;
     if (!batch.holds(lease.pilot, pilot->incarnation, lease.attempt)) {
       fail(fmt::format("{} is leased to {}, which knows nothing of it", to_string(task),

@@ -22,6 +22,7 @@ class Saved {
   Snapshot snapshot() const;
   void count_start() { ++starts_; }
   std::uint64_t starts() const { return starts_; }
+  ArrayId last_array() const { return arrays_.empty() ? ArrayId{} : arrays_.rbegin()->first; }
 
   std::optional<Outcome> outcome(TaskId task) const;
   std::uint64_t results() const { return outcomes_.size(); }
