@@ -132,6 +132,8 @@ void EngineHost::submit(TasksSubmitted event) {
 
 void EngineHost::retry(RequestId request, ArrayId array) {
   after(WaitsFor::Written, [this, request, array] {
+    // As the real one: what ended while it was looked up has other results than those.
+    if (saved_.is_live(array) && !engine_->tasks().find(array)) return retry(request, array);
     RetryAsked event{request, {saved_.revived(array, saved_.facts(array).indices)}, {}};
     if (event.arrays[0].array.indices.empty()) return;
     for (const Dependency& on : saved_.facts(array).after) {

@@ -17,7 +17,7 @@ namespace {
 constexpr Duration kLongestPeace = 6h;
 // How often is looked whether engine and pilots agree, and what a message takes at the most.
 constexpr Duration kLook = 10s;
-constexpr Duration kHeard = 15s;
+constexpr Duration kHeard = 30s;
 // No world of a scenario has so much to do.
 constexpr std::uint64_t kMostSteps = 3'000'000;
 

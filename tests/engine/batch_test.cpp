@@ -189,13 +189,52 @@ TEST_F(BatchTest, AnEngineThatDiedInTheMiddleOfASubmitLooksTheNameUp) {
   submit(New());
   restarts();
   expect({"accept 1", "open A: *"});
-  after(19s);
+  after(79s);  // the command that the dead engine began may still be under way
   expect_nothing();
   after(4s);
   expect({"open A: *"});
   restarts();
   batch("A", BatchState::Queued);
   after(1h);
+  expect_nothing();
+}
+
+TEST_F(BatchTest, AnUnclearSubmitThatIsAbsentRespectsThePauseOfItsShape) {
+  much_work();
+  accepts("A");
+  forget_what_was_asked();
+  refuses("B", Refusal::Limit, "MaxJobCount");
+  expect({"forget B"});
+  refuses("C", Refusal::Unclear, "timed out");
+  after(23s);
+  expect({"forget C"});
+}
+
+TEST_F(BatchTest, AnAnswerThatComesAfterTheEndIsNoSecondEnd) {
+  submit(New());
+  registers("A0");
+  starts("1");
+  disconnects("A0");
+  batch_ended("A", EndCause::Completed);
+  forget_what_was_asked();
+  after(1s);
+  expect({"read the outbox of A"});
+  refuses("A", Refusal::Unclear, "timed out");
+  expect_nothing();
+  reads_outbox("A");
+  expect({"forget A", "open B: *"});
+}
+
+TEST_F(BatchTest, ListsFromBeforeAPilotCameOrWentProveNothing) {
+  submit(New());
+  refuses("A", Refusal::Unclear, "timed out");
+  after(15s);  // lists that lack it, and absence is not believed yet
+  EXPECT_GE(polls(), 3U);
+  registers("A0");
+  starts("1");
+  disconnects("A0");
+  forget_what_was_asked();
+  for (int list = 0; list < 3; ++list) happens(SitePolled{"here", {}, now_});
   expect_nothing();
 }
 
@@ -329,6 +368,19 @@ TEST_F(BatchTest, WhatCanNeverStartIsCancelledAndItsShapePaused) {
   after(30min);
   expect({"forget A"});
   expect_explained("1", "*could never start: PartitionTimeLimit; change the shape*");
+}
+
+TEST_F(BatchTest, AShapeIsNotPausedForLongerByHarmlessFailuresBefore) {
+  submit(New());
+  for (const char* letter : {"A", "B", "C"}) {
+    refuses(letter, Refusal::Transient, "rate limit");
+    after(41s);
+  }
+  accepts("D");
+  batch("D", BatchState::NeverStarts, "PartitionTimeLimit");
+  after(15s);
+  expect_explained("1", "*not asked for during the next 59m*");
+  forget_what_was_asked();
 }
 
 TEST_F(BatchTest, ACancelThatWasLostIsToldAgain) {

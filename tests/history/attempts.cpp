@@ -59,8 +59,7 @@ class Attempts : public Promise {
   /// An engine that was killed may have had no time to record how a lease ended; its store knows.
   void restored() {
     for (auto& [id, task] : tasks_) {
-      for (auto& [epoch, lease] : task.leases)
-        lease.open = lease.open && restored_.contains(epoch);
+      for (auto& [epoch, lease] : task.leases) lease.open = lease.open && restored_.contains(epoch);
     }
     restored_.clear();
   }
@@ -174,7 +173,8 @@ class Attempts : public Promise {
   }
 
   std::unordered_map<TaskId, Task> tasks_;
-  std::set<std::uint64_t> restored_;  ///< epochs of the leases that the engine found when it started
+  std::set<std::uint64_t>
+      restored_;  ///< epochs of the leases that the engine found when it started
   std::map<std::string, std::size_t> ended_allocations_, fenced_, gone_;
   std::map<std::string, std::string> newest_;  ///< by pilot, its newest process
 };

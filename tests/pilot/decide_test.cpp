@@ -475,6 +475,13 @@ TEST_F(DecideTest, DrainingFinishesWhatRuns) {
   expect("forget 1; outbox; exit 0");
 }
 
+TEST_F(DecideTest, FencedOffItLeavesTheOutboxOfAnEarlierProcessToTheEngine) {
+  two_cpus();
+  d().found_result(id_of(7), 100);
+  d().fenced(now_);
+  expect("leaving fenced; forget 7; exit 0");
+}
+
 TEST_F(DecideTest, FencedOffItKillsEverythingAndReportsNothing) {
   pilot({{"cpus", 30000}});
   for (unsigned n : {1, 2, 3, 4}) lease(n);
