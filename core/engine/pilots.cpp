@@ -116,6 +116,9 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
   for (const HeldAttempt& there : event.held) {
     Lease* lease = pilots_.current(there.attempt);
     if (!lease || lease->pilot != pilot.id) {
+      // A result follows, and may be one that is known here and not on disk yet: it is acknowledged
+      // when it is.
+      if (there.state == HeldAttempt::State::Ended) continue;
       actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, true});
       continue;
     }
