@@ -59,6 +59,27 @@ class SlurmSite(EngineAtHome):
         rows = [line.split("|") for line in lines]
         return [BatchJob(*row[:4]) for row in rows if row[4].startswith(str(self.directory))]
 
+    def write_what_slurm_saw(self):
+        """The batch jobs as records of an outside observer. SLURM tells seconds: of one second, ends come first."""
+        order = {"job-ended": 0, "job-running": 1, "job-created": 2}
+        records = []
+        asked = "squeue", "-a", "-h", "-t", "all", "-o", "%i|%j|%V|%S|%e|%T|%Z"
+        lines = self.slurm.ask("env", "SLURM_TIME_FORMAT=%s", *asked).splitlines()
+        for number, name, created, running, ended, state, directory in (line.split("|") for line in lines):
+            if not directory.startswith(str(self.directory)):
+                continue
+            over = state not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
+            for what, when in (("job-created", created), ("job-running", running), ("job-ended", ended if over else "")):
+                if when.isdigit() and not (what == "job-running" and state == "PENDING"):
+                    records.append((int(when), order[what], f"outside {what} name={name} number={number} site=cluster"))
+        lines = [f"{second * 1_000_000} {text}\n" for second, _, text in sorted(records)]
+        (self.history / "outside.history").write_text("".join(lines))
+        return len(lines)
+
+    def broken_promises(self):
+        self.write_what_slurm_saw()
+        return super().broken_promises()
+
     def living_jobs(self):
         return [job for job in self.batch_jobs() if job.state in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING")]
 

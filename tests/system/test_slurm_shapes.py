@@ -23,6 +23,7 @@ def test_a_shape_of_two_nodes_has_a_pilot_on_each(slurm):
         (site.directory / "go").touch()
         assert site.wait(array) == 0
         wait_until(lambda: site.batch_jobs()[0].state == "COMPLETED", 30, "the end of the batch job by itself")
+        assert site.write_what_slurm_saw() == 3, "created, running, ended: what the checker of histories is told of it"
 
 
 def test_gpus_are_told_to_the_tasks_by_kind(slurm):
