@@ -13,6 +13,8 @@ target_compile_options(hpcbatch_build_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
   -Wno-missing-field-initializers)  # designated initialisers leave out what has a default
 if(HPCBATCH_SANITIZE)
+  # These builds are for tests alone: the engine looks at itself after every event.
+  add_compile_definitions(HPCBATCH_WALK_INVARIANTS)
   add_compile_options(-fsanitize=${HPCBATCH_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HPCBATCH_SANITIZE})
   if(HPCBATCH_SANITIZE MATCHES thread)

@@ -146,12 +146,13 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
 
 std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const SitePolled& event,
                                                Time now) {
-  const bool is_too_old = event.asked <= std::max(entry.asked_at, entry.alive_at);
+  const Time submitted = std::max(entry.asked_at, entry.may_arrive_until);
+  const bool is_too_old = event.asked <= std::max(submitted, entry.alive_at);
   if (entry.facts.state == AllocationState::Submitting || is_too_old) return std::nullopt;
   ++entry.absent_polls;
   if (entry.facts.state == AllocationState::Unclear) {
     const Duration settle = site(event.site)->site.settle_after;
-    if (entry.absent_polls < kAbsentPollsOfUnclear || event.asked - entry.asked_at < settle)
+    if (entry.absent_polls < kAbsentPollsOfUnclear || event.asked - submitted < settle)
       return std::nullopt;
     const ShapeState* shape = shape_state(entry.facts);
     if (entry.facts.cancel_asked || !shape)

@@ -181,7 +181,7 @@ void Engine::handle(const StopAsked& event, Time now) {
 
 void Engine::handle(const AllocationAccepted& event, Time now) {
   sites_.accepted(event, now);
-  if (draining_) cancel_allocation(event.allocation, "the engine is being stopped", now);
+  if (draining_) cancel_if_it_waits(event.allocation, now);
   work_changed_ = true;
 }
 
@@ -189,9 +189,16 @@ void Engine::handle(const AllocationRefused& event, Time now) {
   if (sites_.refused(event, now)) {
     forget_allocation(event.allocation);
   } else if (draining_) {
-    cancel_allocation(event.allocation, "the engine is being stopped", now);
+    cancel_if_it_waits(event.allocation, now);
   }
   work_changed_ = true;
+}
+
+/// One whose pilot came before the answer to its submit runs what it has to the end.
+void Engine::cancel_if_it_waits(const AllocationId& id, Time now) {
+  const AllocationEntry* entry = sites_.find(id);
+  if (!entry || entry->facts.state == AllocationState::Running) return;
+  cancel_allocation(id, "the engine is being stopped", now);
 }
 
 void Engine::handle(const SitePolled& event, Time now) {

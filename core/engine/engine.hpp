@@ -82,6 +82,7 @@ class Engine {
   void allocation_over(const AllocationOver& over, Time now);
   void lose_leases(const AllocationId& id, const AllocationOver& over, Time now);
   void forget_allocation(const AllocationId& id);
+  void cancel_if_it_waits(const AllocationId& id, Time now);
   void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
   void cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now);
   void end_if_empty(PilotState& pilot);

@@ -45,6 +45,7 @@ struct PilotState {
   bool registered{false};  ///< since this start of the engine
   bool leaving{false};
   bool ending{false};  ///< was told to end
+  bool owed_an_answer{false};  ///< it came with an old result, which it is about to say again
   std::string leaving_reason;
   Time registered_at{};
   Time silent_since{};

@@ -72,8 +72,10 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.connected = true;
   pilot.registered = true;
   pilot.registered_at = now;
-  pilot.leaving = !event.refusals.empty() || allocation->facts.cancel_asked;
+  pilot.leaving = event.leaving || !event.refusals.empty() || allocation->facts.cancel_asked;
   pilot.recalled = false;
+  pilot.ending = false;
+  pilot.owed_an_answer = false;
   actions_.push_back(WelcomePilot{event.pilot, event.incarnation});
   reconcile(pilot, event, same_process, now);
   if (!event.refusals.empty()) {
@@ -118,7 +120,10 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
     if (!lease || lease->pilot != pilot.id) {
       // A result follows, and may be one that is known here and not on disk yet: it is acknowledged
       // when it is.
-      if (there.state == HeldAttempt::State::Ended) continue;
+      if (there.state == HeldAttempt::State::Ended) {
+        pilot.owed_an_answer = true;
+        continue;
+      }
       actions_.push_back(KillAttempt{pilot.id, there.attempt, Failure::Cancelled, true});
       continue;
     }
@@ -240,6 +245,10 @@ void Engine::handle(const AttemptEnded& event, Time) {
   if (!lease) {
     // A stale attempt: its result is refused, and its pilot need not keep it.
     actions_.push_back(AcknowledgeResult{event.pilot, event.attempt});
+    if (PilotState* pilot = pilots_.find(event.pilot)) {
+      pilot->owed_an_answer = false;
+      end_if_empty(*pilot);
+    }
     return;
   }
   if (event.outputs_staged) {
@@ -322,6 +331,7 @@ void Engine::handle(const PilotLeaving& event, Time now) {
 void Engine::end_if_empty(PilotState& pilot) {
   if (!pilot.connected || pilot.ending || !pilot.leases.empty() || !(pilot.leaving || draining_))
     return;
+  if (pilot.owed_an_answer) return;
   pilot.ending = true;
   actions_.push_back(EndPilot{pilot.id});
 }

@@ -44,12 +44,10 @@ void SiteBook::restore(const std::vector<Allocation>& allocations,
   for (const Allocation& facts : allocations) {
     AllocationEntry entry{.facts = facts};
     // What was being submitted when the engine died may or may not have reached the batch system.
+    if (facts.state <= AllocationState::Submitting) entry.facts.state = AllocationState::Unclear;
+    // Over some transports a command outlives the engine that began it.
+    if (entry.facts.state == AllocationState::Unclear) entry.may_arrive_until = now + kSubmitDeadline;
     entry.asked_at = now;
-    if (facts.state <= AllocationState::Submitting) {
-      entry.facts.state = AllocationState::Unclear;
-      // The command does not end with the engine that ran it.
-      entry.asked_at += kSubmitDeadline;
-    }
     entry.seen_at = now;
     entry.seen = facts.state == AllocationState::Running ? BatchState::Running : BatchState::Queued;
     entry.pilots_away = facts.pilots_seen;
@@ -165,6 +163,10 @@ void SiteBook::accepted(const AllocationAccepted& event, Time now) {
   save(*found);
   if (ShapeState* shape = shape_state(found->facts)) shape->proven = true;
   poll_soon(found->facts.site, now + kImpatientPoll);
+  if (!found->facts.cancel_asked) return;
+  // The first cancel was too early for a batch system that did not have it yet.
+  found->cancelled_at = now;
+  actions_.push_back(CancelAllocation{event.allocation, found->facts.site, event.number});
 }
 
 void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const std::string& why,

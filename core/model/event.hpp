@@ -86,6 +86,7 @@ struct PilotRegistered {
   std::vector<HeldAttempt> held;
   std::string batch_number;
   std::vector<std::string> refusals;
+  bool leaving{false};  ///< starts nothing more; why, it says next
 };
 struct PilotDisconnected {
   PilotId pilot;

@@ -10,6 +10,7 @@
 #include "planted/planted.hpp"
 
 #include <cstdint>
+#include <type_traits>
 
 namespace hpcbatch {
 
@@ -61,8 +62,14 @@ inline WaitsFor order_of(const OpenAllocation&) {
 inline WaitsFor order_of(const EngineIdle&) {
   return WaitsFor::DiskAtOnce;
 }
-template <class Other>
-WaitsFor order_of(const Other&) {
+template <class T, class... Others>
+concept OneOf = (std::is_same_v<T, Others> || ...);
+/// What is saved, and what nobody takes for a promise.
+template <OneOf<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt,
+                SaveResult, SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation, AnswerRefused,
+                WelcomePilot, FencePilot, CancelAllocation, PollSite, ReadOutbox>
+              NoPromise>
+WaitsFor order_of(const NoPromise&) {
   return WaitsFor::Nothing;
 }
 inline WaitsFor order_of(const Action& action) {

@@ -34,7 +34,7 @@ void Runtime::received(const std::shared_ptr<PilotLink>& link, const wire::ToEng
 
 void Runtime::registered(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message) {
   const wire::Register& said = message.registration();
-  const PilotRegistered event = registration_of(link->pilot(), said);
+  const PilotRegistered event = registration_of(link->pilot(), message);
   link->incarnation = said.incarnation();
   spdlog::info("pilot {} registers from {} by {}, holding {}", to_string(event.pilot), said.node(),
                said.link(), said.held_size());

@@ -19,6 +19,9 @@ namespace {
 constexpr std::chrono::seconds kNoTime{0};
 constexpr std::chrono::seconds kLastCommands{30};
 constexpr std::chrono::milliseconds kLookAgain{20};
+// A store that cannot be written does not keep the engine from ending: what it could not keep was
+// not acknowledged either.
+constexpr std::chrono::seconds kLastCommit{5};
 
 }  // namespace
 
@@ -175,6 +178,7 @@ void Runtime::perform(const SendLeases& action) {
   auto texts = std::make_shared<LeaseTexts>();
   const auto at = links_.find(action.pilot);
   const std::weak_ptr<PilotLink> decided_for = at == links_.end() ? nullptr : at->second;
+  HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
   writer_->after_written(
       [texts, leases = action.leases](store::Store& store) { *texts = read_texts(store, leases); },
       [this, texts, decided_for, pilot = action.pilot] {
@@ -332,10 +336,17 @@ void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
   if (!busy || std::chrono::steady_clock::now() >= latest) {
     // What was heard up to now is kept.
     stopped_ = true;
-    return after(WaitsFor::DiskAtOnce, [this] {
+    auto not_for_ever = std::make_shared<asio::steady_timer>(loop_, kLastCommit);
+    const auto end = [this, not_for_ever] {
+      if (std::exchange(ended_, true)) return;
+      not_for_ever->cancel();
       if (history_) history_->add(noted_at_end(*engine_, now()));
       stop_("");
+    };
+    not_for_ever->async_wait([end](const boost::system::error_code& error) {
+      if (!error) end();
     });
+    return after(WaitsFor::DiskAtOnce, end);
   }
   auto again = std::make_shared<asio::steady_timer>(loop_, kLookAgain);
   again->async_wait([this, latest, again](const boost::system::error_code& error) {

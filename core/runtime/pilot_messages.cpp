@@ -26,7 +26,8 @@ AttemptEnded ended_from_wire(const PilotId& pilot, const wire::Result& result, T
 
 }  // namespace
 
-PilotRegistered registration_of(const PilotId& pilot, const wire::Register& said) {
+PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& message) {
+  const wire::Register& said = message.registration();
   PilotRegistered event{.pilot = pilot, .incarnation = said.incarnation(), .node = said.node()};
   for (const wire::Amount& amount : said.capacity())
     event.capacity.set(amount.name(), Amount{amount.value()});
@@ -37,6 +38,7 @@ PilotRegistered registration_of(const PilotId& pilot, const wire::Register& said
   }
   event.batch_number = said.batch_number();
   event.refusals.assign(said.refusals().begin(), said.refusals().end());
+  event.leaving = message.leaving();
   return event;
 }
 

@@ -11,7 +11,8 @@
 
 namespace hpcbatch {
 
-PilotRegistered registration_of(const PilotId& pilot, const wire::Register& said);
+/// Of a message that has one.
+PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& message);
 /// All but registration, output and input, in the order in which they are to be handled.
 std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message, Time now);
 /// What pilots left behind in their outboxes, from serialized wire::Result messages; what cannot be

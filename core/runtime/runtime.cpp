@@ -30,6 +30,7 @@ constexpr std::chrono::hours kHistory{24 * 30};
 constexpr std::uint32_t kPruneArrays = 100;
 constexpr std::chrono::seconds kPruneSoon{1};
 constexpr std::chrono::seconds kPruneLater{3600};
+constexpr std::chrono::milliseconds kSweepPause{100};
 
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
@@ -191,14 +192,42 @@ void Runtime::feed(const Event& event) {
 void Runtime::sweep_workspaces() {
   for (const auto& [name, hands] : sites_) {
     SiteHands& site = *hands;
-    site.find_left("h" + engine_name_, [this, &site](const std::vector<AllocationId>& found) {
-      for (const AllocationId& id : found) {
-        if (stopped_ || engine_->sites().find(id)) continue;
-        spdlog::info("removing what allocation {} has left on {}", id.name, site.site().name);
-        site.forget(id);
-      }
+    site.find_left("h" + engine_name_, [this, &site](std::vector<AllocationId> found) {
+      std::erase_if(found, [&](const AllocationId& id) { return engine_->sites().find(id); });
+      if (found.empty() || stopped_) return;
+      std::vector<std::string> names;
+      for (const AllocationId& id : found) names.push_back(id.name);
+      // Whether one of them still runs, its site may have been away for long, the batch system knows.
+      site.poll("h" + engine_name_, std::move(names),
+                [this, &site, found](Result<std::vector<BatchJob>> jobs) {
+                  if (jobs) sweep_next(site, found, std::move(*jobs));
+                });
     });
   }
+}
+
+/// One after the other, and only while the site has nothing better to do.
+void Runtime::sweep_next(SiteHands& site, std::vector<AllocationId> found,
+                         std::vector<BatchJob> jobs) {
+  if (found.empty() || stopped_ || engine_->is_draining()) return;
+  if (!site.is_busy()) {
+    const AllocationId id = std::move(found.back());
+    found.pop_back();
+    const auto lives = std::find_if(jobs.begin(), jobs.end(), [&](const BatchJob& job) {
+      return job.name == id.name && job.state != BatchState::Ended;
+    });
+    if (lives != jobs.end()) {
+      perform(CancelAllocation{id, site.site().name, lives->number});
+    } else if (!engine_->sites().find(id)) {
+      spdlog::info("removing what allocation {} has left on {}", id.name, site.site().name);
+      perform(ForgetAllocation{id, site.site().name});
+    }
+  }
+  auto again = std::make_shared<asio::steady_timer>(loop_, kSweepPause);
+  again->async_wait([this, again, &site, found = std::move(found), jobs = std::move(jobs)](
+                        const boost::system::error_code& error) mutable {
+    if (!error) sweep_next(site, std::move(found), std::move(jobs));
+  });
 }
 
 void Runtime::prune_history(std::chrono::seconds later) {
@@ -247,7 +276,7 @@ std::vector<ArrayId> Runtime::unheld_dependencies(const std::vector<NewArray>& a
 
 void Runtime::submit(Submission submission, SubmitAnswer answer) {
   crash_point("submit-received");
-  if (store_trouble_ || engine_->is_draining()) {
+  if (store_trouble_ || stopped_ || engine_->is_draining()) {
     answer(SubmitRefusal{
         store_trouble_ ? "the store cannot be written just now: " + *store_trouble_
                        : "the engine is being stopped; submit again when it has been started anew",

@@ -94,6 +94,7 @@ class Runtime {
   /// Files of allocations that are over: an engine that died in between, or that did not know their
   /// site, has left them.
   void sweep_workspaces();
+  void sweep_next(SiteHands& site, std::vector<AllocationId> found, std::vector<BatchJob> jobs);
   std::optional<wire::Key> key_of(const wire::PilotName& pilot) const;
   wire::PilotFile pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const;
   Result<void> listen();
@@ -178,7 +179,8 @@ class Runtime {
   asio::steady_timer timer_;
   std::optional<Time> timer_at_;
   asio::steady_timer prune_timer_;
-  bool stopped_{false};
+  bool stopped_{false};  ///< hears nothing more
+  bool ended_{false};
 };
 
 }  // namespace hpcbatch

@@ -270,7 +270,7 @@ void SiteHands::forget(const AllocationId& id) {
                script = site_.workspace + "/allocations/" + id.name + ".sh"](Tools& tools,
                                                                              Deadline deadline) {
     (void)guarded("transport", [&]() -> Result<void> {
-      std::vector<std::string> gone{file, script};
+      std::vector<std::string> gone{script, file};
       if (auto names = tools.transport->list(outbox, deadline)) {
         for (const std::string& name : *names) {
           if (name.starts_with(prefix) && !name.ends_with(kDamaged))

@@ -61,10 +61,10 @@ void EngineHost::feed(const Event& event) {
 
 void EngineHost::arm_timer() {
   const auto wake = engine_->next_wake();
-  if (!wake || (timer_at_ && *timer_at_ <= *wake && *timer_at_ > world_.clock.now())) return;
-  const Time at = std::max(*wake, world_.clock.now() + 1us);
-  timer_at_ = at;
-  world_.clock.at(at, if_alive([this, at] {
+  if (wake && timer_at_ == wake) return;
+  timer_at_ = wake;
+  if (!wake) return;
+  world_.clock.at(*wake, if_alive([this, at = *wake] {
                     if (timer_at_ != at) return;
                     timer_at_.reset();
                     feed(TimePassed{});

@@ -28,7 +28,7 @@ void EngineHost::received(const std::shared_ptr<PilotLink>& link, const std::str
   if (message.has_registration()) {
     link->incarnation = message.registration().incarnation();
     knocking_[link->pilot] = link;
-    feed(registration_of(link->pilot, message.registration()));
+    feed(registration_of(link->pilot, message));
     knocking_.erase(link->pilot);
     if (!engine_) return;
   }

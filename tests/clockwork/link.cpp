@@ -57,6 +57,7 @@ void Link::arrive(End end, std::uint64_t number, const std::string& bytes) {
     return;
   }
   ++to.expected;
+  to.last_heard = clock_.now();
   if (to.ears.heard) to.ears.heard(bytes);
 }
 
@@ -87,10 +88,26 @@ void Link::cut() {
   }
 }
 
+void Link::begin() {
+  for (const End end : {End::Engine, End::Pilot}) {
+    side(end).last_heard = clock_.now();
+    watch_silence(end);
+  }
+}
+
+void Link::watch_silence(End end) {
+  const Duration limit = end == End::Engine ? kEngineWaits : kPilotWaits;
+  clock_.at(side(end).last_heard + limit, [self = shared_from_this(), end, limit] {
+    if (!self->is_open(end)) return;
+    if (self->clock_.now() - self->side(end).last_heard < limit) return self->watch_silence(end);
+    self->end_side(end);
+    // The other end's kernel tells it, where anything gets through.
+    if (!self->silent_) self->clock_.at(self->arrival_at(other(end)), [self, end] { self->end_side(other(end)); });
+  });
+}
+
 void Link::go_silent() {
-  if (std::exchange(silent_, true)) return;
-  clock_.after(kEngineWaits, [self = shared_from_this()] { self->end_side(End::Engine); });
-  clock_.after(kPilotWaits, [self = shared_from_this()] { self->end_side(End::Pilot); });
+  silent_ = true;
 }
 
 bool Link::is_troubled() const {
@@ -99,8 +116,6 @@ bool Link::is_troubled() const {
 }
 
 void Link::stall(Duration length) {
-  // A longer one is noticed by who waits for a sign of life.
-  if (length >= kPilotWaits) return go_silent();
   stalled_until_ = std::max(stalled_until_, clock_.now() + length);
 }
 

@@ -24,6 +24,8 @@ class Link : public std::enable_shared_from_this<Link> {
   };
 
   Link(Clock& clock, Draw draw) : clock_(clock), draw_(draw) {}
+  /// From now on each end waits for signs of life.
+  void begin();
   void attach(End end, Ears ears) { side(end).ears = std::move(ears); }
   bool is_open(End end) const { return sides_[static_cast<std::size_t>(end)].open; }
   void send(End from, std::string bytes);
@@ -47,12 +49,14 @@ class Link : public std::enable_shared_from_this<Link> {
     bool closing{false};  ///< no frame is taken any more
     std::uint64_t sent{0}, expected{0};
     Time last_arrival{};  ///< of what was sent to this side
+    Time last_heard{};
   };
   Side& side(End end) { return sides_[static_cast<std::size_t>(end)]; }
   static End other(End end) { return end == End::Engine ? End::Pilot : End::Engine; }
   Time arrival_at(End end);
   void arrive(End end, std::uint64_t number, const std::string& bytes);
   void end_side(End end);
+  void watch_silence(End end);
 
   Clock& clock_;
   Draw draw_;

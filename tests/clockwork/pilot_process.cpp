@@ -161,7 +161,7 @@ void PilotProcess::thaw() {
   }
   if (tasks_frozen_) {
     for (auto& [id, task] : tasks_)
-      end_task_at(task, std::max(task.ends, world_.clock.now()) + stood);
+      end_task_at(task, task.ends + stood);
   }
   if (stood >= kSuspended) {
     decide_->suspended(stood);
@@ -377,6 +377,7 @@ void PilotProcess::connect() {
       return;
     }
     self->link_ = link;
+    link->begin();
     link->attach(Link::End::Pilot, {[self, link](const std::string& bytes) {
                                       self->hears([self, link, bytes] {
                                         if (self->link_ == link) self->heard(bytes);

@@ -71,7 +71,7 @@ TEST_F(RestartTest, AllocationsAreFollowedOn) {
   restarts();
   refuses("C", Refusal::Unclear);  // what the engine of before had asked is nobody's answer now
   batch("A", BatchState::Running);
-  after(25s);
+  after(85s);
   expect({"open C: *"});  // unclear, and not there
   registers("A0");
   registers("B0", 1h, {held("1.1"), held("1.2"), held("1.3"), held("1.4")});

@@ -22,6 +22,8 @@ class Attempts : public Promise {
       of_pilot(at, record, process);
     } else if (is_by_engine(record)) {
       of_engine(at, record);
+    } else if (record.what == "job-ended") {
+      ended_allocations_.try_emplace(std::string(record.get("name")), at);
     } else if (record.what == "lease-lost") {
       Task& task = tasks_[task_of(record)];
       const auto lease = task.leases.find(number_of(record, "epoch"));
@@ -150,13 +152,13 @@ class Attempts : public Promise {
     Lease& lease = found->second;
     if (lease.started)
       broken(fmt::format("one attempt of {} starts twice", to_string(id)), {*lease.started, at});
+    lease.process = process;
     const auto newest = std::prev(task.leases.end());
     if (newest != found && !is_gone(lease)) {
       broken(fmt::format("an attempt of {} starts after a newer one was leased", to_string(id)),
              {newest->second.at, at});
     }
     lease.started = at;
-    lease.process = process;
   }
 
   void published(std::size_t at, const Record& record, const std::string& process) {

@@ -44,7 +44,7 @@ class Results : public Promise {
     std::string published_by;
     std::map<std::uint64_t, std::pair<std::string, std::size_t>>
         ended;  ///< by epoch: what its pilot saw
-    std::set<std::uint64_t> permitted, failed;
+    std::set<std::uint64_t> permitted, failed, staged;  ///< epochs
   };
 
   void of_pilot(std::size_t at, const Record& record, const std::string& process) {
@@ -52,6 +52,7 @@ class Results : public Promise {
     if (record.what == "attempt-ended") {
       tasks_[task_of(record)].ended[number_of(record, "epoch")] = {
           std::string(record.get("failure")), at};
+      if (record.get("staged") == "1") tasks_[task_of(record)].staged.insert(number_of(record, "epoch"));
     } else if (record.what == "published") {
       const TaskId id = task_of(record);
       Task& task = tasks_[id];
@@ -113,7 +114,7 @@ class Results : public Promise {
     const std::uint64_t epoch = number_of(record, "epoch");
     Task& task = end(at, id);
     const auto newest = task.leases.rbegin();
-    if (newest == task.leases.rend() || newest->first != epoch) {
+    if ((newest == task.leases.rend() ? 0 : newest->first) != epoch) {
       broken(fmt::format("the result of {} is that of another attempt than the one leased last",
                          to_string(id)),
              {newest == task.leases.rend() ? at : newest->second, at});
@@ -128,7 +129,8 @@ class Results : public Promise {
       broken(fmt::format("{} has a good result, but its attempt ended otherwise", to_string(id)),
              {seen->second.second, at});
     }
-    if (task.permitted.contains(epoch) && (!task.published || task.published_epoch != epoch)) {
+    const bool has_outputs = task.permitted.contains(epoch) || task.staged.contains(epoch);
+    if (has_outputs && (!task.published || task.published_epoch != epoch)) {
       broken(fmt::format("{} has a good result before its outputs are there", to_string(id)), {at});
     }
   }
