@@ -149,11 +149,13 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
   const Time submitted = std::max(entry.asked_at, entry.may_arrive_until);
   const bool is_too_old = event.asked <= std::max(submitted, entry.alive_at);
   if (entry.facts.state == AllocationState::Submitting || is_too_old) return std::nullopt;
+  const bool is_unclear = entry.facts.state == AllocationState::Unclear;
+  // Before it could have settled its absence says nothing.
+  if (is_unclear && event.asked - submitted < site(event.site)->site.settle_after)
+    return std::nullopt;
   ++entry.absent_polls;
-  if (entry.facts.state == AllocationState::Unclear) {
-    const Duration settle = site(event.site)->site.settle_after;
-    if (entry.absent_polls < kAbsentPollsOfUnclear || event.asked - submitted < settle)
-      return std::nullopt;
+  if (is_unclear) {
+    if (entry.absent_polls < kAbsentPollsOfUnclear) return std::nullopt;
     const ShapeState* shape = shape_state(entry.facts);
     if (entry.facts.cancel_asked || !shape)
       return over(entry, EndCause::None, "never submitted", now);

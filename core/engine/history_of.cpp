@@ -125,7 +125,7 @@ std::vector<Noted> noted_after(const Action& action) {
       },
       [&](const SaveAllocation& a) {
         if (a.allocation.state != AllocationState::Ended) return;
-        noted.push_back({Written,
+        noted.push_back({Now,
                          "allocation-ended",
                          {{"allocation", a.allocation.id.name},
                           {"cause", a.allocation.cancel_asked ? "unneeded" : "batch-system"}}});

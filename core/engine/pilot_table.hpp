@@ -44,7 +44,7 @@ struct PilotState {
   bool connected{false};
   bool registered{false};  ///< since this start of the engine
   bool leaving{false};
-  bool ending{false};  ///< was told to end
+  bool ending{false};          ///< was told to end
   bool owed_an_answer{false};  ///< it came with an old result, which it is about to say again
   std::string leaving_reason;
   Time registered_at{};

@@ -47,11 +47,11 @@ struct AllocationEntry {
   BatchState seen{BatchState::Queued};
   std::optional<Duration> time_left;  ///< as the batch system said at `seen_at`
   Time seen_at{};
-  Time asked_at{};      ///< the end of the last submit command; lists asked for earlier may lack it
+  Time asked_at{};  ///< the end of the last submit command; lists asked for earlier may lack it
   Time may_arrive_until{};  ///< a submit command that a dead engine began may still be under way
-  Time alive_at{};      ///< a pilot of it came or went: lists asked for earlier prove nothing
-  Time cancelled_at{};  ///< the last cancel command
-  Time resumed_at{};    ///< after it was suspended
+  Time alive_at{};          ///< a pilot of it came or went: lists asked for earlier prove nothing
+  Time cancelled_at{};      ///< the last cancel command
+  Time resumed_at{};        ///< after it was suspended
   std::uint32_t absent_polls{0};   ///< trusted lists in a row that did not show it
   std::uint32_t never_arrived{0};  ///< submits whose answer was lost and that left no batch job
   bool of_no_use{false};

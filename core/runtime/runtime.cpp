@@ -197,7 +197,8 @@ void Runtime::sweep_workspaces() {
       if (found.empty() || stopped_) return;
       std::vector<std::string> names;
       for (const AllocationId& id : found) names.push_back(id.name);
-      // Whether one of them still runs, its site may have been away for long, the batch system knows.
+      // Whether one of them still runs, its site may have been away for long, the batch system
+      // knows.
       site.poll("h" + engine_name_, std::move(names),
                 [this, &site, found](Result<std::vector<BatchJob>> jobs) {
                   if (jobs) sweep_next(site, found, std::move(*jobs));
@@ -224,8 +225,8 @@ void Runtime::sweep_next(SiteHands& site, std::vector<AllocationId> found,
     }
   }
   auto again = std::make_shared<asio::steady_timer>(loop_, kSweepPause);
-  again->async_wait([this, again, &site, found = std::move(found), jobs = std::move(jobs)](
-                        const boost::system::error_code& error) mutable {
+  again->async_wait([this, again, &site, found = std::move(found),
+                     jobs = std::move(jobs)](const boost::system::error_code& error) mutable {
     if (!error) sweep_next(site, std::move(found), std::move(jobs));
   });
 }

@@ -303,8 +303,8 @@ void SiteHands::find_left(const std::string& prefix,
   auto names = std::make_shared<std::set<std::string>>();
   auto work = [names, prefix, workspace = site_.workspace](Tools& tools, Deadline deadline) {
     const auto look = [&](const std::string& folder, const std::string& suffix) {
-      const auto there = guarded(
-          "transport", [&] { return tools.transport->list(workspace + folder, deadline); });
+      const auto there =
+          guarded("transport", [&] { return tools.transport->list(workspace + folder, deadline); });
       if (!there) return;
       for (const std::string& name : *there) {
         if (name.starts_with(prefix) && name.ends_with(suffix) && !name.ends_with(kDamaged))

@@ -53,8 +53,7 @@ class SiteHands {
   void forget(const AllocationId& id);
   /// Allocations whose names begin with `prefix` and of which there are pilot files, outboxes or
   /// working directories; nothing where the workspace cannot be read.
-  void find_left(const std::string& prefix,
-                 std::function<void(std::vector<AllocationId>)> answer);
+  void find_left(const std::string& prefix, std::function<void(std::vector<AllocationId>)> answer);
   /// With a transport for the time of the call; `work` runs on the lane.
   void with_transport(std::function<void(Transport&, Deadline)> work,
                       std::function<void(bool given_up)> then);

@@ -65,10 +65,10 @@ void EngineHost::arm_timer() {
   timer_at_ = wake;
   if (!wake) return;
   world_.clock.at(*wake, if_alive([this, at = *wake] {
-                    if (timer_at_ != at) return;
-                    timer_at_.reset();
-                    feed(TimePassed{});
-                  }));
+    if (timer_at_ != at) return;
+    timer_at_.reset();
+    feed(TimePassed{});
+  }));
 }
 
 void EngineHost::kill_after(std::uint64_t actions, Duration down, bool power) {

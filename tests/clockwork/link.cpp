@@ -102,7 +102,8 @@ void Link::watch_silence(End end) {
     if (self->clock_.now() - self->side(end).last_heard < limit) return self->watch_silence(end);
     self->end_side(end);
     // The other end's kernel tells it, where anything gets through.
-    if (!self->silent_) self->clock_.at(self->arrival_at(other(end)), [self, end] { self->end_side(other(end)); });
+    if (!self->silent_)
+      self->clock_.at(self->arrival_at(other(end)), [self, end] { self->end_side(other(end)); });
   });
 }
 

@@ -160,8 +160,7 @@ void PilotProcess::thaw() {
     if (gone_) return;
   }
   if (tasks_frozen_) {
-    for (auto& [id, task] : tasks_)
-      end_task_at(task, task.ends + stood);
+    for (auto& [id, task] : tasks_) end_task_at(task, task.ends + stood);
   }
   if (stood >= kSuspended) {
     decide_->suspended(stood);

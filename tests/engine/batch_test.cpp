@@ -129,7 +129,7 @@ TEST_F(BatchTest, AnUnclearSubmitThatIsAbsentIsAskedForAgainUnderTheSameName) {
   after(19s);
   expect_nothing();
   EXPECT_GE(polls(), 2U) << "it is looked for, but absence is believed only after a while";
-  after(4s);
+  after(7s);
   expect({"open A: *"});
   accepts("A");
   after(1min);
@@ -141,11 +141,11 @@ TEST_F(BatchTest, SubmissionsThatVanishAgainAndAgainAreAPause) {
   expect({"accept 1", "open A: *"});
   for (int round = 0; round < 2; ++round) {
     refuses("A", Refusal::Unclear, "timed out");
-    after(23s);
+    after(27s);
     expect({"open A: *"});
   }
   refuses("A", Refusal::Unclear, "timed out");
-  after(23s);
+  after(27s);
   expect({"forget A"});
   expect_explained(
       "1", "*not asked for during the next *3 submissions in a row were not answered*timed out*");
@@ -162,7 +162,7 @@ TEST_F(BatchTest, AnUnclearAnswerThatCameLateIsNotSettledSooner) {
   expect({"accept 1", "open A: *"});
   after(19s);
   expect_nothing();
-  after(4s);
+  after(7s);
   expect({"open A: *"});
 }
 
@@ -191,7 +191,7 @@ TEST_F(BatchTest, AnEngineThatDiedInTheMiddleOfASubmitLooksTheNameUp) {
   expect({"accept 1", "open A: *"});
   after(79s);  // the command that the dead engine began may still be under way
   expect_nothing();
-  after(4s);
+  after(7s);
   expect({"open A: *"});
   restarts();
   batch("A", BatchState::Queued);
@@ -206,7 +206,7 @@ TEST_F(BatchTest, AnUnclearSubmitThatIsAbsentRespectsThePauseOfItsShape) {
   refuses("B", Refusal::Limit, "MaxJobCount");
   expect({"forget B"});
   refuses("C", Refusal::Unclear, "timed out");
-  after(23s);
+  after(27s);
   expect({"forget C"});
 }
 

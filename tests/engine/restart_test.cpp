@@ -71,11 +71,12 @@ TEST_F(RestartTest, AllocationsAreFollowedOn) {
   restarts();
   refuses("C", Refusal::Unclear);  // what the engine of before had asked is nobody's answer now
   batch("A", BatchState::Running);
-  after(85s);
-  expect({"open C: *"});  // unclear, and not there
+  after(25s);
   registers("A0");
   registers("B0", 1h, {held("1.1"), held("1.2"), held("1.3"), held("1.4")});
   expect({"welcome A0", "lease 1.5-8 to A0", "welcome B0"});
+  after(65s);
+  expect({"open C: *"});  // unclear, and not there
 }
 
 TEST_F(RestartTest, APilotThatDiedMeanwhileIsFoundByItsBatchJob) {

@@ -43,7 +43,7 @@ class Results : public Promise {
     std::uint64_t published_epoch{0};
     std::string published_by;
     std::map<std::uint64_t, std::pair<std::string, std::size_t>>
-        ended;  ///< by epoch: what its pilot saw
+        ended;                                          ///< by epoch: what its pilot saw
     std::set<std::uint64_t> permitted, failed, staged;  ///< epochs
   };
 
@@ -52,7 +52,8 @@ class Results : public Promise {
     if (record.what == "attempt-ended") {
       tasks_[task_of(record)].ended[number_of(record, "epoch")] = {
           std::string(record.get("failure")), at};
-      if (record.get("staged") == "1") tasks_[task_of(record)].staged.insert(number_of(record, "epoch"));
+      if (record.get("staged") == "1")
+        tasks_[task_of(record)].staged.insert(number_of(record, "epoch"));
     } else if (record.what == "published") {
       const TaskId id = task_of(record);
       Task& task = tasks_[id];
