@@ -46,8 +46,8 @@ void SiteBook::restore(const std::vector<Allocation>& allocations,
     // What was being submitted when the engine died may or may not have reached the batch system.
     if (facts.state <= AllocationState::Submitting) entry.facts.state = AllocationState::Unclear;
     // Over some transports a command outlives the engine that began it.
-    if (entry.facts.state == AllocationState::Unclear)
-      entry.may_arrive_until = now + kSubmitDeadline;
+    if (const SiteState* at = site(facts.site); at && entry.facts.state == AllocationState::Unclear)
+      entry.may_arrive_until = now + std::min<Duration>(kSubmitDeadline, 3 * at->site.settle_after);
     entry.asked_at = now;
     entry.seen_at = now;
     entry.seen = facts.state == AllocationState::Running ? BatchState::Running : BatchState::Queued;

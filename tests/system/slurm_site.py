@@ -60,7 +60,8 @@ class SlurmSite(EngineAtHome):
         return [BatchJob(*row[:4]) for row in rows if row[4].startswith(str(self.directory))]
 
     def write_what_slurm_saw(self):
-        """The batch jobs as records of an outside observer. SLURM tells seconds: of one second, ends come first."""
+        """The batch jobs as records of an outside observer. SLURM tells seconds: of one second, ends come
+        first; too coarse for the limits of the site, which is why they name another one."""
         order = {"job-ended": 0, "job-running": 1, "job-created": 2}
         records = []
         asked = "squeue", "-a", "-h", "-t", "all", "-o", "%i|%j|%V|%S|%e|%T|%Z"
@@ -71,7 +72,7 @@ class SlurmSite(EngineAtHome):
             over = state not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
             for what, when in (("job-created", created), ("job-running", running), ("job-ended", ended if over else "")):
                 if when.isdigit() and not (what == "job-running" and state == "PENDING"):
-                    records.append((int(when), order[what], f"outside {what} name={name} number={number} site=cluster"))
+                    records.append((int(when), order[what], f"outside {what} name={name} number={number} site=slurm"))
         lines = [f"{second * 1_000_000} {text}\n" for second, _, text in sorted(records)]
         (self.history / "outside.history").write_text("".join(lines))
         return len(lines)
