@@ -227,13 +227,13 @@ class EngineProcess {
     return value ? value : "";
   }
 
-  /// What is new is ours alone.  What was there keeps its mode, and is refused where another user
-  /// could put programs and keys there, which we would use.
   /// An administrator may have made the workspace itself for its user.
   static bool is_ours(const struct stat& facts, bool may_be_roots) {
     return facts.st_uid == ::geteuid() || (may_be_roots && facts.st_uid == 0);
   }
 
+  /// What is new is ours alone.  What was there keeps its mode, and is refused where another user
+  /// could put programs and keys there, which we would use.
   static void make_workspace(const Site& site) {
     for (const char* part : {"", "/allocations", "/logs", "/outbox", "/work", "/bin"}) {
       const std::string path = site.workspace + part;

@@ -84,7 +84,7 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
                text + "; look at the workspace's directories and the set-up lines", now);
     } else if (cause == EndCause::Cancelled) {
       // Respect whoever did it: wait a little the first time, long the next.
-      back_off(*shape, shape->back_off.failures == 0 ? Duration{30s} : Duration{5min}, 1h, text,
+      back_off(*shape, shape->back_off.failures.empty() ? Duration{30s} : Duration{5min}, 1h, text,
                now);
     } else if (entry.of_no_use) {
       // The pause was set when that was found out.

@@ -176,13 +176,10 @@ void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const 
   BackOff& pause = shape.back_off;
   // What fails while the pause lasts was asked for before it: many refusals at once are one
   // failure.
-  std::uint32_t& of_kind = pause.by_first_pause[first];
-  if (!pause.until || *pause.until <= now || of_kind == 0) {
-    ++of_kind;
-    ++pause.failures;
-  }
+  std::uint32_t& of_kind = pause.failures[first];
+  if (!pause.until || *pause.until <= now || of_kind == 0) ++of_kind;
   std::uint32_t as_bad = 0;
-  for (auto at = pause.by_first_pause.lower_bound(first); at != pause.by_first_pause.end(); ++at)
+  for (auto at = pause.failures.lower_bound(first); at != pause.failures.end(); ++at)
     as_bad += at->second;
   const std::uint32_t doublings = std::min<std::uint32_t>(as_bad - 1, 16);
   const Time until = now + std::min(most, first * (std::int64_t{1} << doublings));
@@ -414,7 +411,7 @@ void SiteBook::check_invariants() const {
     HPCBATCH_CHECK((state.next_poll != Time{} || state.poll_in_flight) ==
                    (watched.contains(state.site.name) || state.poll_in_flight));
     for (const ShapeState& shape : state.shapes)
-      HPCBATCH_CHECK(!shape.back_off.until || shape.back_off.failures != 0);
+      HPCBATCH_CHECK(!shape.back_off.until || !shape.back_off.failures.empty());
   }
 }
 

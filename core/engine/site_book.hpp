@@ -18,10 +18,9 @@ namespace hpcbatch {
 
 /// A shape that is not asked for until `until`, and why.
 struct BackOff {
-  std::uint32_t failures{0};  ///< in a row
-  /// How many of them called for such a first pause: a bad one is not worse for many harmless ones
-  /// before it.
-  std::map<Duration, std::uint32_t> by_first_pause{};
+  /// In a row, by the first pause that each calls for: a bad one is not worse for many harmless
+  /// ones before it.
+  std::map<Duration, std::uint32_t> failures{};
   std::optional<Time> until;
   std::string why;
 };

@@ -21,49 +21,9 @@ enum class WaitsFor : std::uint8_t {
   DiskAtOnce  ///< somebody waits for it: no time is spent on waiting for company
 };
 
-inline WaitsFor order_of(const SendLeases&) {
-  return HPCBATCH_PLANTED(lease_sent_before_written) ? WaitsFor::Nothing : WaitsFor::Written;
-}
-inline WaitsFor order_of(const RecallLeases&) {
-  return WaitsFor::Written;
-}
-inline WaitsFor order_of(const KillAttempt&) {
-  return WaitsFor::Written;
-}
-inline WaitsFor order_of(const PermitPublish&) {
-  return WaitsFor::Written;
-}
-inline WaitsFor order_of(const DrainPilot&) {
-  return WaitsFor::Written;
-}
-inline WaitsFor order_of(const AcknowledgeResult&) {
-  return HPCBATCH_PLANTED(acknowledged_before_commit) ? WaitsFor::Nothing : WaitsFor::Disk;
-}
-inline WaitsFor order_of(const TellEnded&) {
-  return WaitsFor::Disk;
-}
-/// A file is removed only when what it says is on disk here.
-inline WaitsFor order_of(const ForgetAllocation&) {
-  return WaitsFor::Disk;
-}
-inline WaitsFor order_of(const AnswerSubmit&) {
-  return HPCBATCH_PLANTED(answered_before_commit) ? WaitsFor::Nothing : WaitsFor::DiskAtOnce;
-}
-inline WaitsFor order_of(const AnswerCount&) {
-  return WaitsFor::DiskAtOnce;
-}
-/// Behind the acknowledgements: a pilot that ends must not keep what it was about to be told.
-inline WaitsFor order_of(const EndPilot&) {
-  return WaitsFor::DiskAtOnce;
-}
-inline WaitsFor order_of(const OpenAllocation&) {
-  return WaitsFor::DiskAtOnce;
-}
-inline WaitsFor order_of(const EngineIdle&) {
-  return WaitsFor::DiskAtOnce;
-}
 template <class T, class... Others>
 concept OneOf = (std::is_same_v<T, Others> || ...);
+
 /// What is saved, and what nobody takes for a promise.
 template <OneOf<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt,
                 SaveResult, SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation, AnswerRefused,
@@ -71,6 +31,29 @@ template <OneOf<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, Save
               NoPromise>
 WaitsFor order_of(const NoPromise&) {
   return WaitsFor::Nothing;
+}
+template <OneOf<RecallLeases, KillAttempt, PermitPublish, DrainPilot> BehindLeases>
+WaitsFor order_of(const BehindLeases&) {
+  return WaitsFor::Written;
+}
+/// A file, too, is removed only when what it says is on disk here.
+template <OneOf<TellEnded, ForgetAllocation> OnDisk>
+WaitsFor order_of(const OnDisk&) {
+  return WaitsFor::Disk;
+}
+/// A pilot ends behind its acknowledgements: it must not keep what it was about to be told.
+template <OneOf<AnswerCount, EndPilot, OpenAllocation, EngineIdle> Awaited>
+WaitsFor order_of(const Awaited&) {
+  return WaitsFor::DiskAtOnce;
+}
+inline WaitsFor order_of(const SendLeases&) {
+  return HPCBATCH_PLANTED(lease_sent_before_written) ? WaitsFor::Nothing : WaitsFor::Written;
+}
+inline WaitsFor order_of(const AcknowledgeResult&) {
+  return HPCBATCH_PLANTED(acknowledged_before_commit) ? WaitsFor::Nothing : WaitsFor::Disk;
+}
+inline WaitsFor order_of(const AnswerSubmit&) {
+  return HPCBATCH_PLANTED(answered_before_commit) ? WaitsFor::Nothing : WaitsFor::DiskAtOnce;
 }
 inline WaitsFor order_of(const Action& action) {
   return std::visit([](const auto& a) { return order_of(a); }, action);

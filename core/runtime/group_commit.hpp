@@ -51,6 +51,10 @@ class GroupCommit {
     return std::exchange(gathering_, {});
   }
   void done() { busy_ = false; }
+  /// Nothing is gathered and nothing under way.
+  bool is_quiet() const {
+    return !busy_ && !gathering_.needs_commit() && gathering_.written.empty();
+  }
 
  private:
   Batch gathering_;

@@ -16,7 +16,7 @@ void EngineHost::pass_on(const ToOnePilot& action) {
 void EngineHost::send(const SendLeases& action) {
   const std::weak_ptr<PilotLink> decided_for = link_of(action.pilot);
   after(order_of(action), [this, action, decided_for] {
-    if (const std::string wrong = saved_.apply(action); !wrong.empty()) world_.fail(wrong);
+    must(saved_.apply(action));
     const auto link = decided_for.lock();
     if (!link || link != link_of(action.pilot)) return;
     for (const SendLeases::Lease& lease : action.leases) {
@@ -24,6 +24,16 @@ void EngineHost::send(const SendLeases& action) {
       sent_[lease.attempt.epoch] = world_.clock.now();
     }
   });
+}
+
+std::function<void(const Event&)> EngineHost::answer() {
+  return [this, life = life_](const Event& event) {
+    if (life == life_) feed(event);
+  };
+}
+
+void EngineHost::must(const std::string& wrong) {
+  if (!wrong.empty()) world_.fail(wrong);
 }
 
 void EngineHost::perform(const Action& action) {
@@ -54,7 +64,7 @@ void EngineHost::perform(const Action& action) {
       [&](const KillAttempt& a) { pass_on(a); },
       [&](const AcknowledgeResult& a) {
         after(order_of(a), [this, a] {
-          if (const std::string wrong = saved_.apply(a); !wrong.empty()) world_.fail(wrong);
+          must(saved_.apply(a));
           if (const auto link = link_of(a.pilot)) say(a, outgoing(link));
         });
       },
@@ -65,25 +75,15 @@ void EngineHost::perform(const Action& action) {
         after(order_of(a), [this, a] {
           const Shape* shape = engine_->sites().shape_of(a.allocation);
           if (!shape) return;
-          world_.batch.submit(a, *shape, [this, life = life_](const Event& event) {
-            if (life == life_) feed(event);
-          });
+          world_.batch.submit(a, *shape, answer());
         });
       },
       [&](const CancelAllocation& a) { world_.batch.cancel(a); },
-      [&](const PollSite& a) {
-        world_.batch.poll(a.site, [this, life = life_](const Event& event) {
-          if (life == life_) feed(event);
-        });
-      },
-      [&](const ReadOutbox& a) {
-        world_.batch.read_outbox(a, [this, life = life_](const Event& event) {
-          if (life == life_) feed(event);
-        });
-      },
+      [&](const PollSite& a) { world_.batch.poll(a.site, answer()); },
+      [&](const ReadOutbox& a) { world_.batch.read_outbox(a, answer()); },
       [&](const ForgetAllocation& a) {
         after(order_of(a), [this, a] {
-          if (const std::string wrong = saved_.apply(a); !wrong.empty()) world_.fail(wrong);
+          must(saved_.apply(a));
           world_.batch.forget(a);
         });
       },

@@ -22,7 +22,7 @@ void EngineHost::start() {
   sent_.clear();
   configured_ = world_.scenario().sites;
   std::erase_if(configured_, [&](const Site& site) { return site.name == left_out_; });
-  all_configured_ = std::exchange(left_out_, "").empty();
+  left_out_.clear();
   world_.batch.only_these_are_asked(configured_);
   saved_.count_start();
   log_.push_back({true, EngineIdle{}});
@@ -79,6 +79,10 @@ void EngineHost::kill_after(std::uint64_t actions, Duration down, bool power) {
   actions_left_ = actions;
 }
 
+bool EngineHost::knows_all_sites() const {
+  return left_out_.empty() && configured_.size() == world_.scenario().sites.size();
+}
+
 void EngineHost::stop(StopAsked::Mode mode, Duration down) {
   if (!engine_ || engine_->is_draining()) return;
   down_ = down;
@@ -102,7 +106,7 @@ void EngineHost::die() {
   Draw draw = world_.draw({'d', life_});
   if (!in_flight_.empty() && draw.chance(50)) apply(in_flight_, false);
   in_flight_.clear();
-  committing_ = shipping_soon_ = waiting_for_company_ = false;
+  shipping_soon_ = waiting_for_company_ = false;
   order_ = {};
   if (power_) restore_what_is_on_disk();
   world_.users.engine_died();

@@ -33,7 +33,7 @@ class EngineHost {
   const Saved& saved() const { return saved_; }
   /// Nothing where that waits for its commit.
   std::optional<Time> sent_at(const Lease& lease) const;
-  bool commits_are_done() const { return order_.due() == Order::Due::Never && !committing_; }
+  bool commits_are_done() const { return order_.is_quiet(); }
 
   // The door for clients; answers come with the request's number through `Users`.
   void submit(TasksSubmitted event);
@@ -54,12 +54,13 @@ class EngineHost {
   void slow_commits(Duration length);
   /// At its next start it does not know this site.
   void leave_out(const std::string& site) { left_out_ = site; }
-  bool knows_all_sites() const { return left_out_.empty() && all_configured_; }
+  bool knows_all_sites() const;
   /// The links that are welcome, for faults to be done to one.
   std::vector<std::shared_ptr<Link>> links() const;
 
  private:
-  using Order = GroupCommit<Action, std::function<void()>>;
+  struct NoRead {};
+  using Order = GroupCommit<Action, NoRead>;
   struct PilotLink {
     std::shared_ptr<Link> link;
     PilotId pilot;
@@ -93,6 +94,10 @@ class EngineHost {
   void fence(const FencePilot& action);
   template <class ToOnePilot>
   void pass_on(const ToOnePilot& action);
+  /// The answer to a command, for the engine that gave it.
+  std::function<void(const Event&)> answer();
+  /// What the model of the store has against it, if anything.
+  void must(const std::string& wrong);
   void record(const Noted& noted);
   void note(std::vector<Noted> noted);
 
@@ -102,7 +107,6 @@ class EngineHost {
   std::optional<Time> timer_at_;
   std::vector<Site> configured_;
   std::string left_out_;
-  bool all_configured_{true};
 
   Saved saved_;
   struct Entry {
@@ -112,7 +116,6 @@ class EngineHost {
   std::vector<Entry> log_;  ///< all that `saved_` was made of
   std::size_t on_disk_{0};  ///< so much of it survives the machine
   Order order_;
-  bool committing_{false};
   bool shipping_soon_{false};
   bool waiting_for_company_{false};
   std::vector<Action> in_flight_;

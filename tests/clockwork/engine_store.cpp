@@ -50,7 +50,7 @@ void EngineHost::ship() {
   auto batch = std::make_shared<Order::Batch>(order_.take());
   const bool two_steps = batch->in_two_steps();
   const auto written = [this, batch, two_steps] {
-    for (auto& [read, then] : batch->written) {
+    for (auto& [no_read, then] : batch->written) {
       then();
       if (!engine_) return;
     }
@@ -78,7 +78,6 @@ void EngineHost::commit(std::vector<Action> writes, bool durable, std::function<
                          : durable ? draw.between(200us, 5ms)
                                    : draw.between(20us, 500us);
   if (slow) world_.count("fault slow_commits");
-  committing_ = true;
   in_flight_ = writes;
   world_.clock.after(
       takes, if_alive([this, writes = std::move(writes), durable, then = std::move(then)] {
@@ -87,7 +86,6 @@ void EngineHost::commit(std::vector<Action> writes, bool durable, std::function<
           world_.clock.after(500ms, if_alive([=, this] { commit(writes, durable, then); }));
           return;
         }
-        committing_ = false;
         in_flight_.clear();
         apply(writes, durable);
         then();
@@ -96,7 +94,7 @@ void EngineHost::commit(std::vector<Action> writes, bool durable, std::function<
 
 void EngineHost::apply(const std::vector<Action>& writes, bool durable) {
   for (const Action& write : writes) {
-    if (const std::string wrong = saved_.apply(write); !wrong.empty()) world_.fail(wrong);
+    must(saved_.apply(write));
     log_.push_back({false, write});
   }
   if (durable) on_disk_ = log_.size();
@@ -116,11 +114,7 @@ void EngineHost::restore_what_is_on_disk() {
   log_.resize(on_disk_);
   saved_ = {};
   for (const Entry& entry : log_) {
-    if (entry.start) {
-      saved_.count_start();
-    } else if (const std::string wrong = saved_.apply(entry.action); !wrong.empty()) {
-      world_.fail(wrong);
-    }
+    entry.start ? saved_.count_start() : must(saved_.apply(entry.action));
   }
 }
 

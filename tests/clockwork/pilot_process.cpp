@@ -55,7 +55,6 @@ void PilotProcess::begin() {
   if (gone_) return;
   // Without its file it does not know what it is for.
   if (!world_.workspace.pilot_files.contains(id_.allocation.name)) return kill();
-  begun_ = world_.clock.now();
   now_ = steady();
   const Duration margin = end_margin(times_.walltime);
   usable_until_ = now_ + times_.walltime - margin;

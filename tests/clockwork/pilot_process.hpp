@@ -57,7 +57,6 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
     pilot::AttemptId id;
     std::string failure;  ///< that a stop asked for
     std::string message;
-    bool stopping{false};
     wire::Result result;
     bool staged{false};
   };
@@ -100,7 +99,6 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   Node node_;
   Times times_;
   Draw draw_;
-  Time begun_;
   pilot::Time now_;
   std::optional<pilot::Time> usable_until_;
   std::optional<pilot::Decide> decide_;

@@ -60,9 +60,6 @@ Duration length_of(IncidentKind kind, Draw& draw) {
     case IncidentKind::lose_power:
     case IncidentKind::remove_site:
       return draw.chance(80) ? draw.between(10ms, 5s) : draw.between(5s, 90s);
-    case IncidentKind::late_submit:
-    case IncidentKind::stale_poll:
-      return draw.between(5s, 60s);
     default:
       return draw.chance(70) ? draw.between(100ms, 15s) : draw.between(15s, 4min);
   }

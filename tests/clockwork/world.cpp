@@ -128,7 +128,6 @@ void World::strike(const Incident& incident) {
 
 /// Nothing goes wrong any more: now all must end, without anybody's help.
 void World::make_peace() {
-  peace_ = true;
   workspace.unreadable_until = workspace.unwritable_until = {};
   engine.fail_commits(0s);
   engine.slow_commits(0s);

@@ -48,7 +48,6 @@ class World {
   void record(const std::string& by, std::string what,
               std::vector<std::pair<std::string, std::string>> facts = {});
   void count(std::string_view what) { tally_.count(what); }
-  bool is_at_peace() const { return peace_; }
   const Scenario& scenario() const { return scenario_; }
   Draw draw(std::initializer_list<std::uint64_t> purpose) const {
     return Draw(scenario_.seed).of(purpose);
@@ -69,7 +68,6 @@ class World {
   history::History history_;
   std::string wrong_;
   std::uint64_t fingerprint_{0};
-  bool peace_{false};
 
  public:
   Observer observer;
