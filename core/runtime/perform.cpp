@@ -296,20 +296,19 @@ void Runtime::perform(const ReadOutbox& action) {
   HPCBATCH_CHECK(hands);
   hands->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
     crash_point("outbox-read");
-    if (!results && results.error().kind == Error::Kind::Transient && !stopped_) {
-      // Nothing is called lost before its outbox was read: a workspace that is away for a while is
-      // waited for.
-      spdlog::warn("cannot read the outbox of {}: {}; trying again", action.allocation.name,
-                   results.error().text);
-      auto again = std::make_shared<asio::steady_timer>(loop_, std::chrono::seconds{5});
-      again->async_wait([this, action, again](const boost::system::error_code& error) {
-        if (!error) perform(action);
-      });
-      return;
+    if (results) {
+      return feed(
+          OutboxRead{action.allocation, results_of_outbox(action.allocation, *results, now())});
     }
-    feed(OutboxRead{action.allocation, results
-                                           ? results_of_outbox(action.allocation, *results, now())
-                                           : std::vector<AttemptEnded>{}});
+    // Nothing is called lost before its outbox was read: a workspace that is away is waited for,
+    // and by the engine that comes after this one.
+    if (stopped_) return;
+    spdlog::warn("cannot read the outbox of {}: {}; trying again", action.allocation.name,
+                 results.error().text);
+    auto again = std::make_shared<asio::steady_timer>(loop_, std::chrono::seconds{5});
+    again->async_wait([this, action, again](const boost::system::error_code& error) {
+      if (!error) perform(action);
+    });
   });
 }
 

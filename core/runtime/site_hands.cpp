@@ -231,9 +231,14 @@ void SiteHands::read_outbox(const AllocationId& id,
                             std::function<void(Result<std::vector<std::string>>)> answer) {
   auto result = std::make_shared<Result<std::vector<std::string>>>(
       Error{Error::Kind::Transient, "no answer"});
-  auto work = [id, prefix = id.name + ".", directory = site_.workspace + "/outbox", result](
-                  Tools& tools, Deadline deadline) {
+  auto work = [id, prefix = id.name + ".", workspace = site_.workspace,
+               directory = site_.workspace + "/outbox", result](Tools& tools, Deadline deadline) {
     *result = guarded("transport", [&]() -> Result<std::vector<std::string>> {
+      // A file system that is not mounted shows an empty directory, or none.
+      auto there = tools.transport->list(workspace, deadline);
+      if (!there) return there.error();
+      if (std::find(there->begin(), there->end(), "outbox") == there->end())
+        return Error{Error::Kind::Transient, "it is not there; is " + workspace + " mounted?"};
       auto names = tools.transport->list(directory, deadline);
       if (!names) return names.error();
       std::vector<std::string> results;
@@ -242,11 +247,12 @@ void SiteHands::read_outbox(const AllocationId& id,
           continue;
         auto bytes =
             tools.transport->read(directory + "/" + name, 0, std::uint64_t{1} << 30, deadline);
-        if (!bytes) return bytes.error();
-        const auto outbox = wire::decode_outbox(*bytes);
+        if (!bytes && bytes.error().kind == Error::Kind::Transient) return bytes.error();
+        const auto outbox = bytes ? wire::decode_outbox(*bytes) : bytes.error();
         if (!outbox) {
-          spdlog::error("cannot read what a pilot of {} left: {}; kept as {}/{}{}", id.name,
-                        outbox.error().text, directory, name, kDamaged);
+          spdlog::error("cannot read what a pilot of {} left in {}/{}: {}", id.name, directory,
+                        name, outbox.error().text);
+          if (!bytes) continue;
           if (auto kept = tools.transport->put_text(
                   {{directory + "/" + name + kDamaged, *bytes, 0600}}, deadline);
               !kept)

@@ -158,8 +158,8 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
   if (!node_.cpus.empty())
     log_line("tasks are bound to " + std::to_string(node_.cpus.size()) + " cpus");
   for (std::string& left : left_over_scratch(file.scratch)) removals_.add(std::move(left));
+  if (std::string why = read_outbox(); !why.empty()) node_.refusals.push_back(std::move(why));
   for (const std::string& refusal : node_.refusals) log_line("self-check failed: " + refusal);
-  read_outbox();
   if (!node_.refusals.empty()) decide_.checks_failed(now_);
 }
 
@@ -413,15 +413,17 @@ void Pilot::write_outbox() {
 }
 
 /// A batch system may start the same script twice: what the first left is delivered by the second.
-void Pilot::read_outbox() {
+/// One that cannot see it would write over it, and says why it must not go on.
+std::string Pilot::read_outbox() {
   const std::string path = file_.workspace + "/" + wire::outbox_name(name_);
-  if (::access(path.c_str(), F_OK) != 0) return;
+  if (::access(path.c_str(), F_OK) != 0)
+    return errno == ENOENT ? "" : "outbox: cannot look at " + path + ": " + std::strerror(errno);
   const auto box = wire::read_outbox(path);
+  if (!box && box.error().kind == Error::Kind::Transient) return "outbox: " + box.error().text;
   if (!box) {
     log_line(box.error().text);
-    if (box.error().kind == Error::Kind::Rejected)
-      ::rename(path.c_str(), (path + ".damaged").c_str());
-    return;
+    ::rename(path.c_str(), (path + ".damaged").c_str());
+    return {};
   }
   for (const std::string& text : box->results) {
     wire::Result result;
@@ -430,6 +432,7 @@ void Pilot::read_outbox() {
     decide_.found_result(id, text.size());
     results_[id] = std::move(result);
   }
+  return {};
 }
 
 }  // namespace hpcbatch::pilot

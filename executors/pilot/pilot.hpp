@@ -45,7 +45,7 @@ class Pilot {
   void take_signals(int keeper_signal);
   void woke_late(Duration time);
   void reap();
-  void read_outbox();
+  std::string read_outbox();
 
   void link_up(const std::string& address);
   void on_message(wire::ToPilot& message);

@@ -242,6 +242,17 @@ TEST_F(LinksTest, ASecondPilotDeliversWhatTheFirstLeft) {
   until("the outbox to be removed", [&] { return ::access(outbox().c_str(), F_OK) != 0; });
 }
 
+TEST_F(LinksTest, ASecondPilotThatCannotSeeWhatTheFirstLeftDoesNotWriteOverIt) {
+  ::mkdir(path("workspace/outbox").c_str(), 0700);
+  ASSERT_EQ(::symlink(outbox().c_str(), outbox().c_str()), 0);
+  start();
+  EXPECT_EQ(leaving_, "failed checks");
+  EXPECT_EQ(exit_code(), 4);
+  EXPECT_THAT(contents("pilot.log"), testing::HasSubstr("outbox: cannot look at"));
+  struct stat facts {};
+  EXPECT_EQ(::lstat(outbox().c_str(), &facts), 0);
+}
+
 TEST_F(LinksTest, TermEndsTheTasksAndReports) {
   file_.capacity = {{"cpus", 10000}};
   start();

@@ -130,6 +130,29 @@ def test_killed_at_reading_what_a_pilot_left(home):
     check_once(home, array, 100, cut)
 
 
+def test_a_workspace_that_is_away_is_waited_for(home):
+    """What a dead pilot left is not called lost because nobody can see it now."""
+    array = home.submit(*numbered(home, 100, "; sleep 0.05"))
+    wait_until(lambda: len(starts(home)) > 10, 30, "the tenth start")
+    engine, pilots = home.engine_pid(), home.pilot_pids()
+    os.kill(engine, signal.SIGSTOP)
+    os.kill(max(pilots), signal.SIGTERM)
+    wait_until(lambda: not any(map(is_alive, pilots)), 30, "the end of the pilot")
+    workspace = home.home / "workspace"
+    left = list((workspace / "outbox").iterdir())
+    assert left
+    (workspace / "outbox").rename(workspace / "away")
+    os.kill(engine, signal.SIGCONT)
+    wait_until(lambda: "mounted?" in home.log_end(), 60, "the engine to miss the outbox")
+    (workspace / "outbox").exists() and (workspace / "outbox").rmdir()
+    (workspace / "away").rename(workspace / "outbox")
+    assert home.wait(array) == 0
+    tries = {str(n): home.show(f"{array}.{n}").get("attempts", []) for n in range(1, 101)}
+    cut = [index for index, each in tries.items() if any("started_at" in one and one["failure"] == "pilot_killed" for one in each)]
+    assert len(cut) <= len(os.sched_getaffinity(0))
+    check_once(home, array, 100, cut)
+
+
 def test_killed_at_publishing_outputs(home):
     (home.directory / "tools").mkdir()
     (home.directory / "tools/write.yaml").write_text(
