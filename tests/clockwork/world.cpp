@@ -138,20 +138,27 @@ void World::make_peace() {
   if (engine.is_up() && !stays_as_it_is) engine.kill_after(0, 1s, false);
 }
 
-/// What was said over a link that stands has been heard soon after.
+/// What was said over a link that stands has been heard soon after, on both sides.
 void World::check_leases() {
   if (has_failed() || !engine.is_up()) return;
+  std::map<AttemptId, Time> missing;
   const Engine& there = *engine.engine();
   for (const auto& [task, lease] : there.pilots().leases()) {
     const PilotState* pilot = there.pilots().find(lease.pilot);
     const auto sent = engine.sent_at(lease);
     if (!pilot->connected || !sent || clock.now() - std::max(*sent, pilot->registered_at) < kHeard)
       continue;
-    if (!batch.holds(lease.pilot, pilot->incarnation, lease.attempt)) {
+    if (batch.holds(lease.pilot, pilot->incarnation, lease.attempt)) continue;
+    // What it says of it may be on its way.
+    const auto before = missing_.find(lease.attempt);
+    const Time since = before == missing_.end() ? clock.now() : before->second;
+    missing.emplace(lease.attempt, since);
+    if (clock.now() - since >= kHeard) {
       fail(fmt::format("{} is leased to {}, which knows nothing of it", to_string(task),
                        to_string(lease.pilot)));
     }
   }
+  missing_ = std::move(missing);
 }
 
 bool World::is_over() const {

@@ -64,6 +64,7 @@ class World {
   void check_promises();
 
   Scenario scenario_;
+  std::map<AttemptId, Time> missing_;  ///< leases that their pilots do not hold, and since when
   Tally tally_;
   history::History history_;
   std::string wrong_;
