@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <set>
 
 namespace hpcbatch {
@@ -129,16 +130,23 @@ void read_gpus(const json::value& value, const std::string& what, Resources& amo
 void read_after(const json::value& value, const std::string& what, Dependency::Kind kind,
                 std::vector<Dependency>& after) {
   for (const std::string& text : texts_of(value, what)) {
-    const Selection selection = parse_selection(text);
-    if (!selection.indices) {
-      after.push_back({selection.array, std::nullopt, kind});
-      continue;
+    const bool is_sibling = text.starts_with('#');
+    const Selection selection = parse_selection(is_sibling ? text.substr(1) : text);
+    Dependency dependency{.array = selection.array, .kind = kind};
+    if (is_sibling) {
+      if (selection.array.value > std::numeric_limits<std::uint32_t>::max())
+        throw BadRequest(fmt::format("{} '{}': a submission has no such task", what, text));
+      dependency.array = {};
+      dependency.sibling = static_cast<std::uint32_t>(selection.array.value);
     }
-    if (selection.indices->size() != 1)
-      throw BadRequest(fmt::format("{} '{}' must be one array or one task", what, text));
-    if (kind == Dependency::Kind::EachSuccess)
-      throw BadRequest(fmt::format("{} '{}' must be a whole array", what, text));
-    after.push_back({selection.array, selection.indices->ranges().front().first, kind});
+    if (selection.indices) {
+      if (selection.indices->size() != 1)
+        throw BadRequest(fmt::format("{} '{}' must be one array or one task", what, text));
+      if (kind == Dependency::Kind::EachSuccess)
+        throw BadRequest(fmt::format("{} '{}' must be a whole array", what, text));
+      dependency.index = selection.indices->ranges().front().first;
+    }
+    after.push_back(dependency);
   }
 }
 

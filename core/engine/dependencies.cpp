@@ -24,33 +24,32 @@ Outcome never_started(const std::string& cause, Time now) {
 
 IndexSet TaskTable::unblocked(const ArrayState& array, const IndexSet& indices) const {
   IndexSet ready = indices;
-  for (const OpenDependency& open : array.open) {
+  for (const auto& [id, open] : array.open) {
     if (HPCBATCH_PLANTED(dependant_starts_early)) break;
     if (open.on.kind != Dependency::Kind::EachSuccess) return {};
-    const ArrayState* before = find(open.on.array);
+    const ArrayState* before = find(id);
     HPCBATCH_CHECK(before || open.known_ok);
     ready = ready.intersection(before ? before->ok : *open.known_ok);
   }
   return ready;
 }
 
-void TaskTable::attach(ArrayState& array, const std::vector<EndedArray>& ended, Time now) {
+void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
   for (const Dependency& dependency : array.facts.after) {
     if (find(dependency.array)) {
-      array.open.push_back({dependency, std::nullopt});
+      array.open.emplace(dependency.array, OpenDependency{dependency, std::nullopt});
       std::vector<ArrayId>& waiting = dependants_[dependency.array];
       if (waiting.empty() || waiting.back() != array.id) waiting.push_back(array.id);
       continue;
     }
-    const auto facts = std::find_if(ended.begin(), ended.end(),
-                                    [&](const EndedArray& e) { return e.id == dependency.array; });
-    HPCBATCH_CHECK(facts != ended.end());
+    const EndedArray* facts = ended.find(dependency.array);
+    HPCBATCH_CHECK(facts);
     if (dependency.kind == Dependency::Kind::AnyEnd) continue;
     IndexSet bad = facts->not_ok;
     if (dependency.index) bad = bad.intersection(IndexRange{*dependency.index, *dependency.index});
     IndexSet culprits = bad;
     if (dependency.kind == Dependency::Kind::EachSuccess) {
-      array.open.push_back({dependency, facts->ok});
+      array.open.emplace(dependency.array, OpenDependency{dependency, facts->ok});
       bad = bad.intersection(array.facts.indices);
       culprits = bad;
     } else if (!bad.empty()) {
@@ -132,8 +131,7 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
   const ArrayState& before = get(ended);
   const bool over = before.ok.size() + before.not_ok.size() == before.facts.indices.size();
   IndexSet doomed;
-  const std::size_t met = std::erase_if(dependant.open, [&](const OpenDependency& open) {
-    if (open.on.array != ended) return false;
+  const auto is_met = [&](const OpenDependency& open) {
     const bool one = open.on.index.has_value();
     const bool one_ok = one && before.ok.contains(*open.on.index);
     const bool one_bad = one && before.not_ok.contains(*open.on.index);
@@ -149,14 +147,21 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
         return false;
     }
     return false;
-  });
+  };
+  bool any_met = false;
+  const auto [first_open, end_open] = dependant.open.equal_range(ended);
+  for (auto at = first_open; at != end_open;) {
+    const bool met = is_met(at->second);
+    any_met = any_met || met;
+    at = met ? dependant.open.erase(at) : std::next(at);
+  }
   if (!doomed.empty()) {
     const auto first = causes_.find(ended);
     const std::string& why = !cause.empty() || first == causes_.end() ? cause : first->second;
     const IndexSet hit = take_unleased(dependant, doomed);
     end_unleased(dependant.id, hit, never_started(why, now));
   }
-  const bool all = !news || met != 0;
+  const bool all = !news || any_met;
   const IndexSet ready =
       unblocked(dependant, all ? dependant.blocked : dependant.blocked.intersection(*news));
   dependant.blocked.remove(ready);
@@ -171,9 +176,8 @@ void TaskTable::forget_if_over(ArrayId id) {
     for (const ArrayId dependant : waiting->second) {
       const auto at = arrays_.find(dependant);
       if (at == arrays_.end()) continue;
-      for (OpenDependency& open : at->second.open) {
-        if (open.on.array == id) open.known_ok = array.ok;
-      }
+      const auto [first, end] = at->second.open.equal_range(id);
+      for (auto open = first; open != end; ++open) open->second.known_ok = array.ok;
     }
     dependants_.erase(waiting);
   }

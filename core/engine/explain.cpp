@@ -79,7 +79,7 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   }
   if (array.blocked.contains(task.index)) {
     why.text = "waits for other tasks";
-    for (const OpenDependency& open : array.open)
+    for (const auto& [before, open] : array.open)
       why.details.push_back("for " + show_dependency(open.on));
     return why;
   }

@@ -41,6 +41,7 @@ void TaskTable::restore(const Snapshot& snapshot,
   std::unordered_map<ArrayId, IndexSet> leased;
   for (const StoredLease& lease : snapshot.leases)
     leased[lease.attempt.task.array].add(lease.attempt.task.index);
+  const EndedFacts ended(snapshot.ended);
   // Arrays come in the order of their ids, so that a predecessor is there before what waits for it.
   for (const LiveArray& live : snapshot.arrays) {
     ArrayState& array = arrays_[live.id];
@@ -71,7 +72,7 @@ void TaskTable::restore(const Snapshot& snapshot,
     array.held = array.held.intersection(rest);
     rest.remove(array.held);
     array.facts.held = false;
-    place_new(array, rest, snapshot.ended, live.submitted);
+    place_new(array, rest, ended, live.submitted);
     note_end(array, std::nullopt, "", live.submitted);
   }
   spread_ends();
@@ -112,10 +113,11 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     }
     actions_.push_back(SaveRevived{revived.id, again});
   }
+  const EndedFacts ended(event.ended);
   for (const RevivedArray& revived : event.arrays) {
     ArrayState& array = get(revived.id);
     array.open.clear();
-    attach(array, event.ended, now);
+    attach(array, ended, now);
     const IndexSet ready = unblocked(array, array.blocked);
     array.blocked.remove(ready);
     make_ready(array, ready);

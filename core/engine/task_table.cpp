@@ -52,24 +52,37 @@ ClassId TaskTable::class_of_task(TaskId task) const {
   return least.value_or(at->second.place.in_class);
 }
 
-std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event) const {
+std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event,
+                                                 const EndedFacts& ended) const {
   if (event.arrays.empty()) return "cannot queue a submission without tasks; name at least one";
-  for (const NewArray& array : event.arrays) {
+  for (std::size_t position = 0; position < event.arrays.size(); ++position) {
+    const NewArray& array = event.arrays[position];
     if (array.indices.empty()) return "cannot queue an array that has no index; name at least one";
     for (const Dependency& dependency : array.after) {
-      const ArrayState* live = find(dependency.array);
-      const auto facts =
-          std::find_if(event.ended.begin(), event.ended.end(),
-                       [&](const EndedArray& e) { return e.id == dependency.array; });
-      if (!live && facts == event.ended.end()) {
-        return fmt::format("cannot queue tasks after {}: there is no such task",
-                           dependency.array.value);
+      if (dependency.sibling > position) {
+        return fmt::format(
+            "cannot queue task {} of the submission after its task {}: only those that stand "
+            "before it can be named",
+            position + 1, dependency.sibling);
       }
-      IndexSet indices = live ? live->facts.indices : facts->ok;
-      if (!live) indices.add(facts->not_ok);
+      const std::string name = dependency.sibling != 0 ? fmt::format("#{}", dependency.sibling)
+                                                       : std::to_string(dependency.array.value);
+      const ArrayState* live = find(dependency.array);
+      const EndedArray* facts = ended.find(dependency.array);
+      if (dependency.sibling == 0 && !live && !facts)
+        return fmt::format("cannot queue tasks after {}: there is no such task", name);
+      IndexSet indices;
+      if (dependency.sibling != 0) {
+        indices = event.arrays[dependency.sibling - 1].indices;
+      } else if (live) {
+        indices = live->facts.indices;
+      } else {
+        indices = facts->ok;
+        indices.add(facts->not_ok);
+      }
       if (dependency.index && !indices.contains(*dependency.index)) {
-        return fmt::format("cannot queue tasks after {}.{}: that array has no such index",
-                           dependency.array.value, *dependency.index);
+        return fmt::format("cannot queue tasks after {}.{}: that array has no such index", name,
+                           *dependency.index);
       }
       if (dependency.kind != Dependency::Kind::EachSuccess) continue;
       IndexSet unpaired = array.indices;
@@ -78,7 +91,7 @@ std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event) co
         return fmt::format(
             "cannot pair tasks with those of {}: it has no index {}; pair arrays with equal "
             "indices",
-            dependency.array.value, to_string(unpaired));
+            name, to_string(unpaired));
       }
     }
   }
@@ -86,11 +99,17 @@ std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event) co
 }
 
 std::optional<std::string> TaskTable::submit(const TasksSubmitted& event, Time now) {
-  if (auto refusal = refusal_of(event)) return refusal;
+  const EndedFacts ended(event.ended);
+  if (auto refusal = refusal_of(event, ended)) return refusal;
   const ClientId client = queue_.client_for(event.client);
+  const std::uint64_t first = next_array_;
   std::uint32_t position = 0;
-  for (const NewArray& submitted : event.arrays) {
+  for (NewArray submitted : event.arrays) {
     const ArrayId id{next_array_++};
+    for (Dependency& dependency : submitted.after) {
+      if (const std::uint32_t sibling = std::exchange(dependency.sibling, 0))
+        dependency.array = ArrayId{first + sibling - 1};
+    }
     actions_.push_back(SaveArray{id, event.request, position++, event.client, event.key,
                                  event.content, submitted, now});
     ArrayState& array = arrays_[id];
@@ -98,14 +117,14 @@ std::optional<std::string> TaskTable::submit(const TasksSubmitted& event, Time n
     array.facts = submitted;
     array.submitted = now;
     array.place = {queue_.class_for(submitted.needs), submitted.priority, client, id};
-    place_new(array, submitted.indices, event.ended, now);
+    place_new(array, submitted.indices, ended, now);
   }
   spread_ends();
   return std::nullopt;
 }
 
-void TaskTable::place_new(ArrayState& array, const IndexSet& indices,
-                          const std::vector<EndedArray>& ended, Time now) {
+void TaskTable::place_new(ArrayState& array, const IndexSet& indices, const EndedFacts& ended,
+                          Time now) {
   if (array.facts.held) {
     array.held.add(indices);
   } else {
@@ -311,13 +330,13 @@ void TaskTable::check_invariants() const {
   std::uint64_t queued = 0;
   for (const auto& [id, array] : arrays_) {
     HPCBATCH_CHECK(array.id == id && id.value < next_array_ && array.unspread == 0);
-    for (const OpenDependency& open : array.open) {
-      const auto waiting = dependants_.find(open.on.array);
+    for (const auto& [before, open] : array.open) {
+      const auto waiting = dependants_.find(before);
       const bool listed =
           waiting != dependants_.end() &&
           std::find(waiting->second.begin(), waiting->second.end(), id) != waiting->second.end();
       // One that had left memory and was revived since is known by what it had reached.
-      HPCBATCH_CHECK(open.known_ok || (listed && find(open.on.array)));
+      HPCBATCH_CHECK(open.known_ok || (listed && find(before)));
     }
     IndexSet all;
     std::uint64_t sum = 0;

@@ -24,7 +24,7 @@
 
 namespace hpcbatch {
 
-/// What an array waits for; `known_ok` where the predecessor itself has left memory.
+/// How an array waits for another; `known_ok` where that itself has left memory.
 struct OpenDependency {
   Dependency on;
   std::optional<IndexSet> known_ok;
@@ -36,10 +36,25 @@ struct ArrayState {
   NewArray facts;    ///< `indices` are all it ever had
   Time submitted{};
   IndexSet blocked, held, leased, ok, not_ok;
-  IndexSet cut;                        ///< those that a pilot's end has cut; few
-  std::vector<ClassId> other_classes;  ///< theirs: they need more time than they first had
-  std::vector<OpenDependency> open;
-  std::uint32_t unspread{0};  ///< ends that what waits for it has not heard of
+  IndexSet cut;                                 ///< those that a pilot's end has cut; few
+  std::vector<ClassId> other_classes;           ///< theirs: they need more time than they first had
+  std::multimap<ArrayId, OpenDependency> open;  ///< by what is waited for
+  std::uint32_t unspread{0};                    ///< ends that what waits for it has not heard of
+};
+
+/// How arrays ended that have left memory, by id.
+class EndedFacts {
+ public:
+  explicit EndedFacts(const std::vector<EndedArray>& ended) {
+    for (const EndedArray& array : ended) by_id_.emplace(array.id, &array);
+  }
+  const EndedArray* find(ArrayId id) const {
+    const auto at = by_id_.find(id);
+    return at == by_id_.end() ? nullptr : at->second;
+  }
+
+ private:
+  std::unordered_map<ArrayId, const EndedArray*> by_id_;
 };
 
 /// A task as it is handed to a pilot.
@@ -87,12 +102,11 @@ class TaskTable {
 
  private:
   ArrayState& get(ArrayId id);
-  std::optional<std::string> refusal_of(const TasksSubmitted& event) const;
-  void place_new(ArrayState& array, const IndexSet& indices, const std::vector<EndedArray>& ended,
-                 Time now);
+  std::optional<std::string> refusal_of(const TasksSubmitted& event, const EndedFacts& ended) const;
+  void place_new(ArrayState& array, const IndexSet& indices, const EndedFacts& ended, Time now);
   void remember(const SaveFailedAttempt& failed);
   ArrayState& recreate(const RevivedArray& revived, Time now);
-  void attach(ArrayState& array, const std::vector<EndedArray>& ended, Time now);
+  void attach(ArrayState& array, const EndedFacts& ended, Time now);
   IndexSet unblocked(const ArrayState& array, const IndexSet& indices) const;
   void make_ready(ArrayState& array, const IndexSet& indices);
   static bool at_its_limit(const ArrayState& array);

@@ -22,6 +22,9 @@ struct Dependency {
   ArrayId array;
   std::optional<std::uint32_t> index;
   Kind kind{Kind::Success};
+  /// Until the engine has taken the submission, in place of `array`: the array of this number of
+  /// the same submission, from 1.
+  std::uint32_t sibling{0};
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -269,7 +270,8 @@ std::vector<ArrayId> Runtime::unheld_dependencies(const std::vector<NewArray>& a
   std::vector<ArrayId> unheld;
   for (const NewArray& array : arrays) {
     for (const Dependency& dependency : array.after) {
-      if (!engine_->tasks().find(dependency.array)) unheld.push_back(dependency.array);
+      if (dependency.sibling == 0 && !engine_->tasks().find(dependency.array))
+        unheld.push_back(dependency.array);
     }
   }
   return unheld;
@@ -297,9 +299,9 @@ void Runtime::submit(Submission submission, SubmitAnswer answer) {
 void Runtime::feed_submission(RequestId request, std::vector<EndedArray> ended) {
   const Submission& submission = submissions_.at(request.value);
   std::vector<ArrayId> missing = unheld_dependencies(submission.arrays);
-  std::erase_if(missing, [&](ArrayId id) {
-    return std::any_of(ended.begin(), ended.end(), [&](const EndedArray& e) { return e.id == id; });
-  });
+  std::set<ArrayId> known;
+  for (const EndedArray& array : ended) known.insert(array.id);
+  std::erase_if(missing, [&](ArrayId id) { return known.contains(id); });
   // What ended is looked up; what ends while we look is looked up in another round.  An id that is
   // nowhere is the engine's to refuse, by then with every fact there is.
   const bool looked_up =

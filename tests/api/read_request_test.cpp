@@ -43,6 +43,10 @@ TEST(ReadSubmit, TakesArraysItemsAndDependencies) {
   ASSERT_EQ(after.array.after.size(), 3U);
   EXPECT_EQ(after.array.after[1].index, 5U);
   EXPECT_EQ(after.array.after[2].kind, Dependency::Kind::AnyEnd);
+  const TaskRequest sibling = read(R"({"command": ["true"], "after": ["#3", "#2.5"]})").tasks[0];
+  ASSERT_EQ(sibling.array.after.size(), 2U);
+  EXPECT_EQ(sibling.array.after[0], (Dependency{.sibling = 3}));
+  EXPECT_EQ(sibling.array.after[1], (Dependency{.index = 5U, .sibling = 2}));
 }
 
 TEST(ReadSubmit, TakesAnOctalUmask) {
@@ -83,6 +87,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{R"({"command": ["true"], "stdin": "relative"})", "absolute path"},
                     Case{R"({"command": ["true"], "items": []})", "nothing to do"},
                     Case{R"({"command": ["true"], "after": ["x"]})", "'x' is no id"},
+                    Case{R"({"command": ["true"], "after": ["#"]})", "'' is no id"},
+                    Case{R"({"command": ["true"], "after": ["#99999999999"]})", "no such task"},
                     Case{R"({"command": ["true"], "after_each": ["1.2"]})", "whole array"},
                     Case{R"({"command": ["true"], "retries": 1.5})", "whole number"},
                     Case{R"({"command": ["true"], "outputs": {"o": "/x"}})", "belong to a tool"},

@@ -116,6 +116,40 @@ TEST_F(DependencyTest, UnpairedIndicesAreRefused) {
   expect({"refuse: *after 99: there is no such task"});
 }
 
+TEST_F(DependencyTest, TasksOfOneSubmissionNameEachOther) {
+  const auto after = [](std::uint32_t sibling, std::optional<std::uint32_t> index = {}) {
+    New task;
+    task.after.push_back({.index = index, .sibling = sibling});
+    return task;
+  };
+  happens(TasksSubmitted{
+      RequestId{1}, "me", "", 0, {New().array(1, 2), after(1, 2), after(2), after(1)}, {}});
+  expect({"accept 2 3 4 5", "lease 2.1-2 to A0"});
+  expect_explained("3", "waits for other tasks; for the success of 2.2");
+  restarts();
+  registers("A0", 1h, {held("2.1"), held("2.2")});
+  ends("2.2");
+  forget_what_was_asked();
+  EXPECT_TRUE(engine_->pilots().lease(task("3")));
+  expect_explained("4", "waits for other tasks; for the success of 3");
+  expect_explained("5", "waits for other tasks; for the success of 2");
+  ends("2.1");
+  ends("3");
+  forget_what_was_asked();
+  EXPECT_TRUE(engine_->pilots().lease(task("4")));
+  EXPECT_TRUE(engine_->pilots().lease(task("5")));
+}
+
+TEST_F(DependencyTest, ATaskOfOneSubmissionNamesOnlyThoseBeforeIt) {
+  for (const std::uint32_t sibling : {1U, 2U, 7U}) {
+    New task;
+    task.after.push_back({.sibling = sibling});
+    happens(TasksSubmitted{RequestId{1}, "me", "", 0, {task, New()}, {}});
+    expect(
+        {"refuse: *task 1 of the submission after its task *: only those that stand before it*"});
+  }
+}
+
 TEST_F(DependencyTest, WhatEndedLongAgoCountsToo) {
   submit(New());
   submit(New());
