@@ -1,5 +1,6 @@
 // What clients ask of tasks that have ended, or of what a task runs.
 #include "store/encoding.hpp"
+#include "store/result_run.hpp"
 #include "store/store.hpp"
 
 #include <algorithm>
@@ -16,7 +17,8 @@ constexpr std::uint64_t kPrunedAtOnce = 50'000;
 #define RESULT_COLUMNS                                                                           \
   "sequence,array,first,last,attempt,failure,exit_code,signal,message,started,ended,pilot,node," \
   "peak,cpu,log,last_out,"                                                                       \
-  "last_err,out_bytes,err_bytes,truncated,epoch"
+  "last_err,out_bytes,err_bytes,truncated,epoch,details"
+constexpr int kDetails = 22;
 #define ARRAY_COLUMNS \
   "id,client,name,tool,indices,needs,priority,retries,max_running,after,submitted,ended,recipe"
 
@@ -45,6 +47,16 @@ ResultRow read_result(sqlite::Statement& row) {
                  row.number(20) != 0};
   result.epoch = static_cast<std::uint64_t>(row.number(21));
   return result;
+}
+
+/// Makes a row of many tasks that of one of them.
+void pick(ResultRow& row, const OwnDetails& own, std::uint32_t index) {
+  row.indices = {index, index};
+  row.attempt = own.attempt;
+  row.epoch = own.epoch;
+  const std::string file = row.outcome.log.file;
+  row.outcome = own.outcome;
+  row.outcome.log.file = file;
 }
 
 }  // namespace
@@ -95,6 +107,8 @@ std::optional<ResultRow> Store::result(TaskId task) {
   if (!row.bind(task.array.value, task.index).step()) return std::nullopt;
   ResultRow found = read_result(row);
   if (found.indices.last < task.index) return std::nullopt;
+  if (const std::string details = row.text(kDetails); !details.empty())
+    pick(found, decode_details(details).at(task.index - found.indices.first), task.index);
   return found;
 }
 

@@ -1,12 +1,25 @@
 // How each thing that is saved changes the store.
 #include "store/encoding.hpp"
+#include "store/result_run.hpp"
 #include "store/store.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <string_view>
+#include <utility>
 
 namespace hpcbatch::store {
+namespace {
+
+/// Of a part of a row.
+std::string details_of(const std::string& all, std::int64_t begins, std::int64_t first,
+                       std::int64_t last) {
+  if (all.empty()) return all;
+  return cut_details(all, static_cast<std::size_t>(first - begins),
+                     static_cast<std::size_t>(last - first + 1));
+}
+
+}  // namespace
 
 void Store::save(const SaveArray& save, const Recipe& recipe) {
   std::int64_t environment = 0;
@@ -46,34 +59,21 @@ void Store::save(const SaveHold& save) {
 }
 
 void Store::save(const SaveLeases& save) {
-  const std::string pilot = to_string(save.pilot);
-  for (const AttemptId& attempt : save.attempts) {
-    db_.query("INSERT OR REPLACE INTO leases VALUES(?,?,?,?,?,0)")
-        .bind(attempt.task.array.value, attempt.task.index, attempt.number, attempt.epoch, pilot)
-        .run();
-  }
+  leases_.add(save);
 }
 
 void Store::save(const DropLeases& save) {
-  for (const TaskId task : save.tasks) {
-    db_.query("DELETE FROM leases WHERE array=? AND item=?")
-        .bind(task.array.value, task.index)
-        .run();
-  }
+  for (const TaskId task : save.tasks) leases_.remove(task);
 }
 
 void Store::save(const SaveCancelled& save) {
-  for (const TaskId task : save.tasks) {
-    db_.query("UPDATE leases SET cancelled=1 WHERE array=? AND item=?")
-        .bind(task.array.value, task.index)
-        .run();
-  }
+  for (const TaskId task : save.tasks) leases_.cancel(task);
 }
 
 void Store::save(const SaveFailedAttempt& save) {
   const TaskId task = save.attempt.task;
   const Outcome& outcome = save.outcome;
-  db_.query("DELETE FROM leases WHERE array=? AND item=?").bind(task.array.value, task.index).run();
+  leases_.remove(task);
   db_.query("INSERT OR REPLACE INTO attempts VALUES(?,?,?,?,?,?,?,?,?,?,?,?,0)")
       .bind(task.array.value, task.index, save.attempt.number, save.attempt.epoch,
             static_cast<int>(outcome.failure), outcome.message, to_string(save.pilot), save.node,
@@ -84,32 +84,49 @@ void Store::save(const SaveFailedAttempt& save) {
 }
 
 void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& attempt,
-                          const std::string& pilot, const std::string& node,
-                          const Outcome& outcome) {
-  db_.query("INSERT INTO results VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+                          const std::string& pilot, const std::string& node, const Outcome& outcome,
+                          const std::string& details) {
+  db_.query("INSERT INTO results VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
       .bind(array.value, range.first, range.last, attempt.number, static_cast<int>(outcome.failure),
             outcome.exit_code, outcome.signal, outcome.message,
             outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
             to_microseconds(outcome.ended), pilot, node, outcome.peak_memory,
             static_cast<std::int64_t>(outcome.cpu_time.count()), outcome.log.file,
             outcome.log.last_out, outcome.log.last_err, outcome.log.out_bytes,
-            outcome.log.err_bytes, outcome.log.truncated, attempt.epoch)
+            outcome.log.err_bytes, outcome.log.truncated, attempt.epoch, details)
       .run();
   totals_then_.of(outcome.failure) += std::uint64_t{range.last} - range.first + 1;
 }
 
+/// Neighbours that come in one commit may share a row.
 void Store::save(const SaveResult& save) {
-  db_.query("DELETE FROM leases WHERE array=? AND item=?")
-      .bind(save.attempt.task.array.value, save.attempt.task.index)
-      .run();
-  const TaskId task = save.attempt.task;
-  insert_result(task.array, {task.index, task.index}, save.attempt, to_string(save.pilot),
-                save.node, save.outcome);
+  leases_.over(save.attempt.task);
+  results_.push_back(&save);
+}
+
+void Store::save_results() {
+  for (const std::vector<const SaveResult*>& run : runs_of(std::exchange(results_, {}))) {
+    const SaveResult& first = *run.front();
+    const IndexRange range{first.attempt.task.index, run.back()->attempt.task.index};
+    if (run.size() == 1) {
+      insert_result(first.attempt.task.array, range, first.attempt, to_string(first.pilot),
+                    first.node, first.outcome, "");
+      continue;
+    }
+    Outcome all = first.outcome;
+    for (const SaveResult* result : run) {
+      all.started = std::min(*all.started, *result->outcome.started);
+      all.ended = std::max(all.ended, result->outcome.ended);
+      all.peak_memory = std::max(all.peak_memory, result->outcome.peak_memory);
+    }
+    insert_result(first.attempt.task.array, range, first.attempt, to_string(first.pilot),
+                  first.node, all, encode_details(run));
+  }
 }
 
 void Store::save(const SaveResults& save) {
   for (const IndexRange& range : save.indices.ranges())
-    insert_result(save.array, range, {}, "", "", save.outcome);
+    insert_result(save.array, range, {}, "", "", save.outcome, "");
 }
 
 void Store::save(const SaveArrayEnded& save) {
@@ -127,6 +144,7 @@ void Store::save(const SaveRevived& save) {
       .bind(save.array.value)
       .run();
   for (const IndexRange& range : save.indices.ranges()) {
+    leases_.withdraw(save.array, range);
     // They begin with a clean record; what failed before is there to be looked at only.
     db_.query("UPDATE attempts SET past=1 WHERE array=? AND item BETWEEN ? AND ?")
         .bind(save.array.value, range.first, range.last)
@@ -134,26 +152,28 @@ void Store::save(const SaveRevived& save) {
     // A row may stand for many tasks of which only some run again: it is cut where they begin and
     // end.
     sqlite::Statement rows = db_.query(
-        "SELECT sequence, first, last, failure FROM results WHERE array=? AND first<=? AND "
+        "SELECT sequence, first, last, failure, details FROM results WHERE array=? AND first<=? "
+        "AND "
         "last>=?");
     rows.bind(save.array.value, range.last, range.first);
     struct Row {
       std::int64_t sequence, first, last;
       Failure failure;
+      std::string details;
     };
     std::vector<Row> hit;
     while (rows.step()) {
-      hit.push_back(
-          {rows.number(0), rows.number(1), rows.number(2), static_cast<Failure>(rows.number(3))});
+      hit.push_back({rows.number(0), rows.number(1), rows.number(2),
+                     static_cast<Failure>(rows.number(3)), rows.text(4)});
     }
     for (const Row& row : hit) {
       const auto copy = [&](std::int64_t first, std::int64_t last) {
         db_.query(
                "INSERT INTO results SELECT "
                "NULL,array,?,?,attempt,failure,exit_code,signal,message,started,ended,"
-               "pilot,node,peak,cpu,log,last_out,last_err,out_bytes,err_bytes,truncated,epoch FROM "
-               "results WHERE sequence=?")
-            .bind(first, last, row.sequence)
+               "pilot,node,peak,cpu,log,last_out,last_err,out_bytes,err_bytes,truncated,epoch,? "
+               "FROM results WHERE sequence=?")
+            .bind(first, last, details_of(row.details, row.first, first, last), row.sequence)
             .run();
       };
       if (row.first < range.first) copy(row.first, std::int64_t{range.first} - 1);

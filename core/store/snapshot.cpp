@@ -82,18 +82,9 @@ Snapshot Store::begin() {
   for (const auto& [id, waiting] : waited_for)
     snapshot.ended.push_back(ended_or_pruned(id, waiting));
 
-  sqlite::Statement leases =
-      db_.query("SELECT array,item,attempt,epoch,pilot,cancelled FROM leases");
-  while (leases.step()) {
-    const auto pilot = parse_pilot(leases.text(4));
-    if (!pilot) continue;
-    snapshot.leases.push_back({{{ArrayId{static_cast<std::uint64_t>(leases.number(0))},
-                                 static_cast<std::uint32_t>(leases.number(1))},
-                                static_cast<std::uint32_t>(leases.number(2)),
-                                static_cast<std::uint64_t>(leases.number(3))},
-                               *pilot,
-                               leases.number(5) != 0});
-  }
+  leases_.load();
+  leases_known_ = true;
+  snapshot.leases = leases_.all();
   sqlite::Statement attempts = db_.query(
       "SELECT "
       "t.array,t.item,t.attempt,t.epoch,t.failure,t.message,t.pilot,t.node,t.charged,t.unexplained,"

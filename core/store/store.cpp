@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/random.h>
@@ -16,7 +17,7 @@
 namespace hpcbatch::store {
 namespace {
 
-constexpr const char* kVersion = "2";
+constexpr const char* kVersion = "3";
 
 // The write-ahead log is moved into the database when it is this long: 16 MiB in pages of 4 KiB.
 constexpr int kLongestLog = 4000;
@@ -35,15 +36,13 @@ CREATE INDEX keyed_arrays ON arrays(client, key) WHERE key <> x'';
 CREATE TABLE dependencies(on_array INTEGER, array INTEGER, PRIMARY KEY(on_array, array)) WITHOUT ROWID;
 CREATE INDEX dependencies_of_array ON dependencies(array);
 CREATE TABLE items(array INTEGER, item INTEGER, text BLOB, PRIMARY KEY(array, item)) WITHOUT ROWID;
-CREATE TABLE leases(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, pilot BLOB,
-  cancelled INTEGER, PRIMARY KEY(array, item)) WITHOUT ROWID;
 CREATE TABLE attempts(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, failure INTEGER, message BLOB,
   pilot BLOB, node BLOB, charged INTEGER, unexplained INTEGER, started INTEGER, ended INTEGER, past INTEGER,
   PRIMARY KEY(array, item, attempt, epoch)) WITHOUT ROWID;
 CREATE TABLE results(sequence INTEGER PRIMARY KEY AUTOINCREMENT, array INTEGER, first INTEGER, last INTEGER,
   attempt INTEGER, failure INTEGER, exit_code INTEGER, signal INTEGER, message BLOB, started INTEGER, ended INTEGER,
   pilot BLOB, node BLOB, peak INTEGER, cpu INTEGER, log BLOB, last_out INTEGER, last_err INTEGER, out_bytes INTEGER,
-  err_bytes INTEGER, truncated INTEGER, epoch INTEGER);
+  err_bytes INTEGER, truncated INTEGER, epoch INTEGER, details BLOB);
 CREATE INDEX results_of_array ON results(array, first);
 CREATE TABLE allocations(name TEXT PRIMARY KEY, site BLOB, shape BLOB, state INTEGER, number BLOB, opened INTEGER,
   running_since INTEGER, ended INTEGER, cause INTEGER, reason BLOB, cancel_asked INTEGER, pilots_seen INTEGER);
@@ -88,6 +87,7 @@ void Store::migrate() {
   sqlite::Transaction transaction(db_);
   if (!db_.query("SELECT 1 FROM sqlite_master WHERE name='meta'").step()) {
     db_.execute(kLayout);
+    db_.execute(LeaseRows::kLayout);
     set_meta("version", kVersion);
     char name[5];
     static constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyz";
@@ -125,12 +125,16 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     wait_for_disk(durable);
     sqlite::Transaction transaction(db_);
     totals_then_ = totals_;
+    results_.clear();
+    if (!std::exchange(leases_known_, false)) leases_.load();
     for (const Write& write : writes) apply(write);
+    save_results();
     // A transaction that writes nothing is not synced: the earlier ones that were not would stay
     // so.
     if (durable) db_.query("UPDATE meta SET value=value WHERE key=CAST('version' AS BLOB)").run();
     transaction.commit();
     totals_ = totals_then_;
+    leases_known_ = true;
   } catch (const sqlite::SqlError& e) {
     return Error{e.transient() ? Error::Kind::Transient : Error::Kind::Rejected, e.what()};
   }
@@ -168,6 +172,11 @@ Result<void> Store::shorten_log() {
 }
 
 void Store::apply(const Write& write) {
+  // Results wait for their neighbours, but not behind what looks at them.
+  const bool looks = std::holds_alternative<SaveArrayEnded>(write.what) ||
+                     std::holds_alternative<SaveRevived>(write.what) ||
+                     std::holds_alternative<SaveResults>(write.what);
+  if (looks) save_results();
   match(
       write.what, [&](const SaveArray& s) { save(s, *write.recipe); },
       [&](const auto& s) { save(s); });

@@ -5,6 +5,7 @@
 #include "model/action.hpp"
 #include "model/event.hpp"
 #include "model/snapshot.hpp"
+#include "store/lease_rows.hpp"
 #include "store/sqlite.hpp"
 
 #include "hpcbatch/result.hpp"
@@ -41,7 +42,8 @@ struct StoredRecipe {
   std::uint64_t environment{0};  ///< 0: none
 };
 
-/// One row of history: a result of one task or of a range of tasks that never started.
+/// One row of history: a result of one task, or of a range of tasks that never started or ended
+/// well side by side.  Of those `outcome` has the first start and the last end.
 struct ResultRow {
   std::uint64_t sequence{0};
   ArrayId array;
@@ -143,7 +145,7 @@ class Store {
   bool prune(Time limit, std::uint32_t arrays);
 
  private:
-  explicit Store(const std::string& file) : db_(file) {}
+  explicit Store(const std::string& file) : db_(file), leases_(db_) {}
   void migrate();
   void wait_for_disk(bool wait);
   Result<void> shorten_log();
@@ -161,7 +163,9 @@ class Store {
   void save(const SaveRevived& save);
   void save(const SaveAllocation& save);
   void insert_result(ArrayId array, IndexRange range, const AttemptId& attempt,
-                     const std::string& pilot, const std::string& node, const Outcome& outcome);
+                     const std::string& pilot, const std::string& node, const Outcome& outcome,
+                     const std::string& details);
+  void save_results();
   std::string meta(const char* key);
   void set_meta(const char* key, const std::string& value);
   ArrayRow read_array(sqlite::Statement& row);
@@ -169,9 +173,12 @@ class Store {
   RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, bool dependants_only);
 
   sqlite::Connection db_;
+  LeaseRows leases_;
+  bool leases_known_{false};  ///< as the file has them
   Totals totals_;
-  Totals totals_then_;           ///< when the transaction that is under way commits
-  std::optional<bool> durable_;  ///< how the connection is set now
+  Totals totals_then_;                      ///< when the transaction that is under way commits
+  std::vector<const SaveResult*> results_;  ///< of the transaction, not written yet
+  std::optional<bool> durable_;             ///< how the connection is set now
 };
 
 }  // namespace hpcbatch::store

@@ -34,6 +34,48 @@ TEST_F(StoreInFolder, FindsTheResultOfOneTaskInARange) {
   EXPECT_EQ(totals.cancelled, 10U);
 }
 
+TEST_F(StoreInFolder, NeighboursThatEndWellShareARowAndKeepWhatIsTheirOwn) {
+  const auto well = [](std::uint32_t index) {
+    SaveResult save{attempt(1, index, index % 3, 1000 + index), pilot(), "node7", {}};
+    save.outcome.started = from_microseconds(1'000'000 + 7 * index);
+    save.outcome.ended = from_microseconds(2'000'000 - 3 * index);
+    save.outcome.peak_memory = 100 * index;
+    save.outcome.cpu_time = Duration{index};
+    save.outcome.log = {"logs/one", index, index + 1, index + 2, index + 3, index % 2 == 0};
+    return Write{save, {}};
+  };
+  save({array(1, IndexRange{1, 100}), well(8), well(5), well(7), well(6), well(10),
+        result(1, 9, Failure::ToolFailed), well(4)});
+  const auto rows = store->results({});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[2].indices, (IndexRange{4, 8}));
+  EXPECT_EQ(rows[2].outcome.started, from_microseconds(1'000'000 + 7 * 4));
+  EXPECT_EQ(rows[2].outcome.ended, from_microseconds(2'000'000 - 3 * 4));
+  for (const std::uint32_t index : {4U, 6U, 8U, 10U}) {
+    const auto row = store->result({ArrayId{1}, index});
+    ASSERT_TRUE(row);
+    EXPECT_EQ(row->indices, (IndexRange{index, index}));
+    EXPECT_EQ(row->attempt, index % 3);
+    EXPECT_EQ(row->epoch, 1000 + index);
+    EXPECT_EQ(row->pilot, to_string(pilot()));
+    EXPECT_EQ(row->outcome.started, from_microseconds(1'000'000 + 7 * index));
+    EXPECT_EQ(row->outcome.ended, from_microseconds(2'000'000 - 3 * index));
+    EXPECT_EQ(row->outcome.peak_memory, 100 * index);
+    EXPECT_EQ(row->outcome.cpu_time, Duration{index});
+    EXPECT_EQ(row->outcome.log.file, "logs/one");
+    EXPECT_EQ(row->outcome.log.last_out, index);
+    EXPECT_EQ(row->outcome.log.err_bytes, index + 3);
+    EXPECT_EQ(row->outcome.log.truncated, index % 2 == 0);
+  }
+  EXPECT_EQ(store->result({ArrayId{1}, 9})->outcome.failure, Failure::ToolFailed);
+  EXPECT_EQ(store->totals(ArrayId{1}).done, 6U);
+  // What runs again leaves the others as they are, also where it is cut out of their row.
+  save({{SaveRevived{ArrayId{1}, IndexRange{6, 6}}, {}}});
+  EXPECT_FALSE(store->result({ArrayId{1}, 6}));
+  EXPECT_EQ(store->result({ArrayId{1}, 5})->epoch, 1005U);
+  EXPECT_EQ(store->result({ArrayId{1}, 8})->epoch, 1008U);
+}
+
 TEST_F(StoreInFolder, FiltersResultsByState) {
   save({array(1, IndexRange{1, 3}), result(1, 1, Failure::Ok), result(1, 2, Failure::TimeTask),
         result(1, 3, Failure::Cancelled)});

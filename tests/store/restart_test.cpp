@@ -75,6 +75,47 @@ TEST_F(StoreInFolder, KeepsWhichLeasedTasksAreCancelled) {
   EXPECT_FALSE(store->begin().leases.at(1).cancelled) << "a new lease begins anew";
 }
 
+TEST_F(StoreInFolder, ALeaseIsOverWhenItsResultIsThere) {
+  const auto leased = [this] {
+    reopen();
+    std::vector<std::string> names;
+    for (const StoredLease& lease : store->begin().leases) {
+      names.push_back(to_string(lease.attempt.task) + " " + std::to_string(lease.attempt.epoch) +
+                      (lease.cancelled ? " cancelled" : ""));
+    }
+    return names;
+  };
+  const auto lease = [](std::uint32_t first, std::uint32_t last, std::uint64_t epoch) {
+    SaveLeases save{pilot(), {}};
+    for (std::uint32_t i = first; i <= last; ++i)
+      save.attempts.push_back(attempt(1, i, 1, epoch + i));
+    return Write{save, {}};
+  };
+  const auto ended = [](std::uint32_t index, std::uint64_t epoch, Failure failure = Failure::Ok) {
+    SaveResult save{attempt(1, index, 1, epoch + index), pilot(), "", {}};
+    save.outcome.failure = failure;
+    save.outcome.started = save.outcome.ended = from_microseconds(1000);
+    return Write{save, {}};
+  };
+  save({array(1, IndexRange{1, 20}), lease(1, 6, 100)});
+  save({ended(2, 100), ended(3, 100), ended(5, 100, Failure::ToolFailed)});
+  EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101", "1.4 104", "1.6 106"}));
+  save({{SaveCancelled{{{ArrayId{1}, 4}}}, {}}, {DropLeases{{{ArrayId{1}, 6}}}, {}}});
+  EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101", "1.4 104 cancelled"}));
+  // A result that is withdrawn does not bring the lease back.
+  save({{SaveRevived{ArrayId{1}, IndexRange{5, 5}}, {}}});
+  EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101", "1.4 104 cancelled"}));
+  save({lease(5, 6, 200)});
+  EXPECT_EQ(leased(),
+            (std::vector<std::string>{"1.1 101", "1.4 104 cancelled", "1.5 205", "1.6 206"}));
+  SaveFailedAttempt failed{.attempt = attempt(1, 5, 1, 205), .pilot = pilot()};
+  save({{failed, {}}, ended(1, 100), ended(4, 100), ended(6, 200)});
+  EXPECT_EQ(leased(), std::vector<std::string>{});
+  // An old result says nothing of a new lease.
+  save({lease(1, 1, 300)});
+  EXPECT_EQ(leased(), std::vector<std::string>{"1.1 301"});
+}
+
 TEST_F(StoreInFolder, ARetryLeavesWhatElseIsHeld) {
   save({array(1, IndexRange{1, 9}),
         {SaveHold{ArrayId{1}, IndexRange{5, 9}}, {}},

@@ -1,0 +1,113 @@
+#include "store/result_run.hpp"
+
+#include "store/store.pb.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace hpcbatch::store {
+namespace {
+
+bool ended_well(const Outcome& outcome) {
+  return outcome.failure == Failure::Ok && outcome.exit_code == 0 && outcome.signal == 0 &&
+         outcome.message.empty() && outcome.started.has_value();
+}
+
+bool share_a_row(const SaveResult& a, const SaveResult& b) {
+  return a.attempt.task.array == b.attempt.task.array &&
+         a.attempt.task.index + 1 == b.attempt.task.index && ended_well(a.outcome) &&
+         ended_well(b.outcome) && a.pilot == b.pilot && a.node == b.node &&
+         a.outcome.log.file == b.outcome.log.file;
+}
+
+/// Both directions: what a number was before is remembered.
+class Steps {
+ public:
+  std::int64_t to(std::int64_t value) { return value - std::exchange(before_, value); }
+  std::int64_t by(std::int64_t step) {
+    before_ += step;
+    return before_;
+  }
+
+ private:
+  std::int64_t before_{0};
+};
+
+void add(TaskDetails& details, Steps (&steps)[3], std::uint32_t attempt, std::uint64_t epoch,
+         const Outcome& outcome) {
+  details.add_attempt(attempt);
+  details.add_epoch(steps[0].to(static_cast<std::int64_t>(epoch)));
+  details.add_started_us(steps[1].to(to_microseconds(*outcome.started)));
+  details.add_ended_us(steps[2].to(to_microseconds(outcome.ended)));
+  details.add_peak_memory(outcome.peak_memory);
+  details.add_cpu_us(static_cast<std::uint64_t>(outcome.cpu_time.count()));
+  details.add_last_out(outcome.log.last_out);
+  details.add_last_err(outcome.log.last_err);
+  details.add_out_bytes(outcome.log.out_bytes);
+  details.add_err_bytes(outcome.log.err_bytes);
+  details.add_truncated(outcome.log.truncated);
+}
+
+}  // namespace
+
+std::vector<std::vector<const SaveResult*>> runs_of(std::vector<const SaveResult*> results) {
+  std::stable_sort(results.begin(), results.end(), [](const SaveResult* a, const SaveResult* b) {
+    return a->attempt.task < b->attempt.task;
+  });
+  std::vector<std::vector<const SaveResult*>> runs;
+  for (const SaveResult* result : results) {
+    if (runs.empty() || !share_a_row(*runs.back().back(), *result)) runs.emplace_back();
+    runs.back().push_back(result);
+  }
+  return runs;
+}
+
+std::string encode_details(const std::vector<const SaveResult*>& run) {
+  TaskDetails details;
+  Steps steps[3];
+  for (const SaveResult* result : run)
+    add(details, steps, result->attempt.number, result->attempt.epoch, result->outcome);
+  return details.SerializeAsString();
+}
+
+std::vector<OwnDetails> decode_details(const std::string& bytes) {
+  TaskDetails details;
+  if (!details.ParseFromString(bytes))
+    throw std::runtime_error("the store holds damaged details of results");
+  const int count = details.attempt_size();
+  for (const int size : {details.epoch_size(), details.started_us_size(), details.ended_us_size(),
+                         details.peak_memory_size(), details.cpu_us_size(), details.last_out_size(),
+                         details.last_err_size(), details.out_bytes_size(),
+                         details.err_bytes_size(), details.truncated_size()}) {
+    if (size != count) throw std::runtime_error("the store holds damaged details of results");
+  }
+  std::vector<OwnDetails> own(static_cast<std::size_t>(count));
+  Steps steps[3];
+  for (int i = 0; i < count; ++i) {
+    OwnDetails& task = own[static_cast<std::size_t>(i)];
+    task.attempt = details.attempt(i);
+    task.epoch = static_cast<std::uint64_t>(steps[0].by(details.epoch(i)));
+    task.outcome.started = from_microseconds(steps[1].by(details.started_us(i)));
+    task.outcome.ended = from_microseconds(steps[2].by(details.ended_us(i)));
+    task.outcome.peak_memory = details.peak_memory(i);
+    task.outcome.cpu_time = Duration{static_cast<std::int64_t>(details.cpu_us(i))};
+    task.outcome.log = {"",
+                        details.last_out(i),
+                        details.last_err(i),
+                        details.out_bytes(i),
+                        details.err_bytes(i),
+                        details.truncated(i)};
+  }
+  return own;
+}
+
+std::string cut_details(const std::string& bytes, std::size_t from, std::size_t count) {
+  const std::vector<OwnDetails> all = decode_details(bytes);
+  TaskDetails details;
+  Steps steps[3];
+  for (std::size_t i = from; i < from + count; ++i)
+    add(details, steps, all.at(i).attempt, all.at(i).epoch, all.at(i).outcome);
+  return details.SerializeAsString();
+}
+
+}  // namespace hpcbatch::store

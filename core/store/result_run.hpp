@@ -1,0 +1,32 @@
+// Results that are saved together, and of which those of neighbours that ended well make one row:
+// an array of a million tasks that go well has thousands of rows, not a million.
+#pragma once
+
+#include "model/action.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::store {
+
+/// Puts results into the order of their tasks and cuts them into runs that may share a row: indices
+/// without a gap, all ended well on one pilot.  What did not is a run of its own.
+std::vector<std::vector<const SaveResult*>> runs_of(std::vector<const SaveResult*> results);
+
+/// Of a run of two or more: what its tasks do not have in common.
+std::string encode_details(const std::vector<const SaveResult*>& run);
+
+/// One task's part of it.
+struct OwnDetails {
+  std::uint32_t attempt{0};
+  std::uint64_t epoch{0};
+  Outcome outcome;  ///< times, usage, places in the log
+};
+/// Throws std::runtime_error where the bytes are damaged.
+std::vector<OwnDetails> decode_details(const std::string& bytes);
+/// Those of some of the run's tasks: so many, from a place in it on.
+std::string cut_details(const std::string& bytes, std::size_t from, std::size_t count);
+
+}  // namespace hpcbatch::store
