@@ -154,6 +154,12 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
             now_),
       usable_until_(usable_until(file, now_)) {
   take_signals(keeper_signal);
+  if (Rehearsal::is_asked_for()) {
+    log_line("only rehearses: no task is run, all are said to have succeeded");
+    rehearsal_.emplace([this](const AttemptId& id, wire::Result result) {
+      task_ended(id, std::move(result), false, {}, {});
+    });
+  }
   log_line(groups_.description());
   if (!node_.cpus.empty())
     log_line("tasks are bound to " + std::to_string(node_.cpus.size()) + " cpus");
@@ -215,7 +221,8 @@ int Pilot::run() {
     send_results();
     link_.tick(now_);
     std::optional<Time> until = decide_.next();
-    for (const auto& next : {runner_.next(), link_.next(), pack_.next()}) {
+    for (const auto& next : {runner_.next(), rehearsal_ ? rehearsal_->next() : std::nullopt,
+                             link_.next(), pack_.next()}) {
       if (next && (!until || *next < *until)) until = next;
     }
     if (more_to_follow_ || pack_.is_lost() != pack_was_lost) until = now_;
@@ -224,6 +231,7 @@ int Pilot::run() {
     now_ = clock_now();
     if (until) woke_late(woke - std::max(*until, asleep));
     runner_.tick(now_);
+    if (rehearsal_) rehearsal_->tick(now_);
   }
   pack_.finish();
   send_results();
@@ -258,6 +266,7 @@ void Pilot::perform(Action& action) {
       pilot.added();
     }
     void operator()(const Stop& a) const {
+      if (pilot.rehearsal_) return pilot.rehearsal_->stop(a.id, a.failure, a.message);
       pilot.runner_.stop(a.id, a.by_force, a.failure, a.message, pilot.now_);
     }
     void operator()(const Publish& a) const { pilot.publisher_.publish(a.id); }
@@ -306,6 +315,7 @@ void Pilot::launch(const Launch& action) {
     task_ended(action.id, std::move(result), false, {}, {});
     return;
   }
+  if (rehearsal_) return rehearsal_->launch(action.id, lease.start, now_);
   runner_.launch(action.id, std::move(lease.start), std::move(lease.base), action.placement, now_);
 }
 

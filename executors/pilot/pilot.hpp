@@ -11,6 +11,7 @@
 #include "pack_file.hpp"
 #include "pilot_history.hpp"
 #include "publisher.hpp"
+#include "rehearsal.hpp"
 #include "removals.hpp"
 #include "runner.hpp"
 
@@ -83,6 +84,7 @@ class Pilot {
   ControlGroups groups_;
   Publisher publisher_;
   Runner runner_;
+  std::optional<Rehearsal> rehearsal_;  // instead of it
   Followers followers_;
   Decide decide_;
   EngineLink link_;
