@@ -458,9 +458,16 @@ void Decide::leave_if_done(Time now) {
   const bool nothing_owed = haste_since_ && unacknowledged_ == 0;
   const bool somebody_listens = linked_ || (checks_failed_ && !welcomed_);
   if (!no_engine_ && !nothing_owed && somebody_listens && now < farewell_ends()) return;
-  if (unacknowledged_ > 0 && !outbox_is_current_ && !outbox_is_hopeless(now)) {
-    write_outbox(now);
-    return;
+  if (unacknowledged_ > 0 && !outbox_is_current_) {
+    const bool hopeless = outbox_is_hopeless(now);
+    // It may have become possible since it was tried last.
+    const bool once_more = hopeless && now > *outbox_retry_at_ - kOutboxRetry &&
+                           !std::exchange(tried_once_more_, true);
+    if (once_more) outbox_retry_at_ = now;
+    if (!hopeless || once_more) {
+      write_outbox(now);
+      return;
+    }
   }
   // Whether it can be written is to be known before we go.
   const auto is_outbox = [](const Action& action) {

@@ -197,6 +197,7 @@ class Decide {
   bool outbox_is_current_{false};
   std::optional<Time> outbox_retry_at_;
   std::optional<Time> outbox_failing_since_;
+  bool tried_once_more_{false};  // though there was no hope left
   std::set<std::pair<Time, AttemptId>> alarms_;  // time limits and second signals
   std::vector<Action> actions_;
 };

@@ -451,6 +451,29 @@ TEST_F(DecideTest, AnOutboxThatCannotBeWrittenIsTriedAgainWhileThereIsTime) {
   expect("exit 0");
 }
 
+TEST_F(DecideTest, BeforeItLeavesWithoutItsOutboxItTriesOnceMore) {
+  pilot({{"cpus", 10000}});
+  lease(1);
+  expect("run 1");
+  d().link_lost();
+  d().terminated(now_);
+  expect("leaving terminated; term 1 pilot_killed");
+  ended(1);
+  expect("outbox");
+  d().outbox_failed(now_);
+  // It looks in between as well: the last try was a while ago when its time is up.
+  for (int second = 1; second < 20; ++second) {
+    after(1s);
+    expect("outbox");
+    d().outbox_failed(now_);
+  }
+  after(999ms);
+  expect("");
+  after(1ms + 500us);
+  expect("outbox");
+  expect("exit 0");
+}
+
 TEST_F(DecideTest, TermWithinTheMarginIsTheWalltime) {
   pilot({{"cpus", 10000}}, {.usable_until = now_ + 100s, .margin = 30s, .idle = {}});
   lease(1);
