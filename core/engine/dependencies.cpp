@@ -76,7 +76,7 @@ void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
 void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome& outcome) {
   if (indices.empty()) return;
   actions_.push_back(SaveResults{id, indices, outcome});
-  actions_.push_back(TellEnded{id});
+  to_tell_.push_back(id);
   const TaskId first{id, indices.ranges().back().first};
   if (indices.size() < histories_.size()) {
     for (const IndexRange& range : indices.ranges()) {

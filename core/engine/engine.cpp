@@ -37,6 +37,7 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot, std::ui
 
 Actions Engine::on(const Event& event, Time now) {
   std::visit([&](const auto& e) { handle(e, now); }, event);
+  tasks_.tell_ended();
   if (next_look_ <= now) {
     next_look_ = now + kLook;
     work_changed_ = true;
@@ -98,6 +99,7 @@ void Engine::handle(const TasksSubmitted& event, Time now) {
     actions_.push_back(AnswerRefused{event.request, *refusal, false});
     return;
   }
+  tasks_.tell_ended();
   std::vector<ArrayId> ids;
   for (std::size_t i = before; i < actions_.size(); ++i) {
     if (const auto* saved = std::get_if<SaveArray>(&actions_[i])) ids.push_back(saved->id);
@@ -115,6 +117,7 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& ch
       HPCBATCH_CHECK(lease);
       if (!std::exchange(lease->cancelled, true)) newly.tasks.push_back(task);
     }
+    tasks_.tell_ended();
     if (newly.tasks.empty()) continue;
     actions_.push_back(newly);
     for (const TaskId task : newly.tasks) {
@@ -139,6 +142,7 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& ch
 void Engine::handle(const CancelAsked& event, Time now) {
   std::uint64_t changed = 0;
   cancel_tasks(event.tasks, changed, now);
+  tasks_.tell_ended();
   actions_.push_back(AnswerCount{event.request, changed});
 }
 
@@ -150,7 +154,9 @@ void Engine::handle(const HoldAsked& event, Time) {
 }
 
 void Engine::handle(const RetryAsked& event, Time now) {
-  actions_.push_back(AnswerCount{event.request, tasks_.revive(event, now)});
+  const std::uint64_t changed = tasks_.revive(event, now);
+  tasks_.tell_ended();
+  actions_.push_back(AnswerCount{event.request, changed});
   work_changed_ = true;
 }
 

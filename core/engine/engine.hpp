@@ -63,7 +63,7 @@ class Engine {
   void handle(const PilotRegistered& event, Time now);
   void handle(const PilotDisconnected& event, Time now);
   void handle(const AttemptsStarted& event, Time now);
-  void handle(const AttemptEnded& event, Time now);
+  void handle(const AttemptsEnded& event, Time now);
   void handle(const AttemptsReturned& event, Time now);
   void handle(const PilotLeaving& event, Time now);
   void handle(const AllocationAccepted& event, Time now);
@@ -78,6 +78,8 @@ class Engine {
   void reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process, Time now);
   void judge_newcomer(Time now);
   void return_lease(TaskId task, Time now);
+  /// False where its pilot may not forget it yet.
+  bool attempt_ended(const PilotId& pilot, const AttemptEnd& end);
   void end_lease(Lease lease, Outcome outcome, bool unexplained);
   void allocation_over(const AllocationOver& over, Time now);
   void lose_leases(const AllocationId& id, const AllocationOver& over, Time now);

@@ -240,35 +240,41 @@ void Engine::handle(const AttemptsStarted& event, Time now) {
   }
 }
 
-void Engine::handle(const AttemptEnded& event, Time) {
-  Lease* lease = pilots_.current(event.attempt);
+void Engine::handle(const AttemptsEnded& event, Time) {
+  AcknowledgeResults known{event.pilot, {}};
+  for (const AttemptEnd& end : event.ends) {
+    if (attempt_ended(event.pilot, end)) known.attempts.push_back(end.attempt);
+  }
+  tasks_.tell_ended();
+  if (known.attempts.empty()) return;
+  actions_.push_back(std::move(known));
+  if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
+}
+
+bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end) {
+  Lease* lease = pilots_.current(end.attempt);
   if (!lease) {
     // A stale attempt: its result is refused, and its pilot need not keep it.
-    actions_.push_back(AcknowledgeResult{event.pilot, event.attempt});
-    if (PilotState* pilot = pilots_.find(event.pilot)) {
-      pilot->owed_an_answer = false;
-      end_if_empty(*pilot);
-    }
-    return;
+    if (PilotState* its_pilot = pilots_.find(pilot)) its_pilot->owed_an_answer = false;
+    return true;
   }
-  if (event.outputs_staged) {
+  if (end.outputs_staged) {
     if (lease->cancelled) {
-      actions_.push_back(KillAttempt{event.pilot, event.attempt, Failure::Cancelled, false});
+      actions_.push_back(KillAttempt{pilot, end.attempt, Failure::Cancelled, false});
     } else {
       lease->state = Lease::State::Publishing;
-      actions_.push_back(PermitPublish{event.pilot, event.attempt});
+      actions_.push_back(PermitPublish{pilot, end.attempt});
     }
-    return;
+    return false;
   }
-  Outcome outcome = event.outcome;
+  Outcome outcome = end.outcome;
   if (lease->cancelled && outcome.failure != Failure::Ok) {
     outcome.failure = Failure::Cancelled;
     if (outcome.message.empty()) outcome.message = "cancelled by user";
   }
   if (!lease->cancelled || !HPCBATCH_PLANTED(lease_kept_on_cancel))
-    end_lease(pilots_.release(event.attempt.task), std::move(outcome), false);
-  actions_.push_back(AcknowledgeResult{event.pilot, event.attempt});
-  if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
+    end_lease(pilots_.release(end.attempt.task), std::move(outcome), false);
+  return true;
 }
 
 namespace {
@@ -359,7 +365,7 @@ void Engine::allocation_over(const AllocationOver& over, Time now) {
 void Engine::handle(const OutboxRead& event, Time now) {
   const auto at = over_.find(event.allocation);
   if (at == over_.end()) return;
-  for (const AttemptEnded& result : event.results) {
+  for (const AttemptEnd& result : event.results) {
     // Outputs that were never permitted to be published are not there: such an attempt is lost like
     // any other.
     if (result.outputs_staged || !pilots_.current(result.attempt)) continue;
@@ -395,6 +401,7 @@ void Engine::lose_leases(const AllocationId& id, const AllocationOver& over, Tim
     }
     pilots_.remove(pilot_id);
   }
+  tasks_.tell_ended();
   work_changed_ = true;
 }
 

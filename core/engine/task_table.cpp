@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace hpcbatch {
 
@@ -256,11 +258,18 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
       ok ? "" : fmt::format("{} ({})", to_string(attempt.task), to_string(outcome.failure));
   const Time at = outcome.ended;
   actions_.push_back(SaveResult{attempt, pilot, node, std::move(outcome)});
-  actions_.push_back(TellEnded{attempt.task.array});
+  to_tell_.push_back(attempt.task.array);
   park_or_unpark(array);
   record_end(attempt.task.array, IndexRange{attempt.task.index, attempt.task.index}, ok, cause, at);
   spread_ends();
   return false;
+}
+
+void TaskTable::tell_ended() {
+  std::set<ArrayId> told;
+  for (const ArrayId id : std::exchange(to_tell_, {})) {
+    if (told.insert(id).second) actions_.push_back(TellEnded{id});
+  }
 }
 
 IndexSet TaskTable::take_unleased(ArrayState& array, const IndexSet& indices) {

@@ -86,6 +86,10 @@ class TaskTable {
   bool ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node,
              Outcome outcome, const Ending& ending, std::optional<Duration> longest);
 
+  /// TellEnded for each array of which something has ended since the last call, behind what was
+  /// saved of that.
+  void tell_ended();
+
   const ArrayState* find(ArrayId id) const;
   const TaskHistory* history(TaskId task) const;
   ReadyQueue& queue() { return queue_; }
@@ -136,6 +140,7 @@ class TaskTable {
   std::unordered_map<TaskId, TaskHistory> histories_;
   std::unordered_map<ArrayId, std::string> causes_;  ///< first failure of arrays that go on
   std::deque<End> ends_;
+  std::vector<ArrayId> to_tell_;  ///< in the order of their first end
   std::uint64_t next_array_{1};
 };
 

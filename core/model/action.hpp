@@ -121,9 +121,9 @@ struct KillAttempt {
   bool silent{false};
 };
 /// Durable.
-struct AcknowledgeResult {
+struct AcknowledgeResults {
   PilotId pilot;
-  AttemptId attempt;
+  std::vector<AttemptId> attempts;
 };
 struct PermitPublish {
   PilotId pilot;
@@ -176,12 +176,13 @@ struct ForgetAllocation {
 
 struct EngineIdle {};  ///< nothing is left to wait for: a drained engine may end
 
-using Action = std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled,
-                            SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
-                            SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded,
-                            SendLeases, RecallLeases, KillAttempt, AcknowledgeResult, PermitPublish,
-                            WelcomePilot, DrainPilot, EndPilot, FencePilot, OpenAllocation,
-                            CancelAllocation, PollSite, ReadOutbox, ForgetAllocation, EngineIdle>;
+using Action =
+    std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt,
+                 SaveResult, SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation, AnswerSubmit,
+                 AnswerRefused, AnswerCount, TellEnded, SendLeases, RecallLeases, KillAttempt,
+                 AcknowledgeResults, PermitPublish, WelcomePilot, DrainPilot, EndPilot, FencePilot,
+                 OpenAllocation, CancelAllocation, PollSite, ReadOutbox, ForgetAllocation,
+                 EngineIdle>;
 
 using Actions = std::vector<Action>;
 

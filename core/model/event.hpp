@@ -95,11 +95,14 @@ struct AttemptsStarted {
   PilotId pilot;
   std::vector<AttemptId> attempts;
 };
-struct AttemptEnded {
-  PilotId pilot;
+struct AttemptEnd {
   AttemptId attempt;
   Outcome outcome;
   bool outputs_staged{false};  ///< succeeded; its outputs wait for permission to be published
+};
+struct AttemptsEnded {
+  PilotId pilot;
+  std::vector<AttemptEnd> ends;
 };
 struct AttemptsReturned {
   PilotId pilot;
@@ -136,7 +139,7 @@ struct SitePollFailed {
 /// called lost.
 struct OutboxRead {
   AllocationId allocation;
-  std::vector<AttemptEnded> results;
+  std::vector<AttemptEnd> results;
 };
 
 // --- from the clock and the store --------------------------------------------------------------
@@ -144,7 +147,7 @@ struct OutboxRead {
 struct TimePassed {};
 
 using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked,
-                           PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptEnded,
+                           PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptsEnded,
                            AttemptsReturned, PilotLeaving, AllocationAccepted, AllocationRefused,
                            SitePolled, SitePollFailed, OutboxRead, TimePassed>;
 

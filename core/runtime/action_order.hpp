@@ -49,7 +49,7 @@ WaitsFor order_of(const Awaited&) {
 inline WaitsFor order_of(const SendLeases&) {
   return HPCBATCH_PLANTED(lease_sent_before_written) ? WaitsFor::Nothing : WaitsFor::Written;
 }
-inline WaitsFor order_of(const AcknowledgeResult&) {
+inline WaitsFor order_of(const AcknowledgeResults&) {
   return HPCBATCH_PLANTED(acknowledged_before_commit) ? WaitsFor::Nothing : WaitsFor::Disk;
 }
 inline WaitsFor order_of(const AnswerSubmit&) {

@@ -211,7 +211,7 @@ void Runtime::perform(const RecallLeases& action) {
 void Runtime::perform(const KillAttempt& action) {
   pass_on(action);
 }
-void Runtime::perform(const AcknowledgeResult& action) {
+void Runtime::perform(const AcknowledgeResults& action) {
   after(order_of(action), [this, action] {
     crash_point("result-durable");
     if (PilotLink* link = link_of(action.pilot)) say(action, link->outgoing());
@@ -297,8 +297,7 @@ void Runtime::perform(const ReadOutbox& action) {
   hands->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
     crash_point("outbox-read");
     if (results) {
-      return feed(
-          OutboxRead{action.allocation, results_of_outbox(action.allocation, *results, now())});
+      return feed(OutboxRead{action.allocation, results_of_outbox(*results, now())});
     }
     // Nothing is called lost before its outbox was read: a workspace that is away is waited for,
     // and by the engine that comes after this one.

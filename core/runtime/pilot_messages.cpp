@@ -7,9 +7,9 @@
 namespace hpcbatch {
 namespace {
 
-AttemptEnded ended_from_wire(const PilotId& pilot, const wire::Result& result, Time now) {
-  AttemptEnded event{pilot, from_wire(result.attempt()), {}, result.outputs_staged()};
-  Outcome& outcome = event.outcome;
+AttemptEnd end_from_wire(const wire::Result& result, Time now) {
+  AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged()};
+  Outcome& outcome = end.outcome;
   outcome.failure = parse_failure(result.failure()).value_or(Failure::EngineError);
   outcome.exit_code = result.exit_code();
   outcome.signal = result.signal();
@@ -21,7 +21,7 @@ AttemptEnded ended_from_wire(const PilotId& pilot, const wire::Result& result, T
   const wire::LogPlace& log = result.log();
   outcome.log = {log.file(),      log.last_out(),  log.last_err(),
                  log.out_bytes(), log.err_bytes(), log.truncated()};
-  return event;
+  return end;
 }
 
 }  // namespace
@@ -50,8 +50,13 @@ std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message
       started.attempts.push_back(from_wire(attempt));
     events.emplace_back(std::move(started));
   }
-  for (const wire::Result& result : message.results())
-    events.emplace_back(ended_from_wire(pilot, result, now));
+  if (message.results_size() != 0) {
+    AttemptsEnded ended{pilot, {}};
+    ended.ends.reserve(static_cast<std::size_t>(message.results_size()));
+    for (const wire::Result& result : message.results())
+      ended.ends.push_back(end_from_wire(result, now));
+    events.emplace_back(std::move(ended));
+  }
   if (message.returned_size() != 0) {
     AttemptsReturned returned{pilot, {}};
     for (const wire::Attempt& attempt : message.returned())
@@ -62,15 +67,13 @@ std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message
   return events;
 }
 
-std::vector<AttemptEnded> results_of_outbox(const AllocationId& allocation,
-                                            const std::vector<std::string>& results, Time now) {
-  std::vector<AttemptEnded> events;
+std::vector<AttemptEnd> results_of_outbox(const std::vector<std::string>& results, Time now) {
+  std::vector<AttemptEnd> ends;
   for (const std::string& bytes : results) {
     wire::Result result;
-    if (result.ParseFromString(bytes))
-      events.push_back(ended_from_wire({allocation, 0}, result, now));
+    if (result.ParseFromString(bytes)) ends.push_back(end_from_wire(result, now));
   }
-  return events;
+  return ends;
 }
 
 wire::Start start_of(const SendLeases::Lease& lease, wire::Start start) {
@@ -101,8 +104,8 @@ void say(const KillAttempt& action, wire::ToPilot& message) {
   kill->set_failure(std::string(to_string(action.failure)));
   kill->set_silent(action.silent);
 }
-void say(const AcknowledgeResult& action, wire::ToPilot& message) {
-  to_wire(action.attempt, message.add_acknowledged());
+void say(const AcknowledgeResults& action, wire::ToPilot& message) {
+  for (const AttemptId& attempt : action.attempts) to_wire(attempt, message.add_acknowledged());
 }
 void say(const PermitPublish& action, wire::ToPilot& message) {
   to_wire(action.attempt, message.add_publish());

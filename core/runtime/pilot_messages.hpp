@@ -17,8 +17,7 @@ PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& mess
 std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message, Time now);
 /// What pilots left behind in their outboxes, from serialized wire::Result messages; what cannot be
 /// read is left out.
-std::vector<AttemptEnded> results_of_outbox(const AllocationId& allocation,
-                                            const std::vector<std::string>& results, Time now);
+std::vector<AttemptEnd> results_of_outbox(const std::vector<std::string>& results, Time now);
 
 /// A recipe's start, completed for one attempt.
 wire::Start start_of(const SendLeases::Lease& lease, wire::Start recipe);
@@ -26,7 +25,7 @@ wire::Start start_of(const SendLeases::Lease& lease, wire::Start recipe);
 void say(const WelcomePilot& action, wire::ToPilot& message);
 void say(const RecallLeases& action, wire::ToPilot& message);
 void say(const KillAttempt& action, wire::ToPilot& message);
-void say(const AcknowledgeResult& action, wire::ToPilot& message);
+void say(const AcknowledgeResults& action, wire::ToPilot& message);
 void say(const PermitPublish& action, wire::ToPilot& message);
 void say(const DrainPilot& action, wire::ToPilot& message);
 void say(const EndPilot& action, wire::ToPilot& message);

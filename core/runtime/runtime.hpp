@@ -129,7 +129,7 @@ class Runtime {
   void perform(const SendLeases& action);
   void perform(const RecallLeases& action);
   void perform(const KillAttempt& action);
-  void perform(const AcknowledgeResult& action);
+  void perform(const AcknowledgeResults& action);
   void perform(const PermitPublish& action);
   void perform(const WelcomePilot& action);
   void perform(const DrainPilot& action);

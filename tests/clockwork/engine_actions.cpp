@@ -62,7 +62,7 @@ void EngineHost::perform(const Action& action) {
       [&](const TellEnded& a) { after(order_of(a), [this, a] { world_.users.told(a.array); }); },
       [&](const SendLeases& a) { send(a); }, [&](const RecallLeases& a) { pass_on(a); },
       [&](const KillAttempt& a) { pass_on(a); },
-      [&](const AcknowledgeResult& a) {
+      [&](const AcknowledgeResults& a) {
         after(order_of(a), [this, a] {
           must(saved_.apply(a));
           if (const auto link = link_of(a.pilot)) say(a, outgoing(link));

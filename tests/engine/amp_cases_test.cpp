@@ -153,11 +153,11 @@ class ThroughPilots {
     if (const auto wake = engine_->next_wake()) next = std::min(next, std::max(*wake, now_));
     now_ = next;
     if (running_ && now_ >= task_ends_) {
-      AttemptEnded done{pilot_, *std::exchange(running_, std::nullopt), {}, false};
+      AttemptEnd done{*std::exchange(running_, std::nullopt), {}, false};
       done.outcome.started = now_ - lengths_.at(done.attempt.task.array);
       done.outcome.ended = last_end_ = now_;
       ++ended_;
-      feed(done);
+      feed(AttemptsEnded{pilot_, {done}});
     } else {
       feed(TimePassed{});
     }

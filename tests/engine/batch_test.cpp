@@ -594,9 +594,9 @@ TEST_F(BatchTest, TheOutboxIsReadBeforeAnythingIsCalledLost) {
   given_pilot();
   submit(New().array(1, 4));
   starts("2.1-3");
-  const AttemptEnded done = result("2.1");
-  const AttemptEnded failed = result("2.2", Failure::ToolFailed);
-  AttemptEnded staged = result("2.3");
+  const EndAtPilot done = result("2.1");
+  const EndAtPilot failed = result("2.2", Failure::ToolFailed);
+  EndAtPilot staged = result("2.3");
   staged.outputs_staged = true;
   forget_what_was_asked();
   disconnects("A0");
@@ -606,7 +606,7 @@ TEST_F(BatchTest, TheOutboxIsReadBeforeAnythingIsCalledLost) {
   EXPECT_NE(saved_.allocations().at(allocation("A")).state, AllocationState::Ended)
       << "an engine that starts now must read it too";
   reads_outbox("A", {done, failed, staged});
-  expect({"tell 2", "tell 2", "forget A", "open B: *"});
+  expect({"tell 2", "forget A", "open B: *"});
   expect_ended("2.1", Failure::Ok);
   expect_ended("2.2", Failure::ToolFailed);
   ASSERT_EQ(saved_.failed_attempts().size(), 1U) << "2.4 had not started";
@@ -619,7 +619,7 @@ TEST_F(BatchTest, AnEngineThatDiedBeforeTheOutboxWasReadReadsIt) {
   given_pilot();
   submit(New());
   starts("2");
-  const AttemptEnded done = result("2");
+  const EndAtPilot done = result("2");
   disconnects("A0");
   batch_ended("A", EndCause::Completed);
   after(1s);
@@ -683,7 +683,7 @@ TEST_F(RemovedSiteTest, ItsAllocationsAreGivenUpWhenNoPilotComesBack) {
 }
 
 TEST_F(RemovedSiteTest, ItsTasksCanBeCancelledAtOnce) {
-  const AttemptEnded late = result("2");
+  const EndAtPilot late = result("2");
   cancel("2");
   expect({"tell 2", "count 1"});
   expect_ended("2", Failure::Cancelled, "*its site here is no longer in the configuration*");

@@ -228,22 +228,22 @@ void EngineTest::starts(const std::string& names) {
     happens(AttemptsStarted{holders_.at(id), {attempts_.at(id)}});
 }
 
-AttemptEnded EngineTest::result(const std::string& name, Failure failure) const {
-  AttemptEnded ended{holders_.at(task(name)), attempt(name), {.failure = failure}, false};
+EndAtPilot EngineTest::result(const std::string& name, Failure failure) const {
+  EndAtPilot ended{{attempt(name), {.failure = failure}, false}, holders_.at(task(name))};
   ended.outcome.ended = now_;
   return ended;
 }
 
 void EngineTest::ends(const std::string& names, Failure failure, Duration run) {
   for (const TaskId id : tasks(names)) {
-    AttemptEnded ended = result(to_string(id), failure);
+    EndAtPilot ended = result(to_string(id), failure);
     ended.outcome.started = now_ - run;
     happens(ended);
   }
 }
 
 void EngineTest::stages(const std::string& name) {
-  AttemptEnded staged = result(name);
+  EndAtPilot staged = result(name);
   staged.outputs_staged = true;
   happens(staged);
 }
@@ -261,7 +261,7 @@ void EngineTest::leaves(const std::string& name, const std::string& reason) {
   happens(PilotLeaving{pilot(name), reason});
 }
 
-void EngineTest::reads_outbox(const std::string& name, std::vector<AttemptEnded> results) {
+void EngineTest::reads_outbox(const std::string& name, std::vector<AttemptEnd> results) {
   happens(OutboxRead{allocation(name), std::move(results)});
 }
 
@@ -368,8 +368,12 @@ std::vector<std::string> EngineTest::show(const Action& action) {
         return one(fmt::format("kill {} at {}{}", to_string(a.attempt.task), at(a.pilot),
                                a.silent ? " silently" : ""));
       },
-      [&](const AcknowledgeResult& a) {
-        return one(fmt::format("acknowledge {} to {}", to_string(a.attempt.task), at(a.pilot)));
+      [&](const AcknowledgeResults& a) {
+        Lines lines;
+        for (const AttemptId& attempt : a.attempts)
+          lines.push_back(
+              fmt::format("acknowledge {} to {}", to_string(attempt.task), at(a.pilot)));
+        return lines;
       },
       [&](const PermitPublish& a) {
         return one(

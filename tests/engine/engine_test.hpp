@@ -42,6 +42,10 @@ struct New : NewArray {
 Shape cpu_shape(const std::string& name = "cpu");
 Site site_of(const std::string& name, std::vector<Shape> shapes);
 
+struct EndAtPilot : AttemptEnd {
+  PilotId pilot;
+};
+
 class EngineTest : public ::testing::Test {
  protected:
   EngineTest();
@@ -55,6 +59,7 @@ class EngineTest : public ::testing::Test {
 
   // happens
   void happens(const Event& event);
+  void happens(const EndAtPilot& end) { happens(AttemptsEnded{end.pilot, {end}}); }
   void after(Duration time);
   ArrayId submit(const New& task, const std::string& client = "me");
   void cancel(const std::string& tasks);
@@ -70,7 +75,7 @@ class EngineTest : public ::testing::Test {
   void stages(const std::string& task);
   void gives_back(const std::string& tasks);
   void leaves(const std::string& pilot, const std::string& reason = "idle");
-  void reads_outbox(const std::string& allocation, std::vector<AttemptEnded> results = {});
+  void reads_outbox(const std::string& allocation, std::vector<AttemptEnd> results = {});
   void restarts();
   /// The same with another configuration.
   void restarts_with(std::vector<Site> sites);
@@ -96,7 +101,7 @@ class EngineTest : public ::testing::Test {
   AttemptId attempt(const std::string& task_name) const { return attempts_.at(task(task_name)); }
   HeldAttempt held(const std::string& task_name,
                    HeldAttempt::State state = HeldAttempt::State::Running) const;
-  AttemptEnded result(const std::string& task_name, Failure failure = Failure::Ok) const;
+  EndAtPilot result(const std::string& task_name, Failure failure = Failure::Ok) const;
   AllocationId allocation(const std::string& letter) const;
   PilotId pilot(const std::string& name) const;
 

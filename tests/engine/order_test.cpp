@@ -121,11 +121,11 @@ TEST_F(OrderTest, AHundredThousandGapsAndALimitCostNoMoreThanTheirTasks) {
   feed(TasksSubmitted{RequestId{1}, "me", "", 0, {sparse}, {}});
   for (; !leased.empty(); ++ended) {
     ASSERT_LE(leased.size(), 20U);
-    AttemptEnded done{pilot("A0"), leased.front(), {}, false};
+    AttemptEnd done{leased.front(), {}, false};
     leased.pop_front();
     done.outcome.started = now_ - 10s;
     done.outcome.ended = now_;
-    feed(done);
+    feed(AttemptsEnded{pilot("A0"), {done}});
   }
   EXPECT_EQ(ended, 100'000U);
   EXPECT_TRUE(engine_->tasks().empty());

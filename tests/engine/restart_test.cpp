@@ -51,7 +51,7 @@ TEST_F(RestartTest, AnAttemptsEpochHoldsTheStart) {
 TEST_F(RestartTest, AResultWhoseAcknowledgementWasLostIsAcknowledgedAgain) {
   given_pilot();
   submit(New());
-  const AttemptEnded done = result("2");
+  const EndAtPilot done = result("2");
   ends("2");
   forget_what_was_asked();
   restarts();
@@ -87,7 +87,7 @@ TEST_F(RestartTest, APilotThatDiedMeanwhileIsFoundByItsBatchJob) {
   batch_ended("A", EndCause::NodeFailed);
   restarts();
   expect({"read the outbox of A"});
-  const AttemptEnded done = result("2.2");
+  const EndAtPilot done = result("2.2");
   reads_outbox("A", {done});
   expect({"tell 2", "forget A", "open B: *"});
   expect_ended("2.2", Failure::Ok);

@@ -152,10 +152,13 @@ std::string Saved::save(const OpenAllocation& open) {
   return {};
 }
 
-std::string Saved::save(const AcknowledgeResult& acknowledged) {
-  const auto at = leases_.find(acknowledged.attempt.task);
-  if (at == leases_.end() || at->second.attempt != acknowledged.attempt) return {};
-  return to_string(acknowledged.attempt.task) + " is acknowledged before its end is saved";
+std::string Saved::save(const AcknowledgeResults& acknowledged) {
+  for (const AttemptId& attempt : acknowledged.attempts) {
+    const auto at = leases_.find(attempt.task);
+    if (at != leases_.end() && at->second.attempt == attempt)
+      return to_string(attempt.task) + " is acknowledged before its end is saved";
+  }
+  return {};
 }
 
 std::string Saved::save(const ForgetAllocation& forget) {

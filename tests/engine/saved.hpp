@@ -59,7 +59,7 @@ class Saved {
   std::string save(const SaveRevived& save);
   std::string save(const SaveAllocation& save);
   std::string save(const SendLeases& send);
-  std::string save(const AcknowledgeResult& acknowledged);
+  std::string save(const AcknowledgeResults& acknowledged);
   std::string save(const ForgetAllocation& forget);
   std::string save(const OpenAllocation& open);
   template <class Other>

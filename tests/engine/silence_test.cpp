@@ -134,7 +134,7 @@ TEST_F(SilenceTest, ARequeuedBatchJobStartsItsTasksAnew) {
 
 TEST_F(SilenceTest, AResultOfAnOldEpochIsRefused) {
   submit(New());
-  const AttemptEnded old = result("2");
+  const EndAtPilot old = result("2");
   starts("2");
   disconnects("A0");
   registers_anew("A0", 8);
@@ -142,7 +142,7 @@ TEST_F(SilenceTest, AResultOfAnOldEpochIsRefused) {
   happens(old);
   expect({"acknowledge 2 to A0"});
   expect_state("2", TaskState::Waiting);
-  AttemptEnded staged = old;
+  EndAtPilot staged = old;
   staged.outputs_staged = true;
   happens(staged);
   expect({"acknowledge 2 to A0"});  // and no permission
