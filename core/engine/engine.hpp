@@ -94,7 +94,12 @@ class Engine {
 
   // filling.cpp
   void fill_pilots(Time now);
-  std::optional<SendLeases::Lease> lease_next(PilotState& pilot, bool into_backlog, Time now);
+  enum class Into : std::uint8_t {
+    Room,
+    LowBacklog,  ///< only where that has room for a good many more
+    Backlog
+  };
+  std::optional<SendLeases::Lease> lease_next(PilotState& pilot, Into where, Time now);
   std::uint64_t backlog_for(const PilotState& pilot, const ResourceClass& wanted) const;
   void keep_room(Time now);
   void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 // What waits at a pilot is worth this much of its time: far above a link's delay, far below what a
 // user would notice.
 constexpr Duration kBacklogTime = 250ms;
-constexpr std::uint64_t kLargestBacklog = 1024;
+constexpr std::uint64_t kLargestBacklog = 16'384;
 // A pilot with nothing to give back does not answer.
 constexpr Duration kRecallAnswered = 2s;
 // So long others may go first before room is kept for a task.
@@ -39,9 +39,15 @@ std::uint64_t Engine::backlog_for(const PilotState& pilot, const ResourceClass& 
   return worth(how_often(PilotTable::share(wanted.needs, pilot), pilot.capacity));
 }
 
-std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, bool into_backlog,
-                                                    Time now) {
+std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into where, Time now) {
   ReadyQueue& queue = tasks_.queue();
+  const bool into_backlog = where != Into::Room;
+  const auto is_wanted = [&](const ResourceClass& its_class) {
+    const std::uint64_t most = backlog_for(pilot, its_class);
+    // Many at a time cost less than one by one.
+    return pilot.backlog.size() < most &&
+           (where == Into::Backlog || pilot.backlog.size() <= most - most / 4);
+  };
   const auto may = [&](ClassId id) {
     const ResourceClass& its_class = queue.get(id);
     if (pilot.kept_for && *pilot.kept_for != id) return false;
@@ -49,8 +55,7 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, bool into
       // Only behind others of its class: the room that one of them leaves is enough for it, and
       // soon there.
       const auto there = pilot.classes.find(id);
-      return there != pilot.classes.end() && there->second.with_room != 0 &&
-             pilot.backlog.size() < backlog_for(pilot, its_class) &&
+      return there != pilot.classes.end() && there->second.with_room != 0 && is_wanted(its_class) &&
              PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now);
     }
     return PilotTable::has_room(its_class.needs, pilot, pilot.free, now);
@@ -93,28 +98,38 @@ void Engine::fill_pilots(Time now) {
     for (auto& [id, pilot] : pilots_.all()) {
       // Every task needs a part of a cpu: most pilots of a busy site are passed over at once.
       while (pilot.takes_tasks() && pilot.free.get(kCpus).ticks > 0) {
-        auto lease = lease_next(pilot, false, now);
+        auto lease = lease_next(pilot, Into::Room, now);
         if (!lease) break;
         sent[id].push_back(std::move(*lease));
       }
     }
   }
-  const auto waits_more = [](const PilotState* a, const PilotState* b) {
-    return a->backlog.size() != b->backlog.size() ? a->backlog.size() > b->backlog.size()
-                                                  : b->id < a->id;
+  struct Busy {
+    PilotState* pilot;
+    Into where;
   };
-  std::priority_queue<PilotState*, std::vector<PilotState*>, decltype(waits_more)> busy(waits_more);
+  const auto waits_more = [](const Busy& a, const Busy& b) {
+    const std::size_t mine = a.pilot->backlog.size();
+    const std::size_t other = b.pilot->backlog.size();
+    return mine != other ? mine > other : b.pilot->id < a.pilot->id;
+  };
+  std::priority_queue<Busy, std::vector<Busy>, decltype(waits_more)> busy(waits_more);
   for (auto& [id, pilot] : pilots_.all()) {
     if (tasks_.queue().size() != 0 && pilot.takes_tasks() && !pilot.leases.empty())
-      busy.push(&pilot);
+      busy.push({&pilot, Into::LowBacklog});
   }
   while (!busy.empty()) {
-    PilotState& pilot = *busy.top();
+    const auto [pilot, where] = busy.top();
     busy.pop();
-    if (auto lease = lease_next(pilot, true, now)) {
-      sent[pilot.id].push_back(std::move(*lease));
-      busy.push(&pilot);
+    auto lease = lease_next(*pilot, where, now);
+    // Neighbours stay together, which costs less everywhere; nobody gets far ahead of the others.
+    for (std::size_t more = pilot->backlog.size() / 8; lease && more > 0; --more) {
+      sent[pilot->id].push_back(std::move(*lease));
+      lease = lease_next(*pilot, Into::Backlog, now);
     }
+    if (!lease) continue;
+    sent[pilot->id].push_back(std::move(*lease));
+    busy.push({pilot, Into::Backlog});
   }
   for (auto& [id, leases] : sent) {
     SaveLeases save{id, {}};

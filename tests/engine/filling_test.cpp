@@ -99,8 +99,12 @@ TEST_F(FillingTest, ShortTasksWaitAtThePilotSoThatItNeverStarves) {
   tasks_take(10ms);
   submit(New().array(1, 1000));
   expect({"accept 3", "lease 3.1-104 to A0"});  // four that run, and 250 ms of work for four cpus
-  ends("3.1", Failure::Ok, 10ms);
-  expect({"tell 3", "acknowledge 3.1 to A0", "lease 3.105 to A0"});
+  // When a quarter of that is used up there is more, all at once.
+  ends("3.1-24", Failure::Ok, 10ms);
+  EXPECT_EQ(engine_->pilots().backlogs(), 76U);
+  forget_what_was_asked();
+  ends("3.25", Failure::Ok, 10ms);
+  expect({"tell 3", "acknowledge 3.25 to A0", "lease 3.105-129 to A0"});
 }
 
 TEST_F(FillingTest, LongTasksAreNotHoarded) {
