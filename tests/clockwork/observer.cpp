@@ -81,6 +81,7 @@ void Observer::action(const Action& action, const Engine& engine) {
       [&](const SaveResult& a) {
         world_.count("task ended " + std::string(to_string(a.outcome.failure)));
         ever_ended_.insert(a.attempt.task);
+        if (a.outcome.failure != Failure::Ok) over_.insert(a.attempt.epoch);
       },
       [&](const SaveResults& a) {
         world_.count("task never ran " + std::string(to_string(a.outcome.failure)));
@@ -214,7 +215,8 @@ void Observer::ended_well(const PilotProcess& process, const pilot::AttemptId& i
   const TaskId task = task_of(id);
   ever_ended_.insert(task);
   ever_ok_.insert(task);
-  if (!lost_.contains(id.epoch)) ended_well_[task] = {process.name(), id.epoch};
+  if (!lost_.contains(id.epoch) && !over_.contains(id.epoch))
+    ended_well_[task] = {process.name(), id.epoch};
 }
 
 void Observer::outbox_written(const PilotProcess& process) {

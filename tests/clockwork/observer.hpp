@@ -72,6 +72,9 @@ class Observer {
   };
   std::map<TaskId, Well> ended_well_;
   std::set<std::uint64_t> lost_;  ///< epochs
+  /// Epochs that have another end already: of a task on a site that is gone, which its user has
+  /// cancelled.
+  std::set<std::uint64_t> over_;
   std::set<TaskId> ever_ended_, ever_ok_;
   std::map<std::string, std::set<TaskId>> not_in_outbox_;  ///< ended since it was last written
   std::map<AllocationId, AllocationState> allocations_;
