@@ -73,6 +73,15 @@ void PilotTable::wait_for_room(PilotState& pilot, const Lease& lease) {
   ++pilot.classes[lease.in_class].waiting;
 }
 
+void PilotTable::waits_no_more(PilotState& pilot, const Lease& lease) {
+  // They are started in the order in which they came: it is one of the first.
+  const auto at = std::find(pilot.backlog.begin(), pilot.backlog.end(), lease.attempt.task);
+  HPCBATCH_CHECK(at != pilot.backlog.end());
+  pilot.backlog.erase(at);
+  --backlogs_;
+  --pilot.classes[lease.in_class].waiting;
+}
+
 void PilotTable::grant(Lease lease) {
   PilotState* pilot = find(lease.pilot);
   HPCBATCH_CHECK(pilot);
@@ -91,9 +100,7 @@ void PilotTable::count_backlog(PilotState& pilot) {
   while (!pilot.backlog.empty()) {
     Lease& next = leases_.at(pilot.backlog.front());
     if (!fits(next.granted, pilot.free)) return;
-    pilot.backlog.pop_front();
-    --backlogs_;
-    --pilot.classes[next.in_class].waiting;
+    waits_no_more(pilot, next);
     take_room(pilot, next);
   }
 }
@@ -104,9 +111,7 @@ void PilotTable::started(Lease& lease, Time now) {
   PilotState* pilot = find(lease.pilot);
   HPCBATCH_CHECK(pilot);
   if (lease.counted) return;
-  std::erase(pilot->backlog, lease.attempt.task);
-  --backlogs_;
-  --pilot->classes[lease.in_class].waiting;
+  waits_no_more(*pilot, lease);
   take_room(*pilot, lease);
 }
 
@@ -122,9 +127,7 @@ Lease PilotTable::release(TaskId task) {
       --of_class.with_room;
       if (!HPCBATCH_PLANTED(room_not_given_back)) pilot->free.add(lease.granted);
     } else {
-      --of_class.waiting;
-      --backlogs_;
-      std::erase(pilot->backlog, task);
+      waits_no_more(*pilot, lease);
     }
     if (of_class.with_room == 0 && of_class.waiting == 0) pilot->classes.erase(lease.in_class);
     count_backlog(*pilot);

@@ -104,6 +104,7 @@ class PilotTable {
  private:
   void take_room(PilotState& pilot, Lease& lease);
   void wait_for_room(PilotState& pilot, const Lease& lease);
+  void waits_no_more(PilotState& pilot, const Lease& lease);
   void count_backlog(PilotState& pilot);
   static Amount memory_share(const Needs& needs, const PilotState& pilot);
 
