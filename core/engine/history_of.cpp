@@ -69,10 +69,9 @@ std::vector<Noted> noted_before(const Event& event, const Action& action) {
         if (polled && std::none_of(polled->jobs.begin(), polled->jobs.end(), is_it)) {
           noted.push_back({Durable, "allocation-absent", {{"allocation", a.allocation.name}}});
         }
-        noted.push_back(
-            {Durable,
-             "allocation-asked",
-             {{"allocation", a.allocation.name}, {"site", a.site}, {"shape", a.shape}}});
+        const Facts what{{"allocation", a.allocation.name}, {"site", a.site}, {"shape", a.shape}};
+        noted.push_back({Now, "allocation-decided", what});
+        noted.push_back({Durable, "allocation-asked", what});
       },
       [&](const SaveRevived& a) {
         noted.push_back({Now, "reviving", of_tasks(a.array, a.indices)});

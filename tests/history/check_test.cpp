@@ -307,6 +307,24 @@ TEST(CheckTest, FailingPilotsAreAskedForEverMoreSlowly) {
   EXPECT_THAT(promises(history(text)), ElementsAre("G5"));
 }
 
+TEST(CheckTest, WhatFailsAfterAnAllocationWasDecidedOnSaysNothingAgainstIt) {
+  const std::string shape = " site=here shape=cpu\n";
+  const std::string text = "1 E allocation-asked allocation=h1" + shape +
+                           "2 E allocation-ended allocation=h1\n"
+                           "3 E allocation-asked allocation=h2" +
+                           shape;
+  const std::string late = "3.9 E allocation-decided allocation=h3" + shape +
+                           "4 E allocation-ended allocation=h2\n"
+                           "4.1 E allocation-asked allocation=h3" +
+                           shape;
+  EXPECT_THAT(promises(history(text + late)), IsEmpty());
+  const std::string rash =
+      "4 E allocation-ended allocation=h2\n"
+      "4.05 E allocation-decided allocation=h3" +
+      shape + "4.9 E allocation-asked allocation=h3" + shape;
+  EXPECT_THAT(promises(history(text + rash)), ElementsAre("G5"));
+}
+
 TEST(CheckTest, ManyThatFailAtOnceAreOneFailure) {
   std::string text;
   for (int i = 0; i < 9; ++i)

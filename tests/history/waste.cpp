@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace hpcbatch::history {
 namespace {
@@ -27,8 +28,12 @@ class Waste : public Promise {
       pilot.stands_still = record.what == "pilot-stopped";
     } else if (record.what == "engine-started") {
       for (auto& [name, shape] : shapes_) shape.failures = 0;  // a start may try once
-    } else if (record.what == "allocation-asked") {
+    } else if (record.what == "allocation-decided") {
+      // What fails until the intent is on disk nobody could know of.
+      decided_.insert(std::string(record.get("allocation")));
       asked(at, record);
+    } else if (record.what == "allocation-asked") {
+      if (decided_.erase(std::string(record.get("allocation"))) == 0) asked(at, record);
     } else if (record.what == "pilot-registered") {
       const auto allocation = allocations_.find(allocation_of(std::string(record.get("pilot"))));
       if (allocation != allocations_.end()) {
@@ -120,6 +125,7 @@ class Waste : public Promise {
 
   std::map<std::string, Pilot> pilots_;
   std::map<std::string, Allocation> allocations_;
+  std::set<std::string> decided_;  ///< allocations, and not asked for yet
   std::map<std::string, Shape> shapes_;
 };
 
