@@ -146,29 +146,50 @@ namespace {
 /// What the store's lane finds out for a batch of leases.
 struct LeaseTexts {
   std::vector<wire::Start> starts;
-  std::vector<std::uint64_t> environments;  ///< one for each start; 0: none
-  std::map<std::uint64_t, std::string> environment_bytes;
+  std::map<std::uint64_t, std::string> environments;  ///< by their numbers
 };
 
-LeaseTexts read_texts(store::Store& store, const std::vector<SendLeases::Lease>& leases) {
+/// An item makes each task's command another one.
+void add_with_items(LeaseTexts& texts, store::Store& store, const LeaseRun& run,
+                    const wire::Start& recipe) {
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    const LeaseRun one{lease_in(run, i), 1};
+    wire::Start start = recipe;
+    put_item(start, store.item(one.first.attempt.task));
+    texts.starts.push_back(start_of(one, std::move(start)));
+  }
+}
+
+LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs) {
   LeaseTexts texts;
   ArrayId last;
   std::optional<store::StoredRecipe> recipe;
-  for (const SendLeases::Lease& lease : leases) {
-    const TaskId task = lease.attempt.task;
-    if (!recipe || last != task.array) recipe = store.recipe(task.array);
-    last = task.array;
+  for (const LeaseRun& run : runs) {
+    const ArrayId array = run.first.attempt.task.array;
+    if (!recipe || last != array) recipe = store.recipe(array);
+    last = array;
     HPCBATCH_CHECK(recipe);
     bool has_items = false;
     wire::Start start = start_from_bytes(recipe->bytes, has_items);
-    if (has_items) put_item(start, store.item(task));
-    texts.starts.push_back(start_of(lease, std::move(start)));
-    texts.environments.push_back(recipe->environment);
-    if (recipe->environment != 0 && !texts.environment_bytes.contains(recipe->environment)) {
-      texts.environment_bytes[recipe->environment] = store.environment(recipe->environment);
+    start.set_environment(static_cast<std::uint32_t>(recipe->environment));
+    if (has_items) {
+      add_with_items(texts, store, run, start);
+    } else {
+      texts.starts.push_back(start_of(run, std::move(start)));
+    }
+    if (recipe->environment != 0 && !texts.environments.contains(recipe->environment)) {
+      texts.environments[recipe->environment] = store.environment(recipe->environment);
     }
   }
   return texts;
+}
+
+bool is_one_of(const AttemptId& attempt, const std::vector<LeaseRun>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [&](const LeaseRun& run) {
+    const AttemptId& first = run.first.attempt;
+    return attempt.task.array == first.task.array && attempt.epoch >= first.epoch &&
+           attempt.epoch - first.epoch < run.count;
+  });
 }
 
 }  // namespace
@@ -176,30 +197,33 @@ LeaseTexts read_texts(store::Store& store, const std::vector<SendLeases::Lease>&
 void Runtime::perform(const SendLeases& action) {
   crash_point("lease-decided");
   auto texts = std::make_shared<LeaseTexts>();
+  const auto runs = std::make_shared<const std::vector<LeaseRun>>(runs_of(action.leases));
   const auto at = links_.find(action.pilot);
   const std::weak_ptr<PilotLink> decided_for = at == links_.end() ? nullptr : at->second;
   HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
   writer_->after_written(
-      [texts, leases = action.leases](store::Store& store) { *texts = read_texts(store, leases); },
-      [this, texts, decided_for, pilot = action.pilot] {
+      [texts, runs](store::Store& store) { *texts = read_texts(store, *runs); },
+      [this, texts, runs, decided_for, pilot = action.pilot] {
         crash_point("lease-written");
         // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.
         // On its next link it has said so already: there they would run beside those that take
         // their place.
         const auto link = decided_for.lock();
         if (!link || link.get() != link_of(pilot)) return;
-        for (std::size_t i = 0; i < texts->starts.size(); ++i) {
-          const std::uint64_t environment = texts->environments[i];
+        for (wire::Start& start : texts->starts) {
+          const std::uint32_t environment = start.environment();
           if (environment != 0 && link->environments.insert(environment).second) {
-            const std::string& bytes = texts->environment_bytes[environment];
+            const std::string& bytes = texts->environments[environment];
             wire::Environment* sent = link->outgoing(bytes.size()).add_environments();
             sent->ParseFromString(bytes);
-            sent->set_number(static_cast<std::uint32_t>(environment));
+            sent->set_number(environment);
           }
-          wire::Start* start = link->outgoing(texts->starts[i].ByteSizeLong()).add_start();
-          start->Swap(&texts->starts[i]);
-          start->set_environment(static_cast<std::uint32_t>(environment));
-          start->set_follow(followers_.any(from_wire(start->attempt()).task));
+          link->outgoing(start.ByteSizeLong()).add_start()->Swap(&start);
+        }
+        for (const auto& [task, id] : followers_.by_task()) {
+          const Lease* lease = engine_->pilots().lease(task);
+          if (lease && lease->pilot == pilot && is_one_of(lease->attempt, *runs))
+            to_wire(lease->attempt, link->outgoing().add_follow()->mutable_attempt());
         }
         crash_point("lease-sent");
       });

@@ -24,6 +24,15 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   return end;
 }
 
+bool goes_on(const LeaseRun& run, const SendLeases::Lease& lease) {
+  const AttemptId& first = run.first.attempt;
+  const AttemptId& next = lease.attempt;
+  return next.task.array == first.task.array && next.task.index == first.task.index + run.count &&
+         next.epoch == first.epoch + run.count && next.number == first.number &&
+         lease.granted == run.first.granted && lease.memory_is_limit == run.first.memory_is_limit &&
+         lease.time_limit == run.first.time_limit;
+}
+
 }  // namespace
 
 PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& message) {
@@ -76,7 +85,28 @@ std::vector<AttemptEnd> results_of_outbox(const std::vector<std::string>& result
   return ends;
 }
 
-wire::Start start_of(const SendLeases::Lease& lease, wire::Start start) {
+std::vector<LeaseRun> runs_of(const std::vector<SendLeases::Lease>& leases) {
+  std::vector<LeaseRun> runs;
+  for (const SendLeases::Lease& lease : leases) {
+    if (!runs.empty() && goes_on(runs.back(), lease)) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({lease, 1});
+    }
+  }
+  return runs;
+}
+
+SendLeases::Lease lease_in(const LeaseRun& run, std::uint32_t place) {
+  SendLeases::Lease lease = run.first;
+  lease.attempt.task.index += place;
+  lease.attempt.epoch += place;
+  return lease;
+}
+
+wire::Start start_of(const LeaseRun& run, wire::Start start) {
+  const SendLeases::Lease& lease = run.first;
+  if (run.count > 1) start.set_count(run.count);
   to_wire(lease.attempt, start.mutable_attempt());
   for (const auto& [name, amount] : lease.granted.entries()) {
     wire::Amount* granted = start.add_granted();

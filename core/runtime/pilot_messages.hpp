@@ -19,8 +19,16 @@ std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message
 /// read is left out.
 std::vector<AttemptEnd> results_of_outbox(const std::vector<std::string>& results, Time now);
 
-/// A recipe's start, completed for one attempt.
-wire::Start start_of(const SendLeases::Lease& lease, wire::Start recipe);
+/// Neighbours of an array that are leased alike, with epochs that count on: said in one.
+struct LeaseRun {
+  SendLeases::Lease first;
+  std::uint32_t count{1};
+};
+std::vector<LeaseRun> runs_of(const std::vector<SendLeases::Lease>& leases);
+/// The lease of one of them.
+SendLeases::Lease lease_in(const LeaseRun& run, std::uint32_t place);
+/// A recipe's start, completed for these attempts.
+wire::Start start_of(const LeaseRun& run, wire::Start recipe);
 
 void say(const WelcomePilot& action, wire::ToPilot& message);
 void say(const RecallLeases& action, wire::ToPilot& message);

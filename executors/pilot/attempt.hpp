@@ -29,6 +29,13 @@ inline void to_wire(const AttemptId& id, wire::Attempt* out) {
   out->set_epoch(id.epoch);
 }
 
+/// Of neighbours that are leased alike: index and epoch count on.
+inline AttemptId neighbour(AttemptId first, std::uint32_t place) {
+  first.index += place;
+  first.epoch += place;
+  return first;
+}
+
 struct AttemptHash {
   std::size_t operator()(const AttemptId& id) const {
     std::uint64_t value = id.array * 0x9E3779B97F4A7C15U;

@@ -37,13 +37,17 @@ Decide::Decide(Room room, Terms terms, Time now)
 void Decide::leased(const Lease& lease) {
   const auto [at, is_new] = held_.try_emplace(lease.id);
   if (!is_new) return;
-  const auto needs = room_.needs_of(lease.granted);
-  if (phase_ != Phase::Working || !needs) {
+  if (!last_needs_ || lease.granted != last_granted_) {
+    const auto needs = room_.needs_of(lease.granted);
+    last_granted_ = lease.granted;
+    last_needs_ = needs ? std::make_shared<const Room::Needs>(*needs) : nullptr;
+  }
+  if (phase_ != Phase::Working || !last_needs_) {
     held_.erase(at);
     actions_.push_back(Return{lease.id});
     return;
   }
-  at->second.needs = *needs;
+  at->second.needs = last_needs_;
   at->second.time_limit = lease.time_limit;
   queue_.push_back(lease.id);
   ++waiting_;
@@ -214,7 +218,7 @@ bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, T
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Running) return false;
   Held& held = at->second;
-  room_.give_back(held.needs, held.placement);
+  room_.give_back(*held.needs, held.placement);
   set_alarm(id, held, std::nullopt);
   --running_;
   idle_since_ = now;
@@ -323,7 +327,7 @@ void Decide::start_what_fits(Time now) {
     const bool waits = found != held_.end() && found->second.state == State::Waiting;
     if (waits && fits_in_time(found->second, now)) {
       Held& held = found->second;
-      if (auto placement = room_.take(held.needs)) {
+      if (auto placement = room_.take(*held.needs)) {
         held.state = State::Running;
         held.placement = *placement;
         --waiting_;

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -134,7 +135,7 @@ class Decide {
   enum class Phase { Working, Draining, Leaving, Gone };
   struct Held {
     State state{State::Waiting};
-    Room::Needs needs;
+    std::shared_ptr<const Room::Needs> needs;  // shared with neighbours
     Placement placement;
     Duration time_limit{};
     unsigned passed_over{0};
@@ -185,6 +186,8 @@ class Decide {
   std::optional<Time>
       haste_since_;  // from then on staged outputs get no more than a few seconds to be allowed
   Holds held_;
+  Amounts last_granted_;  // and what of it this node counts
+  std::shared_ptr<const Room::Needs> last_needs_;
   std::deque<AttemptId> queue_;  // waiting ones in order, and some that no longer wait
   std::size_t waiting_{0};
   std::size_t running_{0};
@@ -197,7 +200,7 @@ class Decide {
   bool outbox_is_current_{false};
   std::optional<Time> outbox_retry_at_;
   std::optional<Time> outbox_failing_since_;
-  bool tried_once_more_{false};  // though there was no hope left
+  bool tried_once_more_{false};                  // though there was no hope left
   std::set<std::pair<Time, AttemptId>> alarms_;  // time limits and second signals
   std::vector<Action> actions_;
 };

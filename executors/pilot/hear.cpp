@@ -1,5 +1,6 @@
 #include "hear.hpp"
 
+#include <algorithm>
 #include <chrono>
 
 namespace hpcbatch::pilot {
@@ -29,11 +30,21 @@ std::uint32_t wire_state(Decide::State state) {
 
 }  // namespace
 
+std::uint32_t leased_by(const wire::Start& start) {
+  return std::max<std::uint32_t>(1, start.count());
+}
+
 void hear(Decide& decide, const wire::ToPilot& message, Time now) {
   if (message.welcome()) decide.welcomed(now);
   for (const wire::Attempt& attempt : message.acknowledged())
     decide.acknowledged(from_wire(attempt), now);
-  for (const wire::Start& start : message.start()) decide.leased(lease_of(start));
+  for (const wire::Start& start : message.start()) {
+    Lease lease = lease_of(start);
+    for (std::uint32_t i = 0; i < leased_by(start); ++i) {
+      lease.id = neighbour(from_wire(start.attempt()), i);
+      decide.leased(lease);
+    }
+  }
   if (message.recall() > 0) decide.recalled(message.recall());
   for (const wire::Kill& kill : message.kill()) {
     const std::string failure = kill.failure().empty() ? "cancelled" : kill.failure();

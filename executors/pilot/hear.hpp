@@ -5,6 +5,9 @@
 
 namespace hpcbatch::pilot {
 
+/// How many neighbours it stands for.
+std::uint32_t leased_by(const wire::Start& start);
+
 /// In the order in which it was meant: what is acknowledged and leased before what is taken back.
 void hear(Decide& decide, const wire::ToPilot& message, Time now);
 

@@ -302,21 +302,25 @@ void Pilot::launch(const Launch& action) {
   const auto at = leases_.find(action.id);
   Waiting lease = std::move(at->second);
   leases_.erase(at);
-  if (lease.start.follow()) followers_.follow(action.id, 0, 0);
+  if (lease.follow) followers_.follow(action.id, 0, 0);
   started_.push_back(action.id);
   history_.attempt_started(action.id);
   if (link_.is_up()) added();
-  if (lease.start.environment() != 0 && !lease.base) {
+  if (lease.start->environment() != 0 && !lease.base) {
     wire::Result result;
     result.set_failure("engine_error");
     result.set_message("the engine never sent environment " +
-                       std::to_string(lease.start.environment()));
+                       std::to_string(lease.start->environment()));
     to_wire(action.id, result.mutable_attempt());
     task_ended(action.id, std::move(result), false, {}, {});
     return;
   }
-  if (rehearsal_) return rehearsal_->launch(action.id, lease.start, now_);
-  runner_.launch(action.id, std::move(lease.start), std::move(lease.base), action.placement, now_);
+  if (rehearsal_) return rehearsal_->launch(action.id, *lease.start, now_);
+  wire::Start start = *lease.start;
+  // Of neighbours that came together it may be any.
+  start.set_shown_index(start.shown_index() + action.id.index - start.attempt().index());
+  to_wire(action.id, start.mutable_attempt());
+  runner_.launch(action.id, std::move(start), std::move(lease.base), action.placement, now_);
 }
 
 void Pilot::fail(const Fail& action) {

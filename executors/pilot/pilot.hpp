@@ -39,8 +39,9 @@ class Pilot {
 
  private:
   struct Waiting {
-    wire::Start start;
+    std::shared_ptr<const wire::Start> start;  // its own, or that of its first neighbour
     std::shared_ptr<const BaseEnvironment> base;
+    bool follow{false};
   };
 
   void take_signals(int keeper_signal);

@@ -65,8 +65,10 @@ void Pilot::on_message(wire::ToPilot& message) {
         std::make_shared<BaseEnvironment>(base_environment(environment));
   }
   std::vector<bool> is_new;
-  for (const wire::Start& start : message.start())
-    is_new.push_back(!decide_.state_of(from_wire(start.attempt())));
+  for (const wire::Start& start : message.start()) {
+    for (std::uint32_t i = 0; i < leased_by(start); ++i)
+      is_new.push_back(!decide_.state_of(neighbour(from_wire(start.attempt()), i)));
+  }
   hear(decide_, message, now_);
   keep_recipes(message, is_new);
   if (message.welcome()) history_.linked();
@@ -81,12 +83,16 @@ void Pilot::on_message(wire::ToPilot& message) {
 }
 
 void Pilot::keep_recipes(wire::ToPilot& message, const std::vector<bool>& is_new) {
-  for (int i = 0; i < message.start_size(); ++i) {
-    if (!is_new[static_cast<std::size_t>(i)]) continue;
-    wire::Start& start = *message.mutable_start(i);
-    const auto base = environments_.find(start.environment());
-    const AttemptId id = from_wire(start.attempt());
-    leases_[id] = {std::move(start), base == environments_.end() ? nullptr : base->second};
+  auto next = is_new.begin();
+  for (wire::Start& said : *message.mutable_start()) {
+    const auto start = std::make_shared<const wire::Start>(std::move(said));
+    const auto base = environments_.find(start->environment());
+    const AttemptId first = from_wire(start->attempt());
+    for (std::uint32_t i = 0; i < leased_by(*start); ++i) {
+      if (!*next++) continue;
+      leases_[neighbour(first, i)] = {start, base == environments_.end() ? nullptr : base->second,
+                                      start->follow()};
+    }
   }
 }
 
@@ -97,7 +103,7 @@ void Pilot::follow(const wire::Follow& asked) {
     return;
   }
   if (const auto lease = leases_.find(id); lease != leases_.end()) {
-    lease->second.start.set_follow(true);
+    lease->second.follow = true;
     return;
   }
   followers_.follow(id, asked.out_offset(), asked.err_offset());

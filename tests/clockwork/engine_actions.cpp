@@ -19,8 +19,9 @@ void EngineHost::send(const SendLeases& action) {
     must(saved_.apply(action));
     const auto link = decided_for.lock();
     if (!link || link != link_of(action.pilot)) return;
+    for (const LeaseRun& run : runs_of(action.leases))
+      *outgoing(link).add_start() = start_of(run, {});
     for (const SendLeases::Lease& lease : action.leases) {
-      *outgoing(link).add_start() = start_of(lease, {});
       sent_[lease.attempt.epoch] = world_.clock.now();
     }
   });

@@ -1,6 +1,12 @@
 // Tasks through a real pilot: what they find, what is kept of them, what their end is called.
 #include "pilot_fixture.hpp"
 
+#include <sstream>
+
+#include <set>
+
+#include <algorithm>
+
 #include <gmock/gmock.h>
 
 #include <fcntl.h>
@@ -160,6 +166,23 @@ TEST_F(PilotTest, ANonBlockingTaskDoesNotHarmTheNext) {
   const auto result =
       outcome(task(2, {"/usr/bin/python3", "-c", "import os; print(os.get_blocking(1))"}));
   EXPECT_EQ(output(result), "True\n");
+}
+
+TEST_F(PilotTest, NeighboursComeAsOne) {
+  start();
+  wire::Start start = shell(1, "echo $HPCBATCH_TASK_ID $HPCBATCH_TASK_INDEX >> " + path("said"));
+  start.mutable_attempt()->set_index(7);
+  start.set_shown_index(7);
+  start.set_count(3);
+  run(start);
+  until("all three to have run", [this] {
+    const std::string said = contents("said");
+    return std::count(said.begin(), said.end(), '\n') == 3;
+  });
+  std::istringstream lines(contents("said"));
+  std::set<std::string> said;
+  for (std::string line; std::getline(lines, line);) said.insert(line);
+  EXPECT_EQ(said, (std::set<std::string>{"1.7 7", "1.8 8", "1.9 9"}));
 }
 
 TEST_F(PilotTest, FindsItsSurroundings) {
