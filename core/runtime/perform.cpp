@@ -78,8 +78,8 @@ void Runtime::perform(const SaveCancelled& action) {
 void Runtime::perform(const SaveFailedAttempt& action) {
   writer_->add({action, {}});
 }
-void Runtime::perform(const SaveResult& action) {
-  writer_->add({action, {}});
+void Runtime::perform(SaveResult action) {
+  writer_->add({std::move(action), {}});
 }
 void Runtime::perform(const SaveResults& action) {
   writer_->add({action, {}});

@@ -181,11 +181,15 @@ void Runtime::renew_pilot_files() {
 
 void Runtime::feed(const Event& event) {
   if (stopped_) return;
-  const Actions actions = engine_->on(event, now());
-  for (const Action& action : actions) {
-    if (history_) history_->add(noted_before(event, action));
+  Actions actions = engine_->on(event, now());
+  for (Action& action : actions) {
+    if (!history_) {
+      std::visit([this](auto& a) { perform(std::move(a)); }, action);
+      continue;
+    }
+    history_->add(noted_before(event, action));
     std::visit([this](const auto& a) { perform(a); }, action);
-    if (history_) history_->add(noted_after(action));
+    history_->add(noted_after(action));
   }
   arm_timer();
 }

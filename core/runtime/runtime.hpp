@@ -117,7 +117,7 @@ class Runtime {
   void perform(const DropLeases& action);
   void perform(const SaveCancelled& action);
   void perform(const SaveFailedAttempt& action);
-  void perform(const SaveResult& action);
+  void perform(SaveResult action);
   void perform(const SaveResults& action);
   void perform(const SaveArrayEnded& action);
   void perform(const SaveRevived& action);

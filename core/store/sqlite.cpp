@@ -134,7 +134,7 @@ std::int64_t Connection::last_row() const {
 }
 
 Transaction::Transaction(Connection& connection) : connection_(connection) {
-  connection_.execute("BEGIN IMMEDIATE");
+  connection_.query("BEGIN IMMEDIATE").run();
 }
 
 Transaction::~Transaction() {
@@ -148,7 +148,7 @@ Transaction::~Transaction() {
 }
 
 void Transaction::commit() {
-  connection_.execute("COMMIT");
+  connection_.query("COMMIT").run();
   open_ = false;
 }
 

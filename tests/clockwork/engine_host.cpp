@@ -137,10 +137,18 @@ void EngineHost::submit(TasksSubmitted event) {
 void EngineHost::retry(RequestId request, ArrayId array) {
   after(WaitsFor::Written, [this, request, array] {
     // As the real one: what ended while it was looked up has other results than those.
-    if (saved_.is_live(array) && !engine_->tasks().find(array)) return retry(request, array);
+    const auto ended_meanwhile = [this](ArrayId id) {
+      return saved_.is_live(id) && !engine_->tasks().find(id);
+    };
+    const std::vector<Dependency>& after_these = saved_.facts(array).after;
+    if (ended_meanwhile(array) ||
+        std::any_of(after_these.begin(), after_these.end(),
+                    [&](const Dependency& on) { return ended_meanwhile(on.array); })) {
+      return retry(request, array);
+    }
     RetryAsked event{request, {saved_.revived(array, saved_.facts(array).indices)}, {}};
     if (event.arrays[0].array.indices.empty()) return;
-    for (const Dependency& on : saved_.facts(array).after) {
+    for (const Dependency& on : after_these) {
       if (!saved_.is_live(on.array)) event.ended.push_back(saved_.ended(on.array));
     }
     feed(event);

@@ -1,13 +1,11 @@
 // Tasks through a real pilot: what they find, what is kept of them, what their end is called.
 #include "pilot_fixture.hpp"
 
-#include <sstream>
-
-#include <set>
+#include <gmock/gmock.h>
 
 #include <algorithm>
-
-#include <gmock/gmock.h>
+#include <set>
+#include <sstream>
 
 #include <fcntl.h>
 #include <sched.h>
