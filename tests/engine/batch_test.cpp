@@ -349,6 +349,24 @@ TEST_F(BatchTest, ManyRefusalsAtOnceAreOneFailure) {
       {"open I: *", "open J: *", "open K: *", "open L: *", "open M: *", "open N: *", "open O: *"});
 }
 
+TEST_F(BatchTest, TheGoodEndOfAnEarlierOneDoesNotEndThePause) {
+  much_work();
+  accepts("A");
+  batch("A", BatchState::Running);
+  registers("A0");
+  after(1s);
+  for (const char* letter : {"B", "C", "D", "E", "F", "G", "H", "I"})
+    refuses(letter, Refusal::Limit, "MaxJobCount");
+  batch_ended("A", EndCause::Preempted);
+  after(16s);
+  reads_outbox("A");
+  after(14s);
+  EXPECT_TRUE(engine_->sites().allocations().empty());
+  after(60s);
+  EXPECT_FALSE(engine_->sites().allocations().empty());
+  forget_what_was_asked();
+}
+
 TEST_F(BatchTest, AnotherSiteIsAskedWhileOneBacksOff) {
   given({site_of("here", {cpu_shape()}), site_of("there", {cpu_shape()})});
   submit(New());
