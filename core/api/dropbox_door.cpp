@@ -136,7 +136,8 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
     }
     auto stored = std::make_shared<store::Recipe>();
     stored->bytes = to_bytes(recipe);
-    stored->environment = environment_bytes(plain_environment());
+    stored->environment =
+        std::make_shared<const std::string>(environment_bytes(plain_environment()));
     stored->name = task.name;
     stored->tool = tool;
     // The key alone identifies the job: its folder's name is in the command and differs from submit

@@ -365,6 +365,7 @@ SubmitRequest read_submit(const json::value& body) {
       has_tasks = true;
       const bool one = value.get_array().size() == 1;
       std::size_t number = 0;
+      request.tasks.reserve(value.get_array().size());
       for (const json::value& task : value.get_array()) {
         ++number;
         request.tasks.push_back(read_task(task, one ? "task" : fmt::format("task {}", number)));

@@ -158,8 +158,10 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
                  answer](const SeenInputs& seen) mutable {
     if (!seen.missing.empty()) return answer(SubmitRefusal{seen.missing});
     Submission submission{request.client, request.key, content, {}, {}};
-    const std::string shared =
-        request.environment.empty() ? "" : environment_bytes(request.environment);
+    const auto shared =
+        request.environment.empty()
+            ? nullptr
+            : std::make_shared<const std::string>(environment_bytes(request.environment));
     for (TaskRequest& task : request.tasks) {
       Recipe recipe;
       try {
@@ -171,7 +173,10 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
       recipe.umask = request.umask.value_or(facts_.umask);
       auto stored = std::make_shared<store::Recipe>();
       stored->bytes = to_bytes(recipe);
-      stored->environment = task.environment ? environment_bytes(*task.environment) : shared;
+      stored->environment =
+          task.environment
+              ? std::make_shared<const std::string>(environment_bytes(*task.environment))
+              : shared;
       stored->name = task.name;
       stored->tool = task.tool;
       stored->items = std::move(task.items);

@@ -90,8 +90,8 @@ std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
     return fmt::format("{} {} bytes, and a task may have {} at most; put large texts in files",
                        what, bytes, kLargestPart);
   };
-  if (recipe.environment.size() > kLargestPart)
-    return refusal("the environment has", recipe.environment.size());
+  if (recipe.environment && recipe.environment->size() > kLargestPart)
+    return refusal("the environment has", recipe.environment->size());
   std::size_t bytes = recipe.bytes.size();
   if (!recipe.items.empty() && bytes <= kLargestPart) {
     bool has_items = false;

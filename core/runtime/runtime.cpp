@@ -301,7 +301,7 @@ void Runtime::submit(Submission submission, SubmitAnswer answer) {
 }
 
 void Runtime::feed_submission(RequestId request, std::vector<EndedArray> ended) {
-  const Submission& submission = submissions_.at(request.value);
+  Submission& submission = submissions_.at(request.value);
   std::vector<ArrayId> missing = unheld_dependencies(submission.arrays);
   std::set<ArrayId> known;
   for (const EndedArray& array : ended) known.insert(array.id);
@@ -325,8 +325,12 @@ void Runtime::feed_submission(RequestId request, std::vector<EndedArray> ended) 
     return;
   }
   std::erase_if(ended, [](const EndedArray& e) { return e.ok.empty() && e.not_ok.empty(); });
-  TasksSubmitted event{request,           submission.client, submission.key, submission.content,
-                       submission.arrays, std::move(ended)};
+  const TasksSubmitted event{request,
+                             submission.client,
+                             submission.key,
+                             submission.content,
+                             std::move(submission.arrays),
+                             std::move(ended)};
   feed(event);
   submissions_.erase(request.value);
 }

@@ -21,20 +21,24 @@ std::string details_of(const std::string& all, std::int64_t begins, std::int64_t
 
 }  // namespace
 
-void Store::save(const SaveArray& save, const Recipe& recipe) {
-  std::int64_t environment = 0;
-  if (!recipe.environment.empty()) {
-    const auto hash = static_cast<std::int64_t>(std::hash<std::string_view>{}(recipe.environment));
-    sqlite::Statement known = db_.query("SELECT id FROM environments WHERE hash=? AND bytes=?");
-    if (known.bind(hash, recipe.environment).step()) {
-      environment = known.number(0);
-    } else {
-      db_.query("INSERT INTO environments(bytes, hash) VALUES(?,?)")
-          .bind(recipe.environment, hash)
-          .run();
-      environment = db_.last_row();
-    }
+std::int64_t Store::id_of(const std::shared_ptr<const std::string>& environment) {
+  if (!environment || environment->empty()) return 0;
+  // Those of one submission share one.
+  if (environment == environment_) return environment_id_;
+  const auto hash = static_cast<std::int64_t>(std::hash<std::string_view>{}(*environment));
+  sqlite::Statement known = db_.query("SELECT id FROM environments WHERE hash=? AND bytes=?");
+  if (known.bind(hash, *environment).step()) {
+    environment_id_ = known.number(0);
+  } else {
+    db_.query("INSERT INTO environments(bytes, hash) VALUES(?,?)").bind(*environment, hash).run();
+    environment_id_ = db_.last_row();
   }
+  environment_ = environment;
+  return environment_id_;
+}
+
+void Store::save(const SaveArray& save, const Recipe& recipe) {
+  const std::int64_t environment = id_of(recipe.environment);
   const NewArray& array = save.array;
   db_.query("INSERT INTO arrays VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,?,?)")
       .bind(save.id.value, save.client, save.key, save.content, recipe.name, recipe.tool,

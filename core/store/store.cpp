@@ -126,6 +126,7 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     sqlite::Transaction transaction(db_);
     totals_then_ = totals_;
     results_.clear();
+    environment_.reset();
     if (!std::exchange(leases_known_, false)) leases_.load();
     for (const Write& write : writes) apply(write);
     save_results();

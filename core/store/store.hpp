@@ -22,7 +22,8 @@ namespace hpcbatch::store {
 /// What a submission runs, opaque to the store.
 struct Recipe {
   std::string bytes;
-  std::string environment;  ///< kept once however many share it; empty: none
+  std::shared_ptr<const std::string>
+      environment{};  ///< kept once however many share it; null: none
   std::string name;
   std::string tool;
   std::vector<std::string> items;  ///< of an array with one text a task; the first has index 1
@@ -152,6 +153,7 @@ class Store {
   void count_results();
   void apply(const Write& write);
   void save(const SaveArray& save, const Recipe& recipe);
+  std::int64_t id_of(const std::shared_ptr<const std::string>& environment);
   void save(const SaveHold& save);
   void save(const SaveLeases& save);
   void save(const DropLeases& save);
@@ -176,7 +178,9 @@ class Store {
   LeaseRows leases_;
   bool leases_known_{false};  ///< as the file has them
   Totals totals_;
-  Totals totals_then_;                      ///< when the transaction that is under way commits
+  Totals totals_then_;  ///< when the transaction that is under way commits
+  std::shared_ptr<const std::string> environment_;  ///< that was saved last, of the transaction
+  std::int64_t environment_id_{0};
   std::vector<const SaveResult*> results_;  ///< of the transaction, not written yet
   std::optional<bool> durable_;             ///< how the connection is set now
 };

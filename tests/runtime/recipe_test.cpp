@@ -47,11 +47,12 @@ TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
   const std::string large(kLargestPart / 2, 'x');
   Recipe recipe;
   recipe.argv = {"echo", large};
-  store::Recipe stored{.bytes = to_bytes(recipe), .environment = large};
+  store::Recipe stored{.bytes = to_bytes(recipe),
+                       .environment = std::make_shared<const std::string>(large)};
   EXPECT_FALSE(refusal_of_size(stored));
-  stored.environment += large + large;
+  stored.environment = std::make_shared<const std::string>(large + large + large);
   EXPECT_NE(refusal_of_size(stored).value_or("").find("the environment has"), std::string::npos);
-  stored.environment.clear();
+  stored.environment.reset();
   recipe.argv.push_back(large);
   stored.bytes = to_bytes(recipe);
   EXPECT_NE(refusal_of_size(stored).value_or("").find("put large texts in files"),

@@ -42,7 +42,7 @@ class StoreInFolder : public testing::Test {
     save.submitted = from_microseconds(1000);
     auto recipe = std::make_shared<Recipe>();
     recipe->bytes = "recipe " + std::to_string(id);
-    recipe->environment = "shared surroundings";
+    recipe->environment = std::make_shared<const std::string>("shared surroundings");
     return {save, recipe};
   }
   static AttemptId attempt(std::uint64_t array, std::uint32_t index, std::uint32_t number = 1,
