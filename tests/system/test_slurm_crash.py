@@ -10,7 +10,7 @@ from slurm_site import SMALL, SlurmSite
 # would need a second batch job.
 POINTS = ["submit-received", "submit-decided", "submit-durable", "intent-durable", "submit-command-started",
           "submit-command-answered", "allocation-accepted", "poll-answered", "pilot-registered", "lease-decided:2",
-          "lease-written:2", "lease-sent", "lease-sent:3", "result-received:2", "result-durable", "result-durable:100"]
+          "lease-written:2", "lease-sent", "lease-sent:3", "result-received:2", "result-durable", "result-durable:10"]
 # More than a pilot holds at once, so that every point is passed often enough.
 COUNT = 2000
 
