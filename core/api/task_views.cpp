@@ -263,6 +263,8 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
                 line_of(id_of(row.array, row.indices), state_after(row.outcome.failure),
                         std::uint64_t{row.indices.last} - row.indices.first + 1);
             put_outcome(line, row.outcome);
+            // Of several it would be from the first start to the last end.
+            if (row.indices.first != row.indices.last) line.erase("run_s");
             lines.emplace_back(TaskId{row.array, row.indices.first}, std::move(line));
           }
         }

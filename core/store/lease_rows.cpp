@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <stdexcept>
 
 namespace hpcbatch::store {
 namespace {
@@ -47,6 +48,8 @@ void LeaseRows::look_for_results(TaskId first, Row& row) {
     const std::string bytes = results.text(3);
     const std::vector<OwnDetails> details =
         bytes.empty() ? std::vector<OwnDetails>{} : decode_details(bytes);
+    if (!details.empty() && details.size() != std::uint64_t{range.last} - range.first + 1)
+      throw std::runtime_error("the store holds damaged details of results");
     const IndexRange both = overlap(range, {first.index, row.last});
     for (std::uint64_t i = both.first; i <= both.last; ++i) {
       const std::uint64_t epoch = details.empty() ? static_cast<std::uint64_t>(results.number(2))
@@ -98,10 +101,13 @@ void LeaseRows::add(const SaveLeases& leases) {
   }
 }
 
-void LeaseRows::over(TaskId task) {
+void LeaseRows::over(const AttemptId& attempt) {
+  const TaskId task = attempt.task;
   const auto at = row_with(task);
   if (at == rows_.end()) return;
   Row& row = at->second;
+  // A result of another attempt says nothing when the rows are read again.
+  if (row.epoch + (task.index - at->first.index) != attempt.epoch) return remove(task);
   row.over.add(task.index);
   if (is_over(at)) erase(at);
 }
@@ -112,7 +118,7 @@ void LeaseRows::remove(TaskId task) {
 
 void LeaseRows::cancel(TaskId task) {
   const auto at = row_with(task);
-  if (at == rows_.end()) return;
+  if (at == rows_.end() || at->second.over.contains(task.index)) return;
   Row row = carve(at, {task.index, task.index});
   row.cancelled = true;
   insert(task, std::move(row));

@@ -28,7 +28,7 @@ class LeaseRows {
 
   void add(const SaveLeases& leases);
   /// Its result is being saved.
-  void over(TaskId task);
+  void over(const AttemptId& attempt);
   /// It is over, and no result says so.
   void remove(TaskId task);
   void cancel(TaskId task);

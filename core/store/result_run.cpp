@@ -3,6 +3,7 @@
 #include "store/store.pb.h"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 
 namespace hpcbatch::store {
@@ -23,14 +24,18 @@ bool share_a_row(const SaveResult& a, const SaveResult& b) {
 /// Both directions: what a number was before is remembered.
 class Steps {
  public:
-  std::int64_t to(std::int64_t value) { return value - std::exchange(before_, value); }
+  // Unsigned: a pilot's clock may say anything.
+  std::int64_t to(std::int64_t value) {
+    const auto now = static_cast<std::uint64_t>(value);
+    return static_cast<std::int64_t>(now - std::exchange(before_, now));
+  }
   std::int64_t by(std::int64_t step) {
-    before_ += step;
-    return before_;
+    before_ += static_cast<std::uint64_t>(step);
+    return static_cast<std::int64_t>(before_);
   }
 
  private:
-  std::int64_t before_{0};
+  std::uint64_t before_{0};
 };
 
 void add(TaskDetails& details, Steps (&steps)[3], std::uint32_t attempt, std::uint64_t epoch,
@@ -59,6 +64,13 @@ std::vector<std::vector<const SaveResult*>> runs_of(std::vector<const SaveResult
     if (runs.empty() || !share_a_row(*runs.back().back(), *result)) runs.emplace_back();
     runs.back().push_back(result);
   }
+  // In the order in which they came: who ended first is the cause that dependants are told.
+  const auto first_of = [](const std::vector<const SaveResult*>& run) {
+    return *std::min_element(run.begin(), run.end(), std::less<>{});
+  };
+  std::stable_sort(runs.begin(), runs.end(), [&](const auto& a, const auto& b) {
+    return std::less<>{}(first_of(a), first_of(b));
+  });
   return runs;
 }
 

@@ -11,8 +11,9 @@
 
 namespace hpcbatch::store {
 
-/// Puts results into the order of their tasks and cuts them into runs that may share a row: indices
-/// without a gap, all ended well on one pilot.  What did not is a run of its own.
+/// Cuts results, elements of one vector in the order in which they came, into runs that may share a
+/// row: indices without a gap, all ended well on one pilot.  What did not is a run of its own. Runs
+/// are in the order of the first that came of each.
 std::vector<std::vector<const SaveResult*>> runs_of(std::vector<const SaveResult*> results);
 
 /// Of a run of two or more: what its tasks do not have in common.

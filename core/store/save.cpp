@@ -104,7 +104,7 @@ void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& atte
 
 /// Neighbours that come in one commit may share a row.
 void Store::save(const SaveResult& save) {
-  leases_.over(save.attempt.task);
+  leases_.over(save.attempt);
   results_.push_back(&save);
 }
 

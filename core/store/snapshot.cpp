@@ -82,6 +82,7 @@ Snapshot Store::begin() {
   for (const auto& [id, waiting] : waited_for)
     snapshot.ended.push_back(ended_or_pruned(id, waiting));
 
+  leases_known_ = false;
   leases_.load();
   leases_known_ = true;
   snapshot.leases = leases_.all();

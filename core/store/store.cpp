@@ -138,6 +138,8 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     leases_known_ = true;
   } catch (const sqlite::SqlError& e) {
     return Error{e.transient() ? Error::Kind::Transient : Error::Kind::Rejected, e.what()};
+  } catch (const std::exception& e) {
+    return Error{Error::Kind::Rejected, e.what()};  // what was stored cannot be read
   }
   return shorten_log();
 }

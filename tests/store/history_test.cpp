@@ -76,6 +76,18 @@ TEST_F(StoreInFolder, NeighboursThatEndWellShareARowAndKeepWhatIsTheirOwn) {
   EXPECT_EQ(store->result({ArrayId{1}, 8})->epoch, 1008U);
 }
 
+TEST_F(StoreInFolder, KeepsTheOrderOfWhatEndedInOneCommit) {
+  save({array(1, IndexRange{1, 9}), array(2, IndexRange{0, 0}), result(2, 0, Failure::Ok),
+        result(1, 7, Failure::ToolFailed), result(1, 3, Failure::OomTask)});
+  EXPECT_EQ(store->ended(ArrayId{1})->first_cause,
+            first_cause({ArrayId{1}, 7}, Failure::ToolFailed, ""));
+  const auto feed = store->changes("", 0, 10);
+  ASSERT_EQ(feed.rows.size(), 3U);
+  EXPECT_EQ(feed.rows[0].array, ArrayId{2});
+  EXPECT_EQ(feed.rows[1].indices.first, 7U);
+  EXPECT_EQ(feed.rows[2].indices.first, 3U);
+}
+
 TEST_F(StoreInFolder, FiltersResultsByState) {
   save({array(1, IndexRange{1, 3}), result(1, 1, Failure::Ok), result(1, 2, Failure::TimeTask),
         result(1, 3, Failure::Cancelled)});

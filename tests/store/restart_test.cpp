@@ -1,8 +1,10 @@
 // What an engine finds when it starts again.
 #include "store_in_folder.hpp"
 
+#include <csignal>
 #include <fstream>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace hpcbatch::store {
@@ -114,6 +116,41 @@ TEST_F(StoreInFolder, ALeaseIsOverWhenItsResultIsThere) {
   // An old result says nothing of a new lease.
   save({lease(1, 1, 300)});
   EXPECT_EQ(leased(), std::vector<std::string>{"1.1 301"});
+}
+
+TEST_F(StoreInFolder, WhatCouldNotBeCommittedIsAsIfItHadNotBeenTried) {
+  SaveLeases leases{pilot(), {}};
+  for (std::uint32_t i = 1; i <= 6; ++i) leases.attempts.push_back(attempt(1, i, 1, 100 + i));
+  save({array(1, IndexRange{1, 9}), {leases, {}}});
+  SaveResult well{attempt(1, 2, 1, 102), pilot(), "", {}};
+  well.outcome.started = well.outcome.ended = from_microseconds(1000);
+  std::vector<Write> writes{{well, {}}, {DropLeases{{{ArrayId{1}, 4}}}, {}}};
+  SaveResult large{attempt(1, 5, 1, 105), pilot(), "", {}};
+  large.outcome.failure = Failure::ToolFailed;
+  large.outcome.message = std::string(1 << 20, 'x');
+  writes.push_back({large, {}});
+
+  // As a full disk: no file may grow.
+  ::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit small{64 << 10, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &small);
+  const auto refused = store->commit(writes, true);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Error::Kind::Transient) << refused.error().text;
+  EXPECT_FALSE(store->result({ArrayId{1}, 2}));
+
+  save(writes);
+  SaveResult last{attempt(1, 1, 1, 101), pilot(), "", well.outcome};
+  save({{last, {}}});
+  reopen();
+  std::vector<std::string> left;
+  for (const StoredLease& lease : store->begin().leases)
+    left.push_back(to_string(lease.attempt.task));
+  EXPECT_EQ(left, (std::vector<std::string>{"1.3", "1.6"}));
+  EXPECT_EQ(store->totals(ArrayId{1}).done, 2U);
 }
 
 TEST_F(StoreInFolder, ARetryLeavesWhatElseIsHeld) {
