@@ -13,8 +13,8 @@ from common.client import Client
 ROOT = pathlib.Path(__file__).parents[2]
 PREFIX = pathlib.Path(os.environ.get("HPCBATCH_BENCH_PREFIX", ROOT / "build/release"))
 
-# A pilot with this in its environment runs nothing: each task ends well as soon as it starts.
-RUNS_NOTHING = "export HPCBATCH_PILOT_RUNS_NOTHING=1"
+# A pilot whose workspace this names rehearses: each task ends well as soon as it starts.
+RUNS_NOTHING = "export HPCBATCH_PILOT_RUNS_NOTHING={directory}/workspace"
 
 
 def one_pilot(cpus, setup=(), pilots=1, memory="64G", walltime="12h"):

@@ -89,8 +89,8 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
     } else if (entry.of_no_use) {
       // The pause was set when that was found out.
     } else if (!never_registered && orderly) {
-      // That it works says nothing against what failed since.
-      if (shape->back_off.since <= facts.running_since.value_or(facts.opened)) shape->back_off = {};
+      // It works, and there is room for the next one.
+      shape->back_off = {};
     } else if (!never_registered && cause != EndCause::NodeFailed) {
       back_off(*shape, 1s, 10min, text, now);
     } else if (never_registered &&

@@ -62,7 +62,7 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   };
   const auto place = queue.best(may);
   if (!place) return std::nullopt;
-  if (!into_backlog) note_passed_over(pilot, *place, now);
+  if (where != Into::Backlog) note_passed_over(pilot, *place, now);
   ResourceClass& its_class = queue.get(place->in_class);
   its_class.passed_over_since.reset();
   if (pilot.kept_for == place->in_class) pilot.kept_for.reset();

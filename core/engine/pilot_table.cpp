@@ -74,10 +74,14 @@ void PilotTable::wait_for_room(PilotState& pilot, const Lease& lease) {
 }
 
 void PilotTable::waits_no_more(PilotState& pilot, const Lease& lease) {
-  // They are started in the order in which they came: it is one of the first.
-  const auto at = std::find(pilot.backlog.begin(), pilot.backlog.end(), lease.attempt.task);
-  HPCBATCH_CHECK(at != pilot.backlog.end());
-  pilot.backlog.erase(at);
+  // They are started in the order in which they came, and given back from the end.
+  if (!pilot.backlog.empty() && pilot.backlog.back() == lease.attempt.task) {
+    pilot.backlog.pop_back();
+  } else {
+    const auto at = std::find(pilot.backlog.begin(), pilot.backlog.end(), lease.attempt.task);
+    HPCBATCH_CHECK(at != pilot.backlog.end());
+    pilot.backlog.erase(at);
+  }
   --backlogs_;
   --pilot.classes[lease.in_class].waiting;
 }

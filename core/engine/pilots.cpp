@@ -162,7 +162,11 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
 
 void Engine::return_lease(TaskId task, Time now) {
   const Lease lease = pilots_.release(task);
-  actions_.push_back(DropLeases{{task}});
+  if (auto* dropped = actions_.empty() ? nullptr : std::get_if<DropLeases>(&actions_.back())) {
+    dropped->tasks.push_back(task);
+  } else {
+    actions_.push_back(DropLeases{{task}});
+  }
   tasks_.give_back(task);
   if (lease.cancelled) {
     std::uint64_t changed = 0;

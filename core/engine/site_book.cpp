@@ -174,7 +174,6 @@ void SiteBook::back_off(ShapeState& shape, Duration first, Duration most, const 
                         Time now) {
   if (HPCBATCH_PLANTED(no_back_off)) return;
   BackOff& pause = shape.back_off;
-  pause.since = now;
   // What fails while the pause lasts was asked for before it: many refusals at once are one
   // failure.
   std::uint32_t& of_kind = pause.failures[first];

@@ -21,7 +21,6 @@ struct BackOff {
   /// In a row, by the first pause that each calls for: a bad one is not worse for many harmless
   /// ones before it.
   std::map<Duration, std::uint32_t> failures{};
-  Time since{};  ///< the last of them
   std::optional<Time> until;
   std::string why;
 };

@@ -247,12 +247,18 @@ void SiteHands::read_outbox(const AllocationId& id,
           continue;
         auto bytes =
             tools.transport->read(directory + "/" + name, 0, std::uint64_t{1} << 30, deadline);
-        if (!bytes && bytes.error().kind == Error::Kind::Transient) return bytes.error();
-        const auto outbox = bytes ? wire::decode_outbox(*bytes) : bytes.error();
+        if (!bytes) {
+          // Gone meanwhile it is no loss; what is there and cannot be read, perhaps for a ticket
+          // that has run out, is waited for.
+          auto still = tools.transport->list(directory, deadline);
+          if (!still) return still.error();
+          if (std::find(still->begin(), still->end(), name) == still->end()) continue;
+          return bytes.error();
+        }
+        const auto outbox = wire::decode_outbox(*bytes);
         if (!outbox) {
-          spdlog::error("cannot read what a pilot of {} left in {}/{}: {}", id.name, directory,
-                        name, outbox.error().text);
-          if (!bytes) continue;
+          spdlog::error("cannot read what a pilot of {} left: {}; kept as {}/{}{}", id.name,
+                        outbox.error().text, directory, name, kDamaged);
           if (auto kept = tools.transport->put_text(
                   {{directory + "/" + name + kDamaged, *bytes, 0600}}, deadline);
               !kept)

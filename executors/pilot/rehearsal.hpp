@@ -21,8 +21,9 @@ class Rehearsal {
   using Ended = std::function<void(const AttemptId&, wire::Result)>;
   explicit Rehearsal(Ended ended) : ended_(std::move(ended)) {}
 
-  /// By HPCBATCH_PILOT_RUNS_NOTHING in the pilot's environment.
-  static bool is_asked_for();
+  /// HPCBATCH_PILOT_RUNS_NOTHING in the pilot's environment names its workspace: batch systems hand
+  /// environments on, and no other site's tasks must be said to have run.
+  static bool is_asked_for(const std::string& workspace);
 
   void launch(const AttemptId& id, const wire::Start& start, Time now);
   void stop(const AttemptId& id, const std::string& failure, const std::string& message);

@@ -349,7 +349,7 @@ TEST_F(BatchTest, ManyRefusalsAtOnceAreOneFailure) {
       {"open I: *", "open J: *", "open K: *", "open L: *", "open M: *", "open N: *", "open O: *"});
 }
 
-TEST_F(BatchTest, TheGoodEndOfAnEarlierOneDoesNotEndThePause) {
+TEST_F(BatchTest, TheGoodEndOfAnEarlierOneMakesRoomForTheNext) {
   much_work();
   accepts("A");
   batch("A", BatchState::Running);
@@ -357,13 +357,10 @@ TEST_F(BatchTest, TheGoodEndOfAnEarlierOneDoesNotEndThePause) {
   after(1s);
   for (const char* letter : {"B", "C", "D", "E", "F", "G", "H", "I"})
     refuses(letter, Refusal::Limit, "MaxJobCount");
-  batch_ended("A", EndCause::Preempted);
+  batch_ended("A", EndCause::Timeout);
+  forget_what_was_asked();
   after(16s);
-  reads_outbox("A");
-  after(14s);
-  EXPECT_TRUE(engine_->sites().allocations().empty());
-  after(60s);
-  EXPECT_FALSE(engine_->sites().allocations().empty());
+  EXPECT_GT(engine_->sites().allocations().size(), 1U) << "not only after the pause of a minute";
   forget_what_was_asked();
 }
 

@@ -113,8 +113,13 @@ class Waste : public Promise {
 
   void ended(std::size_t at, const Record& record) {
     const auto found = allocations_.find(std::string(record.get("allocation")));
-    if (found == allocations_.end() || found->second.worked) return;
+    if (found == allocations_.end()) return;
     Shape& shape = shapes_[found->second.shape];
+    // It makes room for the next one, which need not wait.
+    if (found->second.worked) {
+      shape.failures = 0;
+      return;
+    }
     // Those that were asked for before the failure was known are part of it.
     if (shape.failures != 0 && found->second.asked_us <= shape.failed_us) return;
     if (record.get("cause") == "unneeded") return;
