@@ -125,7 +125,7 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& ch
       const PilotState* pilot = pilots_.find(lease.pilot);
       if (pilot && pilot->connected) {
         actions_.push_back(KillAttempt{lease.pilot, lease.attempt, Failure::Cancelled, false});
-      } else if (pilot && !sites_.site(pilot->site)) {
+      } else if (pilot && !sites_.site(pilot->site) && lease.state != Lease::State::Publishing) {
         // Nobody will say what became of it; a pilot that comes back all the same is told to kill
         // it.
         Outcome outcome;

@@ -29,7 +29,8 @@ void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
                    .granted = array->facts.needs.amounts,
                    .guessed = true,
                    .cancelled = stored.cancelled && !HPCBATCH_PLANTED(cancel_forgotten_by_restart),
-                   .state = Lease::State::Running,  // until its pilot says that it has not started
+                   // until its pilot says that it has not started
+                   .state = stored.permitted ? Lease::State::Publishing : Lease::State::Running,
                    .since = now});
   }
   // Leases whose allocation is gone without a trace cannot be asked for any more.
@@ -267,6 +268,7 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end) {
       actions_.push_back(KillAttempt{pilot, end.attempt, Failure::Cancelled, false});
     } else {
       lease->state = Lease::State::Publishing;
+      actions_.push_back(SavePermitted{end.attempt.task});
       actions_.push_back(PermitPublish{pilot, end.attempt});
     }
     return false;

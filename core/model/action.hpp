@@ -42,6 +42,10 @@ struct DropLeases {
 struct SaveCancelled {
   std::vector<TaskId> tasks;
 };
+/// Its pilot is about to be told that it may publish: from then on nobody can take that back.
+struct SavePermitted {
+  TaskId task;
+};
 /// An attempt that failed and will be followed by another; for `explain` and for the budgets of
 /// retries.
 struct SaveFailedAttempt {
@@ -177,12 +181,12 @@ struct ForgetAllocation {
 struct EngineIdle {};  ///< nothing is left to wait for: a drained engine may end
 
 using Action =
-    std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt,
-                 SaveResult, SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation, AnswerSubmit,
-                 AnswerRefused, AnswerCount, TellEnded, SendLeases, RecallLeases, KillAttempt,
-                 AcknowledgeResults, PermitPublish, WelcomePilot, DrainPilot, EndPilot, FencePilot,
-                 OpenAllocation, CancelAllocation, PollSite, ReadOutbox, ForgetAllocation,
-                 EngineIdle>;
+    std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
+                 SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
+                 SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded, SendLeases,
+                 RecallLeases, KillAttempt, AcknowledgeResults, PermitPublish, WelcomePilot,
+                 DrainPilot, EndPilot, FencePilot, OpenAllocation, CancelAllocation, PollSite,
+                 ReadOutbox, ForgetAllocation, EngineIdle>;
 
 using Actions = std::vector<Action>;
 

@@ -29,6 +29,7 @@ struct StoredLease {
   AttemptId attempt;
   PilotId pilot;
   bool cancelled{false};
+  bool permitted{false};  ///< to publish
 };
 
 struct StoredKey {

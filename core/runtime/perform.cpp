@@ -75,6 +75,9 @@ void Runtime::perform(const DropLeases& action) {
 void Runtime::perform(const SaveCancelled& action) {
   writer_->add({action, {}});
 }
+void Runtime::perform(const SavePermitted& action) {
+  writer_->add({action, {}});
+}
 void Runtime::perform(const SaveFailedAttempt& action) {
   writer_->add({action, {}});
 }

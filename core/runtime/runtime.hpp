@@ -116,6 +116,7 @@ class Runtime {
   void perform(const SaveLeases& action);
   void perform(const DropLeases& action);
   void perform(const SaveCancelled& action);
+  void perform(const SavePermitted& action);
   void perform(const SaveFailedAttempt& action);
   void perform(SaveResult action);
   void perform(const SaveResults& action);

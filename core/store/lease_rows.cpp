@@ -19,7 +19,7 @@ void LeaseRows::load() {
   rows_.clear();
   {
     sqlite::Statement rows =
-        db_.query("SELECT array,first,last,attempt,epoch,pilot,cancelled FROM leases");
+        db_.query("SELECT array,first,last,attempt,epoch,pilot,cancelled,permitted FROM leases");
     while (rows.step()) {
       const TaskId first{ArrayId{static_cast<std::uint64_t>(rows.number(0))},
                          static_cast<std::uint32_t>(rows.number(1))};
@@ -27,7 +27,8 @@ void LeaseRows::load() {
                       .attempt = static_cast<std::uint32_t>(rows.number(3)),
                       .epoch = static_cast<std::uint64_t>(rows.number(4)),
                       .pilot = rows.text(5),
-                      .cancelled = rows.number(6) != 0};
+                      .cancelled = rows.number(6) != 0,
+                      .permitted = rows.number(7) != 0};
     }
   }
   for (auto at = rows_.begin(); at != rows_.end();) {
@@ -69,7 +70,8 @@ std::vector<StoredLease> LeaseRows::all() const {
       if (row.over.contains(index)) continue;
       leases.push_back({{{first.array, index}, row.attempt, row.epoch + (i - first.index)},
                         *pilot,
-                        row.cancelled});
+                        row.cancelled,
+                        row.permitted});
     }
   }
   return leases;
@@ -116,11 +118,11 @@ void LeaseRows::remove(TaskId task) {
   if (const auto at = row_with(task); at != rows_.end()) carve(at, {task.index, task.index});
 }
 
-void LeaseRows::cancel(TaskId task) {
+void LeaseRows::mark(TaskId task, bool Row::*what) {
   const auto at = row_with(task);
   if (at == rows_.end() || at->second.over.contains(task.index)) return;
   Row row = carve(at, {task.index, task.index});
-  row.cancelled = true;
+  row.*what = true;
   insert(task, std::move(row));
 }
 
@@ -155,9 +157,9 @@ LeaseRows::Rows::iterator LeaseRows::row_with(TaskId task) {
 }
 
 void LeaseRows::insert(TaskId first, Row row) {
-  db_.query("INSERT OR REPLACE INTO leases VALUES(?,?,?,?,?,?,?)")
+  db_.query("INSERT OR REPLACE INTO leases VALUES(?,?,?,?,?,?,?,?)")
       .bind(first.array.value, first.index, row.last, row.attempt, row.epoch, row.pilot,
-            row.cancelled)
+            row.cancelled, row.permitted)
       .run();
   rows_[first] = std::move(row);
 }

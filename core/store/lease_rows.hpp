@@ -16,12 +16,23 @@ namespace hpcbatch::store {
 /// Every change belongs into a transaction.  Where that is rolled back, `load` again before the
 /// next.
 class LeaseRows {
+  struct Row {
+    std::uint32_t last{};
+    std::uint32_t attempt{};
+    std::uint64_t epoch{};  ///< of the first
+    std::string pilot;
+    bool cancelled{false};
+    bool permitted{false};  ///< to publish
+    IndexSet over;          ///< not written: their results are there
+  };
+
  public:
   explicit LeaseRows(sqlite::Connection& db) : db_(db) {}
 
   static constexpr const char* kLayout =
       "CREATE TABLE leases(array INTEGER, first INTEGER, last INTEGER, attempt INTEGER, epoch "
-      "INTEGER, pilot BLOB, cancelled INTEGER, PRIMARY KEY(array, first)) WITHOUT ROWID;";
+      "INTEGER, pilot BLOB, cancelled INTEGER, permitted INTEGER, PRIMARY KEY(array, first)) "
+      "WITHOUT ROWID;";
 
   void load();
   std::vector<StoredLease> all() const;
@@ -31,21 +42,15 @@ class LeaseRows {
   void over(const AttemptId& attempt);
   /// It is over, and no result says so.
   void remove(TaskId task);
-  void cancel(TaskId task);
+  void cancel(TaskId task) { mark(task, &Row::cancelled); }
+  void permit(TaskId task) { mark(task, &Row::permitted); }
   /// The results of these go: they no longer say that the tasks' leases are over.
   void withdraw(ArrayId array, IndexRange range);
 
  private:
-  struct Row {
-    std::uint32_t last{};
-    std::uint32_t attempt{};
-    std::uint64_t epoch{};  ///< of the first
-    std::string pilot;
-    bool cancelled{false};
-    IndexSet over;  ///< not written: their results are there
-  };
   using Rows = std::map<TaskId, Row>;  // by their first tasks; they do not overlap
 
+  void mark(TaskId task, bool Row::*what);
   void look_for_results(TaskId first, Row& row);
   static bool is_over(Rows::const_iterator at);
   Rows::iterator row_with(TaskId task);

@@ -74,6 +74,10 @@ void Store::save(const SaveCancelled& save) {
   for (const TaskId task : save.tasks) leases_.cancel(task);
 }
 
+void Store::save(const SavePermitted& save) {
+  leases_.permit(save.task);
+}
+
 void Store::save(const SaveFailedAttempt& save) {
   const TaskId task = save.attempt.task;
   const Outcome& outcome = save.outcome;

@@ -31,8 +31,9 @@ struct Recipe {
 
 /// One thing to save; `recipe` belongs to a SaveArray.
 struct Write {
-  std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SaveFailedAttempt,
-               SaveResult, SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation>
+  std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
+               SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
+               SaveAllocation>
       what;
   std::shared_ptr<const Recipe> recipe;
 };
@@ -158,6 +159,7 @@ class Store {
   void save(const SaveLeases& save);
   void save(const DropLeases& save);
   void save(const SaveCancelled& save);
+  void save(const SavePermitted& save);
   void save(const SaveFailedAttempt& save);
   void save(const SaveResult& save);
   void save(const SaveResults& save);

@@ -15,8 +15,8 @@ constexpr std::array kTransitions{
     "event time passed",
     // What it does.  DrainPilot is for people alone, who are not in this world.
     "action save array", "action save hold", "action save leases", "action drop leases",
-    "action save cancelled", "action save failed", "action save result", "action save results",
-    "action save array end", "action save revived", "action save allocation",
+    "action save cancelled", "action save permitted", "action save failed", "action save result",
+    "action save results", "action save array end", "action save revived", "action save allocation",
     "action answer submit", "action answer refused", "action answer count", "action tell ended",
     "action send leases", "action recall leases", "action kill attempt", "action acknowledge",
     "action permit publish", "action welcome pilot", "action end pilot", "action fence pilot",

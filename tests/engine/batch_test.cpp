@@ -708,6 +708,20 @@ TEST_F(RemovedSiteTest, ItsTasksCanBeCancelledAtOnce) {
   expect({"acknowledge 2 to A0"});
 }
 
+TEST_F(RemovedSiteTest, OneThatMayBePublishingIsNotCalledCancelled) {
+  restarts_with({site_of("here", {cpu_shape()})});
+  registers("A0", 1h, {held("2")});
+  stages("2");
+  restarts_with({site_of("there", {cpu_shape()})});
+  forget_what_was_asked();
+  cancel("2");
+  expect({"count 1"});
+  registers("A0", 1h, {held("2", HeldAttempt::State::Publishing)});
+  ends("2");
+  forget_what_was_asked();
+  expect_ended("2", Failure::Ok);
+}
+
 TEST_F(RemovedSiteTest, StoppingNowDoesNotWaitForIt) {
   happens(StopAsked{StopAsked::Mode::Now});
   expect({"tell 2", "idle"});

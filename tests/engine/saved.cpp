@@ -67,6 +67,13 @@ std::string Saved::save(const SaveCancelled& save) {
   return {};
 }
 
+std::string Saved::save(const SavePermitted& save) {
+  const auto lease = leases_.find(save.task);
+  if (lease == leases_.end()) return to_string(save.task) + " may publish without a lease";
+  lease->second.permitted = true;
+  return {};
+}
+
 std::string Saved::save(const SaveFailedAttempt& save) {
   const TaskId task = save.attempt.task;
   if (outcomes_.contains(task)) return to_string(task) + " fails though it has ended";

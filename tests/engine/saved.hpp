@@ -52,6 +52,7 @@ class Saved {
   std::string save(const SaveLeases& save);
   std::string save(const DropLeases& save);
   std::string save(const SaveCancelled& save);
+  std::string save(const SavePermitted& save);
   std::string save(const SaveFailedAttempt& save);
   std::string save(const SaveResult& save);
   std::string save(const SaveResults& save);

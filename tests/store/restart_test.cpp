@@ -83,7 +83,8 @@ TEST_F(StoreInFolder, ALeaseIsOverWhenItsResultIsThere) {
     std::vector<std::string> names;
     for (const StoredLease& lease : store->begin().leases) {
       names.push_back(to_string(lease.attempt.task) + " " + std::to_string(lease.attempt.epoch) +
-                      (lease.cancelled ? " cancelled" : ""));
+                      (lease.cancelled ? " cancelled" : "") +
+                      (lease.permitted ? " permitted" : ""));
     }
     return names;
   };
@@ -102,14 +103,16 @@ TEST_F(StoreInFolder, ALeaseIsOverWhenItsResultIsThere) {
   save({array(1, IndexRange{1, 20}), lease(1, 6, 100)});
   save({ended(2, 100), ended(3, 100), ended(5, 100, Failure::ToolFailed)});
   EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101", "1.4 104", "1.6 106"}));
+  save({{SavePermitted{{ArrayId{1}, 1}}, {}}});
+  EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101 permitted", "1.4 104", "1.6 106"}));
   save({{SaveCancelled{{{ArrayId{1}, 4}}}, {}}, {DropLeases{{{ArrayId{1}, 6}}}, {}}});
-  EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101", "1.4 104 cancelled"}));
+  EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101 permitted", "1.4 104 cancelled"}));
   // A result that is withdrawn does not bring the lease back.
   save({{SaveRevived{ArrayId{1}, IndexRange{5, 5}}, {}}});
-  EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101", "1.4 104 cancelled"}));
+  EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101 permitted", "1.4 104 cancelled"}));
   save({lease(5, 6, 200)});
-  EXPECT_EQ(leased(),
-            (std::vector<std::string>{"1.1 101", "1.4 104 cancelled", "1.5 205", "1.6 206"}));
+  EXPECT_EQ(leased(), (std::vector<std::string>{"1.1 101 permitted", "1.4 104 cancelled", "1.5 205",
+                                                "1.6 206"}));
   SaveFailedAttempt failed{.attempt = attempt(1, 5, 1, 205), .pilot = pilot()};
   save({{failed, {}}, ended(1, 100), ended(4, 100), ended(6, 200)});
   EXPECT_EQ(leased(), std::vector<std::string>{});
