@@ -59,24 +59,15 @@ def _database(directory):
         database.close()
 
 
-class Commits:
-    """Single small commits on the disk that the engine uses; use it as a context."""
-
-    def __init__(self, directory):
-        self._made = _database(directory)
-
-    def __enter__(self):
-        self._database = self._made.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self._made.__exit__(*error)
-
-    def one(self):
-        """Seconds that one takes."""
-        begin = time.perf_counter()
-        self._database.execute("INSERT INTO t VALUES(1, 2, 3)")
-        return time.perf_counter() - begin
+@contextlib.contextmanager
+def single_commits(directory):
+    """A function that makes one small commit on the disk that the engine uses, and returns the seconds that it took."""
+    with _database(directory) as database:
+        def commit():
+            begin = time.perf_counter()
+            database.execute("INSERT INTO t VALUES(1, 2, 3)")
+            return time.perf_counter() - begin
+        yield commit
 
 
 def _fed(words, count):

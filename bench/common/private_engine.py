@@ -37,12 +37,12 @@ class PrivateEngine:
     """Use it as a context. `configuration` is YAML in which `{directory}` stands for the private directory; None: the
     engine's own choice, a pilot as large as this machine."""
 
-    def __init__(self, configuration=None, **environment):
+    def __init__(self, configuration=None):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="hbb-", dir=os.environ.get("HPCBATCH_BENCH_DIR", "/tmp")))
         self.home = self.directory / "home"
         self.program = PREFIX / "bin/hpcbatch"
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HPCBATCH_", "XDG_", "SLURM_"))}
-        self.environment = kept | {"HOME": str(self.directory), "HPCBATCH_HOME": str(self.home)} | environment
+        self.environment = kept | {"HOME": str(self.directory), "HPCBATCH_HOME": str(self.home)}
         if configuration is not None:
             file = self.directory / "config.yaml"
             file.write_text(configuration.format(directory=self.directory))
@@ -55,7 +55,7 @@ class PrivateEngine:
     def __exit__(self, *_):
         try:
             self.verb("engine", "stop", "--now", check=False)
-            self._until(lambda: not self._left(), 30)
+            self._until(lambda: not self._left(), 30, "the end of all that was started")
         finally:
             for pid in self._left():
                 os.kill(pid, 9)
@@ -68,7 +68,7 @@ class PrivateEngine:
 
     def kill(self):
         os.kill(self.pid, 9)
-        self._until(lambda: processes.program_of(self.pid) == "", 10)
+        self._until(lambda: processes.program_of(self.pid) == "", 10, "the end of the engine")
 
     def verb(self, *words, check=True, **options):
         done = subprocess.run([self.program, *map(str, words)], env=self.environment, cwd=self.directory,
@@ -77,20 +77,18 @@ class PrivateEngine:
             raise RuntimeError(f"hpcbatch {words[:4]} exited {done.returncode}: {done.stderr[-2000:]}")
         return done.stdout
 
-    def warm_up(self, pilots=1, tasks=50):
-        """Until so many pilots are there and have run something; the figures are those of a system at work."""
-        array = self.client.submit({"command": ["true"], "array": f"1-{tasks}"})
-        self.client.wait(array)
-        self._until(lambda: len(self.client.get("/v1/pilots")["pilots"]) >= pilots, 120)
+    def warm_up(self):
+        """Until a pilot is there and has run something; the figures are those of a system at work. Its process id, in a list."""
+        self.run({"command": ["true"], "array": "1-50"})
         return self.pilots()
 
     def gather_pilots(self, pilots, cpus):
         """Until so many rehearsing pilots are there: so many tasks that fill one each, long enough for all to come."""
         array = self.client.submit({"command": ["sleep", "3000"], "cpus": cpus, "array": f"1-{pilots}", "time": "1h"})
-        self._until(lambda: self.client.get(f"/v1/arrays/{array[0]}")["counts"]["running"] == pilots, 120)
+        self._until(lambda: self.client.get(f"/v1/arrays/{array[0]}")["counts"]["running"] == pilots, 120,
+                    f"{pilots} pilots at work")
         self.client.post("/v1/tasks/cancel", {"ids": array})
         self.client.wait(array, must_succeed=False)
-        return self.pilots()
 
     def pilots(self):
         """Process ids of the pilots themselves, not of those who keep them."""
@@ -111,7 +109,9 @@ class PrivateEngine:
                 or str(self.directory).encode() in processes.command_of(pid)]
 
     @staticmethod
-    def _until(condition, seconds):
+    def _until(condition, seconds, what):
         end = time.monotonic() + seconds
-        while not condition() and time.monotonic() < end:
+        while not condition():
+            if time.monotonic() > end:
+                raise RuntimeError(f"{what} did not come within {seconds} s")
             time.sleep(0.02)

@@ -4,7 +4,6 @@ import argparse
 import dataclasses
 import json
 import statistics
-import sys
 
 
 @dataclasses.dataclass
@@ -19,7 +18,6 @@ class Figure:
     ratio: float | None = None
     budget: str = ""
     holds: bool | None = None
-    note: str = ""
 
     @property
     def value(self):
@@ -31,7 +29,7 @@ class Figure:
         found = {"name": self.name, "value": self.value, "unit": self.unit, "noise": spread(self.values)}
         if self.reference:
             found |= {"reference": {"name": self.reference_name, **spread(self.reference)}}
-        for key in ("ratio", "budget", "holds", "note"):
+        for key in ("ratio", "budget", "holds"):
             if getattr(self, key) not in (None, ""):
                 found[key] = getattr(self, key)
         return found
@@ -78,7 +76,3 @@ def tell(chosen, figures):
         print(HEAD)
     for figure in figures:
         print(json.dumps(figure.as_json()) if chosen.json else figure.as_line(), flush=True)
-
-
-def progress(text):
-    print(text, file=sys.stderr, flush=True)

@@ -39,7 +39,7 @@ void tool_renders_a_command(benchmark::State& state) {
                       .inputs = {{"sound", {{"/data/talk.wav", 1'000'000, {}}}}},
                       .outputs = {{"report", "/data/talk.txt"}}};
   for (auto _ : state) {
-    const auto task = prepare(file, **plugin, call, {}, "/work/1");
+    const auto task = prepare(file, **plugin, call, {}, "/tasks/1");
     if (!task) return state.SkipWithError(task.error().text.c_str());
     benchmark::DoNotOptimize(task);
   }
