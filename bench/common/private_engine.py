@@ -83,8 +83,8 @@ class PrivateEngine:
         return self.pilots()
 
     def gather_pilots(self, pilots, cpus):
-        """Until so many rehearsing pilots are there: so many tasks that fill one each, long enough for all to come."""
-        array = self.client.submit({"command": ["sleep", "3000"], "cpus": cpus, "array": f"1-{pilots}", "time": "1h"})
+        """Until so many rehearsing pilots are there: so many tasks, of which none leaves room for another in one pilot of 12 h."""
+        array = self.client.submit({"command": ["sleep", "3000"], "cpus": cpus, "array": f"1-{pilots}", "time": "11h"})
         self._until(lambda: self.client.get(f"/v1/arrays/{array[0]}")["counts"]["running"] == pilots, 120,
                     f"{pilots} pilots at work")
         self.client.post("/v1/tasks/cancel", {"ids": array})
