@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 /// One site, one pilot of so many cpus, and time that goes on by a millisecond with each event.
 class AtWork {
  public:
-  explicit AtWork(std::int64_t cpus) : engine_({site(cpus)}, Snapshot{.next_array = 1}, 1, now_) {
+  explicit AtWork(std::int64_t cpus)
+      : engine_({site(cpus)}, Snapshot{.next_array = 1}, no_live_arrays(), 1, now_) {
     // The first task makes the engine ask for the pilot.
     submit(1, 1h);
     for (const Action& action : actions_) {

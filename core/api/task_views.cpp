@@ -147,11 +147,7 @@ void Api::explain_task(TaskId task, const ReplyPtr& reply) {
     // that failed.
     if (!facts.array->indices.contains(task.index)) {
       const ArrayState* live = runtime_.engine().tasks().find(task.array);
-      IndexSet open = facts.array->indices;
-      if (live) {
-        open.remove(live->ok);
-        open.remove(live->not_ok);
-      }
+      const IndexSet open = live ? live->tasks.open() : facts.array->indices;
       if (task.index != 0 || open.empty())
         return reply->error(404, fmt::format("there is no task {}", to_string(task)));
       asked.index = open.ranges().back().first;
@@ -236,11 +232,11 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
     if (filter.array && *filter.array != id) continue;
     if (filter.before && filter.before->array < id) continue;
     if (!filter.client.empty() &&
-        runtime_.engine().tasks().queue().name_of(array.place.client) != filter.client)
+        runtime_.engine().tasks().queue().name_of(array.client) != filter.client)
       continue;
-    IndexSet waiting = array.facts.indices;
-    for (const IndexSet* set : {&array.ok, &array.not_ok, &array.held}) waiting.remove(*set);
-    for (const IndexRange& range : array.leased.ranges()) {
+    IndexSet waiting = array.tasks.open();
+    waiting.remove(array.tasks.held());
+    for (const IndexRange& range : array.tasks.leased().ranges()) {
       for (std::uint64_t i = range.first; i <= range.last; ++i) {
         const TaskId task{id, static_cast<std::uint32_t>(i)};
         const TaskState state = *runtime_.engine().state_of(task);
@@ -249,7 +245,7 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
         add(task, to_string(task), state, 1);
       }
     }
-    add_set(id, array.held, TaskState::Held);
+    add_set(id, array.tasks.held(), TaskState::Held);
     add_set(id, waiting, TaskState::Waiting);
   }
   const bool ended_too = !filter.state || *filter.state == TaskState::Done ||
@@ -307,10 +303,9 @@ void Api::arrays(Request request, const ReplyPtr& reply) {
         const store::ArrayRow& row = *found.row;
         std::uint64_t running = 0, waiting = 0, held = 0;
         if (const ArrayState* live = runtime_.engine().tasks().find(id)) {
-          running = live->leased.size();
-          held = live->held.size();
-          waiting =
-              live->facts.indices.size() - live->ok.size() - live->not_ok.size() - running - held;
+          running = live->tasks.leased().size();
+          held = live->tasks.held().size();
+          waiting = live->tasks.open().size() - running - held;
         }
         json::object object{{"id", std::to_string(id.value)},
                             {"client", row.client},

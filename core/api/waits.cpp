@@ -31,10 +31,8 @@ bool all_ended(const Engine& engine, const std::vector<Selection>& chosen) {
   return std::all_of(chosen.begin(), chosen.end(), [&](const Selection& selection) {
     const ArrayState* live = engine.tasks().find(selection.array);
     if (!live) return true;
-    IndexSet open = selection.indices.value_or(live->facts.indices);
-    open.remove(live->ok);
-    open.remove(live->not_ok);
-    return open.empty();
+    const IndexSet open = live->tasks.open();
+    return (selection.indices ? open.intersection(*selection.indices) : open).empty();
   });
 }
 
@@ -70,8 +68,9 @@ std::uint64_t running_of(const Engine& engine, const std::vector<Selection>& cho
   for (const Selection& selection : chosen) {
     const ArrayState* live = engine.tasks().find(selection.array);
     if (!live) continue;
-    const IndexSet leased =
-        selection.indices ? live->leased.intersection(*selection.indices) : live->leased;
+    const IndexSet leased = selection.indices
+                                ? live->tasks.leased().intersection(*selection.indices)
+                                : live->tasks.leased();
     for (const IndexRange& range : leased.ranges()) {
       for (std::uint64_t i = range.first; i <= range.last; ++i) {
         const Lease* lease =

@@ -24,20 +24,20 @@ Outcome never_started(const std::string& cause, Time now) {
 
 IndexSet TaskTable::unblocked(const ArrayState& array, const IndexSet& indices) const {
   IndexSet ready = indices;
-  for (const auto& [id, open] : array.open) {
+  for (const auto& [id, open] : array.open()) {
     if (HPCBATCH_PLANTED(dependant_starts_early)) break;
     if (open.on.kind != Dependency::Kind::EachSuccess) return {};
     const ArrayState* before = find(id);
     HPCBATCH_CHECK(before || open.known_ok);
-    ready = ready.intersection(before ? before->ok : *open.known_ok);
+    ready = ready.intersection(before ? before->tasks.ok() : *open.known_ok);
   }
   return ready;
 }
 
 void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
-  for (const Dependency& dependency : array.facts.after) {
+  for (const Dependency& dependency : array.after()) {
     if (find(dependency.array)) {
-      array.open.emplace(dependency.array, OpenDependency{dependency, std::nullopt});
+      array.make_rare().open.emplace(dependency.array, OpenDependency{dependency, std::nullopt});
       std::vector<ArrayId>& waiting = dependants_[dependency.array];
       if (waiting.empty() || waiting.back() != array.id) waiting.push_back(array.id);
       continue;
@@ -49,11 +49,11 @@ void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
     if (dependency.index) bad = bad.intersection(IndexRange{*dependency.index, *dependency.index});
     IndexSet culprits = bad;
     if (dependency.kind == Dependency::Kind::EachSuccess) {
-      array.open.emplace(dependency.array, OpenDependency{dependency, facts->ok});
-      bad = bad.intersection(array.facts.indices);
+      array.make_rare().open.emplace(dependency.array, OpenDependency{dependency, facts->ok});
+      bad = bad.intersection(array.tasks.all());
       culprits = bad;
     } else if (!bad.empty()) {
-      bad = array.facts.indices;
+      bad = array.tasks.all();
     }
     if (bad.empty()) continue;
     const IndexSet doomed = take_unleased(array, bad);
@@ -67,7 +67,7 @@ void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
   }
   // Only when all are attached: one that is met already must not let the tasks go before the others
   // are.
-  for (const Dependency& dependency : array.facts.after) {
+  for (const Dependency& dependency : array.after()) {
     if (find(dependency.array)) spread_to(array, dependency.array, std::nullopt, "", now);
   }
 }
@@ -88,7 +88,7 @@ void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome&
       return entry.first.array == id && indices.contains(entry.first.index);
     });
   }
-  get(id).cut.remove(indices);
+  if (ArrayState& array = get(id); array.rare) array.rare->cut.remove(indices);
   record_end(id, indices, false, first_cause(first, outcome.failure, outcome.message),
              outcome.ended);
 }
@@ -96,7 +96,7 @@ void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome&
 void TaskTable::record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause,
                            Time now) {
   ArrayState& array = get(id);
-  (ok ? array.ok : array.not_ok).add(indices);
+  array.tasks.add(ok ? Standing::Ok : Standing::NotOk, indices);
   if (!ok) causes_.try_emplace(id, cause);
   note_end(array, indices, cause, now);
 }
@@ -129,31 +129,32 @@ void TaskTable::spread_ends() {
 void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news,
                           const std::string& cause, Time now) {
   const ArrayState& before = get(ended);
-  const bool over = before.ok.size() + before.not_ok.size() == before.facts.indices.size();
+  const bool over = before.tasks.is_over();
   IndexSet doomed;
   const auto is_met = [&](const OpenDependency& open) {
     const bool one = open.on.index.has_value();
-    const bool one_ok = one && before.ok.contains(*open.on.index);
-    const bool one_bad = one && before.not_ok.contains(*open.on.index);
+    const bool one_ok = one && before.tasks.ok().contains(*open.on.index);
+    const bool one_bad = one && before.tasks.not_ok().contains(*open.on.index);
     switch (open.on.kind) {
       case Dependency::Kind::AnyEnd:
         return one ? one_ok || one_bad : over;
       case Dependency::Kind::Success:
-        if (one ? one_bad : !before.not_ok.empty()) doomed = dependant.facts.indices;
-        return one ? one_ok : over && before.not_ok.empty();
+        if (one ? one_bad : !before.tasks.not_ok().empty()) doomed = dependant.tasks.all();
+        return one ? one_ok : over && before.tasks.not_ok().empty();
       case Dependency::Kind::EachSuccess:
-        doomed.add((news ? before.not_ok.intersection(*news) : before.not_ok)
-                       .intersection(dependant.facts.indices));
+        doomed.add((news ? before.tasks.not_ok().intersection(*news) : before.tasks.not_ok())
+                       .intersection(dependant.tasks.all()));
         return false;
     }
     return false;
   };
   bool any_met = false;
-  const auto [first_open, end_open] = dependant.open.equal_range(ended);
+  auto& all_open = dependant.make_rare().open;
+  const auto [first_open, end_open] = all_open.equal_range(ended);
   for (auto at = first_open; at != end_open;) {
     const bool met = is_met(at->second);
     any_met = any_met || met;
-    at = met ? dependant.open.erase(at) : std::next(at);
+    at = met ? all_open.erase(at) : std::next(at);
   }
   if (!doomed.empty()) {
     const auto first = causes_.find(ended);
@@ -162,26 +163,26 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
     end_unleased(dependant.id, hit, never_started(why, now));
   }
   const bool all = !news || any_met;
-  const IndexSet ready =
-      unblocked(dependant, all ? dependant.blocked : dependant.blocked.intersection(*news));
-  dependant.blocked.remove(ready);
+  const IndexSet ready = unblocked(
+      dependant, all ? dependant.tasks.blocked() : dependant.tasks.blocked().intersection(*news));
+  dependant.tasks.remove(Standing::Blocked, ready);
   make_ready(dependant, ready);
 }
 
 void TaskTable::forget_if_over(ArrayId id) {
   ArrayState& array = get(id);
-  if (array.unspread != 0 || array.ok.size() + array.not_ok.size() != array.facts.indices.size())
-    return;
+  if (array.unspread != 0 || !array.tasks.is_over()) return;
   if (const auto waiting = dependants_.find(id); waiting != dependants_.end()) {
     for (const ArrayId dependant : waiting->second) {
       const auto at = arrays_.find(dependant);
       if (at == arrays_.end()) continue;
-      const auto [first, end] = at->second.open.equal_range(id);
-      for (auto open = first; open != end; ++open) open->second.known_ok = array.ok;
+      const auto [first, end] = at->second.make_rare().open.equal_range(id);
+      for (auto open = first; open != end; ++open) open->second.known_ok = array.tasks.ok();
     }
     dependants_.erase(waiting);
   }
   causes_.erase(id);
+  terms_.release(std::move(array.terms));
   actions_.push_back(SaveArrayEnded{id});
   arrays_.erase(id);
 }

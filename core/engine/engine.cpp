@@ -20,14 +20,14 @@ constexpr Duration kLook = 1s;
 
 }  // namespace
 
-Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot, std::uint64_t seed,
-               Time now)
+Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
+               const LiveArrays& live_arrays, std::uint64_t seed, Time now)
     : tasks_(actions_, [this](const Needs& needs) { return sites_.fits_shapes(needs); }),
       sites_(actions_, sites, snapshot.engine_name,
              seed ^ (snapshot.engine_start * 0x9E3779B97F4A7C15ULL)),
       engine_start_(snapshot.engine_start),
       started_at_(now) {
-  tasks_.restore(snapshot, [this](const Needs& needs) { return longest_for(needs); });
+  tasks_.restore(snapshot, live_arrays, [this](const Needs& needs) { return longest_for(needs); });
   sites_.restore(snapshot.allocations, snapshot.proven, now);
   for (const StoredKey& key : snapshot.keys)
     keys_[key.client + '\0' + key.key] = {key.content, key.ids};
@@ -226,9 +226,9 @@ bool Engine::is_idle() const {
 TaskCounts Engine::counts() const {
   TaskCounts counts;
   for (const auto& [id, array] : tasks_.arrays()) {
-    const std::uint64_t ended = array.ok.size() + array.not_ok.size();
-    counts.held += array.held.size();
-    counts.waiting += array.facts.indices.size() - ended - array.held.size() - array.leased.size();
+    const std::uint64_t held = array.tasks.held().size();
+    counts.held += held;
+    counts.waiting += array.tasks.open().size() - held - array.tasks.leased().size();
   }
   for (const auto& [task, lease] : pilots_.leases()) {
     const PilotState* pilot = pilots_.find(lease.pilot);
@@ -248,11 +248,11 @@ void Engine::check_invariants() const {
   pilots_.check_invariants();
   sites_.check_invariants();
   std::uint64_t leased = 0;
-  for (const auto& [id, array] : tasks_.arrays()) leased += array.leased.size();
+  for (const auto& [id, array] : tasks_.arrays()) leased += array.tasks.leased().size();
   HPCBATCH_CHECK(leased == pilots_.leases().size());
   for (const auto& [task, lease] : pilots_.leases()) {
     const ArrayState* array = tasks_.find(task.array);
-    HPCBATCH_CHECK(array && array->leased.contains(task.index));
+    HPCBATCH_CHECK(array && array->tasks.leased().contains(task.index));
     HPCBATCH_CHECK(lease.attempt.task == task && lease.attempt.number != 0);
     HPCBATCH_CHECK(lease.attempt.epoch >> 40 <= engine_start_);
     const std::vector<QueuePlace> places = tasks_.places(*array);

@@ -31,7 +31,8 @@ struct Explanation {
 class Engine {
  public:
   /// `seed` draws the names of allocations.
-  Engine(const std::vector<Site>& sites, const Snapshot& snapshot, std::uint64_t seed, Time now);
+  Engine(const std::vector<Site>& sites, const Snapshot& snapshot, const LiveArrays& live_arrays,
+         std::uint64_t seed, Time now);
 
   /// What has to be done about it, in order.  `now` never goes back.
   Actions on(const Event& event, Time now);

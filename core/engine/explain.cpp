@@ -26,9 +26,10 @@ std::string show_dependency(const Dependency& dependency) {
 
 std::optional<TaskState> Engine::state_of(TaskId task) const {
   const ArrayState* array = tasks_.find(task.array);
-  if (!array || !array->facts.indices.contains(task.index)) return std::nullopt;
-  if (array->ok.contains(task.index) || array->not_ok.contains(task.index)) return std::nullopt;
-  if (array->held.contains(task.index)) return TaskState::Held;
+  if (!array || !array->tasks.all().contains(task.index)) return std::nullopt;
+  if (array->tasks.ok().contains(task.index) || array->tasks.not_ok().contains(task.index))
+    return std::nullopt;
+  if (array->tasks.held().contains(task.index)) return TaskState::Held;
   const Lease* lease = pilots_.lease(task);
   if (!lease || lease->state == Lease::State::Sent) return TaskState::Waiting;
   const PilotState* pilot = pilots_.find(lease->pilot);
@@ -77,15 +78,15 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
         fmt::format("held by its user; 'hpcbatch release {}' lets it go on", to_string(task));
     return why;
   }
-  if (array.blocked.contains(task.index)) {
+  if (array.tasks.blocked().contains(task.index)) {
     why.text = "waits for other tasks";
-    for (const auto& [before, open] : array.open)
+    for (const auto& [before, open] : array.open())
       why.details.push_back("for " + show_dependency(open.on));
     return why;
   }
   if (tasks_.is_parked(task)) {
-    why.text =
-        fmt::format("{} tasks of its array are with pilots, as many as may", array.leased.size());
+    why.text = fmt::format("{} tasks of its array are with pilots, as many as may",
+                           array.tasks.leased().size());
     return why;
   }
   if (draining_) {
@@ -93,7 +94,7 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     return why;
   }
 
-  QueuePlace place = array.place;
+  QueuePlace place = array.place();
   place.in_class = tasks_.class_of_task(task);
   const ResourceClass& its_class = tasks_.queue().get(place.in_class);
   why.text = fmt::format("ready, {} tasks of its kind ahead; no pilot has room",

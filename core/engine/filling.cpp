@@ -82,9 +82,9 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
                  .since = now});
   SendLeases::Lease lease{.attempt = attempt, .granted = granted};
   // Limits are exact per task: the class is only a little wider.
-  lease.memory_is_limit = array->facts.needs.amounts.get(kMemory) != Amount{};
-  if (lease.memory_is_limit) lease.granted.set(kMemory, array->facts.needs.amounts.get(kMemory));
-  lease.time_limit = array->facts.needs.time;
+  lease.memory_is_limit = array->terms->needs.amounts.get(kMemory) != Amount{};
+  if (lease.memory_is_limit) lease.granted.set(kMemory, array->terms->needs.amounts.get(kMemory));
+  lease.time_limit = array->terms->needs.time;
   return lease;
 }
 

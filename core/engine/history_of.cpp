@@ -30,12 +30,6 @@ Facts of_tasks(ArrayId array, const IndexSet& indices) {
   return {{"array", std::to_string(array.value)}, {"indices", to_string(indices)}};
 }
 
-IndexSet open_of(IndexSet indices, const IndexSet& ok, const IndexSet& not_ok) {
-  indices.remove(ok);
-  indices.remove(not_ok);
-  return indices;
-}
-
 }  // namespace
 
 std::vector<Noted> noted_at_start(const Snapshot& snapshot, const std::vector<Site>& sites) {
@@ -48,10 +42,18 @@ std::vector<Noted> noted_at_start(const Snapshot& snapshot, const std::vector<Si
                       {"max_queued", std::to_string(site.max_queued)},
                       {"max_running", std::to_string(site.max_running)}}});
   }
-  for (const LiveArray& live : snapshot.arrays) {
-    noted.push_back({Now, "restored-open",
-                     of_tasks(live.id, open_of(live.array.indices, live.ok, live.not_ok))});
-  }
+  return noted;
+}
+
+Noted noted_restored(const LiveArray& live) {
+  IndexSet open = live.array.indices;
+  open.remove(live.ok);
+  open.remove(live.not_ok);
+  return {Now, "restored-open", of_tasks(live.id, open)};
+}
+
+std::vector<Noted> noted_restored(const Snapshot& snapshot) {
+  std::vector<Noted> noted;
   for (const StoredLease& lease : snapshot.leases)
     noted.push_back({Now, "restored-lease", of_attempt(lease.attempt, lease.pilot)});
   noted.push_back({Now, "restored", {{"next_array", std::to_string(snapshot.next_array)}}});
@@ -136,7 +138,7 @@ std::vector<Noted> noted_after(const Action& action) {
 std::vector<Noted> noted_at_end(const Engine& engine, Time now) {
   std::vector<Noted> noted;
   for (const auto& [id, array] : engine.tasks().arrays()) {
-    const IndexSet open = open_of(array.facts.indices, array.ok, array.not_ok);
+    const IndexSet open = array.tasks.open();
     if (open.empty()) continue;
     const auto why = engine.explain({id, open.ranges().back().first}, now);
     noted.push_back({Now, "waits", with(of_tasks(id, open), "reason", why ? why->text : "")});

@@ -19,8 +19,10 @@ struct Noted {
   std::vector<std::pair<std::string, std::string>> facts;
 };
 
-/// The sites that this engine may use, and what it finds in its store.
+/// The sites that this engine may use; then what it finds in its store: the live arrays, the rest.
 std::vector<Noted> noted_at_start(const Snapshot& snapshot, const std::vector<Site>& sites);
+Noted noted_restored(const LiveArray& live);
+std::vector<Noted> noted_restored(const Snapshot& snapshot);
 /// Before the action is done, and after it was handed to the store.
 std::vector<Noted> noted_before(const Event& event, const Action& action);
 std::vector<Noted> noted_after(const Action& action);

@@ -18,7 +18,7 @@ void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
   for (const StoredLease& stored : snapshot.leases) {
     if (HPCBATCH_PLANTED(leases_forgotten_by_restart)) break;
     const ArrayState* array = tasks_.find(stored.attempt.task.array);
-    if (!array || !array->leased.contains(stored.attempt.task.index)) continue;
+    if (!array || !array->tasks.leased().contains(stored.attempt.task.index)) continue;
     PilotState& pilot = pilots_.add(stored.pilot);
     const AllocationEntry* entry = sites_.find(stored.pilot.allocation);
     if (entry) pilot.site = entry->facts.site;
@@ -26,7 +26,7 @@ void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
     pilots_.grant({.attempt = stored.attempt,
                    .pilot = stored.pilot,
                    .in_class = tasks_.class_of_task(stored.attempt.task),
-                   .granted = array->facts.needs.amounts,
+                   .granted = array->terms->needs.amounts,
                    .guessed = true,
                    .cancelled = stored.cancelled && !HPCBATCH_PLANTED(cancel_forgotten_by_restart),
                    // until its pilot says that it has not started
@@ -156,7 +156,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
   }
   for (const TaskId task : pilot.leases) {
     Lease& lease = *pilots_.lease(task);
-    if (lease.guessed) pilots_.settle(lease, tasks_.find(task.array)->facts.needs, pilot);
+    if (lease.guessed) pilots_.settle(lease, tasks_.find(task.array)->terms->needs, pilot);
   }
   pilots_.recount(pilot);
 }

@@ -30,7 +30,7 @@ void TaskTable::remember(const SaveFailedAttempt& failed) {
   }
 }
 
-void TaskTable::restore(const Snapshot& snapshot,
+void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
                         const std::function<std::optional<Duration>(const Needs&)>& longest) {
   next_array_ = snapshot.next_array;
   for (const SaveFailedAttempt& failed : snapshot.failed_attempts) remember(failed);
@@ -43,54 +43,46 @@ void TaskTable::restore(const Snapshot& snapshot,
     leased[lease.attempt.task.array].add(lease.attempt.task.index);
   const EndedFacts ended(snapshot.ended);
   // Arrays come in the order of their ids, so that a predecessor is there before what waits for it.
-  for (const LiveArray& live : snapshot.arrays) {
-    ArrayState& array = arrays_[live.id];
-    array.id = live.id;
-    array.facts = live.array;
-    array.submitted = live.submitted;
-    array.place = {queue_.class_for(live.array.needs), live.array.priority,
-                   queue_.client_for(live.client), live.id};
-    for (const auto& [index, history] : cut[live.id]) {
-      // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
-      // again, so it can be.
-      if (const auto most = longest(live.array.needs)) {
-        history->needs_more_than = std::min(*history->needs_more_than, *most - *most / 50);
+  while (const LiveArray* next = live_arrays()) {
+    const LiveArray& live = *next;
+    ArrayState& array = make(live.id, queue_.client_for(live.client), live.array,
+                             live.array.indices, live.submitted);
+    if (const auto at = cut.find(live.id); at != cut.end()) {
+      for (const auto& [index, history] : at->second) {
+        // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
+        // again, so it can be.
+        if (const auto most = longest(live.array.needs)) {
+          history->needs_more_than = std::min(*history->needs_more_than, *most - *most / 50);
+        }
+        needing_more_than(array, *history->needs_more_than);
+        array.make_rare().cut.add(index);
       }
-      needing_more_than(array, *history->needs_more_than);
-      array.cut.add(index);
     }
-    array.ok = live.ok;
-    array.not_ok = live.not_ok;
-    array.leased = leased[live.id].intersection(live.array.indices);
-    array.leased.remove(array.ok);
-    array.leased.remove(array.not_ok);
+    IndexSet rest = live.array.indices;
+    const auto stands = [&](Standing::Place place, const IndexSet& indices) {
+      const IndexSet there = rest.intersection(indices);
+      array.tasks.add(place, there);
+      rest.remove(there);
+    };
+    stands(Standing::Ok, live.ok);
+    stands(Standing::NotOk, live.not_ok);
+    if (const auto at = leased.find(live.id); at != leased.end())
+      stands(Standing::Leased, at->second);
+    stands(Standing::Held, live.held);
     if (!live.not_ok.empty())
       causes_[live.id] = fmt::format("{}, some of which did not succeed", live.id.value);
-    array.held = live.held;
-    IndexSet rest = live.array.indices;
-    for (const IndexSet* set : {&array.ok, &array.not_ok, &array.leased}) rest.remove(*set);
-    array.held = array.held.intersection(rest);
-    rest.remove(array.held);
-    array.facts.held = false;
-    place_new(array, rest, ended, live.submitted);
-    note_end(array, std::nullopt, "", live.submitted);
+    place_new(array, rest, false, ended, live.submitted);
+    if (!live.ok.empty() || !live.not_ok.empty()) note_end(array, std::nullopt, "", live.submitted);
   }
   spread_ends();
 }
 
-ArrayState& TaskTable::recreate(const RevivedArray& revived, Time now) {
-  ArrayState& array = arrays_[revived.id];
-  array.id = revived.id;
-  array.facts = revived.array;
-  array.facts.indices = revived.all;
-  array.facts.held = false;
-  array.submitted = now;
-  array.place = {queue_.class_for(revived.array.needs), revived.array.priority,
-                 queue_.client_for(revived.client), revived.id};
-  array.ok = revived.ok;
-  array.not_ok = revived.failed;
-  array.not_ok.add(revived.array.indices);
-  return array;
+void TaskTable::recreate(const RevivedArray& revived, Time now) {
+  ArrayState& array =
+      make(revived.id, queue_.client_for(revived.client), revived.array, revived.all, now);
+  array.tasks.add(Standing::Ok, revived.ok);
+  array.tasks.add(Standing::NotOk, revived.failed);
+  array.tasks.add(Standing::NotOk, revived.array.indices);
 }
 
 std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
@@ -102,10 +94,10 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
   }
   for (const RevivedArray& revived : event.arrays) {
     ArrayState& array = get(revived.id);
-    const IndexSet again = array.not_ok.intersection(revived.array.indices);
+    const IndexSet again = array.tasks.not_ok().intersection(revived.array.indices);
     if (again.empty()) continue;
-    array.not_ok.remove(again);
-    array.blocked.add(again);
+    array.tasks.remove(Standing::NotOk, again);
+    array.tasks.add(Standing::Blocked, again);
     causes_.erase(revived.id);
     changed += again.size();
     for (const auto& [index, attempts] : revived.attempts) {
@@ -116,10 +108,10 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
   const EndedFacts ended(event.ended);
   for (const RevivedArray& revived : event.arrays) {
     ArrayState& array = get(revived.id);
-    array.open.clear();
+    if (array.rare) array.rare->open.clear();
     attach(array, ended, now);
-    const IndexSet ready = unblocked(array, array.blocked);
-    array.blocked.remove(ready);
+    const IndexSet ready = unblocked(array, array.tasks.blocked());
+    array.tasks.remove(Standing::Blocked, ready);
     make_ready(array, ready);
     note_end(array, std::nullopt, "", now);
   }

@@ -30,9 +30,9 @@ const TaskHistory* TaskTable::history(TaskId task) const {
 }
 
 std::vector<QueuePlace> TaskTable::places(const ArrayState& array) const {
-  std::vector<QueuePlace> all{array.place};
-  for (const ClassId other : array.other_classes) {
-    QueuePlace place = array.place;
+  std::vector<QueuePlace> all{array.place()};
+  for (const ClassId other : array.other_classes()) {
+    QueuePlace place = array.place();
     place.in_class = other;
     all.push_back(place);
   }
@@ -43,15 +43,15 @@ ClassId TaskTable::class_of_task(TaskId task) const {
   const auto at = arrays_.find(task.array);
   HPCBATCH_CHECK(at != arrays_.end());
   const TaskHistory* past = history(task);
-  if (!past || !past->needs_more_than) return at->second.place.in_class;
+  if (!past || !past->needs_more_than) return at->second.terms->in_class;
   // The class was made when the task was cut; looking it up again needs no second record of it.
   std::optional<ClassId> least;
-  for (const ClassId other : at->second.other_classes) {
+  for (const ClassId other : at->second.other_classes()) {
     const auto time = queue_.get(other).needs.time;
     if (time >= past->needs_more_than && (!least || time < queue_.get(*least).needs.time))
       least = other;
   }
-  return least.value_or(at->second.place.in_class);
+  return least.value_or(at->second.terms->in_class);
 }
 
 std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event,
@@ -77,7 +77,7 @@ std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event,
       if (dependency.sibling != 0) {
         indices = event.arrays[dependency.sibling - 1].indices;
       } else if (live) {
-        indices = live->facts.indices;
+        indices = live->tasks.all();
       } else {
         indices = facts->ok;
         indices.add(facts->not_ok);
@@ -106,36 +106,46 @@ std::optional<std::string> TaskTable::submit(const TasksSubmitted& event, Time n
   const ClientId client = queue_.client_for(event.client);
   const std::uint64_t first = next_array_;
   std::uint32_t position = 0;
-  for (NewArray submitted : event.arrays) {
+  for (const NewArray& submitted : event.arrays) {
     const ArrayId id{next_array_++};
-    for (Dependency& dependency : submitted.after) {
+    SaveArray save{id,        event.request, position++, event.client,
+                   event.key, event.content, submitted,  now};
+    for (Dependency& dependency : save.array.after) {
       if (const std::uint32_t sibling = std::exchange(dependency.sibling, 0))
         dependency.array = ArrayId{first + sibling - 1};
     }
-    actions_.push_back(SaveArray{id, event.request, position++, event.client, event.key,
-                                 event.content, submitted, now});
-    ArrayState& array = arrays_[id];
-    array.id = id;
-    array.facts = submitted;
-    array.submitted = now;
-    array.place = {queue_.class_for(submitted.needs), submitted.priority, client, id};
-    place_new(array, submitted.indices, ended, now);
+    ArrayState& array = make(id, client, save.array, submitted.indices, now);
+    actions_.push_back(std::move(save));
+    place_new(array, submitted.indices, submitted.held, ended, now);
   }
   spread_ends();
   return std::nullopt;
 }
 
-void TaskTable::place_new(ArrayState& array, const IndexSet& indices, const EndedFacts& ended,
-                          Time now) {
-  if (array.facts.held) {
-    array.held.add(indices);
+ArrayState& TaskTable::make(ArrayId id, ClientId client, const NewArray& facts, const IndexSet& all,
+                            Time submitted) {
+  // Most are the newest.
+  const auto at = arrays_.emplace_hint(arrays_.end(), id,
+                                       ArrayState{.id = id,
+                                                  .terms = terms_.of(facts),
+                                                  .submitted = submitted,
+                                                  .client = client,
+                                                  .tasks = Standing(all)});
+  if (!facts.after.empty()) at->second.make_rare().after = facts.after;
+  return at->second;
+}
+
+void TaskTable::place_new(ArrayState& array, const IndexSet& indices, bool held,
+                          const EndedFacts& ended, Time now) {
+  if (held) {
+    array.tasks.add(Standing::Held, indices);
   } else {
-    array.blocked.add(indices);
+    array.tasks.add(Standing::Blocked, indices);
   }
   attach(array, ended, now);
-  if (!array.facts.held) {
-    const IndexSet ready = unblocked(array, array.blocked);
-    array.blocked.remove(ready);
+  if (!held) {
+    const IndexSet ready = unblocked(array, array.tasks.blocked());
+    array.tasks.remove(Standing::Blocked, ready);
     make_ready(array, ready);
   }
 }
@@ -148,27 +158,27 @@ void TaskTable::make_ready(ArrayState& array, const IndexSet& indices) {
     parked ? queue_.add_parked(place, some) : queue_.add(place, some);
   };
   IndexSet plain = indices;
-  const IndexSet cut = indices.intersection(array.cut);
+  const IndexSet cut = indices.intersection(array.cut());
   for (const IndexRange& range : cut.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const TaskId task{array.id, static_cast<std::uint32_t>(i)};
-      QueuePlace place = array.place;
+      QueuePlace place = array.place();
       place.in_class = class_of_task(task);
-      if (place.in_class == array.place.in_class) continue;
+      if (place.in_class == array.terms->in_class) continue;
       plain.remove(task.index);
       add(place, IndexRange{task.index, task.index});
     }
   }
-  add(array.place, plain);
+  add(array.place(), plain);
   park_or_unpark(array);
 }
 
 bool TaskTable::at_its_limit(const ArrayState& array) {
-  return array.facts.max_running != 0 && array.leased.size() >= array.facts.max_running;
+  return array.terms->max_running != 0 && array.tasks.leased().size() >= array.terms->max_running;
 }
 
 void TaskTable::park_or_unpark(ArrayState& array) {
-  if (array.facts.max_running == 0) return;
+  if (array.terms->max_running == 0) return;
   const bool park = at_its_limit(array);
   for (const QueuePlace& place : places(array)) park ? queue_.park(place) : queue_.unpark(place);
 }
@@ -186,7 +196,7 @@ bool TaskTable::is_parked(TaskId task) const {
 TakenTask TaskTable::take(const QueuePlace& place) {
   const TaskId task{place.array, queue_.take(place)};
   ArrayState& array = get(place.array);
-  array.leased.add(task.index);
+  array.tasks.add(Standing::Leased, task.index);
   park_or_unpark(array);
   const TaskHistory* past = history(task);
   return {task, past ? past->attempts + 1 : 1};
@@ -194,32 +204,32 @@ TakenTask TaskTable::take(const QueuePlace& place) {
 
 void TaskTable::give_back(TaskId task) {
   ArrayState& array = get(task.array);
-  HPCBATCH_CHECK(array.leased.contains(task.index));
-  array.leased.remove(task.index);
+  HPCBATCH_CHECK(array.tasks.leased().contains(task.index));
+  array.tasks.remove(Standing::Leased, task.index);
   make_ready(array, IndexRange{task.index, task.index});
 }
 
 void TaskTable::needing_more_than(ArrayState& array, Duration had) {
-  Needs needs = array.facts.needs;
+  Needs needs = array.terms->needs;
   needs.time = std::max(needs.time.value_or(Duration{}), more_than(had));
   const ClassId in_class = queue_.class_for(needs);
-  if (in_class == array.place.in_class) return;
-  if (std::find(array.other_classes.begin(), array.other_classes.end(), in_class) ==
-      array.other_classes.end()) {
-    array.other_classes.push_back(in_class);
+  if (in_class == array.terms->in_class) return;
+  if (std::find(array.other_classes().begin(), array.other_classes().end(), in_class) ==
+      array.other_classes().end()) {
+    array.make_rare().other_classes.push_back(in_class);
   }
 }
 
 bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node,
                       Outcome outcome, const Ending& ending, std::optional<Duration> longest) {
   ArrayState& array = get(attempt.task.array);
-  HPCBATCH_CHECK(array.leased.contains(attempt.task.index));
-  array.leased.remove(attempt.task.index);
+  HPCBATCH_CHECK(array.tasks.leased().contains(attempt.task.index));
+  array.tasks.remove(Standing::Leased, attempt.task.index);
 
   const auto past = histories_.find(attempt.task);
   const TaskHistory before = past == histories_.end() ? TaskHistory{} : past->second;
-  const bool input_gone = array.facts.streams_input && outcome.started.has_value();
-  const Verdict verdict = judge(ending, before, array.facts.retries, input_gone, longest);
+  const bool input_gone = array.terms->streams_input && outcome.started.has_value();
+  const Verdict verdict = judge(ending, before, array.terms->retries, input_gone, longest);
   if (verdict == Verdict::RetryFree || verdict == Verdict::RetryCharged) {
     TaskHistory& history = histories_[attempt.task];
     history.attempts = attempt.number;
@@ -235,7 +245,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     if (ending.failure == Failure::PilotWalltime && ending.had) {
       history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
       needing_more_than(array, *history.needs_more_than);
-      array.cut.add(attempt.task.index);
+      array.make_rare().cut.add(attempt.task.index);
     }
     actions_.push_back(SaveFailedAttempt{attempt, pilot, node, std::move(outcome),
                                          verdict == Verdict::RetryCharged, ending.unexplained});
@@ -252,7 +262,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     outcome.failure = Failure::SetAside;
   }
   histories_.erase(attempt.task);
-  array.cut.remove(attempt.task.index);
+  if (array.rare) array.rare->cut.remove(attempt.task.index);
   const bool ok = outcome.failure == Failure::Ok;
   const std::string cause =
       ok ? "" : fmt::format("{} ({})", to_string(attempt.task), to_string(outcome.failure));
@@ -275,9 +285,9 @@ void TaskTable::tell_ended() {
 IndexSet TaskTable::take_unleased(ArrayState& array, const IndexSet& indices) {
   IndexSet taken;
   for (const QueuePlace& place : places(array)) taken.add(queue_.remove(place, indices));
-  for (IndexSet* set : {&array.blocked, &array.held}) {
-    const IndexSet there = set->intersection(indices);
-    set->remove(there);
+  for (const auto place : {Standing::Blocked, Standing::Held}) {
+    const IndexSet there = array.tasks.in(place).intersection(indices);
+    array.tasks.remove(place, there);
     taken.add(there);
   }
   return taken;
@@ -287,10 +297,9 @@ std::vector<TaskId> TaskTable::cancel(const Selection& tasks, Time now, std::uin
   const auto at = arrays_.find(tasks.array);
   if (at == arrays_.end()) return {};
   ArrayState& array = at->second;
-  const IndexSet wanted =
-      tasks.indices.value_or(array.facts.indices).intersection(array.facts.indices);
+  const IndexSet wanted = tasks.indices.value_or(array.tasks.all()).intersection(array.tasks.all());
   std::vector<TaskId> leased;
-  const IndexSet with_pilots = wanted.intersection(array.leased);
+  const IndexSet with_pilots = wanted.intersection(array.tasks.leased());
   for (const IndexRange& range : with_pilots.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       leased.push_back({tasks.array, static_cast<std::uint32_t>(i)});
@@ -311,25 +320,25 @@ std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
   const auto at = arrays_.find(tasks.array);
   if (at == arrays_.end()) return 0;
   ArrayState& array = at->second;
-  const IndexSet wanted = tasks.indices.value_or(array.facts.indices);
+  const IndexSet wanted = tasks.indices.value_or(array.tasks.all());
   IndexSet changed;
-  if (hold && HPCBATCH_PLANTED(hold_not_heard)) return array.held.size();
+  if (hold && HPCBATCH_PLANTED(hold_not_heard)) return array.tasks.held().size();
   if (hold) {
-    const IndexSet held_before = array.held;
+    const IndexSet held_before = array.tasks.held();
     changed = take_unleased(array, wanted);
-    array.held.add(changed);
-    array.held.add(held_before.intersection(wanted));
+    array.tasks.add(Standing::Held, changed);
+    array.tasks.add(Standing::Held, held_before.intersection(wanted));
     changed.remove(held_before);
   } else {
-    changed = array.held.intersection(wanted);
-    array.held.remove(changed);
+    changed = array.tasks.held().intersection(wanted);
+    array.tasks.remove(Standing::Held, changed);
     const IndexSet ready = unblocked(array, changed);
     IndexSet still_blocked = changed;
     still_blocked.remove(ready);
-    array.blocked.add(still_blocked);
+    array.tasks.add(Standing::Blocked, still_blocked);
     make_ready(array, ready);
   }
-  actions_.push_back(SaveHold{array.id, array.held});
+  actions_.push_back(SaveHold{array.id, array.tasks.held()});
   return changed.size();
 }
 
@@ -339,7 +348,7 @@ void TaskTable::check_invariants() const {
   std::uint64_t queued = 0;
   for (const auto& [id, array] : arrays_) {
     HPCBATCH_CHECK(array.id == id && id.value < next_array_ && array.unspread == 0);
-    for (const auto& [before, open] : array.open) {
+    for (const auto& [before, open] : array.open()) {
       const auto waiting = dependants_.find(before);
       const bool listed =
           waiting != dependants_.end() &&
@@ -361,18 +370,20 @@ void TaskTable::check_invariants() const {
       count(there);
       if (parked) count(*parked);
     }
-    for (const IndexSet* set :
-         {&array.blocked, &array.held, &array.leased, &array.ok, &array.not_ok}) {
-      count(*set);
+    for (const auto place :
+         {Standing::Blocked, Standing::Held, Standing::Leased, Standing::Ok, Standing::NotOk}) {
+      count(array.tasks.in(place));
     }
-    HPCBATCH_CHECK(sum == array.facts.indices.size());
-    HPCBATCH_CHECK(all == array.facts.indices);
+    HPCBATCH_CHECK(sum == array.tasks.all().size());
+    HPCBATCH_CHECK(all == array.tasks.all());
     // Who is over has left memory; who waits has something to wait for.
-    HPCBATCH_CHECK(array.ok.size() + array.not_ok.size() < sum);
-    HPCBATCH_CHECK(array.blocked.empty() || unblocked(array, array.blocked).empty());
-    HPCBATCH_CHECK(array.facts.max_running == 0 || array.leased.size() <= array.facts.max_running);
-    HPCBATCH_CHECK(array.cut.intersection(array.ok).empty() &&
-                   array.cut.intersection(array.not_ok).empty());
+    HPCBATCH_CHECK(!array.tasks.is_over());
+    HPCBATCH_CHECK(array.tasks.blocked().empty() ||
+                   unblocked(array, array.tasks.blocked()).empty());
+    HPCBATCH_CHECK(array.terms->max_running == 0 ||
+                   array.tasks.leased().size() <= array.terms->max_running);
+    HPCBATCH_CHECK(array.cut().intersection(array.tasks.ok()).empty() &&
+                   array.cut().intersection(array.tasks.not_ok()).empty());
   }
   // The queue holds no other tasks than these.
   HPCBATCH_CHECK(queued == queue_.size());
@@ -380,8 +391,9 @@ void TaskTable::check_invariants() const {
   for (const auto& [id, cause] : causes_) HPCBATCH_CHECK(arrays_.contains(id));
   for (const auto& [task, history] : histories_) {
     const ArrayState* array = find(task.array);
-    HPCBATCH_CHECK(array && array->facts.indices.contains(task.index));
-    HPCBATCH_CHECK(!array->ok.contains(task.index) && !array->not_ok.contains(task.index));
+    HPCBATCH_CHECK(array && array->tasks.all().contains(task.index));
+    HPCBATCH_CHECK(!array->tasks.ok().contains(task.index) &&
+                   !array->tasks.not_ok().contains(task.index));
   }
 }
 

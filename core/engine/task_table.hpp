@@ -2,15 +2,12 @@
 // others.
 //
 // An index of an array is in exactly one place:
-//   queue    could start now (ReadyQueue; several places where a pilot's end has cut some of its
-//   tasks); parked there
-//            while as many of its array run as may
-//   blocked  waits for other tasks
-//   held     held by its user
-//   leased   with a pilot (Leases)
-//   ok, not_ok   has ended
+//   queue     could start now (ReadyQueue; several places where a pilot's end has cut some of its
+//             tasks); parked there while as many of its array run as may
+//   standing  blocked, held, leased, ended well or not
 #pragma once
 
+#include "engine/array_state.hpp"
 #include "engine/ready_queue.hpp"
 #include "engine/retry.hpp"
 #include "model/action.hpp"
@@ -23,24 +20,6 @@
 #include <unordered_map>
 
 namespace hpcbatch {
-
-/// How an array waits for another; `known_ok` where that itself has left memory.
-struct OpenDependency {
-  Dependency on;
-  std::optional<IndexSet> known_ok;
-};
-
-struct ArrayState {
-  ArrayId id;
-  QueuePlace place;  ///< of tasks that no pilot's end has cut
-  NewArray facts;    ///< `indices` are all it ever had
-  Time submitted{};
-  IndexSet blocked, held, leased, ok, not_ok;
-  IndexSet cut;                                 ///< those that a pilot's end has cut; few
-  std::vector<ClassId> other_classes;           ///< theirs: they need more time than they first had
-  std::multimap<ArrayId, OpenDependency> open;  ///< by what is waited for
-  std::uint32_t unspread{0};                    ///< ends that what waits for it has not heard of
-};
 
 /// How arrays ended that have left memory, by id.
 class EndedFacts {
@@ -66,11 +45,11 @@ struct TakenTask {
 class TaskTable {
  public:
   TaskTable(Actions& actions, ReadyQueue::FitsShapes fits_shapes)
-      : actions_(actions), queue_(std::move(fits_shapes)) {}
+      : actions_(actions), queue_(std::move(fits_shapes)), terms_(queue_) {}
 
   /// Leased tasks of the snapshot stay leased: their pilots have yet to say what became of them.
   /// `longest` is the most walltime that any shape can give such needs.
-  void restore(const Snapshot& snapshot,
+  void restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
                const std::function<std::optional<Duration>(const Needs&)>& longest);
   /// Text of the refusal, or nothing: then all of it was accepted.
   std::optional<std::string> submit(const TasksSubmitted& event, Time now);
@@ -106,10 +85,13 @@ class TaskTable {
 
  private:
   ArrayState& get(ArrayId id);
+  ArrayState& make(ArrayId id, ClientId client, const NewArray& facts, const IndexSet& all,
+                   Time submitted);
   std::optional<std::string> refusal_of(const TasksSubmitted& event, const EndedFacts& ended) const;
-  void place_new(ArrayState& array, const IndexSet& indices, const EndedFacts& ended, Time now);
+  void place_new(ArrayState& array, const IndexSet& indices, bool held, const EndedFacts& ended,
+                 Time now);
   void remember(const SaveFailedAttempt& failed);
-  ArrayState& recreate(const RevivedArray& revived, Time now);
+  void recreate(const RevivedArray& revived, Time now);
   void attach(ArrayState& array, const EndedFacts& ended, Time now);
   IndexSet unblocked(const ArrayState& array, const IndexSet& indices) const;
   void make_ready(ArrayState& array, const IndexSet& indices);
@@ -135,6 +117,7 @@ class TaskTable {
 
   Actions& actions_;
   ReadyQueue queue_;
+  TermsPool terms_;
   std::map<ArrayId, ArrayState> arrays_;
   std::unordered_map<ArrayId, std::vector<ArrayId>> dependants_;
   std::unordered_map<TaskId, TaskHistory> histories_;

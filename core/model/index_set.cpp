@@ -26,102 +26,185 @@ bool lies_higher(const IndexRange& a, const IndexRange& b) {
   return a.last > b.last;
 }
 
+bool touch(IndexRange a, IndexRange b) {
+  return std::uint64_t{a.last} + 1 >= b.first && std::uint64_t{b.last} + 1 >= a.first;
+}
+
 }  // namespace
 
-void IndexSet::append(IndexRange range) {
-  if (!ranges_.empty() && std::uint64_t{range.last} + 1 >= ranges_.back().first) {
-    IndexRange& lowest = ranges_.back();
-    size_ -= size_of(lowest);
+void IndexSet::Many::append(IndexRange range) {
+  if (!ranges.empty() && std::uint64_t{range.last} + 1 >= ranges.back().first) {
+    IndexRange& lowest = ranges.back();
+    size -= size_of(lowest);
     lowest.first = std::min(lowest.first, range.first);
-    size_ += size_of(lowest);
+    size += size_of(lowest);
   } else {
-    ranges_.push_back(range);
-    size_ += size_of(range);
+    ranges.push_back(range);
+    size += size_of(range);
   }
+}
+
+void IndexSet::Many::add(IndexRange range) {
+  // Ranges lie in falling order; those that overlap or touch `range` are neighbours of each other.
+  auto begin = std::partition_point(ranges.begin(), ranges.end(), [&](const IndexRange& r) {
+    return std::uint64_t{r.first} > std::uint64_t{range.last} + 1;
+  });
+  auto end = begin;
+  while (end != ranges.end() && std::uint64_t{end->last} + 1 >= range.first) {
+    range.first = std::min(range.first, end->first);
+    range.last = std::max(range.last, end->last);
+    size -= size_of(*end);
+    ++end;
+  }
+  size += size_of(range);
+  if (begin == end) {
+    ranges.insert(begin, range);
+  } else {
+    *begin = range;
+    ranges.erase(begin + 1, end);
+  }
+}
+
+void IndexSet::Many::remove(IndexRange range) {
+  auto begin = std::partition_point(ranges.begin(), ranges.end(),
+                                    [&](const IndexRange& r) { return r.first > range.last; });
+  auto end = begin;
+  IndexRange kept[2];
+  std::ptrdiff_t count = 0;
+  while (end != ranges.end() && end->last >= range.first) {
+    size -= size_of(*end);
+    if (end->last > range.last) kept[count++] = {range.last + 1, end->last};
+    if (end->first < range.first) kept[count++] = {end->first, range.first - 1};
+    ++end;
+  }
+  for (std::ptrdiff_t i = 0; i < count; ++i) size += size_of(kept[i]);
+  const auto common = std::min(count, end - begin);
+  std::copy(kept, kept + common, begin);
+  if (count > common) {
+    ranges.insert(begin + common, kept + common, kept + count);
+  } else {
+    ranges.erase(begin + common, end);
+  }
+}
+
+IndexSet::IndexSet(const IndexSet& other)
+    : one_(other.one_), many_(other.many_ ? std::make_unique<Many>(*other.many_) : nullptr) {}
+
+IndexSet& IndexSet::operator=(const IndexSet& other) {
+  return *this = IndexSet(other);
+}
+
+IndexSet::IndexSet(IndexSet&& other) noexcept
+    : one_(std::exchange(other.one_, kNone)), many_(std::move(other.many_)) {}
+
+IndexSet& IndexSet::operator=(IndexSet&& other) noexcept {
+  one_ = std::exchange(other.one_, kNone);
+  many_ = std::move(other.many_);
+  return *this;
+}
+
+IndexSet::IndexSet(Many many) {
+  if (many.ranges.size() == 1) {
+    one_ = many.ranges.front();
+  } else if (!many.ranges.empty()) {
+    many_ = std::make_unique<Many>(std::move(many));
+  }
+}
+
+IndexSet::Many& IndexSet::many() {
+  if (!many_) {
+    many_ = std::make_unique<Many>();
+    if (one_ != kNone) many_->append(std::exchange(one_, kNone));
+  }
+  return *many_;
 }
 
 IndexSet IndexSet::of(std::vector<IndexRange> ranges) {
   std::sort(ranges.begin(), ranges.end(), lies_higher);
-  IndexSet set;
+  Many many;
   for (const IndexRange& range : ranges) {
     HPCBATCH_CHECK(range.first <= range.last);
-    set.append(range);
+    many.append(range);
   }
-  return set;
+  return IndexSet(std::move(many));
+}
+
+std::span<const IndexRange> IndexSet::ranges() const {
+  if (many_) return many_->ranges;
+  return {&one_, one_ == kNone ? 0U : 1U};
+}
+
+std::uint64_t IndexSet::size() const {
+  if (many_) return many_->size;
+  return one_ == kNone ? 0 : size_of(one_);
+}
+
+bool operator==(const IndexSet& a, const IndexSet& b) {
+  return std::ranges::equal(a.ranges(), b.ranges());
 }
 
 void IndexSet::add(IndexRange range) {
   HPCBATCH_CHECK(range.first <= range.last);
-  // Ranges lie in falling order; those that overlap or touch `range` are neighbours of each other.
-  auto touches_or_below = [&](const IndexRange& r) {
-    return std::uint64_t{r.first} > std::uint64_t{range.last} + 1;
-  };
-  auto begin = std::partition_point(ranges_.begin(), ranges_.end(), touches_or_below);
-  auto end = begin;
-  while (end != ranges_.end() && std::uint64_t{end->last} + 1 >= range.first) {
-    range.first = std::min(range.first, end->first);
-    range.last = std::max(range.last, end->last);
-    size_ -= size_of(*end);
-    ++end;
-  }
-  size_ += size_of(range);
-  if (begin == end) {
-    ranges_.insert(begin, range);
+  if (empty()) {
+    one_ = range;
+  } else if (!many_ && touch(one_, range)) {
+    one_ = {std::min(one_.first, range.first), std::max(one_.last, range.last)};
   } else {
-    *begin = range;
-    ranges_.erase(begin + 1, end);
+    many().add(range);
   }
 }
 
 void IndexSet::add(const IndexSet& other) {
-  if (other.ranges_.size() <= kFew) {
-    for (const IndexRange& range : other.ranges_) add(range);
+  const auto others = other.ranges();
+  if (others.size() <= kFew) {
+    // Its own ranges change while they are added to it.
+    if (&other != this) std::ranges::for_each(others, [&](const IndexRange& range) { add(range); });
     return;
   }
   std::vector<IndexRange> all;
-  all.reserve(ranges_.size() + other.ranges_.size());
-  std::merge(ranges_.begin(), ranges_.end(), other.ranges_.begin(), other.ranges_.end(),
-             std::back_inserter(all), lies_higher);
-  ranges_.clear();
-  size_ = 0;
-  for (const IndexRange& range : all) append(range);
+  const auto mine = ranges();
+  all.reserve(mine.size() + others.size());
+  std::merge(mine.begin(), mine.end(), others.begin(), others.end(), std::back_inserter(all),
+             lies_higher);
+  Many sum;
+  for (const IndexRange& range : all) sum.append(range);
+  *this = IndexSet(std::move(sum));
 }
 
 void IndexSet::remove(IndexRange range) {
   HPCBATCH_CHECK(range.first <= range.last);
-  auto begin = std::partition_point(ranges_.begin(), ranges_.end(),
-                                    [&](const IndexRange& r) { return r.first > range.last; });
-  auto end = begin;
-  std::vector<IndexRange> kept;
-  while (end != ranges_.end() && end->last >= range.first) {
-    size_ -= size_of(*end);
-    if (end->last > range.last) kept.push_back({range.last + 1, end->last});
-    if (end->first < range.first) kept.push_back({end->first, range.first - 1});
-    ++end;
-  }
-  for (const IndexRange& r : kept) size_ += size_of(r);
-  const auto common = std::min<std::ptrdiff_t>(std::ssize(kept), end - begin);
-  std::copy(kept.begin(), kept.begin() + common, begin);
-  if (std::ssize(kept) > common) {
-    ranges_.insert(begin + common, kept.begin() + common, kept.end());
+  if (!many_ && (empty() || range.last < one_.first || one_.last < range.first)) return;
+  if (!many_ && range.first > one_.first && range.last < one_.last) many();
+  if (many_) {
+    many_->remove(range);
+    if (many_->ranges.empty()) many_.reset();
+  } else if (range.first > one_.first) {
+    one_.last = range.first - 1;
+  } else if (range.last < one_.last) {
+    one_.first = range.last + 1;
   } else {
-    ranges_.erase(begin + common, end);
+    one_ = kNone;
   }
 }
 
 void IndexSet::remove(const IndexSet& other) {
-  if (other.ranges_.size() <= kFew) {
-    for (const IndexRange& range : other.ranges_) remove(range);
+  const auto others = other.ranges();
+  if (others.size() <= kFew) {
+    if (&other == this) {
+      *this = {};
+    } else {
+      std::ranges::for_each(others, [&](const IndexRange& range) { remove(range); });
+    }
     return;
   }
-  IndexSet kept;
-  auto gone = other.ranges_.begin();
-  for (const IndexRange& range : ranges_) {
-    while (gone != other.ranges_.end() && gone->first > range.last) ++gone;
+  Many kept;
+  auto gone = others.begin();
+  for (const IndexRange& range : ranges()) {
+    while (gone != others.end() && gone->first > range.last) ++gone;
     // What is left of the range, from its top; the last of `gone` may reach into the next range as
     // well.
     std::uint64_t end = std::uint64_t{range.last} + 1;
-    for (auto at = gone; at != other.ranges_.end() && at->last >= range.first; ++at) {
+    for (auto at = gone; at != others.end() && at->last >= range.first; ++at) {
       gone = at;
       if (at->last + std::uint64_t{1} < end)
         kept.append({at->last + 1, static_cast<std::uint32_t>(end - 1)});
@@ -130,45 +213,60 @@ void IndexSet::remove(const IndexSet& other) {
     }
     if (end > range.first) kept.append({range.first, static_cast<std::uint32_t>(end - 1)});
   }
-  *this = std::move(kept);
+  *this = IndexSet(std::move(kept));
 }
 
 IndexSet IndexSet::intersection(const IndexSet& other) const {
-  if (other.ranges_.size() < ranges_.size()) return other.intersection(*this);
+  const auto mine = ranges();
+  const auto others = other.ranges();
+  if (others.size() < mine.size()) return other.intersection(*this);
+  if (mine.size() == 1 && others.size() == 1) {
+    const IndexRange a = mine.front();
+    const IndexRange b = others.front();
+    const IndexRange common{std::max(a.first, b.first), std::min(a.last, b.last)};
+    return common.first <= common.last ? IndexSet(common) : IndexSet();
+  }
   // Few ranges against many are looked up, so that a single index costs no walk over a million
   // gaps.
-  IndexSet result;
-  auto b = other.ranges_.begin();
-  const bool few = ranges_.size() * 16 < other.ranges_.size();
-  for (const IndexRange& a : ranges_) {
+  Many result;
+  auto b = others.begin();
+  const bool few = mine.size() * 16 < others.size();
+  for (const IndexRange& a : mine) {
     const auto lies_above = [&](const IndexRange& r) { return r.first > a.last; };
-    b = few ? std::partition_point(b, other.ranges_.end(), lies_above)
-            : std::find_if_not(b, other.ranges_.end(), lies_above);
-    for (auto at = b; at != other.ranges_.end() && at->last >= a.first; ++at) {
+    b = few ? std::partition_point(b, others.end(), lies_above)
+            : std::find_if_not(b, others.end(), lies_above);
+    for (auto at = b; at != others.end() && at->last >= a.first; ++at) {
       const IndexRange common{std::max(a.first, at->first), std::min(a.last, at->last)};
-      result.ranges_.push_back(common);
-      result.size_ += size_of(common);
+      result.ranges.push_back(common);
+      result.size += size_of(common);
     }
   }
-  return result;
+  return IndexSet(std::move(result));
 }
 
 bool IndexSet::contains(std::uint32_t index) const {
-  auto at = std::partition_point(ranges_.begin(), ranges_.end(),
+  if (!many_) return one_.first <= index && index <= one_.last;
+  const auto& all = many_->ranges;
+  auto at = std::partition_point(all.begin(), all.end(),
                                  [&](const IndexRange& r) { return r.first > index; });
-  return at != ranges_.end() && at->last >= index;
+  return at != all.end() && at->last >= index;
 }
 
 std::uint32_t IndexSet::pop_first() {
-  HPCBATCH_CHECK(!ranges_.empty());
-  IndexRange& lowest = ranges_.back();
+  HPCBATCH_CHECK(!empty());
+  IndexRange& lowest = many_ ? many_->ranges.back() : one_;
   const std::uint32_t index = lowest.first;
+  if (!many_) {
+    lowest.first == lowest.last ? void(one_ = kNone) : void(++lowest.first);
+    return index;
+  }
   if (lowest.first == lowest.last) {
-    ranges_.pop_back();
+    many_->ranges.pop_back();
   } else {
     ++lowest.first;
   }
-  --size_;
+  --many_->size;
+  if (many_->ranges.empty()) many_.reset();
   return index;
 }
 
@@ -213,7 +311,8 @@ std::optional<IndexSet> parse_index_set(std::string_view text) {
 
 std::string to_string(const IndexSet& set) {
   std::string text;
-  for (auto range = set.ranges().rbegin(); range != set.ranges().rend(); ++range) {
+  const auto ranges = set.ranges();
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
     if (!text.empty()) text += ',';
     text += std::to_string(range->first);
     if (range->last != range->first) text += '-' + std::to_string(range->last);

@@ -1,8 +1,11 @@
-// A set of array indices kept as ranges: an array of a million costs what its gaps cost.
+// A set of array indices kept as ranges: an array of a million costs what its gaps cost, and a
+// single range no allocation.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +23,11 @@ struct IndexRange {
 class IndexSet {
  public:
   IndexSet() = default;
+  IndexSet(const IndexSet& other);
+  IndexSet& operator=(const IndexSet& other);
+  IndexSet(IndexSet&& other) noexcept;
+  IndexSet& operator=(IndexSet&& other) noexcept;
+  ~IndexSet() = default;
   IndexSet(IndexRange range) { add(range); }  // NOLINT: a range is a set
   /// In any order; they may overlap.
   static IndexSet of(std::vector<IndexRange> ranges);
@@ -33,20 +41,33 @@ class IndexSet {
   [[nodiscard]] IndexSet intersection(const IndexSet& other) const;
 
   bool contains(std::uint32_t index) const;
-  bool empty() const { return ranges_.empty(); }
-  std::uint64_t size() const { return size_; }
+  bool empty() const { return !many_ && one_ == kNone; }
+  std::uint64_t size() const;
   /// Takes the lowest index out; the set may not be empty.
   std::uint32_t pop_first();
-  const std::vector<IndexRange>& ranges() const { return ranges_; }
-  friend bool operator==(const IndexSet&, const IndexSet&) = default;
+  /// The highest first; until the set is changed or moved.
+  std::span<const IndexRange> ranges() const;
+  friend bool operator==(const IndexSet& a, const IndexSet& b);
 
  private:
-  /// `range` ends no higher than the lowest range that is there.
-  void append(IndexRange range);
+  struct Many {
+    // Kept back to front, lowest range last, so that pop_first costs nothing.
+    std::vector<IndexRange> ranges;
+    std::uint64_t size{0};
 
-  // Kept back to front, lowest range last, so that pop_first costs nothing.
-  std::vector<IndexRange> ranges_;
-  std::uint64_t size_{0};
+    /// `range` ends no higher than the lowest range that is there.
+    void append(IndexRange range);
+    void add(IndexRange range);
+    void remove(IndexRange range);
+  };
+  explicit IndexSet(Many many);
+  /// Room for more than one range.
+  Many& many();
+
+  static constexpr IndexRange kNone{1, 0};
+  IndexRange one_ = kNone;
+  // Once there it stays until the set is empty: what has had gaps will have them again.
+  std::unique_ptr<Many> many_;
 };
 
 /// `1-100`, `1-100:5`, `3,7-9`; an index is at most 4,294,967,294, a stepped range has at most a

@@ -1,4 +1,4 @@
-// All that the engine needs to go on after a restart, as the store read it back.
+// What the engine needs to go on after a restart, as the store reads it back.
 #pragma once
 
 #include "model/action.hpp"
@@ -8,6 +8,7 @@
 #include "model/task.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,13 @@ struct LiveArray {
   IndexSet held;
 };
 
+/// The live arrays one by one in the order of their ids, each until the next call; null after the
+/// last.  There may be millions: nobody holds all of them in this form.
+using LiveArrays = std::function<const LiveArray*()>;
+inline LiveArrays no_live_arrays() {
+  return [] { return nullptr; };
+}
+
 struct StoredLease {
   AttemptId attempt;
   PilotId pilot;
@@ -39,12 +47,12 @@ struct StoredKey {
   std::vector<ArrayId> ids;
 };
 
+/// All but the live arrays.
 struct Snapshot {
   std::uint64_t engine_start{1};  ///< this one's number; begins at 1
   std::string
       engine_name;  ///< 5 letters and digits: beginning of every allocation's name after `h`
   std::uint64_t next_array{1};
-  std::vector<LiveArray> arrays;
   std::vector<StoredLease> leases;
   std::vector<SaveFailedAttempt> failed_attempts;  ///< of live arrays
   std::vector<Allocation> allocations;             ///< that have not ended

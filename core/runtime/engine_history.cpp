@@ -19,6 +19,14 @@ EngineHistory::EngineHistory(const std::string& folder, Writer& writer, std::uin
       file_(std::make_shared<wire::HistoryFile>(folder, "engine",
                                                 "engine/" + std::to_string(engine_start))) {}
 
+LiveArrays EngineHistory::noting(LiveArrays live_arrays) {
+  return [this, next = std::move(live_arrays)] {
+    const LiveArray* live = next();
+    if (live) add({noted_restored(*live)});
+    return live;
+  };
+}
+
 void EngineHistory::add(std::vector<Noted> noted) {
   for (Noted& one : noted) {
     const auto when = one.when;

@@ -19,6 +19,8 @@ class EngineHistory {
   EngineHistory(const std::string& folder, Writer& writer, std::uint64_t engine_start);
 
   const std::string& folder() const { return folder_; }
+  /// The same, and records of each that is taken.
+  LiveArrays noting(LiveArrays live_arrays);
   void add(std::vector<Noted> noted);
 
  private:

@@ -65,15 +65,20 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
     if (auto opened = hands->open(); !opened) return opened;
     sites_.emplace(site.name, std::move(hands));
   }
+  const auto unreadable = [&](const std::exception& e) {
+    return Error{Error::Kind::Rejected,
+                 fmt::format("cannot read the store in {}: {}", options_.home, e.what())};
+  };
   Snapshot snapshot;
   try {
     secret_ = store->secret();
     snapshot = store->begin();
   } catch (const std::exception& e) {
-    return Error{Error::Kind::Rejected,
-                 fmt::format("cannot read the store in {}: {}", options_.home, e.what())};
+    return unreadable(e);
   }
   engine_name_ = snapshot.engine_name;
+  // This thread's until the writer is asked for something.
+  store::Store& rows = *store;
   writer_ = std::make_unique<Writer>(
       loop_, std::move(store),
       [this](const std::string& text) { stop_("the store failed: " + text); },
@@ -84,10 +89,18 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
         store_trouble_ = std::move(trouble);
       });
   if (auto listening = listen(); !listening) return listening;
-  engine_ = std::make_unique<Engine>(options_.sites, snapshot, random_seed(), now());
   history_ = EngineHistory::open(*writer_, snapshot, options_.sites);
+  try {
+    LiveArrays live_arrays = rows.live_arrays();
+    if (history_) live_arrays = history_->noting(std::move(live_arrays));
+    engine_ = std::make_unique<Engine>(options_.sites, snapshot, live_arrays, random_seed(), now());
+  } catch (const std::exception& e) {
+    return unreadable(e);
+  }
+  if (history_) history_->add(noted_restored(snapshot));
   spdlog::info("engine start {}: {} arrays alive, {} leases, {} allocations", snapshot.engine_start,
-               snapshot.arrays.size(), snapshot.leases.size(), snapshot.allocations.size());
+               engine_->tasks().arrays().size(), snapshot.leases.size(),
+               snapshot.allocations.size());
   renew_pilot_files();
   feed(TimePassed{});
   prune_history(kPruneSoon);

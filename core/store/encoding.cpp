@@ -66,6 +66,7 @@ std::string encode(const std::vector<Dependency>& dependencies) {
 
 std::vector<Dependency> decode_dependencies(const std::string& text) {
   std::vector<Dependency> dependencies;
+  if (text.empty()) return dependencies;
   std::istringstream lines(text);
   int kind = 0;
   std::uint64_t array = 0;
@@ -83,7 +84,7 @@ std::string encode(const IndexSet& set) {
   return to_string(set);
 }
 
-IndexSet decode_indices(const std::string& text) {
+IndexSet decode_indices(std::string_view text) {
   if (text.empty()) return {};
   const auto set = parse_index_set(text);
   if (!set) throw std::runtime_error("the store holds damaged indices");

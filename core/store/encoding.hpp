@@ -13,6 +13,6 @@ Needs decode_needs(const std::string& text);
 std::string encode(const std::vector<Dependency>& dependencies);
 std::vector<Dependency> decode_dependencies(const std::string& text);
 std::string encode(const IndexSet& set);
-IndexSet decode_indices(const std::string& text);
+IndexSet decode_indices(std::string_view text);
 
 }  // namespace hpcbatch::store

@@ -3,6 +3,8 @@
 #include "store/store.hpp"
 
 #include <map>
+#include <memory>
+#include <string_view>
 
 namespace hpcbatch::store {
 namespace {
@@ -26,7 +28,62 @@ Allocation read_allocation(sqlite::Statement& row) {
           .pilots_seen = static_cast<std::uint32_t>(row.number(11))};
 }
 
+class LiveArrayRows {
+ public:
+  explicit LiveArrayRows(sqlite::Connection& db)
+      : db_(db),
+        rows_(db.query("SELECT id,client,indices,needs,priority,retries,max_running,streams_input,"
+                       "held,after,submitted FROM arrays WHERE ended=0 ORDER BY id")) {}
+
+  const LiveArray* next() {
+    if (!rows_.step()) return nullptr;
+    live_.id = ArrayId{static_cast<std::uint64_t>(rows_.number(0))};
+    live_.client = rows_.bytes(1);
+    live_.submitted = from_microseconds(rows_.number(10));
+    live_.ok = {};
+    live_.not_ok = {};
+    live_.held = decode_indices(rows_.bytes(8));
+    NewArray& array = live_.array;
+    array.indices = decode_indices(rows_.bytes(2));
+    // Most need what the one before them did.
+    if (const std::string_view needs = rows_.bytes(3); needs != needs_) {
+      needs_ = needs;
+      array.needs = decode_needs(needs_);
+    }
+    array.priority = static_cast<std::int32_t>(rows_.number(4));
+    array.retries = static_cast<std::uint32_t>(rows_.number(5));
+    array.max_running = static_cast<std::uint32_t>(rows_.number(6));
+    array.streams_input = rows_.number(7) != 0;
+    array.after = decode_dependencies(rows_.text(9));
+    // A single task that is alive has not ended.
+    if (array.indices.size() > 1) read_ends();
+    return &live_;
+  }
+
+ private:
+  void read_ends() {
+    sqlite::Statement ends = db_.query(
+        "SELECT first,last,failure FROM results WHERE array=? "
+        "ORDER BY first DESC");
+    ends.bind(live_.id.value);
+    while (ends.step()) {
+      const IndexRange range{static_cast<std::uint32_t>(ends.number(0)),
+                             static_cast<std::uint32_t>(ends.number(1))};
+      (ends.number(2) == 0 ? live_.ok : live_.not_ok).add(range);
+    }
+  }
+
+  sqlite::Connection& db_;
+  sqlite::Statement rows_;
+  std::string needs_;
+  LiveArray live_;
+};
+
 }  // namespace
+
+LiveArrays Store::live_arrays() {
+  return [rows = std::make_shared<LiveArrayRows>(db_)] { return rows->next(); };
+}
 
 Snapshot Store::begin() {
   Snapshot snapshot;
@@ -42,45 +99,18 @@ Snapshot Store::begin() {
   if (!pruned_id.empty())
     snapshot.next_array = std::max<std::uint64_t>(snapshot.next_array, std::stoull(pruned_id) + 1);
 
-  std::map<ArrayId, LiveArray> live;
-  sqlite::Statement rows = db_.query(
-      "SELECT "
-      "id,client,indices,needs,priority,retries,max_running,streams_input,held,after,submitted "
-      "FROM arrays "
-      "WHERE ended=0 ORDER BY id");
   std::map<ArrayId, IndexSet> waited_for;
-  while (rows.step()) {
-    LiveArray array{.id = ArrayId{static_cast<std::uint64_t>(rows.number(0))},
-                    .client = rows.text(1)};
-    array.array = {.indices = decode_indices(rows.text(2)),
-                   .needs = decode_needs(rows.text(3)),
-                   .priority = static_cast<std::int32_t>(rows.number(4)),
-                   .retries = static_cast<std::uint32_t>(rows.number(5)),
-                   .max_running = static_cast<std::uint32_t>(rows.number(6)),
-                   .held = false,
-                   .streams_input = rows.number(7) != 0,
-                   .after = decode_dependencies(rows.text(9))};
-    array.held = decode_indices(rows.text(8));
-    array.submitted = from_microseconds(rows.number(10));
-    for (const Dependency& dependency : array.array.after)
-      waited_for[dependency.array].add(array.array.indices);
-    live.emplace(array.id, std::move(array));
+  sqlite::Statement waiting =
+      db_.query("SELECT indices,after FROM arrays WHERE ended=0 AND after<>x''");
+  while (waiting.step()) {
+    const IndexSet indices = decode_indices(waiting.text(0));
+    for (const Dependency& dependency : decode_dependencies(waiting.text(1)))
+      waited_for[dependency.array].add(indices);
   }
-  sqlite::Statement results = db_.query(
-      "SELECT r.array,r.first,r.last,r.failure FROM arrays a JOIN results r ON r.array=a.id WHERE "
-      "a.ended=0");
-  while (results.step()) {
-    LiveArray& array = live.at(ArrayId{static_cast<std::uint64_t>(results.number(0))});
-    const IndexRange range{static_cast<std::uint32_t>(results.number(1)),
-                           static_cast<std::uint32_t>(results.number(2))};
-    (results.number(3) == 0 ? array.ok : array.not_ok).add(range);
+  for (const auto& [id, indices] : waited_for) {
+    sqlite::Statement live = db_.query("SELECT 1 FROM arrays WHERE id=? AND ended=0");
+    if (!live.bind(id.value).step()) snapshot.ended.push_back(ended_or_pruned(id, indices));
   }
-  for (auto& [id, array] : live) {
-    waited_for.erase(id);
-    snapshot.arrays.push_back(std::move(array));
-  }
-  for (const auto& [id, waiting] : waited_for)
-    snapshot.ended.push_back(ended_or_pruned(id, waiting));
 
   leases_known_ = false;
   leases_.load();

@@ -49,11 +49,10 @@ std::int64_t Statement::number(int column) const {
   return sqlite3_column_int64(statement_, column);
 }
 
-std::string Statement::text(int column) const {
+std::string_view Statement::bytes(int column) const {
   const void* bytes = sqlite3_column_blob(statement_, column);
   const int size = sqlite3_column_bytes(statement_, column);
-  return bytes ? std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(size))
-               : std::string{};
+  return {static_cast<const char*>(bytes), bytes ? static_cast<std::size_t>(size) : 0};
 }
 
 bool Statement::is_null(int column) const {

@@ -46,7 +46,9 @@ class Statement {
     }
   }
   std::int64_t number(int column) const;
-  std::string text(int column) const;
+  std::string text(int column) const { return std::string(bytes(column)); }
+  /// Until the next step.
+  std::string_view bytes(int column) const;
   bool is_null(int column) const;
 
  private:

@@ -17,7 +17,7 @@
 namespace hpcbatch::store {
 namespace {
 
-constexpr const char* kVersion = "3";
+constexpr const char* kVersion = "4";
 
 // The write-ahead log is moved into the database when it is this long: 16 MiB in pages of 4 KiB.
 constexpr int kLongestLog = 4000;
@@ -30,6 +30,7 @@ CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEG
   needs BLOB, priority INTEGER, retries INTEGER, max_running INTEGER, streams_input INTEGER, held BLOB, after BLOB,
   submitted INTEGER, ended INTEGER, recipe BLOB, environment INTEGER);
 CREATE INDEX live_arrays ON arrays(id) WHERE ended = 0;
+CREATE INDEX waiting_arrays ON arrays(id) WHERE ended = 0 AND after <> x'';
 CREATE INDEX ended_arrays ON arrays(ended) WHERE ended <> 0;
 CREATE INDEX arrays_of_environment ON arrays(environment);
 CREATE INDEX keyed_arrays ON arrays(client, key) WHERE key <> x'';

@@ -113,8 +113,10 @@ class Store {
   /// this process, not of the machine.
   Result<void> commit(const std::vector<Write>& writes, bool durable);
 
-  /// Counts this start of the engine, and reads all that is alive.
+  /// Counts this start of the engine, and reads what is alive.
   Snapshot begin();
+  /// Nothing else may be asked of the store before the last of them was given, or this is gone.
+  LiveArrays live_arrays();
   /// 32 random bytes made once: the root of all pilots' keys.
   std::string secret();
 

@@ -29,8 +29,14 @@ void EngineHost::start() {
   on_disk_ = log_.size();
   const Snapshot snapshot = saved_.snapshot();
   note(noted_at_start(snapshot, configured_));
-  engine_ =
-      std::make_unique<Engine>(configured_, snapshot, world_.scenario().seed, world_.clock.now());
+  const auto noting = [this, next = saved_.live_arrays()] {
+    const LiveArray* live = next();
+    if (live) note({noted_restored(*live)});
+    return live;
+  };
+  engine_ = std::make_unique<Engine>(configured_, snapshot, noting, world_.scenario().seed,
+                                     world_.clock.now());
+  note(noted_restored(snapshot));
   world_.observer.engine_started(saved_);
   world_.users.engine_started();
   feed(TimePassed{});

@@ -73,10 +73,10 @@ void Observer::action(const Action& action, const Engine& engine) {
         world_.count("attempt failed " + std::string(to_string(a.outcome.failure)));
         if (is_not_the_tasks_fault(a.outcome.failure)) return;
         const ArrayState* array = engine.tasks().find(task.array);
-        if (!array || ++own_failures_[task] > array->facts.retries) {
+        if (!array || ++own_failures_[task] > array->terms->retries) {
           world_.fail(fmt::format("{} is tried again after it failed {} times, with {} retries",
                                   to_string(task), own_failures_[task],
-                                  array ? array->facts.retries : 0));
+                                  array ? array->terms->retries : 0));
         }
       },
       [&](const SaveResult& a) {
@@ -263,9 +263,9 @@ std::set<TaskId> Observer::unleased(const Selection& tasks, const Engine& engine
   std::set<TaskId> found;
   const ArrayState* array = engine.tasks().find(tasks.array);
   if (!array) return found;
-  IndexSet wanted = tasks.indices.value_or(array->facts.indices).intersection(array->facts.indices);
-  wanted.remove(array->ok);
-  wanted.remove(array->not_ok);
+  IndexSet wanted = tasks.indices.value_or(array->tasks.all()).intersection(array->tasks.all());
+  wanted.remove(array->tasks.ok());
+  wanted.remove(array->tasks.not_ok());
   for (const IndexRange& range : wanted.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const TaskId task{tasks.array, static_cast<std::uint32_t>(i)};
@@ -289,7 +289,7 @@ void Observer::cancel_asked(RequestId request, const Selection& tasks, const Eng
   std::set<TaskId> all = unleased(tasks, engine);
   if (const ArrayState* array = engine.tasks().find(tasks.array)) {
     const IndexSet leased =
-        tasks.indices ? array->leased.intersection(*tasks.indices) : array->leased;
+        tasks.indices ? array->tasks.leased().intersection(*tasks.indices) : array->tasks.leased();
     for (const IndexRange& range : leased.ranges()) {
       for (std::uint64_t i = range.first; i <= range.last; ++i)
         all.insert({tasks.array, static_cast<std::uint32_t>(i)});

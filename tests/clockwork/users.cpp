@@ -113,7 +113,7 @@ void Users::release_all() {
   for (std::uint64_t id = 1; id <= last; ++id) {
     if (!world_.engine.is_up()) return;
     const ArrayState* array = world_.engine.engine()->tasks().find(ArrayId{id});
-    if (!array || array->held.empty()) continue;
+    if (!array || array->tasks.held().empty()) continue;
     const Selection all{ArrayId{id}, std::nullopt};
     world_.observer.release_asked(all);
     world_.engine.ask(HoldAsked{new_request(), {all}, false});

@@ -172,9 +172,7 @@ void World::check_nothing_left() {
   if (!is_over()) {
     std::string stuck;
     for (const auto& [id, array] : there.tasks().arrays()) {
-      IndexSet open = array.facts.indices;
-      open.remove(array.ok);
-      open.remove(array.not_ok);
+      const IndexSet open = array.tasks.open();
       if (open.empty()) continue;
       const TaskId first{id, open.ranges().back().first};
       const auto why = there.explain(first, clock.now());

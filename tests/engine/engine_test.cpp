@@ -97,7 +97,7 @@ void EngineTest::given(std::vector<Site> sites) {
   sites_ = std::move(sites);
   saved_ = {};
   saved_.count_start();
-  engine_ = std::make_unique<Engine>(sites_, saved_.snapshot(), 1, now_);
+  engine_ = std::make_unique<Engine>(sites_, saved_.snapshot(), saved_.live_arrays(), 1, now_);
 }
 
 void EngineTest::given_pilot(Duration left, Resources capacity) {
@@ -171,6 +171,11 @@ Selection selection(const std::string& tasks) {
 }
 
 }  // namespace
+
+void EngineTest::submit_much() {
+  submit(New().array(1, 10'000).time(1h));
+  forget_what_was_asked();
+}
 
 void EngineTest::cancel(const std::string& tasks) {
   happens(CancelAsked{RequestId{++requests_}, {selection(tasks)}});
@@ -267,7 +272,7 @@ void EngineTest::reads_outbox(const std::string& name, std::vector<AttemptEnd> r
 
 void EngineTest::restarts() {
   saved_.count_start();
-  engine_ = std::make_unique<Engine>(sites_, saved_.snapshot(), 1, now_);
+  engine_ = std::make_unique<Engine>(sites_, saved_.snapshot(), saved_.live_arrays(), 1, now_);
   engine_->check_invariants();
   happens(TimePassed{});
 }

@@ -62,6 +62,8 @@ class EngineTest : public ::testing::Test {
   void happens(const EndAtPilot& end) { happens(AttemptsEnded{end.pilot, {end}}); }
   void after(Duration time);
   ArrayId submit(const New& task, const std::string& client = "me");
+  /// Work for far more pilots than any limit allows.
+  void submit_much();
   void cancel(const std::string& tasks);
   void hold(const std::string& tasks, bool on = true);
   void retry(const std::vector<std::string>& tasks);

@@ -194,12 +194,7 @@ Snapshot Saved::snapshot() const {
   for (const auto& [id, array] : arrays_) {
     snapshot.next_array = id.value + 1;
     if (array.ended) continue;
-    EndedArray so_far = ended(id);
-    NewArray facts = array.facts;
-    facts.held = false;
-    snapshot.arrays.push_back(
-        {id, array.client, facts, array.submitted, so_far.ok, so_far.not_ok, array.held});
-    for (const Dependency& dependency : facts.after) {
+    for (const Dependency& dependency : array.facts.after) {
       if (arrays_.at(dependency.array).ended) needed.insert(dependency.array);
     }
   }
@@ -212,6 +207,20 @@ Snapshot Saved::snapshot() const {
   snapshot.keys = keys_;
   snapshot.proven.assign(proven_.begin(), proven_.end());
   return snapshot;
+}
+
+LiveArrays Saved::live_arrays() const {
+  std::vector<LiveArray> all;
+  for (const auto& [id, array] : arrays_) {
+    if (array.ended) continue;
+    const EndedArray so_far = ended(id);
+    all.push_back(
+        {id, array.client, array.facts, array.submitted, so_far.ok, so_far.not_ok, array.held});
+    all.back().array.held = false;
+  }
+  return [all = std::move(all), next = std::size_t{0}]() mutable {
+    return next == all.size() ? nullptr : &all[next++];
+  };
 }
 
 std::optional<Outcome> Saved::outcome(TaskId task) const {

@@ -20,6 +20,7 @@ class Saved {
   std::string apply(const Action& action);
   /// What an engine that starts now is given.
   Snapshot snapshot() const;
+  LiveArrays live_arrays() const;
   void count_start() { ++starts_; }
   std::uint64_t starts() const { return starts_; }
   ArrayId last_array() const { return arrays_.empty() ? ArrayId{} : arrays_.rbegin()->first; }

@@ -6,6 +6,7 @@
 
 #include <random>
 #include <set>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -105,6 +106,24 @@ TEST(IndexSets, DoAsANaiveSetDoes) {
       if (pair.set.empty()) continue;
       ASSERT_EQ(parse_index_set(to_string(pair.set)), pair.set);
     }
+  }
+}
+
+TEST(IndexSets, AreValues) {
+  for (const char* text : {"3", "3-9", "1,5,7-9"}) {
+    const IndexSet set = *parse_index_set(text);
+    IndexSet copy = set;
+    copy.add(copy);
+    EXPECT_EQ(copy, set);
+    copy.remove(set.ranges().front().last);
+    EXPECT_NE(copy, set);
+    EXPECT_EQ(to_string(set), text);
+    IndexSet moved = std::move(copy = set);
+    EXPECT_EQ(moved, set);
+    moved.remove(IndexSet(moved));
+    EXPECT_TRUE(moved.empty());
+    moved.add(4);
+    EXPECT_EQ(to_string(moved), "4");
   }
 }
 

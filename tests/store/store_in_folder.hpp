@@ -33,6 +33,12 @@ class StoreInFolder : public testing::Test {
     const auto done = store->commit(writes, durable);
     ASSERT_TRUE(done) << done.error().text;
   }
+  std::vector<LiveArray> live_arrays() {
+    std::vector<LiveArray> all;
+    const LiveArrays next = store->live_arrays();
+    while (const LiveArray* live = next()) all.push_back(*live);
+    return all;
+  }
   static Write array(std::uint64_t id, IndexSet indices, std::vector<Dependency> after = {},
                      const std::string& key = "") {
     SaveArray save{.id = ArrayId{id}, .client = "tester", .key = key, .content = 7};

@@ -1,0 +1,56 @@
+// Where the tasks of one array stand, save those in the queue.
+#pragma once
+
+#include "model/index_set.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace hpcbatch {
+
+/// A set of indices for each place.  A single task ({0}) costs no sets: most of a million are such.
+class Standing {
+ public:
+  enum class Place : std::uint8_t {
+    Blocked,  ///< waits for other tasks
+    Held,     ///< by its user
+    Leased,   ///< with a pilot
+    Ok,       ///< has ended
+    NotOk     ///< has ended
+  };
+  using enum Place;
+
+  explicit Standing(const IndexSet& all);
+
+  /// Every index the array ever had.
+  const IndexSet& all() const { return many_ ? many_->all : kOnly; }
+  const IndexSet& in(Place place) const;
+  const IndexSet& blocked() const { return in(Blocked); }
+  const IndexSet& held() const { return in(Held); }
+  const IndexSet& leased() const { return in(Leased); }
+  const IndexSet& ok() const { return in(Ok); }
+  const IndexSet& not_ok() const { return in(NotOk); }
+  /// Those that have not ended.
+  IndexSet open() const;
+  bool is_over() const;
+
+  void add(Place place, const IndexSet& indices);
+  void remove(Place place, const IndexSet& indices);
+  void add(Place place, std::uint32_t index) { add(place, IndexRange{index, index}); }
+  void remove(Place place, std::uint32_t index) { remove(place, IndexRange{index, index}); }
+
+ private:
+  static constexpr std::size_t kPlaces = 5;
+  struct Many {
+    IndexSet all;
+    std::array<IndexSet, kPlaces> in;
+  };
+  static const IndexSet kOnly;
+  static const IndexSet kNone;
+
+  std::unique_ptr<Many> many_;
+  std::uint8_t only_in_{kPlaces};  ///< place of a single task; kPlaces: none of these
+};
+
+}  // namespace hpcbatch

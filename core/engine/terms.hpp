@@ -1,0 +1,43 @@
+// What many arrays have in common; kept once for all of them.
+#pragma once
+
+#include "engine/ready_queue.hpp"
+#include "model/task.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <set>
+
+namespace hpcbatch {
+
+/// How an array is to be run, as its user said.
+struct Terms {
+  Needs needs;
+  std::int32_t priority{0};
+  std::uint32_t retries{0};
+  std::uint32_t max_running{0};  ///< 0: no bound
+  bool streams_input{false};
+  ClassId in_class{};  ///< of the needs
+};
+
+class TermsPool {
+ public:
+  explicit TermsPool(ReadyQueue& queue) : queue_(queue) {}
+
+  std::shared_ptr<const Terms> of(const NewArray& array);
+  /// Gives terms back; the last to do so forgets them.
+  void release(std::shared_ptr<const Terms> terms);
+  std::size_t size() const { return pool_.size(); }
+
+ private:
+  struct Less {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const;
+  };
+
+  ReadyQueue& queue_;
+  std::set<std::shared_ptr<const Terms>, Less> pool_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,293 @@
+// How allocations end: in order, without a reason, behind our back, or not at all.
+#include "engine_test.hpp"
+
+namespace hpcbatch {
+namespace {
+
+class AllocationEndTest : public EngineTest {};
+
+TEST_F(AllocationEndTest, WhatCanNeverStartIsCancelledAndItsShapePaused) {
+  submit(New());
+  accepts("A");
+  batch("A", BatchState::NeverStarts, "PartitionTimeLimit");
+  forget_what_was_asked();
+  after(15s);
+  expect({"cancel A"});
+  after(30min);
+  expect({"forget A"});
+  expect_explained("1", "*could never start: PartitionTimeLimit; change the shape*");
+}
+
+TEST_F(AllocationEndTest, AShapeIsNotPausedForLongerByHarmlessFailuresBefore) {
+  submit(New());
+  for (const char* letter : {"A", "B", "C"}) {
+    refuses(letter, Refusal::Transient, "rate limit");
+    after(41s);
+  }
+  accepts("D");
+  batch("D", BatchState::NeverStarts, "PartitionTimeLimit");
+  after(15s);
+  expect_explained("1", "*not asked for during the next 59m*");
+  forget_what_was_asked();
+}
+
+TEST_F(AllocationEndTest, ACancelThatWasLostIsToldAgain) {
+  submit(New());
+  accepts("A");
+  batch("A", BatchState::NeverStarts, "InvalidAccount");
+  cancels_work_ = false;
+  forget_what_was_asked();
+  after(20s);
+  expect({"cancel A"});
+  after(15s);
+  expect_nothing();
+  after(30s);
+  expect({"cancel A"});
+  cancel("1");
+  restarts();
+  after(20s);
+  expect({"tell 1", "count 1", "cancel A"});
+}
+
+TEST_F(AllocationEndTest, WhatVanishedFromSeveralListsIsGone) {
+  submit(New());
+  accepts("A");
+  after(20s);
+  batch_forgot("A");
+  forget_what_was_asked();
+  after(30s);
+  expect_nothing();
+  after(15s);
+  expect({"forget A"});
+  after(15s);
+  expect({"open B: *"});
+}
+
+TEST_F(AllocationEndTest, APilotThatIsThereOutweighsAListThatLacksIt) {
+  given_pilot();
+  submit(New());
+  starts("2");
+  batch_forgot("A");
+  forget_what_was_asked();
+  after(10min);
+  expect_nothing();
+  disconnects("A0");
+  after(1min);
+  expect({"read the outbox of A"});
+}
+
+TEST_F(AllocationEndTest, CancelledBehindOurBackIsRespectedForAWhile) {
+  given_pilot();
+  submit(New());
+  starts("2");
+  forget_what_was_asked();
+  disconnects("A0");
+  batch_ended("A", EndCause::Cancelled);
+  after(1s);
+  expect({"read the outbox of A"});
+  reads_outbox("A");
+  expect({"forget A"});
+  EXPECT_FALSE(saved_.failed_attempts().back().charged);
+  expect_explained(
+      "2", "ready*1 earlier attempts*not asked for during the next *cancelled, and not by us*");
+  after(28s);
+  expect_nothing();
+  after(3s);
+  expect({"open B: *"});
+  accepts("B");
+  batch_ended("B", EndCause::Cancelled);
+  after(5min);
+  expect({"forget B"});  // twice in a row: longer
+}
+
+TEST_F(AllocationEndTest, APilotThatNeverRegistersIsNotAskedForAgainAtOnce) {
+  submit(New());
+  Duration pause = 10s;
+  for (const char* letter : {"A", "B", "C", "D"}) {
+    accepts(letter);
+    batch_ended(letter, EndCause::Failed);
+    forget_what_was_asked();
+    after(4s);
+    expect({"forget *"});
+    after(pause - 5s);
+    expect_nothing();
+    expect_explained("1", "*its pilot never registered*");
+    after(5s);
+    expect({"open *"});
+    pause *= 2;
+  }
+}
+
+TEST_F(AllocationEndTest, WhatCouldNotBeLaunchedPausesItsShapeAtOnce) {
+  submit(New());
+  accepts("A");
+  batch_ended("A", EndCause::LaunchFailed);
+  forget_what_was_asked();
+  after(9min);
+  expect({"forget A"});
+  expect_explained("1", "*could not launch it*look at the workspace's directories*");
+  after(2min);
+  expect({"open B: *"});
+}
+
+TEST_F(AllocationEndTest, AKilledPilotIsNotReplacedBeforeTheBatchSystemHasSaidWhy) {
+  given_pilot();
+  submit(New().array(1, 20));
+  leaves("A0", "terminated");
+  ends("2.1-4", Failure::PilotKilled);
+  forget_what_was_asked();
+  after(3s);
+  expect_nothing();
+  disconnects("A0");
+  batch_ended("A", EndCause::Cancelled);
+  after(29s);
+  expect({"forget A"});
+  expect_explained("2.1", "*cancelled, and not by us*");
+  after(3s);
+  expect({"open B: *"});
+}
+
+TEST_F(AllocationEndTest, APilotThatFindsItsNodeUnfitIsEndedAndNotAskedForAgainAtOnce) {
+  submit(New());
+  Duration pause = 30s;
+  for (const char* letter : {"A", "B", "C"}) {
+    accepts(letter);
+    forget_what_was_asked();
+    batch(letter, BatchState::Running);
+    happens(PilotRegistered{
+        pilot(std::string(letter) + "0"), 7, "node9", {}, 1h, {}, "", {"no space in /tmp"}});
+    expect({"welcome *", "end *"});
+    disconnects(std::string(letter) + "0");
+    batch_ended(letter, EndCause::Completed);
+    after(pause - 1s);
+    expect({"forget *"});
+    expect_explained("1", "*node9: no space in /tmp*");
+    after(2s);
+    expect({"open *"});
+    pause *= 2;
+  }
+}
+
+TEST_F(AllocationEndTest, PilotsThatCannotRunTheWaitingWorkAreNotAskedForWithoutEnd) {
+  // The node is smaller than its shape promises: nothing that waits fits the pilot.
+  submit(New().cpus(4));
+  Resources small;
+  small.set(kCpus, Amount::of(3));
+  Duration pause = 30s;
+  for (const char* letter : {"A", "B", "C"}) {
+    accepts(letter);
+    forget_what_was_asked();
+    registers(std::string(letter) + "0", 1h, {}, small);
+    leaves(std::string(letter) + "0");
+    disconnects(std::string(letter) + "0");
+    batch_ended(letter, EndCause::Completed);
+    after(1s);
+    forget_what_was_asked();
+    after(pause - 2s);
+    expect_nothing();
+    expect_explained("1", "*found nothing that it could run*");
+    after(5s);
+    expect({"open *"});
+    pause *= 2;
+  }
+}
+
+TEST_F(AllocationEndTest, WhatIsQueuedStaysWhileThePollFails) {
+  submit(New());
+  accepts("A");
+  forget_what_was_asked();
+  polls_succeed_ = false;
+  after(2h);
+  expect_nothing();
+  EXPECT_LT(polls(), 40U) << "asked less and less often";
+  EXPECT_GT(polls(), 20U) << "though at least every five minutes";
+  polls_succeed_ = true;
+  batch_ended("A", EndCause::NodeFailed);
+  after(5min);
+  expect({"forget A", "open B: *"});
+}
+
+TEST_F(AllocationEndTest, OrphansOfOurPrefixAreCancelledOthersAreLeftAlone) {
+  submit(New());
+  accepts("A");
+  forget_what_was_asked();
+  happens(
+      SitePolled{"here",
+                 {{.name = "habcdezzzzzzzzz", .number = "7", .state = BatchState::Running},
+                  {.name = "habcdeyyyyyyyyy", .number = "8", .state = BatchState::Ended},
+                  {.name = "hotherzzzzzzzzz", .number = "9", .state = BatchState::Running},
+                  {.name = allocation("A").name, .number = "100A", .state = BatchState::Queued}},
+                 now_});
+  expect({"cancel habcdezzzzzzzzz"});
+}
+
+TEST_F(AllocationEndTest, OneNameTwiceIsAliveAsLongAsOneOfThemIs) {
+  submit(New());
+  accepts("A");
+  forget_what_was_asked();
+  const BatchJob dead{.name = allocation("A").name,
+                      .number = "1",
+                      .state = BatchState::Ended,
+                      .cause = EndCause::Failed};
+  const BatchJob alive{.name = allocation("A").name, .number = "2", .state = BatchState::Running};
+  after(1s);
+  happens(SitePolled{"here", {dead, alive}, now_});
+  happens(SitePolled{"here", {alive, dead}, now_});
+  expect_nothing();
+  happens(SitePolled{"here", {dead, dead}, now_});
+  expect({"forget A"});
+}
+
+TEST_F(AllocationEndTest, TheOutboxIsReadBeforeAnythingIsCalledLost) {
+  given_pilot();
+  submit(New().array(1, 4));
+  starts("2.1-3");
+  const EndAtPilot done = result("2.1");
+  const EndAtPilot failed = result("2.2", Failure::ToolFailed);
+  EndAtPilot staged = result("2.3");
+  staged.outputs_staged = true;
+  forget_what_was_asked();
+  disconnects("A0");
+  batch_ended("A", EndCause::NodeFailed);
+  after(1s);
+  expect({"read the outbox of A"});
+  EXPECT_NE(saved_.allocations().at(allocation("A")).state, AllocationState::Ended)
+      << "an engine that starts now must read it too";
+  reads_outbox("A", {done, failed, staged});
+  expect({"tell 2", "forget A", "open B: *"});
+  expect_ended("2.1", Failure::Ok);
+  expect_ended("2.2", Failure::ToolFailed);
+  ASSERT_EQ(saved_.failed_attempts().size(), 1U) << "2.4 had not started";
+  EXPECT_EQ(saved_.failed_attempts()[0].outcome.failure, Failure::NodeLost)
+      << "2.3 was not published";
+  expect_state("2.4", TaskState::Waiting);
+}
+
+TEST_F(AllocationEndTest, AnEngineThatDiedBeforeTheOutboxWasReadReadsIt) {
+  given_pilot();
+  submit(New());
+  starts("2");
+  const EndAtPilot done = result("2");
+  disconnects("A0");
+  batch_ended("A", EndCause::Completed);
+  after(1s);
+  forget_what_was_asked();
+  restarts();
+  after(1s);
+  expect({"read the outbox of A"});
+  reads_outbox("A", {done});
+  expect({"tell 2", "forget A"});
+  expect_ended("2", Failure::Ok);
+}
+
+TEST_F(AllocationEndTest, APilotOfAnEndedAllocationIsFencedOff) {
+  given_pilot();
+  batch_ended("A", EndCause::NodeFailed);
+  after(16s);
+  expect({"fence A0 (7)", "forget A"});
+  happens(PilotRegistered{pilot("A0"), 7, "node1", {}, 1h, {}, "", {}});
+  expect({"fence A0 (7)"});
+}
+
+}  // namespace
+}  // namespace hpcbatch
