@@ -2,6 +2,7 @@
 
 #include "model/quantities.hpp"
 
+#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 
 #include <fmt/format.h>
@@ -305,7 +306,9 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
 
 json::value parse_body(const std::string& body) {
   boost::system::error_code error;
-  json::value value = json::parse(body.empty() ? "{}" : body, error);
+  // It is read once and goes as a whole.
+  json::value value = json::parse(body.empty() ? "{}" : body, error,
+                                  json::make_shared_resource<json::monotonic_resource>());
   if (error) throw BadRequest("the body is no JSON: " + error.message());
   if (!value.is_object()) throw BadRequest("the body must be a JSON object");
   return value;

@@ -3,6 +3,7 @@
 #include "runtime/asio.hpp"
 
 #include <boost/json/serialize.hpp>
+#include <boost/json/serializer.hpp>
 
 #include <fmt/format.h>
 #include <sodium.h>
@@ -21,13 +22,25 @@ namespace {
 /// What identifies a submit's content; the same on every machine and in every version.  Environment
 /// and umask are not content: the same work sent again from another shell is the same work.
 std::uint64_t content_of(const boost::json::value& body) {
-  boost::json::object content = body.get_object();
-  content.erase("environment");
-  content.erase("umask");
-  const std::string text = boost::json::serialize(content);
+  crypto_generichash_state state;
   unsigned char digest[crypto_generichash_BYTES_MIN];
-  crypto_generichash(digest, sizeof digest, reinterpret_cast<const unsigned char*>(text.data()),
-                     text.size(), nullptr, 0);
+  crypto_generichash_init(&state, nullptr, 0, sizeof digest);
+  const auto add = [&](std::string_view text) {
+    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(text.data()),
+                              text.size());
+  };
+  boost::json::serializer serializer;
+  char piece[4096];
+  for (const auto& [key, value] : body.get_object()) {
+    if (key == "environment" || key == "umask") continue;
+    add(boost::json::serialize(key));
+    serializer.reset(&value);
+    while (!serializer.done()) {
+      const auto text = serializer.read(piece, sizeof piece);
+      add({text.data(), text.size()});
+    }
+  }
+  crypto_generichash_final(&state, digest, sizeof digest);
   std::uint64_t hash = 0;
   std::memcpy(&hash, digest, sizeof hash);
   return hash >> 1;  // the store's integers have a sign

@@ -355,19 +355,16 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
     for (const char* statement :
          {"DELETE FROM results WHERE array=?", "DELETE FROM attempts WHERE array=?",
           "DELETE FROM items WHERE array=?", "DELETE FROM dependencies WHERE array=?",
+          "UPDATE environments SET arrays=arrays-1 WHERE id=(SELECT environment FROM arrays WHERE "
+          "id=?)",
           "DELETE FROM arrays WHERE id=?"}) {
-      db_.query(statement).bind(id.value).run();
+      db_.query(statement).run(id.value);
     }
   }
   const bool more = taken == arrays || taken != old.size();
   if (!more) {
-    db_.query(
-           "DELETE FROM environments WHERE NOT EXISTS (SELECT 1 FROM arrays WHERE "
-           "environment=environments.id)")
-        .run();
-    db_.query("DELETE FROM allocations WHERE ended<>0 AND ended<?")
-        .bind(to_microseconds(limit))
-        .run();
+    db_.query("DELETE FROM environments WHERE arrays=0").run();
+    db_.query("DELETE FROM allocations WHERE ended<>0 AND ended<?").run(to_microseconds(limit));
   }
   set_meta("pruned", std::to_string(pruned));
   set_meta("pruned_array", std::to_string(pruned_array));

@@ -158,16 +158,14 @@ LeaseRows::Rows::iterator LeaseRows::row_with(TaskId task) {
 
 void LeaseRows::insert(TaskId first, Row row) {
   db_.query("INSERT OR REPLACE INTO leases VALUES(?,?,?,?,?,?,?,?)")
-      .bind(first.array.value, first.index, row.last, row.attempt, row.epoch, row.pilot,
-            row.cancelled, row.permitted)
-      .run();
+      .run(first.array.value, first.index, row.last, row.attempt, row.epoch, row.pilot,
+           row.cancelled, row.permitted);
   rows_[first] = std::move(row);
 }
 
 LeaseRows::Rows::iterator LeaseRows::erase(Rows::iterator at) {
   db_.query("DELETE FROM leases WHERE array=? AND first=?")
-      .bind(at->first.array.value, at->first.index)
-      .run();
+      .run(at->first.array.value, at->first.index);
   return rows_.erase(at);
 }
 

@@ -21,45 +21,53 @@ std::string details_of(const std::string& all, std::int64_t begins, std::int64_t
 
 }  // namespace
 
+/// Of the environment of one more array; made where it is new.
 std::int64_t Store::id_of(const std::shared_ptr<const std::string>& environment) {
   if (!environment || environment->empty()) return 0;
   // Those of one submission share one.
-  if (environment == environment_) return environment_id_;
+  if (environment == environment_.bytes) {
+    ++environment_.arrays;
+    return environment_.id;
+  }
+  count_arrays_of_environment();
   const auto hash = static_cast<std::int64_t>(std::hash<std::string_view>{}(*environment));
   sqlite::Statement known = db_.query("SELECT id FROM environments WHERE hash=? AND bytes=?");
   if (known.bind(hash, *environment).step()) {
-    environment_id_ = known.number(0);
+    environment_ = {environment, known.number(0), 1};
   } else {
-    db_.query("INSERT INTO environments(bytes, hash) VALUES(?,?)").bind(*environment, hash).run();
-    environment_id_ = db_.last_row();
+    db_.query("INSERT INTO environments(bytes,hash,arrays) VALUES(?,?,0)").run(*environment, hash);
+    environment_ = {environment, db_.last_row(), 1};
   }
-  environment_ = environment;
-  return environment_id_;
+  return environment_.id;
+}
+
+void Store::count_arrays_of_environment() {
+  if (environment_.arrays == 0) return;
+  db_.query("UPDATE environments SET arrays=arrays+? WHERE id=?")
+      .run(std::exchange(environment_.arrays, 0), environment_.id);
 }
 
 void Store::save(const SaveArray& save, const Recipe& recipe) {
   const std::int64_t environment = id_of(recipe.environment);
   const NewArray& array = save.array;
   db_.query("INSERT INTO arrays VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,?,?)")
-      .bind(save.id.value, save.client, save.key, save.content, recipe.name, recipe.tool,
-            encode(array.indices), encode(array.needs), array.priority, array.retries,
-            array.max_running, array.streams_input,
-            array.held ? encode(array.indices) : std::string{}, encode(array.after),
-            to_microseconds(save.submitted), recipe.bytes, environment)
-      .run();
+      .run(save.id.value, save.client, save.key, save.content, recipe.name, recipe.tool,
+           encode(array.indices), encode(array.needs), array.priority, array.retries,
+           array.max_running, array.streams_input,
+           array.held ? encode(array.indices) : std::string{}, encode(array.after),
+           to_microseconds(save.submitted), recipe.bytes, environment);
   for (const Dependency& dependency : array.after) {
     db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)")
-        .bind(dependency.array.value, save.id.value)
-        .run();
+        .run(dependency.array.value, save.id.value);
   }
   std::uint32_t index = 0;
   for (const std::string& item : recipe.items) {
-    db_.query("INSERT INTO items VALUES(?,?,?)").bind(save.id.value, ++index, item).run();
+    db_.query("INSERT INTO items VALUES(?,?,?)").run(save.id.value, ++index, item);
   }
 }
 
 void Store::save(const SaveHold& save) {
-  db_.query("UPDATE arrays SET held=? WHERE id=?").bind(encode(save.held), save.array.value).run();
+  db_.query("UPDATE arrays SET held=? WHERE id=?").run(encode(save.held), save.array.value);
 }
 
 void Store::save(const SaveLeases& save) {
@@ -83,26 +91,24 @@ void Store::save(const SaveFailedAttempt& save) {
   const Outcome& outcome = save.outcome;
   leases_.remove(task);
   db_.query("INSERT OR REPLACE INTO attempts VALUES(?,?,?,?,?,?,?,?,?,?,?,?,0)")
-      .bind(task.array.value, task.index, save.attempt.number, save.attempt.epoch,
-            static_cast<int>(outcome.failure), outcome.message, to_string(save.pilot), save.node,
-            save.charged, save.unexplained,
-            outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
-            to_microseconds(outcome.ended))
-      .run();
+      .run(task.array.value, task.index, save.attempt.number, save.attempt.epoch,
+           static_cast<int>(outcome.failure), outcome.message, to_string(save.pilot), save.node,
+           save.charged, save.unexplained,
+           outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
+           to_microseconds(outcome.ended));
 }
 
 void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& attempt,
                           const std::string& pilot, const std::string& node, const Outcome& outcome,
                           const std::string& details) {
   db_.query("INSERT INTO results VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
-      .bind(array.value, range.first, range.last, attempt.number, static_cast<int>(outcome.failure),
-            outcome.exit_code, outcome.signal, outcome.message,
-            outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
-            to_microseconds(outcome.ended), pilot, node, outcome.peak_memory,
-            static_cast<std::int64_t>(outcome.cpu_time.count()), outcome.log.file,
-            outcome.log.last_out, outcome.log.last_err, outcome.log.out_bytes,
-            outcome.log.err_bytes, outcome.log.truncated, attempt.epoch, details)
-      .run();
+      .run(array.value, range.first, range.last, attempt.number, static_cast<int>(outcome.failure),
+           outcome.exit_code, outcome.signal, outcome.message,
+           outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
+           to_microseconds(outcome.ended), pilot, node, outcome.peak_memory,
+           static_cast<std::int64_t>(outcome.cpu_time.count()), outcome.log.file,
+           outcome.log.last_out, outcome.log.last_err, outcome.log.out_bytes, outcome.log.err_bytes,
+           outcome.log.truncated, attempt.epoch, details);
   totals_then_.of(outcome.failure) += std::uint64_t{range.last} - range.first + 1;
 }
 
@@ -142,21 +148,18 @@ void Store::save(const SaveArrayEnded& save) {
   db_.query(
          "UPDATE arrays SET ended=max(1,coalesce((SELECT max(ended) FROM results WHERE "
          "array=arrays.id),1)) WHERE id=?")
-      .bind(save.array.value)
-      .run();
+      .run(save.array.value);
 }
 
 void Store::save(const SaveRevived& save) {
   // Of an array that lives, other tasks may be held.
   db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?")
-      .bind(save.array.value)
-      .run();
+      .run(save.array.value);
   for (const IndexRange& range : save.indices.ranges()) {
     leases_.withdraw(save.array, range);
     // They begin with a clean record; what failed before is there to be looked at only.
     db_.query("UPDATE attempts SET past=1 WHERE array=? AND item BETWEEN ? AND ?")
-        .bind(save.array.value, range.first, range.last)
-        .run();
+        .run(save.array.value, range.first, range.last);
     // A row may stand for many tasks of which only some run again: it is cut where they begin and
     // end.
     sqlite::Statement rows = db_.query(
@@ -181,12 +184,11 @@ void Store::save(const SaveRevived& save) {
                "NULL,array,?,?,attempt,failure,exit_code,signal,message,started,ended,"
                "pilot,node,peak,cpu,log,last_out,last_err,out_bytes,err_bytes,truncated,epoch,? "
                "FROM results WHERE sequence=?")
-            .bind(first, last, details_of(row.details, row.first, first, last), row.sequence)
-            .run();
+            .run(first, last, details_of(row.details, row.first, first, last), row.sequence);
       };
       if (row.first < range.first) copy(row.first, std::int64_t{range.first} - 1);
       if (row.last > range.last) copy(std::int64_t{range.last} + 1, row.last);
-      db_.query("DELETE FROM results WHERE sequence=?").bind(row.sequence).run();
+      db_.query("DELETE FROM results WHERE sequence=?").run(row.sequence);
       const std::int64_t withdrawn = std::min<std::int64_t>(row.last, range.last) -
                                      std::max<std::int64_t>(row.first, range.first) + 1;
       totals_then_.of(row.failure) -= static_cast<std::uint64_t>(withdrawn);
@@ -200,10 +202,9 @@ void Store::save(const SaveAllocation& save) {
     return t ? to_microseconds(*t) : std::int64_t{0};
   };
   db_.query("INSERT OR REPLACE INTO allocations VALUES(?,?,?,?,?,?,?,?,?,?,?,?)")
-      .bind(a.id.name, a.site, a.shape, static_cast<int>(a.state), a.number,
-            to_microseconds(a.opened), time(a.running_since), time(a.ended),
-            static_cast<int>(a.cause), a.reason, a.cancel_asked, a.pilots_seen)
-      .run();
+      .run(a.id.name, a.site, a.shape, static_cast<int>(a.state), a.number,
+           to_microseconds(a.opened), time(a.running_since), time(a.ended),
+           static_cast<int>(a.cause), a.reason, a.cancel_asked, a.pilots_seen);
 }
 
 }  // namespace hpcbatch::store

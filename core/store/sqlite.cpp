@@ -65,7 +65,7 @@ void Statement::bind_at(int at, std::int64_t value) {
 
 void Statement::bind_at(int at, std::string_view value) {
   sqlite3_bind_blob64(statement_, at, value.data() ? value.data() : "", value.size(),
-                      SQLITE_TRANSIENT);
+                      lifetime_ == Lifetime::UntilRun ? SQLITE_STATIC : SQLITE_TRANSIENT);
 }
 
 void Statement::bind_at(int at, std::nullptr_t) {
@@ -73,6 +73,10 @@ void Statement::bind_at(int at, std::nullptr_t) {
 }
 
 Connection::Connection(const std::string& file) {
+  // Its own count of what it allocates takes a lock each time; it is refused once SQLite is in use,
+  // which is as well.
+  static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  static_cast<void>(once);
   if (sqlite3_open_v2(file.c_str(), &connection_,
                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                       nullptr) != SQLITE_OK) {

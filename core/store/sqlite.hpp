@@ -41,7 +41,11 @@ class Statement {
   }
   /// True while there are rows.
   bool step();
-  void run() {
+  /// Bound without a copy, and worked off at once.
+  template <class... Values>
+  void run(const Values&... values) {
+    lifetime_ = Lifetime::UntilRun;
+    bind(values...);
     while (step()) {
     }
   }
@@ -62,8 +66,11 @@ class Statement {
   void bind_at(int at, const char* value) { bind_at(at, std::string_view(value)); }
   void bind_at(int at, std::nullptr_t);
 
+  enum class Lifetime : std::uint8_t { Unknown, UntilRun };
+
   sqlite3* connection_;
   sqlite3_stmt* statement_;
+  Lifetime lifetime_{Lifetime::Unknown};  ///< of what is bound
 };
 
 /// One file, one thread at a time.

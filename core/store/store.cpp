@@ -24,7 +24,8 @@ constexpr int kLongestLog = 4000;
 
 constexpr const char* kLayout = R"(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
-CREATE TABLE environments(id INTEGER PRIMARY KEY AUTOINCREMENT, bytes BLOB NOT NULL, hash INTEGER NOT NULL);
+CREATE TABLE environments(id INTEGER PRIMARY KEY AUTOINCREMENT, bytes BLOB NOT NULL, hash INTEGER NOT NULL,
+  arrays INTEGER NOT NULL);
 CREATE INDEX environments_by_hash ON environments(hash);
 CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEGER, name BLOB, tool BLOB, indices BLOB,
   needs BLOB, priority INTEGER, retries INTEGER, max_running INTEGER, streams_input INTEGER, held BLOB, after BLOB,
@@ -32,7 +33,6 @@ CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEG
 CREATE INDEX live_arrays ON arrays(id) WHERE ended = 0;
 CREATE INDEX waiting_arrays ON arrays(id) WHERE ended = 0 AND after <> x'';
 CREATE INDEX ended_arrays ON arrays(ended) WHERE ended <> 0;
-CREATE INDEX arrays_of_environment ON arrays(environment);
 CREATE INDEX keyed_arrays ON arrays(client, key) WHERE key <> x'';
 CREATE TABLE dependencies(on_array INTEGER, array INTEGER, PRIMARY KEY(on_array, array)) WITHOUT ROWID;
 CREATE INDEX dependencies_of_array ON dependencies(array);
@@ -114,7 +114,7 @@ std::string Store::meta(const char* key) {
 }
 
 void Store::set_meta(const char* key, const std::string& value) {
-  db_.query("INSERT OR REPLACE INTO meta VALUES(?,?)").bind(key, value).run();
+  db_.query("INSERT OR REPLACE INTO meta VALUES(?,?)").run(key, value);
 }
 
 std::string Store::secret() {
@@ -127,9 +127,10 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     sqlite::Transaction transaction(db_);
     totals_then_ = totals_;
     results_.clear();
-    environment_.reset();
+    environment_ = {};
     if (!std::exchange(leases_known_, false)) leases_.load();
     for (const Write& write : writes) apply(write);
+    count_arrays_of_environment();
     save_results();
     // A transaction that writes nothing is not synced: the earlier ones that were not would stay
     // so.

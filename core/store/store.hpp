@@ -157,6 +157,7 @@ class Store {
   void apply(const Write& write);
   void save(const SaveArray& save, const Recipe& recipe);
   std::int64_t id_of(const std::shared_ptr<const std::string>& environment);
+  void count_arrays_of_environment();
   void save(const SaveHold& save);
   void save(const SaveLeases& save);
   void save(const DropLeases& save);
@@ -183,8 +184,12 @@ class Store {
   bool leases_known_{false};  ///< as the file has them
   Totals totals_;
   Totals totals_then_;  ///< when the transaction that is under way commits
-  std::shared_ptr<const std::string> environment_;  ///< that was saved last, of the transaction
-  std::int64_t environment_id_{0};
+  struct Environment {
+    std::shared_ptr<const std::string> bytes;
+    std::int64_t id{0};
+    std::uint64_t arrays{0};  ///< that have it and are not counted in the file
+  };
+  Environment environment_;                 ///< of the array saved last, of the transaction
   std::vector<const SaveResult*> results_;  ///< of the transaction, not written yet
   std::optional<bool> durable_;             ///< how the connection is set now
 };
