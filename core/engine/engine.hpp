@@ -100,6 +100,8 @@ class Engine {
     LowBacklog,  ///< only where that has room for a good many more
     Backlog
   };
+  std::optional<QueuePlace> next_for(const PilotState& pilot, Into where, Time now) const;
+  bool is_known_to_be_full(const PilotState& pilot, Time now) const;
   std::optional<SendLeases::Lease> lease_next(PilotState& pilot, Into where, Time now);
   std::uint64_t backlog_for(const PilotState& pilot, const ResourceClass& wanted) const;
   void keep_room(Time now);

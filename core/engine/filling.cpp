@@ -39,31 +39,44 @@ std::uint64_t Engine::backlog_for(const PilotState& pilot, const ResourceClass& 
   return worth(how_often(PilotTable::share(wanted.needs, pilot), pilot.capacity));
 }
 
-std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into where, Time now) {
-  ReadyQueue& queue = tasks_.queue();
-  const bool into_backlog = where != Into::Room;
+/// Whose turn it is at a pilot.
+std::optional<QueuePlace> Engine::next_for(const PilotState& pilot, Into where, Time now) const {
+  const ReadyQueue& queue = tasks_.queue();
+  const auto is_kept_for_another = [&](ClassId id) {
+    return pilot.kept_for && *pilot.kept_for != id;
+  };
+  if (where == Into::Room) {
+    return queue.best([&](ClassId id) {
+      return !is_kept_for_another(id) &&
+             PilotTable::has_room(queue.get(id).needs, pilot, pilot.free, now);
+    });
+  }
   const auto is_wanted = [&](const ResourceClass& its_class) {
     const std::uint64_t most = backlog_for(pilot, its_class);
     // Many at a time cost less than one by one.
     return pilot.backlog.size() < most &&
            (where == Into::Backlog || pilot.backlog.size() <= most - most / 4);
   };
-  const auto may = [&](ClassId id) {
+  std::optional<QueuePlace> found;
+  for (const auto& [id, share] : pilot.classes) {
+    // Only behind others of its class: the room that one of them leaves is enough for it, and soon
+    // there.
     const ResourceClass& its_class = queue.get(id);
-    if (pilot.kept_for && *pilot.kept_for != id) return false;
-    if (into_backlog) {
-      // Only behind others of its class: the room that one of them leaves is enough for it, and
-      // soon there.
-      const auto there = pilot.classes.find(id);
-      return there != pilot.classes.end() && there->second.with_room != 0 && is_wanted(its_class) &&
-             PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now);
-    }
-    return PilotTable::has_room(its_class.needs, pilot, pilot.free, now);
-  };
-  const auto place = queue.best(may);
+    if (share.with_room == 0 || its_class.ready == 0 || is_kept_for_another(id)) continue;
+    if (!is_wanted(its_class)) continue;
+    if (!PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) continue;
+    const QueuePlace head = queue.head_of(id);
+    if (!found || queue.goes_before(head, *found)) found = head;
+  }
+  return found;
+}
+
+std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into where, Time now) {
+  const bool into_backlog = where != Into::Room;
+  const auto place = next_for(pilot, where, now);
   if (!place) return std::nullopt;
   if (where != Into::Backlog) note_passed_over(pilot, *place, now);
-  ResourceClass& its_class = queue.get(place->in_class);
+  ResourceClass& its_class = tasks_.queue().get(place->in_class);
   its_class.passed_over_since.reset();
   if (pilot.kept_for == place->in_class) pilot.kept_for.reset();
 
@@ -88,6 +101,20 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   return lease;
 }
 
+/// Nothing that waits fits what the pilot has left: known since the last look where neither has
+/// changed.
+bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
+  // Every task needs a part of a cpu.
+  if (pilot.free.get(kCpus).ticks <= 0) return true;
+  if (pilot.nothing_fits != tasks_.queue().news()) return false;
+#ifdef HPCBATCH_WALK_INVARIANTS
+  HPCBATCH_CHECK(!next_for(pilot, Into::Room, now));
+#else
+  static_cast<void>(now);
+#endif
+  return true;
+}
+
 void Engine::fill_pilots(Time now) {
   recall_due_.reset();
   if (draining_) return;
@@ -96,10 +123,12 @@ void Engine::fill_pilots(Time now) {
   std::map<PilotId, std::vector<SendLeases::Lease>> sent;
   if (tasks_.queue().size() != 0) {
     for (auto& [id, pilot] : pilots_.all()) {
-      // Every task needs a part of a cpu: most pilots of a busy site are passed over at once.
-      while (pilot.takes_tasks() && pilot.free.get(kCpus).ticks > 0) {
+      while (pilot.takes_tasks() && !is_known_to_be_full(pilot, now)) {
         auto lease = lease_next(pilot, Into::Room, now);
-        if (!lease) break;
+        if (!lease) {
+          pilot.nothing_fits = tasks_.queue().news();
+          break;
+        }
         sent[id].push_back(std::move(*lease));
       }
     }
@@ -143,17 +172,17 @@ void Engine::fill_pilots(Time now) {
 /// Notes for the heads of other classes that their turn was earlier, but the room was too small.
 void Engine::note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now) {
   ReadyQueue& queue = tasks_.queue();
-  for (const ClassId id : queue.waiting()) {
+  queue.each_before(taken, [&](ClassId id) {
     ResourceClass& other = queue.get(id);
-    if (id == taken.in_class || other.passed_over_since) continue;
-    if (!PilotTable::has_room(other.needs, pilot, pilot.capacity, now)) continue;
-    if (PilotTable::has_room(other.needs, pilot, pilot.free, now)) continue;
+    if (id == taken.in_class || other.passed_over_since) return;
+    if (!PilotTable::has_room(other.needs, pilot, pilot.capacity, now)) return;
+    if (PilotTable::has_room(other.needs, pilot, pilot.free, now)) return;
     const QueuePlace head = queue.head_of(id);
     if (head.priority > taken.priority ||
         (head.priority == taken.priority && head.array < taken.array)) {
       other.passed_over_since = now;
     }
-  }
+  });
 }
 
 /// A task that was passed over for a while gets one pilot kept free for it: the one with most room
@@ -165,7 +194,9 @@ void Engine::keep_room(Time now) {
     const ResourceClass& kept = queue.get(*pilot.kept_for);
     const bool could =
         pilot.takes_tasks() && PilotTable::has_room(kept.needs, pilot, pilot.capacity, now);
-    if (kept.ready == 0 || !could) pilot.kept_for.reset();
+    if (kept.ready != 0 && could) continue;
+    pilot.kept_for.reset();
+    pilot.nothing_fits.reset();
   }
   for (const ClassId id : queue.waiting()) {
     const ResourceClass& its_class = queue.get(id);

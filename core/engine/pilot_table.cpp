@@ -130,6 +130,7 @@ Lease PilotTable::release(TaskId task) {
     if (lease.counted) {
       --of_class.with_room;
       if (!HPCBATCH_PLANTED(room_not_given_back)) pilot->free.add(lease.granted);
+      pilot->nothing_fits.reset();
     } else {
       waits_no_more(*pilot, lease);
     }
@@ -141,6 +142,7 @@ Lease PilotTable::release(TaskId task) {
 
 void PilotTable::recount(PilotState& pilot) {
   pilot.free = pilot.capacity;
+  pilot.nothing_fits.reset();
   backlogs_ -= pilot.backlog.size();
   pilot.backlog.clear();
   pilot.classes.clear();

@@ -40,7 +40,8 @@ struct PilotState {
   std::uint64_t incarnation{0};
   Resources capacity;
   Resources free;
-  std::optional<Time> end;  ///< when tasks must have ended; no value: no end
+  std::optional<std::uint64_t> nothing_fits;  ///< news of the queue when none of it did
+  std::optional<Time> end;                    ///< when tasks must have ended; no value: no end
   bool connected{false};
   bool registered{false};  ///< since this start of the engine
   bool leaving{false};

@@ -28,7 +28,7 @@ ClassId ReadyQueue::class_for(const Needs& needs) {
 ClientId ReadyQueue::client_for(const std::string& name) {
   const auto [at, is_new] =
       by_name_.try_emplace(name, ClientId(static_cast<std::uint32_t>(clients_.size())));
-  if (is_new) clients_.push_back({name, 0, 0});
+  if (is_new) clients_.push_back({.id = at->second, .name = name});
   return at->second;
 }
 
@@ -50,7 +50,10 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
   const bool waited = ready != 0;
   ready += delta;
   if (waited && ready == 0) waiting_.erase(place.in_class);
-  if (!waited && ready != 0) waiting_.insert(place.in_class);
+  if (!waited && ready != 0) {
+    waiting_.insert(place.in_class);
+    ++news_;
+  }
 }
 
 const IndexSet* ReadyQueue::find(const QueuePlace& place) const {
@@ -63,18 +66,41 @@ const IndexSet* ReadyQueue::find(const QueuePlace& place) const {
   return at == line->second.end() ? nullptr : &at->second;
 }
 
+IndexSet& ReadyQueue::insert(const QueuePlace& place) {
+  Line& line = queue_of(place).levels[place.priority][place.client];
+  const auto head_of_line = [&](ArrayId array) {
+    return Head{place.priority, array, place.in_class};
+  };
+  if (line.empty() || place.array < line.begin()->first) {
+    std::set<Head>& heads = client(place.client).heads;
+    if (!line.empty()) heads.erase(head_of_line(line.begin()->first));
+    heads.insert(head_of_line(place.array));
+  }
+  // Most are the newest.
+  return line.try_emplace(line.end(), place.array)->second;
+}
+
 void ReadyQueue::erase(const QueuePlace& place) {
   Levels& levels = queue_of(place).levels;
   const auto level = levels.find(place.priority);
   const auto line = level->second.find(place.client);
-  line->second.erase(place.array);
+  const auto at = line->second.find(place.array);
+  if (at == line->second.begin()) {
+    std::set<Head>& heads = client(place.client).heads;
+    auto head = heads.extract({place.priority, place.array, place.in_class});
+    if (const auto next = std::next(at); next != line->second.end()) {
+      head.value().array = next->first;
+      heads.insert(std::move(head));
+    }
+  }
+  line->second.erase(at);
   if (line->second.empty()) level->second.erase(line);
   if (level->second.empty()) levels.erase(level);
 }
 
 void ReadyQueue::add(const QueuePlace& place, const IndexSet& indices) {
   if (indices.empty()) return;
-  IndexSet& there = queue_of(place).levels[place.priority][place.client][place.array];
+  IndexSet& there = insert(place);
   const std::uint64_t before = there.size();
   there.add(indices);
   count(place, static_cast<std::int64_t>(there.size() - before));
@@ -118,7 +144,7 @@ void ReadyQueue::unpark(const QueuePlace& place) {
   if (at == parked.end()) return;
   IndexSet indices = std::move(at->second);
   parked.erase(at);
-  IndexSet& there = queue_of(place).levels[place.priority][place.client][place.array];
+  IndexSet& there = insert(place);
   count(place, static_cast<std::int64_t>(indices.size()));
   if (there.empty()) {
     there = std::move(indices);
@@ -175,6 +201,9 @@ std::uint32_t ReadyQueue::take(const QueuePlace& place) {
 
 void ReadyQueue::check_invariants() const {
   std::uint64_t size = 0;
+  std::size_t lines = 0;
+  std::size_t heads = 0;
+  for (const Client& client : clients_) heads += client.heads.size();
   std::vector<std::uint64_t> queued(clients_.size());
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     std::uint64_t ready = 0;
@@ -182,6 +211,9 @@ void ReadyQueue::check_invariants() const {
       HPCBATCH_CHECK(!level.empty());
       for (const auto& [who, line] : level) {
         HPCBATCH_CHECK(!line.empty());
+        ++lines;
+        HPCBATCH_CHECK(clients_[static_cast<std::size_t>(who)].heads.contains(
+            {priority, line.begin()->first, ClassId(static_cast<std::uint32_t>(i))}));
         for (const auto& [array, indices] : line) {
           HPCBATCH_CHECK(!indices.empty());
           ready += indices.size();
@@ -194,6 +226,7 @@ void ReadyQueue::check_invariants() const {
     size += ready;
   }
   HPCBATCH_CHECK(size == size_);
+  HPCBATCH_CHECK(lines == heads);
   for (std::size_t i = 0; i < clients_.size(); ++i) HPCBATCH_CHECK(queued[i] == clients_[i].queued);
 }
 

@@ -7,12 +7,14 @@
 #include "model/needs.hpp"
 #include "model/time.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -75,17 +77,34 @@ class ReadyQueue {
   /// What is parked at a place; nothing where nothing is.
   const IndexSet* parked(const QueuePlace& place) const;
 
-  /// The place whose turn it is among the classes that `may` admits.
+  /// The place whose turn it is among the classes that `may` admits; asks for few of them where
+  /// most are admitted.
   template <class May>
   std::optional<QueuePlace> best(May may) const {
     std::optional<QueuePlace> found;
-    for (const ClassId id : waiting_) {
-      if (!may(id)) continue;
-      const QueuePlace head = head_of(id);
-      if (!found || goes_before(head, *found)) found = head;
+    for (const Client& client : clients_) {
+      const auto head = std::find_if(client.heads.begin(), client.heads.end(),
+                                     [&](const Head& h) { return may(h.in_class); });
+      if (head == client.heads.end()) continue;
+      const QueuePlace place{head->in_class, head->priority, client.id, head->array};
+      if (!found || goes_before(place, *found)) found = place;
     }
     return found;
   }
+  /// Calls `look` for the class of each line whose head is more urgent, or as urgent and older.
+  template <class Look>
+  void each_before(const QueuePlace& place, Look look) const {
+    const Head end{place.priority, place.array, ClassId{}};
+    for (const Client& client : clients_) {
+      for (const Head& head : client.heads) {
+        if (!(head < end)) break;
+        look(head.in_class);
+      }
+    }
+  }
+  /// Grows when a class has something ready that had nothing: until then, what found no room in a
+  /// pilot finds none.
+  std::uint64_t news() const { return news_; }
   /// First in the order of turns of one class, which may not be empty.
   QueuePlace head_of(ClassId id) const;
   bool goes_before(const QueuePlace& a, const QueuePlace& b) const;
@@ -106,10 +125,21 @@ class ReadyQueue {
     Levels levels;
     Line parked;
   };
+  /// The first of one line.
+  struct Head {
+    std::int32_t priority{0};
+    ArrayId array;
+    ClassId in_class{};
+    friend bool operator<(const Head& a, const Head& b) {
+      return std::tie(b.priority, a.array, a.in_class) < std::tie(a.priority, b.array, b.in_class);
+    }
+  };
   struct Client {
+    ClientId id{};
     std::string name;
     std::uint64_t turns{0};
     std::uint64_t queued{0};
+    std::set<Head> heads;  ///< of its lines, in the order of their turns
   };
   Client& client(ClientId id) { return clients_[static_cast<std::size_t>(id)]; }
   void count(const QueuePlace& place, std::int64_t change);
@@ -124,6 +154,8 @@ class ReadyQueue {
   IndexSet* find(const QueuePlace& place) {
     return const_cast<IndexSet*>(std::as_const(*this).find(place));
   }
+  /// The indices at a place, which is made where nothing is there.
+  IndexSet& insert(const QueuePlace& place);
   void erase(const QueuePlace& place);
 
   std::vector<Queue> classes_;
@@ -135,6 +167,7 @@ class ReadyQueue {
   std::vector<Client> clients_;
   std::unordered_map<std::string, ClientId> by_name_;
   std::uint64_t size_{0};
+  std::uint64_t news_{0};
 };
 
 }  // namespace hpcbatch
