@@ -35,13 +35,16 @@ std::vector<provision::Demand> Engine::demands(Time now) const {
   }
   for (const auto& [id, pilot] : pilots_.all()) {
     if (!pilot.connected) continue;
-    for (const TaskId task : pilot.leases) {
+    for (const TaskId task : pilot.in_room) {
       const Lease& lease = *pilots_.lease(task);
-      provision::Demand& its_class = classes.at(static_cast<std::size_t>(lease.in_class));
-      if (lease.started) provision::count_running(its_class, elapsed_of(lease, now));
-      // What waits at a pilot for room is called back where another has it.
-      if (!lease.counted && pilot.takes_tasks()) ++its_class.tasks;
+      if (!lease.started) continue;
+      provision::count_running(classes.at(static_cast<std::size_t>(lease.in_class)),
+                               elapsed_of(lease, now));
     }
+    if (!pilot.takes_tasks()) continue;
+    // What waits at a pilot for room is called back where another has it.
+    for (const auto& [in_class, share] : pilot.classes)
+      classes.at(static_cast<std::size_t>(in_class)).tasks += share.waiting;
   }
   return classes;
 }
@@ -51,9 +54,8 @@ double Engine::busy_part(const PilotState& pilot, const std::vector<provision::D
                          Time now) const {
   if (!pilot.end || *pilot.end <= now) return 0;
   double busy = 0;
-  for (const TaskId task : pilot.leases) {
+  for (const TaskId task : pilot.in_room) {
     const Lease* lease = pilots_.lease(task);
-    if (!lease->counted) continue;
     busy += provision::busy_with(classes.at(static_cast<std::size_t>(lease->in_class)),
                                  elapsed_of(*lease, now), pilot.capacity, *pilot.end - now);
   }

@@ -96,7 +96,7 @@ void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome&
 void TaskTable::record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause,
                            Time now) {
   ArrayState& array = get(id);
-  array.tasks.add(ok ? Standing::Ok : Standing::NotOk, indices);
+  put(array, ok ? Standing::Ok : Standing::NotOk, indices);
   if (!ok) causes_.try_emplace(id, cause);
   note_end(array, indices, cause, now);
 }
@@ -165,7 +165,7 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
   const bool all = !news || any_met;
   const IndexSet ready = unblocked(
       dependant, all ? dependant.tasks.blocked() : dependant.tasks.blocked().intersection(*news));
-  dependant.tasks.remove(Standing::Blocked, ready);
+  take_out(dependant, Standing::Blocked, ready);
   make_ready(dependant, ready);
 }
 
@@ -183,6 +183,9 @@ void TaskTable::forget_if_over(ArrayId id) {
   }
   causes_.erase(id);
   terms_.release(std::move(array.terms));
+  totals_.all -= array.tasks.all().size();
+  for (const auto place : {Standing::Ok, Standing::NotOk})
+    totals_.in[static_cast<std::size_t>(place)] -= array.tasks.in(place).size();
   actions_.push_back(SaveArrayEnded{id});
   arrays_.erase(id);
 }

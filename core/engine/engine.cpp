@@ -225,11 +225,11 @@ bool Engine::is_idle() const {
 
 TaskCounts Engine::counts() const {
   TaskCounts counts;
-  for (const auto& [id, array] : tasks_.arrays()) {
-    const std::uint64_t held = array.tasks.held().size();
-    counts.held += held;
-    counts.waiting += array.tasks.open().size() - held - array.tasks.leased().size();
-  }
+  const TaskTable::Totals& totals = tasks_.totals();
+  counts.held = totals.at(Standing::Held);
+  counts.waiting = totals.all;
+  for (const auto elsewhere : {Standing::Ok, Standing::NotOk, Standing::Held, Standing::Leased})
+    counts.waiting -= totals.at(elsewhere);
   for (const auto& [task, lease] : pilots_.leases()) {
     const PilotState* pilot = pilots_.find(lease.pilot);
     if (lease.state == Lease::State::Sent) {
@@ -247,9 +247,7 @@ void Engine::check_invariants() const {
   tasks_.check_invariants();
   pilots_.check_invariants();
   sites_.check_invariants();
-  std::uint64_t leased = 0;
-  for (const auto& [id, array] : tasks_.arrays()) leased += array.tasks.leased().size();
-  HPCBATCH_CHECK(leased == pilots_.leases().size());
+  HPCBATCH_CHECK(tasks_.totals().at(Standing::Leased) == pilots_.leases().size());
   for (const auto& [task, lease] : pilots_.leases()) {
     const ArrayState* array = tasks_.find(task.array);
     HPCBATCH_CHECK(array && array->tasks.leased().contains(task.index));

@@ -64,6 +64,7 @@ bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Res
 void PilotTable::take_room(PilotState& pilot, Lease& lease) {
   lease.counted = true;
   pilot.free.subtract(lease.granted);
+  pilot.in_room.insert(lease.attempt.task);
   ++pilot.classes[lease.in_class].with_room;
 }
 
@@ -129,6 +130,7 @@ Lease PilotTable::release(TaskId task) {
     PilotState::Share& of_class = pilot->classes[lease.in_class];
     if (lease.counted) {
       --of_class.with_room;
+      pilot->in_room.erase(task);
       if (!HPCBATCH_PLANTED(room_not_given_back)) pilot->free.add(lease.granted);
       pilot->nothing_fits.reset();
     } else {
@@ -145,6 +147,7 @@ void PilotTable::recount(PilotState& pilot) {
   pilot.nothing_fits.reset();
   backlogs_ -= pilot.backlog.size();
   pilot.backlog.clear();
+  pilot.in_room.clear();
   pilot.classes.clear();
   for (const TaskId task : pilot.leases) {
     Lease& lease = leases_.at(task);
@@ -187,6 +190,8 @@ void PilotTable::check_invariants() const {
     }
     HPCBATCH_CHECK(classes == pilot.classes);
     HPCBATCH_CHECK(waiting == pilot.backlog.size());
+    HPCBATCH_CHECK(waiting + pilot.in_room.size() == pilot.leases.size());
+    for (const TaskId task : pilot.in_room) HPCBATCH_CHECK(leases_.at(task).counted);
     for (const TaskId task : pilot.backlog)
       HPCBATCH_CHECK(pilot.leases.contains(task) && !leases_.at(task).counted);
     if (pilot.registered) HPCBATCH_CHECK(sum == pilot.capacity);

@@ -52,7 +52,8 @@ struct PilotState {
   Time silent_since{};
   bool cancel_asked{false};  ///< its batch job, for its silence
   std::set<TaskId> leases;
-  std::deque<TaskId> backlog;  ///< of `leases`, those that wait there for room
+  std::set<TaskId> in_room;    ///< of `leases`, those that have room; few
+  std::deque<TaskId> backlog;  ///< the others, which wait there for room
   struct Share {
     std::uint32_t with_room{0};
     std::uint32_t waiting{0};

@@ -37,11 +37,10 @@ class Standing {
 
   void add(Place place, const IndexSet& indices);
   void remove(Place place, const IndexSet& indices);
-  void add(Place place, std::uint32_t index) { add(place, IndexRange{index, index}); }
-  void remove(Place place, std::uint32_t index) { remove(place, IndexRange{index, index}); }
+
+  static constexpr std::size_t kPlaces = 5;
 
  private:
-  static constexpr std::size_t kPlaces = 5;
   struct Many {
     IndexSet all;
     std::array<IndexSet, kPlaces> in;

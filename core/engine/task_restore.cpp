@@ -61,7 +61,7 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
     IndexSet rest = live.array.indices;
     const auto stands = [&](Standing::Place place, const IndexSet& indices) {
       const IndexSet there = rest.intersection(indices);
-      array.tasks.add(place, there);
+      put(array, place, there);
       rest.remove(there);
     };
     stands(Standing::Ok, live.ok);
@@ -80,9 +80,9 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
 void TaskTable::recreate(const RevivedArray& revived, Time now) {
   ArrayState& array =
       make(revived.id, queue_.client_for(revived.client), revived.array, revived.all, now);
-  array.tasks.add(Standing::Ok, revived.ok);
-  array.tasks.add(Standing::NotOk, revived.failed);
-  array.tasks.add(Standing::NotOk, revived.array.indices);
+  put(array, Standing::Ok, revived.ok);
+  put(array, Standing::NotOk, revived.failed);
+  put(array, Standing::NotOk, revived.array.indices);
 }
 
 std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
@@ -96,8 +96,8 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     ArrayState& array = get(revived.id);
     const IndexSet again = array.tasks.not_ok().intersection(revived.array.indices);
     if (again.empty()) continue;
-    array.tasks.remove(Standing::NotOk, again);
-    array.tasks.add(Standing::Blocked, again);
+    take_out(array, Standing::NotOk, again);
+    put(array, Standing::Blocked, again);
     causes_.erase(revived.id);
     changed += again.size();
     for (const auto& [index, attempts] : revived.attempts) {
@@ -111,7 +111,7 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     if (array.rare) array.rare->open.clear();
     attach(array, ended, now);
     const IndexSet ready = unblocked(array, array.tasks.blocked());
-    array.tasks.remove(Standing::Blocked, ready);
+    take_out(array, Standing::Blocked, ready);
     make_ready(array, ready);
     note_end(array, std::nullopt, "", now);
   }

@@ -132,20 +132,35 @@ ArrayState& TaskTable::make(ArrayId id, ClientId client, const NewArray& facts, 
                                                   .client = client,
                                                   .tasks = Standing(all)});
   if (!facts.after.empty()) at->second.make_rare().after = facts.after;
+  totals_.all += all.size();
   return at->second;
+}
+
+void TaskTable::put(ArrayState& array, Standing::Place place, const IndexSet& indices) {
+  std::uint64_t& total = totals_.in[static_cast<std::size_t>(place)];
+  total -= array.tasks.in(place).size();
+  array.tasks.add(place, indices);
+  total += array.tasks.in(place).size();
+}
+
+void TaskTable::take_out(ArrayState& array, Standing::Place place, const IndexSet& indices) {
+  std::uint64_t& total = totals_.in[static_cast<std::size_t>(place)];
+  total -= array.tasks.in(place).size();
+  array.tasks.remove(place, indices);
+  total += array.tasks.in(place).size();
 }
 
 void TaskTable::place_new(ArrayState& array, const IndexSet& indices, bool held,
                           const EndedFacts& ended, Time now) {
   if (held) {
-    array.tasks.add(Standing::Held, indices);
+    put(array, Standing::Held, indices);
   } else {
-    array.tasks.add(Standing::Blocked, indices);
+    put(array, Standing::Blocked, indices);
   }
   attach(array, ended, now);
   if (!held) {
     const IndexSet ready = unblocked(array, array.tasks.blocked());
-    array.tasks.remove(Standing::Blocked, ready);
+    take_out(array, Standing::Blocked, ready);
     make_ready(array, ready);
   }
 }
@@ -196,7 +211,7 @@ bool TaskTable::is_parked(TaskId task) const {
 TakenTask TaskTable::take(const QueuePlace& place) {
   const TaskId task{place.array, queue_.take(place)};
   ArrayState& array = get(place.array);
-  array.tasks.add(Standing::Leased, task.index);
+  put(array, Standing::Leased, task.index);
   park_or_unpark(array);
   const TaskHistory* past = history(task);
   return {task, past ? past->attempts + 1 : 1};
@@ -205,7 +220,7 @@ TakenTask TaskTable::take(const QueuePlace& place) {
 void TaskTable::give_back(TaskId task) {
   ArrayState& array = get(task.array);
   HPCBATCH_CHECK(array.tasks.leased().contains(task.index));
-  array.tasks.remove(Standing::Leased, task.index);
+  take_out(array, Standing::Leased, task.index);
   make_ready(array, IndexRange{task.index, task.index});
 }
 
@@ -224,7 +239,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
                       Outcome outcome, const Ending& ending, std::optional<Duration> longest) {
   ArrayState& array = get(attempt.task.array);
   HPCBATCH_CHECK(array.tasks.leased().contains(attempt.task.index));
-  array.tasks.remove(Standing::Leased, attempt.task.index);
+  take_out(array, Standing::Leased, attempt.task.index);
 
   const auto past = histories_.find(attempt.task);
   const TaskHistory before = past == histories_.end() ? TaskHistory{} : past->second;
@@ -287,7 +302,7 @@ IndexSet TaskTable::take_unleased(ArrayState& array, const IndexSet& indices) {
   for (const QueuePlace& place : places(array)) taken.add(queue_.remove(place, indices));
   for (const auto place : {Standing::Blocked, Standing::Held}) {
     const IndexSet there = array.tasks.in(place).intersection(indices);
-    array.tasks.remove(place, there);
+    take_out(array, place, there);
     taken.add(there);
   }
   return taken;
@@ -326,16 +341,16 @@ std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
   if (hold) {
     const IndexSet held_before = array.tasks.held();
     changed = take_unleased(array, wanted);
-    array.tasks.add(Standing::Held, changed);
-    array.tasks.add(Standing::Held, held_before.intersection(wanted));
+    put(array, Standing::Held, changed);
+    put(array, Standing::Held, held_before.intersection(wanted));
     changed.remove(held_before);
   } else {
     changed = array.tasks.held().intersection(wanted);
-    array.tasks.remove(Standing::Held, changed);
+    take_out(array, Standing::Held, changed);
     const IndexSet ready = unblocked(array, changed);
     IndexSet still_blocked = changed;
     still_blocked.remove(ready);
-    array.tasks.add(Standing::Blocked, still_blocked);
+    put(array, Standing::Blocked, still_blocked);
     make_ready(array, ready);
   }
   actions_.push_back(SaveHold{array.id, array.tasks.held()});
@@ -346,7 +361,9 @@ void TaskTable::check_invariants() const {
   queue_.check_invariants();
   HPCBATCH_CHECK(ends_.empty());
   std::uint64_t queued = 0;
+  Totals totals;
   for (const auto& [id, array] : arrays_) {
+    totals.all += array.tasks.all().size();
     HPCBATCH_CHECK(array.id == id && id.value < next_array_ && array.unspread == 0);
     for (const auto& [before, open] : array.open()) {
       const auto waiting = dependants_.find(before);
@@ -373,6 +390,7 @@ void TaskTable::check_invariants() const {
     for (const auto place :
          {Standing::Blocked, Standing::Held, Standing::Leased, Standing::Ok, Standing::NotOk}) {
       count(array.tasks.in(place));
+      totals.in[static_cast<std::size_t>(place)] += array.tasks.in(place).size();
     }
     HPCBATCH_CHECK(sum == array.tasks.all().size());
     HPCBATCH_CHECK(all == array.tasks.all());
@@ -385,6 +403,7 @@ void TaskTable::check_invariants() const {
     HPCBATCH_CHECK(array.cut().intersection(array.tasks.ok()).empty() &&
                    array.cut().intersection(array.tasks.not_ok()).empty());
   }
+  HPCBATCH_CHECK(totals == totals_);
   // The queue holds no other tasks than these.
   HPCBATCH_CHECK(queued == queue_.size());
   for (const auto& [id, waiting] : dependants_) HPCBATCH_CHECK(arrays_.contains(id));

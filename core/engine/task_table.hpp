@@ -14,6 +14,7 @@
 #include "model/event.hpp"
 #include "model/snapshot.hpp"
 
+#include <array>
 #include <deque>
 #include <functional>
 #include <map>
@@ -80,6 +81,14 @@ class TaskTable {
   /// Places of an array in the queue; most have one.
   std::vector<QueuePlace> places(const ArrayState& array) const;
   bool empty() const { return arrays_.empty(); }
+  /// Of arrays of which something has not ended: all tasks, and those at each place.
+  struct Totals {
+    std::uint64_t all{0};
+    std::array<std::uint64_t, Standing::kPlaces> in{};
+    std::uint64_t at(Standing::Place place) const { return in[static_cast<std::size_t>(place)]; }
+    friend bool operator==(const Totals&, const Totals&) = default;
+  };
+  const Totals& totals() const { return totals_; }
   /// Every index in exactly one place; for tests.
   void check_invariants() const;
 
@@ -91,6 +100,14 @@ class TaskTable {
   void place_new(ArrayState& array, const IndexSet& indices, bool held, const EndedFacts& ended,
                  Time now);
   void remember(const SaveFailedAttempt& failed);
+  void put(ArrayState& array, Standing::Place place, const IndexSet& indices);
+  void put(ArrayState& array, Standing::Place place, std::uint32_t index) {
+    put(array, place, IndexRange{index, index});
+  }
+  void take_out(ArrayState& array, Standing::Place place, const IndexSet& indices);
+  void take_out(ArrayState& array, Standing::Place place, std::uint32_t index) {
+    take_out(array, place, IndexRange{index, index});
+  }
   void recreate(const RevivedArray& revived, Time now);
   void attach(ArrayState& array, const EndedFacts& ended, Time now);
   IndexSet unblocked(const ArrayState& array, const IndexSet& indices) const;
@@ -119,6 +136,7 @@ class TaskTable {
   ReadyQueue queue_;
   TermsPool terms_;
   std::map<ArrayId, ArrayState> arrays_;
+  Totals totals_;
   std::unordered_map<ArrayId, std::vector<ArrayId>> dependants_;
   std::unordered_map<TaskId, TaskHistory> histories_;
   std::unordered_map<ArrayId, std::string> causes_;  ///< first failure of arrays that go on

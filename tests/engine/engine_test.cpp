@@ -385,7 +385,6 @@ std::vector<std::string> EngineTest::show(const Action& action) {
             fmt::format("permit {} to publish at {}", to_string(a.attempt.task), at(a.pilot)));
       },
       [&](const WelcomePilot& a) { return one("welcome " + at(a.pilot)); },
-      [&](const DrainPilot& a) { return one("drain " + at(a.pilot)); },
       [&](const EndPilot& a) { return one("end " + at(a.pilot)); },
       [&](const FencePilot& a) {
         return one(fmt::format("fence {} ({})", at(a.pilot), a.incarnation));

@@ -41,7 +41,7 @@ TEST_P(StandingTest, StaysWhereItIsWhenOthersAreTakenElsewhere) {
 
 TEST_P(StandingTest, IsOverWhenAllHaveEnded) {
   Standing tasks(all());
-  tasks.add(Standing::Ok, first());
+  tasks.add(Standing::Ok, IndexRange{first(), first()});
   IndexSet rest = all();
   rest.remove(first());
   EXPECT_EQ(tasks.open(), rest);
