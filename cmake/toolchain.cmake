@@ -38,6 +38,22 @@ function(hpcbatch_add_room name)
     PRIVATE hpcbatch_build_flags)
 endfunction()
 
+# The messages of a room, from ROOM/ROOM.proto; a target of its own, because code that a tool wrote is not held to our
+# warnings.
+function(hpcbatch_add_messages target room)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
+  set(source ${CMAKE_CURRENT_SOURCE_DIR}/${room}.proto)
+  file(MAKE_DIRECTORY ${generated})
+  add_custom_command(
+    OUTPUT ${generated}/${room}/${room}.pb.cc ${generated}/${room}/${room}.pb.h
+    COMMAND protobuf::protoc --cpp_out=${generated} --proto_path=${PROJECT_SOURCE_DIR}/core ${source}
+    DEPENDS ${source}
+    VERBATIM)
+  add_library(${target} STATIC ${generated}/${room}/${room}.pb.cc)
+  target_include_directories(${target} SYSTEM PUBLIC ${generated})
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf-lite)
+endfunction()
+
 # A library that one room finds is visible to whoever links that room.
 set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 find_package(Threads REQUIRED)

@@ -137,9 +137,6 @@ struct WelcomePilot {
   PilotId pilot;
   std::uint64_t incarnation{0};
 };
-struct DrainPilot {
-  PilotId pilot;
-};
 struct EndPilot {
   PilotId pilot;
 };
@@ -185,8 +182,8 @@ using Action =
                  SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
                  SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded, SendLeases,
                  RecallLeases, KillAttempt, AcknowledgeResults, PermitPublish, WelcomePilot,
-                 DrainPilot, EndPilot, FencePilot, OpenAllocation, CancelAllocation, PollSite,
-                 ReadOutbox, ForgetAllocation, EngineIdle>;
+                 EndPilot, FencePilot, OpenAllocation, CancelAllocation, PollSite, ReadOutbox,
+                 ForgetAllocation, EngineIdle>;
 
 using Actions = std::vector<Action>;
 

@@ -44,6 +44,13 @@ struct AttemptId {
   friend auto operator<=>(const AttemptId&, const AttemptId&) = default;
 };
 
+/// Of attempts that are leased together, of neighbours in one array: index and epoch count on.
+inline AttemptId neighbour(AttemptId first, std::uint32_t place) {
+  first.task.index += place;
+  first.epoch += place;
+  return first;
+}
+
 /// Ties the answer to a client's request; 0 where nobody waits.
 struct RequestId {
   std::uint64_t value{0};

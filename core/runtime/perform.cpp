@@ -260,9 +260,6 @@ void Runtime::perform(const WelcomePilot& action) {
   follow_again(action.pilot);
 }
 
-void Runtime::perform(const DrainPilot& action) {
-  pass_on(action);
-}
 void Runtime::perform(const EndPilot& action) {
   pass_on(action);
 }

@@ -25,10 +25,7 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
 }
 
 bool goes_on(const LeaseRun& run, const SendLeases::Lease& lease) {
-  const AttemptId& first = run.first.attempt;
-  const AttemptId& next = lease.attempt;
-  return next.task.array == first.task.array && next.task.index == first.task.index + run.count &&
-         next.epoch == first.epoch + run.count && next.number == first.number &&
+  return lease.attempt == neighbour(run.first.attempt, run.count) &&
          lease.granted == run.first.granted && lease.memory_is_limit == run.first.memory_is_limit &&
          lease.time_limit == run.first.time_limit;
 }
@@ -99,8 +96,7 @@ std::vector<LeaseRun> runs_of(const std::vector<SendLeases::Lease>& leases) {
 
 SendLeases::Lease lease_in(const LeaseRun& run, std::uint32_t place) {
   SendLeases::Lease lease = run.first;
-  lease.attempt.task.index += place;
-  lease.attempt.epoch += place;
+  lease.attempt = neighbour(lease.attempt, place);
   return lease;
 }
 
@@ -139,9 +135,6 @@ void say(const AcknowledgeResults& action, wire::ToPilot& message) {
 }
 void say(const PermitPublish& action, wire::ToPilot& message) {
   to_wire(action.attempt, message.add_publish());
-}
-void say(const DrainPilot&, wire::ToPilot& message) {
-  message.set_drain(true);
 }
 void say(const EndPilot&, wire::ToPilot& message) {
   message.set_end(true);

@@ -35,7 +35,6 @@ void say(const RecallLeases& action, wire::ToPilot& message);
 void say(const KillAttempt& action, wire::ToPilot& message);
 void say(const AcknowledgeResults& action, wire::ToPilot& message);
 void say(const PermitPublish& action, wire::ToPilot& message);
-void say(const DrainPilot& action, wire::ToPilot& message);
 void say(const EndPilot& action, wire::ToPilot& message);
 void say(const FencePilot& action, wire::ToPilot& message);
 

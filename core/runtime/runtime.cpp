@@ -196,13 +196,13 @@ void Runtime::feed(const Event& event) {
   if (stopped_) return;
   Actions actions = engine_->on(event, now());
   for (Action& action : actions) {
-    if (!history_) {
-      std::visit([this](auto& a) { perform(std::move(a)); }, action);
-      continue;
+    std::vector<Noted> noted;
+    if (history_) {
+      history_->add(noted_before(event, action));
+      noted = noted_after(action);
     }
-    history_->add(noted_before(event, action));
-    std::visit([this](const auto& a) { perform(a); }, action);
-    history_->add(noted_after(action));
+    std::visit([this](auto& a) { perform(std::move(a)); }, action);
+    if (history_) history_->add(std::move(noted));
   }
   arm_timer();
 }

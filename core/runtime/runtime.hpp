@@ -133,7 +133,6 @@ class Runtime {
   void perform(const AcknowledgeResults& action);
   void perform(const PermitPublish& action);
   void perform(const WelcomePilot& action);
-  void perform(const DrainPilot& action);
   void perform(const EndPilot& action);
   void perform(const FencePilot& action);
   void perform(const OpenAllocation& action);

@@ -82,11 +82,7 @@ void LeaseRows::add(const SaveLeases& leases) {
   const std::vector<AttemptId>& attempts = leases.attempts;
   for (std::size_t begin = 0; begin < attempts.size();) {
     std::size_t end = begin + 1;
-    const auto follows = [&](const AttemptId& a, const AttemptId& b) {
-      return a.task.array == b.task.array && a.task.index + 1 == b.task.index &&
-             a.number == b.number && a.epoch + 1 == b.epoch;
-    };
-    while (end < attempts.size() && follows(attempts[end - 1], attempts[end])) ++end;
+    while (end < attempts.size() && attempts[end] == neighbour(attempts[end - 1], 1)) ++end;
     const AttemptId& first = attempts[begin];
     const IndexRange range{first.task.index, attempts[end - 1].task.index};
     // One lease a task: an earlier one is no more.

@@ -95,7 +95,6 @@ class Decide {
   void kill_asked(const AttemptId& id, const std::string& failure, bool silent, Time now);
   void publish_allowed(const AttemptId& id);
   void acknowledged(const AttemptId& id, Time now);
-  void drain_asked();
   void end_asked(Time now);
   void fenced(Time now);
 
@@ -195,7 +194,8 @@ class Decide {
   std::size_t publishing_{0};
   std::size_t unacknowledged_{0};
   std::size_t unacknowledged_bytes_{0};
-  std::size_t outbox_at_{0};  // write the outbox when more bytes than that wait
+  static constexpr std::size_t kOutboxFrom = std::size_t{1} << 20;
+  std::size_t outbox_at_{kOutboxFrom};  // write the outbox when more bytes than that wait
   bool has_outbox_{false};
   bool outbox_is_current_{false};
   std::optional<Time> outbox_retry_at_;

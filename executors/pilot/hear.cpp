@@ -51,7 +51,6 @@ void hear(Decide& decide, const wire::ToPilot& message, Time now) {
     decide.kill_asked(from_wire(kill.attempt()), failure, kill.silent(), now);
   }
   for (const wire::Attempt& attempt : message.publish()) decide.publish_allowed(from_wire(attempt));
-  if (message.drain()) decide.drain_asked();
   if (message.end()) decide.end_asked(now);
   if (message.fenced()) decide.fenced(now);
 }

@@ -23,6 +23,7 @@ constexpr std::size_t kBacklog = std::size_t{1} << 20;
 constexpr Duration kSuspended = std::chrono::seconds{5};
 // So many results make a frame of their own.
 constexpr int kResultsInFrame = 4096;
+constexpr std::size_t kBytesInFrame = std::size_t{1} << 20;
 
 Time clock_now() {
   return std::chrono::steady_clock::now();
@@ -372,9 +373,13 @@ void Pilot::send_results() {
       continue;
     }
     if (!is_written(pack_, result)) drop_log(result);
+    // Failures may have much to say.
+    if (link_.outgoing().results_size() == 0) bytes_in_frame_ = 0;
+    bytes_in_frame_ += result.ByteSizeLong();
     *link_.outgoing().add_results() = result;
     added();
-    if (link_.outgoing().results_size() >= kResultsInFrame) link_.send_now(now_);
+    if (link_.outgoing().results_size() >= kResultsInFrame || bytes_in_frame_ >= kBytesInFrame)
+      link_.send_now(now_);
   }
   to_send_ = std::move(waiting);
 }

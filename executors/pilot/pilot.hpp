@@ -97,6 +97,7 @@ class Pilot {
   std::unordered_map<AttemptId, wire::Result, AttemptHash> results_;  // not acknowledged
   std::vector<AttemptId> started_;                                    // not told yet
   std::vector<AttemptId> to_send_;    // results that wait until their output is written
+  std::size_t bytes_in_frame_{0};     // of the results that wait for the link to send
   std::vector<AttemptId> held_back_;  // results that wait until their followed output is sent
   bool more_to_follow_{false};        // than went into this round
   std::string leaving_;               // why; empty: we stay

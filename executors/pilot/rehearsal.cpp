@@ -1,16 +1,12 @@
 #include "rehearsal.hpp"
 
+#include "wall_clock.hpp"
+
 #include <chrono>
 #include <cstdlib>
 
 namespace hpcbatch::pilot {
 namespace {
-
-std::int64_t wall_clock_us() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 Duration time_of(const wire::Start& start) {
   if (start.argv_size() != 2 || start.argv(0) != "sleep") return {};

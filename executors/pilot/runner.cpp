@@ -4,6 +4,7 @@
 
 #include "log_line.hpp"
 #include "spawn.hpp"
+#include "wall_clock.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,12 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kFirstMeasure = 100ms;
-
-std::int64_t wall_clock_us() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include "log_line.hpp"
 #include "outputs.hpp"
 #include "process_tree.hpp"
+#include "wall_clock.hpp"
 
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -30,12 +31,6 @@ constexpr Duration kWhoseTerm = 300ms;
 std::uint64_t micros(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
          static_cast<std::uint64_t>(time.tv_usec);
-}
-
-std::int64_t wall_clock_us() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 /// By the signal, or as a shell says it of its child.

@@ -71,8 +71,7 @@ void EngineHost::perform(const Action& action) {
         });
       },
       [&](const PermitPublish& a) { pass_on(a); }, [&](const WelcomePilot& a) { welcome(a); },
-      [&](const DrainPilot& a) { pass_on(a); }, [&](const EndPilot& a) { pass_on(a); },
-      [&](const FencePilot& a) { fence(a); },
+      [&](const EndPilot& a) { pass_on(a); }, [&](const FencePilot& a) { fence(a); },
       [&](const OpenAllocation& a) {
         after(order_of(a), [this, a] {
           const Shape* shape = engine_->sites().shape_of(a.allocation);

@@ -1,5 +1,6 @@
 #include "tally.hpp"
 
+#include "names.hpp"
 #include "scenario.hpp"
 
 #include <array>
@@ -8,20 +9,6 @@ namespace hpcbatch::clockwork {
 namespace {
 
 constexpr std::array kTransitions{
-    // What the engine hears; the names are those of observer.cpp.
-    "event submit", "event cancel", "event hold", "event retry", "event stop", "event registered",
-    "event disconnected", "event started", "event ended", "event returned", "event leaving",
-    "event accepted", "event refused", "event polled", "event poll failed", "event outbox read",
-    "event time passed",
-    // What it does.  DrainPilot is for people alone, who are not in this world.
-    "action save array", "action save hold", "action save leases", "action drop leases",
-    "action save cancelled", "action save permitted", "action save failed", "action save result",
-    "action save results", "action save array end", "action save revived", "action save allocation",
-    "action answer submit", "action answer refused", "action answer count", "action tell ended",
-    "action send leases", "action recall leases", "action kill attempt", "action acknowledge",
-    "action permit publish", "action welcome pilot", "action end pilot", "action fence pilot",
-    "action open allocation", "action cancel allocation", "action poll site", "action read outbox",
-    "action forget allocation", "action engine idle",
     // Allocations.
     "allocation new", "allocation submitting > unclear", "allocation submitting > queued",
     "allocation submitting > running", "allocation submitting > ended",
@@ -36,15 +23,16 @@ constexpr std::array kTransitions{
     "task ended tool_signal", "task ended time_task", "task ended cancelled",
     "task ended set_aside", "task never ran cancelled", "task never ran dependency_failed",
     // Pilots.
-    "pilot launch", "pilot return", "pilot stop", "pilot publish", "pilot discard", "pilot fail",
-    "pilot forget", "pilot say leaving", "pilot write outbox", "pilot exit", "pilot stops",
-    "pilot stops by force", "pilot leaves idle", "pilot leaves walltime", "pilot leaves terminated",
-    "pilot leaves drained", "pilot leaves given up", "pilot leaves failed checks",
-    "pilot leaves fenced"};
+    "pilot stops", "pilot stops by force", "pilot leaves idle", "pilot leaves walltime",
+    "pilot leaves terminated", "pilot leaves drained", "pilot leaves given up",
+    "pilot leaves failed checks", "pilot leaves fenced"};
 
 }  // namespace
 
 Tally::Tally() {
+  for (const std::string_view what : kEvents) counts_[std::string(what)] = 0;
+  for (const std::string_view what : kActions) counts_[std::string(what)] = 0;
+  for (const std::string_view what : kPilotActions) counts_[std::string(what)] = 0;
   for (const char* what : kTransitions) counts_[what] = 0;
   for (int i = 0; i < kIncidentKinds; ++i) {
     const auto kind = static_cast<IncidentKind>(i);

@@ -356,22 +356,6 @@ TEST_F(LinksTest, WithoutAnyEngineItLeavesToo) {
   EXPECT_EQ(exit_code(), 0);
 }
 
-TEST_F(LinksTest, DrainFinishesWhatRuns) {
-  file_.capacity = {{"cpus", 10000}};
-  start();
-  run(waits(1));
-  run(waits(2));
-  until("it to run", [&] { return input_wanted_.contains(1); });
-  say(&wire::ToPilot::set_drain);
-  until("the other to come back", [&] { return !returned_.empty(); });
-  EXPECT_EQ(leaving_, "drained");
-  let_go(1);
-  EXPECT_EQ(result_of(1).failure(), "ok");
-  acknowledge(1);
-  say(&wire::ToPilot::set_end);
-  EXPECT_EQ(exit_code(), 0);
-}
-
 TEST_F(LinksTest, FencedOffItKillsAndSaysNothing) {
   start();
   run(waits(1));

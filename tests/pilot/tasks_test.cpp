@@ -3,13 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include <algorithm>
 #include <set>
 #include <sstream>
 
-#include <fcntl.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace hpcbatch::pilot {
@@ -29,26 +26,6 @@ TEST_F(PilotTest, RegistersWithWhatItHas) {
   EXPECT_EQ(registration_.time_left_ms(), -1);
   EXPECT_NE(registration_.incarnation(), 0U);
   EXPECT_EQ(registration_.refusals_size(), 0);
-}
-
-TEST_F(PilotTest, KeepsOutputAndExitCode) {
-  start();
-  const auto result = outcome(shell(1, "echo out; echo error >&2; exit 3"));
-  EXPECT_EQ(result.failure(), "tool_failed");
-  EXPECT_EQ(result.exit_code(), 3);
-  EXPECT_EQ(output(result, 1), "out\n");
-  EXPECT_EQ(output(result, 2), "error\n");
-  EXPECT_EQ(result.log().out_bytes(), 4U);
-  EXPECT_GT(result.started_us(), 0);
-  EXPECT_GE(result.ended_us(), result.started_us());
-  EXPECT_GT(result.peak_memory(), 100'000U);
-}
-
-TEST_F(PilotTest, ASilentTaskLeavesNoLog) {
-  start();
-  const auto result = outcome(task(1, {"true"}));
-  EXPECT_EQ(result.failure(), "ok");
-  EXPECT_FALSE(result.has_log());
 }
 
 TEST_F(PilotTest, RunsManyOneAfterTheOtherInTheSameSlots) {
@@ -77,55 +54,6 @@ TEST_F(PilotTest, ARepeatedStartRunsOnce) {
   EXPECT_EQ(contents("file"), "x\n");
 }
 
-TEST_F(PilotTest, LargeAndBinaryOutputComesThroughWhole) {
-  start();
-  const auto result = outcome(shell(1, "head -c 3000000 /dev/zero; printf 'a\\000b'"));
-  EXPECT_EQ(result.log().out_bytes(), 3'000'003U);
-  EXPECT_EQ(output(result), std::string(3'000'000, '\0') + std::string("a\0b", 3));
-}
-
-TEST_F(PilotTest, OutputBeyondItsLimitIsMarkedAndDiscarded) {
-  start();
-  auto loud = shell(1, "head -c 5000000 /dev/zero | tr '\\000' x; echo end >&2");
-  loud.set_output_limit(1000);
-  const auto result = outcome(loud);
-  EXPECT_EQ(result.failure(), "ok");
-  EXPECT_TRUE(result.log().truncated());
-  EXPECT_EQ(output(result, 1),
-            std::string(1000, 'x') + "\n[hpcbatch: output beyond 1000 bytes was not kept]\n");
-  EXPECT_EQ(output(result, 2), "end\n");
-}
-
-void limit_files(pid_t pilot, rlim_t size) {
-  rlimit limit{};
-  ASSERT_EQ(::prlimit(pilot, RLIMIT_FSIZE, nullptr, &limit), 0);
-  limit.rlim_cur = size;
-  ASSERT_EQ(::prlimit(pilot, RLIMIT_FSIZE, &limit, nullptr), 0);
-}
-
-TEST_F(PilotTest, AResultWaitsUntilItsOutputCanBeWritten) {
-  start();
-  limit_files(pilot_process(), 0);
-  run(shell(1, "echo precious"));
-  EXPECT_EQ(outcome(task(2, {"true"})).failure(), "ok");
-  EXPECT_FALSE(results_.contains(1));
-  limit_files(pilot_process(), RLIM_INFINITY);
-  const auto result = result_of(1);
-  EXPECT_EQ(result.failure(), "ok");
-  EXPECT_EQ(output(result), "precious\n");
-  EXPECT_EQ(leaving_, "");
-}
-
-TEST_F(PilotTest, ATaskWhoseOutputIsLostHasNotSucceeded) {
-  start();
-  limit_files(pilot_process(), 0);
-  const auto result = outcome(shell(1, "head -c 100000000 /dev/zero"));
-  EXPECT_EQ(result.failure(), "disk_task");
-  EXPECT_TRUE(result.log().truncated());
-  until("its leave", [this] { return !leaving_.empty(); });
-  EXPECT_EQ(leaving_, "workspace failed");
-}
-
 TEST_F(PilotTest, ATaskHasTheUmaskThatItsClientHad) {
   start();
   auto open = shell(1, "umask; touch " + path("made"));
@@ -137,33 +65,6 @@ TEST_F(PilotTest, ATaskHasTheUmaskThatItsClientHad) {
     ASSERT_EQ(::stat(path(name).c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0664U) << name;
   }
-}
-
-TEST_F(PilotTest, NamedFilesTakeTheStreams) {
-  start();
-  auto named = shell(1, "cat; echo error >&2");
-  write("in", "from a file\n");
-  named.set_standard_input(path("in"));
-  named.set_standard_output(path("both"));
-  named.set_standard_error(path("both"));
-  const auto result = outcome(named);
-  EXPECT_EQ(result.failure(), "ok");
-  EXPECT_EQ(contents("both"), "from a file\nerror\n");
-  EXPECT_FALSE(result.has_log());
-  named = shell(2, "true");
-  named.set_standard_output(path("nowhere/file"));
-  EXPECT_EQ(outcome(named).failure(), "stage_out_failed");
-  EXPECT_THAT(results_[2].message(),
-              HasSubstr("nowhere/file for its standard output: No such file"));
-}
-
-TEST_F(PilotTest, ANonBlockingTaskDoesNotHarmTheNext) {
-  file_.capacity = {{"cpus", 10000}};
-  start();
-  outcome(task(1, {"/usr/bin/python3", "-c", "import os; os.set_blocking(1, False)"}));
-  const auto result =
-      outcome(task(2, {"/usr/bin/python3", "-c", "import os; print(os.get_blocking(1))"}));
-  EXPECT_EQ(output(result), "True\n");
 }
 
 TEST_F(PilotTest, NeighboursComeAsOne) {
@@ -305,72 +206,6 @@ TEST_F(PilotTest, DoesNotBindWhereOthersMayUseTheCpusToo) {
   EXPECT_EQ(output(result), std::to_string(CPU_COUNT(&mask)) + "\n");
 }
 
-TEST_F(PilotTest, StandardInputIsEmptyOrStreamed) {
-  start();
-  EXPECT_EQ(output(outcome(shell(1, "wc -c"))), "0\n");
-  auto streamed = shell(2, "cat | wc -c");
-  streamed.set_input_streamed(true);
-  run(streamed);
-  const std::string part(300'000, 'x');
-  for (unsigned i = 1; i <= 5; ++i) {
-    until("input to be wanted", [&] { return input_wanted_[2] == i; });
-    wire::ToPilot message;
-    wire::Input* input = message.add_input();
-    *input->mutable_attempt() = attempt(2);
-    input->set_data(i == 5 ? "" : part);
-    input->set_offset((i - 1) * part.size());
-    input->set_end(i == 5);
-    send(message);
-  }
-  EXPECT_EQ(output(result_of(2)), "1200000\n");
-}
-
-TEST_F(PilotTest, InputThatComesTwiceIsGivenOnce) {
-  start();
-  auto streamed = shell(1, "cat");
-  streamed.set_input_streamed(true);
-  run(streamed);
-  const auto give = [&](const std::string& bytes, std::uint64_t offset, bool end) {
-    wire::ToPilot message;
-    wire::Input* input = message.add_input();
-    *input->mutable_attempt() = attempt(1);
-    input->set_data(bytes);
-    input->set_offset(offset);
-    input->set_end(end);
-    send(message);
-  };
-  until("input to be wanted", [&] { return input_wanted_[1] == 1; });
-  give("one ", 0, false);
-  until("more to be wanted", [&] { return input_offset_[1] == 4; });
-  engine_dies();
-  input_offset_.clear();
-  listen();
-  welcome();
-  until("it to be said again", [&] { return input_offset_[1] == 4; });
-  give("one ", 0, false);
-  give("gap", 100, false);
-  give("one two ", 0, false);
-  give("two three", 4, true);
-  EXPECT_EQ(output(result_of(1)), "one two three");
-}
-
-TEST_F(PilotTest, InputForATaskThatReadsNoneIsDropped) {
-  start();
-  auto streamed = shell(1, "exec 0<&-; echo closed; sleep 1000");
-  streamed.set_input_streamed(true);
-  streamed.set_follow(true);
-  run(streamed);
-  until("it to close its input", [&] { return chunks_[1][1] == "closed\n"; });
-  wire::ToPilot message;
-  wire::Input* input = message.add_input();
-  *input->mutable_attempt() = attempt(1);
-  input->set_data(std::string(1'000'000, 'x'));
-  send(message);
-  EXPECT_EQ(outcome(shell(2, "echo fine")).failure(), "ok");
-  kill_task(1);
-  EXPECT_EQ(result_of(1).failure(), "cancelled");
-}
-
 TEST_F(PilotTest, WhatCannotRunSaysWhy) {
   start();
   auto result = outcome(task(1, {"no-such-program"}));
@@ -467,68 +302,6 @@ TEST_F(PilotTest, ArgumentsArriveByteForByte) {
   const std::string odd =
       std::string("-x 'q\" $(id) `id` \\1 <<y>> *;\n\xC3\xA4\xFF") + std::string(100'000, 'z');
   EXPECT_TRUE(output(outcome(task(1, {"printf", "%s|%s", odd, ""}))) == odd + "|");
-}
-
-TEST_F(PilotTest, FollowedOutputComesAtOnceAndEndsBeforeTheResult) {
-  start();
-  auto followed = shell(1, "echo first; echo oops >&2; read line; echo $line");
-  followed.set_follow(true);
-  followed.set_input_streamed(true);
-  run(followed);
-  until("the first line", [&] { return chunks_[1][1] == "first\n" && chunks_[1][2] == "oops\n"; });
-  EXPECT_FALSE(results_.contains(1));
-  wire::ToPilot message;
-  wire::Input* input = message.add_input();
-  *input->mutable_attempt() = attempt(1);
-  input->set_data("second\n");
-  send(message);
-  result_of(1);
-  EXPECT_TRUE(ended_chunks_.contains(1));
-  EXPECT_EQ(chunks_[1][1], "first\nsecond\n");
-}
-
-TEST_F(PilotTest, OutputCanBeFollowedLaterAndFromAnyOffset) {
-  start();
-  auto loud =
-      shell(1, "head -c 200000 /dev/zero | tr '\\000' a; echo ready >&2; read line; echo end");
-  loud.set_input_streamed(true);
-  run(loud);
-  const auto follow = [&](std::uint64_t from) {
-    wire::ToPilot message;
-    wire::Follow* asked = message.add_follow();
-    *asked->mutable_attempt() = attempt(1);
-    asked->set_out_offset(from);
-    send(message);
-  };
-  follow(0);
-  until("all of it", [&] { return chunks_[1][1].size() == 200000 && chunks_[1][2] == "ready\n"; });
-  chunks_.clear();
-  follow(199'990);
-  until("its end", [&] { return chunks_[1][1].size() == 200000; });
-  EXPECT_EQ(chunks_[1][1], std::string(199'990, '?') + std::string(10, 'a'));
-  wire::ToPilot message;
-  wire::Follow* asked = message.add_follow();
-  *asked->mutable_attempt() = attempt(1);
-  asked->set_stop(true);
-  wire::Input* input = message.add_input();
-  *input->mutable_attempt() = attempt(1);
-  input->set_data("go\n");
-  send(message);
-  result_of(1);
-  EXPECT_EQ(chunks_[1][1].size(), 200000U);
-  EXPECT_FALSE(ended_chunks_.contains(1));
-  follow(199'999);
-  until("what has ended", [&] { return ended_chunks_.contains(1); });
-  EXPECT_EQ(chunks_[1][1].substr(199'999), "aend\n");
-}
-
-TEST_F(PilotTest, AFollowerThatReadsSlowlyIsNotDrownedAndMissesNothing) {
-  start();
-  auto loud = shell(1, "head -c 30000000 /dev/zero | tr '\\000' a");
-  loud.set_follow(true);
-  run(loud);
-  result_of(1);
-  EXPECT_EQ(chunks_[1][1], std::string(30'000'000, 'a'));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ TEST_F(PilotLinkTest, CutsWhatIsTooLargeForOneFrame) {
   carry(0);
   const std::string large(3U << 20, 'x');
   for (int i = 0; i < 8; ++i) link_->outgoing(large.size()).add_start()->add_argv(large);
-  link_->outgoing().set_drain(true);
+  link_->outgoing().set_end(true);
   carry(8);
   ASSERT_EQ(messages_.size(), 8U);
   int starts = 0;
@@ -72,7 +72,7 @@ TEST_F(PilotLinkTest, CutsWhatIsTooLargeForOneFrame) {
     starts += message.start_size();
   }
   EXPECT_EQ(starts, 8);
-  EXPECT_TRUE(message.drain()) << "the order is kept";
+  EXPECT_TRUE(message.end()) << "the order is kept";
 }
 
 }  // namespace

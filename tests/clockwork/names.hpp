@@ -1,0 +1,34 @@
+// What the simulation calls the engine's events and actions, and a pilot's actions, by their index.
+#pragma once
+
+#include "decide.hpp"
+#include "model/action.hpp"
+#include "model/event.hpp"
+
+#include <array>
+#include <string_view>
+#include <variant>
+
+namespace hpcbatch::clockwork {
+
+inline constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvents{
+    "event submit",      "event cancel",       "event hold",    "event retry",  "event stop",
+    "event registered",  "event disconnected", "event started", "event ended",  "event returned",
+    "event leaving",     "event accepted",     "event refused", "event polled", "event poll failed",
+    "event outbox read", "event time passed"};
+inline constexpr std::array<std::string_view, std::variant_size_v<Action>> kActions{
+    "action save array",      "action save hold",         "action save leases",
+    "action drop leases",     "action save cancelled",    "action save permitted",
+    "action save failed",     "action save result",       "action save results",
+    "action save array end",  "action save revived",      "action save allocation",
+    "action answer submit",   "action answer refused",    "action answer count",
+    "action tell ended",      "action send leases",       "action recall leases",
+    "action kill attempt",    "action acknowledge",       "action permit publish",
+    "action welcome pilot",   "action end pilot",         "action fence pilot",
+    "action open allocation", "action cancel allocation", "action poll site",
+    "action read outbox",     "action forget allocation", "action engine idle"};
+inline constexpr std::array<std::string_view, std::variant_size_v<pilot::Action>> kPilotActions{
+    "pilot launch", "pilot return", "pilot stop",        "pilot publish",      "pilot discard",
+    "pilot fail",   "pilot forget", "pilot say leaving", "pilot write outbox", "pilot exit"};
+
+}  // namespace hpcbatch::clockwork
