@@ -31,8 +31,8 @@ bool all_ended(const Engine& engine, const std::vector<Selection>& chosen) {
   return std::all_of(chosen.begin(), chosen.end(), [&](const Selection& selection) {
     const ArrayState* live = engine.tasks().find(selection.array);
     if (!live) return true;
-    const IndexSet open = live->tasks.open();
-    return (selection.indices ? open.intersection(*selection.indices) : open).empty();
+    if (!selection.indices) return live->tasks.is_over();
+    return live->tasks.open().intersection(*selection.indices).empty();
   });
 }
 

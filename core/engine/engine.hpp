@@ -101,6 +101,7 @@ class Engine {
     Backlog
   };
   std::optional<QueuePlace> next_for(const PilotState& pilot, Into where, Time now) const;
+  static void keep_no_more(PilotState& pilot);
   bool is_known_to_be_full(const PilotState& pilot, Time now) const;
   std::optional<SendLeases::Lease> lease_next(PilotState& pilot, Into where, Time now);
   std::uint64_t backlog_for(const PilotState& pilot, const ResourceClass& wanted) const;

@@ -71,6 +71,12 @@ std::optional<QueuePlace> Engine::next_for(const PilotState& pilot, Into where, 
   return found;
 }
 
+/// Others may have its room again.
+void Engine::keep_no_more(PilotState& pilot) {
+  pilot.kept_for.reset();
+  pilot.nothing_fits.reset();
+}
+
 std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into where, Time now) {
   const bool into_backlog = where != Into::Room;
   const auto place = next_for(pilot, where, now);
@@ -78,7 +84,7 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   if (where != Into::Backlog) note_passed_over(pilot, *place, now);
   ResourceClass& its_class = tasks_.queue().get(place->in_class);
   its_class.passed_over_since.reset();
-  if (pilot.kept_for == place->in_class) pilot.kept_for.reset();
+  if (pilot.kept_for == place->in_class) keep_no_more(pilot);
 
   const TakenTask taken = tasks_.take(*place);
   const ArrayState* array = tasks_.find(taken.task.array);
@@ -101,8 +107,8 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   return lease;
 }
 
-/// Nothing that waits fits what the pilot has left: known since the last look where neither has
-/// changed.
+/// Nothing that waits fits what the pilot has left: known since the last look, where nothing new
+/// waits and the pilot's room has neither grown nor stopped to be kept.
 bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
   // Every task needs a part of a cpu.
   if (pilot.free.get(kCpus).ticks <= 0) return true;
@@ -194,9 +200,7 @@ void Engine::keep_room(Time now) {
     const ResourceClass& kept = queue.get(*pilot.kept_for);
     const bool could =
         pilot.takes_tasks() && PilotTable::has_room(kept.needs, pilot, pilot.capacity, now);
-    if (kept.ready != 0 && could) continue;
-    pilot.kept_for.reset();
-    pilot.nothing_fits.reset();
+    if (kept.ready == 0 || !could) keep_no_more(pilot);
   }
   for (const ClassId id : queue.waiting()) {
     const ResourceClass& its_class = queue.get(id);

@@ -28,7 +28,7 @@ ClassId ReadyQueue::class_for(const Needs& needs) {
 ClientId ReadyQueue::client_for(const std::string& name) {
   const auto [at, is_new] =
       by_name_.try_emplace(name, ClientId(static_cast<std::uint32_t>(clients_.size())));
-  if (is_new) clients_.push_back({.id = at->second, .name = name});
+  if (is_new) clients_.push_back({.name = name});
   return at->second;
 }
 
@@ -37,14 +37,13 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
   if (owner.queued == 0 && change > 0) {
     // Who comes back after a pause starts with the others and may not make up for the time away.
     std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
-    for (const Client& c : clients_) {
-      if (c.queued != 0) least = std::min(least, c.turns);
-    }
-    if (least != std::numeric_limits<std::uint64_t>::max())
-      owner.turns = std::max(owner.turns, least);
+    for (const ClientId other : waiting_clients_) least = std::min(least, client(other).turns);
+    if (!waiting_clients_.empty()) owner.turns = std::max(owner.turns, least);
+    waiting_clients_.insert(place.client);
   }
   const auto delta = static_cast<std::uint64_t>(change);  // wraps as intended for negative changes
   owner.queued += delta;
+  if (owner.queued == 0) waiting_clients_.erase(place.client);
   size_ += delta;
   std::uint64_t& ready = get(place.in_class).ready;
   const bool waited = ready != 0;
@@ -57,45 +56,55 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
 }
 
 const IndexSet* ReadyQueue::find(const QueuePlace& place) const {
-  const Levels& levels = queue_of(place).levels;
-  const auto level = levels.find(place.priority);
-  if (level == levels.end()) return nullptr;
-  const auto line = level->second.find(place.client);
-  if (line == level->second.end()) return nullptr;
+  const auto& clients = queue_of(place).clients;
+  const auto lines = clients.find(place.client);
+  if (lines == clients.end()) return nullptr;
+  const auto line = lines->second.find(place.priority);
+  if (line == lines->second.end()) return nullptr;
   const auto at = line->second.find(place.array);
   return at == line->second.end() ? nullptr : &at->second;
 }
 
-IndexSet& ReadyQueue::insert(const QueuePlace& place) {
-  Line& line = queue_of(place).levels[place.priority][place.client];
-  const auto head_of_line = [&](ArrayId array) {
-    return Head{place.priority, array, place.in_class};
-  };
-  if (line.empty() || place.array < line.begin()->first) {
-    std::set<Head>& heads = client(place.client).heads;
-    if (!line.empty()) heads.erase(head_of_line(line.begin()->first));
-    heads.insert(head_of_line(place.array));
+std::optional<ReadyQueue::Head> ReadyQueue::head_of(ClassId id, const Lines& lines) {
+  if (lines.empty()) return std::nullopt;
+  const auto& [priority, line] = *lines.begin();
+  return Head{priority, line.begin()->first, id};
+}
+
+void ReadyQueue::renew_head(ClientId id, const std::optional<Head>& before,
+                            const std::optional<Head>& now) {
+  std::set<Head>& heads = client(id).heads;
+  if (!before) {
+    heads.insert(*now);
+  } else if (!now) {
+    heads.erase(*before);
+  } else if (*before < *now || *now < *before) {
+    auto node = heads.extract(*before);
+    node.value() = *now;
+    heads.insert(std::move(node));
   }
+}
+
+IndexSet& ReadyQueue::insert(const QueuePlace& place) {
+  Lines& lines = queue_of(place).clients[place.client];
+  const auto before = head_of(place.in_class, lines);
+  Line& line = lines[place.priority];
   // Most are the newest.
-  return line.try_emplace(line.end(), place.array)->second;
+  IndexSet& there = line.try_emplace(line.end(), place.array)->second;
+  renew_head(place.client, before, head_of(place.in_class, lines));
+  return there;
 }
 
 void ReadyQueue::erase(const QueuePlace& place) {
-  Levels& levels = queue_of(place).levels;
-  const auto level = levels.find(place.priority);
-  const auto line = level->second.find(place.client);
-  const auto at = line->second.find(place.array);
-  if (at == line->second.begin()) {
-    std::set<Head>& heads = client(place.client).heads;
-    auto head = heads.extract({place.priority, place.array, place.in_class});
-    if (const auto next = std::next(at); next != line->second.end()) {
-      head.value().array = next->first;
-      heads.insert(std::move(head));
-    }
-  }
-  line->second.erase(at);
-  if (line->second.empty()) level->second.erase(line);
-  if (level->second.empty()) levels.erase(level);
+  auto& clients = queue_of(place).clients;
+  const auto of_client = clients.find(place.client);
+  Lines& lines = of_client->second;
+  const auto before = head_of(place.in_class, lines);
+  const auto line = lines.find(place.priority);
+  line->second.erase(place.array);
+  if (line->second.empty()) lines.erase(line);
+  renew_head(place.client, before, head_of(place.in_class, lines));
+  if (lines.empty()) clients.erase(of_client);
 }
 
 void ReadyQueue::add(const QueuePlace& place, const IndexSet& indices) {
@@ -170,15 +179,14 @@ const IndexSet* ReadyQueue::parked(const QueuePlace& place) const {
 }
 
 QueuePlace ReadyQueue::head_of(ClassId id) const {
-  const Levels& levels = classes_[static_cast<std::size_t>(id)].levels;
-  HPCBATCH_CHECK(!levels.empty());
-  const auto& [priority, level] = *levels.begin();
-  std::optional<QueuePlace> head;
-  for (const auto& [who, line] : level) {
-    const QueuePlace place{id, priority, who, line.begin()->first};
-    if (!head || goes_before(place, *head)) head = place;
+  std::optional<QueuePlace> first;
+  for (const auto& [who, lines] : classes_[static_cast<std::size_t>(id)].clients) {
+    const Head head = *head_of(id, lines);
+    const QueuePlace place{id, head.priority, who, head.array};
+    if (!first || goes_before(place, *first)) first = place;
   }
-  return *head;
+  HPCBATCH_CHECK(first);
+  return *first;
 }
 
 bool ReadyQueue::goes_before(const QueuePlace& a, const QueuePlace& b) const {
@@ -201,19 +209,16 @@ std::uint32_t ReadyQueue::take(const QueuePlace& place) {
 
 void ReadyQueue::check_invariants() const {
   std::uint64_t size = 0;
-  std::size_t lines = 0;
   std::size_t heads = 0;
-  for (const Client& client : clients_) heads += client.heads.size();
   std::vector<std::uint64_t> queued(clients_.size());
   for (std::size_t i = 0; i < classes_.size(); ++i) {
+    const auto id = ClassId(static_cast<std::uint32_t>(i));
     std::uint64_t ready = 0;
-    for (const auto& [priority, level] : classes_[i].levels) {
-      HPCBATCH_CHECK(!level.empty());
-      for (const auto& [who, line] : level) {
+    for (const auto& [who, lines] : classes_[i].clients) {
+      ++heads;
+      HPCBATCH_CHECK(clients_[static_cast<std::size_t>(who)].heads.contains(*head_of(id, lines)));
+      for (const auto& [priority, line] : lines) {
         HPCBATCH_CHECK(!line.empty());
-        ++lines;
-        HPCBATCH_CHECK(clients_[static_cast<std::size_t>(who)].heads.contains(
-            {priority, line.begin()->first, ClassId(static_cast<std::uint32_t>(i))}));
         for (const auto& [array, indices] : line) {
           HPCBATCH_CHECK(!indices.empty());
           ready += indices.size();
@@ -222,19 +227,24 @@ void ReadyQueue::check_invariants() const {
       }
     }
     HPCBATCH_CHECK(ready == classes_[i].facts.ready);
-    HPCBATCH_CHECK(waiting_.contains(ClassId(static_cast<std::uint32_t>(i))) == (ready != 0));
+    HPCBATCH_CHECK(waiting_.contains(id) == (ready != 0));
     size += ready;
   }
   HPCBATCH_CHECK(size == size_);
-  HPCBATCH_CHECK(lines == heads);
-  for (std::size_t i = 0; i < clients_.size(); ++i) HPCBATCH_CHECK(queued[i] == clients_[i].queued);
+  for (std::size_t i = 0; i < clients_.size(); ++i) {
+    HPCBATCH_CHECK(queued[i] == clients_[i].queued);
+    heads -= clients_[i].heads.size();
+    HPCBATCH_CHECK(waiting_clients_.contains(ClientId(static_cast<std::uint32_t>(i))) ==
+                   (queued[i] != 0));
+  }
+  HPCBATCH_CHECK(heads == 0);
 }
 
 std::uint64_t ReadyQueue::ahead_of(const QueuePlace& place) const {
   std::uint64_t ahead = 0;
-  for (const auto& [priority, level] : classes_[static_cast<std::size_t>(place.in_class)].levels) {
-    if (priority < place.priority) break;
-    for (const auto& [who, line] : level) {
+  for (const auto& [who, lines] : classes_[static_cast<std::size_t>(place.in_class)].clients) {
+    for (const auto& [priority, line] : lines) {
+      if (priority < place.priority) break;
       for (const auto& [array, indices] : line) {
         if (priority > place.priority || array < place.array) ahead += indices.size();
       }

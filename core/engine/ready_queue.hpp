@@ -82,28 +82,30 @@ class ReadyQueue {
   template <class May>
   std::optional<QueuePlace> best(May may) const {
     std::optional<QueuePlace> found;
-    for (const Client& client : clients_) {
+    for (const ClientId waiting : waiting_clients_) {
+      const Client& client = clients_[static_cast<std::size_t>(waiting)];
       const auto head = std::find_if(client.heads.begin(), client.heads.end(),
                                      [&](const Head& h) { return may(h.in_class); });
       if (head == client.heads.end()) continue;
-      const QueuePlace place{head->in_class, head->priority, client.id, head->array};
+      const QueuePlace place{head->in_class, head->priority, waiting, head->array};
       if (!found || goes_before(place, *found)) found = place;
     }
     return found;
   }
-  /// Calls `look` for the class of each line whose head is more urgent, or as urgent and older.
+  /// Calls `look` for each class in which some client's first is more urgent, or as urgent and
+  /// older; once for each such client.
   template <class Look>
   void each_before(const QueuePlace& place, Look look) const {
     const Head end{place.priority, place.array, ClassId{}};
-    for (const Client& client : clients_) {
-      for (const Head& head : client.heads) {
+    for (const ClientId waiting : waiting_clients_) {
+      for (const Head& head : clients_[static_cast<std::size_t>(waiting)].heads) {
         if (!(head < end)) break;
         look(head.in_class);
       }
     }
   }
-  /// Grows when a class has something ready that had nothing: until then, what found no room in a
-  /// pilot finds none.
+  /// Grows when a class has something ready that had nothing.  Until then, what found no room in a
+  /// pilot finds none, unless the pilot's room has grown or is kept for nobody any more.
   std::uint64_t news() const { return news_; }
   /// First in the order of turns of one class, which may not be empty.
   QueuePlace head_of(ClassId id) const;
@@ -117,15 +119,14 @@ class ReadyQueue {
   void check_invariants() const;
 
  private:
-  using Line = std::map<ArrayId, IndexSet>;  // one client's, by age
-  using Level = std::map<ClientId, Line>;    // one priority's
-  using Levels = std::map<std::int32_t, Level, std::greater<>>;
+  using Line = std::map<ArrayId, IndexSet>;                    // of one priority, by age
+  using Lines = std::map<std::int32_t, Line, std::greater<>>;  // one client's
   struct Queue {
     ResourceClass facts;
-    Levels levels;
+    std::map<ClientId, Lines> clients;
     Line parked;
   };
-  /// The first of one line.
+  /// What of one client goes first in one class.
   struct Head {
     std::int32_t priority{0};
     ArrayId array;
@@ -135,11 +136,10 @@ class ReadyQueue {
     }
   };
   struct Client {
-    ClientId id{};
     std::string name;
     std::uint64_t turns{0};
     std::uint64_t queued{0};
-    std::set<Head> heads;  ///< of its lines, in the order of their turns
+    std::set<Head> heads;  ///< one for each class, in the order of their turns
   };
   Client& client(ClientId id) { return clients_[static_cast<std::size_t>(id)]; }
   void count(const QueuePlace& place, std::int64_t change);
@@ -154,6 +154,9 @@ class ReadyQueue {
   IndexSet* find(const QueuePlace& place) {
     return const_cast<IndexSet*>(std::as_const(*this).find(place));
   }
+  static std::optional<Head> head_of(ClassId id, const Lines& lines);
+  void renew_head(ClientId client, const std::optional<Head>& before,
+                  const std::optional<Head>& now);
   /// The indices at a place, which is made where nothing is there.
   IndexSet& insert(const QueuePlace& place);
   void erase(const QueuePlace& place);
@@ -165,6 +168,7 @@ class ReadyQueue {
   // run.
   std::map<std::pair<Needs, std::vector<bool>>, ClassId> by_needs_;
   std::vector<Client> clients_;
+  std::set<ClientId> waiting_clients_;
   std::unordered_map<std::string, ClientId> by_name_;
   std::uint64_t size_{0};
   std::uint64_t news_{0};

@@ -24,8 +24,8 @@ constexpr int kLongestLog = 4000;
 
 constexpr const char* kLayout = R"(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
-CREATE TABLE environments(id INTEGER PRIMARY KEY AUTOINCREMENT, bytes BLOB NOT NULL, hash INTEGER NOT NULL,
-  arrays INTEGER NOT NULL);
+CREATE TABLE environments(id INTEGER PRIMARY KEY AUTOINCREMENT, hash INTEGER NOT NULL, arrays INTEGER NOT NULL,
+  bytes BLOB NOT NULL);
 CREATE INDEX environments_by_hash ON environments(hash);
 CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEGER, name BLOB, tool BLOB, indices BLOB,
   needs BLOB, priority INTEGER, retries INTEGER, max_running INTEGER, streams_input INTEGER, held BLOB, after BLOB,

@@ -218,6 +218,27 @@ TEST_F(FillingTest, WhatWaitsIsCalledBackThoughOtherTasksWait) {
   expect({"welcome B0", "recall 20 from A0"});
 }
 
+TEST_F(FillingTest, RoomThatIsKeptNoMoreGoesToOthers) {
+  given_pilot();
+  submit(New().cpus(2));
+  ends("2", Failure::Ok, 100ms);
+  submit(New().cpus(2));
+  submit(New().time(50min));
+  submit(New().time(40min));
+  submit(New().cpus(2).array(1, 100));  // five of them wait at the pilot
+  submit(New().time(30min).array(1, 3));
+  ends("5", Failure::Ok, 1min);  // what takes its room passes the larger ones over
+  after(61s);
+  expect_explained("6.50", "*room is being kept for it on pilot *0 since*");
+  forget_what_was_asked();
+  ends("7.1", Failure::Ok, 1min);
+  expect({"tell 7", "acknowledge 7.1 to A0"});
+  gives_back("6.5");
+  expect({"lease 6.5 to A0"});
+  after(1s);
+  expect({"lease 7.2 to A0"});
+}
+
 TEST_F(FillingTest, RoomIsKeptForATaskThatWasPassedOver) {
   given_pilot();
   submit(New().array(1, 4).time(5min));
