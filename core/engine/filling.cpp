@@ -124,53 +124,63 @@ bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
 void Engine::fill_pilots(Time now) {
   recall_due_.reset();
   if (draining_) return;
-  // First everybody's free room, then what waits there, least first: nobody hoards while another
-  // idles.
-  std::map<PilotId, std::vector<SendLeases::Lease>> sent;
+  // In the order of their ids; what each is sent.
+  struct Filled {
+    PilotState* pilot;
+    std::vector<SendLeases::Lease> leases;
+  };
+  std::vector<Filled> filled;
   if (tasks_.queue().size() != 0) {
     for (auto& [id, pilot] : pilots_.all()) {
-      while (pilot.takes_tasks() && !is_known_to_be_full(pilot, now)) {
-        auto lease = lease_next(pilot, Into::Room, now);
-        if (!lease) {
-          pilot.nothing_fits = tasks_.queue().news();
-          break;
-        }
-        sent[id].push_back(std::move(*lease));
+      if (pilot.takes_tasks()) filled.push_back({&pilot, {}});
+    }
+  }
+  // First everybody's free room, then what waits there, least first: nobody hoards while another
+  // idles.
+  for (auto& [pilot, leases] : filled) {
+    while (!is_known_to_be_full(*pilot, now)) {
+      auto lease = lease_next(*pilot, Into::Room, now);
+      if (!lease) {
+        pilot->nothing_fits = tasks_.queue().news();
+        break;
       }
+      leases.push_back(std::move(*lease));
     }
   }
   struct Busy {
-    PilotState* pilot;
+    std::size_t at;  // in `filled`
     Into where;
   };
-  const auto waits_more = [](const Busy& a, const Busy& b) {
-    const std::size_t mine = a.pilot->backlog.size();
-    const std::size_t other = b.pilot->backlog.size();
-    return mine != other ? mine > other : b.pilot->id < a.pilot->id;
+  const auto waits_more = [&](const Busy& a, const Busy& b) {
+    const std::size_t mine = filled[a.at].pilot->backlog.size();
+    const std::size_t other = filled[b.at].pilot->backlog.size();
+    return mine != other ? mine > other : a.at > b.at;
   };
   std::priority_queue<Busy, std::vector<Busy>, decltype(waits_more)> busy(waits_more);
-  for (auto& [id, pilot] : pilots_.all()) {
-    if (tasks_.queue().size() != 0 && pilot.takes_tasks() && !pilot.leases.empty())
-      busy.push({&pilot, Into::LowBacklog});
+  for (std::size_t at = 0; at < filled.size() && tasks_.queue().size() != 0; ++at) {
+    if (!filled[at].pilot->leases.empty()) busy.push({at, Into::LowBacklog});
   }
   while (!busy.empty()) {
-    const auto [pilot, where] = busy.top();
+    const auto [at, where] = busy.top();
     busy.pop();
+    auto& [pilot, leases] = filled[at];
     auto lease = lease_next(*pilot, where, now);
     // Neighbours stay together, which costs less everywhere; nobody gets far ahead of the others.
     for (std::size_t more = pilot->backlog.size() / 8; lease && more > 0; --more) {
-      sent[pilot->id].push_back(std::move(*lease));
+      leases.push_back(std::move(*lease));
       lease = lease_next(*pilot, Into::Backlog, now);
     }
     if (!lease) continue;
-    sent[pilot->id].push_back(std::move(*lease));
-    busy.push({pilot, Into::Backlog});
+    leases.push_back(std::move(*lease));
+    busy.push({at, Into::Backlog});
   }
-  for (auto& [id, leases] : sent) {
-    SaveLeases save{id, {}};
+  for (auto& [pilot, leases] : filled) {
+    if (leases.empty()) continue;
+    SaveLeases save{pilot->id, {}};
+    save.attempts.reserve(leases.size());
     for (const SendLeases::Lease& lease : leases) save.attempts.push_back(lease.attempt);
     actions_.push_back(std::move(save));
-    actions_.push_back(SendLeases{id, std::move(leases)});
+    actions_.push_back(SendLeases{pilot->id, std::move(leases)});
   }
   call_back_for_idle(now);
 }

@@ -91,6 +91,7 @@ void PilotTable::grant(Lease lease) {
   PilotState* pilot = find(lease.pilot);
   HPCBATCH_CHECK(pilot);
   const TaskId task = lease.attempt.task;
+  lease.held_by = pilot;
   pilot->leases.insert(task);
   const auto [at, is_new] = leases_.insert_or_assign(task, std::move(lease));
   HPCBATCH_CHECK(is_new);
@@ -113,11 +114,9 @@ void PilotTable::count_backlog(PilotState& pilot) {
 void PilotTable::started(Lease& lease, Time now) {
   if (lease.state == Lease::State::Sent) lease.state = Lease::State::Running;
   if (!lease.started) lease.started = now;
-  PilotState* pilot = find(lease.pilot);
-  HPCBATCH_CHECK(pilot);
   if (lease.counted) return;
-  waits_no_more(*pilot, lease);
-  take_room(*pilot, lease);
+  waits_no_more(*lease.held_by, lease);
+  take_room(*lease.held_by, lease);
 }
 
 Lease PilotTable::release(TaskId task) {
@@ -125,20 +124,19 @@ Lease PilotTable::release(TaskId task) {
   HPCBATCH_CHECK(at != leases_.end());
   Lease lease = std::move(at->second);
   leases_.erase(at);
-  if (PilotState* pilot = find(lease.pilot)) {
-    pilot->leases.erase(task);
-    PilotState::Share& of_class = pilot->classes[lease.in_class];
-    if (lease.counted) {
-      --of_class.with_room;
-      pilot->in_room.erase(task);
-      if (!HPCBATCH_PLANTED(room_not_given_back)) pilot->free.add(lease.granted);
-      pilot->nothing_fits.reset();
-    } else {
-      waits_no_more(*pilot, lease);
-    }
-    if (of_class.with_room == 0 && of_class.waiting == 0) pilot->classes.erase(lease.in_class);
-    count_backlog(*pilot);
+  PilotState& pilot = *lease.held_by;
+  pilot.leases.erase(task);
+  PilotState::Share& of_class = pilot.classes[lease.in_class];
+  if (lease.counted) {
+    --of_class.with_room;
+    pilot.in_room.erase(task);
+    if (!HPCBATCH_PLANTED(room_not_given_back)) pilot.free.add(lease.granted);
+    pilot.nothing_fits.reset();
+  } else {
+    waits_no_more(pilot, lease);
   }
+  if (of_class.with_room == 0 && of_class.waiting == 0) pilot.classes.erase(lease.in_class);
+  count_backlog(pilot);
   return lease;
 }
 
@@ -179,7 +177,7 @@ void PilotTable::check_invariants() const {
     std::map<ClassId, PilotState::Share> classes;
     for (const TaskId task : pilot.leases) {
       const Lease& lease = leases_.at(task);
-      HPCBATCH_CHECK(lease.pilot == id);
+      HPCBATCH_CHECK(lease.pilot == id && lease.held_by == &pilot);
       if (lease.counted) {
         sum.add(lease.granted);
         ++classes[lease.in_class].with_room;

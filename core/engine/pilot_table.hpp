@@ -15,6 +15,8 @@
 
 namespace hpcbatch {
 
+struct PilotState;
+
 /// The right of one pilot to run one attempt.
 struct Lease {
   enum class State : std::uint8_t { Sent, Running, Publishing };
@@ -29,6 +31,7 @@ struct Lease {
   State state{State::Sent};
   Time since{};  ///< leased
   std::optional<Time> started;
+  PilotState* held_by{nullptr};  ///< the table's own
 };
 
 struct PilotState {

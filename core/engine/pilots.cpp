@@ -301,22 +301,23 @@ void learn_run(ResourceClass& its_class, const Outcome& outcome) {
 }  // namespace
 
 void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained) {
-  const PilotState* pilot = pilots_.find(lease.pilot);
+  const PilotState& pilot = *lease.held_by;
   ResourceClass& its_class = tasks_.queue().get(lease.in_class);
   // The node's clock is not ours; only the length of the run is taken from it.
   if (!outcome.started && lease.started) outcome.started = lease.started;
   learn_run(its_class, outcome);
   Ending ending{outcome.failure, unexplained, std::nullopt};
-  if (outcome.failure == Failure::PilotWalltime && pilot && pilot->end) {
-    ending.had = *pilot->end - lease.started.value_or(lease.since);
+  std::optional<Duration> longest;
+  if (outcome.failure == Failure::PilotWalltime) {
+    if (pilot.end) ending.had = *pilot.end - lease.started.value_or(lease.since);
+    longest = longest_for(its_class.needs);
   }
   if (lease.cancelled && outcome.failure != Failure::Ok) {
     outcome.failure = Failure::Cancelled;
     ending.failure = Failure::Cancelled;
   }
-  const std::string node = pilot ? pilot->node : "";
-  const bool again = tasks_.ended(lease.attempt, lease.pilot, node, std::move(outcome), ending,
-                                  longest_for(its_class.needs));
+  const bool again =
+      tasks_.ended(lease.attempt, lease.pilot, pilot.node, std::move(outcome), ending, longest);
   if (again) work_changed_ = true;
 }
 
