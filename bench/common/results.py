@@ -3,6 +3,7 @@
 import argparse
 import dataclasses
 import json
+import re
 import statistics
 
 
@@ -23,19 +24,31 @@ class Figure:
     def value(self):
         return statistics.median(self.values)
 
+    @property
+    def short_by(self):
+        """The part of its budget by which it misses it; none where it holds, or the budget is no number."""
+        limit = re.search(r"([<>])= ([\d,]+(?:\.\d+)?)", self.budget)
+        if self.holds is not False or not limit:
+            return None
+        found = self.ratio if "ratio" in self.budget else self.value
+        by = found / float(limit[2].replace(",", "")) - 1
+        return by if limit[1] == "<" else -by
+
     def as_json(self):
         def spread(values):
             return {"min": min(values), "median": statistics.median(values), "max": max(values), "runs": len(values)}
         found = {"name": self.name, "value": self.value, "unit": self.unit, "noise": spread(self.values)}
         if self.reference:
             found |= {"reference": {"name": self.reference_name, **spread(self.reference)}}
-        for key in ("ratio", "budget", "holds"):
+        for key in ("ratio", "budget", "holds", "short_by"):
             if getattr(self, key) not in (None, ""):
                 found[key] = getattr(self, key)
         return found
 
     def as_line(self):
         verdict = {True: "holds", False: "FALLS SHORT", None: ""}[self.holds]
+        if self.short_by is not None:
+            verdict += f" by {self.short_by:.0%}"
         beside = f"{_short(statistics.median(self.reference))} {self.reference_name}" if self.reference else ""
         ratio = f"{self.ratio:.3g}" if self.ratio is not None else ""
         noise = f"{_short(min(self.values))}..{_short(max(self.values))}" if len(self.values) > 1 else ""
