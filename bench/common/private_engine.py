@@ -102,6 +102,19 @@ class PrivateEngine:
         self.client.wait(self.client.submit(*tasks))
         return time.perf_counter() - begin
 
+    def cpu_per_task(self, count, work):
+        """Microseconds of the engine's CPU for each of so many tasks that `work` does."""
+        before = processes.cpu_seconds(self.pid)
+        work()
+        return (processes.cpu_seconds(self.pid) - before) / count * 1e6
+
+    def wait_of_one(self):
+        """Milliseconds from a submit to the start of its task, by the clock that client and pilot share here."""
+        submitted = time.time()
+        id, = self.client.submit({"command": ["true"], "directory": "/"})
+        self.client.wait([id])
+        return (self.client.get(f"/v1/tasks/{id}")["started_at"] - submitted) * 1e3
+
     def _left(self):
         """What runs with our home in its environment."""
         mark = f"HPCBATCH_HOME={self.home}\0".encode()
