@@ -6,7 +6,6 @@
 #include "engine/terms.hpp"
 #include "model/ids.hpp"
 #include "model/task.hpp"
-#include "model/time.hpp"
 
 #include <map>
 #include <memory>
@@ -32,7 +31,6 @@ struct ArrayState {
 
   ArrayId id;
   std::shared_ptr<const Terms> terms;
-  Time submitted{};
   ClientId client{};
   std::uint32_t unspread{0};  ///< ends that what waits for it has not heard of
   Standing tasks;

@@ -185,7 +185,7 @@ void TaskTable::forget_if_over(ArrayId id) {
   terms_.release(std::move(array.terms));
   totals_.all -= array.tasks.all().size();
   for (const auto place : {Standing::Ok, Standing::NotOk})
-    totals_.in[static_cast<std::size_t>(place)] -= array.tasks.in(place).size();
+    totals_.at(place) -= array.tasks.in(place).size();
   actions_.push_back(SaveArrayEnded{id});
   arrays_.erase(id);
 }

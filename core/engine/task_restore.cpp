@@ -45,8 +45,8 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
   // Arrays come in the order of their ids, so that a predecessor is there before what waits for it.
   while (const LiveArray* next = live_arrays()) {
     const LiveArray& live = *next;
-    ArrayState& array = make(live.id, queue_.client_for(live.client), live.array,
-                             live.array.indices, live.submitted);
+    ArrayState& array =
+        make(live.id, queue_.client_for(live.client), live.array, live.array.indices);
     if (const auto at = cut.find(live.id); at != cut.end()) {
       for (const auto& [index, history] : at->second) {
         // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
@@ -77,9 +77,9 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
   spread_ends();
 }
 
-void TaskTable::recreate(const RevivedArray& revived, Time now) {
+void TaskTable::recreate(const RevivedArray& revived) {
   ArrayState& array =
-      make(revived.id, queue_.client_for(revived.client), revived.array, revived.all, now);
+      make(revived.id, queue_.client_for(revived.client), revived.array, revived.all);
   put(array, Standing::Ok, revived.ok);
   put(array, Standing::NotOk, revived.failed);
   put(array, Standing::NotOk, revived.array.indices);
@@ -90,7 +90,7 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
   // All are there before any is placed: a dependant may stand before its cause where ids were given
   // so.
   for (const RevivedArray& revived : event.arrays) {
-    if (!find(revived.id)) recreate(revived, now);
+    if (!find(revived.id)) recreate(revived);
   }
   for (const RevivedArray& revived : event.arrays) {
     ArrayState& array = get(revived.id);

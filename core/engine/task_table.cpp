@@ -114,7 +114,7 @@ std::optional<std::string> TaskTable::submit(const TasksSubmitted& event, Time n
       if (const std::uint32_t sibling = std::exchange(dependency.sibling, 0))
         dependency.array = ArrayId{first + sibling - 1};
     }
-    ArrayState& array = make(id, client, save.array, submitted.indices, now);
+    ArrayState& array = make(id, client, save.array, submitted.indices);
     actions_.push_back(std::move(save));
     place_new(array, submitted.indices, submitted.held, ended, now);
   }
@@ -122,29 +122,26 @@ std::optional<std::string> TaskTable::submit(const TasksSubmitted& event, Time n
   return std::nullopt;
 }
 
-ArrayState& TaskTable::make(ArrayId id, ClientId client, const NewArray& facts, const IndexSet& all,
-                            Time submitted) {
+ArrayState& TaskTable::make(ArrayId id, ClientId client, const NewArray& facts,
+                            const IndexSet& all) {
   // Most are the newest.
-  const auto at = arrays_.emplace_hint(arrays_.end(), id,
-                                       ArrayState{.id = id,
-                                                  .terms = terms_.of(facts),
-                                                  .submitted = submitted,
-                                                  .client = client,
-                                                  .tasks = Standing(all)});
+  const auto at = arrays_.emplace_hint(
+      arrays_.end(), id,
+      ArrayState{.id = id, .terms = terms_.of(facts), .client = client, .tasks = Standing(all)});
   if (!facts.after.empty()) at->second.make_rare().after = facts.after;
   totals_.all += all.size();
   return at->second;
 }
 
 void TaskTable::put(ArrayState& array, Standing::Place place, const IndexSet& indices) {
-  std::uint64_t& total = totals_.in[static_cast<std::size_t>(place)];
+  std::uint64_t& total = totals_.at(place);
   total -= array.tasks.in(place).size();
   array.tasks.add(place, indices);
   total += array.tasks.in(place).size();
 }
 
 void TaskTable::take_out(ArrayState& array, Standing::Place place, const IndexSet& indices) {
-  std::uint64_t& total = totals_.in[static_cast<std::size_t>(place)];
+  std::uint64_t& total = totals_.at(place);
   total -= array.tasks.in(place).size();
   array.tasks.remove(place, indices);
   total += array.tasks.in(place).size();
@@ -390,7 +387,7 @@ void TaskTable::check_invariants() const {
     for (const auto place :
          {Standing::Blocked, Standing::Held, Standing::Leased, Standing::Ok, Standing::NotOk}) {
       count(array.tasks.in(place));
-      totals.in[static_cast<std::size_t>(place)] += array.tasks.in(place).size();
+      totals.at(place) += array.tasks.in(place).size();
     }
     HPCBATCH_CHECK(sum == array.tasks.all().size());
     HPCBATCH_CHECK(all == array.tasks.all());

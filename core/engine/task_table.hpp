@@ -86,6 +86,7 @@ class TaskTable {
     std::uint64_t all{0};
     std::array<std::uint64_t, Standing::kPlaces> in{};
     std::uint64_t at(Standing::Place place) const { return in[static_cast<std::size_t>(place)]; }
+    std::uint64_t& at(Standing::Place place) { return in[static_cast<std::size_t>(place)]; }
     friend bool operator==(const Totals&, const Totals&) = default;
   };
   const Totals& totals() const { return totals_; }
@@ -94,8 +95,7 @@ class TaskTable {
 
  private:
   ArrayState& get(ArrayId id);
-  ArrayState& make(ArrayId id, ClientId client, const NewArray& facts, const IndexSet& all,
-                   Time submitted);
+  ArrayState& make(ArrayId id, ClientId client, const NewArray& facts, const IndexSet& all);
   std::optional<std::string> refusal_of(const TasksSubmitted& event, const EndedFacts& ended) const;
   void place_new(ArrayState& array, const IndexSet& indices, bool held, const EndedFacts& ended,
                  Time now);
@@ -108,7 +108,7 @@ class TaskTable {
   void take_out(ArrayState& array, Standing::Place place, std::uint32_t index) {
     take_out(array, place, IndexRange{index, index});
   }
-  void recreate(const RevivedArray& revived, Time now);
+  void recreate(const RevivedArray& revived);
   void attach(ArrayState& array, const EndedFacts& ended, Time now);
   IndexSet unblocked(const ArrayState& array, const IndexSet& indices) const;
   void make_ready(ArrayState& array, const IndexSet& indices);
