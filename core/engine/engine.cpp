@@ -54,7 +54,7 @@ Actions Engine::on(const Event& event, Time now) {
     actions_.push_back(EngineIdle{});
   }
 #ifdef HPCBATCH_WALK_INVARIANTS
-  check_invariants();
+  walk_invariants_if_due();
 #endif
   return std::exchange(actions_, {});
 }
@@ -241,6 +241,15 @@ TaskCounts Engine::counts() const {
     }
   }
   return counts;
+}
+
+void Engine::walk_invariants_if_due() {
+  // A walk costs as much as there is; so large a system is walked the more rarely that what an
+  // event costs does not grow.
+  constexpr std::uint64_t kTasksPerEvent = 256;
+  if (++events_since_walk_ * kTasksPerEvent < tasks_.totals().all) return;
+  events_since_walk_ = 0;
+  check_invariants();
 }
 
 void Engine::check_invariants() const {
