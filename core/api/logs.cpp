@@ -85,11 +85,13 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
       throw BadRequest("'stream' must be stdout or stderr");
     stream = at->second == "stderr" ? 2 : 1;
   }
-  const std::uint64_t offset = number_in(request, "offset", 0);
+  // Of a task that has ended: so many bytes from the end, instead of from an offset.
+  const std::uint64_t tail = number_in(request, "tail", 0);
+  const std::uint64_t asked = number_in(request, "offset", 0);
   const std::size_t limit =
       std::min<std::size_t>(number_in(request, "limit", kDefaultLimit), kLargestLimit);
-  if (runtime_.engine().state_of(task)) return log_of_running(task, stream, offset, limit, reply);
-  read_facts(task, [this, task, stream, offset, limit, reply](const TaskFacts& facts) {
+  if (runtime_.engine().state_of(task)) return log_of_running(task, stream, asked, limit, reply);
+  read_facts(task, [this, task, stream, asked, tail, limit, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
     if (!facts.result) {
       return reply->error(
@@ -98,6 +100,7 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
     }
     const LogPlace& log = facts.result->outcome.log;
     const std::uint64_t size = stream == 2 ? log.err_bytes : log.out_bytes;
+    const std::uint64_t offset = tail == 0 ? asked : size - std::min(size, tail);
     read_log(*facts.result, facts.allocation ? facts.allocation->site : "", stream, offset, limit,
              [reply, offset, size, truncated = log.truncated](const Result<std::string>& bytes) {
                if (!bytes)

@@ -151,6 +151,45 @@ void read_after(const json::value& value, const std::string& what, Dependency::K
   }
 }
 
+/// Bounds that nobody had to think of, where the client names none.
+constexpr std::uint64_t kServiceMemory = std::uint64_t{2} << 30;
+constexpr std::chrono::minutes kServiceIdle{5};
+constexpr std::uint32_t kServiceRequests = 10'000;
+
+RecipeService read_service(const json::value& value, const std::string& what) {
+  if (!value.is_object()) throw BadRequest(what + " must be an object with 'name' and 'command'");
+  RecipeService service;
+  service.memory = kServiceMemory;
+  service.idle = kServiceIdle;
+  service.requests = kServiceRequests;
+  for (const auto& [key, entry] : value.get_object()) {
+    const std::string where = what + "." + std::string(key);
+    if (key == "name") {
+      service.name = plain_word(entry, where);
+    } else if (key == "kind") {
+      if (text_of(entry, where) != "fork")
+        throw BadRequest(where + " must be 'fork', the one kind of service that there is");
+    } else if (key == "command") {
+      service.argv = texts_of(entry, where);
+      if (service.argv.empty() || service.argv.front().empty())
+        throw BadRequest(where + " must name a program");
+    } else if (key == "env") {
+      service.variables = text_map_of(entry, where);
+    } else if (key == "memory") {
+      service.memory = static_cast<std::uint64_t>(size_of(entry, where).whole());
+    } else if (key == "idle") {
+      service.idle = std::chrono::ceil<std::chrono::milliseconds>(duration_of(entry, where));
+    } else if (key == "requests") {
+      service.requests = static_cast<std::uint32_t>(whole_of(entry, where, 1, 1'000'000'000));
+    } else {
+      throw BadRequest(where + " is no key of a service; docs/api.md lists them");
+    }
+  }
+  if (service.name.empty()) throw BadRequest(what + ".name is missing");
+  if (service.argv.empty()) throw BadRequest(what + ".command is missing: what starts the service");
+  return service;
+}
+
 TaskRequest read_task(const json::value& value, const std::string& what) {
   if (!value.is_object()) throw BadRequest(what + " must be an object");
   TaskRequest task;
@@ -280,7 +319,7 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     } else if (key == "hold") {
       array.held = bool_of(entry, where);
     } else if (key == "service") {
-      throw BadRequest(where + ": services are not built yet; leave the key out");
+      task.service = read_service(entry, where);
     } else {
       throw BadRequest(where + " is no key of a task; docs/api.md lists them");
     }
@@ -296,6 +335,8 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     if (!has_command) throw BadRequest(what + ": 'items' go with a 'command'");
     array.indices = IndexRange{1, static_cast<std::uint32_t>(task.items.size())};
   }
+  if (task.service && (!has_command || !task.container.empty()))
+    throw BadRequest(what + ": a 'service' goes with a 'command' without a 'container'");
   if (array.streams_input && (array.indices.size() != 1 || !task.standard_input.empty())) {
     throw BadRequest(what + ": streamed input goes to one task without 'stdin'");
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/task.hpp"
+#include "runtime/recipe.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -39,6 +40,7 @@ struct TaskRequest {
   std::map<std::string, std::string> env;
   std::string standard_input, standard_output, standard_error, container, name;
   std::vector<std::string> items;
+  std::optional<RecipeService> service;
   // What was said at all: the rest comes from the tool.
   bool says_cpus{false}, says_memory{false}, says_disk{false}, says_time{false}, says_gpus{false};
 };

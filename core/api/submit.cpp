@@ -114,6 +114,7 @@ Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
   recipe.stream_input = task.array.streams_input;
   recipe.container = task.container;
   recipe.has_items = !task.items.empty();
+  recipe.service = task.service;
   return recipe;
 }
 

@@ -95,6 +95,8 @@ struct ThingsCommand {
 };
 struct EngineStartCommand {
   std::optional<std::string> config;
+  bool until_idle{
+      false};  ///< it ends itself after 30 minutes without work, as one that `run` starts
   bool json{false};
 };
 struct EngineStopCommand {

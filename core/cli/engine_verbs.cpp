@@ -65,7 +65,8 @@ std::string line_of_dropbox(const json::object& box) {
 int start_engine(const EngineStartCommand& command, const Session& session) {
   EngineClient client = session.client();
   const auto connect = [&] {
-    return connect_or_start(client, session.places, session.interrupt, Lifetime::UntilStopped,
+    return connect_or_start(client, session.places, session.interrupt,
+                            command.until_idle ? Lifetime::UntilIdle : Lifetime::UntilStopped,
                             command.config);
   };
   const auto ask = [&] {
@@ -89,7 +90,7 @@ int start_engine(const EngineStartCommand& command, const Session& session) {
                              "; end it first with `hpcbatch engine stop`");
     }
     // It may be one that a task has started, which ends when it has nothing to do.
-    client.post("/v1/engine/stay", {});
+    if (!command.until_idle) client.post("/v1/engine/stay", {});
   }
   if (command.json) {
     print_json(engine);

@@ -75,6 +75,8 @@ void add_engine(CLI::App& app, Command& into) {
       *verb, "--config", "FILE",
       [start](const std::string& text) { start->config = absolute_path(text); },
       "this configuration");
+  verb->add_flag("--until-idle", start->until_idle,
+                 "one that ends itself after 30 minutes without work");
   add_json_flag(*verb, start->json);
   verb->footer("Example: hpcbatch engine start");
   verb->callback([start, &into] { into = *start; });

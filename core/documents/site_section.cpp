@@ -95,9 +95,11 @@ Shape parse_shape(const View& view, bool is_local) {
   }
   if (const auto tags = map.find("tags")) {
     for (const View& tag : tags->list()) shape.tags.push_back(tag.word());
-    std::sort(shape.tags.begin(), shape.tags.end());
-    shape.tags.erase(std::unique(shape.tags.begin(), shape.tags.end()), shape.tags.end());
   }
+  // So that a task can ask for a partition by its name.
+  if (!shape.partition.empty()) shape.tags.push_back("partition=" + shape.partition);
+  std::sort(shape.tags.begin(), shape.tags.end());
+  shape.tags.erase(std::unique(shape.tags.begin(), shape.tags.end()), shape.tags.end());
   if (const auto most = map.find("max_queued")) shape.max_queued = count(*most, 1);
   if (const auto most = map.find("max_running")) shape.max_running = count(*most, 1);
   map.finish();

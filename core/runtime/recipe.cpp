@@ -14,6 +14,31 @@ namespace {
 constexpr char kPlain = 'p';
 constexpr char kItems = 'i';
 
+void put(const RecipeService& service, wire::Service* out) {
+  out->set_name(service.name);
+  for (const std::string& argument : service.argv) out->add_argv(argument);
+  for (const auto& [name, value] : service.variables) {
+    wire::Variable* variable = out->add_variables();
+    variable->set_name(name);
+    variable->set_value(value);
+  }
+  out->set_memory(service.memory);
+  out->set_idle_ms(static_cast<std::uint64_t>(service.idle.count()));
+  out->set_requests(service.requests);
+}
+
+RecipeService service_from(const wire::Service& from) {
+  RecipeService service;
+  service.name = from.name();
+  service.argv.assign(from.argv().begin(), from.argv().end());
+  for (const wire::Variable& variable : from.variables())
+    service.variables[variable.name()] = variable.value();
+  service.memory = from.memory();
+  service.idle = std::chrono::milliseconds(from.idle_ms());
+  service.requests = from.requests();
+  return service;
+}
+
 }  // namespace
 
 std::string to_bytes(const Recipe& recipe) {
@@ -42,6 +67,7 @@ std::string to_bytes(const Recipe& recipe) {
     out->set_optional(output.optional);
   }
   for (const std::string& input : recipe.inputs) start.add_inputs(input);
+  if (recipe.service) put(*recipe.service, start.mutable_service());
   return (recipe.has_items ? kItems : kPlain) + start.SerializeAsString();
 }
 
@@ -72,6 +98,7 @@ Recipe recipe_from_bytes(const std::string& bytes) {
                               output.optional()});
   }
   recipe.inputs.assign(start.inputs().begin(), start.inputs().end());
+  if (start.has_service()) recipe.service = service_from(start.service());
   return recipe;
 }
 

@@ -1,6 +1,7 @@
 // What a task runs, as the store keeps it and a pilot gets it.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -30,6 +31,16 @@ struct RecipeOutput {
   bool optional{false};                ///< the task may succeed without it
 };
 
+/// A process that pilots keep warm and that forks a child for each of its tasks.
+struct RecipeService {
+  std::string name;
+  std::vector<std::string> argv;                 ///< starts it
+  std::map<std::string, std::string> variables;  ///< over the environment of its tasks
+  std::uint64_t memory{0};                       ///< bytes that it may hold itself
+  std::chrono::milliseconds idle{0};             ///< ends after that long without a request
+  std::uint32_t requests{0};                     ///< is started anew after so many
+};
+
 struct Recipe {
   std::vector<std::string> argv;
   std::map<std::string, std::string> variables;  ///< over the environment
@@ -41,7 +52,8 @@ struct Recipe {
   std::string directory_token;  ///< stands for the attempt's own directory wherever it is written
   std::vector<RecipeOutput> outputs;
   std::vector<std::string> inputs;
-  bool has_items{false};  ///< `{}` in argv is replaced by the task's item
+  std::optional<RecipeService> service;  ///< runs argv, where it can
+  bool has_items{false};                 ///< `{}` in argv is replaced by the task's item
 };
 
 std::string to_bytes(const Recipe& recipe);

@@ -168,6 +168,12 @@ ChangeFeed Store::changes(const std::string& client, std::uint64_t after, std::u
   return feed;
 }
 
+std::uint64_t Store::newest_change() {
+  sqlite::Statement newest = db_.query("SELECT max(sequence) FROM results");
+  const std::uint64_t pruned = std::stoull(meta("pruned"));
+  return newest.step() ? std::max(pruned, static_cast<std::uint64_t>(newest.number(0))) : pruned;
+}
+
 std::optional<EndedArray> Store::ended(ArrayId id) {
   if (!db_.query("SELECT 1 FROM arrays WHERE id=?").bind(id.value).step()) return std::nullopt;
   EndedArray ended{id, {}, {}};

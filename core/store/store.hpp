@@ -130,6 +130,8 @@ class Store {
   std::vector<ResultRow> results(const Filter& filter);
   std::vector<AttemptRow> attempts(TaskId task);
   ChangeFeed changes(const std::string& client, std::uint64_t after, std::uint32_t limit);
+  /// The cursor behind all that has ended so far.
+  std::uint64_t newest_change();
   std::vector<Allocation> allocations(std::uint32_t limit);
   std::optional<Allocation> allocation(const std::string& name);
   /// How an array ended so far; nothing for an id that is unknown.

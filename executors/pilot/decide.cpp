@@ -39,6 +39,7 @@ void Decide::leased(const Lease& lease) {
   }
   at->second.needs = last_needs_;
   at->second.time_limit = lease.time_limit;
+  at->second.begins_later = lease.begins_later;
   queue_.push_back(lease.id);
   ++waiting_;
 }
@@ -200,6 +201,13 @@ void Decide::suspended(Duration time) {
   }
 }
 
+void Decide::began(const AttemptId& id, Time now) {
+  const auto at = held_.find(id);
+  if (at == held_.end() || at->second.state != State::Running) return;
+  Held& held = at->second;
+  if (held.time_limit > Duration{} && !held.stopping) set_alarm(id, held, now + held.time_limit);
+}
+
 bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, Time now) {
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Running) return false;
@@ -318,7 +326,8 @@ void Decide::start_what_fits(Time now) {
         held.placement = *placement;
         --waiting_;
         ++running_;
-        if (held.time_limit > Duration{}) set_alarm(found->first, held, now + held.time_limit);
+        if (held.time_limit > Duration{} && !held.begins_later)
+          set_alarm(found->first, held, now + held.time_limit);
         actions_.push_back(Launch{found->first, std::move(*placement)});
         for (Held* earlier : passed) ++earlier->passed_over;
       } else {

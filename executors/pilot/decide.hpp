@@ -30,7 +30,8 @@ using Duration = std::chrono::steady_clock::duration;
 struct Lease {
   AttemptId id;
   Amounts granted;
-  Duration time_limit{};  // zero: none
+  Duration time_limit{};     // zero: none
+  bool begins_later{false};  // a service forks it: its time does not run before `began`
 };
 
 struct Terms {
@@ -109,6 +110,8 @@ class Decide {
   /// Pilot and tasks were stopped for that long: no time has passed for them, nor for their
   /// walltime.
   void suspended(Duration time);
+  /// The process of a task that begins later is there.
+  void began(const AttemptId& id, Time now);
   /// The task and all its descendants are gone.  `staged`: it waits to publish; else this is its
   /// last result.  False: nobody wants a result of it.
   [[nodiscard]] bool ended(const AttemptId& id, bool staged, std::size_t result_bytes, Time now);
@@ -137,6 +140,7 @@ class Decide {
     std::shared_ptr<const Room::Needs> needs;  // shared with neighbours
     Placement placement;
     Duration time_limit{};
+    bool begins_later{false};
     unsigned passed_over{0};
     bool silent{false};
     bool stopping{false};

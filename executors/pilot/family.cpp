@@ -27,7 +27,7 @@ int Family::slot_of(pid_t pid) const {
 
 int Family::find_task(pid_t orphan) const {
   const auto facts = facts_of(orphan);
-  if (!facts || facts->is_zombie) return -1;
+  if (!facts || facts->is_zombie || ours_.contains(facts->group)) return -1;
   for (const auto& [slot, task] : tasks_) {
     const auto known = task.known.find(orphan);
     if (known != task.known.end() && known->second == facts->started) return static_cast<int>(slot);

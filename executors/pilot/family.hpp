@@ -19,7 +19,7 @@ class Family {
   void started(unsigned slot, pid_t main, std::string task_id, std::string attempt);
   /// Nothing of the task is left.
   void ended(unsigned slot);
-  /// A child of the pilot that is no task's (one of its own chores).
+  /// A child of the pilot that is no task's (a chore or a service), and what is in its group.
   void ours(pid_t pid) { ours_[pid] = true; }
   void not_ours(pid_t pid) { ours_.erase(pid); }
   bool is_ours(pid_t pid) const { return ours_.contains(pid); }

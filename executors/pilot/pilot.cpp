@@ -129,7 +129,8 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                   },
                   [this](const MemoryVictim& victim) {
                     decide_.over_memory(victim.id, victim.message);
-                  }}),
+                  },
+                  [this](const AttemptId& id) { decide_.began(id, now_); }}),
       followers_(pack_,
                  [this](const AttemptId& id, unsigned stream, std::uint64_t offset,
                         std::size_t limit) -> std::optional<std::string> {

@@ -3,7 +3,6 @@
 #include "runner.hpp"
 
 #include "log_line.hpp"
-#include "spawn.hpp"
 #include "wall_clock.hpp"
 
 #include <fcntl.h>
@@ -31,6 +30,10 @@ Runner::Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& remo
       family_(family),
       place_(std::move(place)),
       callbacks_(std::move(callbacks)),
+      services_(loop, family,
+                {[this](const AttemptId& id, pid_t pid) { service_began(id, pid); },
+                 [this](const AttemptId& id, int error) { cannot_enter(id, error); },
+                 [this](const AttemptId& id, const std::string& why) { start_plainly(id, why); }}),
       nothing_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
       minimal_(std::make_shared<BaseEnvironment>(minimal_environment(environ))),
       kills_told_(groups.kills_around()) {}
@@ -126,12 +129,12 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
                                              std::vector<std::string> argv,
                                              std::shared_ptr<const BaseEnvironment> base) {
   const wire::Start& start = task.start;
-  TaskEnvironment environment(
-      std::move(base),
-      task_variables(start, task.placement, place_.names, place_.devices, task.slot->temporary));
-  const int captured_output = task.slot->output.begin(task.id, start.output_limit());
-  const int captured_error = task.slot->error.begin(task.id, start.output_limit());
-  if (captured_output < 0 || captured_error < 0) {
+  Planned planned{std::move(files), std::move(argv),
+                  TaskEnvironment(base, task_variables(start, task.placement, place_.names,
+                                                       place_.devices, task.slot->temporary))};
+  planned.captured_output = task.slot->output.begin(task.id, start.output_limit());
+  planned.captured_error = task.slot->error.begin(task.id, start.output_limit());
+  if (planned.captured_output < 0 || planned.captured_error < 0) {
     return Refusal{"engine_error", "the pilot has no file descriptors left for another task", 0};
   }
   if (start.input_streamed()) {
@@ -139,13 +142,20 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
         loop_, [this, id = task.id](std::uint64_t offset, bool ended) {
           callbacks_.input_wanted(id, offset, ended);
         });
-    files.input = task.input->open();
+    planned.files.input = task.input->open();
   }
+  if (!start.has_service()) return spawn_planned(task, planned);
+  task.planned = std::make_unique<Planned>(std::move(planned));
+  ask_service(task, std::move(base));
+  return std::nullopt;
+}
 
-  const char* search = environment.find("PATH");
-  const std::vector<std::string> paths = candidates(argv.front(), search);
+std::optional<Refusal> Runner::spawn_planned(Running& task, Planned& planned) {
+  const Files& files = planned.files;
+  const char* search = planned.environment.find("PATH");
+  const std::vector<std::string> paths = candidates(planned.argv.front(), search);
   std::vector<char*> arguments;
-  for (std::string& argument : argv) arguments.push_back(argument.data());
+  for (std::string& argument : planned.argv) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
@@ -154,15 +164,15 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
   SpawnPlan plan;
   for (const std::string& path : paths) plan.programs.push_back(path.c_str());
   plan.argv = arguments.data();
-  plan.environment = environment.pointers();
+  plan.environment = planned.environment.pointers();
   plan.directory = task.runs_in.c_str();
   plan.standard_input = files.input ? files.input.get() : nothing_.get();
-  plan.standard_output = files.output ? files.output.get() : captured_output;
-  plan.standard_error = files.error ? files.error.get() : captured_error;
+  plan.standard_output = files.output ? files.output.get() : planned.captured_output;
+  plan.standard_error = files.error ? files.error.get() : planned.captured_error;
   plan.control_group = task.group != nullptr ? task.group->joining() : -1;
   plan.cpus = task.placement.cpus.empty() ? nullptr : &cpus;
   plan.open_files = place_.open_files ? &*place_.open_files : nullptr;
-  if (start.has_umask()) plan.umask = start.umask();
+  if (task.start.has_umask()) plan.umask = task.start.umask();
   Spawned spawned = spawn(plan);
   if (spawned.failed_at == Spawned::Step::ControlGroup) {
     log_line("a task cannot join its control group: " + std::string(std::strerror(spawned.error)) +
@@ -173,14 +183,18 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
   }
   if (spawned.pid < 0) {
     const Verdict verdict =
-        verdict_of(spawned, argv.front(), task.runs_in, search == nullptr ? "" : search);
+        verdict_of(spawned, planned.argv.front(), task.runs_in, search == nullptr ? "" : search);
     return Refusal{verdict.failure, verdict.message, verdict.exit_code};
   }
-  task.pid = spawned.pid;
-  mains_[task.pid] = task.id;
-  family_.started(task.placement.slot, task.pid, task_id(start),
-                  std::to_string(start.attempt().number()));
+  runs(task, spawned.pid);
   return std::nullopt;
+}
+
+void Runner::runs(Running& task, pid_t pid) {
+  task.pid = pid;
+  mains_[pid] = task.id;
+  family_.started(task.placement.slot, pid, task_id(task.start),
+                  std::to_string(task.start.attempt().number()));
 }
 
 void Runner::give_input(const AttemptId& id, std::string_view bytes, std::uint64_t offset,

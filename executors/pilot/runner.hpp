@@ -8,7 +8,9 @@
 #include "memory_watch.hpp"
 #include "prepare.hpp"
 #include "removals.hpp"
+#include "services.hpp"
 #include "slot.hpp"
+#include "spawn.hpp"
 #include "streamed_input.hpp"
 #include "surroundings.hpp"
 #include "verdict.hpp"
@@ -45,13 +47,16 @@ class Runner {
     /// All up to `offset` has been given to the task; `ended`: the end as well.
     std::function<void(const AttemptId&, std::uint64_t offset, bool ended)> input_wanted;
     std::function<void(const MemoryVictim&)> over_memory;
+    /// The process of a task that a service was to fork is there.
+    std::function<void(const AttemptId&)> began;
   };
 
   Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals, Family& family,
          Place place, Callbacks callbacks);
   ~Runner();
 
-  /// The task runs when this returns, or its end is told by `ended` before that.
+  /// The task runs when this returns, or its end is told by `ended` before that.  One that a
+  /// service is to fork may begin later.
   void launch(const AttemptId& id, wire::Start start, std::shared_ptr<const BaseEnvironment> base,
               const Placement& placement, Time now);
   void stop(const AttemptId& id, bool by_force, const std::string& failure,
@@ -60,7 +65,7 @@ class Runner {
   /// Tells a new link what `input_wanted` has told the old one.
   void want_input_again() const;
 
-  /// A child of the pilot was reaped.
+  /// A child of the pilot was reaped: a task, something of one, or a service.
   void reaped(pid_t pid, int status, const rusage& usage, Time now);
   /// Memory, output that waits, processes that are left.
   void tick(Time now);
@@ -70,6 +75,14 @@ class Runner {
   const Capture* capture(const AttemptId& id, unsigned stream) const;
 
  private:
+  /// All that the start of a process takes.
+  struct Planned {
+    Files files;
+    std::vector<std::string> argv;
+    TaskEnvironment environment;
+    int captured_output{-1};
+    int captured_error{-1};
+  };
   struct Running {
     AttemptId id;
     wire::Start start;
@@ -90,7 +103,9 @@ class Runner {
     std::uint64_t kills_before{0};
     std::string stopped_for;
     std::string stop_message;
-    std::vector<pid_t> members;  // when they were looked at last
+    std::unique_ptr<Planned> planned;  // while a service is asked for its process
+    std::string note;                  // said of it however it ends
+    std::vector<pid_t> members;        // when they were looked at last
     bool doubted{false};
     std::optional<Time> sweep_at;
     std::optional<Time> whose_term_until;
@@ -101,6 +116,12 @@ class Runner {
   std::optional<Refusal> prepare(Running& task, std::shared_ptr<const BaseEnvironment> base);
   std::optional<Refusal> start_process(Running& task, Files files, std::vector<std::string> argv,
                                        std::shared_ptr<const BaseEnvironment> base);
+  std::optional<Refusal> spawn_planned(Running& task, Planned& planned);
+  void ask_service(Running& task, std::shared_ptr<const BaseEnvironment> base);
+  void runs(Running& task, pid_t pid);
+  void service_began(const AttemptId& id, pid_t pid);
+  void cannot_enter(const AttemptId& id, int error);
+  void start_plainly(const AttemptId& id, const std::string& why);
   void limit_memory(Running& task);
   void sweep(Running& task, Time now);
   std::vector<pid_t> members_of(const Running& task);
@@ -116,6 +137,7 @@ class Runner {
   Family& family_;
   Place place_;
   Callbacks callbacks_;
+  Services services_;
   Fd nothing_;  // /dev/null
   std::shared_ptr<const BaseEnvironment> minimal_;
   std::map<unsigned, std::unique_ptr<Slot>> slots_;

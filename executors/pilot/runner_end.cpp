@@ -58,6 +58,12 @@ void Runner::stop(const AttemptId& id, bool by_force, const std::string& failure
   const auto at = running_.find(id);
   if (at == running_.end()) return;
   Running& task = at->second;
+  if (task.planned) {
+    // Nothing of it has run.
+    services_.forget(id);
+    end(task, {failure, 0, 0, message}, false);
+    return;
+  }
   if (task.stopped_for.empty()) {
     task.stopped_for = failure;
     task.stop_message = message;
@@ -73,6 +79,7 @@ void Runner::stop(const AttemptId& id, bool by_force, const std::string& failure
 }
 
 void Runner::reaped(pid_t pid, int status, const rusage& usage, Time now) {
+  if (services_.reaped(pid, status, now)) return;
   const std::uint64_t cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
   const auto peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   const auto main = mains_.find(pid);
@@ -176,6 +183,8 @@ void Runner::end(Running& task, const Verdict& verdict, bool ran) {
   result.set_exit_code(verdict.exit_code);
   result.set_signal(verdict.signal);
   result.set_message(verdict.message);
+  if (!task.note.empty())
+    result.set_message(verdict.message.empty() ? task.note : verdict.message + "; " + task.note);
   result.set_started_us(task.started_us);
   result.set_ended_us(wall_clock_us());
   result.set_peak_memory(task.peak);

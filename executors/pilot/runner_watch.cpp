@@ -19,6 +19,7 @@ constexpr unsigned kFlushEach = 4;
 
 std::optional<Time> Runner::next() const {
   std::optional<Time> earliest = running_.empty() ? std::nullopt : measure_at_;
+  if (const auto time = services_.next(); time && (!earliest || *time < *earliest)) earliest = time;
   for (const auto& [id, task] : running_) {
     if (task.sweep_at && (!earliest || *task.sweep_at < *earliest)) earliest = task.sweep_at;
   }
@@ -26,6 +27,7 @@ std::optional<Time> Runner::next() const {
 }
 
 void Runner::tick(Time now) {
+  services_.tick(now);
   std::vector<AttemptId> due;
   for (const auto& [id, task] : running_) {
     if (task.sweep_at && *task.sweep_at <= now) due.push_back(id);

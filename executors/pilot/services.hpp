@@ -1,0 +1,109 @@
+// Runs services and hands requests to them.  What is to be done is decided by their care.
+//
+// A service has a socket as its standard input.  For each request it gets descriptors: the
+// request's bytes, a socket of the request's own, the task's standard streams, and its control
+// group.  It forks a process that is handed over to the pilot and waits to be let go
+// (docs/formats.md).
+#pragma once
+
+#include "family.hpp"
+#include "fd.hpp"
+#include "loop.hpp"
+#include "service_care.hpp"
+#include "surroundings.hpp"
+#include "wire/wire.pb.h"
+
+#include <sys/types.h>
+
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+namespace hpcbatch::pilot {
+
+class Services {
+ public:
+  /// What a process needs to be forked; the descriptors stay the caller's until one of the
+  /// callbacks, or `forget`.
+  struct Order {
+    std::string request;
+    int standard_input{-1};
+    int standard_output{-1};
+    int standard_error{-1};
+    int control_group{-1};  // -1: none
+  };
+  struct Callbacks {
+    /// The process is there, a child of the pilot, and runs when this returns.
+    std::function<void(const AttemptId&, pid_t)> began;
+    /// It could not enter its directory.
+    std::function<void(const AttemptId&, int error)> cannot_enter;
+    /// The service does not do it.
+    std::function<void(const AttemptId&, const std::string& why)> plain;
+  };
+
+  Services(Loop& loop, Family& family, Callbacks callbacks)
+      : loop_(loop), family_(family), callbacks_(std::move(callbacks)) {}
+  ~Services();
+
+  /// One of the callbacks follows, from within `tick`, or from within the loop.
+  void want(const AttemptId& id, const wire::Service& service,
+            std::shared_ptr<const BaseEnvironment> base, Order order);
+  void forget(const AttemptId& id);
+
+  /// True where the child of the pilot was a service.
+  bool reaped(pid_t pid, int status, Time now);
+  void tick(Time now);
+  std::optional<Time> next() const;
+
+ private:
+  struct Asked {
+    AttemptId id;
+    Fd reply;
+    std::optional<Time>
+        doubted_until;  // nobody holds the other end: has it died, or its service too?
+  };
+  struct Service {
+    Service(std::string definition_bytes, wire::Service what,
+            std::shared_ptr<const BaseEnvironment> environment, ServiceTerms terms)
+        : key(std::move(definition_bytes)),
+          definition(std::move(what)),
+          base(std::move(environment)),
+          care(std::move(terms)) {}
+    std::string key;
+    wire::Service definition;
+    std::shared_ptr<const BaseEnvironment> base;
+    ServiceCare care;
+    pid_t pid{-1};
+    Fd control;
+    Fd output;
+    std::string last_words;
+    std::optional<Asked> asked;
+    std::unordered_map<AttemptId, Order, AttemptHash> orders;
+  };
+
+  Service& find(const wire::Service& service, std::shared_ptr<const BaseEnvironment> base);
+  void act(Service& service, Time now);
+  void start(Service& service, Time now);
+  void ask(Service& service, const AttemptId& id, Time now);
+  void end(Service& service, const std::string& why);
+  void hear(Service& service, Time now);
+  void hear_reply(Service& service, Time now);
+  void doubt(Service& service, Time now);
+  void keep_words(Service& service);
+  void close_ask(Service& service);
+  void let_go_of(Service& service);
+
+  Loop& loop_;
+  Family& family_;
+  Callbacks callbacks_;
+  std::list<Service> services_;
+  std::map<pid_t, Time> ending_;  // told to; when they are killed
+  std::optional<Time> measure_at_;
+  bool due_{false};
+};
+
+}  // namespace hpcbatch::pilot

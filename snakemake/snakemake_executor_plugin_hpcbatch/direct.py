@@ -1,0 +1,129 @@
+"""Which jobs need no second Snakemake at all, and the command that a task is given in its place.
+
+A plain `shell:` job is a command, a directory and a few variables; the main process checks, moves and records its outputs
+for every executor alike.  What is used of Snakemake here goes beyond the plugins' interface, so whatever is not as known
+makes a job ineligible, never wrong.
+"""
+
+import os
+import tempfile
+
+# Longer ones go through a script's file in Snakemake's own shell (its MAX_ARG_LEN), which is left to it.
+_LONGEST_COMMAND = 16 * 4096 - 1
+_SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
+_FOREIGN_FLAGS = ("pipe", "service", "nodelocal")
+
+
+class Ineligible(Exception):
+    """Why a job takes the next safer mode."""
+
+
+class Command:
+    def __init__(self, argv, directory, env):
+        self.argv = argv
+        self.directory = directory  # None: the workflow's
+        self.env = env
+
+
+def check(job, workflow):
+    """Raises Ineligible where the job cannot do without a Snakemake of its own."""
+    if job.is_group():
+        raise Ineligible("group jobs are run by Snakemake itself")
+    rule = job.rule
+    if not job.is_shell or not rule.shellcmd:
+        raise Ineligible("only shell: is a command by itself")
+    if getattr(rule, "is_handover", False):
+        raise Ineligible("a handover rule manages its own jobs")
+    deployed = _deployment(workflow)
+    if "conda" in deployed and job.conda_env_spec:
+        raise Ineligible("its conda environment has to be activated")
+    if "apptainer" in deployed and job.container_img_url:
+        raise Ineligible("it runs in a container")
+    if "env-modules" in deployed and job.env_modules:
+        raise Ineligible("its environment modules have to be loaded")
+    if rule.cache and workflow.workflow_settings.cache is not None:
+        raise Ineligible("its outputs may come from the cache between workflows")
+    if job.benchmark is not None and (job.benchmark_repeats or 1) > 1:
+        raise Ineligible("it is to be run several times for its benchmark")
+    usage = {choice.item_to_choice() for choice in workflow.storage_settings.shared_fs_usage}
+    if not {"input-output", "persistence", "sources"} <= usage:
+        raise Ineligible("its files are not on a shared file system")
+    for file in (*job.input, *job.output, *job.log):
+        if getattr(file, "is_storage", False):
+            raise Ineligible("its files come from a storage provider")
+        flags = getattr(file, "flags", None) or {}
+        if any(flags.get(name) for name in _FOREIGN_FLAGS):
+            raise Ineligible("its files are pipes, services or local to a node")
+    if not _is_usual_tmpdir(rule, workflow):
+        raise Ineligible("it has a tmpdir of its own")
+
+
+def _deployment(workflow):
+    # A set of texts from version 10 of the interface on.
+    settings = workflow.deployment_settings
+    methods = getattr(settings, "deployment_methods", None) or getattr(settings, "deployment_method", None) or ()
+    return {method if isinstance(method, str) else method.item_to_choice() for method in methods}
+
+
+def _is_usual_tmpdir(rule, workflow):
+    """The rule's `tmpdir` is the one that Snakemake gives to all; a task finds its slot's in its place."""
+    try:
+        said = rule.resources["tmpdir"]
+    except (KeyError, TypeError):
+        return True
+    raw = getattr(said, "raw", said)
+    return raw in (None, "system_tmpdir", tempfile.gettempdir()) or str(raw) == "<TBD>"
+
+
+def command_of(job):
+    """The command as Snakemake's own `shell()` would run it.  Call after `job.prepare()`.  Raises Ineligible."""
+    from snakemake.shell import shell
+
+    text = job.shellcmd
+    if "<TBD>" in text:
+        raise Ineligible("its command is known only where it runs")
+    program = job.resources.get("shell_exec") or shell.get_executable()
+    if not program:
+        raise Ineligible("its shell is not known")
+    prefix = shell._get_process_prefix(program)
+    text = " ".join((prefix, text, shell._process_suffix)).strip()
+    if len(text.replace("'", r"'\''")) + 2 > _LONGEST_COMMAND:
+        raise Ineligible("its command is too long for one argument")
+    if os.path.basename(program) in _SHELLS:
+        text = 'export TMP="$TMPDIR" TEMP="$TMPDIR" TEMPDIR="$TMPDIR"; ' + text
+    threads = str(job.threads)
+    env = {
+        name: threads
+        for name in (
+            "OMP_NUM_THREADS",
+            "GOTO_NUM_THREADS",
+            "OPENBLAS_NUM_THREADS",
+            "MKL_NUM_THREADS",
+            "VECLIB_MAXIMUM_THREADS",
+            "NUMEXPR_NUM_THREADS",
+        )
+    }
+    return Command([str(program), "-c", text], job.shadow_dir, env)
+
+
+def write_benchmark(job, event, extended):
+    """The job's benchmark file, from what its pilot has measured; memory in MB, time in seconds."""
+    from snakemake.benchmark import BenchmarkRecord, write_benchmark_records
+
+    seconds = max(0.0, event.get("ended_at", 0) - event.get("started_at", 0))
+    record = BenchmarkRecord(
+        jobid=job.jobid,
+        rule_name=job.rule.name,
+        wildcards=job.wildcards,
+        params=job.params,
+        resources=job.resources,
+        threads=job.threads,
+        input=job.input,
+        running_time=seconds or 1e-6,
+        max_rss=event.get("peak_memory", 0) / 1024 / 1024,
+        cpu_time=event.get("cpu_s", 0.0),
+    )
+    # So that Snakemake gives what is known here as known.
+    record.cpu_usage = event.get("cpu_s", 0.0) * 100
+    record.data_collected = True
+    write_benchmark_records([record], str(job.benchmark), extended)
