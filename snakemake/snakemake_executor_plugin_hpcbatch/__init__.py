@@ -29,18 +29,6 @@ _MODES = ("direct", "warm", "relaunch")
 _FEED_WAIT_S = 20.0
 # So long without an engine, and one is started.
 _AWAY_S = 3.0
-_WARM_MODULES = (
-    "snakemake.cli",
-    "snakemake.api",
-    "snakemake.workflow",
-    "snakemake.dag",
-    "snakemake.executors.local",
-    "snakemake.scheduling.job_scheduler",
-    "snakemake.script",
-    "snakemake.benchmark",
-    "snakemake.deployment.conda",
-    "snakemake_executor_plugin_hpcbatch.warm",
-)
 
 
 @dataclass
@@ -250,7 +238,7 @@ class Executor(RemoteExecutor):
         if self._mode != "relaunch":
             task["service"] = {
                 "name": "snakemake",
-                "command": [python, "-m", __name__ + ".hpcbatch.fork_service", *_WARM_MODULES],
+                "command": [python, "-m", __name__ + ".hpcbatch.fork_service", __name__ + ".warm"],
             }
 
     def _submit(self, prepared):
