@@ -388,6 +388,8 @@ void Services::end(Service& service, const std::string& why) {
   log_line("service " + service.definition.name() + " is ended: " + why);
   // The process that it is forking, where there is one, is still in its group.
   ::kill(-service.pid, SIGTERM);
+  // One that is stopped takes no other signal before it goes on.
+  ::kill(-service.pid, SIGCONT);
   ending_[service.pid] = clock_now() + kFarewell;
   let_go_of(service);
 }

@@ -32,6 +32,7 @@ import types
 
 _LOOK_EVERY_S = 5.0
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 # Libraries that fix their number of threads when they are loaded: one, so that the service stays a single thread.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -280,6 +281,7 @@ class Service:
                         os.close(hand_over)
                         self._be_handed_over(reply, handed_over)
                         self._dress(request, reply, descriptors)
+                        self._take_a_name(request)
                         self._wait_to_be_let_go(reply)
                         _forget_the_service(request.threads)
                         _become(request)
@@ -336,6 +338,12 @@ class Service:
         if reply.recv(16) != b"go":
             os._exit(0)
         reply.close()
+
+    def _take_a_name(self, request):
+        """By which `ps` and `top` tell it from its service, whose command line it has."""
+        if self._libc is not None:
+            task = request.environment.get(b"HPCBATCH_TASK_ID", b"")
+            self._libc.prctl(_PR_SET_NAME, ctypes.c_char_p(b"task " + task), 0, 0, 0)
 
 
 def _main():

@@ -1,0 +1,204 @@
+"""Services: one process has its imports done, and a process forked from it is a task like any other."""
+
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import pytest
+from engine_at_home import ROOT, EngineAtHome, processes_with, wait_until
+
+sys.path.insert(0, str(ROOT / "python"))
+from hpcbatch.client import Client  # noqa: E402
+
+PYTHON = "/usr/bin/python3"
+ONE_SITE = """
+sites:
+  - {name: here, scheduler: local, transport: shared_fs, workspace: %s, shapes: [{name: two, cpus: 2, memory: 4G}]}
+"""
+
+
+class Home(EngineAtHome):
+    def __init__(self):
+        super().__init__(PYTHONPATH=str(ROOT / "python"))
+        self.configure(ONE_SITE % (self.directory / "space"))
+        self.ok("engine", "start")
+        self.client = Client(str(self.home / "socket"))
+        self.submits = 0
+
+    def services(self):
+        """The processes of this home's services: not those that they have forked, which have names of their own."""
+        found = set()
+        for pid, line in processes_with("HPCBATCH_SERVICE=warm").items():
+            process = pathlib.Path(f"/proc/{pid}")
+            try:
+                ours = os.fsencode(self.home) in (process / "environ").read_bytes()
+                if ours and "fork_service" in line and not (process / "comm").read_text().startswith("task "):
+                    found.add(pid)
+            except OSError:
+                pass  # it has ended
+        return found
+
+    def tasks(self, commands, service, **more):
+        self.submits += 1
+        tasks = [{"command": command, "service": service} | more for command in commands]
+        return self.client.submit("tests", tasks, f"key {self.submits}", str(self.directory),
+                                  {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "python"), "HPCBATCH_HOME": str(self.home)})
+
+    def forked(self, code, modules=("json",), **service):
+        """The id of one task that is this Python text."""
+        return self.tasks([[PYTHON, "-c", code]], fork(*modules, **service))[0]
+
+    def log(self, task, stream="stdout"):
+        return self.client.log_end(task, stream)
+
+
+def fork(*modules, **more):
+    return {"name": "warm", "command": [PYTHON, "-m", "hpcbatch.fork_service", *modules]} | more
+
+
+@pytest.fixture
+def home():
+    with Home() as engine:
+        yield engine
+
+
+def test_a_forked_task_is_a_task_like_any_other(home):
+    (home.directory / "script.py").write_text("import os, sys\nprint(__name__, __file__, sys.argv[1:], sys.path[0])\nsys.exit('no')\n")
+    (home.directory / "module.py").write_text("import sys\nprint(__name__, __spec__.name, sys.argv[1:])\nraise ValueError('why not')\n")
+    code = "import os, sys, tempfile, json; print(json.dumps({'pid': os.getpid(), 'group': os.getpgid(0), 'parent': os.getppid()," \
+           " 'session': os.getsid(0), 'task': os.environ['HPCBATCH_TASK_ID'], 'tmp': tempfile.gettempdir(), 'cwd': os.getcwd()," \
+           " 'service': os.environ.get('HPCBATCH_SERVICE'), 'argv': sys.argv, 'stdin': sys.stdin.read(), 'fds': sorted(map(int, os.listdir('/proc/self/fd')))}))"
+    one, two, three, four, five = home.tasks(
+        [[PYTHON, "-c", code, "a b"], [PYTHON, "script.py", "x"], ["python3", "-m", "module", "y"], ["sh", "-c", "echo plain; exit 4"],
+         ["/no/such/program"]], fork("json"))
+    assert home.wait(one, two, three, four, five) == 1
+    import json
+
+    said = json.loads(home.log(one))
+    assert said["pid"] == said["group"] and said["task"] == one and said["argv"] == ["-c", "a b"] and said["stdin"] == ""
+    assert said["tmp"].startswith("/tmp/hpcbatch-pilot-") and said["cwd"] == str(home.directory) and said["service"] is None
+    assert said["parent"] in home.pilot_pids()
+    assert said["fds"][:3] == [0, 1, 2] and len(said["fds"]) == 4, "a descriptor of the service was left open"
+    assert home.log(two) == f"__main__ script.py ['x'] {home.directory}\n"
+    assert home.log(two, "stderr") == "no\n" and home.show(two)["exit_code"] == 1
+    assert home.log(three).startswith("__main__ module ['y']")
+    assert home.log(three, "stderr").rstrip().endswith("ValueError: why not")
+    assert "fork_service" not in home.log(three, "stderr")
+    assert home.log(four) == "plain\n" and home.show(four)["exit_code"] == 4
+    assert home.show(five)["exit_code"] == 127
+    assert len(home.services()) == 1
+
+
+def test_tasks_share_one_service_and_do_not_see_each_other(home):
+    code = "import json; json.seen = getattr(json, 'seen', 0) + 1; print(json.seen, hasattr(json, 'dumps'))"
+    ids = home.tasks([[PYTHON, "-c", code]] * 200, fork("json"))
+    assert home.wait(*ids) == 0
+    assert {home.log(task) for task in ids[:5] + ids[-5:]} == {"1 True\n"}
+    assert len(home.services()) == 1
+
+
+def test_limits_and_cancelling_hold_for_forked_tasks(home):
+    slow = home.tasks([[PYTHON, "-c", "import time; time.sleep(600)"]], fork("json"), time="1s")[0]
+    assert home.wait(slow) == 1
+    assert home.show(slow)["failure"] == "time_task"
+    fat = home.tasks([[PYTHON, "-c", "import time; x = bytearray(400 << 20); time.sleep(600)"]], fork("json"), memory="100M")[0]
+    assert home.wait(fat) == 1
+    assert home.show(fat)["failure"] == "oom_task"
+    children = "import os, subprocess, time; subprocess.Popen(['sleep', '6001']); os.fork() or time.sleep(6001); time.sleep(6001)"
+    gone = home.tasks([[PYTHON, "-c", children]], fork("json"))[0]
+    wait_until(lambda: home.show(gone)["state"] == "running" and processes_with("sleep\0006001"), what="its start")
+    home.ok("cancel", gone)
+    assert home.wait(gone) == 1
+    assert home.show(gone)["state"] == "cancelled"
+    wait_until(lambda: not processes_with("sleep\0006001"), 10, "the end of what it had started")
+    assert len(home.services()) == 1
+
+
+def test_a_service_that_is_killed_costs_no_task_its_end(home):
+    ids = home.tasks([[PYTHON, "-c", "import time; time.sleep(0.02)"]] * 150, fork("json"))
+    killed = 0
+    while not (state := home.client.post("/v1/tasks/wait", {"ids": ids, "timeout": 0}))["done"]:
+        if state["ok"] < 20 * (killed + 1):
+            continue
+        for pid in home.services():
+            os.kill(pid, signal.SIGKILL)
+        killed += 1
+    assert home.wait(*ids) == 0
+    assert killed >= 3
+    # Those that went without it say so.
+    plain = [task for task in ids if "ran without its service warm" in home.show(task).get("message", "")]
+    assert len(plain) < len(ids)
+
+
+def test_a_stopped_service_is_replaced_and_its_tasks_end(home):
+    first = home.forked("print(1)")
+    assert home.wait(first) == 0
+    (pid,) = home.services()
+    os.kill(pid, signal.SIGSTOP)
+    second = home.forked("print(2)")
+    assert home.wait(second) == 0
+    assert home.log(second) == "2\n"
+    wait_until(lambda: home.services() and pid not in home.services(), 10, "the end of the stopped service")
+
+
+def test_a_service_that_cannot_start_makes_its_tasks_run_plainly(home):
+    one = home.forked("print('still')", modules=["there_is_no_such_module"])
+    two = home.tasks([["echo", "two"]], {"name": "warm", "command": ["/no/such/service"]})[0]
+    assert home.wait(one, two) == 0
+    assert home.log(one) == "still\n" and home.log(two) == "two\n"
+    text = home.ok("explain", one)
+    assert "ran without its service warm" in text and "No module named 'there_is_no_such_module'" in text
+    assert "cannot run /no/such/service" in home.ok("explain", two)
+
+
+def test_a_service_that_leaks_is_renewed(home):
+    # It grows with each request: what its module registers runs in the service before each fork.
+    (home.directory / "leaky.py").write_text(
+        "import os\nkept = []\nos.register_at_fork(before=lambda: kept.append(bytearray(8 << 20)))\n")
+    service = fork("leaky", memory="150M", env={"PYTHONPATH": f"{ROOT / 'python'}:{home.directory}"})
+    ids = home.tasks([[PYTHON, "-c", "import time; time.sleep(0.05)"]] * 100, service)
+    seen = set()
+    while home.client.post("/v1/tasks/wait", {"ids": ids, "timeout": 0})["done"] is False:
+        seen |= home.services()
+    assert home.wait(*ids) == 0
+    assert len(seen) > 1
+
+
+def test_a_service_is_renewed_after_its_requests_and_ends_when_idle(home):
+    service = fork("json", requests=10, idle="1s")
+    ids = home.tasks([[PYTHON, "-c", "import os; print(open(f'/proc/{os.getpid()}/stat').read().split()[0])"]] * 35, service)
+    seen = set()
+    while home.client.post("/v1/tasks/wait", {"ids": ids, "timeout": 0})["done"] is False:
+        seen |= home.services()
+    assert home.wait(*ids) == 0
+    assert len(seen) >= 2
+    wait_until(lambda: not home.services(), 20, "the end of the idle service")
+
+
+def test_a_service_starts_itself_anew_when_what_it_has_loaded_changes(home):
+    module = home.directory / "version.py"
+    module.write_text("number = 1\n")
+    service = fork("version", env={"PYTHONPATH": f"{ROOT / 'python'}:{home.directory}", "PYTHONDONTWRITEBYTECODE": "1"})
+    show = [PYTHON, "-c", "import version; print(version.number)"]
+    first = home.tasks([show], service)[0]
+    assert home.wait(first) == 0
+    module.write_text("number = 22\n")
+
+    def is_seen():
+        task = home.tasks([show], service)[0]
+        assert home.wait(task) == 0
+        return home.log(task) == "22\n"
+
+    wait_until(is_seen, 30, "the new module")
+
+
+def test_wrong_services_are_refused(home):
+    for service, words in (({"name": "x"}, "command is missing"), ({"command": ["y"]}, "name is missing"),
+                           ({"name": "a b", "command": ["y"]}, "without blanks"), ({"name": "x", "command": ["y"], "kind": "answer"}, "must be 'fork'"),
+                           ({"name": "x", "command": ["y"], "colour": "red"}, "no key of a service"), ("x", "must be an object")):
+        with pytest.raises(Exception, match=words):
+            home.tasks([["true"]], service)
+    with pytest.raises(Exception, match="without a 'container'"):
+        home.tasks([["true"]], fork("json"), container="/x.sif")
