@@ -6,16 +6,22 @@ namespace hpcbatch {
 
 CallLane::CallLane(asio::io_context& loop, std::chrono::milliseconds grace,
                    std::function<bool()> renew)
-    : loop_(loop), grace_(grace), renew_(std::move(renew)) {}
+    : loop_(loop), grace_(grace), renew_(std::move(renew)), back_(std::make_shared<Back>()) {
+  back_->lane = this;
+}
 
 CallLane::~CallLane() {
+  {
+    const std::lock_guard lock(back_->mutex);
+    back_->lane = nullptr;
+  }
   lane_->leave_behind();
 }
 
 void CallLane::call(std::chrono::milliseconds limit, std::function<Work()> begin,
                     std::function<void(bool)> then) {
   waiting_.push_back(std::make_shared<Call>(
-      Call{limit, std::move(begin), std::move(then), asio::steady_timer(loop_)}));
+      Call{++calls_, limit, std::move(begin), std::move(then), asio::steady_timer(loop_)}));
   begin_next();
 }
 
@@ -35,12 +41,19 @@ void CallLane::begin_next() {
     }
     answer(call, true);
   });
-  lane_->run([this, &loop = loop_, call, deadline, work = call->begin()] {
+  lane_->run([back = back_, number = call->number, deadline, work = call->begin()] {
     work(deadline);
-    asio::post(loop, [this, call] {
-      if (running_ == call) answer(call, false);
+    const std::lock_guard lock(back->mutex);
+    if (!back->lane) return;
+    asio::post(back->lane->loop_, [back, number] {
+      if (back->lane) back->lane->returned(number);
     });
   });
+}
+
+/// One that was given up may come back long after.
+void CallLane::returned(std::uint64_t number) {
+  if (running_ && running_->number == number) answer(std::shared_ptr(running_), false);
 }
 
 void CallLane::answer(const std::shared_ptr<Call>& call, bool given_up) {

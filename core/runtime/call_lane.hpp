@@ -7,9 +7,11 @@
 #include "hpcbatch/transport.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 
 namespace hpcbatch {
 
@@ -37,13 +39,20 @@ class CallLane {
   bool is_busy() const { return running_ || !waiting_.empty(); }
 
  private:
+  /// The way back from a thread, which may have been left behind and outlive the lane and the loop.
+  struct Back {
+    std::mutex mutex;
+    CallLane* lane;  // null: it is gone
+  };
   struct Call {
+    std::uint64_t number;
     std::chrono::milliseconds limit;
     std::function<Work()> begin;
     std::function<void(bool)> then;
     asio::steady_timer watch;
   };
   void begin_next();
+  void returned(std::uint64_t number);
   void answer(const std::shared_ptr<Call>& call, bool given_up);
 
   asio::io_context& loop_;
@@ -51,6 +60,8 @@ class CallLane {
   std::function<bool()> renew_;
   std::deque<std::shared_ptr<Call>> waiting_;
   std::shared_ptr<Call> running_;
+  std::uint64_t calls_{0};
+  std::shared_ptr<Back> back_;
   std::unique_ptr<Lane> lane_{std::make_unique<Lane>()};
 };
 

@@ -37,18 +37,16 @@ def failure(task, event, log, asked):
     """Of a job that failed.  `log`: the last of what it printed; `asked`: the keys of its task."""
     word = event.get("failure", "")
     lines = [f"Task {task} failed ({word}): {event.get('message') or _WORDS.get(word, 'see below')}."]
-    took = []
-    if event.get("node"):
-        took.append(f"on node {event['node']}")
     if "started_at" in event and "ended_at" in event:
-        took.append(f"ran {seconds(event['ended_at'] - event['started_at'])}")
-    if event.get("cpu_s"):
-        took.append(f"cpu {seconds(event['cpu_s'])}")
-    if event.get("peak_memory"):
-        limit = f" of {size(asked['memory'])}" if asked.get("memory") else ""
-        took.append(f"peak memory {size(event['peak_memory'])}{limit}")
-    if took:
-        lines.append("It " + ", ".join(took) + ".")
+        took = [f"It ran {seconds(event['ended_at'] - event['started_at'])}"]
+        if event.get("node"):
+            took[0] += f" on node {event['node']}"
+        if event.get("cpu_s"):
+            took.append(f"used {seconds(event['cpu_s'])} of cpu")
+        if event.get("peak_memory"):
+            limit = f" of {size(asked['memory'])}" if asked.get("memory") else ""
+            took.append(f"{size(event['peak_memory'])}{limit} of memory at its peak")
+        lines.append(", ".join(took) + ".")
     log = log.rstrip("\n")
     if log:
         lines.append("The last lines that it printed:")

@@ -1,0 +1,3 @@
+rule module:
+    output: "out/module.txt"
+    shell: "echo module > {output}"

@@ -1,0 +1,2 @@
+#!/usr/bin/env bash
+echo "${snakemake[rule]} ${snakemake_params[word]}" > "${snakemake_output[0]}"
