@@ -80,6 +80,7 @@ boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
   for (const std::string& argument : recipe.argv)
     command.push_back(json::string(valid_utf8(argument)));
   object["command"] = std::move(command);
+  if (recipe.service) object["service"] = valid_utf8(recipe.service->name);
   if (!recipe.directory.empty()) object["directory"] = valid_utf8(recipe.directory);
   object["needs"] = to_json(array.needs);
   object["submitted_at"] = seconds(array.submitted);

@@ -29,6 +29,8 @@ _MODES = ("direct", "warm", "relaunch")
 _FEED_WAIT_S = 20.0
 # So long without an engine, and one is started.
 _AWAY_S = 3.0
+# What a job's own Snakemake takes, beside what the job asks for.
+_SNAKEMAKE_BYTES = 128 << 20
 
 
 @dataclass
@@ -219,6 +221,8 @@ class Executor(RemoteExecutor):
 
     def _put_snakemake(self, job, task):
         """The command that starts Snakemake for this job, and the service that forks it instead where there may be one."""
+        if "memory" in task:
+            task["memory"] += _SNAKEMAKE_BYTES
         self._job_cores = max(1, int(task["cpus"]))
         try:
             line = self.format_job_exec(job)

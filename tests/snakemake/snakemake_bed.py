@@ -1,0 +1,109 @@
+"""Runs a real Snakemake with our executor."""
+
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import venv
+
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[1]
+
+
+def installed():
+    """Makes build/snakemake where it is not there or its requirements have changed, and puts our plugins in, as users do:
+    by pip."""
+    requirements = HERE / "requirements.txt"
+    folder = ROOT / "build/snakemake"
+    folder.parent.mkdir(exist_ok=True)
+    with open(ROOT / "build/snakemake.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        mark = folder / "installed"
+        wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
+        python = folder / "bin/python"
+        if not mark.exists() or mark.read_text() != wanted:
+            shutil.rmtree(folder, ignore_errors=True)
+            venv.create(folder, with_pip=True, symlinks=True)
+            _pip(python, "-r", requirements)
+            mark.write_text(wanted)
+        # A copy, because a build leaves files beside what it builds.
+        sources = folder / "sources"
+        shutil.rmtree(sources, ignore_errors=True)
+        shutil.copytree(ROOT / "snakemake", sources, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
+        _pip(python, "--force-reinstall", "--no-deps", sources, sources / "scheduler")
+    return python
+
+
+def _pip(python, *words):
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
+    assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}{done.stderr}"
+
+
+class Bed:
+    """`engine` is an EngineAtHome; `folder` is where Snakemake runs."""
+
+    def __init__(self, engine, python):
+        self.engine = engine
+        self.python = python
+        self.folder = engine.directory / "work"
+        self.folder.mkdir()
+        kept = {name: value for name, value in engine.env.items() if name not in ("PYTHONPATH", "HOME")}
+        self.env = kept | {
+            "HOME": str(engine.directory), "HPCBATCH_PROGRAM": engine.program, "PYTHONDONTWRITEBYTECODE": "1",
+            "PATH": f"{python.parent}:{kept['PATH']}", "HPCBATCH_TEST_SECRET": "hush",
+        }
+
+    def write(self, text, name="Snakefile"):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def command(self, *words, executor="hpcbatch", jobs=1000):
+        local = ["--cores", "2"] if executor == "local" else ["--executor", executor, "--jobs", str(jobs)]
+        return [str(self.python), "-m", "snakemake", *local, "--latency-wait", "5", *map(str, words)]
+
+    def run(self, *words, folder=None, timeout=300, env=None, **options):
+        """(exit code, all that Snakemake printed)."""
+        done = subprocess.run(self.command(*words, **options), cwd=folder or self.folder, env=self.env | (env or {}),
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout,
+                              encoding="utf-8", errors="replace", check=False)
+        assert "Traceback" not in done.stdout, done.stdout
+        return done.returncode, done.stdout
+
+    def ok(self, *words, **options):
+        code, text = self.run(*words, **options)
+        assert code == 0, text + self.engine.log_end()
+        return text
+
+    def begin(self, *words, log="snakemake.log", **options):
+        """Starts Snakemake; what it prints goes to a file of its folder."""
+        with open(self.folder / log, "w") as out:
+            return subprocess.Popen(self.command(*words, **options), cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
+                                    stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+
+    def tasks(self):
+        return self.engine.json("list")
+
+    def modes(self):
+        """{name of a task: "direct", "warm" or "relaunch"}."""
+        modes = {}
+        for line in self.tasks():
+            task = self.engine.show(line["id"])
+            is_snakemake = "--mode" in task["command"]
+            modes[task["name"]] = "warm" if "service" in task else "relaunch" if is_snakemake else "direct"
+        return modes
+
+
+def tree(folder):
+    """{path: (mode, content)} of all that a workflow has left, but not of what says when or how long."""
+    found = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        name = path.relative_to(folder)
+        if name.parts[0] in (".snakemake", "bench") or name.name == "snakemake.log" or not path.is_file():
+            continue
+        found[os.fspath(name)] = (oct(path.stat().st_mode), path.read_bytes())
+    return found
