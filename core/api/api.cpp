@@ -29,6 +29,8 @@ void Api::handle(const HttpRequest& request, ReplyPtr reply) {
       reply->error(404, "there is nothing here; docs/api.md lists the requests");
     } else if (path[1] == "tasks") {
       tasks(request, reply);
+    } else if (path[1] == "keys") {
+      keys(request, reply);
     } else if (path[1] == "arrays") {
       arrays(request, reply);
     } else if (path[1] == "events") {

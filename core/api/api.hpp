@@ -83,6 +83,7 @@ class Api {
   void one_task(Request request, const ReplyPtr& reply);
   void post_tasks(Request request, const ReplyPtr& reply);
   void list_tasks(Request request, const ReplyPtr& reply);
+  void keys(Request request, const ReplyPtr& reply);
   void show_task(TaskId task, const ReplyPtr& reply);
   void explain_task(TaskId task, const ReplyPtr& reply);
   void change_tasks(const std::string& verb, Request request, const ReplyPtr& reply);

@@ -47,7 +47,8 @@ std::map<std::string, std::string> text_map_of(const json::value& value, const s
 double number_of(const json::value& value, const std::string& what) {
   if (!value.is_number()) throw BadRequest(what + " must be a number");
   const double number = value.to_number<double>();
-  if (!(number >= 0) || number > 1e15) throw BadRequest(what + " must be a number from 0 up");
+  if (!(number >= 0)) throw BadRequest(what + " must be a number from 0 up");
+  if (number > 1e18) throw BadRequest(what + " is larger than anything that could be had");
   return number;
 }
 

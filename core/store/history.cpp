@@ -168,6 +168,15 @@ ChangeFeed Store::changes(const std::string& client, std::uint64_t after, std::u
   return feed;
 }
 
+std::vector<ArrayId> Store::ids_of_key(const std::string& client, const std::string& key) {
+  sqlite::Statement rows =
+      db_.query("SELECT id FROM arrays WHERE client=? AND key=? AND key<>x'' ORDER BY id");
+  rows.bind(client, key);
+  std::vector<ArrayId> ids;
+  while (rows.step()) ids.push_back(ArrayId{static_cast<std::uint64_t>(rows.number(0))});
+  return ids;
+}
+
 std::uint64_t Store::newest_change() {
   sqlite::Statement newest = db_.query("SELECT max(sequence) FROM results");
   const std::uint64_t pruned = std::stoull(meta("pruned"));

@@ -130,6 +130,8 @@ class Store {
   std::vector<ResultRow> results(const Filter& filter);
   std::vector<AttemptRow> attempts(TaskId task);
   ChangeFeed changes(const std::string& client, std::uint64_t after, std::uint32_t limit);
+  /// What a submit with that key was given; nothing where none was taken.
+  std::vector<ArrayId> ids_of_key(const std::string& client, const std::string& key);
   /// The cursor behind all that has ended so far.
   std::uint64_t newest_change();
   std::vector<Allocation> allocations(std::uint32_t limit);

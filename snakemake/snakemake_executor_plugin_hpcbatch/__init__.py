@@ -9,12 +9,13 @@ A job takes the first of three modes that can run it as Snakemake would:
 Decides nothing that the engine can decide, and imports little: every Snakemake start imports this.
 """
 
-import hashlib
+import asyncio
 import os
 import shlex
 import sys
 import threading
 import time
+import uuid
 from dataclasses import dataclass, field
 from typing import Optional
 
@@ -90,11 +91,6 @@ def _rule_of(job):
     return job.groupid if job.is_group() else job.rule.name
 
 
-def _files_of(job):
-    """What names a job across two Snakemakes."""
-    return sorted(str(file) for file in job.output)
-
-
 class Executor(RemoteExecutor):
     # The wait thread looks at these before __post_init__ has run.
     _is_set_up = False
@@ -105,7 +101,7 @@ class Executor(RemoteExecutor):
         from .hpcbatch import client as engine
         from .messages import Report
         from .resources import Offer
-        from .run_state import RunState
+        from .run_state import client_of
 
         del hpcbatch
         self._engine_errors = engine
@@ -119,12 +115,11 @@ class Executor(RemoteExecutor):
         self._offers = None
         self._offer_type = Offer
         self._report = Report()
-        self._state = RunState(str(self.workflow.persistence.path))
-        self._client_name = self._state.client
+        self._client_name = client_of(str(self.workflow.persistence.path))
+        self._run = uuid.uuid4().hex[:12]
         self._number = 0
-        self._run = hashlib.sha256(os.urandom(16)).hexdigest()[:12]
         self._environment = None
-        self._left_over = None
+        self._sent_before = {}
         try:
             self._engine = engine.connect(settings.program)
             self._cursor = self._engine.get("/v1/events", after="now")["cursor"]
@@ -136,7 +131,6 @@ class Executor(RemoteExecutor):
         limit = getattr(self.workflow.scheduling_settings, "max_jobs_per_timespan", None)
         if limit is not None and (limit.max_jobs, limit.timespan) == (100, 1):
             limit.max_jobs, limit.timespan = 10**9, 0.1
-        self.next_seconds_between_status_checks = 0
         self._is_set_up = True
 
     # --- submitting ---------------------------------------------------------------------------------------------------
@@ -144,7 +138,6 @@ class Executor(RemoteExecutor):
     def run_jobs(self, jobs):
         for job in jobs:
             self.run_job_pre(job)
-        self._take_up_left_overs()
         new, adopted = [], []
         for job in jobs:
             task = self._task_that_runs(job)
@@ -246,14 +239,18 @@ class Executor(RemoteExecutor):
             }
 
     def _submit(self, prepared):
-        tasks = [task for _, task, _ in prepared]
+        from .run_state import external_id
+
         self._number += 1
         key = f"{self._run}-{self._number}"
-        path = self._state.intend(key, tasks, [_files_of(job) for job, _, _ in prepared])
+        infos = []
+        for place, (job, _, _) in enumerate(prepared):
+            infos.append(SubmittedJobInfo(job, external_jobid=external_id(self._client_name, key, place)))
+            # Not RemoteExecutor's: what is active is kept here, by task.
+            RealExecutor.report_job_submission(self, infos[-1])
         try:
-            ids = self._send(key, tasks)
+            ids = self._send(key, [task for _, task, _ in prepared])
         except self._engine_errors.Refused as refusal:
-            self._state.done(path)
             if len(prepared) == 1:
                 self._refuse(prepared[0][0], str(refusal))
                 return
@@ -263,11 +260,12 @@ class Executor(RemoteExecutor):
             self._submit(prepared[half:])
             return
         except self._engine_errors.Error as error:
+            for job, _, _ in prepared:
+                self.workflow.persistence.cleanup(job)
             raise WorkflowError(f"hpcbatch: {error}") from None
         now = time.time()
-        for (job, task, is_direct), number in zip(prepared, ids):
-            self._register(job, number, task, now, is_direct)
-        self._state.done(path)
+        for info, (_, task, is_direct), number in zip(infos, prepared, ids):
+            self._watch(number, _Open(info, task, now, is_direct))
 
     def _send(self, key, tasks):
         from .hpcbatch.client import handed_on
@@ -283,19 +281,14 @@ class Executor(RemoteExecutor):
                 self._client_name, tasks, key, os.getcwd(), self._environment, self._umask
             )
             for number in ids:
-                self._open.setdefault(number, None)
+                self._open[number] = None
         return ids
 
-    def _register(self, job, number, task, submitted_at, is_direct):
-        from .run_state import external_id
-
-        info = SubmittedJobInfo(job, external_jobid=external_id(self._client_name, number), aux={"task": number})
-        # Not RemoteExecutor's: what is active is kept here, by task.
-        RealExecutor.report_job_submission(self, info)
+    def _watch(self, number, entry):
         with self._open_lock:
             early = self._open.get(number)
-            self._open[number] = _Open(info, task, submitted_at, is_direct)
-        if isinstance(early, dict):
+            self._open[number] = entry
+        if early is not None:
             self._ended(number, early)
 
     def _refuse(self, job, why):
@@ -323,49 +316,83 @@ class Executor(RemoteExecutor):
 
     def _task_that_runs(self, job):
         """The task of an earlier Snakemake that does this job, where there is one and it has not failed."""
-        from .run_state import task_of
+        from .run_state import place_of
 
-        number = self._left_over.pop(tuple(_files_of(job)), None) if self._left_over else None
-        if number is None:
-            number = task_of(self.dag.incomplete_external_jobid(job), self._client_name)
-        if number is None:
-            return None
         try:
-            task = self._engine.get(f"/v1/tasks/{number}")
+            # Not `dag.incomplete_external_jobid`, which says nothing where incomplete files are to be made again: what
+            # still makes them must not run twice at a time.
+            marks = {place_of(mark, self._client_name) for mark in self.workflow.persistence.external_jobids(job)} - {None}
+        except AttributeError:
+            marks = {place_of(self.dag.incomplete_external_jobid(job), self._client_name)} - {None}
+        if len(marks) != 1:
+            return None
+        key, place = marks.pop()
+        try:
+            if key not in self._sent_before:
+                self._sent_before[key] = self._engine.get("/v1/keys", client=self._client_name, key=key)["ids"]
+        except self._engine_errors.Refused:
+            self._sent_before[key] = ()
+        except self._engine_errors.Error as error:
+            raise WorkflowError(f"hpcbatch: {error}") from None
+        if place >= len(self._sent_before[key]):
+            return None
+        number = self._sent_before[key][place]
+        with self._open_lock:
+            self._open[number] = None  # from here on its end is not missed
+        task = self._task(number)
+        if task is None or task["state"] in ("failed", "cancelled") or not self._is_of_use(job, task):
+            with self._open_lock:
+                del self._open[number]
+            return None
+        return task
+
+    def _task(self, number):
+        """None where its history is gone."""
+        try:
+            return self._engine.get(f"/v1/tasks/{number}")
         except self._engine_errors.Refused:
             return None
         except self._engine_errors.Error as error:
             raise WorkflowError(f"hpcbatch: {error}") from None
-        if task.get("client") != self._client_name or task["state"] in ("failed", "cancelled"):
-            return None
-        return task
 
-    def _take_up_left_overs(self):
-        """Submits that were sent, or not, when Snakemake was killed: the key gives the same tasks, or the first."""
-        if self._left_over is not None:
-            return
-        self._left_over = {}
-        for path, key, tasks, outputs in self._state.left_over():
-            try:
-                ids = self._send(key, tasks)
-            except self._engine_errors.Refused:
-                ids = []
-            except self._engine_errors.Error as error:
-                raise WorkflowError(f"hpcbatch: {error}") from None
-            for number, files in zip(ids, outputs):
-                self._left_over[tuple(files)] = number
-                with self._open_lock:
-                    self._open.pop(number, None)
-            self._state.done(path)
+    def _is_of_use(self, job, task):
+        """Whether what the task does, or has done, is still what the job is.  One that is not is cancelled."""
+        from .direct import command_text
+
+        text = command_text(job) if "--mode" not in task["command"] else None
+        if text is not None and task["command"][-1] != text:
+            self.logger.info(f"hpcbatch: task {task['id']} of an earlier run is not what job {job.jobid} is now; it is cancelled.")
+            self._cancel_and_wait(task["id"])
+            return False
+        if task["state"] != "done":
+            return True
+        try:
+            newest = max((os.stat(file).st_mtime for file in job.input), default=0)
+            return newest <= task["started_at"] and all(os.path.exists(file) for file in job.output)
+        except OSError:
+            return False
+
+    def _cancel_and_wait(self, number):
+        try:
+            self._engine.cancel([number])
+            while not self._engine.request("POST", "/v1/tasks/wait", {"ids": [number], "timeout": 10}, waits=10)["done"]:
+                pass
+        except self._engine_errors.Error as error:
+            raise WorkflowError(f"hpcbatch: {error}") from None
 
     def _adopt(self, job, task):
         number = task["id"]
         self.logger.info(f"hpcbatch: job {job.jobid} is taken up: task {number} ({task['state']}).")
-        with self._open_lock:
-            self._open.setdefault(number, None)
-        is_direct = "--mode" not in task.get("command", ())
-        asked = {"cpus": task.get("needs", {}).get("cpus", 1), "memory": task.get("needs", {}).get("memory", 0)}
-        self._register(job, number, asked, task.get("submitted_at"), is_direct)
+        needs = task.get("needs", {})
+        entry = _Open(
+            SubmittedJobInfo(job, external_jobid=next(iter(self.workflow.persistence.external_jobids(job)), None)),
+            {"cpus": needs.get("cpus", 1), "memory": needs.get("memory", 0)},
+            task.get("submitted_at"),
+            "--mode" not in task["command"],
+        )
+        RealExecutor.report_job_submission(self, entry.info)
+        self._watch(number, entry)
+        # It may have ended before the feed was looked at, or between that and now.
         if task["state"] == "done":
             self._ended(number, task)
 
@@ -396,6 +423,10 @@ class Executor(RemoteExecutor):
                     mine.append((number, event))
         for number, event in mine:
             self._ended(number, event)
+
+    async def sleep(self):
+        """The feed is waited for, not asked again after a while."""
+        await asyncio.sleep(0)
 
     def _wait_for_engine(self):
         """It restarts, or was ended: then it is started again.  Tasks and results are on disk."""
@@ -469,6 +500,8 @@ class Executor(RemoteExecutor):
             with self._open_lock:
                 numbers = list(self._open)
             if numbers and self._settings.on_exit == "keep":
+                # Snakemake would remove the folders that are still empty.
+                self.dag.cleanup_workdir = lambda: None
                 self.logger.info(f"hpcbatch: {len(numbers)} jobs go on; start Snakemake here again to take them up.")
             elif numbers:
                 try:
@@ -485,16 +518,6 @@ class Executor(RemoteExecutor):
         self._stopping = True
         if self._is_set_up:
             self._engine.interrupt()
-            self._cancel_what_nobody_took_up()
             for line in self._report.lines():
                 self.logger.info(line)
         super().shutdown()
-
-    def _cancel_what_nobody_took_up(self):
-        numbers = list((self._left_over or {}).values())
-        if not numbers:
-            return
-        try:
-            self._engine.cancel(numbers)
-        except self._engine_errors.Error as error:
-            self.logger.error(f"hpcbatch: cannot cancel {len(numbers)} jobs of an earlier run: {error}")

@@ -75,11 +75,21 @@ def _is_usual_tmpdir(rule, workflow):
     return raw in (None, "system_tmpdir", tempfile.gettempdir()) or str(raw) == "<TBD>"
 
 
+def command_text(job):
+    """What a direct task of this job is told to do; None where it would be none."""
+    try:
+        return command_of(job).argv[-1]
+    except (Ineligible, AttributeError, TypeError):
+        return None
+
+
 def command_of(job):
     """The command as Snakemake's own `shell()` would run it.  Call after `job.prepare()`.  Raises Ineligible."""
     from snakemake.shell import shell
 
     text = job.shellcmd
+    if text is None:
+        raise Ineligible("only shell: is a command by itself")
     if "<TBD>" in text:
         raise Ineligible("its command is known only where it runs")
     program = job.resources.get("shell_exec") or shell.get_executable()

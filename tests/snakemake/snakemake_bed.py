@@ -86,7 +86,7 @@ class Bed:
                                     stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
 
     def tasks(self):
-        return self.engine.json("list")
+        return self.engine.json("list", "--all")
 
     def modes(self):
         """{name of a task: "direct", "warm" or "relaunch"}."""

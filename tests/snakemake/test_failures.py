@@ -80,7 +80,6 @@ rule b:
 
 
 @pytest.mark.parametrize("resources, words", [
-    ("runtime='soon'", "runtime=soon is no time"),
     ("mem_mb=10**9", "never_fits"),
     ("gpu=2", "never_fits"),
     ("mpi='srun', tasks=4", "mpi jobs cannot run in pilots yet"),
@@ -127,7 +126,7 @@ rule o:
 
 def test_an_engine_that_cannot_be_had_is_said_in_one_sentence(bed):
     bed.write(one())
-    bed.engine.configure("sites: [{name: x, scheduler: no_such}]")
+    bed.engine.configure("sites: [{name: x, scheduler: no_such, transport: shared_fs, workspace: /tmp/x, shapes: [{name: a, cpus: 1, memory: 1G, walltime: 1h}]}]")
     code, text = bed.run()
     assert code == 1 and "hpcbatch: " in text and "no_such" in text
     bed.env["HPCBATCH_PROGRAM"] = "/no/such/hpcbatch"
