@@ -32,11 +32,9 @@ def runs(python):
             shutil.copytree(HERE / "matrix", folder)
             words = ["--keep-going"] if mode == "local" else ["--keep-going", "--scheduler", "hpcbatch", "--hpcbatch-mode", mode]
             executor = "local" if mode == "local" else "hpcbatch"
-            before = {line["id"] for line in bed.tasks()} if mode != "local" else set()
             code, text = bed.run(*words, folder=folder, executor=executor, timeout=600)
             assert code == 0, text
-            modes = {name: kind for name, kind in bed.modes().items()} if mode == "direct" else {}
-            assert mode == "local" or len(bed.tasks()) > len(before)
+            modes = bed.modes() if mode == "direct" else {}
             again = bed.run(*words, folder=folder, executor=executor)[1]
             done[mode] = folder, text, again, modes
         yield done
@@ -44,14 +42,14 @@ def runs(python):
 
 def files_of(row, folder):
     return {path: facts for path, facts in tree(folder).items()
-            if re.match(rf"(out|logs|work)/{row}([.-]|$)", path) or path.startswith(f"logs/{row}")}
+            if re.match(rf"(out|logs|work)/{row}([ .-]|$)", path) or path.startswith(f"logs/{row}")}
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_gives_the_same_files(runs, row, mode):
     expected = files_of(row, runs["local"][0])
-    assert expected or row in ("subfolder",), "the row left nothing to compare"
+    assert expected, "the row left nothing to compare"
     assert files_of(row, runs[mode][0]) == expected
 
 
