@@ -5,6 +5,11 @@
 #include <unistd.h>
 
 namespace hpcbatch::pilot {
+namespace {
+
+constexpr std::size_t kLongestName = 15;  // of a process, in Linux
+
+}  // namespace
 
 void Family::started(unsigned slot, pid_t main, std::string task_id, std::string attempt) {
   tasks_[slot] = Task{main, true, std::move(task_id), std::move(attempt), {}};
@@ -37,6 +42,15 @@ int Family::find_task(pid_t orphan) const {
   const std::string attempt = variable_of(orphan, "HPCBATCH_ATTEMPT");
   for (const auto& [slot, task] : tasks_) {
     if (task_id == task.task_id && attempt == task.attempt) return static_cast<int>(slot);
+  }
+  // A forked process has the environment that its service was started with, and a name that says
+  // whose it is.
+  if (!variable_of(orphan, "HPCBATCH_SERVICE").empty()) {
+    const std::string name = name_of(orphan);
+    for (const auto& [slot, task] : tasks_) {
+      if (name == ("task " + task.task_id).substr(0, kLongestName)) return static_cast<int>(slot);
+    }
+    return -1;
   }
   // It hides well.  It is ended with the last task that it could be of, never instead of another
   // one's.

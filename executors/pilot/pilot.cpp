@@ -130,7 +130,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                   [this](const MemoryVictim& victim) {
                     decide_.over_memory(victim.id, victim.message);
                   },
-                  [this](const AttemptId& id) { decide_.began(id, now_); }}),
+                  [this](const AttemptId& id) { decide_.began(id, clock_now()); }}),
       followers_(pack_,
                  [this](const AttemptId& id, unsigned stream, std::uint64_t offset,
                         std::size_t limit) -> std::optional<std::string> {
@@ -252,6 +252,7 @@ void Pilot::woke_late(Duration time) {
   log_line("was suspended for " +
            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s");
   decide_.suspended(time);
+  runner_.suspended(time);
   if (usable_until_) *usable_until_ += time;
 }
 

@@ -99,6 +99,12 @@ std::vector<pid_t> with_descendants(const std::vector<pid_t>& roots) {
   return found;
 }
 
+std::string name_of(pid_t pid) {
+  std::string name = read_small("/proc/" + std::to_string(pid) + "/comm");
+  if (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
 std::string variable_of(pid_t pid, const std::string& name) {
   const std::string text = read_small("/proc/" + std::to_string(pid) + "/environ");
   const std::string wanted = name + "=";

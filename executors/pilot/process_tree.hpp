@@ -26,6 +26,9 @@ std::vector<pid_t> children_of(pid_t pid);
 /// The given processes and everything below them, parents first.
 std::vector<pid_t> with_descendants(const std::vector<pid_t>& roots);
 
+/// Its short name, which it may have set itself; empty where there is no such process.
+std::string name_of(pid_t pid);
+
 /// What a variable was when the process started; empty where it had none or may not be looked at.
 std::string variable_of(pid_t pid, const std::string& name);
 

@@ -67,6 +67,8 @@ class Runner {
 
   /// A child of the pilot was reaped: a task, something of one, or a service.
   void reaped(pid_t pid, int status, const rusage& usage, Time now);
+  /// Pilot and tasks were stopped for that long.
+  void suspended(Duration time) { services_.suspended(time); }
   /// Memory, output that waits, processes that are left.
   void tick(Time now);
   std::optional<Time> next() const;
@@ -105,6 +107,7 @@ class Runner {
     std::string stop_message;
     std::unique_ptr<Planned> planned;  // while a service is asked for its process
     std::string note;                  // said of it however it ends
+    std::uint64_t shared{0};           // resident bytes that it has from its service
     std::vector<pid_t> members;        // when they were looked at last
     bool doubted{false};
     std::optional<Time> sweep_at;

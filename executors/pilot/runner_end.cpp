@@ -89,7 +89,7 @@ void Runner::reaped(pid_t pid, int status, const rusage& usage, Time now) {
     task.main_lives = false;
     task.status = status;
     task.cpu_us += cpu_us;
-    task.peak = std::max(task.peak, peak);
+    task.peak = std::max(task.peak, peak > task.shared ? peak - task.shared : peak);
     family_.main_ended(task.placement.slot);
     if (was_terminated(status)) task.whose_term_until = now + kWhoseTerm;
     sweep(task, now);

@@ -1,4 +1,5 @@
 // The start of a task's process by a service that forks it.
+#include "process_tree.hpp"
 #include "runner.hpp"
 #include "service_request.hpp"
 #include "wall_clock.hpp"
@@ -30,6 +31,8 @@ void Runner::service_began(const AttemptId& id, pid_t pid) {
   task.planned.reset();
   // What it waited for its service is no time of its own.
   task.started_us = wall_clock_us();
+  if (const auto facts = facts_of(pid)) task.shared = facts->resident;
+  if (task.group != nullptr) task.kills_before = task.group->memory_kills();
   runs(task, pid);
   callbacks_.began(id);
 }
@@ -45,6 +48,7 @@ void Runner::start_plainly(const AttemptId& id, const std::string& why) {
   Running& task = running_.at(id);
   const auto planned = std::move(task.planned);
   task.note = why;
+  if (task.group != nullptr) task.kills_before = task.group->memory_kills();
   task.started_us = wall_clock_us();
   if (const auto refusal = spawn_planned(task, *planned)) {
     end(task, {refusal->failure, refusal->exit_code, 0, refusal->message}, false);

@@ -65,17 +65,23 @@ std::vector<MemoryUse> Runner::measure(Time) {
     if (const ControlGroup* group = task.group) {
       used = group->memory();
       // One process of it is gone: the others may wait for it for ever.
-      if (group->memory_kills() > task.kills_before) killed_by_kernel.push_back({id, ""});
+      if (!task.planned && group->memory_kills() > task.kills_before)
+        killed_by_kernel.push_back({id, ""});
     } else {
       task.members = std::move(members[task.placement.slot]);
       for (const pid_t pid : task.members) {
         if (const auto facts = facts_of(pid)) used += facts->resident;
       }
+      // What it has in common with its service is no memory of its own.
+      if (used > task.shared) used -= task.shared;
     }
     task.peak = std::max(task.peak, used);
     together += used;
     uses.push_back({id, used, task.granted, task.start.memory_is_limit()});
   }
+  // Services are a luxury.
+  together += services_.memory();
+  if (place_.memory_capacity != 0 && together > place_.memory_capacity) services_.end_idle(0);
   // Resident memory counts what processes share once for each: before a task is ended for it, it is
   // counted exactly.
   for (MemoryUse& use : uses) {

@@ -91,6 +91,19 @@ void ServiceCare::uses(std::uint64_t memory, Time now) {
       now);
 }
 
+void ServiceCare::end_asked() {
+  if (state_ == State::Down || asked_ || !waiting_.empty()) return;
+  actions_.push_back(End{"its room is wanted"});
+  state_ = State::Down;
+  served_ = 0;
+  too_large_ = false;
+}
+
+void ServiceCare::suspended(Duration time) {
+  since_ += time;
+  if (not_before_) *not_before_ += time;
+}
+
 /// The request that it was asked for has come to nothing.
 void ServiceCare::failed(const std::string& why, Time now) {
   ++failures_in_a_row_;

@@ -62,6 +62,9 @@ class ServiceCare {
   void unserved(const std::string& why, Time now);
   void died(const std::string& why, Time now);
   void uses(std::uint64_t memory, Time now);
+  /// Its room is wanted; ignored where it has a request.
+  void end_asked();
+  void suspended(Duration time);
 
   std::vector<Action> decide(Time now);
   std::optional<Time> next() const;

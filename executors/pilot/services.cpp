@@ -31,6 +31,9 @@ constexpr Duration kFarewell = 2s;  // between TERM and KILL
 // So soon after its descriptors a process that ends is reaped.
 constexpr Duration kDoubt = 100ms;
 constexpr std::size_t kLastWords = 4096;
+constexpr int kRounds = 16;
+// Each holds all that it has imported.
+constexpr std::size_t kMostServices = 8;
 
 Time clock_now() {
   return std::chrono::steady_clock::now();
@@ -60,7 +63,7 @@ Fd in_memory(const std::string& bytes) {
 }
 
 bool send_with_descriptors(int socket, std::string_view text, const std::vector<int>& fds) {
-  std::array<char, CMSG_SPACE(sizeof(int) * 8)> room{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 8)> room{};
   iovec piece{const_cast<char*>(text.data()), text.size()};
   msghdr message{};
   message.msg_iov = &piece;
@@ -82,15 +85,18 @@ struct Heard {
 };
 
 /// Nothing where nothing is there yet.
-std::optional<Heard> receive(int socket) {
+std::optional<Heard> receive(int socket, bool with_sender) {
   char bytes[1024];
-  std::array<char, CMSG_SPACE(sizeof(ucred))> room{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> room{};
   iovec piece{bytes, sizeof bytes};
   msghdr message{};
   message.msg_iov = &piece;
   message.msg_iovlen = 1;
-  message.msg_control = room.data();
-  message.msg_controllen = room.size();
+  // Without room the kernel drops descriptors that nobody asked for.
+  if (with_sender) {
+    message.msg_control = room.data();
+    message.msg_controllen = room.size();
+  }
   const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   if (count <= 0) return Heard{true, {}, -1};
@@ -155,6 +161,13 @@ void Services::forget(const AttemptId& id) {
   }
 }
 
+void Services::suspended(Duration time) {
+  for (Service& service : services_) {
+    service.care.suspended(time);
+    if (service.asked && service.asked->doubted_until) *service.asked->doubted_until += time;
+  }
+}
+
 std::optional<Time> Services::next() const {
   if (due_) return Time{};
   std::optional<Time> earliest = measure_at_;
@@ -184,7 +197,10 @@ void Services::tick(Time now) {
     measure_at_ = now + kMeasure;
     for (Service& service : services_) {
       if (service.pid <= 0) continue;
-      if (const auto facts = facts_of(service.pid)) service.care.uses(facts->resident, now);
+      if (const auto facts = facts_of(service.pid)) {
+        service.resident = facts->resident;
+        service.care.uses(facts->resident, now);
+      }
     }
   }
   for (Service& service : services_) {
@@ -219,8 +235,32 @@ void Services::act(Service& service, Time now) {
   }
 }
 
+std::size_t Services::living() const {
+  return static_cast<std::size_t>(std::count_if(
+      services_.begin(), services_.end(), [](const Service& service) { return service.pid > 0; }));
+}
+
+std::uint64_t Services::memory() const {
+  std::uint64_t all = 0;
+  for (const Service& service : services_) all += service.pid > 0 ? service.resident : 0;
+  return all;
+}
+
+void Services::end_idle(std::size_t most) {
+  for (Service& service : services_) {
+    if (living() <= most) return;
+    if (service.pid > 0 && service.orders.empty() && !service.asked) {
+      service.care.end_asked();
+      act(service, clock_now());
+    }
+  }
+}
+
 void Services::start(Service& service, Time now) {
   const wire::Service& what = service.definition;
+  end_idle(kMostServices - 1);
+  if (living() >= kMostServices)
+    return service.care.not_started("this pilot keeps as many services as it may", now);
   Fd theirs;
   int pipe[2] = {-1, -1};
   if (!socket_pair(service.control, theirs) || ::pipe2(pipe, O_CLOEXEC) != 0) {
@@ -257,6 +297,7 @@ void Services::start(Service& service, Time now) {
         "cannot run " + what.argv(0) + ": " + std::strerror(spawned.error), now);
   }
   service.pid = spawned.pid;
+  service.resident = 0;
   service.last_words.clear();
   family_.ours(service.pid);
   loop_.watch(service.control.get(), EPOLLIN,
@@ -267,6 +308,8 @@ void Services::start(Service& service, Time now) {
 }
 
 void Services::ask(Service& service, const AttemptId& id, Time now) {
+  // It has gone, which is told when it is reaped.
+  if (!service.control) return;
   const auto order = service.orders.find(id);
   if (order == service.orders.end()) return service.care.served(now);
   Fd theirs;
@@ -293,12 +336,14 @@ void Services::ask(Service& service, const AttemptId& id, Time now) {
 }
 
 void Services::hear(Service& service, Time now) {
-  while (service.control) {
-    const auto heard = receive(service.control.get());
+  for (int round = 0; service.control && round < kRounds; ++round) {
+    const auto heard = receive(service.control.get(), false);
     if (!heard) return;
     due_ = true;
     if (heard->is_end) {
-      // It reads no more requests; its end is told when it is reaped.
+      // It reads no more requests; its end is told when it is reaped, and what it forked last is in
+      // its group.
+      close_ask(service);
       loop_.forget(service.control.get());
       service.control.reset();
       ::kill(-service.pid, SIGKILL);
@@ -316,7 +361,7 @@ void Services::hear(Service& service, Time now) {
 }
 
 void Services::hear_reply(Service& service, Time now) {
-  auto heard = receive(service.asked->reply.get());
+  auto heard = receive(service.asked->reply.get(), true);
   if (!heard) return;
   due_ = true;
   if (heard->is_end) return doubt(service, now);
@@ -324,7 +369,10 @@ void Services::hear_reply(Service& service, Time now) {
   ServiceReply reply = read_reply(heard->text);
   if (std::holds_alternative<Here>(reply)) {
     const auto facts = heard->sender > 0 ? facts_of(heard->sender) : std::nullopt;
-    if (!facts || facts->parent != ::getpid())
+    const bool is_handed_over = facts && !facts->is_zombie && facts->parent == ::getpid() &&
+                                !family_.is_ours(heard->sender);
+    // Its own group from here on: all of it is ended with the task.
+    if (!is_handed_over || ::setpgid(heard->sender, heard->sender) != 0)
       reply = CannotServe{"the process that it forked was not handed over"};
   }
   if (const auto* why = std::get_if<CannotServe>(&reply)) {
@@ -338,9 +386,7 @@ void Services::hear_reply(Service& service, Time now) {
     close_ask(service);
     return callbacks_.cannot_enter(id, refusal->error);
   }
-  const pid_t pid = heard->sender;
-  ::setpgid(pid, pid);
-  callbacks_.began(id, pid);
+  callbacks_.began(id, heard->sender);
   ::send(service.asked->reply.get(), "go", 2, MSG_NOSIGNAL);
   close_ask(service);
 }
@@ -359,8 +405,9 @@ void Services::close_ask(Service& service) {
 }
 
 void Services::keep_words(Service& service) {
-  char bytes[1024];
-  for (;;) {
+  char bytes[4096];
+  // One that writes without pause takes turns with all else.
+  for (int round = 0; round < kRounds; ++round) {
     const ssize_t count = ::read(service.output.get(), bytes, sizeof bytes);
     if (count < 0) return;
     if (count == 0) {

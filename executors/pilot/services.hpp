@@ -56,8 +56,15 @@ class Services {
 
   /// True where the child of the pilot was a service.
   bool reaped(pid_t pid, int status, Time now);
+  /// Pilot and services were stopped for that long.
+  void suspended(Duration time);
   void tick(Time now);
   std::optional<Time> next() const;
+
+  /// Resident bytes of all services, when they were looked at last.
+  std::uint64_t memory() const;
+  /// Ends services that nobody wants now, until no more than so many live.
+  void end_idle(std::size_t most);
 
  private:
   struct Asked {
@@ -78,6 +85,7 @@ class Services {
     std::shared_ptr<const BaseEnvironment> base;
     ServiceCare care;
     pid_t pid{-1};
+    std::uint64_t resident{0};
     Fd control;
     Fd output;
     std::string last_words;
@@ -85,6 +93,7 @@ class Services {
     std::unordered_map<AttemptId, Order, AttemptHash> orders;
   };
 
+  std::size_t living() const;
   Service& find(const wire::Service& service, std::shared_ptr<const BaseEnvironment> base);
   void act(Service& service, Time now);
   void start(Service& service, Time now);

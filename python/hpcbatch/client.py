@@ -81,7 +81,7 @@ def handed_on(environment=os.environ):
         if in_pbs and name.startswith("PBS_"):
             continue
         try:
-            value.encode()
+            (name + value).encode()
         except UnicodeEncodeError:
             continue  # JSON cannot say it
         kept[name] = value
@@ -164,7 +164,7 @@ class Client:
                 raise
             finally:
                 self._waiting.discard(connection)
-            self._local.connection = connection
+            self._local.connection = None if answer.will_close else connection
             try:
                 value = json.loads(text)
             except ValueError:
@@ -210,9 +210,28 @@ class Client:
             time.sleep(pause)
             pause = min(1.0, pause * 2)
 
-    def cancel(self, ids):
+    def cancel(self, ids, patience=5.0):
         """How many tasks it changed."""
-        return self.post("/v1/tasks/cancel", {"ids": list(ids)})["tasks"] if ids else 0
+        return self.patiently("POST", "/v1/tasks/cancel", {"ids": list(ids)}, patience)["tasks"] if ids else 0
+
+    def ids_of_key(self, client, key):
+        """What a submit with that key was given; empty where none was taken."""
+        try:
+            query = urllib.parse.urlencode({"client": client, "key": key})
+            return self.patiently("GET", "/v1/keys?" + query)["ids"]
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+            return []
+
+    def task(self, number):
+        """One task in full; None for one that is unknown."""
+        try:
+            return self.patiently("GET", f"/v1/tasks/{number}")
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+            return None
 
     def events(self, client, after, wait):
         """`(events, cursor, pruned)`: what ended after the cursor; waits up to `wait` seconds for the first.

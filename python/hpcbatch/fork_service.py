@@ -26,15 +26,19 @@ import shutil
 import signal
 import socket
 import sys
-import threading
 import time
 import types
+import weakref
 
 _LOOK_EVERY_S = 5.0
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 # Libraries that fix their number of threads when they are loaded: one, so that the service stays a single thread.
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+class _CannotEnter(Exception):
+    """The task's directory; the number of the error."""
 
 
 class Request:
@@ -57,11 +61,12 @@ class Request:
 
 
 def _loaded_files():
-    """Files and folders that decide what an import gives, each with what tells that it has changed."""
-    paths = set(path for path in sys.path if path)
+    """Files that decide what an import gives, each with what tells that it has changed, and the folders into which packages
+    are installed."""
+    paths = {path for path in sys.path if os.path.basename(path) in ("site-packages", "dist-packages")}
     for module in list(sys.modules.values()):
-        path = getattr(module, "__file__", None)
-        if path:
+        path = getattr(module, "__dict__", {}).get("__file__")
+        if isinstance(path, str):
             paths.add(path)
     facts = {}
     for path in paths:
@@ -127,16 +132,27 @@ def _set_threads(count):
 
 def _forget_the_service(threads):
     """What modules remember of the process that imported them, and each process must have for itself."""
+    # What the service's own end would do is not to be done at the end of each task; what belongs to any Python is.
+    atexit._clear()
+    weakref.finalize._registry.clear()
+    weakref.finalize._registered_with_atexit = False
+    logging = sys.modules.get("logging")
+    if logging is not None:
+        atexit.register(logging.shutdown)
+    multiprocessing = sys.modules.get("multiprocessing.util")
+    if multiprocessing is not None:
+        atexit.register(multiprocessing._exit_function)
     tempfile = sys.modules.get("tempfile")
     if tempfile is not None:
         tempfile.tempdir = None
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed()
-    if hasattr(time, "tzset"):
-        time.tzset()
+    seed = getattr(sys.modules.get("numpy.random"), "seed", None)
+    if seed is not None:
+        seed()
+    time.tzset()
     if threads > 1:
         _set_threads(threads)
+    # It was made while another file was standard input.
+    sys.stdin = open(0, encoding=sys.stdin.encoding, errors=sys.stdin.errors, closefd=False)
 
 
 def _is_this_python(program, search):
@@ -165,11 +181,15 @@ def _search_here_first(folder):
         sys.path.insert(0, folder)
 
 
+def _same_settings(environment, own):
+    """Python was started with the settings that the task's environment asks for."""
+    names = {name for name in (*environment, *own) if name.startswith(b"PYTHON") or name.startswith(b"LC_") or name == b"LANG"}
+    return all(environment.get(name) == own.get(name) for name in names)
+
+
 def _run(argv):
     """Does what `python ARGV[1:]` does.  False where that is not known here."""
     words = argv[1:]
-    while words and words[0] in ("-B", "-s"):
-        words = words[1:]
     if not words:
         return False
     if words[0] == "-c" and len(words) > 1:
@@ -181,73 +201,60 @@ def _run(argv):
         _search_here_first(os.getcwd())
         _main_module(None)
         runpy._run_module_as_main(words[1])
-    elif not words[0].startswith("-") and os.path.isfile(words[0]) and not words[0].endswith(".pyc"):
+    elif not words[0].startswith("-") and words[0].endswith(".py") and os.path.isfile(words[0]):
         sys.argv = words
         _search_here_first(os.path.dirname(os.path.realpath(words[0])))
-        with open(words[0], "rb") as file:
-            code = compile(file.read(), words[0], "exec")
-        exec(code, _main_module(words[0]))
+        file = os.path.abspath(words[0]) if sys.version_info >= (3, 9) else words[0]
+        with open(file, "rb") as source:
+            code = compile(source.read(), file, "exec")
+        exec(code, _main_module(file))
     else:
         return False
     return True
 
 
-def _leave(code):
-    """The end of a Python process: threads, exit handlers, streams."""
+def _execute(argv):
+    """As the pilot would have started it: without what Python has changed of its signals."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
     try:
-        threading._shutdown()
-        atexit._run_exitfuncs()
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except (OSError, ValueError, AttributeError):
-                code = code or 120
-    finally:
-        os._exit(code)
-
-
-def _become(request):
-    """The process of a task that was let go.  Does not return."""
-    code = 0
-    try:
-        if not _is_this_python(request.argv[0], os.fsdecode(request.environment.get(b"PATH", b""))):
-            os.execvp(request.argv[0], request.argv)
-        try:
-            if not _run(request.argv):
-                os.execvp(request.argv[0], request.argv)
-        except SystemExit as end:
-            if end.code is None:
-                code = 0
-            elif isinstance(end.code, int):
-                code = end.code & 0xFF
-            else:
-                print(end.code, file=sys.stderr)
-                code = 1
-        except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGINT)
-        except BaseException:
-            kind, value, trace = sys.exc_info()
-            # Without the frames of this file.
-            while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-                trace = trace.tb_next
-            sys.excepthook(kind, value, trace)
-            code = 1
+        os.execvp(argv[0], argv)
     except OSError as error:
-        print("cannot run %r: %s" % (request.argv[0], error.strerror), file=sys.stderr)
-        code = 127 if isinstance(error, FileNotFoundError) else 126
-    _leave(code)
+        print("cannot run %r: %s" % (argv[0], error.strerror), file=sys.stderr)
+        sys.exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+def _become(request, own):
+    """What the task's process does.  It ends as any Python does, by this function's return or SystemExit."""
+    search = os.fsdecode(request.environment.get(b"PATH", b""))
+    if not _is_this_python(request.argv[0], search) or not _same_settings(request.environment, own):
+        _execute(request.argv)
+    try:
+        if not _run(request.argv):
+            _execute(request.argv)
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException:
+        kind, value, trace = sys.exc_info()
+        # Without the frames of this file.
+        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        sys.excepthook(kind, value, trace)
+        del kind, value, trace
+        sys.exit(1)
 
 
 class Service:
-    def __init__(self, control, libc):
+    def __init__(self, control, libc, own):
         self._control = control
         self._libc = libc
+        self._own = own
         self._loaded = _loaded_files()
         self._looked = time.monotonic()
 
     def serve(self):
-        """Until the pilot wants it no more."""
+        """Until the pilot wants it no more ("end"), or it is to start itself anew ("stale"); in a process that it has forked and
+        that was let go it returns as well, with the request."""
         while True:
             select.select([self._control], [], [])
             if self._is_stale():
@@ -255,7 +262,9 @@ class Service:
             descriptors = _receive(self._control)
             if descriptors is None:
                 return "end"
-            self._fork(descriptors)
+            request = self._fork(descriptors)
+            if request is not None:
+                return request
             for descriptor in descriptors:
                 os.close(descriptor)
 
@@ -267,77 +276,80 @@ class Service:
         return _loaded_files() != self._loaded
 
     def _fork(self, descriptors):
-        """Two forks: what the first leaves behind when it ends becomes the pilot's."""
+        """Two forks: what the first leaves behind when it ends becomes the pilot's.  None in the service."""
         reply = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET, 0, fileno=os.dup(descriptors[1]))
         try:
             request = Request(_read_all(descriptors[0]))
             handed_over, hand_over = os.pipe()
+            first = -1
             try:
                 first = os.fork()
                 if first == 0:
-                    try:
-                        if os.fork() != 0:
-                            os._exit(0)
-                        os.close(hand_over)
-                        self._be_handed_over(reply, handed_over)
-                        self._dress(request, reply, descriptors)
-                        self._take_a_name(request)
-                        self._wait_to_be_let_go(reply)
-                        _forget_the_service(request.threads)
-                        _become(request)
-                    finally:
-                        os._exit(1)
+                    if self._is_the_task(request, reply, descriptors, handed_over, hand_over):
+                        return request
+                    os._exit(0)
                 os.waitpid(first, 0)
             finally:
-                # Its end tells the process that it has its new parent.
-                os.close(hand_over)
-                os.close(handed_over)
+                if first != 0:
+                    # Its end tells the process that it has its new parent.
+                    os.close(hand_over)
+                    os.close(handed_over)
         except (OSError, ValueError) as error:
             try:
                 reply.send(("it cannot fork: %s" % error).encode())
             except OSError:
                 pass
-        finally:
-            reply.close()
+        reply.close()
+        return None
 
-    def _be_handed_over(self, reply, handed_over):
+    def _is_the_task(self, request, reply, descriptors, handed_over, hand_over):
+        """In the first fork, and true in the second once that was let go."""
+        try:
+            if os.fork() != 0:
+                return False
+            os.close(hand_over)
+            self._be_handed_over(handed_over)
+            self._dress(request, descriptors)
+            _forget_the_service(request.threads)
+            self._take_a_name(request)
+        except _CannotEnter as error:
+            reply.send(b"cannot enter %d" % error.args)
+            return False
+        except BaseException as error:
+            reply.send(("the process that it forked cannot be made the task's: %r" % error).encode())
+            return False
+        reply.send(b"here")
+        is_let_go = reply.recv(16) == b"go"
+        reply.close()
+        return is_let_go
+
+    def _be_handed_over(self, handed_over):
         os.read(handed_over, 1)
         os.close(handed_over)
         self._control.close()
         if self._libc is not None:
             self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
-    def _dress(self, request, reply, descriptors):
+    def _dress(self, request, descriptors):
         """Gives this process what the request says."""
+        if len(descriptors) > 5:
+            os.write(descriptors[5], b"0")
         try:
-            if len(descriptors) > 5:
-                os.write(descriptors[5], b"0")
-            try:
-                os.chdir(request.directory)
-            except OSError as error:
-                reply.send(b"cannot enter %d" % error.errno)
-                os._exit(0)
-            if request.umask is not None:
-                os.umask(request.umask)
-            if request.cpus:
-                os.sched_setaffinity(0, request.cpus)
-            if request.open_files:
-                resource.setrlimit(resource.RLIMIT_NOFILE, request.open_files)
-            os.environb.clear()
-            os.environb.update(request.environment)
-            for number, stream in enumerate(descriptors[2:5]):
-                os.dup2(stream, number)
-            for descriptor in descriptors:
-                os.close(descriptor)
-        except (OSError, ValueError) as error:
-            reply.send(("the process that it forked cannot be made the task's: %s" % error).encode())
-            os._exit(0)
-
-    def _wait_to_be_let_go(self, reply):
-        reply.send(b"here")
-        if reply.recv(16) != b"go":
-            os._exit(0)
-        reply.close()
+            os.chdir(request.directory)
+        except OSError as error:
+            raise _CannotEnter(error.errno) from None
+        if request.umask is not None:
+            os.umask(request.umask)
+        if request.cpus:
+            os.sched_setaffinity(0, request.cpus)
+        if request.open_files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, request.open_files)
+        os.environb.clear()
+        os.environb.update(request.environment)
+        for number, stream in enumerate(descriptors[2:5]):
+            os.dup2(stream, number)
+        for descriptor in descriptors:
+            os.close(descriptor)
 
     def _take_a_name(self, request):
         """By which `ps` and `top` tell it from its service, whose command line it has."""
@@ -354,6 +366,7 @@ def _main():
     # Nothing is imported from where the service happens to run.
     if not getattr(sys.flags, "safe_path", False):
         sys.path.pop(0)
+    own = dict(os.environb)
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update({name: "1" for name in _THREAD_VARIABLES})
     for name in sys.argv[1:]:
@@ -363,7 +376,8 @@ def _main():
             del os.environ[name]
         else:
             os.environ[name] = value
-    if threading.active_count() > 1:
+    # Of libraries too: a fork has none of them, and would wait for ever for what they do.
+    if len(os.listdir("/proc/self/task")) > 1:
         sys.exit("it cannot fork: what it imported has started threads")
     try:
         libc = ctypes.CDLL(None)
@@ -371,12 +385,16 @@ def _main():
         libc = None
     gc.collect()
     gc.freeze()
-    service = Service(control, libc)
+    service = Service(control, libc, own)
     control.send(b"ready")
-    if service.serve() == "stale":
+    told = service.serve()
+    if told == "stale":
         control.send(b"renewing")
         os.dup2(control.fileno(), 0)
-        os.execv(sys.executable, sys.orig_argv if hasattr(sys, "orig_argv") else [sys.executable, "-m", __spec__.name] + sys.argv[1:])
+        os.execv(sys.executable, getattr(sys, "orig_argv", None) or [sys.executable, "-m", __spec__.name] + sys.argv[1:])
+    if told != "end":
+        del service, control
+        _become(told, own)
 
 
 if __name__ == "__main__":

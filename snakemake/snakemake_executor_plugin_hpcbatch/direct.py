@@ -19,9 +19,8 @@ class Ineligible(Exception):
 
 
 class Command:
-    def __init__(self, argv, directory, env):
+    def __init__(self, argv, env):
         self.argv = argv
-        self.directory = directory  # None: the workflow's
         self.env = env
 
 
@@ -32,6 +31,8 @@ def check(job, workflow):
     rule = job.rule
     if not job.is_shell or not rule.shellcmd:
         raise Ineligible("only shell: is a command by itself")
+    if rule.module_globals is not rule.workflow.globals:
+        raise Ineligible("a rule of a module has names of its own")
     if getattr(rule, "is_handover", False):
         raise Ineligible("a handover rule manages its own jobs")
     deployed = _deployment(workflow)
@@ -54,8 +55,15 @@ def check(job, workflow):
         flags = getattr(file, "flags", None) or {}
         if any(flags.get(name) for name in _FOREIGN_FLAGS):
             raise Ineligible("its files are pipes, services or local to a node")
-    if not _is_usual_tmpdir(rule, workflow):
+    if not _is_usual_tmpdir(job):
         raise Ineligible("it has a tmpdir of its own")
+    if any(callable(value) and _looks_at_tmpdir(value) for value in _all_of(rule.params)):
+        raise Ineligible("its parameters look at its tmpdir")
+
+
+def _all_of(params):
+    """Of a rule's params: those by place and those by name."""
+    return [*params, *(value for _, value in params.items())]
 
 
 def _deployment(workflow):
@@ -65,31 +73,37 @@ def _deployment(workflow):
     return {method if isinstance(method, str) else method.item_to_choice() for method in methods}
 
 
-def _is_usual_tmpdir(rule, workflow):
+def _is_usual_tmpdir(job):
     """The rule's `tmpdir` is the one that Snakemake gives to all; a task finds its slot's in its place."""
     try:
-        said = rule.resources["tmpdir"]
+        said = job.rule.resources["tmpdir"]
     except (KeyError, TypeError):
         return True
-    raw = getattr(said, "raw", said)
-    return raw in (None, "system_tmpdir", tempfile.gettempdir()) or str(raw) == "<TBD>"
+    raw = getattr(said, "raw", None)
+    if isinstance(raw, str):
+        return raw in ("system_tmpdir", tempfile.gettempdir())
+    if isinstance(said, str):
+        return said == tempfile.gettempdir()
+    if raw is None and callable(said):
+        # Snakemake 8 has expressions as functions.
+        try:
+            return said(None, input=job.input, attempt=1, threads=1, rulename=job.rule.name) == tempfile.gettempdir()
+        except Exception:
+            return False
+    return False
 
 
-def command_text(job):
-    """What a direct task of this job is told to do; None where it would be none."""
-    try:
-        return command_of(job).argv[-1]
-    except (Ineligible, AttributeError, TypeError):
-        return None
+def _looks_at_tmpdir(function):
+    """A function of the rule that may ask for what is known only where the job runs."""
+    code = getattr(function, "__code__", None)
+    return code is None or "tmpdir" in code.co_names or "tmpdir" in code.co_consts
 
 
 def command_of(job):
-    """The command as Snakemake's own `shell()` would run it.  Call after `job.prepare()`.  Raises Ineligible."""
+    """The command as Snakemake's own `shell()` would run it.  Raises Ineligible."""
     from snakemake.shell import shell
 
-    text = job.shellcmd
-    if text is None:
-        raise Ineligible("only shell: is a command by itself")
+    text = job.format_wildcards(job.rule.shellcmd, bench_iteration=0 if job.benchmark is not None else None)
     if "<TBD>" in text:
         raise Ineligible("its command is known only where it runs")
     program = job.resources.get("shell_exec") or shell.get_executable()
@@ -113,7 +127,7 @@ def command_of(job):
             "NUMEXPR_NUM_THREADS",
         )
     }
-    return Command([str(program), "-c", text], job.shadow_dir, env)
+    return Command([str(program), "-c", text], env)
 
 
 def write_benchmark(job, event, extended):

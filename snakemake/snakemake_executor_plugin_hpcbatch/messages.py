@@ -73,7 +73,7 @@ class Report:
         line["memory"] = max(line["memory"], asked.get("memory", 0))
         line["peak"] = max(line["peak"], event.get("peak_memory", 0))
         line["cpu"] += event.get("cpu_s", 0.0)
-        if "started_at" in event:
+        if "started_at" in event and "ended_at" in event:
             ran = max(0.0, event["ended_at"] - event["started_at"])
             line["ran"] += ran
             line["held"] += ran * asked.get("cpus", 1)

@@ -81,12 +81,10 @@ def _gpus(resources):
     wanted = [(kind, count) for kind, count in wanted if count > 0]
     if not wanted:
         return None
-    if len(set(wanted)) > 1 and any(kind is None for kind, _ in wanted):
+    by_kind = dict(wanted)
+    if any(by_kind[kind] != count for kind, count in wanted) or (None in by_kind and len(by_kind) > 1):
         raise Refusal("GPUs are asked for in more than one way, and they disagree: use one of gpu, gpus and gres")
-    wanted = set(wanted)
-    if len(wanted) == 1 and next(iter(wanted))[0] is None:
-        return next(iter(wanted))[1]
-    return dict(wanted)
+    return by_kind.get(None) or by_kind
 
 
 def _where(resources, offer, task, notices):
@@ -140,7 +138,7 @@ def needs_of(resources, threads, offer, default_memory_mb=None):
         raise Refusal("mpi jobs cannot run in pilots yet; give the rule to another executor")
     for name in _ONE_NODE:
         value = resources.get(name)
-        if value is not None and value != 1:
+        if value is not None and str(value) != "1":
             raise Refusal(f"{name}={value}: a job runs as one process tree on one node here; only 1 is possible")
     cpus = resources.get("cpus_per_task")
     cpus = threads if cpus is None or (isinstance(cpus, int) and cpus < 0) else _number("cpus_per_task", cpus, 1)

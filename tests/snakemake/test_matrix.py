@@ -17,7 +17,8 @@ SNAKEFILE = (HERE / "matrix/Snakefile").read_text()
 ROWS = re.search(r'ROWS = """(.*?)"""', SNAKEFILE, re.S)[1].split()
 MODES = "direct", "warm", "relaunch"
 # Rows that need a Snakemake of their own wherever they run; the rest must be able to run direct.
-NEVER_DIRECT = {"script", "script_bash", "run", "template", "script_params", "long_command", "tmpdir", "group", "pipe", "local"}
+NEVER_DIRECT = {"script", "script_bash", "run", "template", "script_params", "long_command", "tmpdir", "group", "pipe", "local",
+                "module", "module_name", "shadow_tmpdir", "own_tmpdir", "params_tmpdir"}
 
 
 @pytest.fixture(scope="module")

@@ -44,7 +44,8 @@ class Home(EngineAtHome):
         self.submits += 1
         tasks = [{"command": command, "service": service} | more for command in commands]
         return self.client.submit("tests", tasks, f"key {self.submits}", str(self.directory),
-                                  {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "python"), "HPCBATCH_HOME": str(self.home)})
+                                  {"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT / 'python'}:{self.directory}", "PYTHONDONTWRITEBYTECODE": "1",
+                                   "HPCBATCH_HOME": str(self.home)})
 
     def forked(self, code, modules=("json",), **service):
         """The id of one task that is this Python text."""
@@ -81,7 +82,7 @@ def test_a_forked_task_is_a_task_like_any_other(home):
     assert said["tmp"].startswith("/tmp/hpcbatch-pilot-") and said["cwd"] == str(home.directory) and said["service"] is None
     assert said["parent"] in home.pilot_pids()
     assert said["fds"][:3] == [0, 1, 2] and len(said["fds"]) == 4, "a descriptor of the service was left open"
-    assert home.log(two) == f"__main__ script.py ['x'] {home.directory}\n"
+    assert home.log(two) == f"__main__ {home.directory}/script.py ['x'] {home.directory}\n"
     assert home.log(two, "stderr") == "no\n" and home.show(two)["exit_code"] == 1
     assert home.log(three).startswith("__main__ module ['y']")
     assert home.log(three, "stderr").rstrip().endswith("ValueError: why not")
@@ -89,6 +90,58 @@ def test_a_forked_task_is_a_task_like_any_other(home):
     assert home.log(four) == "plain\n" and home.show(four)["exit_code"] == 4
     assert home.show(five)["exit_code"] == 127
     assert len(home.services()) == 1
+
+
+def test_a_forked_task_ends_as_any_python_does(home):
+    kept = "import atexit, sys, threading, time; kept = open('kept', 'w'); kept.write('flushed at the end');" \
+           " atexit.register(print, 'at exit'); threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()"
+    closed = "import sys; print('said'); sys.stdout.flush(); sys.stdout.close()"
+    signals = "import subprocess, sys; sys.exit(subprocess.call(['sh', '-c', 'grep SigIgn /proc/self/status']))"
+    ids = home.tasks([[PYTHON, "-c", kept], [PYTHON, "-c", closed], [PYTHON, "-c", "import sys; sys.exit(300)"], [PYTHON, "-c", signals],
+                      ["sh", "-c", "grep SigIgn /proc/self/status"], [PYTHON, "-c", "import os; os.kill(os.getpid(), 9)"]], fork("json"))
+    home.wait(*ids)
+    shown = [home.show(task) for task in ids]
+    assert (home.directory / "kept").read_text() == "flushed at the end"
+    assert home.log(ids[0]) == "thread\nat exit\n"
+    assert [task.get("exit_code") for task in shown] == [0, 0, 300 & 0xFF, 0, 0, 137]
+    assert home.log(ids[1]) == "said\n"
+    for task in ids[3:5]:
+        assert int(home.log(task).split()[1], 16) & (1 << 12 | 1 << 24) == 0, "SIGPIPE or SIGXFSZ is ignored"
+    assert shown[5]["failure"] == "tool_signal"
+
+
+def test_a_task_with_other_settings_of_python_gets_a_python_of_its_own(home):
+    (home.directory / "lib").mkdir()
+    (home.directory / "lib/mine.py").write_text("word = 'mine'\n")
+    ids = home.tasks([[PYTHON, "-c", "import mine; print(mine.word)"]], fork("json"), env={"PYTHONPATH": str(home.directory / "lib")})
+    ids += home.tasks([[PYTHON, "-u", "-c", "import sys; print(sys.stdout.line_buffering, sys.stdout.write_through)"]], fork("json"))
+    assert home.wait(*ids) == 0
+    assert home.log(ids[0]) == "mine\n"
+    assert home.log(ids[1]) == "False True\n"
+
+
+def test_a_service_that_talks_without_pause_stops_nobody(home):
+    loud = {"name": "warm", "command": ["sh", "-c", "yes & exec cat"]}
+    task = home.tasks([["echo", "loud"]], loud)[0]
+    other = home.submit("--", "echo", "other")
+    assert home.wait(other) == 0
+    home.ok("cancel", task)
+    assert home.wait(task) == 1 and home.show(task)["state"] == "cancelled"
+
+
+def test_a_fork_that_leaves_its_session_is_ended_with_its_task(home):
+    code = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    os.fork() and os._exit(0)\n    time.sleep(6003)\ntime.sleep(0.5)"
+    other = home.tasks([[PYTHON, "-c", "import time; time.sleep(600)"]], fork("json"))[0]
+    wait_until(lambda: home.show(other)["state"] == "running", what="its start")
+    task = home.forked(code)
+    assert home.wait(task) == 0
+
+    def named():
+        return [pid for pid in processes_with("HPCBATCH_SERVICE=warm")
+                if (comm := pathlib.Path(f"/proc/{pid}/comm")).exists() and comm.read_text() == f"task {task}\n"]
+
+    wait_until(lambda: not named(), 10, "the end of what it had left behind")
+    assert home.show(other)["state"] == "running"
 
 
 def test_tasks_share_one_service_and_do_not_see_each_other(home):
@@ -157,7 +210,7 @@ def test_a_service_that_leaks_is_renewed(home):
     # It grows with each request: what its module registers runs in the service before each fork.
     (home.directory / "leaky.py").write_text(
         "import os\nkept = []\nos.register_at_fork(before=lambda: kept.append(bytearray(8 << 20)))\n")
-    service = fork("leaky", memory="150M", env={"PYTHONPATH": f"{ROOT / 'python'}:{home.directory}"})
+    service = fork("leaky", memory="150M")
     ids = home.tasks([[PYTHON, "-c", "import time; time.sleep(0.05)"]] * 100, service)
     seen = set()
     while home.client.post("/v1/tasks/wait", {"ids": ids, "timeout": 0})["done"] is False:
@@ -180,7 +233,7 @@ def test_a_service_is_renewed_after_its_requests_and_ends_when_idle(home):
 def test_a_service_starts_itself_anew_when_what_it_has_loaded_changes(home):
     module = home.directory / "version.py"
     module.write_text("number = 1\n")
-    service = fork("version", env={"PYTHONPATH": f"{ROOT / 'python'}:{home.directory}", "PYTHONDONTWRITEBYTECODE": "1"})
+    service = fork("version")
     show = [PYTHON, "-c", "import version; print(version.number)"]
     first = home.tasks([show], service)[0]
     assert home.wait(first) == 0

@@ -26,7 +26,7 @@ def select(jobs, available, input_sizes):
     for _, wanted in needs:
         if any(isinstance(amount, str) and name in available for name, amount in wanted.items()):
             return None
-    if all(amount <= left[name] for name, amount in _together(needs, left).items()):
+    if all(amount <= 0 or amount <= left[name] for name, amount in _together(needs, left).items()):
         return [job for job, _ in needs]
 
     def turn(entry):
@@ -41,9 +41,10 @@ def select(jobs, available, input_sizes):
 
     selected = []
     for job, wanted in sorted(needs, key=turn):
-        if all(wanted.get(name, 0) <= amount for name, amount in left.items()):
-            for name in left:
-                left[name] -= wanted.get(name, 0)
+        taken = [(name, wanted[name]) for name in left if wanted.get(name, 0) > 0]
+        if all(amount <= left[name] for name, amount in taken):
+            for name, amount in taken:
+                left[name] -= amount
             selected.append(job)
     return selected
 
@@ -52,7 +53,7 @@ def _together(needs, left):
     sums = dict.fromkeys(left, 0)
     for _, wanted in needs:
         for name, amount in wanted.items():
-            if name in sums:
+            if name in sums and amount > 0:
                 sums[name] += amount
     return sums
 

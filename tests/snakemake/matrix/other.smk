@@ -1,3 +1,9 @@
 rule module:
     output: "out/module.txt"
     shell: "echo module > {output}"
+
+WORD = "the module's"
+
+rule module_name:
+    output: "out/module_name.txt"
+    shell: "echo {WORD} {config[own]} > {output}"

@@ -1,0 +1,371 @@
+"""Between Snakemake and the engine: jobs become tasks, and what has become of tasks is told to Snakemake.
+
+Snakemake calls everything here on its main thread, but `check_active_jobs`, which waits for what ends on one of its own.
+"""
+
+import asyncio
+import os
+import shlex
+import sys
+import time
+import uuid
+
+from snakemake_interface_common.exceptions import WorkflowError
+from snakemake_interface_executor_plugins.executors.base import SubmittedJobInfo
+from snakemake_interface_executor_plugins.executors.real import RealExecutor
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+
+_PACKAGE = __name__.rpartition(".")[0]
+# Jobs are sent when all are ready to be sent, or so long after the last that were.
+_FLUSH_S = 0.4
+# What a job's own Snakemake takes, beside what the job asks for.
+_SNAKEMAKE_BYTES = 128 << 20
+
+
+class _Entry:
+    """A job that is a task."""
+
+    __slots__ = ("info", "asked", "submitted_at", "is_direct")
+
+    def __init__(self, info, asked, submitted_at, is_direct):
+        self.info = info
+        self.asked = asked  # the keys of its task
+        self.submitted_at = submitted_at
+        self.is_direct = is_direct
+
+
+def _rule_of(job):
+    return job.groupid if job.is_group() else job.rule.name
+
+
+def _name_of(job):
+    if job.is_group():
+        return f"group {job.groupid}"
+    wildcards = getattr(job, "wildcards_dict", None) or {}
+    return " ".join([job.rule.name, *(f"{name}={value}" for name, value in wildcards.items())])[:200]
+
+
+def _umask():
+    """Read, not set and set back: other threads make files."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return None
+
+
+class Executor(RemoteExecutor):
+    # The wait thread looks at these before __post_init__ has run.
+    _feed = None
+    _job_cores = None
+
+    def __post_init__(self):
+        from .feed import Feed
+        from .hpcbatch import client as engine
+        from .messages import Report
+        from .run_state import client_of
+        from .takeover import Takeover
+
+        self._settings = self.workflow.executor_settings
+        self._mode = getattr(self._settings, "mode", None) or "direct"
+        self._said = set()
+        self._offer = None
+        self._report = Report()
+        self._run = uuid.uuid4().hex[:12]
+        self._submits = 0
+        self._sending = None
+        self._folder = os.getcwd()
+        self._error = engine.Error
+        self._refused = engine.Refused
+        try:
+            if self.workflow.remote_execution_settings.immediate_submit:
+                raise engine.Error("--immediate-submit is not for this executor: leave it out, jobs are submitted when they are ready")
+            program = getattr(self._settings, "program", None)
+            self._engine = engine.connect(program)
+            self._name = client_of(str(self.workflow.persistence.path))
+            self._takeover = Takeover(self._engine, self._name, self.workflow, self._say)
+            self._feed = Feed(self._engine, self._name, program, self._ended, self._warn_once)
+        except (engine.Error, OSError) as error:
+            self.wait = False
+            raise WorkflowError(f"hpcbatch: {error}") from None
+        # Submits cost the batch system nothing here: Snakemake's own bound (the one that nobody set) is for those who
+        # call it once a job.
+        limit = getattr(self.workflow.scheduling_settings, "max_jobs_per_timespan", None)
+        self._lifts_limit = limit is not None and (limit.max_jobs, limit.timespan) == (100, 1)
+        if self._lifts_limit:
+            limit.max_jobs = 10**9
+
+    def _lift_limit(self):
+        """Else each round of Snakemake's scheduler is followed by another a second later, its end too."""
+        self._lifts_limit = False
+        scheduler = self.workflow.scheduler
+        if getattr(scheduler, "job_rate_limiter", None) is not None and "_job_count" in getattr(scheduler, "resources", {}):
+            scheduler.job_rate_limiter = None
+            scheduler.resources["_job_count"] = sys.maxsize
+
+    # --- submitting ---------------------------------------------------------------------------------------------------
+
+    def run_jobs(self, jobs):
+        if self._lifts_limit:
+            self._lift_limit()
+        prepared, flushed = [], time.monotonic()
+        for job in jobs:
+            self.run_job_pre(job)
+            if not self._take_up(job) and (one := self._prepare(job)) is not None:
+                prepared.append(one)
+            # Ten thousand take a while: the first of them run by then.
+            if prepared and time.monotonic() - flushed >= _FLUSH_S:
+                self._submit(prepared)
+                prepared, flushed = [], time.monotonic()
+        if prepared:
+            self._submit(prepared)
+
+    def run_job(self, job):
+        self.run_jobs([job])
+
+    def _prepare(self, job):
+        """`(job, keys of its task, whether it is direct)`; None where it was refused, which it is told."""
+        from .resources import Refusal
+
+        command = self._direct_command(job) if self._mode == "direct" else None
+        try:
+            task = self._needs_of(job)
+        except Refusal as why:
+            self._refuse(job, str(why))
+            return None
+        task["name"] = _name_of(job)
+        if command is None:
+            self._put_snakemake(job, task)
+        else:
+            self.workflow.async_run(job.prepare())
+            task["command"] = command.argv
+            task["env"] = command.env
+            if job.shadow_dir:
+                task["directory"] = os.path.abspath(job.shadow_dir)
+        return job, task, command is not None
+
+    def _direct_command(self, job):
+        from .direct import Ineligible, check, command_of
+
+        try:
+            check(job, self.workflow)
+            return command_of(job)
+        except Ineligible as why:
+            self._say_once(job, f"runs warm, not direct: {why}")
+        except (AttributeError, TypeError) as why:
+            # Another Snakemake than those that are known: the safe way.
+            self._say_once(job, f"runs warm, not direct: this Snakemake is not known well enough ({why})")
+        return None
+
+    def _needs_of(self, job):
+        from .resources import Offer, needs_of
+
+        if self._offer is None:
+            try:
+                self._offer = Offer(self._engine.patiently("GET", "/v1/sites")["sites"])
+            except self._error as error:
+                raise WorkflowError(f"hpcbatch: {error}") from None
+        default = getattr(self._settings, "default_mem_mb", None)
+        task, notices = needs_of(job.resources, job.threads, self._offer, default)
+        for notice in notices:
+            self._warn_once(notice)
+        priority = getattr(job, "priority", 0)
+        if isinstance(priority, int) and priority > 0:
+            task["priority"] = min(priority, 1_000_000)
+        return task
+
+    def _put_snakemake(self, job, task):
+        """The command that starts Snakemake for this job, and the service that forks it instead where there may be one."""
+        if "memory" in task:
+            task["memory"] += _SNAKEMAKE_BYTES
+        self._job_cores = max(1, int(task["cpus"]))
+        try:
+            line = self.format_job_exec(job)
+        finally:
+            self._job_cores = None
+        task["env"] = {name: str(value) for name, value in self.envvars().items()}
+        words = shlex.split(line)
+        python = self.get_python_executable()
+        plain = words[:3] == [python, "-m", "snakemake"] and "&&" not in words
+        if not plain or python != sys.executable:
+            # It deploys something first, or runs where this Python is not.
+            if self._mode != "relaunch":
+                self._say_once(job, "runs relaunched, not warm: its node has to be prepared by commands of Snakemake's")
+            task["command"] = ["sh", "-c", line]
+            return
+        task["command"] = [python, "-m", _PACKAGE + ".child", *words[3:]]
+        if self._mode != "relaunch":
+            task["service"] = {
+                "name": "snakemake",
+                "command": [python, "-m", _PACKAGE + ".hpcbatch.fork_service", _PACKAGE + ".warm"],
+            }
+
+    def _submit(self, prepared):
+        from .run_state import Mark, fingerprint_of
+
+        self._submits += 1
+        key = f"{self._run}-{self._submits}"
+        infos = []
+        for place, (job, _, is_direct) in enumerate(prepared):
+            mark = Mark(key, place, len(prepared), is_direct, fingerprint_of(job, self.workflow.persistence))
+            infos.append(SubmittedJobInfo(job, external_jobid=mark.text(self._name)))
+            # Not RemoteExecutor's: what is active is known to the feed.
+            RealExecutor.report_job_submission(self, infos[-1])
+        with self._feed:
+            try:
+                ids = self._send(key, [task for _, task, _ in prepared])
+            except self._refused as refusal:
+                if refusal.status not in (400, 413):
+                    raise WorkflowError(f"hpcbatch: {refusal}") from None
+                if len(prepared) == 1:
+                    self._refuse(prepared[0][0], str(refusal))
+                    return
+                # Whose fault it is shows where they come in halves.
+                half = len(prepared) // 2
+                self._submit(prepared[:half])
+                self._submit(prepared[half:])
+                return
+            except self._error as error:
+                # It may have been taken: the marks stay, for the next Snakemake to find out.
+                raise WorkflowError(f"hpcbatch: {error}") from None
+            now = time.time()
+            for info, (_, task, is_direct), number in zip(infos, prepared, ids):
+                self._feed.watch(number, _Entry(info, task, now, is_direct))
+
+    def _send(self, key, tasks):
+        from .hpcbatch.client import handed_on
+
+        self._sending = key
+        ids = self._engine.submit(self._name, tasks, key, self._folder, handed_on(), _umask())
+        self._sending = None
+        return ids
+
+    def _take_up(self, job):
+        """Whether an earlier Snakemake has sent this job."""
+        with self._feed:
+            try:
+                taken = self._takeover.task_of(job)
+            except self._error as error:
+                raise WorkflowError(f"hpcbatch: {error}") from None
+            if taken is None:
+                return False
+            task, mark = taken
+            number = task["id"]
+            self._say(f"job {job.jobid} is taken up: task {number} ({task['state']}).")
+            needs = task.get("needs", {})
+            asked = {"cpus": needs.get("cpus", 1), "memory": needs.get("memory", 0)}
+            info = SubmittedJobInfo(job, external_jobid=mark.text(self._name))
+            RealExecutor.report_job_submission(self, info)
+            self._feed.watch(number, _Entry(info, asked, task.get("submitted_at"), mark.is_direct))
+            if task["state"] == "done":
+                self._feed.tell(number, task)
+        return True
+
+    def _refuse(self, job, why):
+        self.report_job_error(SubmittedJobInfo(job), msg=f"hpcbatch cannot take this job: {why}. ")
+
+    @property
+    def cores(self):
+        # A job's own, not all that the node has: others run beside it.
+        return self._job_cores if self._job_cores is not None else super().cores
+
+    # --- what ends ----------------------------------------------------------------------------------------------------
+
+    async def check_active_jobs(self, active_jobs):
+        for info in active_jobs:  # there are none: the feed has them
+            yield info
+        if self._feed is None:
+            time.sleep(0.02)
+        else:
+            self._feed.wait()
+
+    async def sleep(self):
+        """The feed is waited for, not asked again after a while."""
+        await asyncio.sleep(0)
+
+    def _ended(self, entry, number, event):
+        job = entry.info.job
+        self._report.add(_rule_of(job), event, entry.asked, entry.submitted_at)
+        if event["state"] == "done":
+            if event.get("message"):
+                self._say_once(job, event["message"])
+            if entry.is_direct and job.benchmark is not None:
+                self._write_benchmark(job, event)
+            self.report_job_success(entry.info)
+            return
+        from .messages import failure
+
+        self.report_job_error(entry.info, msg=failure(number, event, self._last_words(number), entry.asked))
+
+    def _last_words(self, number):
+        words = []
+        for stream in ("stdout", "stderr"):
+            try:
+                words.append(self._engine.log_end(number, stream).strip("\n"))
+            except self._error as error:
+                words.append(f"(its {stream} cannot be read: {error})")
+        return "\n".join(text for text in words if text)
+
+    def _write_benchmark(self, job, event):
+        from .direct import write_benchmark
+
+        try:
+            write_benchmark(job, event, self.workflow.output_settings.benchmark_extended)
+        except Exception as error:  # of Snakemake's own code, on a thread that must not end
+            self.logger.error(f"hpcbatch: cannot write the benchmark file {job.benchmark}: {error}")
+
+    def print_job_error(self, job_info, msg=None, **kwargs):
+        # The message says where to look; there is no other log.
+        if job_info.external_jobid is not None:
+            kwargs["external_jobid"] = job_info.external_jobid
+        super(RemoteExecutor, self).print_job_error(job_info, msg=msg, **kwargs)
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def cancel(self):
+        if self._feed is not None:
+            self._cancel_or_keep()
+        self.shutdown()
+
+    def _cancel_or_keep(self):
+        numbers = self._feed.numbers()
+        if getattr(self._settings, "on_exit", None) == "keep":
+            if numbers:
+                # Snakemake would remove the folders that are still empty.
+                self.dag.cleanup_workdir = lambda: None
+                self._say(f"{len(numbers)} jobs go on; start Snakemake here again to take them up.")
+            return
+        try:
+            if self._sending is not None:  # it was interrupted while the engine took it
+                numbers += self._engine.ids_of_key(self._name, self._sending)
+            if numbers:
+                self._engine.cancel(numbers)
+                self._say(f"{len(numbers)} jobs were cancelled.")
+        except self._error as error:
+            self.logger.error(f"hpcbatch: cannot cancel {len(numbers)} jobs: {error}; they are: {' '.join(numbers)}")
+
+    def cancel_jobs(self, active_jobs):
+        """Never called: `cancel` knows what is active."""
+
+    def shutdown(self):
+        if self._feed is not None:
+            self._feed.stop()
+            for line in self._report.lines():
+                self.logger.info(line)
+        super().shutdown()
+
+    # --- to the user --------------------------------------------------------------------------------------------------
+
+    def _say(self, line):
+        self.logger.info(f"hpcbatch: {line}")
+
+    def _say_once(self, job, what):
+        line = f"{'group' if job.is_group() else 'rule'} {_rule_of(job)} {what}."
+        if line not in self._said:
+            self._said.add(line)
+            self._say(line)
+
+    def _warn_once(self, line):
+        if line not in self._said:
+            self._said.add(line)
+            self.logger.warning(f"hpcbatch: {line}.")

@@ -1,0 +1,127 @@
+"""What has become of tasks: told by the engine as it happens, on a thread of Snakemake's.
+
+An engine that is away is waited for, and started where nobody else does; what ended meanwhile is on its disk.
+"""
+
+import threading
+import time
+
+from .hpcbatch import client as engine
+
+# How long the engine may hold an answer that has nothing to tell.
+_WAIT_S = 20.0
+# So long without an engine, and one is started.
+_AWAY_S = 3.0
+
+
+class Feed:
+    """`ended(entry, number, event)` is called on the thread that calls `wait`, or on that of `watch` where a task ended before
+    it was watched; once for each task.  `warn` takes a line for the user."""
+
+    def __init__(self, client, name, program, ended, warn):
+        self._client = client
+        self._name = name
+        self._program = program
+        self._ended = ended
+        self._warn = warn
+        self._lock = threading.Lock()
+        self._open = {}
+        self._early = {}  # ends of tasks that nobody watches yet
+        self._keeps_early = 0
+        self._stopping = False
+        self._has_to_look = False
+        self._cursor = client.get("/v1/events", after="now")["cursor"]
+
+    def __enter__(self):
+        """While tasks are being submitted: what ends before it is watched is kept."""
+        with self._lock:
+            self._keeps_early += 1
+
+    def __exit__(self, *_):
+        with self._lock:
+            self._keeps_early -= 1
+            if self._keeps_early == 0:
+                self._early.clear()
+
+    def watch(self, number, entry):
+        with self._lock:
+            event = self._early.pop(number, None)
+            if event is None:
+                self._open[number] = entry
+                return
+        self._ended(entry, number, event)
+
+    def numbers(self):
+        with self._lock:
+            return list(self._open)
+
+    def stop(self):
+        """`wait` returns at once, now and from now on."""
+        self._stopping = True
+        self._client.interrupt()
+
+    def wait(self):
+        """For the next ends, or a while."""
+        if self._stopping:
+            return
+        try:
+            if self._has_to_look:
+                self._look_at_all()
+            events, cursor, pruned = self._client.events(self._name, self._cursor, _WAIT_S)
+        except engine.EngineAway:
+            self._wait_for_engine()
+            return
+        except engine.Error as error:
+            self._warn(f"the engine does not say what has ended: {error}")
+            self._pause(1.0)
+            return
+        self._cursor = cursor
+        self._has_to_look = pruned
+        for event in events:
+            self.tell(event["id"], event)
+
+    def tell(self, number, event):
+        """A task has ended."""
+        with self._lock:
+            entry = self._open.pop(number, None)
+            if entry is None:
+                if self._keeps_early:
+                    self._early[number] = event
+                return
+        self._ended(entry, number, event)
+
+    def _look_at_all(self):
+        """Where the feed has a gap: what it told nobody is asked for, one by one."""
+        self._cursor = self._client.get("/v1/events", after="now")["cursor"]
+        for number in self.numbers():
+            if self._stopping:
+                return
+            task = self._client.task(number)
+            if task is None:
+                self.tell(number, {"id": number, "state": "failed", "failure": "engine_error",
+                                    "message": "the engine knows nothing of it any more"})
+            elif task["state"] in ("done", "failed", "cancelled"):
+                self.tell(number, task)
+        self._has_to_look = False
+
+    def _wait_for_engine(self):
+        since = time.monotonic()
+        while not self._stopping:
+            try:
+                self._client.get("/v1/engine")
+                break
+            except engine.Error:
+                pass
+            if time.monotonic() - since > _AWAY_S:
+                try:
+                    engine.connect(self._program)
+                    break
+                except engine.Error as error:
+                    self._warn(f"waiting for the engine: {error}")
+                    since = time.monotonic()
+            self._pause(0.1)
+        self._has_to_look = True
+
+    def _pause(self, seconds):
+        if not self._stopping:
+            time.sleep(seconds)
