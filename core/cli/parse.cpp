@@ -38,6 +38,7 @@ Engine
   engine start, stop, status, run
   dropbox DIR         watch a folder for job files
   doctor              check this installation
+  snakemake-profile   print a profile for Snakemake
 
 An id is 12, a task of an array is 12.345, a range is 12.1-99.
 `hpcbatch VERB --help` says more, with an example.
@@ -144,6 +145,7 @@ Command parse_command(const std::vector<std::string>& words) {
   detail::add_task_verbs(app, command);
   detail::add_thing_verbs(app, command);
   detail::add_engine_verbs(app, command);
+  detail::add_snakemake_verbs(app, command);
   check_verb(app, words[0]);
 
   const int wrong = words[0] == "run" ? kExitOwnFailure : kExitUsage;

@@ -38,11 +38,16 @@ class Takeover:
         marks = []
         for one in job.jobs if job.is_group() else (job,):
             texts = persistence.external_jobids(one)
-            # A mark may outlive its being incomplete, in other kinds of persistence than files.
-            if texts and not self._workflow.async_run(persistence.incomplete(one)):
+            if texts and not self._is_marked_incomplete(one):
                 texts = ()
             marks.extend({read_mark(text, self._name) for text in texts} or {None})
         return marks
+
+    def _is_marked_incomplete(self, job):
+        """In a data base the name of what made a file is kept when it is complete."""
+        persistence = self._workflow.persistence
+        look = getattr(persistence, "_filter_incomplete_keys", None)
+        return look is None or bool(look([persistence._get_key(file) for file in job.output]))
 
     def _task(self, mark):
         if mark.key not in self._ids:

@@ -142,3 +142,17 @@ def test_a_service_that_dies_in_the_midst_of_a_run_is_not_noticed(bed):
                 pass
     assert snakemake.wait(timeout=120) == 0, (bed.folder / "snakemake.log").read_text()
     assert sorted(started(bed), key=int) == [str(i) for i in range(60)]
+
+
+def test_what_a_job_no_longer_is_is_cancelled_and_run_anew(bed):
+    bed.write(HELD)
+    snakemake = bed.begin()
+    wait_until(lambda: len(started(bed)) == 2, what="two jobs' start")
+    os.killpg(snakemake.pid, signal.SIGKILL)
+    snakemake.wait()
+    bed.write(HELD.replace("echo {wildcards.i} > {output}", "echo new {wildcards.i} > {output}"))
+    (bed.folder / "go").touch()
+    bed.ok("--unlock")
+    text = bed.ok("--rerun-incomplete")
+    assert [(bed.folder / f"out/{i}.txt").read_text() for i in range(6)] == [f"new {i}\n" for i in range(6)], text
+    assert len(bed.tasks()) == 12

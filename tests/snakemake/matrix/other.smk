@@ -2,7 +2,7 @@ rule module:
     output: "out/module.txt"
     shell: "echo module > {output}"
 
-WORD = "the module's"
+WORD = "of-the-module"
 
 rule module_name:
     output: "out/module_name.txt"
