@@ -181,6 +181,14 @@ def _search_here_first(folder):
         sys.path.insert(0, folder)
 
 
+def _coerce_locale(environment, own):
+    """What Python does to its own environment where that names no locale (PEP 538)."""
+    if own.get(b"LC_CTYPE", b"").lower() in (b"c.utf-8", b"c.utf8", b"utf-8"):
+        said = environment.get(b"LC_CTYPE") or environment.get(b"LANG") or b"C"
+        if not environment.get(b"LC_ALL") and said in (b"C", b"POSIX"):
+            environment[b"LC_CTYPE"] = own[b"LC_CTYPE"]
+
+
 def _same_settings(environment, own):
     """Python was started with the settings that the task's environment asks for."""
     names = {name for name in (*environment, *own) if name.startswith(b"PYTHON") or name.startswith(b"LC_") or name == b"LANG"}
@@ -227,8 +235,12 @@ def _execute(argv):
 def _become(request, own):
     """What the task's process does.  It ends as any Python does, by this function's return or SystemExit."""
     search = os.fsdecode(request.environment.get(b"PATH", b""))
-    if not _is_this_python(request.argv[0], search) or not _same_settings(request.environment, own):
+    if not _is_this_python(request.argv[0], search):
         _execute(request.argv)
+    _coerce_locale(request.environment, own)
+    if not _same_settings(request.environment, own):
+        _execute(request.argv)
+    os.environb.update(request.environment)
     try:
         if not _run(request.argv):
             _execute(request.argv)

@@ -70,7 +70,7 @@ def test_a_forked_task_is_a_task_like_any_other(home):
     (home.directory / "module.py").write_text("import sys\nprint(__name__, __spec__.name, sys.argv[1:])\nraise ValueError('why not')\n")
     code = "import os, sys, tempfile, json; print(json.dumps({'pid': os.getpid(), 'group': os.getpgid(0), 'parent': os.getppid()," \
            " 'session': os.getsid(0), 'task': os.environ['HPCBATCH_TASK_ID'], 'tmp': tempfile.gettempdir(), 'cwd': os.getcwd()," \
-           " 'service': os.environ.get('HPCBATCH_SERVICE'), 'argv': sys.argv, 'stdin': sys.stdin.read(), 'fds': sorted(map(int, os.listdir('/proc/self/fd')))}))"
+           " 'service': os.environ.get('HPCBATCH_SERVICE'), 'argv': sys.argv, 'name': open('/proc/self/comm').read(), 'stdin': sys.stdin.read(), 'fds': sorted(map(int, os.listdir('/proc/self/fd')))}))"
     one, two, three, four, five = home.tasks(
         [[PYTHON, "-c", code, "a b"], [PYTHON, "script.py", "x"], ["python3", "-m", "module", "y"], ["sh", "-c", "echo plain; exit 4"],
          ["/no/such/program"]], fork("json"))
@@ -79,6 +79,7 @@ def test_a_forked_task_is_a_task_like_any_other(home):
 
     said = json.loads(home.log(one))
     assert said["pid"] == said["group"] and said["task"] == one and said["argv"] == ["-c", "a b"] and said["stdin"] == ""
+    assert said["name"] == f"task {one}\n", "it was not forked"
     assert said["tmp"].startswith("/tmp/hpcbatch-pilot-") and said["cwd"] == str(home.directory) and said["service"] is None
     assert said["parent"] in home.pilot_pids()
     assert said["fds"][:3] == [0, 1, 2] and len(said["fds"]) == 4, "a descriptor of the service was left open"
@@ -93,7 +94,7 @@ def test_a_forked_task_is_a_task_like_any_other(home):
 
 
 def test_a_forked_task_ends_as_any_python_does(home):
-    kept = "import atexit, sys, threading, time; kept = open('kept', 'w'); kept.write('flushed at the end');" \
+    kept = "import atexit, sys, threading, time; print(open('/proc/self/comm').read(), end=''); kept = open('kept', 'w'); kept.write('flushed at the end');" \
            " atexit.register(print, 'at exit'); threading.Thread(target=lambda: (time.sleep(0.2), print('thread'))).start()"
     closed = "import sys; print('said'); sys.stdout.flush(); sys.stdout.close()"
     signals = "import subprocess, sys; sys.exit(subprocess.call(['sh', '-c', 'grep SigIgn /proc/self/status']))"
@@ -102,7 +103,7 @@ def test_a_forked_task_ends_as_any_python_does(home):
     home.wait(*ids)
     shown = [home.show(task) for task in ids]
     assert (home.directory / "kept").read_text() == "flushed at the end"
-    assert home.log(ids[0]) == "thread\nat exit\n"
+    assert home.log(ids[0]) == f"task {ids[0]}\nthread\nat exit\n"
     assert [task.get("exit_code") for task in shown] == [0, 0, 300 & 0xFF, 0, 0, 137]
     assert home.log(ids[1]) == "said\n"
     for task in ids[3:5]:
