@@ -42,7 +42,8 @@ def check(job, workflow):
         raise Ineligible("it runs in a container")
     if "env-modules" in deployed and job.env_modules:
         raise Ineligible("its environment modules have to be loaded")
-    if rule.cache and workflow.workflow_settings.cache is not None:
+    # Snakemake 8 keeps the rules that are cached elsewhere.
+    if workflow.workflow_settings.cache is not None and getattr(rule, "cache", True):
         raise Ineligible("its outputs may come from the cache between workflows")
     if job.benchmark is not None and (job.benchmark_repeats or 1) > 1:
         raise Ineligible("it is to be run several times for its benchmark")

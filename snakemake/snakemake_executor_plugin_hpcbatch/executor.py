@@ -137,12 +137,18 @@ class Executor(RemoteExecutor):
         if command is None:
             self._put_snakemake(job, task)
         else:
-            self.workflow.async_run(job.prepare())
+            self._run_async(job.prepare())
             task["command"] = command.argv
             task["env"] = command.env
             if job.shadow_dir:
                 task["directory"] = os.path.abspath(job.shadow_dir)
         return job, task, command is not None
+
+    def _run_async(self, coroutine):
+        run = getattr(self.workflow, "async_run", None)
+        if run is None:  # Snakemake 8
+            from snakemake.common import async_run as run
+        run(coroutine)
 
     def _direct_command(self, job):
         from .direct import Ineligible, check, command_of
