@@ -167,17 +167,15 @@ void Api::keys(Request request, const ReplyPtr& reply) {
   const auto key = request.query.find("key");
   if (request.method != "GET" || client == request.query.end() || key == request.query.end())
     return reply->error(400, "/v1/keys takes GET with 'client' and 'key'");
-  runtime_.read(
-      [client = client->second, key = key->second](store::Store& store) {
-        return store.ids_of_key(client, key);
-      },
-      [reply](const std::vector<ArrayId>& ids) {
-        if (ids.empty()) return reply->error(404, "no submit with this key is known");
-        boost::json::array texts;
-        for (const ArrayId id : ids)
-          texts.push_back(boost::json::string(std::to_string(id.value)));
-        reply->answer(200, {{"ids", std::move(texts)}});
-      });
+  runtime_.read([client = client->second,
+                 key = key->second](store::Store& store) { return store.ids_of_key(client, key); },
+                [reply](const std::vector<ArrayId>& ids) {
+                  if (ids.empty()) return reply->error(404, "no submit with this key is known");
+                  boost::json::array texts;
+                  for (const ArrayId id : ids)
+                    texts.push_back(boost::json::string(std::to_string(id.value)));
+                  reply->answer(200, {{"ids", std::move(texts)}});
+                });
 }
 
 void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
