@@ -8,13 +8,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "system"))
 from engine_at_home import EngineAtHome  # noqa: E402
 from slurm_site import SlurmSite, slurm  # noqa: E402, F401 (a fixture)
-from snakemake_bed import Bed, installed  # noqa: E402
-
-TWO_CPUS = """
-sites:
-  - {name: here, scheduler: local, transport: shared_fs, workspace: %s, shapes: [{name: two, cpus: 2, memory: 4G}]}
-"""
-
+from snakemake_bed import TWO_CPUS, Bed, installed  # noqa: E402
 
 @pytest.fixture(scope="session")
 def python():

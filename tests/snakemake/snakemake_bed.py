@@ -10,6 +10,10 @@ import venv
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
+TWO_CPUS = """
+sites:
+  - {name: here, scheduler: local, transport: shared_fs, workspace: %s, shapes: [{name: two, cpus: 2, memory: 4G}]}
+"""
 
 
 def installed():

@@ -9,9 +9,8 @@ import re
 import shutil
 
 import pytest
-from conftest import TWO_CPUS
 from engine_at_home import EngineAtHome
-from snakemake_bed import HERE, Bed, tree
+from snakemake_bed import HERE, TWO_CPUS, Bed, tree
 
 SNAKEFILE = (HERE / "matrix/Snakefile").read_text()
 ROWS = re.search(r'ROWS = """(.*?)"""', SNAKEFILE, re.S)[1].split()
