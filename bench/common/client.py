@@ -1,28 +1,20 @@
 """A client of the engine's socket that costs little: one connection, kept."""
 
-import http.client
 import json
-import socket
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from hpcbatch.client import UnixConnection  # noqa: E402
 
 
 class Refused(Exception):
     pass
 
 
-class _OverUnixSocket(http.client.HTTPConnection):
-    def __init__(self, path, timeout):
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
 class Client:
     def __init__(self, path, timeout=600):
-        self._connection = _OverUnixSocket(str(path), timeout)
+        self._connection = UnixConnection(str(path), timeout)
 
     def get(self, path):
         return self._ask("GET", path, None)

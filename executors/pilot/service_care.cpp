@@ -28,6 +28,13 @@ std::string seconds_in(Duration time) {
 
 }  // namespace
 
+/// There is no process of it any more.
+void ServiceCare::go_down() {
+  state_ = State::Down;
+  served_ = 0;
+  too_large_ = false;
+}
+
 void ServiceCare::wanted(const AttemptId& id) {
   waiting_.push_back({id});
 }
@@ -39,7 +46,7 @@ void ServiceCare::forget(const AttemptId& id) {
 }
 
 void ServiceCare::not_started(const std::string& why, Time now) {
-  state_ = State::Down;
+  go_down();
   give_up("it cannot be started: " + why, now);
 }
 
@@ -71,9 +78,7 @@ void ServiceCare::unserved(const std::string& why, Time now) {
 
 void ServiceCare::died(const std::string& why, Time now) {
   const bool was_ready = state_ == State::Ready;
-  state_ = State::Down;
-  served_ = 0;
-  too_large_ = false;
+  go_down();
   if (was_ready) {
     failed(why, now);
   } else {
@@ -83,8 +88,10 @@ void ServiceCare::died(const std::string& why, Time now) {
 
 void ServiceCare::uses(std::uint64_t memory, Time now) {
   if (terms_.memory == 0 || memory <= terms_.memory || is_down()) return;
-  too_large_ = true;
-  if (state_ == State::Ready && !asked_) return;  // between two requests
+  if (state_ == State::Ready && !asked_) {
+    too_large_ = true;  // it is renewed between two requests
+    return;
+  }
   actions_.push_back(End{"it used " + in_words(memory) + " of " + in_words(terms_.memory)});
   died(
       "it used " + in_words(memory) + ", more than the " + in_words(terms_.memory) + " that it may",
@@ -94,9 +101,7 @@ void ServiceCare::uses(std::uint64_t memory, Time now) {
 void ServiceCare::end_asked() {
   if (state_ == State::Down || asked_ || !waiting_.empty()) return;
   actions_.push_back(End{"its room is wanted"});
-  state_ = State::Down;
-  served_ = 0;
-  too_large_ = false;
+  go_down();
 }
 
 void ServiceCare::suspended(Duration time) {
@@ -124,8 +129,7 @@ void ServiceCare::failed(const std::string& why, Time now) {
 /// For a while its tasks do without it.
 void ServiceCare::give_up(const std::string& why, Time now) {
   if (state_ != State::Down) actions_.push_back(End{why});
-  state_ = State::Down;
-  served_ = 0;
+  go_down();
   failures_in_a_row_ = 0;
   if (asked_ && asked_->is_wanted) waiting_.push_front(*asked_);
   asked_.reset();
@@ -148,9 +152,7 @@ std::vector<ServiceCare::Action> ServiceCare::decide(Time now) {
         waiting_.empty() && terms_.idle > Duration{} && now >= since_ + terms_.idle;
     if (is_used_up || too_large_ || is_idle) {
       actions_.push_back(End{is_idle ? "nobody wants it" : "it is renewed"});
-      state_ = State::Down;
-      served_ = 0;
-      too_large_ = false;
+      go_down();
     }
   }
   if (not_before_ && now >= *not_before_) not_before_.reset();

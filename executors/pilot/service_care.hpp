@@ -70,7 +70,6 @@ class ServiceCare {
   std::optional<Time> next() const;
 
   bool is_down() const { return state_ == State::Down; }
-  bool is_ready() const { return state_ == State::Ready; }
   /// Nobody wants it, it does not run, and there is nothing to remember of it.
   bool is_forgettable(Time now) const;
 
@@ -82,6 +81,7 @@ class ServiceCare {
     bool is_wanted{true};
   };
 
+  void go_down();
   void failed(const std::string& why, Time now);
   void give_up(const std::string& why, Time now);
 

@@ -59,11 +59,7 @@ def find_program(named=None):
     program = named or os.environ.get("HPCBATCH_PROGRAM") or "hpcbatch"
     path = shutil.which(program)
     if path is None:
-        raise Error(
-            f"cannot find the program {program}: put it on PATH, or name it in HPCBATCH_PROGRAM"
-            if program == "hpcbatch"
-            else f"cannot run {program}: no such program"
-        )
+        raise Error(f"cannot find the program {program}: put hpcbatch on PATH, or name it in HPCBATCH_PROGRAM")
     return path
 
 
@@ -88,7 +84,9 @@ def handed_on(environment=os.environ):
     return kept
 
 
-class _Connection(http.client.HTTPConnection):
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket, whose path may be longer than an address holds."""
+
     def __init__(self, path, timeout):
         super().__init__("engine", timeout=timeout)
         self._path = path
@@ -138,7 +136,7 @@ class Client:
             connection = getattr(self._local, "connection", None)
             is_new = connection is None
             if is_new:
-                connection = _Connection(self.path, self._timeout)
+                connection = UnixConnection(self.path, self._timeout)
             try:
                 if is_new:
                     connection.connect()

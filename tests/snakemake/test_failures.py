@@ -22,6 +22,14 @@ def clean(bed):
     return not list((bed.folder / ".snakemake/incomplete").glob("*")) and not list((bed.folder / ".snakemake/locks").glob("*"))
 
 
+def report_of(text):
+    """{rule: [jobs, failed]} of the table at the end."""
+    lines = text.splitlines()
+    head = next(at for at, line in enumerate(lines) if line.split()[:3] == ["rule", "jobs", "failed"])
+    end = next(at for at, line in enumerate(lines) if line.startswith("They ran in "))
+    return {line.split()[0]: line.split()[1:3] for line in lines[head + 1 : end]}
+
+
 def test_a_failed_job_says_why_where_and_what_it_printed(bed):
     bed.write(one(shell="echo some output; echo what is wrong >&2; exit 3"))
     code, text = bed.run()
@@ -58,7 +66,7 @@ rule good:
 """)
     code, text = bed.run("--keep-going")
     assert code == 1 and len(list(bed.folder.glob("good*.txt"))) == 5
-    assert "rule  jobs  failed" in " ".join(text.split("\n")) or "failed" in text
+    assert report_of(text) == {"bad": ["1", "1"], "good": ["5", "0"]}
 
 
 def test_the_report_at_the_end_counts_by_rule(bed):
@@ -74,8 +82,7 @@ rule b:
     shell: "echo > {output}"
 """)
     text = bed.ok()
-    table = {line.split()[0]: line.split() for line in text.splitlines() if line.startswith(("a ", "b "))}
-    assert table["a"][1:3] == ["7", "0"] and table["b"][1:3] == ["1", "0"]
+    assert report_of(text) == {"a": ["7", "0"], "b": ["1", "0"]}
     assert "They ran in 1 batch job of hpcbatch." in text
 
 
@@ -131,7 +138,7 @@ def test_an_engine_that_cannot_be_had_is_said_in_one_sentence(bed):
     assert code == 1 and "hpcbatch: " in text and "no_such" in text
     bed.env["HPCBATCH_PROGRAM"] = "/no/such/hpcbatch"
     code, text = bed.run()
-    assert code == 1 and "cannot find the program /no/such/hpcbatch" in text.replace("cannot run", "cannot find the program")
+    assert code == 1 and "cannot find the program /no/such/hpcbatch" in text
     assert clean(bed)
 
 

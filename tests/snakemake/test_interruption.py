@@ -1,10 +1,11 @@
 """Snakemake interrupted, killed, started again; the engine killed in the midst of it: each job runs once and ends right."""
 
+import contextlib
 import os
 import signal
 import time
 
-from engine_at_home import is_alive, processes_with, wait_until
+from engine_at_home import is_alive, wait_until
 
 # Each job says when it starts, waits to be let go, and then writes its output.
 HELD = """
@@ -130,16 +131,9 @@ def test_a_service_that_dies_in_the_midst_of_a_run_is_not_noticed(bed):
     snakemake = bed.begin("--hpcbatch-mode", "warm")
     for part in (5, 20, 40):
         wait_until(lambda: len(started(bed)) >= part or not is_alive(snakemake.pid), what=f"{part} jobs' start")
-        for pid in processes_with("HPCBATCH_SERVICE=snakemake"):
-            try:
-                with open(f"/proc/{pid}/comm") as comm:
-                    is_task = comm.read().startswith("task ")
-                with open(f"/proc/{pid}/environ", "rb") as environ:
-                    is_ours = str(bed.engine.home).encode() in environ.read()
-                if is_ours and not is_task:
-                    os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
+        for pid in bed.engine.service_pids("snakemake"):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     assert snakemake.wait(timeout=120) == 0, (bed.folder / "snakemake.log").read_text()
     assert sorted(started(bed), key=int) == [str(i) for i in range(60)]
 

@@ -136,6 +136,19 @@ class EngineAtHome:
         # What a pilot starts bears its name until it becomes the task; a pilot is the child of its keeper.
         return {pid for pid in named if parent_of(parent_of(pid)) not in named}
 
+    def service_pids(self, name):
+        """The processes of services of that name: not those that they have forked, which have names of their own."""
+        found = set()
+        for pid, line in processes_with(f"HPCBATCH_SERVICE={name}").items():
+            process = pathlib.Path(f"/proc/{pid}")
+            try:
+                ours = os.fsencode(self.home) in (process / "environ").read_bytes()
+                if ours and "fork_service" in line and not (process / "comm").read_text().startswith("task "):
+                    found.add(pid)
+            except OSError:
+                pass  # it has ended
+        return found
+
     def kill_engine(self):
         """Kills the engine with KILL and returns when it is gone."""
         pid = self.engine_pid()

@@ -4,7 +4,6 @@ import os
 import pathlib
 import signal
 import sys
-import time
 
 import pytest
 from engine_at_home import ROOT, EngineAtHome, processes_with, wait_until
@@ -28,17 +27,7 @@ class Home(EngineAtHome):
         self.submits = 0
 
     def services(self):
-        """The processes of this home's services: not those that they have forked, which have names of their own."""
-        found = set()
-        for pid, line in processes_with("HPCBATCH_SERVICE=warm").items():
-            process = pathlib.Path(f"/proc/{pid}")
-            try:
-                ours = os.fsencode(self.home) in (process / "environ").read_bytes()
-                if ours and "fork_service" in line and not (process / "comm").read_text().startswith("task "):
-                    found.add(pid)
-            except OSError:
-                pass  # it has ended
-        return found
+        return self.service_pids("warm")
 
     def tasks(self, commands, service, **more):
         self.submits += 1
