@@ -251,7 +251,7 @@ def _become(request, own):
         # Without the frames of this file.
         while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
             trace = trace.tb_next
-        sys.excepthook(kind, value, trace)
+        sys.excepthook(kind, value.with_traceback(trace), trace)
         del kind, value, trace
         sys.exit(1)
 
