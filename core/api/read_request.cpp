@@ -321,6 +321,7 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
       array.held = bool_of(entry, where);
     } else if (key == "service") {
       task.service = read_service(entry, where);
+      array.needs.service = task.service->name;
     } else {
       throw BadRequest(where + " is no key of a task; docs/api.md lists them");
     }

@@ -61,7 +61,8 @@ Actions Engine::on(const Event& event, Time now) {
 
 std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
-  if (recall_due_) wake = wake ? std::min(*wake, *recall_due_) : recall_due_;
+  for (const auto& due : {recall_due_, cold_due_})
+    if (due) wake = wake ? std::min(*wake, *due) : due;
   bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0;
   for (const auto& [id, pilot] : pilots_.all())
     watching = watching || (!pilot.connected && !pilot.leases.empty());

@@ -66,6 +66,7 @@ class Engine {
   void handle(const AttemptsStarted& event, Time now);
   void handle(const AttemptsEnded& event, Time now);
   void handle(const AttemptsReturned& event, Time now);
+  void handle(const ServicesWarm& event, Time now);
   void handle(const PilotLeaving& event, Time now);
   void handle(const AllocationAccepted& event, Time now);
   void handle(const AllocationRefused& event, Time now);
@@ -101,7 +102,12 @@ class Engine {
     LowBacklog,  ///< only where that has room for a good many more
     Backlog
   };
-  std::optional<QueuePlace> next_for(const PilotState& pilot, Into where, Time now) const;
+  struct Turn {
+    std::optional<QueuePlace> place;
+    std::vector<ClassId> left_to_warm;  ///< passed, because another pilot has their service
+  };
+  Turn next_for(const PilotState& pilot, Into where, Time now) const;
+  bool is_left_to_warm(const PilotState& cold, ClassId id, Time now) const;
   static void keep_no_more(PilotState& pilot);
   bool is_known_to_be_full(const PilotState& pilot, Time now) const;
   std::optional<SendLeases::Lease> lease_next(PilotState& pilot, Into where, Time now);
@@ -135,6 +141,7 @@ class Engine {
   std::optional<PilotId> newcomer_;  ///< registered for the first time, in this event
   std::optional<Time> recall_due_;   ///< leases wait at one pilot that another could start, but the
                                      ///< last recall is too new
+  std::optional<Time> cold_due_;     ///< then a pilot without their service may have some tasks
   Time next_look_{};                 ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool draining_{false};

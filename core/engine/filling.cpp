@@ -22,6 +22,10 @@ constexpr std::uint64_t kLargestBacklog = 16'384;
 constexpr Duration kRecallAnswered = 2s;
 // So long others may go first before room is kept for a task.
 constexpr Duration kPassedOver = 60s;
+// A service takes a second or two to start.  So long its tasks wait for a pilot that has it; who
+// looks again much later begins anew.
+constexpr Duration kLeftToWarm = 500ms;
+constexpr Duration kLeftAnew = 10s;
 
 }  // namespace
 
@@ -39,17 +43,39 @@ std::uint64_t Engine::backlog_for(const PilotState& pilot, const ResourceClass& 
   return worth(how_often(PilotTable::share(wanted.needs, pilot), pilot.capacity));
 }
 
+/// Whether a class is not for this pilot yet, because one that could run it has its service.
+bool Engine::is_left_to_warm(const PilotState& cold, ClassId id, Time now) const {
+  const ResourceClass& its_class = tasks_.queue().get(id);
+  const std::string& service = its_class.needs.service;
+  if (service.empty() || cold.warm.contains(service) || cold.kept_for == id) return false;
+  if (const auto since = its_class.kept_warm_since;
+      since && now - *since >= kLeftToWarm && now - *since < kLeftAnew)
+    return false;
+  return std::any_of(pilots_.all().begin(), pilots_.all().end(), [&](const auto& entry) {
+    const PilotState& pilot = entry.second;
+    return pilot.warm.contains(service) && pilot.takes_tasks() &&
+           (!pilot.kept_for || *pilot.kept_for == id) &&
+           PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now);
+  });
+}
+
 /// Whose turn it is at a pilot.
-std::optional<QueuePlace> Engine::next_for(const PilotState& pilot, Into where, Time now) const {
+Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) const {
   const ReadyQueue& queue = tasks_.queue();
   const auto is_kept_for_another = [&](ClassId id) {
     return pilot.kept_for && *pilot.kept_for != id;
   };
+  Turn turn;
   if (where == Into::Room) {
-    return queue.best([&](ClassId id) {
-      return !is_kept_for_another(id) &&
-             PilotTable::has_room(queue.get(id).needs, pilot, pilot.free, now);
+    turn.place = queue.best([&](ClassId id) {
+      if (is_kept_for_another(id) ||
+          !PilotTable::has_room(queue.get(id).needs, pilot, pilot.free, now))
+        return false;
+      const bool is_left = is_left_to_warm(pilot, id, now);
+      if (is_left) turn.left_to_warm.push_back(id);
+      return !is_left;
     });
+    return turn;
   }
   const auto is_wanted = [&](const ResourceClass& its_class) {
     const std::uint64_t most = backlog_for(pilot, its_class);
@@ -57,7 +83,6 @@ std::optional<QueuePlace> Engine::next_for(const PilotState& pilot, Into where, 
     return pilot.backlog.size() < most &&
            (where == Into::Backlog || pilot.backlog.size() <= most - most / 4);
   };
-  std::optional<QueuePlace> found;
   for (const auto& [id, share] : pilot.classes) {
     // Only behind others of its class: the room that one of them leaves is enough for it, and soon
     // there.
@@ -66,9 +91,9 @@ std::optional<QueuePlace> Engine::next_for(const PilotState& pilot, Into where, 
     if (!is_wanted(its_class)) continue;
     if (!PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) continue;
     const QueuePlace head = queue.head_of(id);
-    if (!found || queue.goes_before(head, *found)) found = head;
+    if (!turn.place || queue.goes_before(head, *turn.place)) turn.place = head;
   }
-  return found;
+  return turn;
 }
 
 /// Others may have its room again.
@@ -79,11 +104,20 @@ void Engine::keep_no_more(PilotState& pilot) {
 
 std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into where, Time now) {
   const bool into_backlog = where != Into::Room;
-  const auto place = next_for(pilot, where, now);
-  if (!place) return std::nullopt;
+  const auto [place, left_to_warm] = next_for(pilot, where, now);
+  for (const ClassId id : left_to_warm) {
+    auto& since = tasks_.queue().get(id).kept_warm_since;
+    if (!since || now - *since >= kLeftAnew) since = now;
+    cold_due_ = std::min(cold_due_.value_or(*since + kLeftToWarm), *since + kLeftToWarm);
+  }
+  if (!place) {
+    if (where == Into::Room && left_to_warm.empty()) pilot.nothing_fits = tasks_.queue().news();
+    return std::nullopt;
+  }
   if (where != Into::Backlog) note_passed_over(pilot, *place, now);
   ResourceClass& its_class = tasks_.queue().get(place->in_class);
   its_class.passed_over_since.reset();
+  if (!pilot.warm.contains(its_class.needs.service)) its_class.kept_warm_since.reset();
   if (pilot.kept_for == place->in_class) keep_no_more(pilot);
 
   const TakenTask taken = tasks_.take(*place);
@@ -114,7 +148,7 @@ bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
   if (pilot.free.get(kCpus).ticks <= 0) return true;
   if (pilot.nothing_fits != tasks_.queue().news()) return false;
 #ifdef HPCBATCH_WALK_INVARIANTS
-  HPCBATCH_CHECK(!next_for(pilot, Into::Room, now));
+  HPCBATCH_CHECK(!next_for(pilot, Into::Room, now).place);
 #else
   static_cast<void>(now);
 #endif
@@ -123,8 +157,9 @@ bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
 
 void Engine::fill_pilots(Time now) {
   recall_due_.reset();
+  cold_due_.reset();
   if (draining_) return;
-  // In the order of their ids; what each is sent.
+  // Those with services first, then in the order of their ids; what each is sent.
   struct Filled {
     PilotState* pilot;
     std::vector<SendLeases::Lease> leases;
@@ -134,16 +169,15 @@ void Engine::fill_pilots(Time now) {
     for (auto& [id, pilot] : pilots_.all()) {
       if (pilot.takes_tasks()) filled.push_back({&pilot, {}});
     }
+    std::stable_partition(filled.begin(), filled.end(),
+                          [](const Filled& one) { return !one.pilot->warm.empty(); });
   }
   // First everybody's free room, then what waits there, least first: nobody hoards while another
   // idles.
   for (auto& [pilot, leases] : filled) {
     while (!is_known_to_be_full(*pilot, now)) {
       auto lease = lease_next(*pilot, Into::Room, now);
-      if (!lease) {
-        pilot->nothing_fits = tasks_.queue().news();
-        break;
-      }
+      if (!lease) break;
       leases.push_back(std::move(*lease));
     }
   }
@@ -247,10 +281,13 @@ void Engine::call_back_for_idle(Time now) {
     if (idle.free.get(kCpus).ticks <= 0) continue;
     const auto fullest =
         std::find_if(fullest_first.begin(), fullest_first.end(), [&](const PilotState* pilot) {
+          const bool is_soon_there =
+              now - pilots_.lease(pilot->backlog.front())->since < kLeftToWarm;
           return std::any_of(pilot->classes.begin(), pilot->classes.end(), [&](const auto& entry) {
-            return entry.second.waiting != 0 &&
-                   PilotTable::has_room(tasks_.queue().get(entry.first).needs, idle, idle.free,
-                                        now);
+            const auto& [id, share] = entry;
+            return share.waiting != 0 &&
+                   PilotTable::has_room(tasks_.queue().get(id).needs, idle, idle.free, now) &&
+                   !(is_soon_there && is_left_to_warm(idle, id, now));
           });
         });
     if (fullest == fullest_first.end()) continue;

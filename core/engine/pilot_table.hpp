@@ -39,6 +39,7 @@ struct PilotState {
   std::string site;
   std::string shape;
   std::vector<std::string> tags;
+  std::set<std::string> warm;  ///< services that live there
   std::string node;
   std::uint64_t incarnation{0};
   Resources capacity;

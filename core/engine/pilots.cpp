@@ -65,6 +65,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.site = allocation->facts.site;
   pilot.shape = allocation->facts.shape;
   if (const Shape* shape = sites_.shape_of(event.pilot.allocation)) pilot.tags = shape->tags;
+  pilot.warm.clear();
   pilot.node = event.node;
   pilot.incarnation = event.incarnation;
   pilot.capacity = event.capacity;
@@ -328,6 +329,12 @@ void Engine::handle(const AttemptsReturned& event, Time now) {
   }
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
   work_changed_ = true;
+}
+
+void Engine::handle(const ServicesWarm& event, Time /*now*/) {
+  PilotState* pilot = pilots_.find(event.pilot);
+  if (!pilot) return;
+  pilot->warm = {event.services.begin(), event.services.end()};
 }
 
 void Engine::handle(const PilotLeaving& event, Time now) {

@@ -11,10 +11,13 @@ ClassId ReadyQueue::class_for(const Needs& needs) {
   const auto [at, is_new] = by_needs_.try_emplace(
       {class_of(needs), fits_shapes_(needs)}, ClassId(static_cast<std::uint32_t>(classes_.size())));
   if (is_new) {
-    classes_.push_back(
-        {ResourceClass{
-             .needs = needs, .ready = 0, .mean_run = {}, .runs = 0, .passed_over_since = {}},
-         {}});
+    classes_.push_back({ResourceClass{.needs = needs,
+                                      .ready = 0,
+                                      .mean_run = {},
+                                      .runs = 0,
+                                      .passed_over_since = {},
+                                      .kept_warm_since = {}},
+                        {}});
   } else {
     Needs& widest = get(at->second).needs;
     for (const std::string_view name : {kMemory, kDisk}) {

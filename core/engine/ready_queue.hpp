@@ -34,6 +34,8 @@ struct ResourceClass {
   std::uint64_t runs{0};             ///< how many these were
   std::optional<Time>
       passed_over_since;  ///< others went first where these would fit an empty pilot
+  std::optional<Time>
+      kept_warm_since;  ///< a pilot with room was passed for one that has the service
 };
 
 /// One array's tasks in the queue.

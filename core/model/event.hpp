@@ -108,6 +108,11 @@ struct AttemptsReturned {
   PilotId pilot;
   std::vector<AttemptId> attempts;
 };
+/// The services that live at the pilot, by name: all of them.  None do when it registers.
+struct ServicesWarm {
+  PilotId pilot;
+  std::vector<std::string> services;
+};
 struct PilotLeaving {
   PilotId pilot;
   std::string reason;
@@ -148,7 +153,7 @@ struct TimePassed {};
 
 using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked,
                            PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptsEnded,
-                           AttemptsReturned, PilotLeaving, AllocationAccepted, AllocationRefused,
-                           SitePolled, SitePollFailed, OutboxRead, TimePassed>;
+                           AttemptsReturned, ServicesWarm, PilotLeaving, AllocationAccepted,
+                           AllocationRefused, SitePolled, SitePollFailed, OutboxRead, TimePassed>;
 
 }  // namespace hpcbatch

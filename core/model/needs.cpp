@@ -35,6 +35,7 @@ std::string show(const Needs& needs) {
   if (!needs.site.empty()) text += ", site " + needs.site;
   if (!needs.tags.empty()) text += fmt::format(", tags {}", fmt::join(needs.tags, " "));
   if (needs.nodes != 1) text += fmt::format(", {} nodes", needs.nodes);
+  if (!needs.service.empty()) text += ", service " + needs.service;
   return text;
 }
 

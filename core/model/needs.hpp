@@ -19,6 +19,7 @@ struct Needs {
   std::string site;               ///< empty: any
   std::vector<std::string> tags;  ///< all of them must be among the shape's; sorted
   std::uint32_t nodes{1};
+  std::string service;  ///< the process that its tasks share; better where that is warm
   friend auto operator<=>(const Needs&, const Needs&) = default;
 };
 

@@ -69,6 +69,10 @@ std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message
       returned.attempts.push_back(from_wire(attempt));
     events.emplace_back(std::move(returned));
   }
+  if (message.has_warm()) {
+    const auto& services = message.warm().services();
+    events.emplace_back(ServicesWarm{pilot, {services.begin(), services.end()}});
+  }
   if (message.leaving()) events.emplace_back(PilotLeaving{pilot, message.leaving_reason()});
   return events;
 }

@@ -21,6 +21,7 @@ std::string encode(const Needs& needs) {
   if (!needs.site.empty()) text += fmt::format("s{}{}", needs.site, kEnd);
   for (const std::string& tag : needs.tags) text += fmt::format("g{}{}", tag, kEnd);
   if (needs.nodes != 1) text += fmt::format("n{}{}", needs.nodes, kEnd);
+  if (!needs.service.empty()) text += fmt::format("v{}{}", needs.service, kEnd);
   return text;
 }
 
@@ -47,6 +48,9 @@ Needs decode_needs(const std::string& text) {
         break;
       case 'n':
         needs.nodes = static_cast<std::uint32_t>(std::stoul(rest));
+        break;
+      case 'v':
+        needs.service = rest;
         break;
       default:
         throw std::runtime_error("the store holds a need of a newer version");

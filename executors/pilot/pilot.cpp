@@ -221,6 +221,7 @@ int Pilot::run() {
     send_followed();
     pack_.flush();
     send_results();
+    say_services();
     link_.tick(now_);
     std::optional<Time> until = decide_.next();
     for (const auto& next : {runner_.next(), rehearsal_ ? rehearsal_->next() : std::nullopt,

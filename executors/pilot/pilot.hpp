@@ -55,6 +55,7 @@ class Pilot {
   void keep_recipes(wire::ToPilot& message, const std::vector<bool>& is_new);
   void follow(const wire::Follow& follow);
   void gather(wire::ToEngine& outgoing);
+  void say_services();
 
   void perform(Action& action);
   void drop_lease(const AttemptId& id);
@@ -96,6 +97,7 @@ class Pilot {
   std::unordered_map<AttemptId, Waiting, AttemptHash> leases_;        // that have not started
   std::unordered_map<AttemptId, wire::Result, AttemptHash> results_;  // not acknowledged
   std::vector<AttemptId> started_;                                    // not told yet
+  std::uint64_t services_said_{0};    // on this link; as Services counts their changes
   std::vector<AttemptId> to_send_;    // results that wait until their output is written
   std::size_t bytes_in_frame_{0};     // of the results that wait for the link to send
   std::vector<AttemptId> held_back_;  // results that wait until their followed output is sent

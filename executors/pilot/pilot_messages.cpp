@@ -47,6 +47,7 @@ void Pilot::link_up(const std::string& address) {
     out.set_leaving_reason(leaving_);
   }
   started_.clear();  // it is in what we hold
+  services_said_ = 0;
   link_.added(true, now_);
   for (const auto& [id, result] : results_) send_result(id);
   runner_.want_input_again();
@@ -57,6 +58,17 @@ void Pilot::gather(wire::ToEngine& outgoing) {
     if (decide_.state_of(id) == Decide::State::Running) to_wire(id, outgoing.add_started());
   }
   started_.clear();
+}
+
+/// The engine sends their next tasks to a pilot that has their service.
+void Pilot::say_services() {
+  const std::uint64_t changes = runner_.services().changes();
+  if (changes == services_said_ || !link_.is_up()) return;
+  services_said_ = changes;
+  wire::Warm& warm = *link_.outgoing().mutable_warm();
+  warm.clear_services();
+  for (const std::string& name : runner_.services().names()) warm.add_services(name);
+  link_.added(true, now_);
 }
 
 void Pilot::on_message(wire::ToPilot& message) {

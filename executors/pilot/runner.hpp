@@ -67,6 +67,7 @@ class Runner {
 
   /// A child of the pilot was reaped: a task, something of one, or a service.
   void reaped(pid_t pid, int status, const rusage& usage, Time now);
+  const Services& services() const { return services_; }
   /// Pilot and tasks were stopped for that long.
   void suspended(Duration time) { services_.suspended(time); }
   /// Memory, output that waits, processes that are left.

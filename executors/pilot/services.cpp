@@ -240,6 +240,13 @@ std::size_t Services::living() const {
       services_.begin(), services_.end(), [](const Service& service) { return service.pid > 0; }));
 }
 
+std::set<std::string> Services::names() const {
+  std::set<std::string> names;
+  for (const Service& service : services_)
+    if (service.pid > 0) names.insert(service.definition.name());
+  return names;
+}
+
 std::uint64_t Services::memory() const {
   std::uint64_t all = 0;
   for (const Service& service : services_) all += service.pid > 0 ? service.resident : 0;
@@ -297,6 +304,7 @@ void Services::start(Service& service, Time now) {
         "cannot run " + what.argv(0) + ": " + std::strerror(spawned.error), now);
   }
   service.pid = spawned.pid;
+  ++changes_;
   service.resident = 0;
   service.last_words.clear();
   family_.ours(service.pid);
@@ -428,6 +436,7 @@ void Services::let_go_of(Service& service) {
     fd->reset();
   }
   service.pid = -1;
+  ++changes_;
 }
 
 void Services::end(Service& service, const std::string& why) {

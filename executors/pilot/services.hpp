@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -61,6 +62,10 @@ class Services {
   void tick(Time now);
   std::optional<Time> next() const;
 
+  /// Names of those that live.
+  std::set<std::string> names() const;
+  /// Grows whenever one is started or gone.
+  std::uint64_t changes() const { return changes_; }
   /// Resident bytes of all services, when they were looked at last.
   std::uint64_t memory() const;
   /// Ends services that nobody wants now, until no more than so many live.
@@ -112,6 +117,7 @@ class Services {
   std::list<Service> services_;
   std::map<pid_t, Time> ending_;  // told to; when they are killed
   std::optional<Time> measure_at_;
+  std::uint64_t changes_{0};
   bool due_{false};
 };
 

@@ -78,6 +78,9 @@ void PilotProcess::link_up() {
     outgoing_.set_leaving(true);
     outgoing_.set_leaving_reason(leaving_);
   }
+  // Some have the service of every task, others of none; nothing is forked here.
+  if (world_.draw({'w', incarnation_}).chance(40))
+    outgoing_.mutable_warm()->add_services(kSharedService);
   started_.clear();  // it is in what it holds
   say_results();
   added(true);

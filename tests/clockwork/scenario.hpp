@@ -68,6 +68,9 @@ inline constexpr int kIncidentKinds = static_cast<int>(IncidentKind::hide_outbox
 std::string_view name_of(IncidentKind kind);
 std::string_view text_of(IncidentKind kind);
 
+/// Some tasks share it, and it lives at some pilots.
+inline constexpr const char* kSharedService = "preloaded";
+
 struct Incident {
   Duration at{};  ///< since the beginning
   IncidentKind kind{};

@@ -45,6 +45,8 @@ NewArray Users::draw_array(Draw& draw) const {
   array.max_running = draw.chance(20) ? static_cast<std::uint32_t>(1 + number(6)) : 0;
   array.held = draw.chance(8);
   array.streams_input = draw.chance(4);
+  // From a branch of its own: older seeds draw what they drew.
+  if (draw.of({'w'}).chance(15)) array.needs.service = kSharedService;
   return array;
 }
 

@@ -44,6 +44,10 @@ New& New::tag(const std::string& name) {
   needs.tags.push_back(name);
   return *this;
 }
+New& New::served_by(const std::string& service) {
+  needs.service = service;
+  return *this;
+}
 New& New::urgency(std::int32_t value) {
   priority = value;
   return *this;
@@ -237,6 +241,10 @@ EndAtPilot EngineTest::result(const std::string& name, Failure failure) const {
   EndAtPilot ended{{attempt(name), {.failure = failure}, false}, holders_.at(task(name))};
   ended.outcome.ended = now_;
   return ended;
+}
+
+void EngineTest::has_warm(const std::string& name, std::vector<std::string> services) {
+  happens(ServicesWarm{pilot(name), std::move(services)});
 }
 
 void EngineTest::ends(const std::string& names, Failure failure, Duration run) {

@@ -35,6 +35,7 @@ struct New : NewArray {
   New& at_once(std::uint32_t count);
   New& on_hold();
   New& reads_stream();
+  New& served_by(const std::string& service);
   New& wait_for(const std::string& task, Dependency::Kind kind = Dependency::Kind::Success);
 };
 
@@ -72,6 +73,7 @@ class EngineTest : public ::testing::Test {
   void registers(const std::string& pilot, Duration left = 1h, std::vector<HeldAttempt> held = {},
                  Resources capacity = {});
   void disconnects(const std::string& pilot);
+  void has_warm(const std::string& pilot, std::vector<std::string> services);
   void starts(const std::string& tasks);
   void ends(const std::string& tasks, Failure failure = Failure::Ok, Duration run = 1s);
   void stages(const std::string& task);

@@ -16,12 +16,17 @@ ONE_SITE = """
 sites:
   - {name: here, scheduler: local, transport: shared_fs, workspace: %s, shapes: [{name: two, cpus: 2, memory: 4G}]}
 """
+TWO_PILOTS = """
+sites:
+  - {name: here, scheduler: local, transport: shared_fs, workspace: %s, max_queued: 2, max_running: 2,
+     shapes: [{name: one, cpus: 1, memory: 1G, tags: [one]}, {name: other, cpus: 1, memory: 1G, tags: [other]}]}
+"""
 
 
 class Home(EngineAtHome):
-    def __init__(self):
+    def __init__(self, site=ONE_SITE):
         super().__init__(PYTHONPATH=str(ROOT / "python"))
-        self.configure(ONE_SITE % (self.directory / "space"))
+        self.configure(site % (self.directory / "space"))
         self.ok("engine", "start")
         self.client = Client(str(self.home / "socket"))
         self.submits = 0
@@ -235,6 +240,32 @@ def test_a_service_starts_itself_anew_when_what_it_has_loaded_changes(home):
         return home.log(task) == "22\n"
 
     wait_until(is_seen, 30, "the new module")
+
+
+def test_a_pilot_that_has_the_service_is_asked_first():
+    with Home(TWO_PILOTS) as home:
+        busy = {tag: home.submit("--tag", tag, "--", "sh", "-c", f"while [ ! -e end.{tag} ]; do sleep 0.02; done", cwd=home.directory)
+                for tag in ("one", "other")}
+        wait_until(lambda: home.status()["tasks"]["running"] == 2, 60, "two pilots")
+        pilot = {tag: home.show(task)["pilot"] for tag, task in busy.items()}
+        later, earlier = sorted(pilot, key=pilot.get, reverse=True)
+        (home.directory / f"end.{later}").touch()
+        first = home.forked("print('served')")
+        assert home.wait(first) == 0 and home.show(first)["pilot"] == pilot[later]
+        (home.directory / f"end.{earlier}").touch()
+        assert home.wait(*busy.values()) == 0
+        # What needs no service goes to the pilot of the lower name.
+        plain = home.submit("--", "true")
+        assert home.wait(plain) == 0 and home.show(plain)["pilot"] == pilot[earlier]
+        for _ in range(5):
+            task = home.forked("print('served')")
+            assert home.wait(task) == 0 and home.show(task)["pilot"] == pilot[later]
+        # Where it has no room the other one starts the service.
+        held = home.forked("import time; time.sleep(600)")
+        wait_until(lambda: home.show(held)["state"] == "running", 20, "the pilot that has the service to be full")
+        task = home.forked("print('served')")
+        assert home.wait(task) == 0 and home.show(task)["pilot"] == pilot[earlier]
+        home.ok("cancel", held)
 
 
 def test_wrong_services_are_refused(home):

@@ -1,0 +1,97 @@
+// Tasks that share a service go to a pilot that has it, and wait for that one no longer than it
+// takes to start the service elsewhere.
+#include "engine_test.hpp"
+
+namespace hpcbatch {
+namespace {
+
+class WarmServiceTest : public EngineTest {
+ protected:
+  /// A0 and B0, of four cpus each; the service lives at B0.
+  void given_one_of_two_warm(Duration left = 1h) {
+    given_pilot();
+    submit(New().array(1, 2000).time(30min).on_hold());
+    hold("2", false);
+    cancel("2");
+    accepts("B");
+    registers("B0", left);
+    for (const auto& [id, lease] :
+         std::map(engine_->pilots().leases().begin(), engine_->pilots().leases().end())) {
+      gives_back(to_string(id));
+    }
+    has_warm("B0", {"preloaded"});
+    forget_what_was_asked();
+  }
+};
+
+TEST_F(WarmServiceTest, ThePilotThatHasItGoesFirst) {
+  given_one_of_two_warm();
+  submit(New().array(1, 4).served_by("preloaded"));
+  expect({"accept 3", "lease 3.1-4 to B0"});
+}
+
+TEST_F(WarmServiceTest, WhereNobodyHasItAnyPilotTakesItAtOnce) {
+  given_one_of_two_warm();
+  submit(New().array(1, 8).served_by("another"));
+  expect({"accept 3", "lease 3.1-4 to B0", "lease 3.5-8 to A0"});
+}
+
+TEST_F(WarmServiceTest, WhatTheWarmPilotCannotTakeWaitsAWhile) {
+  given_one_of_two_warm();
+  submit(New().array(1, 6).served_by("preloaded"));
+  expect({"accept 3", "lease 3.1-4 to B0"});
+  after(499ms);
+  expect_nothing();
+  after(1ms);
+  expect({"lease 3.5 to A0"});
+  // Which has it now, too.
+  has_warm("A0", {"preloaded"});
+  expect({"lease 3.6 to A0"});
+}
+
+TEST_F(WarmServiceTest, OthersDoNotWaitMeanwhile) {
+  given_one_of_two_warm();
+  submit(New().array(1, 6).served_by("preloaded"));
+  submit(New().array(1, 3));
+  expect({"accept 3", "lease 3.1-4 to B0", "accept 4", "lease 4.1-3 to A0"});
+  after(500ms);
+  expect({"lease 3.5 to A0"});
+}
+
+TEST_F(WarmServiceTest, ForAPilotThatCannotRunItNobodyWaits) {
+  given_one_of_two_warm(10min);
+  submit(New().time(20min).served_by("preloaded"));
+  expect({"accept 3", "lease 3 to A0"});
+  leaves("B0");
+  forget_what_was_asked();
+  submit(New().served_by("preloaded"));
+  expect({"accept 4", "lease 4 to A0"});
+}
+
+TEST_F(WarmServiceTest, ANewLinkSaysAnewWhatIsWarm) {
+  given_one_of_two_warm();
+  disconnects("B0");
+  registers("B0");
+  forget_what_was_asked();
+  submit(New().served_by("preloaded"));
+  expect({"accept 3", "lease 3 to A0"});
+}
+
+TEST_F(WarmServiceTest, WhatWaitsAtTheWarmPilotIsNotCalledBackWhileItIsSoonThere) {
+  given_one_of_two_warm();
+  submit(New().served_by("preloaded"));
+  ends("3", Failure::Ok, 10ms);
+  forget_what_was_asked();
+  submit(New().array(1, 44).served_by("preloaded"));
+  expect({"accept 4", "lease 4.1-44 to B0"});
+  after(499ms);
+  expect_nothing();
+  // They take longer than the last ones did: then another may start the service.
+  after(501ms);
+  expect({"recall 20 from B0"});
+  gives_back("4.25-44");
+  expect({"lease 4.25-44 to A0"});
+}
+
+}  // namespace
+}  // namespace hpcbatch
