@@ -48,14 +48,14 @@ bool Engine::is_left_to_warm(const PilotState& cold, ClassId id, Time now) const
   const ResourceClass& its_class = tasks_.queue().get(id);
   const std::string& service = its_class.needs.service;
   if (service.empty() || cold.warm.contains(service) || cold.kept_for == id) return false;
-  if (const auto since = its_class.kept_warm_since;
-      since && now - *since >= kLeftToWarm && now - *since < kLeftAnew)
-    return false;
+  const auto since = its_class.kept_warm_since;
+  const bool has_waited = since && now - *since >= kLeftToWarm && now - *since < kLeftAnew;
   return std::any_of(pilots_.all().begin(), pilots_.all().end(), [&](const auto& entry) {
     const PilotState& pilot = entry.second;
     return pilot.warm.contains(service) && pilot.takes_tasks() &&
            (!pilot.kept_for || *pilot.kept_for == id) &&
-           PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now);
+           PilotTable::has_room(its_class.needs, pilot, has_waited ? pilot.free : pilot.capacity,
+                                now);
   });
 }
 
@@ -117,10 +117,11 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   if (where != Into::Backlog) note_passed_over(pilot, *place, now);
   ResourceClass& its_class = tasks_.queue().get(place->in_class);
   its_class.passed_over_since.reset();
-  if (!pilot.warm.contains(its_class.needs.service)) its_class.kept_warm_since.reset();
   if (pilot.kept_for == place->in_class) keep_no_more(pilot);
 
   const TakenTask taken = tasks_.take(*place);
+  if (!pilot.warm.contains(its_class.needs.service) || (its_class.ready == 0 && !into_backlog))
+    its_class.kept_warm_since.reset();
   const ArrayState* array = tasks_.find(taken.task.array);
   HPCBATCH_CHECK(array);
   const std::uint64_t start = HPCBATCH_PLANTED(epoch_without_start) ? 0 : engine_start_;
@@ -159,7 +160,7 @@ void Engine::fill_pilots(Time now) {
   recall_due_.reset();
   cold_due_.reset();
   if (draining_) return;
-  // Those with services first, then in the order of their ids; what each is sent.
+  // In the order of their ids, but those with services last: what needs none goes to the others.
   struct Filled {
     PilotState* pilot;
     std::vector<SendLeases::Lease> leases;
@@ -170,7 +171,7 @@ void Engine::fill_pilots(Time now) {
       if (pilot.takes_tasks()) filled.push_back({&pilot, {}});
     }
     std::stable_partition(filled.begin(), filled.end(),
-                          [](const Filled& one) { return !one.pilot->warm.empty(); });
+                          [](const Filled& one) { return one.pilot->warm.empty(); });
   }
   // First everybody's free room, then what waits there, least first: nobody hoards while another
   // idles.

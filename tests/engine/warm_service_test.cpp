@@ -33,7 +33,27 @@ TEST_F(WarmServiceTest, ThePilotThatHasItGoesFirst) {
 TEST_F(WarmServiceTest, WhereNobodyHasItAnyPilotTakesItAtOnce) {
   given_one_of_two_warm();
   submit(New().array(1, 8).served_by("another"));
-  expect({"accept 3", "lease 3.1-4 to B0", "lease 3.5-8 to A0"});
+  expect({"accept 3", "lease 3.1-4 to A0", "lease 3.5-8 to B0"});
+}
+
+TEST_F(WarmServiceTest, WhatNeedsNoneGoesToTheOthers) {
+  given_one_of_two_warm();
+  has_warm("B0", {});
+  has_warm("A0", {"preloaded"});
+  submit(New());
+  expect({"accept 3", "lease 3 to B0"});
+}
+
+TEST_F(WarmServiceTest, HavingWaitedOnceIsForgottenWhereThereIsRoom) {
+  given_one_of_two_warm();
+  submit(New().array(1, 5).served_by("preloaded"));
+  ends("3.1");
+  expect({"accept 3", "lease 3.1-4 to B0", "tell 3", "acknowledge 3.1 to B0", "lease 3.5 to B0"});
+  ends("3.2");
+  after(1s);
+  forget_what_was_asked();
+  submit(New().served_by("preloaded"));
+  expect({"accept 4", "lease 4 to B0"});
 }
 
 TEST_F(WarmServiceTest, WhatTheWarmPilotCannotTakeWaitsAWhile) {
