@@ -84,6 +84,18 @@ def handed_on(environment=os.environ):
     return kept
 
 
+def submit_of(client, tasks, key, directory=None, environment=None, umask=None):
+    """A submit as the engine reads it (docs/api.md, "A submit")."""
+    body = {"client": client, "key": key, "tasks": tasks}
+    if directory is not None:
+        body["directory"] = directory
+    if environment is not None:
+        body["environment"] = environment
+    if umask is not None:
+        body["umask"] = f"{umask:04o}"
+    return body
+
+
 class UnixConnection(http.client.HTTPConnection):
     """HTTP over a Unix socket, whose path may be longer than an address holds."""
 
@@ -183,14 +195,12 @@ class Client:
 
         The same key with the same tasks again gives the same ids, so that a submit whose answer was lost is sent again
         here, for as long as a restart of the engine takes."""
-        body = {"client": client, "key": key, "tasks": tasks}
-        if directory is not None:
-            body["directory"] = directory
-        if environment is not None:
-            body["environment"] = environment
-        if umask is not None:
-            body["umask"] = f"{umask:04o}"
-        return self.patiently("POST", "/v1/tasks", body)["ids"]
+        return self.patiently("POST", "/v1/tasks", submit_of(client, tasks, key, directory, environment, umask))["ids"]
+
+    def submit_many(self, submits):
+        """Queues many submits (`submit_of`) in one message.  For each, in their order: its ids, or the Refused that it met."""
+        answers = self.patiently("POST", "/v1/submits", {"submits": submits})["answers"]
+        return [answer["ids"] if "ids" in answer else Refused(answer["status"], answer["error"]) for answer in answers]
 
     def patiently(self, method, target, body=None, patience=60.0):
         """A request that may be sent twice, again while the engine is away or says "not now"."""

@@ -130,18 +130,42 @@ def _set_threads(count):
                 break
 
 
+class _AtExit:
+    """What imported modules want done at the end of a process.
+
+    A task's process does what any Python does that has imported them: libraries crash at their end where that is left out.  It does
+    not do what is tied to one object, such as a folder that the service has made for all: that is the service's."""
+
+    def __init__(self):
+        self._kept = []
+        self._register, self._unregister = atexit.register, atexit.unregister
+        atexit.register, atexit.unregister = self._note, self._drop
+
+    def _note(self, function, *args, **kwargs):
+        owner = getattr(function, "__self__", None)
+        if not args and not kwargs and isinstance(owner, (type(None), types.ModuleType)):
+            self._kept.append(function)
+        return self._register(function, *args, **kwargs)
+
+    def _drop(self, function):
+        self._kept = [kept for kept in self._kept if kept != function]
+        self._unregister(function)
+
+    def imported(self):
+        """No more is noted."""
+        atexit.register, atexit.unregister = self._register, self._unregister
+
+    def begin_anew(self):
+        """In a process that was forked."""
+        atexit._clear()
+        weakref.finalize._registry.clear()
+        weakref.finalize._registered_with_atexit = False
+        for function in self._kept:
+            atexit.register(function)
+
+
 def _forget_the_service(threads):
     """What modules remember of the process that imported them, and each process must have for itself."""
-    # What the service's own end would do is not to be done at the end of each task; what belongs to any Python is.
-    atexit._clear()
-    weakref.finalize._registry.clear()
-    weakref.finalize._registered_with_atexit = False
-    logging = sys.modules.get("logging")
-    if logging is not None:
-        atexit.register(logging.shutdown)
-    multiprocessing = sys.modules.get("multiprocessing.util")
-    if multiprocessing is not None:
-        atexit.register(multiprocessing._exit_function)
     tempfile = sys.modules.get("tempfile")
     if tempfile is not None:
         tempfile.tempdir = None
@@ -257,8 +281,9 @@ def _become(request, own):
 
 
 class Service:
-    def __init__(self, control, libc, own):
+    def __init__(self, control, libc, own, at_exit):
         self._control = control
+        self._at_exit = at_exit
         self._libc = libc
         self._own = own
         self._loaded = _loaded_files()
@@ -322,6 +347,7 @@ class Service:
             os.close(hand_over)
             self._be_handed_over(handed_over)
             self._dress(request, descriptors)
+            self._at_exit.begin_anew()
             _forget_the_service(request.threads)
             self._take_a_name(request)
         except _CannotEnter as error:
@@ -381,8 +407,10 @@ def _main():
     own = dict(os.environb)
     before = {name: os.environ.get(name) for name in _THREAD_VARIABLES}
     os.environ.update({name: "1" for name in _THREAD_VARIABLES})
+    at_exit = _AtExit()
     for name in sys.argv[1:]:
         importlib.import_module(name)
+    at_exit.imported()
     for name, value in before.items():
         if value is None:
             del os.environ[name]
@@ -397,7 +425,7 @@ def _main():
         libc = None
     gc.collect()
     gc.freeze()
-    service = Service(control, libc, own)
+    service = Service(control, libc, own, at_exit)
     control.send(b"ready")
     told = service.serve()
     if told == "stale":

@@ -60,8 +60,8 @@ class Executor(RemoteExecutor):
     _job_cores = None
 
     def __post_init__(self):
-        from .feed import Feed
         from .hpcbatch import client as engine
+        from .hpcbatch.feed import Feed
         from .messages import Report
         from .run_state import client_of
         from .takeover import Takeover
@@ -84,7 +84,8 @@ class Executor(RemoteExecutor):
             self._engine = engine.connect(program)
             self._name = client_of(str(self.workflow.persistence.path))
             self._takeover = Takeover(self._engine, self._name, self.workflow, self._say)
-            self._feed = Feed(self._engine, self._name, program, self._ended, self._warn_once)
+            self._feed = Feed(self._engine, self._name, self._ended, self._warn_once, lambda: engine.connect(program))
+            self._feed.begin()
         except (engine.Error, OSError) as error:
             self.wait = False
             raise WorkflowError(f"hpcbatch: {error}") from None

@@ -105,6 +105,24 @@ def test_a_forked_task_ends_as_any_python_does(home):
     assert shown[5]["failure"] == "tool_signal"
 
 
+def test_what_imported_modules_do_at_the_end_is_done_at_the_end_of_each_task(home):
+    """Libraries of C crash where it is not; but what the service holds for all is not given up by one."""
+    (home.directory / "wants.py").write_text(
+        "import atexit, shutil, tempfile\n"
+        "atexit.register(lambda: print('given back', flush=True))\n"
+        "def not_any_more(): print('wrong')\n"
+        "atexit.register(not_any_more)\n"
+        "atexit.unregister(not_any_more)\n"
+        "shared = tempfile.mkdtemp(dir='.')\n"
+        "atexit.register(shutil.rmtree, shared)\n"
+        "kept = tempfile.TemporaryDirectory(dir='.')\n")
+    code = "import wants, os; print(os.listdir(wants.shared), os.listdir(wants.kept.name))"
+    service = fork("wants", env={"PYTHONPATH": f"{ROOT / 'python'}:{home.directory}"})
+    tasks = [home.tasks([[PYTHON, "-c", f"import os; os.chdir('/'); {code}"]], service)[0] for _ in range(3)]
+    assert home.wait(*tasks) == 0
+    assert [home.log(task) for task in tasks] == ["[] []\ngiven back\n"] * 3
+
+
 def test_a_task_with_other_settings_of_python_gets_a_python_of_its_own(home):
     (home.directory / "lib").mkdir()
     (home.directory / "lib/mine.py").write_text("word = 'mine'\n")

@@ -1,36 +1,44 @@
-"""What has become of tasks: told by the engine as it happens, on a thread of Snakemake's.
+"""What has become of tasks: told by the engine as it happens.
 
-An engine that is away is waited for, and started where nobody else does; what ended meanwhile is on its disk.
+An engine that is away is waited for; what ended meanwhile is on its disk.
 """
 
 import threading
 import time
 
-from .hpcbatch import client as engine
+from . import client as engine
 
 # How long the engine may hold an answer that has nothing to tell.
 _WAIT_S = 20.0
-# So long without an engine, and one is started.
+# So long without an engine, and somebody is asked to start one.
 _AWAY_S = 3.0
 
 
 class Feed:
-    """`ended(entry, number, event)` is called on the thread that calls `wait`, or on that of `watch` where a task ended before
-    it was watched; once for each task.  `warn` takes a line for the user."""
+    """Of the tasks of one client name.  `ended(entry, number, event)` is called on the thread that calls `wait`, or on that of
+    `watch` or `look` where a task ended before; once for each task.  `warn` takes a line for the user.  `revive` is called while
+    no engine answers, and may raise client.Error.
 
-    def __init__(self, client, name, program, ended, warn):
+    Any thread may call any method, but `wait` is one thread's."""
+
+    def __init__(self, client, name, ended, warn, revive):
         self._client = client
         self._name = name
-        self._program = program
         self._ended = ended
         self._warn = warn
+        self._revive = revive
         self._lock = threading.Lock()
         self._open = {}
         self._early = {}  # ends of tasks that nobody watches yet
         self._keeps_early = 0
         self._stopping = False
+        self._has_to_look = True
+        self._cursor = None
+
+    def begin(self):
+        """From now on; for who has nothing to watch yet.  Raises client.Error; without it the first `wait` begins."""
+        self._cursor = self._client.get("/v1/events", after="now")["cursor"]
         self._has_to_look = False
-        self._cursor = client.get("/v1/events", after="now")["cursor"]
 
     def __enter__(self):
         """While tasks are being submitted: what ends before it is watched is kept."""
@@ -90,18 +98,22 @@ class Feed:
                 return
         self._ended(entry, number, event)
 
+    def look(self, number):
+        """Whether a task that is watched has ended already: for one that was submitted long ago.  Raises client.Error."""
+        task = self._client.task(number)
+        if task is None:
+            self.tell(number, {"id": number, "state": "failed", "failure": "engine_error",
+                                "message": "the engine knows nothing of it any more"})
+        elif task["state"] in ("done", "failed", "cancelled"):
+            self.tell(number, task)
+
     def _look_at_all(self):
         """Where the feed has a gap: what it told nobody is asked for, one by one."""
         self._cursor = self._client.get("/v1/events", after="now")["cursor"]
         for number in self.numbers():
             if self._stopping:
                 return
-            task = self._client.task(number)
-            if task is None:
-                self.tell(number, {"id": number, "state": "failed", "failure": "engine_error",
-                                    "message": "the engine knows nothing of it any more"})
-            elif task["state"] in ("done", "failed", "cancelled"):
-                self.tell(number, task)
+            self.look(number)
         self._has_to_look = False
 
     def _wait_for_engine(self):
@@ -114,7 +126,7 @@ class Feed:
                 pass
             if time.monotonic() - since > _AWAY_S:
                 try:
-                    engine.connect(self._program)
+                    self._revive()
                     break
                 except engine.Error as error:
                     self._warn(f"waiting for the engine: {error}")
