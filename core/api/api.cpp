@@ -43,6 +43,8 @@ void Api::handle(const HttpRequest& request, ReplyPtr reply) {
       pilots(request, reply);
     } else if (path[1] == "tools") {
       tools(request, reply);
+    } else if (path[1] == "submits") {
+      post_submits(request, reply);
     } else if (path[1] == "engine") {
       engine(request, reply);
     } else if (path[1] == "dropboxes") {

@@ -82,6 +82,7 @@ class Api {
   void tasks(Request request, const ReplyPtr& reply);
   void one_task(Request request, const ReplyPtr& reply);
   void post_tasks(Request request, const ReplyPtr& reply);
+  void post_submits(Request request, const ReplyPtr& reply);
   void list_tasks(Request request, const ReplyPtr& reply);
   void keys(Request request, const ReplyPtr& reply);
   void show_task(TaskId task, const ReplyPtr& reply);

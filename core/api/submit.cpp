@@ -145,6 +145,22 @@ Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
   return recipe;
 }
 
+int status_of(const SubmitRefusal& refusal) {
+  return refusal.conflict ? 409 : refusal.not_now ? 503 : 400;
+}
+
+boost::json::array texts_of(const std::vector<ArrayId>& ids) {
+  boost::json::array texts;
+  for (const ArrayId id : ids) texts.push_back(boost::json::string(std::to_string(id.value)));
+  return texts;
+}
+
+boost::json::object answer_of(const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
+  if (const auto* refusal = std::get_if<SubmitRefusal>(&answer))
+    return {{"error", refusal->text}, {"status", status_of(*refusal)}};
+  return {{"ids", texts_of(std::get<0>(answer))}};
+}
+
 }  // namespace
 
 void Api::post_tasks(Request request, const ReplyPtr& reply) {
@@ -152,14 +168,41 @@ void Api::post_tasks(Request request, const ReplyPtr& reply) {
   submit(read_submit(body), content_of(body),
          [reply](std::variant<std::vector<ArrayId>, SubmitRefusal> answer) {
            if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
-             reply->error(refusal->conflict ? 409 : refusal->not_now ? 503 : 400, refusal->text);
-             return;
+             reply->error(status_of(*refusal), refusal->text);
+           } else {
+             reply->answer(200, answer_of(answer));
            }
-           boost::json::array ids;
-           for (const ArrayId id : std::get<0>(answer))
-             ids.push_back(boost::json::string(std::to_string(id.value)));
-           reply->answer(200, {{"ids", std::move(ids)}});
          });
+}
+
+void Api::post_submits(Request request, const ReplyPtr& reply) {
+  if (request.method != "POST") return reply->error(400, "/v1/submits takes POST");
+  const boost::json::value body = parse_body(request.body);
+  const boost::json::value* list = body.get_object().if_contains("submits");
+  if (!list || !list->is_array() || list->get_array().empty() || body.get_object().size() != 1)
+    throw BadRequest("the one key is 'submits': a list of at least one submit");
+  struct Gathered {
+    boost::json::array answers;
+    std::size_t missing{0};
+  };
+  auto gathered = std::make_shared<Gathered>();
+  gathered->missing = list->get_array().size();
+  gathered->answers.resize(gathered->missing);
+  std::size_t place = 0;
+  for (const boost::json::value& one : list->get_array()) {
+    const auto answer = [reply, gathered,
+                         place](std::variant<std::vector<ArrayId>, SubmitRefusal> said) {
+      gathered->answers[place] = answer_of(said);
+      if (--gathered->missing == 0) reply->answer(200, {{"answers", std::move(gathered->answers)}});
+    };
+    ++place;
+    try {
+      if (!one.is_object()) throw BadRequest("a submit must be an object");
+      submit(read_submit(one), content_of(one), answer);
+    } catch (const BadRequest& e) {
+      answer(SubmitRefusal{e.what()});
+    }
+  }
 }
 
 void Api::keys(Request request, const ReplyPtr& reply) {
@@ -171,10 +214,7 @@ void Api::keys(Request request, const ReplyPtr& reply) {
                  key = key->second](store::Store& store) { return store.ids_of_key(client, key); },
                 [reply](const std::vector<ArrayId>& ids) {
                   if (ids.empty()) return reply->error(404, "no submit with this key is known");
-                  boost::json::array texts;
-                  for (const ArrayId id : ids)
-                    texts.push_back(boost::json::string(std::to_string(id.value)));
-                  reply->answer(200, {{"ids", std::move(texts)}});
+                  reply->answer(200, {{"ids", texts_of(ids)}});
                 });
 }
 
