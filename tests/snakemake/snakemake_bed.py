@@ -1,15 +1,15 @@
 """Runs a real Snakemake with our executor."""
 
-import fcntl
-import hashlib
 import os
 import pathlib
-import shutil
 import subprocess
-import venv
+import sys
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "tests/system"))
+from own_python import own_python  # noqa: E402
+
 TWO_CPUS = """
 sites:
   - {name: here, scheduler: local, transport: shared_fs, workspace: %s, shapes: [{name: two, cpus: 2, memory: 4G}]}
@@ -17,33 +17,8 @@ sites:
 
 
 def installed():
-    """Makes build/snakemake where it is not there or its requirements have changed, and puts our plugins in, as users do:
-    by pip."""
-    requirements = HERE / "requirements.txt"
-    folder = ROOT / "build/snakemake"
-    folder.parent.mkdir(exist_ok=True)
-    with open(ROOT / "build/snakemake.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        mark = folder / "installed"
-        wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
-        python = folder / "bin/python"
-        if not mark.exists() or mark.read_text() != wanted:
-            shutil.rmtree(folder, ignore_errors=True)
-            venv.create(folder, with_pip=True, symlinks=True)
-            _pip(python, "-r", requirements)
-            mark.write_text(wanted)
-        # A copy, because a build leaves files beside what it builds.
-        sources = folder / "sources"
-        shutil.rmtree(sources, ignore_errors=True)
-        shutil.copytree(ROOT / "snakemake", sources, ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
-        _pip(python, "--force-reinstall", "--no-deps", sources, sources / "scheduler")
-    return python
-
-
-def _pip(python, *words):
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=800, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}:\n{done.stdout}{done.stderr}"
+    """The Python in which Snakemake, its SLURM executor and both our plugins are installed."""
+    return own_python("snakemake", HERE / "requirements.txt", ["snakemake", "snakemake/scheduler"])
 
 
 class Bed:

@@ -1,0 +1,65 @@
+"""A Galaxy job as a submit to the engine, and its name there.  Pure."""
+
+# Said of where a job may run, and so of its metadata step too.
+_WHERE = ("site", "tags", "priority")
+
+
+def key_of(job_id, created, resubmissions):
+    """The same after a crash of Galaxy or the engine, another after a resubmission.
+
+    `created`: when Galaxy made the job; numbers start again in a new database."""
+    return f"job {job_id} of {created:%Y-%m-%dT%H:%M:%S.%f}" + (f", again {resubmissions}" if resubmissions else "")
+
+
+def external_id(ids):
+    return "+".join(ids)
+
+
+def ids_of(external):
+    return str(external).split("+") if external else []
+
+
+def environment_of(inherited):
+    """Of the job script: what Galaxy was started with, without Galaxy's own Python."""
+    environment = dict(inherited)
+    virtual_env = environment.pop("VIRTUAL_ENV", None)
+    for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV_PROMPT", "PS1"):
+        environment.pop(name, None)
+    if virtual_env and "PATH" in environment:
+        environment["PATH"] = ":".join(entry for entry in environment["PATH"].split(":") if entry != virtual_env + "/bin")
+    return environment
+
+
+def slots_statement(slots):
+    """GALAXY_SLOTS of the task, not of its pilot; and which GPUs are the task's, for containers: they see prefixed variables only."""
+    return "\n".join((
+        f'export GALAXY_SLOTS="{slots}"',
+        'export GALAXY_SLOTS_CONFIGURED="1"',
+        'if [ -n "$CUDA_VISIBLE_DEVICES" ]; then',
+        '  export SINGULARITYENV_CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES" APPTAINERENV_CUDA_VISIBLE_DEVICES="$CUDA_VISIBLE_DEVICES"',
+        "fi",
+    ))
+
+
+def memory_statement(slots):
+    """What the pilot has given to the task."""
+    return "\n".join((
+        'if [ -n "$HPCBATCH_MEM_MB" ]; then',
+        f'  export GALAXY_MEMORY_MB="$HPCBATCH_MEM_MB" GALAXY_MEMORY_MB_PER_SLOT="$((HPCBATCH_MEM_MB / {slots}))"',
+        "fi",
+    ))
+
+
+def script_task(needs, job_file, directory, output_file, error_file, name):
+    return {**needs, "command": [job_file], "directory": directory, "stdout": output_file, "stderr": error_file, "name": name}
+
+
+def tasks_of(script, metadata=None):
+    """One Galaxy job: its script, and behind it, however it ended, the step that looks at its outputs."""
+    if metadata is None:
+        return [script]
+    return [script, {**metadata, "after_any": ["#1"]}]
+
+
+def where_of(needs):
+    return {name: needs[name] for name in _WHERE if name in needs}

@@ -1,0 +1,76 @@
+"""The step that looks at a job's outputs, taken out of the job script: a Galaxy that is kept warm by the pilot does it.
+
+Galaxy's own script starts a Python for it that imports for seconds; the files that it writes are the same.
+"""
+
+import os
+import sys
+
+# What Galaxy writes where nothing but its Python is needed for the step.
+_PLAIN = "python metadata/set.py"
+_SERVICE = "galaxy-metadata"
+# Of the service itself: all datatypes' libraries.
+_SERVICE_MEMORY = "2G"
+
+
+def can_be_warm(job_wrapper):
+    """Whether the step can be a task of its own."""
+    return bool(job_wrapper.requires_setting_metadata and not job_wrapper.is_cwl_job and not job_wrapper.use_metadata_binary)
+
+
+def command_of(job_wrapper):
+    """Writes the files that the step reads, as the command factory does where the step is part of the job script
+    (galaxy.jobs.command_factory, "__handle_metadata"), and gives the shell command; empty where there is nothing to do."""
+    from galaxy.model import Dataset
+
+    command = job_wrapper.setup_external_metadata(
+        exec_dir=os.path.abspath(os.getcwd()),
+        tmp_dir=job_wrapper.working_directory,
+        dataset_files_path=Dataset.file_path,
+        output_fnames=job_wrapper.job_io.get_output_fnames(),
+        set_extension=False,
+        config_root=None,
+        config_file=None,
+        datatypes_config=None,
+        compute_tmp_dir=None,
+        compute_version_path=job_wrapper.job_io.version_path,
+        resolve_metadata_dependencies=job_wrapper.commands_in_new_shell,
+        use_bin=False,
+        kwds={"overwrite": False},
+    )
+    return (command or "").strip()
+
+
+def environment_of(galaxy_lib, virtual_env, inherited):
+    """Galaxy's Python and nothing of the job's tool."""
+    environment = {name: inherited[name] for name in ("HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME") if name in inherited}
+    path = inherited.get("PATH", os.defpath)
+    if virtual_env and virtual_env != "None":
+        environment["VIRTUAL_ENV"] = virtual_env
+        path = os.path.join(virtual_env, "bin") + os.pathsep + path
+    if galaxy_lib and galaxy_lib != "None":
+        environment["PYTHONPATH"] = os.path.abspath(galaxy_lib)
+    environment["PATH"] = path
+    environment["PYTHONWARNINGS"] = "ignore"
+    return environment
+
+
+def task_of(command, directory, environment, where):
+    """The step as a task; `where` has the keys that say where it may run."""
+    package = __name__.rpartition(".")[0]
+    python = sys.executable
+    if environment.get("VIRTUAL_ENV"):
+        python = os.path.join(environment["VIRTUAL_ENV"], "bin", "python")
+    # So that the service finds this package where Galaxy has found it.
+    ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    paths = [environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []
+    if not any(os.path.samefile(ours, entry) for entry in sys.path if os.path.basename(entry) == "site-packages" and os.path.isdir(entry)):
+        paths.append(ours)
+    if paths:
+        environment = {**environment, "PYTHONPATH": os.pathsep.join(paths)}
+    task = {"directory": directory, "environment": environment, "cpus": 1, "name": "metadata", **where}
+    if command != _PLAIN:
+        return {**task, "command": ["/bin/bash", "-c", command]}
+    service = {"name": _SERVICE, "memory": _SERVICE_MEMORY,
+               "command": [python, "-m", f"{package}.hpcbatch.fork_service", f"{package}.preload"]}
+    return {**task, "command": [python, "metadata/set.py"], "service": service}

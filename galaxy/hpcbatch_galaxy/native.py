@@ -1,0 +1,91 @@
+"""A native specification, as administrators have it for the SLURM and DRMAA runners and for Pulsar.  Pure.
+
+What concerns the job is taken over; what concerns the batch job is the site's to say, and refused with the place where to say it.
+"""
+
+import shlex
+
+from .words import Refusal, number, seconds, size, whole
+
+# sbatch(1).  Options that say what a task needs, by their long names.
+_SHORT = {"c": "cpus-per-task", "n": "ntasks", "N": "nodes", "t": "time", "p": "partition", "C": "constraint", "G": "gpus",
+          "A": "account", "q": "qos", "J": "job-name", "o": "output", "e": "error", "D": "chdir", "L": "licenses"}
+_OF_THE_SITE = {"account", "qos", "reservation", "wckey", "export", "mail-type", "mail-user", "signal", "requeue", "no-requeue",
+                "exclude", "nodelist", "nice", "licenses", "cluster", "clusters", "exclusive", "oversubscribe", "comment", "begin",
+                "distribution", "hint", "mem-bind", "cpu-bind", "gres-flags", "switches", "tmp", "immediate"}
+_WITHOUT_VALUE = {"requeue", "no-requeue", "exclusive", "oversubscribe", "immediate"}
+# The runner names these itself.
+_OF_NO_USE = {"job-name", "output", "error", "chdir"}
+
+
+def _gpus(name, value):
+    """`4`, `a100:2`, `gpu:a100:2`, `gpu:2`: a number, or a map of one kind to a number."""
+    parts = str(value).split(":")
+    if parts[0] == "gpu":
+        parts = parts[1:] or ["1"]
+    elif name == "gres":
+        raise Refusal(f"--gres={value}: only GPUs are known, written gpu:2 or gpu:a100:2")
+    if len(parts) == 1 and parts[0].isdigit():
+        return int(parts[0])
+    if len(parts) == 1:
+        return {parts[0]: 1}
+    if len(parts) == 2 and parts[1].isdigit():
+        return {parts[0]: int(parts[1])}
+    raise Refusal(f"--{name}={value}: write a number or for example a100:2")
+
+
+def _options(text):
+    """Pairs of long name and value."""
+    words = iter(shlex.split(str(text)))
+    for word in words:
+        if word.startswith("--"):
+            name, has_value, value = word[2:].partition("=")
+            if not has_value and name not in _WITHOUT_VALUE:
+                value = next(words, None)
+        elif len(word) > 1 and word[0] == "-" and word[1] in _SHORT:
+            name, value = _SHORT[word[1]], word[2:] or next(words, None)
+        else:
+            raise Refusal(f"{word!r} is no option of sbatch that is known here")
+        if value is None:
+            raise Refusal(f"--{name} has no value")
+        yield name, value
+
+
+def needs_of(text):
+    """`(a task's keys, names of what the site has to say)`.  Raises Refusal."""
+    needs, left = {}, []
+    per_cpu, tasks = None, 1
+    for name, value in _options(text):
+        if name == "cpus-per-task":
+            needs["cpus"] = whole("--cpus-per-task", value, 1)
+        elif name == "ntasks":
+            tasks = whole("--ntasks", value, 1)
+        elif name in ("nodes", "ntasks-per-node"):
+            if name == "nodes" and value.split("-")[-1] != "1":
+                raise Refusal(f"--nodes={value}: a job runs on one node here")
+            if name == "ntasks-per-node":
+                tasks = max(tasks, whole("--ntasks-per-node", value, 1))
+        elif name == "mem":
+            needs["memory"] = size("--mem", value, "M")
+        elif name == "mem-per-cpu":
+            per_cpu = size("--mem-per-cpu", value, "M")
+        elif name == "time":
+            needs["time"] = seconds("--time", value)
+        elif name == "partition":
+            needs["partition"] = value
+        elif name == "constraint":
+            needs["constraint"] = value
+        elif name in ("gpus", "gpus-per-node", "gpus-per-task", "gres"):
+            needs["gpus"] = _gpus(name, value)
+        elif name == "priority":
+            needs["priority"] = int(number("--priority", value))
+        elif name in _OF_THE_SITE:
+            left.append("--" + name)
+        elif name not in _OF_NO_USE:
+            raise Refusal(f"--{name} is no option of sbatch that is known here")
+    if tasks > 1:
+        # One process tree: what sbatch would give to all of its tasks.
+        needs["cpus"] = needs.get("cpus", 1) * tasks
+    if per_cpu is not None:
+        needs["memory"] = per_cpu * needs.get("cpus", 1)
+    return needs, left

@@ -1,0 +1,344 @@
+"""Galaxy's jobs as tasks of an engine.  Galaxy decides what runs and judges how it ended; the engine decides where and when.
+
+    runners:
+      hpcbatch: {load: hpcbatch_galaxy.runner:HpcbatchJobRunner, workers: 4}
+"""
+
+import logging
+import os
+import threading
+import time
+
+from galaxy import model
+from galaxy.jobs.runners import AsynchronousJobRunner, AsynchronousJobState
+
+from . import destination, jobs, metadata, metrics
+from .bursts import Bursts
+from .hpcbatch import client as engine
+from .hpcbatch.feed import Feed
+from .verdict import used, verdict_of
+from .words import Refusal
+
+log = logging.getLogger(__name__)
+
+__all__ = ("HpcbatchJobRunner",)
+
+_GONE = (model.Job.states.DELETED, model.Job.states.DELETING)
+# Users are told why a job waits after so long, and again as often.
+_EXPLAIN_S = 30.0
+_EXPLAINED = 20
+
+
+class _Tasks:
+    """Of one job: the ids of its tasks, what they ask for, how they ended."""
+
+    def __init__(self, ids, asked):
+        self.ids = ids
+        self.asked = asked
+        self.submitted_at = time.time()
+        self.ends = {}
+        self.is_over = False
+        self.explained_at = time.monotonic()
+        self.explained = None
+
+
+def _umask():
+    """Read, not set and set back: other threads make files."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return None
+
+
+class HpcbatchJobRunner(AsynchronousJobRunner):
+    runner_name = "HpcbatchRunner"
+    start_methods = [*AsynchronousJobRunner.start_methods, "_init_feed_thread"]
+
+    def __init__(self, app, nworkers, **kwargs):
+        kwargs.setdefault("runner_param_specs", {}).update(
+            # Where the engine listens; the engine of Galaxy's own user where it is left out.
+            engine={"map": str, "default": ""},
+            # The program `hpcbatch`, which starts an engine where none runs; PATH where it is left out.
+            program={"map": str, "default": ""},
+            # Tells several Galaxy servers of one engine apart.
+            instance={"map": str, "default": "galaxy"},
+        )
+        super().__init__(app, nworkers, **kwargs)
+        self._name = f"galaxy:{self.runner_params.instance}"
+        self._client = engine.Client(self.runner_params.engine or None)
+        self._bursts = Bursts(self._client.submit_many)
+        # A thread that waits has a client of its own: ends of others are not waited for.
+        self._feed = Feed(engine.Client(self.runner_params.engine or None), self._name, self._task_ended, log.warning, self._revive)
+        self._lock = threading.Lock()
+        self._parked = []  # (method, argument): again once the engine is back
+        self._to_cancel = set()
+        self._metrics = metrics.make_known(app.job_metrics)
+        self._check_destinations()
+
+    # --- what administrators wrote ------------------------------------------------------------------------------------
+
+    def _check_destinations(self):
+        """Says of each of our destinations what is wrong with it; the others work."""
+        config = self.app.job_config
+        ours = {plugin["id"] for plugin in config.runner_plugins if plugin["load"].startswith(__name__)}
+        for name, destinations in config.destinations.items():
+            for one in destinations if isinstance(destinations, (list, tuple)) else [destinations]:
+                if one.runner not in ours or one.id != name:
+                    continue
+                try:
+                    wanted = destination.read(one.params)
+                except Refusal as why:
+                    log.error("job_conf: environment %r cannot be used, its jobs will fail: %s", name, why)
+                    continue
+                if wanted.left_out:
+                    log.warning("job_conf: environment %r: %s: not looked at; batch jobs are submitted with the options of their site "
+                                "(options: in the engine's configuration)", name, ", ".join(wanted.left_out))
+
+    # --- submitting ---------------------------------------------------------------------------------------------------
+
+    def queue_job(self, job_wrapper):
+        try:
+            wanted = destination.read(job_wrapper.job_destination.params)
+        except Refusal as why:
+            log.error("(%s) environment %r: %s", job_wrapper.get_id_tag(), job_wrapper.job_destination.id, why)
+            job_wrapper.fail(f"This job's destination is misconfigured: {why}")
+            return
+        requirements = [(found.resource_type, found.value_or_expression)
+                        for found in getattr(job_wrapper.tool, "resource_requirements", None) or ()]
+        destination.with_tool(wanted, requirements)
+        job = job_wrapper.get_job()
+        again = sum(1 for state in job.state_history if state.state == model.Job.states.RESUBMITTED)
+        key = jobs.key_of(job.id, job.create_time, again)
+        try:
+            # Submitted before a crash: its script runs, or has run, and must not be written anew.
+            ids = self._client.ids_of_key(self._name, key)
+        except engine.EngineAway as away:
+            log.warning("(%s) waits for the engine: %s", job_wrapper.get_id_tag(), away)
+            self._park(self.queue_job, job_wrapper)
+            return
+        if ids:
+            self._watch(self._state_of(job_wrapper), ids, wanted.task, is_old=True)
+            return
+        in_script, apart = self._where_metadata_is_set(job_wrapper, wanted)
+        if not self.prepare_job(job_wrapper, include_metadata=in_script):
+            return
+        state = self._state_of(job_wrapper)
+        try:
+            state.submit = self._submit_of(state, wanted, apart, key)
+        except Exception:
+            log.exception("(%s) could not write the job script", job_wrapper.get_id_tag())
+            job_wrapper.fail("Could not write the job script", exception=True)
+            return
+        state.asked = wanted.task
+        if self._is_gone(job_wrapper):
+            return
+        self.submit(state)
+
+    def _state_of(self, job_wrapper, external=None):
+        return AsynchronousJobState(job_wrapper=job_wrapper, job_destination=job_wrapper.job_destination,
+                                    files_dir=job_wrapper.working_directory, job_id=external)
+
+    def _where_metadata_is_set(self, job_wrapper, wanted):
+        """`(in the job script, by a task of its own)`; neither: by Galaxy itself."""
+        embeds = wanted.embeds_metadata and "celery" not in job_wrapper.metadata_strategy
+        apart = embeds and wanted.warm_metadata and metadata.can_be_warm(job_wrapper)
+        return embeds and not apart, apart
+
+    def _submit_of(self, state, wanted, metadata_apart, key):
+        job_wrapper = state.job_wrapper
+        text = self.get_job_file(job_wrapper, exit_code_path=state.exit_code_file, shell=job_wrapper.shell,
+                                 slots_statement=jobs.slots_statement(wanted.slots),
+                                 memory_statement=jobs.memory_statement(wanted.slots))
+        self.write_executable_script(state.job_file, text, job_io=job_wrapper.job_io)
+        directory = os.path.abspath(job_wrapper.working_directory)
+        script = jobs.script_task(wanted.task, os.path.abspath(state.job_file), directory, os.path.abspath(state.output_file),
+                                  os.path.abspath(state.error_file), state.job_name)
+        step = None
+        if metadata_apart and (command := metadata.command_of(job_wrapper)):
+            environment = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env, os.environ)
+            step = metadata.task_of(command, directory, environment, jobs.where_of(wanted.task))
+        return engine.submit_of(self._name, jobs.tasks_of(script, step), key, directory,
+                                jobs.environment_of(engine.handed_on()), _umask())
+
+    def submit(self, state):
+        tag = state.job_wrapper.get_id_tag()
+        with self._feed:  # a short task has ended before it is watched
+            try:
+                ids = self._bursts.submit(state.submit)
+            except engine.EngineAway as away:
+                log.warning("(%s) waits for the engine: %s", tag, away)
+                self._park(self.submit, state)
+                return
+            except engine.Refused as refusal:
+                log.error("(%s) the engine refused it: %s", tag, refusal)
+                state.job_wrapper.fail(f"The job could not be submitted: {refusal}")
+                return
+            state.submit = None
+            self._watch(state, ids, state.asked)
+
+    def _watch(self, state, ids, asked, is_old=False):
+        external = jobs.external_id(ids)
+        state.job_wrapper.set_external_id(external)
+        state.job_id = external
+        if self._is_gone(state.job_wrapper):
+            # Deleted while it was being submitted: nobody stops it any more.
+            self._cancel(ids)
+        state.tasks = _Tasks(ids, asked)
+        self._follow_tasks(state)
+        if is_old:
+            self.look_at_tasks(state)
+        log.info("(%s/%s) submitted", state.job_wrapper.get_id_tag(), external)
+
+    def _follow_tasks(self, state):
+        self.monitor_job(state)
+        for number in state.tasks.ids:
+            self._feed.watch(number, state)
+
+    def look_at_tasks(self, state):
+        try:
+            for number in state.tasks.ids:
+                self._feed.look(number)
+        except engine.EngineAway:
+            self._park(self.look_at_tasks, state)
+
+    def _is_gone(self, job_wrapper):
+        return job_wrapper.get_state() in _GONE
+
+    # --- watching -----------------------------------------------------------------------------------------------------
+
+    def _init_feed_thread(self):
+        threading.Thread(name=f"{self.runner_name}.feed", target=self._follow, daemon=True).start()
+
+    def _follow(self):
+        while not self._should_stop:
+            try:
+                self._feed.wait()
+                self._catch_up()
+            except Exception:
+                log.exception("the feed of the engine")
+                time.sleep(1)
+
+    def _revive(self):
+        if self.runner_params.engine:
+            raise engine.Error(f"no engine answers at {self.runner_params.engine}")
+        engine.connect(self.runner_params.program or None)
+
+    def _park(self, method, argument):
+        with self._lock:
+            self._parked.append((method, argument))
+
+    def _catch_up(self):
+        """What waited for the engine."""
+        with self._lock:
+            parked, self._parked = self._parked, []
+            to_cancel, self._to_cancel = self._to_cancel, set()
+        for item in parked:
+            self.work_queue.put(item)
+        if to_cancel:
+            self._cancel(to_cancel)
+
+    def _task_ended(self, state, number, event):
+        """On the feed's thread, or one that looked."""
+        tasks = state.tasks
+        with self._lock:
+            tasks.ends[number] = event
+            if tasks.is_over or len(tasks.ends) < len(tasks.ids):
+                return
+            tasks.is_over = True
+        self.work_queue.put((self.job_ended, state))
+
+    def job_ended(self, state):
+        """On a worker: all tasks of a job have ended."""
+        job_wrapper, tasks = state.job_wrapper, state.tasks
+        job_state = job_wrapper.get_state()
+        if job_state in _GONE:
+            return
+        event = tasks.ends[tasks.ids[0]]
+        try:
+            self._metrics.keep(job_wrapper.working_directory, used(event, tasks.submitted_at))
+        except OSError as error:
+            log.warning("(%s/%s) cannot keep what it used: %s", job_wrapper.get_id_tag(), state.job_id, error)
+        verdict = verdict_of(event, tasks.asked, os.path.exists(state.exit_code_file))
+        if verdict is not None and job_state != model.Job.states.STOPPED:
+            state.runner_state = getattr(state.runner_states, verdict.runner_state)
+            state.fail_message = verdict.message
+            state.stop_job = False
+            self.fail_job(state)
+            return
+        for path in (state.output_file, state.error_file):
+            if not os.path.exists(path):
+                open(path, "ab").close()  # it never started: there is nothing that it said
+        if len(tasks.ids) == 1 and self._sets_metadata_itself(job_wrapper, state.job_destination.params):
+            self._handle_metadata_externally(job_wrapper, resolve_requirements=True)
+        self.finish_job(state)
+
+    def _sets_metadata_itself(self, job_wrapper, params):
+        wanted = destination.read(params)
+        return job_wrapper.requires_setting_metadata and not any(self._where_metadata_is_set(job_wrapper, wanted))
+
+    def check_watched_items(self):
+        self.watched = [state for state in self.watched if not state.tasks.is_over]
+        try:
+            if self._parked or self._to_cancel:
+                self._client.get("/v1/engine")
+                self._catch_up()
+            if not self.watched:
+                return
+            running = self._running() if any(not state.running for state in self.watched) else set()
+            self._explain_the_oldest()
+        except engine.Error:
+            return  # it will be back
+        for state in list(self.watched):
+            if not state.running and state.tasks.ids[0] in running:
+                state.running = True
+                state.job_wrapper.change_state(model.Job.states.RUNNING)
+            if state.check_limits():
+                state.tasks.is_over = True
+                self.mark_as_failed(state)
+
+    def _running(self):
+        found = self._client.get("/v1/tasks", state="running", client=self._name, limit=10_000)["tasks"]
+        return {task["id"] for task in found}
+
+    def _explain_the_oldest(self):
+        now = time.monotonic()
+        waiting = [state for state in self.watched if not state.running and now - state.tasks.explained_at >= _EXPLAIN_S]
+        for state in waiting[:_EXPLAINED]:
+            state.tasks.explained_at = now
+            why = self._client.get(f"/v1/tasks/{state.tasks.ids[0]}/explain")["text"]
+            if why != state.tasks.explained and state.job_wrapper.get_state() == model.Job.states.QUEUED:
+                state.tasks.explained = why
+                state.job_wrapper.change_state(model.Job.states.QUEUED, info=why)
+
+    # --- ending and taking up -----------------------------------------------------------------------------------------
+
+    def stop_job(self, job_wrapper):
+        ids = jobs.ids_of(job_wrapper.get_job().job_runner_external_id)
+        if ids:
+            self._cancel(ids)
+
+    def _cancel(self, ids):
+        try:
+            self._client.cancel(ids, patience=1.0)
+        except engine.EngineAway:
+            with self._lock:
+                self._to_cancel.update(ids)
+        except engine.Refused as refusal:
+            log.warning("cannot cancel tasks %s: %s", " ".join(ids), refusal)
+
+    def recover(self, job, job_wrapper):
+        ids = jobs.ids_of(job.job_runner_external_id)
+        if not ids:
+            self.put(job_wrapper)
+            return
+        state = self._state_of(job_wrapper, job.job_runner_external_id)
+        state.running = job.state == model.Job.states.RUNNING
+        try:
+            asked = destination.read(job_wrapper.job_destination.params).task
+        except Refusal:
+            asked = {}
+        state.tasks = _Tasks(ids, asked)
+        state.tasks.submitted_at = None
+        self._follow_tasks(state)
+        self.look_at_tasks(state)

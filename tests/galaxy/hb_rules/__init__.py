@@ -1,0 +1,1 @@
+"""Rules of the tests, as Galaxy loads them: a package."""

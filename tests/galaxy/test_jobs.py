@@ -1,0 +1,111 @@
+"""What a user of Galaxy sees of jobs that run in pilots."""
+
+import pytest
+from engine_at_home import wait_until
+
+
+def _input(dataset):
+    return {"src": "hda", "id": dataset}
+
+
+def test_a_job_runs_in_a_pilot(galaxy, tmp_path):
+    ledger = tmp_path / "ledger"
+    (job,) = galaxy.run("hb_probe", input1=_input(galaxy.paste("one\n")), note="two", ledger=str(ledger))
+    found = galaxy.ok(job)
+    script, metadata = found["external_id"].split("+")
+    task = galaxy.engine.show(script)
+    assert task["state"] == "done" and task["needs"]["cpus"] == 2 and task["needs"]["memory"] == 1 << 30
+    step = galaxy.engine.show(metadata)
+    assert step["state"] == "done" and step["service"] == "galaxy-metadata" and "message" not in step
+    outputs = galaxy.outputs(job)
+    # The slots are the task's own, not the pilot's.
+    assert galaxy.text(outputs["out1"]["id"]) == "one\ntwo\nslots=2 mem=1024\n"
+    assert outputs["out1"]["metadata_data_lines"] == 3 and outputs["out1"]["misc_blurb"] == "3 lines"
+    environment = dict(line.partition("=")[::2] for line in galaxy.text(outputs["envfile"]["id"]).splitlines())
+    assert environment["HPCBATCH_TASK_ID"] == script and "PYTHONPATH" not in environment
+    assert found["exit_code"] == 0 and found["tool_stdout"] == "on stdout\n" and found["tool_stderr"] == "on stderr\n"
+    assert found["job_stdout"] == found["job_stderr"] == ""
+    assert ledger.read_text() == "run\n"
+    metrics = galaxy.metrics(job)
+    assert metrics["galaxy_slots"].startswith("2") and float(metrics["cpu_s"]) > 0 and metrics["pilot"] == task["pilot"]
+    assert float(metrics["peak_memory"]) > 0 and float(metrics["waited_s"]) >= 0 and metrics["task"].startswith(script)
+
+
+def test_what_the_tool_asks_for_counts_where_the_destination_says_nothing(galaxy):
+    galaxy.send("hb_probe", "asked_by_tool")
+    (job,) = galaxy.run("hb_probe", input1=_input(galaxy.paste()))
+    task = galaxy.engine.show(galaxy.ok(job)["external_id"].split("+")[0])
+    assert task["needs"]["cpus"] == 2 and "slots=2" in galaxy.text(galaxy.outputs(job)["out1"]["id"])
+    galaxy.send("hb_probe", "two")
+
+
+@pytest.mark.parametrize("environment", ["in_script", "by_server", "here"])
+def test_metadata_is_the_same_wherever_it_is_set(galaxy, environment):
+    galaxy.send("hb_map", environment)
+    (job,) = galaxy.run("hb_map", input1=_input(galaxy.paste("a\nb\nc\nd\n")))
+    found = galaxy.ok(job)
+    assert len(found["external_id"].split("+")) == (2 if environment == "here" else 1)
+    out = galaxy.outputs(job)["out1"]
+    assert out["metadata_data_lines"] == 4 and out["misc_blurb"] == "4 lines" and out["peek"].count("<tr>") == 4
+    assert out["file_ext"] == "txt" and out["file_size"] == 8
+
+
+def test_a_tool_that_fails_says_how(galaxy):
+    (job,) = galaxy.run("hb_fail", code=3)
+    found = galaxy.ended(job)
+    assert found["state"] == "error" and found["exit_code"] == 3
+    assert found["tool_stdout"] == "before\n" and found["tool_stderr"] == "what went wrong\n"
+    assert [message["desc"] for message in found["job_messages"]] == ["Fatal error: Exit code 3 ()"]
+    (job,) = galaxy.run("hb_fail", code=42)
+    assert "Out of memory" in galaxy.ended(job)["job_messages"][0]["desc"]
+
+
+def test_a_job_over_its_memory_is_told_so(galaxy):
+    galaxy.send("hb_greedy", "no_more")
+    (job,) = galaxy.run("hb_greedy", megabytes=400, seconds=20)
+    assert galaxy.ended(job)["state"] == "error"
+    said = galaxy.outputs(job)["out1"]["misc_info"]
+    assert said.startswith("The job needed more memory than its 0.195 GB") and "hpcbatch explain" in said
+
+
+def test_a_job_over_its_memory_goes_where_there_is_more(galaxy):
+    galaxy.send("hb_greedy", "small")
+    (job,) = galaxy.run("hb_greedy", megabytes=400, seconds=3)
+    found = galaxy.ok(job)
+    assert galaxy.engine.show(found["external_id"].split("+")[0])["needs"]["memory"] == 2 << 30
+    assert galaxy.text(galaxy.outputs(job)["out1"]["id"]) == "held 400\n"
+
+
+def test_a_job_over_its_time_is_told_so(galaxy):
+    galaxy.send("hb_greedy", "short")
+    (job,) = galaxy.run("hb_greedy", megabytes=1, seconds=60)
+    assert galaxy.ended(job)["state"] == "error"
+    assert "reached its time limit of 0.0333333 minutes" in galaxy.outputs(job)["out1"]["misc_info"]
+
+
+def test_a_deleted_job_is_cancelled(galaxy, tmp_path):
+    (job,) = galaxy.run("hb_wait", gate=str(tmp_path / "never"))
+    galaxy.until_running(job)
+    task = galaxy.job(job)["external_id"].split("+")[0]
+    galaxy.call("DELETE", f"jobs/{job}")
+    wait_until(lambda: galaxy.engine.show(task)["state"] == "cancelled", 10, "the task to be cancelled")
+    assert galaxy.job(job)["state"] in ("deleted", "deleting")
+
+
+def test_a_misspelt_parameter_is_named_and_the_others_work(galaxy):
+    assert "environment 'misspelt' cannot be used, its jobs will fail: 'coers' is no parameter of a destination of hpcbatch: " \
+           "did you mean 'cores'?" in galaxy.log()
+    galaxy.send("hb_tiny", "misspelt")
+    (job,) = galaxy.run("hb_tiny", n=1)
+    assert galaxy.ended(job)["state"] == "error"
+    assert "did you mean 'cores'?" in galaxy.outputs(job)["out1"]["misc_info"]
+    galaxy.send("hb_tiny", "here")
+    galaxy.ok(galaxy.run("hb_tiny", n=1)[0])
+
+
+def test_a_mapped_tool_runs_for_each_element(galaxy):
+    many = galaxy.paste_list(12)
+    ids = galaxy.run("hb_map", input1={"batch": True, "values": [{"src": "hdca", "id": many}]})
+    assert len(ids) == 12
+    texts = sorted(galaxy.text(galaxy.ok(job) and galaxy.outputs(job)["out1"]["id"]) for job in ids)
+    assert texts == sorted(f"element {i}\n" for i in range(12))
