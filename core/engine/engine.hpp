@@ -141,8 +141,9 @@ class Engine {
   std::optional<PilotId> newcomer_;  ///< registered for the first time, in this event
   std::optional<Time> recall_due_;   ///< leases wait at one pilot that another could start, but the
                                      ///< last recall is too new
-  std::optional<Time> cold_due_;     ///< then a pilot without their service may have some tasks
-  Time next_look_{};                 ///< for pilots to ask for, silent ones, room to keep
+  std::vector<const PilotState*> warm_;  ///< while pilots are filled: those with services
+  std::optional<Time> cold_due_;         ///< then a pilot without their service may have some tasks
+  Time next_look_{};                     ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool draining_{false};
   bool idle_told_{false};

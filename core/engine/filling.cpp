@@ -22,10 +22,8 @@ constexpr std::uint64_t kLargestBacklog = 16'384;
 constexpr Duration kRecallAnswered = 2s;
 // So long others may go first before room is kept for a task.
 constexpr Duration kPassedOver = 60s;
-// A service takes a second or two to start.  So long its tasks wait for a pilot that has it; who
-// looks again much later begins anew.
+// A service takes a second or two to start.  So long its tasks wait for a pilot that has it.
 constexpr Duration kLeftToWarm = 500ms;
-constexpr Duration kLeftAnew = 10s;
 
 }  // namespace
 
@@ -47,14 +45,12 @@ std::uint64_t Engine::backlog_for(const PilotState& pilot, const ResourceClass& 
 bool Engine::is_left_to_warm(const PilotState& cold, ClassId id, Time now) const {
   const ResourceClass& its_class = tasks_.queue().get(id);
   const std::string& service = its_class.needs.service;
-  if (service.empty() || cold.warm.contains(service) || cold.kept_for == id) return false;
-  const auto since = its_class.kept_warm_since;
-  const bool has_waited = since && now - *since >= kLeftToWarm && now - *since < kLeftAnew;
-  return std::any_of(pilots_.all().begin(), pilots_.all().end(), [&](const auto& entry) {
-    const PilotState& pilot = entry.second;
-    return pilot.warm.contains(service) && pilot.takes_tasks() &&
-           (!pilot.kept_for || *pilot.kept_for == id) &&
-           PilotTable::has_room(its_class.needs, pilot, has_waited ? pilot.free : pilot.capacity,
+  if (service.empty() || cold.warm.contains(service) || cold.classes.contains(id)) return false;
+  if (cold.kept_for == id || its_class.not_left_until.value_or(now) > now) return false;
+  const bool has_waited = its_class.left_since && now - *its_class.left_since >= kLeftToWarm;
+  return std::any_of(warm_.begin(), warm_.end(), [&](const PilotState* pilot) {
+    return pilot->warm.contains(service) && (!pilot->kept_for || *pilot->kept_for == id) &&
+           PilotTable::has_room(its_class.needs, *pilot, has_waited ? pilot->free : pilot->capacity,
                                 now);
   });
 }
@@ -75,6 +71,11 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
       if (is_left) turn.left_to_warm.push_back(id);
       return !is_left;
     });
+    // Nothing of lower priority overtakes what is left: to start its service costs less.
+    for (const ClassId id : turn.left_to_warm) {
+      const QueuePlace head = queue.head_of(id);
+      if (turn.place && head.priority > turn.place->priority) turn.place = head;
+    }
     return turn;
   }
   const auto is_wanted = [&](const ResourceClass& its_class) {
@@ -106,8 +107,8 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   const bool into_backlog = where != Into::Room;
   const auto [place, left_to_warm] = next_for(pilot, where, now);
   for (const ClassId id : left_to_warm) {
-    auto& since = tasks_.queue().get(id).kept_warm_since;
-    if (!since || now - *since >= kLeftAnew) since = now;
+    auto& since = tasks_.queue().get(id).left_since;
+    if (!since) since = now;
     cold_due_ = std::min(cold_due_.value_or(*since + kLeftToWarm), *since + kLeftToWarm);
   }
   if (!place) {
@@ -120,8 +121,6 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   if (pilot.kept_for == place->in_class) keep_no_more(pilot);
 
   const TakenTask taken = tasks_.take(*place);
-  if (!pilot.warm.contains(its_class.needs.service) || (its_class.ready == 0 && !into_backlog))
-    its_class.kept_warm_since.reset();
   const ArrayState* array = tasks_.find(taken.task.array);
   HPCBATCH_CHECK(array);
   const std::uint64_t start = HPCBATCH_PLANTED(epoch_without_start) ? 0 : engine_start_;
@@ -160,6 +159,10 @@ void Engine::fill_pilots(Time now) {
   recall_due_.reset();
   cold_due_.reset();
   if (draining_) return;
+  warm_.clear();
+  for (const auto& [id, pilot] : pilots_.all()) {
+    if (!pilot.warm.empty() && pilot.takes_tasks()) warm_.push_back(&pilot);
+  }
   // In the order of their ids, but those with services last: what needs none goes to the others.
   struct Filled {
     PilotState* pilot;
@@ -280,15 +283,21 @@ void Engine::call_back_for_idle(Time now) {
     if (!idle.takes_tasks() || !idle.backlog.empty() || (idle.kept_for && !idle.leases.empty()))
       continue;
     if (idle.free.get(kCpus).ticks <= 0) continue;
+    std::optional<ClassId> what;
     const auto fullest =
         std::find_if(fullest_first.begin(), fullest_first.end(), [&](const PilotState* pilot) {
-          const bool is_soon_there =
-              now - pilots_.lease(pilot->backlog.front())->since < kLeftToWarm;
+          const Time soon = pilots_.lease(pilot->backlog.front())->since + kLeftToWarm;
           return std::any_of(pilot->classes.begin(), pilot->classes.end(), [&](const auto& entry) {
             const auto& [id, share] = entry;
-            return share.waiting != 0 &&
-                   PilotTable::has_room(tasks_.queue().get(id).needs, idle, idle.free, now) &&
-                   !(is_soon_there && is_left_to_warm(idle, id, now));
+            if (share.waiting == 0 ||
+                !PilotTable::has_room(tasks_.queue().get(id).needs, idle, idle.free, now))
+              return false;
+            if (soon > now && is_left_to_warm(idle, id, now)) {
+              recall_due_ = std::min(recall_due_.value_or(soon), soon);
+              return false;
+            }
+            what = id;
+            return true;
           });
         });
     if (fullest == fullest_first.end()) continue;
@@ -302,6 +311,7 @@ void Engine::call_back_for_idle(Time now) {
     }
     pilot.recalled = true;
     pilot.recalled_at = now;
+    tasks_.queue().get(*what).not_left_until = now + kRecallAnswered;
     actions_.push_back(
         RecallLeases{pilot.id, static_cast<std::uint32_t>((pilot.backlog.size() + 1) / 2)});
   }

@@ -104,6 +104,8 @@ void Engine::judge_newcomer(Time now) {
     const ResourceClass& waiting = queue.get(in_class);
     const bool right_site = waiting.needs.site.empty() || waiting.needs.site == pilot->site;
     if (!right_site || !could_run(waiting.needs, *shape)) continue;
+    // It could run it, but is not to yet (filling.cpp, "left to warm").
+    if (PilotTable::has_room(waiting.needs, *pilot, pilot->free, now)) return;
     sites_.of_no_use(id->allocation,
                      fmt::format("pilot {} on {} found nothing that it could run: it has {}{}",
                                  to_string(*id), pilot->node, hpcbatch::show(pilot->capacity),

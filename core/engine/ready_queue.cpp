@@ -16,7 +16,8 @@ ClassId ReadyQueue::class_for(const Needs& needs) {
                                       .mean_run = {},
                                       .runs = 0,
                                       .passed_over_since = {},
-                                      .kept_warm_since = {}},
+                                      .left_since = {},
+                                      .not_left_until = {}},
                         {}});
   } else {
     Needs& widest = get(at->second).needs;
@@ -48,12 +49,14 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
   owner.queued += delta;
   if (owner.queued == 0) waiting_clients_.erase(place.client);
   size_ += delta;
-  std::uint64_t& ready = get(place.in_class).ready;
+  ResourceClass& its_class = get(place.in_class);
+  std::uint64_t& ready = its_class.ready;
   const bool waited = ready != 0;
   ready += delta;
   if (waited && ready == 0) waiting_.erase(place.in_class);
   if (!waited && ready != 0) {
     waiting_.insert(place.in_class);
+    its_class.left_since.reset();
     ++news_;
   }
 }

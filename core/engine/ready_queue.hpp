@@ -35,7 +35,8 @@ struct ResourceClass {
   std::optional<Time>
       passed_over_since;  ///< others went first where these would fit an empty pilot
   std::optional<Time>
-      kept_warm_since;  ///< a pilot with room was passed for one that has the service
+      left_since;  ///< to pilots that have its service, since it has something ready
+  std::optional<Time> not_left_until;  ///< called back from such a pilot, for any
 };
 
 /// One array's tasks in the queue.

@@ -63,10 +63,17 @@ TEST_F(WarmServiceTest, WhatTheWarmPilotCannotTakeWaitsAWhile) {
   after(499ms);
   expect_nothing();
   after(1ms);
-  expect({"lease 3.5 to A0"});
-  // Which has it now, too.
-  has_warm("A0", {"preloaded"});
-  expect({"lease 3.6 to A0"});
+  expect({"lease 3.5-6 to A0"});
+}
+
+TEST_F(WarmServiceTest, AfterTheWaitAnyPilotTakesWhatNoWarmOneHasRoomFor) {
+  given_one_of_two_warm();
+  submit(New().array(1, 100).served_by("preloaded"));
+  after(500ms);
+  expect({"accept 3", "lease 3.1-4 to B0", "lease 3.5-8 to A0"});
+  after(20s);
+  ends("3.5", Failure::Ok, 20s);
+  expect({"tell 3", "acknowledge 3.5 to A0", "lease 3.9 to A0"});
 }
 
 TEST_F(WarmServiceTest, OthersDoNotWaitMeanwhile) {
@@ -76,6 +83,26 @@ TEST_F(WarmServiceTest, OthersDoNotWaitMeanwhile) {
   expect({"accept 3", "lease 3.1-4 to B0", "accept 4", "lease 4.1-3 to A0"});
   after(500ms);
   expect({"lease 3.5 to A0"});
+}
+
+TEST_F(WarmServiceTest, WhatIsLessUrgentDoesNotGoFirst) {
+  given_one_of_two_warm();
+  submit(New().array(1, 6).urgency(1).served_by("preloaded"));
+  expect({"accept 3", "lease 3.1-4 to B0"});
+  submit(New());
+  expect({"accept 4", "lease 3.5-6 to A0", "lease 4 to A0"});
+}
+
+TEST_F(WarmServiceTest, APilotThatComesForItIsOfUse) {
+  given_pilot();
+  has_warm("A0", {"preloaded"});
+  submit(New().array(1, 2000).time(30min).served_by("preloaded"));
+  accepts("B");
+  forget_what_was_asked();
+  registers("B0");
+  expect({"welcome B0", "open *"});  // more of its kind are asked for as before
+  after(500ms);
+  expect({"lease 2.5-8 to B0"});
 }
 
 TEST_F(WarmServiceTest, ForAPilotThatCannotRunItNobodyWaits) {
@@ -107,7 +134,7 @@ TEST_F(WarmServiceTest, WhatWaitsAtTheWarmPilotIsNotCalledBackWhileItIsSoonThere
   after(499ms);
   expect_nothing();
   // They take longer than the last ones did: then another may start the service.
-  after(501ms);
+  after(1ms);
   expect({"recall 20 from B0"});
   gives_back("4.25-44");
   expect({"lease 4.25-44 to A0"});
