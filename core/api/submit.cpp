@@ -199,7 +199,8 @@ void Api::post_submits(Request request, const ReplyPtr& reply) {
     try {
       if (!one.is_object()) throw BadRequest("a submit must be an object");
       submit(read_submit(one), content_of(one), answer);
-    } catch (const BadRequest& e) {
+    } catch (const std::exception& e) {
+      // What came before it is taken, and told.
       answer(SubmitRefusal{e.what()});
     }
   }

@@ -31,6 +31,8 @@ class Bursts:
     def _deliver(self, burst):
         try:
             answers = self._send([one["submit"] for one in burst])
+            if len(answers) != len(burst):
+                raise RuntimeError(f"{len(burst)} submits were sent and {len(answers)} were answered")
         except Exception as error:
             answers = [error] * len(burst)
         with self._changed:

@@ -6,6 +6,9 @@ import fnmatch
 from . import native
 from .words import Refusal, number, seconds, size, whole
 
+# A Galaxy that is kept warm by the pilot; the job script; a process of its own beside the server, or Celery, as Galaxy is configured;
+# the server itself.
+METADATA = ("warm", "job", "external", "server")
 # name: what it is, for the documentation and for hints.
 PARAMETERS = {
     "cores": "cpus of the job, also a part of one",
@@ -20,19 +23,19 @@ PARAMETERS = {
     "priority": "goes before jobs of lower numbers",
     "max_retries": "tries again after failures of its own, besides those that are not its fault",
     "native_specification": "options of sbatch",
-    "warm_metadata": "whether a Galaxy that is kept warm sets the metadata, instead of the job script",
-    "embed_metadata_in_job": "whether metadata is set where the job ran",
+    "metadata": "who sets the metadata: " + ", ".join(METADATA),
+    "embed_metadata_in_job": "false: metadata is 'external'",
     "stage": "'shared': Galaxy's directories are on the site's file system",
 }
 # As other runners call the same.
 _ALIASES = {
     "native_specification": ("nativeSpecification", "submit_native_specification", "submit_nativeSpecification",
                              "job_native_specification"),
-    "cores": ("request_cpus", "requests_cpu", "job_cpus_per_task", "submit_request_cpus", "local_slots"),
-    "mem": ("request_memory", "requests_memory", "job_mem", "submit_request_memory"),
-    "walltime": ("job_time", "limits_walltime", "submit_walltime"),
+    "cores": ("request_cpus", "job_cpus_per_task", "submit_request_cpus", "local_slots"),
+    "mem": ("request_memory", "job_mem", "submit_request_memory"),
+    "walltime": ("job_time", "submit_walltime"),
     "partition": ("job_partition", "queue", "submit_queue"),
-    "gpus": ("request_gpus", "requests_gpu", "requests_gpus", "submit_request_gpus"),
+    "gpus": ("request_gpus", "submit_request_gpus"),
 }
 # A bare number is in these units where it is not in GB.
 _UNITS = {"request_memory": "M", "submit_request_memory": "M", "job_mem": "M"}
@@ -43,6 +46,7 @@ _GALAXYS = (
     "outputs_to_working_directory", "object_store_id", "real_system_username", "external_chown_script", "galaxy_infrastructure_url",
     "retry_metadata_internally", "retry_interactivetool_metadata_internally", "tool_evaluation_strategy", "use_metadata_binary",
     "check_job_script_integrity*", "enabled", "id", "tpv_*", "resubmit", "env", "job_script_*", "require_*",
+    "__*",
 )
 
 
@@ -51,8 +55,10 @@ class Wanted:
 
     def __init__(self):
         self.task = {}
-        self.warm_metadata = True
-        self.embeds_metadata = True
+        self.memory_per_cpu = None  # bytes, until the cpus are known
+        self.says_gpus = False
+        self.unknown = []
+        self.metadata = METADATA[0]
         self.left_out = []
 
     @property
@@ -91,6 +97,8 @@ def canonical(name):
 
 
 def _gpus(value, kind):
+    if isinstance(value, dict):
+        return value
     text = str(value).strip()
     if text.replace(".", "", 1).isdigit():
         # TPV takes fractions; a GPU is given whole.
@@ -100,12 +108,32 @@ def _gpus(value, kind):
     return {name: whole("gpus", count or 1)}
 
 
-def read(params):
-    """`params`: of one destination, by name; values are texts or numbers.  Raises Refusal."""
+def _tags_of(partition, constraint):
+    tags = []
+    if partition:
+        if "," in str(partition):
+            raise Refusal(f"partition: {partition!r}: name one, or give the shapes of several the same tag")
+        tags.append(f"partition={partition}")
+    if constraint:
+        if "|" in str(constraint) or "[" in str(constraint):
+            raise Refusal(f"constraint: {constraint!r}: only features that are all wanted are known, joined by &")
+        tags += [f"constraint={feature.strip()}" for feature in str(constraint).split("&")]
+    return tags
+
+
+def read(params, is_strict=True):
+    """`params`: of one destination, by name; values are texts or numbers.  Raises Refusal; for names that nobody knows only where
+    `is_strict`: a job that Galaxy moves here brings those of its old destination along."""
     wanted = Wanted()
     said, units = {}, {}
     for name, value in params.items():
-        own = canonical(name)
+        try:
+            own = canonical(name)
+        except Refusal:
+            if is_strict:
+                raise
+            wanted.unknown.append(name)
+            continue
         if own is None or value is None or str(value).strip() in ("", "None"):
             continue
         if own in said and name != own:
@@ -118,16 +146,15 @@ def read(params):
         needs, wanted.left_out = native.needs_of(said["native_specification"])
         partition = partition or needs.pop("partition", None)
         constraint = constraint or needs.pop("constraint", None)
-        needs.pop("partition", None), needs.pop("constraint", None)
-        task.update(needs)
+        wanted.memory_per_cpu = needs.pop("memory_per_cpu", None)
+        task.update({name: value for name, value in needs.items() if name not in ("partition", "constraint")})
     if "cores" in said:
         task["cpus"] = number("cores", said["cores"], 0.01)
     if "mem" in said:
         task["memory"] = size("mem", said["mem"], units["mem"])
-    if "gpus" in said:
-        task["gpus"] = _gpus(said["gpus"], said.get("gpu_type"))
-    elif "gpu_type" in said:
-        task["gpus"] = {str(said["gpu_type"]): 1}
+    wanted.says_gpus = "gpus" in said or "gpus" in task
+    if "gpus" in said or "gpu_type" in said:
+        task["gpus"] = _gpus(said.get("gpus", task.get("gpus", 1)), said.get("gpu_type"))
     if not task.get("gpus", 1):
         del task["gpus"]
     if "walltime" in said:
@@ -135,22 +162,24 @@ def read(params):
     if "site" in said:
         task["site"] = str(said["site"])
     tags = [tag.strip() for tag in str(said.get("tags", "")).split(",") if tag.strip()]
-    if partition:
-        tags.append(f"partition={partition}")
-    if constraint:
-        tags.append(f"constraint={constraint}")
+    tags += _tags_of(partition, constraint)
     if tags:
         task["tags"] = sorted(set(tags))
     if "priority" in said:
         task["priority"] = int(number("priority", said["priority"], -1e6))
+        if task["priority"] > 1_000_000:
+            raise Refusal(f"priority: {said['priority']!r} is above 1000000")
     if "max_retries" in said:
         task["retries"] = whole("max_retries", said["max_retries"])
     if "stage" in said and str(said["stage"]) != "shared":
         raise Refusal(f"stage: {said['stage']!r} is not possible yet: Galaxy's directories must be on the site's file system "
                       "(stage: shared)")
-    for name, attribute in (("warm_metadata", "warm_metadata"), ("embed_metadata_in_job", "embeds_metadata")):
-        if name in said:
-            setattr(wanted, attribute, _truth(name, said[name]))
+    if "metadata" in said:
+        wanted.metadata = str(said["metadata"])
+        if wanted.metadata not in METADATA:
+            raise Refusal(f"metadata: {wanted.metadata!r} is none of {', '.join(METADATA)}")
+    elif not _truth("embed_metadata_in_job", said.get("embed_metadata_in_job", True)):
+        wanted.metadata = "external"
     return wanted
 
 
@@ -167,9 +196,11 @@ def with_tool(wanted, requirements):
             continue
     if "cpus" not in task and asked.get("cores_min"):
         task["cpus"] = asked["cores_min"]
+    if "memory" not in task and wanted.memory_per_cpu:
+        task["memory"] = int(wanted.memory_per_cpu * task.get("cpus", 1))
     if "memory" not in task and asked.get("ram_min"):
         task["memory"] = int(asked["ram_min"] * (1 << 20))  # MiB: galaxy.xsd, "resource"
-    if "gpus" not in task and asked.get("cuda_device_count_min"):
+    if not wanted.says_gpus and "gpus" not in task and asked.get("cuda_device_count_min"):
         task["gpus"] = int(asked["cuda_device_count_min"])
     task.setdefault("cpus", 1)
     return wanted

@@ -4,11 +4,11 @@
 _WHERE = ("site", "tags", "priority")
 
 
-def key_of(job_id, created, resubmissions):
+def key_of(tag, created, resubmissions):
     """The same after a crash of Galaxy or the engine, another after a resubmission.
 
-    `created`: when Galaxy made the job; numbers start again in a new database."""
-    return f"job {job_id} of {created:%Y-%m-%dT%H:%M:%S.%f}" + (f", again {resubmissions}" if resubmissions else "")
+    `tag`: Galaxy's name of the job, or of a part of one.  `created`: when Galaxy made the job; numbers start again in a new database."""
+    return f"job {tag} of {created:%Y-%m-%dT%H:%M:%S.%f}" + (f", again {resubmissions}" if resubmissions else "")
 
 
 def external_id(ids):

@@ -6,16 +6,22 @@ Galaxy's own script starts a Python for it that imports for seconds; the files t
 import os
 import sys
 
+from . import jobs
+
 # What Galaxy writes where nothing but its Python is needed for the step.
 _PLAIN = "python metadata/set.py"
 _SERVICE = "galaxy-metadata"
+# A Python that has to be started after all takes a while, on a file system that is busy.
+_LEAST_S = 300.0
 # Of the service itself: all datatypes' libraries.
 _SERVICE_MEMORY = "2G"
 
 
-def can_be_warm(job_wrapper):
-    """Whether the step can be a task of its own."""
-    return bool(job_wrapper.requires_setting_metadata and not job_wrapper.is_cwl_job and not job_wrapper.use_metadata_binary)
+def can_be_warm(job_wrapper, variables):
+    """Whether the step can be a task of its own: not where a shell has to make the environment for it."""
+    is_plain = all(one.get("name") and not any(one.get(key) for key in ("raw", "file", "execute"))
+                   and not set(str(one["value"])) & set("$`\\") for one in variables)
+    return bool(is_plain and job_wrapper.requires_setting_metadata and not job_wrapper.is_cwl_job and not job_wrapper.use_metadata_binary)
 
 
 def command_of(job_wrapper):
@@ -41,22 +47,21 @@ def command_of(job_wrapper):
     return (command or "").strip()
 
 
-def environment_of(galaxy_lib, virtual_env, inherited):
-    """Galaxy's Python and nothing of the job's tool."""
-    environment = {name: inherited[name] for name in ("HOME", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME") if name in inherited}
-    path = inherited.get("PATH", os.defpath)
+def environment_of(galaxy_lib, virtual_env, inherited, variables):
+    """Galaxy's Python, in what the job script has too: `variables` are the destination's, as Galaxy reads `env:`."""
+    environment = dict(inherited)
+    environment.update({one["name"]: str(one["value"]) for one in variables if one.get("name") and not one.get("raw")})
     if virtual_env and virtual_env != "None":
         environment["VIRTUAL_ENV"] = virtual_env
-        path = os.path.join(virtual_env, "bin") + os.pathsep + path
+        environment["PATH"] = os.path.join(virtual_env, "bin") + os.pathsep + environment.get("PATH", os.defpath)
     if galaxy_lib and galaxy_lib != "None":
         environment["PYTHONPATH"] = os.path.abspath(galaxy_lib)
-    environment["PATH"] = path
     environment["PYTHONWARNINGS"] = "ignore"
     return environment
 
 
-def task_of(command, directory, environment, where):
-    """The step as a task; `where` has the keys that say where it may run."""
+def task_of(command, directory, environment, needs):
+    """The step as a task; `needs` are the keys of the script's."""
     package = __name__.rpartition(".")[0]
     python = sys.executable
     if environment.get("VIRTUAL_ENV"):
@@ -68,7 +73,9 @@ def task_of(command, directory, environment, where):
         paths.append(ours)
     if paths:
         environment = {**environment, "PYTHONPATH": os.pathsep.join(paths)}
-    task = {"directory": directory, "environment": environment, "cpus": 1, "name": "metadata", **where}
+    task = {"directory": directory, "environment": environment, "cpus": 1, "name": "metadata", **jobs.where_of(needs)}
+    if "time" in needs:
+        task["time"] = max(needs["time"], _LEAST_S)
     if command != _PLAIN:
         return {**task, "command": ["/bin/bash", "-c", command]}
     service = {"name": _SERVICE, "memory": _SERVICE_MEMORY,

@@ -5,17 +5,21 @@ What concerns the job is taken over; what concerns the batch job is the site's t
 
 import shlex
 
-from .words import Refusal, number, seconds, size, whole
+from .words import Refusal, seconds, size, whole
 
 # sbatch(1).  Options that say what a task needs, by their long names.
 _SHORT = {"c": "cpus-per-task", "n": "ntasks", "N": "nodes", "t": "time", "p": "partition", "C": "constraint", "G": "gpus",
-          "A": "account", "q": "qos", "J": "job-name", "o": "output", "e": "error", "D": "chdir", "L": "licenses"}
+          "A": "account", "q": "qos", "J": "job-name", "o": "output", "e": "error", "D": "chdir", "L": "licenses", "x": "exclude",
+          "w": "nodelist", "M": "clusters", "b": "begin", "d": "dependency", "S": "core-spec", "s": "oversubscribe", "H": "hold",
+          "i": "input", "Q": "quiet", "k": "no-kill"}
 _OF_THE_SITE = {"account", "qos", "reservation", "wckey", "export", "mail-type", "mail-user", "signal", "requeue", "no-requeue",
                 "exclude", "nodelist", "nice", "licenses", "cluster", "clusters", "exclusive", "oversubscribe", "comment", "begin",
-                "distribution", "hint", "mem-bind", "cpu-bind", "gres-flags", "switches", "tmp", "immediate"}
-_WITHOUT_VALUE = {"requeue", "no-requeue", "exclusive", "oversubscribe", "immediate"}
+                "distribution", "hint", "mem-bind", "cpu-bind", "gres-flags", "switches", "tmp", "immediate", "priority", "dependency",
+                "core-spec", "hold", "no-kill"}
+# Their value, where they may have one, comes after "=".
+_WITHOUT_VALUE = {"requeue", "no-requeue", "exclusive", "oversubscribe", "immediate", "nice", "hold", "quiet", "no-kill", "exclusive"}
 # The runner names these itself.
-_OF_NO_USE = {"job-name", "output", "error", "chdir"}
+_OF_NO_USE = {"job-name", "output", "error", "chdir", "input", "quiet"}
 
 
 def _gpus(name, value):
@@ -36,25 +40,30 @@ def _gpus(name, value):
 
 def _options(text):
     """Pairs of long name and value."""
-    words = iter(shlex.split(str(text)))
+    try:
+        words = iter(shlex.split(str(text)))
+    except ValueError as error:
+        raise Refusal(f"{text!r} cannot be read as sbatch's options: {error}") from None
     for word in words:
         if word.startswith("--"):
             name, has_value, value = word[2:].partition("=")
             if not has_value and name not in _WITHOUT_VALUE:
                 value = next(words, None)
         elif len(word) > 1 and word[0] == "-" and word[1] in _SHORT:
-            name, value = _SHORT[word[1]], word[2:] or next(words, None)
+            name, value = _SHORT[word[1]], word[2:]
+            if not value and name not in _WITHOUT_VALUE:
+                value = next(words, None)
         else:
             raise Refusal(f"{word!r} is no option of sbatch that is known here")
-        if value is None:
+        if value is None or value.startswith("--"):
             raise Refusal(f"--{name} has no value")
         yield name, value
 
 
 def needs_of(text):
-    """`(a task's keys, names of what the site has to say)`.  Raises Refusal."""
+    """`(a task's keys, names of what the site has to say)`; `memory_per_cpu` is in bytes.  Raises Refusal."""
     needs, left = {}, []
-    per_cpu, tasks = None, 1
+    tasks = 1
     for name, value in _options(text):
         if name == "cpus-per-task":
             needs["cpus"] = whole("--cpus-per-task", value, 1)
@@ -68,7 +77,7 @@ def needs_of(text):
         elif name == "mem":
             needs["memory"] = size("--mem", value, "M")
         elif name == "mem-per-cpu":
-            per_cpu = size("--mem-per-cpu", value, "M")
+            needs["memory_per_cpu"] = size("--mem-per-cpu", value, "M")
         elif name == "time":
             needs["time"] = seconds("--time", value)
         elif name == "partition":
@@ -77,8 +86,6 @@ def needs_of(text):
             needs["constraint"] = value
         elif name in ("gpus", "gpus-per-node", "gpus-per-task", "gres"):
             needs["gpus"] = _gpus(name, value)
-        elif name == "priority":
-            needs["priority"] = int(number("--priority", value))
         elif name in _OF_THE_SITE:
             left.append("--" + name)
         elif name not in _OF_NO_USE:
@@ -86,6 +93,4 @@ def needs_of(text):
     if tasks > 1:
         # One process tree: what sbatch would give to all of its tasks.
         needs["cpus"] = needs.get("cpus", 1) * tasks
-    if per_cpu is not None:
-        needs["memory"] = per_cpu * needs.get("cpus", 1)
     return needs, left

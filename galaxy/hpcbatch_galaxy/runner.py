@@ -14,6 +14,7 @@ from galaxy.jobs.runners import AsynchronousJobRunner, AsynchronousJobState
 
 from . import destination, jobs, metadata, metrics
 from .bursts import Bursts
+from .cancels import Cancels
 from .hpcbatch import client as engine
 from .hpcbatch.feed import Feed
 from .verdict import used, verdict_of
@@ -23,10 +24,15 @@ log = logging.getLogger(__name__)
 
 __all__ = ("HpcbatchJobRunner",)
 
-_GONE = (model.Job.states.DELETED, model.Job.states.DELETING)
-# Users are told why a job waits after so long, and again as often.
+_STOPPED = (model.Job.states.STOPPED, model.Job.states.STOPPING)
+_GONE = (*model.Job.terminal_states, model.Job.states.DELETING)
+# Which of the waiting jobs run is one question for all; not more often than this.
+_LOOK_S = 1.0
+# Users are told why a job waits after so long, and again as often; so many of them at a look.
 _EXPLAIN_S = 30.0
-_EXPLAINED = 20
+_EXPLAINED = 5
+# For one question on a thread that others wait for; later it is asked again.
+_PATIENCE_S = 1.0
 
 
 class _Tasks:
@@ -38,6 +44,7 @@ class _Tasks:
         self.submitted_at = time.time()
         self.ends = {}
         self.is_over = False
+        self.can_be_entered = False
         self.explained_at = time.monotonic()
         self.explained = None
 
@@ -53,7 +60,7 @@ def _umask():
 
 class HpcbatchJobRunner(AsynchronousJobRunner):
     runner_name = "HpcbatchRunner"
-    start_methods = [*AsynchronousJobRunner.start_methods, "_init_feed_thread"]
+    start_methods = [*AsynchronousJobRunner.start_methods, "_init_own_threads"]
 
     def __init__(self, app, nworkers, **kwargs):
         kwargs.setdefault("runner_param_specs", {}).update(
@@ -72,7 +79,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         self._feed = Feed(engine.Client(self.runner_params.engine or None), self._name, self._task_ended, log.warning, self._revive)
         self._lock = threading.Lock()
         self._parked = []  # (method, argument): again once the engine is back
-        self._to_cancel = set()
+        self._cancels = Cancels(engine.Client(self.runner_params.engine or None), self._name)
+        self._look_next = 0.0
         self._metrics = metrics.make_known(app.job_metrics)
         self._check_destinations()
 
@@ -91,6 +99,9 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                 except Refusal as why:
                     log.error("job_conf: environment %r cannot be used, its jobs will fail: %s", name, why)
                     continue
+                except Exception:
+                    log.exception("job_conf: environment %r cannot be read", name)
+                    continue
                 if wanted.left_out:
                     log.warning("job_conf: environment %r: %s: not looked at; batch jobs are submitted with the options of their site "
                                 "(options: in the engine's configuration)", name, ", ".join(wanted.left_out))
@@ -98,8 +109,10 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     # --- submitting ---------------------------------------------------------------------------------------------------
 
     def queue_job(self, job_wrapper):
+        job = job_wrapper.get_job()
+        again = sum(1 for state in job.state_history if state.state == model.Job.states.RESUBMITTED)
         try:
-            wanted = destination.read(job_wrapper.job_destination.params)
+            wanted = destination.read(job_wrapper.job_destination.params, is_strict=again == 0)
         except Refusal as why:
             log.error("(%s) environment %r: %s", job_wrapper.get_id_tag(), job_wrapper.job_destination.id, why)
             job_wrapper.fail(f"This job's destination is misconfigured: {why}")
@@ -107,43 +120,50 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         requirements = [(found.resource_type, found.value_or_expression)
                         for found in getattr(job_wrapper.tool, "resource_requirements", None) or ()]
         destination.with_tool(wanted, requirements)
-        job = job_wrapper.get_job()
-        again = sum(1 for state in job.state_history if state.state == model.Job.states.RESUBMITTED)
-        key = jobs.key_of(job.id, job.create_time, again)
+        if wanted.unknown:
+            log.info("(%s) of its old environment, not looked at: %s", job_wrapper.get_id_tag(), ", ".join(wanted.unknown))
+        key = self._key_of(job_wrapper)
         try:
             # Submitted before a crash: its script runs, or has run, and must not be written anew.
-            ids = self._client.ids_of_key(self._name, key)
+            ids = self._client.ids_of_key(self._name, key, _PATIENCE_S)
         except engine.EngineAway as away:
             log.warning("(%s) waits for the engine: %s", job_wrapper.get_id_tag(), away)
             self._park(self.queue_job, job_wrapper)
             return
         if ids:
-            self._watch(self._state_of(job_wrapper), ids, wanted.task, is_old=True)
+            state = self._state_of(job_wrapper)
+            self._watch(state, ids, wanted.task)
+            self.look_at_tasks(state)
             return
-        in_script, apart = self._where_metadata_is_set(job_wrapper, wanted)
-        if not self.prepare_job(job_wrapper, include_metadata=in_script):
+        who = self._who_sets_metadata(job_wrapper, wanted)
+        if not self.prepare_job(job_wrapper, include_metadata=who == "job"):
             return
         state = self._state_of(job_wrapper)
         try:
-            state.submit = self._submit_of(state, wanted, apart, key)
+            state.submit = self._submit_of(state, wanted, who == "warm", key)
         except Exception:
             log.exception("(%s) could not write the job script", job_wrapper.get_id_tag())
             job_wrapper.fail("Could not write the job script", exception=True)
             return
         state.asked = wanted.task
-        if self._is_gone(job_wrapper):
-            return
         self.submit(state)
+
+    def _key_of(self, job_wrapper):
+        job = job_wrapper.get_job()
+        again = sum(1 for state in job.state_history if state.state == model.Job.states.RESUBMITTED)
+        return jobs.key_of(job_wrapper.get_id_tag(), job.create_time, again)
 
     def _state_of(self, job_wrapper, external=None):
         return AsynchronousJobState(job_wrapper=job_wrapper, job_destination=job_wrapper.job_destination,
                                     files_dir=job_wrapper.working_directory, job_id=external)
 
-    def _where_metadata_is_set(self, job_wrapper, wanted):
-        """`(in the job script, by a task of its own)`; neither: by Galaxy itself."""
-        embeds = wanted.embeds_metadata and "celery" not in job_wrapper.metadata_strategy
-        apart = embeds and wanted.warm_metadata and metadata.can_be_warm(job_wrapper)
-        return embeds and not apart, apart
+    def _who_sets_metadata(self, job_wrapper, wanted):
+        """One of destination.METADATA."""
+        if wanted.metadata in ("warm", "job") and "celery" in job_wrapper.metadata_strategy:
+            return "external"
+        if wanted.metadata == "warm" and not metadata.can_be_warm(job_wrapper, job_wrapper.job_destination.env):
+            return "job"
+        return wanted.metadata
 
     def _submit_of(self, state, wanted, metadata_apart, key):
         job_wrapper = state.job_wrapper
@@ -156,13 +176,17 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                                   os.path.abspath(state.error_file), state.job_name)
         step = None
         if metadata_apart and (command := metadata.command_of(job_wrapper)):
-            environment = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env, os.environ)
-            step = metadata.task_of(command, directory, environment, jobs.where_of(wanted.task))
+            environment = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env,
+                                                  jobs.environment_of(engine.handed_on()), job_wrapper.job_destination.env)
+            step = metadata.task_of(command, directory, environment, wanted.task)
         return engine.submit_of(self._name, jobs.tasks_of(script, step), key, directory,
                                 jobs.environment_of(engine.handed_on()), _umask())
 
     def submit(self, state):
         tag = state.job_wrapper.get_id_tag()
+        if state.job_wrapper.get_state() in (*_GONE, *_STOPPED):
+            log.info("(%s) was deleted or stopped before it was submitted", tag)
+            return
         with self._feed:  # a short task has ended before it is watched
             try:
                 ids = self._bursts.submit(state.submit)
@@ -171,24 +195,31 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                 self._park(self.submit, state)
                 return
             except engine.Refused as refusal:
+                if refusal.status == 409:
+                    # Taken before a crash, and what is asked for has changed since: it is the same job.
+                    self._park(self.queue_job, state.job_wrapper)
+                    return
                 log.error("(%s) the engine refused it: %s", tag, refusal)
                 state.job_wrapper.fail(f"The job could not be submitted: {refusal}")
                 return
             state.submit = None
             self._watch(state, ids, state.asked)
 
-    def _watch(self, state, ids, asked, is_old=False):
+    def _watch(self, state, ids, asked):
         external = jobs.external_id(ids)
-        state.job_wrapper.set_external_id(external)
+        try:
+            state.job_wrapper.set_external_id(external)
+            is_unwanted = state.job_wrapper.get_state() in (*_GONE, *_STOPPED)
+        except Exception:
+            self._cancels.ids(ids)  # nobody would know of them
+            raise
         state.job_id = external
-        if self._is_gone(state.job_wrapper):
-            # Deleted while it was being submitted: nobody stops it any more.
-            self._cancel(ids)
+        if is_unwanted:
+            # Deleted or stopped while it was being submitted: nobody stops it any more.
+            self._cancels.ids(ids)
         state.tasks = _Tasks(ids, asked)
         self._follow_tasks(state)
-        if is_old:
-            self.look_at_tasks(state)
-        log.info("(%s/%s) submitted", state.job_wrapper.get_id_tag(), external)
+        log.info("(%s/%s) is with the engine", state.job_wrapper.get_id_tag(), external)
 
     def _follow_tasks(self, state):
         self.monitor_job(state)
@@ -196,19 +227,18 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             self._feed.watch(number, state)
 
     def look_at_tasks(self, state):
+        """On a worker: whether they have ended already."""
         try:
             for number in state.tasks.ids:
                 self._feed.look(number)
         except engine.EngineAway:
             self._park(self.look_at_tasks, state)
 
-    def _is_gone(self, job_wrapper):
-        return job_wrapper.get_state() in _GONE
-
     # --- watching -----------------------------------------------------------------------------------------------------
 
-    def _init_feed_thread(self):
+    def _init_own_threads(self):
         threading.Thread(name=f"{self.runner_name}.feed", target=self._follow, daemon=True).start()
+        threading.Thread(name=f"{self.runner_name}.cancels", target=self._cancels.run, args=(lambda: self._should_stop,), daemon=True).start()
 
     def _follow(self):
         while not self._should_stop:
@@ -232,11 +262,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         """What waited for the engine."""
         with self._lock:
             parked, self._parked = self._parked, []
-            to_cancel, self._to_cancel = self._to_cancel, set()
         for item in parked:
             self.work_queue.put(item)
-        if to_cancel:
-            self._cancel(to_cancel)
 
     def _task_ended(self, state, number, event):
         """On the feed's thread, or one that looked."""
@@ -251,16 +278,17 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     def job_ended(self, state):
         """On a worker: all tasks of a job have ended."""
         job_wrapper, tasks = state.job_wrapper, state.tasks
+        log.debug("(%s/%s) has ended", job_wrapper.get_id_tag(), state.job_id)
         job_state = job_wrapper.get_state()
         if job_state in _GONE:
-            return
+            return  # Galaxy has made an end of it
         event = tasks.ends[tasks.ids[0]]
         try:
             self._metrics.keep(job_wrapper.working_directory, used(event, tasks.submitted_at))
         except OSError as error:
             log.warning("(%s/%s) cannot keep what it used: %s", job_wrapper.get_id_tag(), state.job_id, error)
         verdict = verdict_of(event, tasks.asked, os.path.exists(state.exit_code_file))
-        if verdict is not None and job_state != model.Job.states.STOPPED:
+        if verdict is not None and job_state not in _STOPPED:
             state.runner_state = getattr(state.runner_states, verdict.runner_state)
             state.fail_message = verdict.message
             state.stop_job = False
@@ -269,44 +297,55 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         for path in (state.output_file, state.error_file):
             if not os.path.exists(path):
                 open(path, "ab").close()  # it never started: there is nothing that it said
-        if len(tasks.ids) == 1 and self._sets_metadata_itself(job_wrapper, state.job_destination.params):
+        wanted = destination.read(state.job_destination.params, is_strict=False)
+        if job_wrapper.requires_setting_metadata and self._who_sets_metadata(job_wrapper, wanted) == "external":
             self._handle_metadata_externally(job_wrapper, resolve_requirements=True)
         self.finish_job(state)
 
-    def _sets_metadata_itself(self, job_wrapper, params):
-        wanted = destination.read(params)
-        return job_wrapper.requires_setting_metadata and not any(self._where_metadata_is_set(job_wrapper, wanted))
-
     def check_watched_items(self):
         self.watched = [state for state in self.watched if not state.tasks.is_over]
+        for state in self.watched:
+            if state.check_limits():
+                with self._lock:
+                    has_ended, state.tasks.is_over = state.tasks.is_over, True
+                if not has_ended:
+                    self.mark_as_failed(state)
+            if state.running and getattr(state.job_wrapper.tool, "produces_entry_points", False) and not state.tasks.can_be_entered:
+                state.tasks.can_be_entered = bool(state.job_wrapper.check_for_entry_points())
+        now = time.monotonic()
+        if now < self._look_next or not (self._parked or self.watched):
+            return
+        self._look_next = now + _LOOK_S
         try:
-            if self._parked or self._to_cancel:
+            if self._parked:
                 self._client.get("/v1/engine")
                 self._catch_up()
-            if not self.watched:
-                return
-            running = self._running() if any(not state.running for state in self.watched) else set()
-            self._explain_the_oldest()
-        except engine.Error:
+            if any(not state.running for state in self.watched):
+                self._mark_running()
+                self._explain_the_oldest()
+        except engine.EngineAway:
             return  # it will be back
-        for state in list(self.watched):
-            if not state.running and state.tasks.ids[0] in running:
-                state.running = True
-                state.job_wrapper.change_state(model.Job.states.RUNNING)
-            if state.check_limits():
-                state.tasks.is_over = True
-                self.mark_as_failed(state)
 
-    def _running(self):
+    def _mark_running(self):
         found = self._client.get("/v1/tasks", state="running", client=self._name, limit=10_000)["tasks"]
-        return {task["id"] for task in found}
+        running = {task["id"] for task in found}
+        for state in self.watched:
+            if state.running or state.tasks.ids[0] not in running or state.tasks.is_over:
+                continue
+            state.running = True
+            if state.job_wrapper.get_state() == model.Job.states.QUEUED:
+                said = "The job runs." if state.tasks.explained else False
+                state.job_wrapper.change_state(model.Job.states.RUNNING, info=said)
 
     def _explain_the_oldest(self):
         now = time.monotonic()
         waiting = [state for state in self.watched if not state.running and now - state.tasks.explained_at >= _EXPLAIN_S]
         for state in waiting[:_EXPLAINED]:
             state.tasks.explained_at = now
-            why = self._client.get(f"/v1/tasks/{state.tasks.ids[0]}/explain")["text"]
+            try:
+                why = self._client.get(f"/v1/tasks/{state.tasks.ids[0]}/explain")["text"]
+            except engine.Refused:
+                continue  # it has ended just now
             if why != state.tasks.explained and state.job_wrapper.get_state() == model.Job.states.QUEUED:
                 state.tasks.explained = why
                 state.job_wrapper.change_state(model.Job.states.QUEUED, info=why)
@@ -316,16 +355,10 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     def stop_job(self, job_wrapper):
         ids = jobs.ids_of(job_wrapper.get_job().job_runner_external_id)
         if ids:
-            self._cancel(ids)
-
-    def _cancel(self, ids):
-        try:
-            self._client.cancel(ids, patience=1.0)
-        except engine.EngineAway:
-            with self._lock:
-                self._to_cancel.update(ids)
-        except engine.Refused as refusal:
-            log.warning("cannot cancel tasks %s: %s", " ".join(ids), refusal)
+            self._cancels.ids(ids)
+        else:
+            # A crash before its ids were written down, or one that is being submitted.
+            self._cancels.key(self._key_of(job_wrapper))
 
     def recover(self, job, job_wrapper):
         ids = jobs.ids_of(job.job_runner_external_id)
@@ -335,10 +368,10 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         state = self._state_of(job_wrapper, job.job_runner_external_id)
         state.running = job.state == model.Job.states.RUNNING
         try:
-            asked = destination.read(job_wrapper.job_destination.params).task
+            asked = destination.read(job_wrapper.job_destination.params, is_strict=False).task
         except Refusal:
             asked = {}
         state.tasks = _Tasks(ids, asked)
         state.tasks.submitted_at = None
         self._follow_tasks(state)
-        self.look_at_tasks(state)
+        self.work_queue.put((self.look_at_tasks, state))

@@ -29,7 +29,7 @@ class Error(Exception):
 
 
 class EngineAway(Error):
-    """No engine answers: it may come back."""
+    """No engine answers, or the one that does takes nothing now: the same again later may go well."""
 
 
 class Refused(Error):
@@ -82,6 +82,12 @@ def handed_on(environment=os.environ):
             continue  # JSON cannot say it
         kept[name] = value
     return kept
+
+
+def _ids_or_error(answer):
+    if "ids" in answer:
+        return answer["ids"]
+    return EngineAway(answer["error"]) if answer["status"] == 503 else Refused(answer["status"], answer["error"])
 
 
 def submit_of(client, tasks, key, directory=None, environment=None, umask=None):
@@ -198,12 +204,12 @@ class Client:
         return self.patiently("POST", "/v1/tasks", submit_of(client, tasks, key, directory, environment, umask))["ids"]
 
     def submit_many(self, submits):
-        """Queues many submits (`submit_of`) in one message.  For each, in their order: its ids, or the Refused that it met."""
+        """Queues many submits (`submit_of`) in one message.  For each, in their order: its ids, or the error that it met."""
         answers = self.patiently("POST", "/v1/submits", {"submits": submits})["answers"]
-        return [answer["ids"] if "ids" in answer else Refused(answer["status"], answer["error"]) for answer in answers]
+        return [_ids_or_error(answer) for answer in answers]
 
     def patiently(self, method, target, body=None, patience=60.0):
-        """A request that may be sent twice, again while the engine is away or says "not now"."""
+        """A request that may be sent twice, again while the engine is away or says "not now"; for so many seconds."""
         until = time.monotonic() + patience
         pause = 0.02
         while True:
@@ -213,8 +219,10 @@ class Client:
                 if time.monotonic() >= until:
                     raise
             except Refused as refusal:
-                if refusal.status != 503 or time.monotonic() >= until:
+                if refusal.status != 503:
                     raise
+                if time.monotonic() >= until:
+                    raise EngineAway(str(refusal)) from refusal
             time.sleep(pause)
             pause = min(1.0, pause * 2)
 
@@ -222,20 +230,20 @@ class Client:
         """How many tasks it changed."""
         return self.patiently("POST", "/v1/tasks/cancel", {"ids": list(ids)}, patience)["tasks"] if ids else 0
 
-    def ids_of_key(self, client, key):
+    def ids_of_key(self, client, key, patience=60.0):
         """What a submit with that key was given; empty where none was taken."""
         try:
             query = urllib.parse.urlencode({"client": client, "key": key})
-            return self.patiently("GET", "/v1/keys?" + query)["ids"]
+            return self.patiently("GET", "/v1/keys?" + query, None, patience)["ids"]
         except Refused as refusal:
             if refusal.status != 404:
                 raise
             return []
 
-    def task(self, number):
+    def task(self, number, patience=60.0):
         """One task in full; None for one that is unknown."""
         try:
-            return self.patiently("GET", f"/v1/tasks/{number}")
+            return self.patiently("GET", f"/v1/tasks/{number}", None, patience)
         except Refused as refusal:
             if refusal.status != 404:
                 raise

@@ -10,6 +10,8 @@ from . import client as engine
 
 # How long the engine may hold an answer that has nothing to tell.
 _WAIT_S = 20.0
+# For one question; who asks later tries again.
+_PATIENCE_S = 1.0
 # So long without an engine, and somebody is asked to start one.
 _AWAY_S = 3.0
 
@@ -34,6 +36,8 @@ class Feed:
         self._stopping = False
         self._has_to_look = True
         self._cursor = None
+        self._gaps = 0
+        self._here = threading.local()
 
     def begin(self):
         """From now on; for who has nothing to watch yet.  Raises client.Error; without it the first `wait` begins."""
@@ -41,9 +45,10 @@ class Feed:
         self._has_to_look = False
 
     def __enter__(self):
-        """While tasks are being submitted: what ends before it is watched is kept."""
+        """While tasks are being submitted, by this thread: what ends before it is watched is kept."""
         with self._lock:
             self._keeps_early += 1
+            self._here.gaps = self._gaps
 
     def __exit__(self, *_):
         with self._lock:
@@ -56,6 +61,8 @@ class Feed:
             event = self._early.pop(number, None)
             if event is None:
                 self._open[number] = entry
+                # What fell into a gap while it was not watched nobody has told.
+                self._has_to_look = self._has_to_look or getattr(self._here, "gaps", self._gaps) != self._gaps
                 return
         self._ended(entry, number, event)
 
@@ -83,10 +90,10 @@ class Feed:
             self._warn(f"the engine does not say what has ended: {error}")
             self._pause(1.0)
             return
-        self._cursor = cursor
-        self._has_to_look = pruned
+        self._has_to_look = self._has_to_look or pruned
         for event in events:
             self.tell(event["id"], event)
+        self._cursor = cursor
 
     def tell(self, number, event):
         """A task has ended."""
@@ -100,8 +107,8 @@ class Feed:
 
     def look(self, number):
         """Whether a task that is watched has ended already: for one that was submitted long ago.  Raises client.Error."""
-        task = self._client.task(number)
-        if task is None:
+        task = self._client.task(number, _PATIENCE_S)
+        if task is None or task.get("client") != self._name:
             self.tell(number, {"id": number, "state": "failed", "failure": "engine_error",
                                 "message": "the engine knows nothing of it any more"})
         elif task["state"] in ("done", "failed", "cancelled"):
@@ -109,12 +116,19 @@ class Feed:
 
     def _look_at_all(self):
         """Where the feed has a gap: what it told nobody is asked for, one by one."""
-        self._cursor = self._client.get("/v1/events", after="now")["cursor"]
-        for number in self.numbers():
-            if self._stopping:
-                return
-            self.look(number)
-        self._has_to_look = False
+        cursor = self._client.get("/v1/events", after="now")["cursor"]
+        with self._lock:
+            self._gaps += 1
+            self._has_to_look = False
+        try:
+            for number in self.numbers():
+                if self._stopping:
+                    return
+                self.look(number)
+        except BaseException:
+            self._has_to_look = True
+            raise
+        self._cursor = cursor
 
     def _wait_for_engine(self):
         since = time.monotonic()

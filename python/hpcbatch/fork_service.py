@@ -143,7 +143,8 @@ class _AtExit:
 
     def _note(self, function, *args, **kwargs):
         owner = getattr(function, "__self__", None)
-        if not args and not kwargs and isinstance(owner, (type(None), types.ModuleType)):
+        is_tied = bool(args or kwargs or getattr(function, "__closure__", None))
+        if not is_tied and isinstance(owner, (type(None), types.ModuleType)):
             self._kept.append(function)
         return self._register(function, *args, **kwargs)
 

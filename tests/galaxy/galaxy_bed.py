@@ -127,6 +127,9 @@ class Galaxy:
                 self._process.wait(20)
         self._process = None
 
+    def has_ended(self):
+        return self._process.poll() is not None
+
     def log(self):
         return (self.folder / "galaxy.log").read_text(errors="replace")
 
@@ -181,6 +184,11 @@ class Galaxy:
 
     def job(self, job):
         return self.get(f"jobs/{job}?full=true", ADMIN)
+
+    def states(self, jobs):
+        """{id: state} of jobs of this history."""
+        found = self.get(f"jobs?history_id={self.history}&limit=5000", ADMIN)
+        return {job["id"]: job["state"] for job in found if job["id"] in jobs}
 
     def ended(self, job, seconds=120):
         return wait_until(lambda: (found := self.job(job))["state"] in ENDED and found, seconds, f"job {job} to end")

@@ -39,7 +39,7 @@ def test_what_the_tool_asks_for_counts_where_the_destination_says_nothing(galaxy
     galaxy.send("hb_probe", "two")
 
 
-@pytest.mark.parametrize("environment", ["in_script", "by_server", "here"])
+@pytest.mark.parametrize("environment", ["in_script", "by_server", "in_server", "here"])
 def test_metadata_is_the_same_wherever_it_is_set(galaxy, environment):
     galaxy.send("hb_map", environment)
     (job,) = galaxy.run("hb_map", input1=_input(galaxy.paste("a\nb\nc\nd\n")))

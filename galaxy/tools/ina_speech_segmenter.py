@@ -1,0 +1,1 @@
+../../tool-templates/ina_speech_segmenter.py

@@ -1,0 +1,1 @@
+../../tool-templates/speech_to_text.py

@@ -1,0 +1,187 @@
+"""What is decided without Galaxy: parameters, native specifications, names, verdicts, bursts."""
+
+import datetime
+import pathlib
+import sys
+import threading
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "galaxy"))
+from hpcbatch_galaxy import destination, jobs, native, verdict, words  # noqa: E402
+from hpcbatch_galaxy.bursts import Bursts  # noqa: E402
+
+GB = 1 << 30
+MB = 1 << 20
+
+
+@pytest.mark.parametrize("params, task", [
+    ({}, {}),
+    ({"cores": 2}, {"cpus": 2.0}),
+    ({"cores": "0.5", "mem": "1.5"}, {"cpus": 0.5, "memory": GB * 3 // 2}),
+    ({"mem": 4}, {"memory": 4 * GB}),
+    ({"mem": "4096M"}, {"memory": 4 * GB}),
+    ({"mem": "4GB"}, {"memory": 4 * GB}),
+    ({"request_memory": "2048"}, {"memory": 2 * GB}),
+    ({"walltime": "0:30:00"}, {"time": 1800.0}),
+    ({"walltime": "1-12"}, {"time": 36 * 3600.0}),
+    ({"walltime": "1-00:30:10"}, {"time": 86400 + 1810.0}),
+    ({"walltime": "90"}, {"time": 5400.0}),
+    ({"walltime": "90:30"}, {"time": 5430.0}),
+    ({"walltime": 2.5}, {"time": 150.0}),
+    ({"walltime": "1d2h"}, {"time": 26 * 3600.0}),
+    ({"gpus": 2}, {"gpus": 2}),
+    ({"gpus": "0"}, {}),
+    ({"gpus": "0.5"}, {"gpus": 1}),
+    ({"gpus": 1, "gpu_type": "a100"}, {"gpus": {"a100": 1}}),
+    ({"gpus": "a100:2"}, {"gpus": {"a100": 2}}),
+    ({"gpu_type": "v100"}, {"gpus": {"v100": 1}}),
+    ({"partition": "long", "tags": "ssd, fast"}, {"tags": ["fast", "partition=long", "ssd"]}),
+    ({"site": "here", "priority": "-3", "max_retries": "2"}, {"site": "here", "priority": -3, "retries": 2}),
+    ({"cores": "", "mem": None, "gpus": "None"}, {}),
+    ({"native_specification": "--ntasks=1 --cpus-per-task=4 --mem=8G -t 1:00:00 -p short"},
+     {"cpus": 4, "memory": 8 * GB, "time": 3600.0, "tags": ["partition=short"]}),
+    ({"native_specification": "--nice --mem=4G -x node7"}, {"memory": 4 * GB}),
+    ({"native_specification": "--gpus=4", "gpu_type": "a100"}, {"gpus": {"a100": 4}}),
+    ({"constraint": "avx2&ssd"}, {"tags": ["constraint=avx2", "constraint=ssd"]}),
+    ({"__resubmit_delay_seconds": "5"}, {}),
+    ({"submit_native_specification": "--gres=gpu:a100:2 --constraint avx2"}, {"gpus": {"a100": 2}, "tags": ["constraint=avx2"]}),
+    ({"native_specification": "-n 4"}, {"cpus": 4}),
+    ({"singularity_enabled": True, "docker_volumes": "$defaults", "tmp_dir": True, "require_container": True}, {}),
+])
+def test_parameters_become_needs(params, task):
+    assert destination.read(params).task == task
+
+
+@pytest.mark.parametrize("params, says", [
+    ({"coers": 1}, "did you mean 'cores'?"),
+    ({"walltme": 1}, "did you mean 'walltime'?"),
+    ({"quite_other_thing": 1}, "known are"),
+    ({"cores": "many"}, "cores: 'many' is no number"),
+    ({"cores": True}, "is no number"),
+    ({"cores": 0}, "is no number from 0.01 up"),
+    ({"cores": "nan"}, "is no number"),
+    ({"mem": "a lot"}, "write for example 4G"),
+    ({"mem": "0"}, "no size above 0"),
+    ({"walltime": "soon"}, "H:MM:SS"),
+    ({"walltime": "0"}, "is no time"),
+    ({"gpus": "a100:few"}, "is no number"),
+    ({"max_retries": "1.5"}, "is no whole number"),
+    ({"stage": "rsync"}, "not possible yet"),
+    ({"embed_metadata_in_job": "maybe"}, "neither true nor false"),
+    ({"metadata": "wram"}, "none of warm, job, external, server"),
+    ({"native_specification": "--nodes=2"}, "one node"),
+    ({"native_specification": "--nodse=1"}, "no option of sbatch"),
+    ({"native_specification": "--mem"}, "has no value"),
+    ({"native_specification": "--mem --time=1"}, "--mem has no value"),
+    ({"native_specification": "--comment='half"}, "cannot be read"),
+    ({"partition": "a,b"}, "name one"),
+    ({"constraint": "a|b"}, "joined by &"),
+    ({"priority": 10**7}, "above 1000000"),
+    ({"native_specification": "lonely"}, "no option of sbatch"),
+    ({"native_specification": "--gres=craynetwork:1"}, "only GPUs"),
+])
+def test_what_is_wrong_is_named(params, says):
+    with pytest.raises(words.Refusal) as refusal:
+        destination.read(params)
+    assert says in str(refusal.value)
+
+
+def test_what_the_site_has_to_say_is_told():
+    needs, left = native.needs_of("--account=lab --qos high --exclusive -c 2 --job-name x --requeue")
+    assert needs == {"cpus": 2} and left == ["--account", "--qos", "--exclusive", "--requeue"]
+
+
+def test_the_tool_fills_what_the_destination_leaves_open():
+    asked = [("cores_min", "4"), ("ram_min", "2048"), ("cuda_device_count_min", 1), ("cores_max", "$x * 2")]
+    assert destination.with_tool(destination.read({}), asked).task == {"cpus": 4.0, "memory": 2 * GB, "gpus": 1}
+    assert "gpus" not in destination.with_tool(destination.read({"gpus": 0}), asked).task
+    per_cpu = destination.read({"native_specification": "--mem-per-cpu=500", "cores": 3})
+    assert destination.with_tool(per_cpu, asked).task["memory"] == 1500 * MB
+    said = destination.with_tool(destination.read({"cores": 1, "mem": "1G"}), asked).task
+    assert said["cpus"] == 1 and said["memory"] == GB
+    assert destination.with_tool(destination.read({}), []).task == {"cpus": 1}
+    assert destination.with_tool(destination.read({"cores": 0.5}), []).slots == 1
+
+
+def test_what_another_runner_was_told_is_let_pass_where_galaxy_brings_it_along():
+    wanted = destination.read({"k8s_pull_policy": "Default", "cores": 2}, is_strict=False)
+    assert wanted.task == {"cpus": 2.0} and wanted.unknown == ["k8s_pull_policy"]
+
+
+def test_metadata_is_apart_unless_said_otherwise():
+    assert destination.read({}).metadata == "warm"
+    assert destination.read({"metadata": "server"}).metadata == "server"
+    assert destination.read({"embed_metadata_in_job": "True"}).metadata == "warm"
+    assert destination.read({"embed_metadata_in_job": False}).metadata == "external"
+
+
+def test_a_key_names_one_attempt_of_one_job():
+    made = datetime.datetime(2026, 1, 2, 3, 4, 5, 678)
+    again = datetime.datetime(2026, 1, 3, 3, 4, 5, 678)
+    keys = {jobs.key_of(7, made, 0), jobs.key_of(7, made, 1), jobs.key_of(8, made, 0), jobs.key_of(7, again, 0)}
+    assert len(keys) == 4 and jobs.key_of(7, made, 0) in keys
+    assert jobs.ids_of(jobs.external_id(["12", "13"])) == ["12", "13"] and jobs.ids_of(None) == []
+
+
+def test_galaxys_own_python_is_not_the_tools():
+    environment = jobs.environment_of({"VIRTUAL_ENV": "/g/venv", "PATH": "/g/venv/bin:/usr/bin", "PYTHONPATH": "/x", "LANG": "C"})
+    assert environment == {"PATH": "/usr/bin", "LANG": "C"}
+
+
+def test_only_what_kept_a_script_from_its_end_is_told():
+    said = verdict.verdict_of
+    assert said({"state": "done", "failure": "ok"}, {}, True) is None
+    assert said({"state": "failed", "failure": "tool_failed", "exit_code": 3}, {}, True) is None
+    died = said({"state": "failed", "failure": "tool_failed", "message": "exit code 1"}, {}, False)
+    assert died.runner_state == "UNKNOWN_ERROR" and "exit code 1" in died.message
+    full = said({"failure": "oom_task", "peak_memory": 3 * GB, "id": "9"}, {"memory": 2 * GB}, False)
+    assert full.runner_state == "MEMORY_LIMIT_REACHED" and "2 GB; it used 3 GB" in full.message and "explain 9" in full.message
+    late = said({"failure": "time_task"}, {"time": 90}, False)
+    assert late.runner_state == "WALLTIME_REACHED" and "1.5 minutes" in late.message
+    assert said({"state": "cancelled", "failure": "cancelled"}, {}, False).runner_state == "UNKNOWN_ERROR"
+    assert "node" in said({"failure": "node_lost", "message": "its node is gone"}, {}, False).message
+
+
+def test_submits_that_come_together_go_together():
+    first_is_sent, go_on = threading.Event(), threading.Event()
+    messages = []
+
+    def send(submits):
+        messages.append(list(submits))
+        if len(messages) == 1:
+            first_is_sent.set()
+            assert go_on.wait(10)
+        return [ValueError(one) if one == "bad" else [one + "!"] for one in submits]
+
+    bursts, answers = Bursts(send), {}
+
+    def submit(name):
+        try:
+            answers[name] = bursts.submit(name)
+        except ValueError as error:
+            answers[name] = str(error)
+
+    threads = [threading.Thread(target=submit, args=("a",))]
+    threads[0].start()
+    assert first_is_sent.wait(10)
+    for name in ("b", "bad", "c"):
+        threads.append(threading.Thread(target=submit, args=(name,)))
+        threads[-1].start()
+    while len(bursts._waiting) < 3:
+        pass
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert answers == {"a": ["a!"], "b": ["b!"], "c": ["c!"], "bad": "bad"}
+    assert messages[0] == ["a"] and sorted(messages[1]) == ["b", "bad", "c"] and len(messages) == 2
+
+
+def test_a_message_that_fails_fails_for_all_of_it():
+    def send(_):
+        raise OSError("away")
+
+    bursts = Bursts(send)
+    for _ in range(2):
+        with pytest.raises(OSError):
+            bursts.submit("a")
