@@ -152,6 +152,9 @@ void read_after(const json::value& value, const std::string& what, Dependency::K
   }
 }
 
+/// Who writes less has meant another unit.
+constexpr Amount kLeastMemory = Amount::of(std::int64_t{1} << 20);
+
 /// Bounds that nobody had to think of, where the client names none.
 constexpr std::uint64_t kServiceMemory = std::uint64_t{2} << 30;
 constexpr std::chrono::minutes kServiceIdle{5};
@@ -243,7 +246,12 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
       array.needs.amounts.set(kCpus, cpus);
       task.says_cpus = true;
     } else if (key == "memory") {
-      array.needs.amounts.set(kMemory, size_of(entry, where));
+      const Amount memory = size_of(entry, where);
+      if (memory < kLeastMemory)
+        throw BadRequest(
+            fmt::format("{}: {} bytes are too few for any process; write for example 512M", where,
+                        memory.whole()));
+      array.needs.amounts.set(kMemory, memory);
       task.says_memory = true;
     } else if (key == "disk") {
       array.needs.amounts.set(kDisk, size_of(entry, where));

@@ -41,8 +41,11 @@ int exit_code_of(const json::object& task) {
 
 void report(const std::string& id, const json::object& task) {
   const std::string failure = text_at(task, "failure");
-  if (text_at(task, "state") == "done" || failure == "tool_failed") return;
   const std::string message = text_at(task, "message");
+  // A command that ended with an exit code of its own has said itself why.
+  const bool has_ended =
+      failure == "tool_failed" && (message.empty() || message.starts_with("exit "));
+  if (text_at(task, "state") == "done" || has_ended) return;
   say("task " + id + " ended: " + failure + (message.empty() ? "" : ": " + message));
 }
 

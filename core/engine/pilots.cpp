@@ -74,7 +74,10 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.connected = true;
   pilot.registered = true;
   pilot.registered_at = now;
-  pilot.leaving = event.leaving || !event.refusals.empty() || allocation->facts.cancel_asked;
+  // What a pilot of a site that is not there any more writes, nobody could read.
+  const bool is_of_no_site = !sites_.site(pilot.site);
+  pilot.leaving =
+      event.leaving || !event.refusals.empty() || allocation->facts.cancel_asked || is_of_no_site;
   pilot.recalled = false;
   pilot.ending = false;
   pilot.owed_an_answer = false;

@@ -58,6 +58,10 @@ def _umask():
     return None
 
 
+def _resubmissions_of(job):
+    return sum(1 for state in job.state_history if state.state == model.Job.states.RESUBMITTED)
+
+
 class HpcbatchJobRunner(AsynchronousJobRunner):
     runner_name = "HpcbatchRunner"
     start_methods = [*AsynchronousJobRunner.start_methods, "_init_own_threads"]
@@ -109,10 +113,9 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     # --- submitting ---------------------------------------------------------------------------------------------------
 
     def queue_job(self, job_wrapper):
-        job = job_wrapper.get_job()
-        again = sum(1 for state in job.state_history if state.state == model.Job.states.RESUBMITTED)
+        resubmissions = _resubmissions_of(job_wrapper.get_job())
         try:
-            wanted = destination.read(job_wrapper.job_destination.params, is_strict=again == 0)
+            wanted = destination.read(job_wrapper.job_destination.params, is_strict=resubmissions == 0)
         except Refusal as why:
             log.error("(%s) environment %r: %s", job_wrapper.get_id_tag(), job_wrapper.job_destination.id, why)
             job_wrapper.fail(f"This job's destination is misconfigured: {why}")
@@ -150,8 +153,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
 
     def _key_of(self, job_wrapper):
         job = job_wrapper.get_job()
-        again = sum(1 for state in job.state_history if state.state == model.Job.states.RESUBMITTED)
-        return jobs.key_of(job_wrapper.get_id_tag(), job.create_time, again)
+        return jobs.key_of(job_wrapper.get_id_tag(), job.create_time, _resubmissions_of(job))
 
     def _state_of(self, job_wrapper, external=None):
         return AsynchronousJobState(job_wrapper=job_wrapper, job_destination=job_wrapper.job_destination,

@@ -81,6 +81,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{R"({"command": ["true"], "cpus": 0})", "more than 0"},
                     Case{R"({"command": ["true"], "cpus": -1})", "from 0 up"},
                     Case{R"({"command": ["true"], "memory": "lots"})", "'lots' is no size"},
+                    Case{R"({"command": ["true"], "memory": 1024})", "1024 bytes are too few"},
                     Case{R"({"command": ["true"], "time": "soon"})", "must be a time"},
                     Case{R"({"command": ["true"], "array": "0-9"})", "begin at 1"},
                     Case{R"({"command": ["true"], "array": "9-1"})", "no list of indices"},

@@ -18,19 +18,18 @@ class RemovedSiteTest : public EngineTest {
   }
 };
 
-TEST_F(RemovedSiteTest, ItsPilotsAreUsedOn) {
+TEST_F(RemovedSiteTest, ItsPilotsEndWhatTheyHaveAndGetNothingMore) {
   after(14min);
   expect_explained(
       "2", "unknown*after 15m of silence: its site here is no longer in the configuration*");
   registers("A0", 1h, {held("2")});
   expect({"welcome A0"});
+  submit(New());
+  expect({"accept 3", "open B: cpu of there"});
   after(10min);
+  forget_what_was_asked();
   ends("2");
-  expect({"tell 2", "acknowledge 2 to A0"});
-  disconnects("A0");
-  after(14min);
-  registers("A0");
-  expect({"welcome A0"});
+  expect({"tell 2", "acknowledge 2 to A0", "end A0"});
 }
 
 TEST_F(RemovedSiteTest, ItsAllocationsAreGivenUpWhenNoPilotComesBack) {

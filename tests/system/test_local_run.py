@@ -41,7 +41,14 @@ def test_a_task_that_could_not_start_is_a_failure_of_ours(shared):
     assert "/no/such/directory" in result.err
 
 
+def test_a_command_that_cannot_be_run_is_told(shared):
+    result = shared.verb("run", "--", "nosuchprogram")
+    assert result.code == 127 and "cannot run 'nosuchprogram': No such file" in result.err
+    assert shared.verb("run", "--", "sh", "-c", "exit 7").err == ""
+
+
 @pytest.mark.parametrize("words, named", [
+    (["--mem", "1024", "--", "true"], "write for example 512M"),
     (["--cpus", "many", "--", "true"], "many"),
     (["--no-such-option", "--", "true"], "--no-such-option"),
     (["--cpus", "5000", "--", "true"], "5000"),
