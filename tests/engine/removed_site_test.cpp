@@ -52,7 +52,7 @@ TEST_F(RemovedSiteTest, ItsTasksCanBeCancelledAtOnce) {
   expect({"tell 2", "count 1"});
   expect_ended("2", Failure::Cancelled, "*its site here is no longer in the configuration*");
   registers("A0", 1h, {held("2")});
-  expect({"welcome A0", "kill 2 at A0 silently"});
+  expect({"welcome A0", "kill 2 at A0 silently", "end A0"});
   happens(late);
   expect({"acknowledge 2 to A0"});
 }
