@@ -20,6 +20,24 @@ from own_python import own_python  # noqa: E402
 
 ADMIN = "hb-admin-key"
 START_SECONDS = 240
+TWO_CPUS = """
+sites:
+  - {name: here, scheduler: local, transport: shared_fs, workspace: %s, shapes: [{name: two, cpus: 2, memory: 4G}]}
+"""
+ENVIRONMENTS = {
+    "here": {"runner": "hpcbatch", "cores": 1, "mem": 0.5},
+    "two": {"runner": "hpcbatch", "cores": 2, "mem": "1G"},
+    "asked_by_tool": {"runner": "hpcbatch"},
+    "in_script": {"runner": "hpcbatch", "cores": 1, "metadata": "job"},
+    "by_server": {"runner": "hpcbatch", "cores": 1, "embed_metadata_in_job": False},
+    "in_server": {"runner": "hpcbatch", "cores": 1, "metadata": "server"},
+    "misspelt": {"runner": "hpcbatch", "coers": 2},
+    "small": {"runner": "hpcbatch", "mem": "200M", "cores": 1,
+              "resubmit": [{"condition": "memory_limit_reached", "environment": "large"}]},
+    "large": {"runner": "hpcbatch", "mem": "2G", "cores": 1},
+    "no_more": {"runner": "hpcbatch", "mem": "200M", "cores": 1},
+    "short": {"runner": "hpcbatch", "walltime": "0:00:02", "mem": "1G", "cores": 1},
+}
 ENDED = ("ok", "error", "deleted", "paused", "stopped")
 
 

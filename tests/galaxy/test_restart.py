@@ -3,9 +3,8 @@
 import os
 
 import pytest
-from conftest import ENVIRONMENTS, TWO_CPUS
 from engine_at_home import EngineAtHome, wait_until
-from galaxy_bed import Galaxy
+from galaxy_bed import ENVIRONMENTS, TWO_CPUS, Galaxy
 
 ROUNDS = 20 if os.environ.get("HPCBATCH_LONG") else 1
 

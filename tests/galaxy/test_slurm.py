@@ -6,9 +6,9 @@ import subprocess
 import wave
 
 import pytest
-from conftest import SlurmSite
 from engine_at_home import ROOT, wait_until
 from galaxy_bed import Galaxy
+from slurm_site import SlurmSite
 
 
 @pytest.fixture(scope="module")
