@@ -28,7 +28,8 @@ class Numbers:
         package = "snakemake_executor_plugin_hpcbatch.hpcbatch.fork_service"
         service = {"name": "numbers", "command": [self.python, "-m", package, "numpy", "scipy.linalg", *modules], **service}
         tasks = [{"command": [self.python, "-c", CODE], "env": {"N": str(n)}, "service": service} for n in range(1, count + 1)]
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1",
+                       "HPCBATCH_HOME": str(self.engine.home)}  # by which the service is known for this engine's
         return self.client.submit("numbers", tasks, f"{modules} {service}", str(self.folder), environment)
 
     def service(self):
