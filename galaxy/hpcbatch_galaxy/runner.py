@@ -275,12 +275,12 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             if tasks.is_over or len(tasks.ends) < len(tasks.ids):
                 return
             tasks.is_over = True
+        log.debug("(%s) has ended", state.job_id)
         self.work_queue.put((self.job_ended, state))
 
     def job_ended(self, state):
         """On a worker: all tasks of a job have ended."""
         job_wrapper, tasks = state.job_wrapper, state.tasks
-        log.debug("(%s/%s) has ended", job_wrapper.get_id_tag(), state.job_id)
         job_state = job_wrapper.get_state()
         if job_state in _GONE:
             return  # Galaxy has made an end of it
