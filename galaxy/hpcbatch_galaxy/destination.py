@@ -144,10 +144,10 @@ def read(params, is_strict=True):
     partition, constraint = said.get("partition"), said.get("constraint")
     if "native_specification" in said:
         needs, wanted.left_out = native.needs_of(said["native_specification"])
-        partition = partition or needs.pop("partition", None)
-        constraint = constraint or needs.pop("constraint", None)
+        native_partition, native_constraint = needs.pop("partition", None), needs.pop("constraint", None)
+        partition, constraint = partition or native_partition, constraint or native_constraint
         wanted.memory_per_cpu = needs.pop("memory_per_cpu", None)
-        task.update({name: value for name, value in needs.items() if name not in ("partition", "constraint")})
+        task.update(needs)
     if "cores" in said:
         task["cpus"] = number("cores", said["cores"], 0.01)
     if "mem" in said:

@@ -69,7 +69,7 @@ def task_of(command, directory, environment, needs):
     # So that the service finds this package where Galaxy has found it.
     ours = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     paths = [environment["PYTHONPATH"]] if environment.get("PYTHONPATH") else []
-    if not any(os.path.samefile(ours, entry) for entry in sys.path if os.path.basename(entry) == "site-packages" and os.path.isdir(entry)):
+    if os.path.basename(ours) != "site-packages":
         paths.append(ours)
     if paths:
         environment = {**environment, "PYTHONPATH": os.pathsep.join(paths)}

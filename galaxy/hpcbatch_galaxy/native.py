@@ -17,7 +17,7 @@ _OF_THE_SITE = {"account", "qos", "reservation", "wckey", "export", "mail-type",
                 "distribution", "hint", "mem-bind", "cpu-bind", "gres-flags", "switches", "tmp", "immediate", "priority", "dependency",
                 "core-spec", "hold", "no-kill"}
 # Their value, where they may have one, comes after "=".
-_WITHOUT_VALUE = {"requeue", "no-requeue", "exclusive", "oversubscribe", "immediate", "nice", "hold", "quiet", "no-kill", "exclusive"}
+_WITHOUT_VALUE = {"requeue", "no-requeue", "exclusive", "oversubscribe", "immediate", "nice", "hold", "quiet", "no-kill"}
 # The runner names these itself.
 _OF_NO_USE = {"job-name", "output", "error", "chdir", "input", "quiet"}
 

@@ -26,6 +26,7 @@ __all__ = ("HpcbatchJobRunner",)
 
 _STOPPED = (model.Job.states.STOPPED, model.Job.states.STOPPING)
 _GONE = (*model.Job.terminal_states, model.Job.states.DELETING)
+_UNWANTED = (*_GONE, *_STOPPED)
 # Which of the waiting jobs run is one question for all; not more often than this.
 _LOOK_S = 1.0
 # Users are told why a job waits after so long, and again as often; so many of them at a look.
@@ -49,15 +50,6 @@ class _Tasks:
         self.explained = None
 
 
-def _umask():
-    """Read, not set and set back: other threads make files."""
-    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-        for line in status:
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    return None
-
-
 def _resubmissions_of(job):
     return sum(1 for state in job.state_history if state.state == model.Job.states.RESUBMITTED)
 
@@ -79,11 +71,10 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         self._name = f"galaxy:{self.runner_params.instance}"
         self._client = engine.Client(self.runner_params.engine or None)
         self._bursts = Bursts(self._client.submit_many)
-        # A thread that waits has a client of its own: ends of others are not waited for.
-        self._feed = Feed(engine.Client(self.runner_params.engine or None), self._name, self._task_ended, log.warning, self._revive)
+        self._feed = Feed(self._client, self._name, self._task_ended, log.warning, self._revive)
         self._lock = threading.Lock()
         self._parked = []  # (method, argument): again once the engine is back
-        self._cancels = Cancels(engine.Client(self.runner_params.engine or None), self._name)
+        self._cancels = Cancels(self._client, self._name)
         self._look_next = 0.0
         self._metrics = metrics.make_known(app.job_metrics)
         self._check_destinations()
@@ -176,17 +167,17 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         directory = os.path.abspath(job_wrapper.working_directory)
         script = jobs.script_task(wanted.task, os.path.abspath(state.job_file), directory, os.path.abspath(state.output_file),
                                   os.path.abspath(state.error_file), state.job_name)
+        environment = jobs.environment_of(engine.handed_on())
         step = None
         if metadata_apart and (command := metadata.command_of(job_wrapper)):
-            environment = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env,
-                                                  jobs.environment_of(engine.handed_on()), job_wrapper.job_destination.env)
-            step = metadata.task_of(command, directory, environment, wanted.task)
-        return engine.submit_of(self._name, jobs.tasks_of(script, step), key, directory,
-                                jobs.environment_of(engine.handed_on()), _umask())
+            galaxys = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env, environment,
+                                              job_wrapper.job_destination.env)
+            step = metadata.task_of(command, directory, galaxys, wanted.task)
+        return engine.submit_of(self._name, jobs.tasks_of(script, step), key, directory, environment, engine.own_umask())
 
     def submit(self, state):
         tag = state.job_wrapper.get_id_tag()
-        if state.job_wrapper.get_state() in (*_GONE, *_STOPPED):
+        if state.job_wrapper.get_state() in _UNWANTED:
             log.info("(%s) was deleted or stopped before it was submitted", tag)
             return
         with self._feed:  # a short task has ended before it is watched
@@ -211,7 +202,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         external = jobs.external_id(ids)
         try:
             state.job_wrapper.set_external_id(external)
-            is_unwanted = state.job_wrapper.get_state() in (*_GONE, *_STOPPED)
+            is_unwanted = state.job_wrapper.get_state() in _UNWANTED
         except Exception:
             self._cancels.ids(ids)  # nobody would know of them
             raise

@@ -84,6 +84,15 @@ def handed_on(environment=os.environ):
     return kept
 
 
+def own_umask():
+    """As tasks are to have it; None where the kernel does not say.  Read, not set and set back: other threads make files."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return None
+
+
 def _ids_or_error(answer):
     if "ids" in answer:
         return answer["ids"]

@@ -45,15 +45,6 @@ def _name_of(job):
     return " ".join([job.rule.name, *(f"{name}={value}" for name, value in wildcards.items())])[:200]
 
 
-def _umask():
-    """Read, not set and set back: other threads make files."""
-    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-        for line in status:
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    return None
-
-
 class Executor(RemoteExecutor):
     # The wait thread looks at these before __post_init__ has run.
     _feed = None
@@ -240,10 +231,10 @@ class Executor(RemoteExecutor):
                 self._feed.watch(number, _Entry(info, task, now, is_direct))
 
     def _send(self, key, tasks):
-        from .hpcbatch.client import handed_on
+        from .hpcbatch.client import handed_on, own_umask
 
         self._sending = key
-        ids = self._engine.submit(self._name, tasks, key, self._folder, handed_on(), _umask())
+        ids = self._engine.submit(self._name, tasks, key, self._folder, handed_on(), own_umask())
         self._sending = None
         return ids
 
