@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from xml.etree import ElementTree
 
 HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -56,10 +57,33 @@ def _free_port():
         return found.getsockname()[1]
 
 
-class Galaxy:
-    """A server below `engine`'s directory.  `environments` are those of job_conf.yml beside `local`; the first is the default."""
+def _as_xml(jobs):
+    """The older form of the same job_conf."""
+    root = ElementTree.Element("job_conf")
 
-    def __init__(self, engine, python, environments, runner=None, runners=None, options=None, tools=None):
+    def add(parent, kind, name, said, **attributes):
+        own = ElementTree.SubElement(parent, kind, id=name, **attributes)
+        for key, value in said.items():
+            ElementTree.SubElement(own, "param", id=key).text = str(value)
+
+    plugins = ElementTree.SubElement(root, "plugins")
+    for name, said in jobs["runners"].items():
+        rest = {key: value for key, value in said.items() if key not in ("load", "workers")}
+        add(plugins, "plugin", name, rest, type="runner", load=said["load"], workers=str(said["workers"]))
+    destinations = ElementTree.SubElement(root, "destinations", default=jobs["execution"]["default"])
+    for name, said in jobs["execution"]["environments"].items():
+        add(destinations, "destination", name, {key: value for key, value in said.items() if key != "runner"}, runner=said["runner"])
+    tools = ElementTree.SubElement(root, "tools")
+    for said in jobs["tools"]:
+        ElementTree.SubElement(tools, "tool", {"class": said["class"], "destination": said["environment"]})
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+class Galaxy:
+    """A server below `engine`'s directory.  `environments` are those of job_conf beside `local`; the first is the default.
+    `form` is that of job_conf: yml or xml."""
+
+    def __init__(self, engine, python, environments, runner=None, runners=None, options=None, tools=None, form="yml"):
         self.engine = engine
         self.python = python
         self.folder = engine.directory / "gx"
@@ -69,12 +93,12 @@ class Galaxy:
         self.key = ADMIN
         self.history = None
         self._process = None
-        self._write(environments, runner or {}, runners or {}, options or {}, tools or {})
+        self._write(environments, runner or {}, runners or {}, options or {}, tools or {}, form)
 
-    def _write(self, environments, runner, runners, options, tools):
+    def _write(self, environments, runner, runners, options, tools, form):
         galaxy = {
             "data_dir": "data", "database_connection": "sqlite:///./data/universe.sqlite?isolation_level=IMMEDIATE",
-            "job_config_file": "job_conf.yml", "tool_config_file": "tool_conf.xml,upload_conf.xml",
+            "job_config_file": f"job_conf.{form}", "tool_config_file": "tool_conf.xml,upload_conf.xml",
             "tool_data_table_config_path": "tool_data_table_conf.xml", "container_resolvers_config_file": "container_resolvers.yml",
             "bootstrap_admin_api_key": ADMIN, "admin_users": "admin@example.org", "conda_auto_init": False,
             "involucro_auto_init": False, "enable_celery_tasks": False, "cleanup_job": "onsuccess", "retry_job_output_collection": 3,
@@ -93,7 +117,7 @@ class Galaxy:
         listed = "".join(f'<tool file="{path.name}"/>' for path in sorted((HERE / "tools").glob("*.xml")))
         ours_too = "".join(f'<tool file="{path}"/>' for path in sorted((ROOT / "galaxy/tools").glob("*.xml")))
         for name, text in {
-            "galaxy.yml": json.dumps({"galaxy": galaxy}), "job_conf.yml": json.dumps(jobs),
+            "galaxy.yml": json.dumps({"galaxy": galaxy}), f"job_conf.{form}": json.dumps(jobs) if form == "yml" else _as_xml(jobs),
             "tool_conf.xml": f'<toolbox tool_path="{HERE / "tools"}">{listed}{ours_too}</toolbox>',
             "upload_conf.xml": '<toolbox><tool file="data_source/upload.xml"/></toolbox>',
             "tool_data_table_conf.xml": "<tables/>", "container_resolvers.yml": "[]",
