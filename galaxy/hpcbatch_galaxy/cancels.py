@@ -11,11 +11,14 @@ _PAUSE_S = 0.5
 
 
 class Cancels:
-    """`run` is one thread's; any may ask."""
+    """`run` is one thread's; any may ask.
 
-    def __init__(self, client, name):
+    `left_over`: asked once, when the engine answers: ids of tasks that nobody wants since before this process."""
+
+    def __init__(self, client, name, left_over):
         self._client = client
         self._name = name
+        self._left_over = left_over
         self._asked = threading.Condition()
         self._ids = set()
         self._keys = set()
@@ -34,11 +37,14 @@ class Cancels:
     def run(self, should_stop):
         while not should_stop():
             with self._asked:
-                if not self._ids and not self._keys and not self._asked.wait(1.0):
+                if not self._ids and not self._keys and not self._left_over and not self._asked.wait(1.0):
                     continue
                 ids, self._ids = self._ids, set()
                 keys, self._keys = self._keys, set()
             try:
+                if self._left_over:
+                    ids.update(self._left_over())
+                    self._left_over = None
                 for key in sorted(keys):
                     ids.update(self._client.ids_of_key(self._name, key, 0.0))
                     keys.discard(key)
@@ -49,6 +55,7 @@ class Cancels:
                     self._keys |= keys
                     self._asked.wait(_PAUSE_S)
             except Exception:
+                self._left_over = None
                 log.exception("cannot cancel tasks %s", " ".join(sorted(ids)))
 
     def _cancel(self, ids):

@@ -19,6 +19,14 @@ def ids_of(external):
     return str(external).split("+") if external else []
 
 
+def possible_external_ids(ids):
+    """The external ids of jobs that tasks may be of: the tasks of one submit are neighbours."""
+    numbers = [int(one) for one in ids if one.isdigit()]
+    found = {external_id([str(one)]) for one in numbers}
+    found.update(external_id([str(one), str(one + 1)]) for number in numbers for one in (number - 1, number))
+    return found
+
+
 def environment_of(inherited):
     """Of the job script: what Galaxy was started with, without Galaxy's own Python."""
     environment = dict(inherited)

@@ -11,6 +11,7 @@ import time
 
 from galaxy import model
 from galaxy.jobs.runners import AsynchronousJobRunner, AsynchronousJobState
+from sqlalchemy import select
 
 from . import destination, jobs, metadata, metrics
 from .bursts import Bursts
@@ -32,6 +33,8 @@ _LOOK_S = 1.0
 # Users are told why a job waits after so long, and again as often; so many of them at a look.
 _EXPLAIN_S = 30.0
 _EXPLAINED = 5
+# Tasks, or jobs, of one question to the engine or the database.
+_PAGE = 500
 # For one question on a thread that others wait for; later it is asked again.
 _PATIENCE_S = 1.0
 
@@ -74,7 +77,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         self._feed = Feed(self._client, self._name, self._task_ended, log.warning, self._revive)
         self._lock = threading.Lock()
         self._parked = []  # (method, argument): again once the engine is back
-        self._cancels = Cancels(self._client, self._name)
+        self._cancels = Cancels(self._client, self._name, self._unwanted_tasks)
         self._look_next = 0.0
         self._metrics = metrics.make_known(app.job_metrics)
         self._check_destinations()
@@ -352,6 +355,30 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         else:
             # A crash before its ids were written down, or one that is being submitted.
             self._cancels.key(self._key_of(job_wrapper))
+
+    def _unwanted_tasks(self):
+        """Of jobs that Galaxy made an end of while the engine was away, before it was killed itself."""
+        left = []
+        for state in ("waiting", "held", "running", "unknown"):
+            page = {"before": None}
+            while page is not None:
+                found = self._client.get("/v1/tasks", state=state, client=self._name, limit=_PAGE, **page)["tasks"]
+                left += [task["id"] for task in found]
+                page = {"before": left[-1]} if len(found) == _PAGE else None
+        possible = sorted(jobs.possible_external_ids(left))
+        unwanted = set()
+        with self.app.model.new_session() as session:
+            for at in range(0, len(possible), _PAGE):
+                ended = select(model.Job).where(model.Job.job_runner_external_id.in_(possible[at:at + _PAGE]),
+                                                model.Job.state.in_(model.Job.terminal_states))
+                for job in session.scalars(ended):
+                    # By its key: an engine that began anew has given the same numbers to other jobs.
+                    key = jobs.key_of(job.get_id_tag(), job.create_time, _resubmissions_of(job))
+                    unwanted.update(self._client.ids_of_key(self._name, key, 0.0))
+        unwanted.intersection_update(left)
+        if unwanted:
+            log.info("%d tasks of jobs that ended before this start are cancelled", len(unwanted))
+        return unwanted
 
     def recover(self, job, job_wrapper):
         ids = jobs.ids_of(job.job_runner_external_id)

@@ -185,3 +185,8 @@ def test_a_message_that_fails_fails_for_all_of_it():
     for _ in range(2):
         with pytest.raises(OSError):
             bursts.submit("a")
+
+
+def test_a_task_may_be_its_jobs_only_first_or_second_one():
+    assert jobs.possible_external_ids(["7"]) == {"7", "6+7", "7+8"}
+    assert jobs.possible_external_ids(["7", "8", "9.1-4"]) == {"7", "8", "6+7", "7+8", "8+9"}

@@ -104,3 +104,24 @@ def test_a_job_that_is_deleted_while_the_engine_is_away_is_cancelled(galaxy, tmp
     galaxy.call("DELETE", f"jobs/{job}")
     wait_until(lambda: galaxy.engine.verb("engine", "status").code == 0, 60, "an engine to be started")
     wait_until(lambda: galaxy.engine.show(task)["state"] == "cancelled", 30, "the task to be cancelled")
+
+
+def test_a_job_that_was_deleted_before_both_were_killed_is_cancelled(galaxy, tmp_path):
+    gate = tmp_path / "gate"
+    galaxy.send("hb_wait", "here")
+    pair = [galaxy.run("hb_wait", gate=str(gate))[0] for _ in range(2)]
+    for job in pair:
+        galaxy.until_running(job)
+    unwanted, wanted = (galaxy.job(job)["external_id"].split("+")[0] for job in pair)
+    galaxy.engine.kill_engine()
+    (galaxy.folder / "starts_no_engine").touch()
+    galaxy.call("DELETE", f"jobs/{pair[0]}")
+    wait_until(lambda: galaxy.job(pair[0])["state"] == "deleted", 60, "Galaxy to make an end of the job")
+    galaxy.kill()
+    (galaxy.folder / "starts_no_engine").unlink()
+    galaxy.start()
+    wait_until(lambda: galaxy.engine.verb("engine", "status").code == 0, 60, "an engine to be started")
+    wait_until(lambda: galaxy.engine.show(unwanted)["state"] == "cancelled", 30, "the task to be cancelled")
+    assert galaxy.engine.show(wanted)["state"] == "running"
+    gate.touch()
+    galaxy.ok(pair[1])

@@ -29,4 +29,20 @@ def _dies_before_writing_down():
     HpcbatchJobRunner._watch = die
 
 
+def _starts_no_engine():
+    """As long as a file is there, an engine that is away stays away."""
+    from hpcbatch_galaxy.hpcbatch import client
+    from hpcbatch_galaxy.runner import HpcbatchJobRunner
+
+    revive = HpcbatchJobRunner._revive
+
+    def refuse(self):
+        if CHOICES.with_name("starts_no_engine").exists():
+            raise client.Error("no engine is to be started")
+        revive(self)
+
+    HpcbatchJobRunner._revive = refuse
+
+
 _dies_before_writing_down()
+_starts_no_engine()
