@@ -110,7 +110,10 @@ def test_killed_at(home, label):
     first.communicate(timeout=60)
     array = home.submit(*words)
     check_once(home, array, 300)
-    assert len(home.json("allocations")) == 1
+    # What a submit command had begun may die with its engine: the allocation has then ended before it was one.
+    cut = [one for one in home.json("allocations") if "its process is gone" in one.get("message", "")]
+    assert len(home.json("allocations")) - len(cut) == 1
+    assert not cut or label == "submit-command-started"
 
 
 def test_killed_at_reading_what_a_pilot_left(home):
