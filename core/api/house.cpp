@@ -91,7 +91,7 @@ json::object allocation_json(const Allocation& facts, const AllocationEntry* liv
   return object;
 }
 
-json::object pilot_json(const PilotState& pilot, const PilotTable& table) {
+json::object pilot_json(const PilotState& pilot, const PilotTable& table, const std::string& way) {
   std::uint64_t running = 0;
   for (const TaskId task : pilot.leases) {
     const Lease* lease = table.lease(task);
@@ -105,6 +105,7 @@ json::object pilot_json(const PilotState& pilot, const PilotTable& table) {
       {"name", to_string(pilot.id)}, {"site", pilot.site}, {"allocation", pilot.id.allocation.name},
       {"node", pilot.node},          {"state", state},     {"tasks", running}};
   put_amounts(object, pilot.capacity);
+  if (!way.empty()) object["link"] = valid_utf8(way);
   if (pilot.end) object["ends_at"] = seconds(*pilot.end);
   if (!pilot.leaving_reason.empty()) object["message"] = valid_utf8(pilot.leaving_reason);
   return object;
@@ -216,7 +217,7 @@ void Api::allocations(Request request, const ReplyPtr& reply) {
 void Api::pilots(Request request, const ReplyPtr& reply) {
   json::array things;
   for (const auto& [id, pilot] : runtime_.engine().pilots().all())
-    things.push_back(pilot_json(pilot, runtime_.engine().pilots()));
+    things.push_back(pilot_json(pilot, runtime_.engine().pilots(), runtime_.way_of(pilot.id)));
   answer_things(request, reply, "pilots", std::move(things));
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace hpcbatch {
 namespace {
@@ -119,8 +120,12 @@ void read_shapes(const View& view, bool is_local, std::vector<Shape>& shapes) {
 }
 
 LinkKind parse_link(const View& view) {
-  const std::string word = view.one_of({"auto", "unix", "direct"});
-  return word == "unix" ? LinkKind::Unix : word == "direct" ? LinkKind::Direct : LinkKind::Auto;
+  static const std::map<std::string, LinkKind> kinds{{"auto", LinkKind::Auto},
+                                                     {"unix", LinkKind::Unix},
+                                                     {"direct", LinkKind::Direct},
+                                                     {"relay", LinkKind::Relay},
+                                                     {"spool", LinkKind::Spool}};
+  return kinds.at(view.one_of({"auto", "unix", "direct", "relay", "spool"}));
 }
 
 std::string numeric_address(const View& view) {
@@ -169,6 +174,8 @@ Site parse_site(const View& view, SiteLines& lines) {
 
   if (const auto link = map.find("link")) site.link = parse_link(*link);
   if (const auto interface = map.find("interface")) site.interface = numeric_address(*interface);
+  if (const auto interface = map.find("relay_interface"))
+    site.relay_interface = numeric_address(*interface);
   if (const auto workspace = is_local ? map.find("workspace") : map.get("workspace")) {
     site.workspace = workspace->absolute_path();
   }

@@ -40,4 +40,16 @@ bool could_run(const Needs& needs, const Shape& shape) {
          std::includes(shape.tags.begin(), shape.tags.end(), needs.tags.begin(), needs.tags.end());
 }
 
+std::vector<LinkKind> link_ways(const Site& site) {
+  if (site.link != LinkKind::Auto) return {site.link};
+  // Where the engine itself is on the login node a relay there is no nearer to the pilots.
+  if (site.transport == "shared_fs") return {LinkKind::Direct, LinkKind::Spool};
+  return {LinkKind::Direct, LinkKind::Relay, LinkKind::Spool};
+}
+
+bool has_way(const Site& site, LinkKind way) {
+  const auto ways = link_ways(site);
+  return std::find(ways.begin(), ways.end(), way) != ways.end();
+}
+
 }  // namespace hpcbatch

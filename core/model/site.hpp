@@ -26,8 +26,9 @@ struct Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
-/// How pilots of a site reach the engine.
-enum class LinkKind : std::uint8_t { Auto, Unix, Direct };
+/// How pilots of a site reach the engine.  Auto: a pilot tries direct, relay and spool in this
+/// order.
+enum class LinkKind : std::uint8_t { Auto, Unix, Direct, Relay, Spool };
 
 /// One place with a batch system.
 struct Site {
@@ -38,6 +39,7 @@ struct Site {
   std::string transport_config;
   LinkKind link{LinkKind::Auto};
   std::string interface;        ///< numeric address that pilots connect to; empty: found out
+  std::string relay_interface;  ///< of the login node, where pilots connect to the relay there
   std::string workspace;        ///< absolute
   std::string scratch{"/tmp"};  ///< on the nodes
   std::vector<std::string> setup;
@@ -52,6 +54,10 @@ struct Site {
   std::vector<Shape> shapes;
   friend bool operator==(const Site&, const Site&) = default;
 };
+
+/// The ways by which pilots of the site may reach the engine, in the order in which they are tried.
+std::vector<LinkKind> link_ways(const Site& site);
+bool has_way(const Site& site, LinkKind way);
 
 /// A submit command is given up after so long; it may have reached the batch system until then.
 inline constexpr std::chrono::seconds kSubmitDeadline{60};

@@ -15,14 +15,9 @@
 namespace hpcbatch {
 namespace {
 
-using namespace std::chrono_literals;
-
-// Whoever has not proved himself is one of few, gets this long, and learns nothing.
-constexpr auto kHandshake = 5s;
+// Whoever has not proved himself is one of few, gets a few seconds, and learns nothing.
 constexpr std::ptrdiff_t kUnproved = 64;
 constexpr std::chrono::milliseconds kWhenFull{100};
-// Pilots send a heartbeat every 10 s.
-constexpr auto kSilence = 40s;
 // A frame that has this much is full; with one more thing in it, it is still far from what a frame
 // may have.
 constexpr std::size_t kFullFrame = std::size_t{4} << 20;
@@ -30,9 +25,10 @@ constexpr std::size_t kFullFrame = std::size_t{4} << 20;
 }  // namespace
 
 PilotLink::PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link,
-                     Message message, Closed closed)
+                     Patience patience, Message message, Closed closed)
     : socket_(std::move(socket)),
       link_(std::move(link)),
+      patience_(patience),
       message_(std::move(message)),
       closed_(std::move(closed)),
       silence_(socket_.get_executor()),
@@ -50,15 +46,15 @@ void PilotLink::start() {
   read();
 }
 
+std::chrono::seconds PilotLink::silence_limit() const {
+  return link_.established() ? patience_.silence : patience_.handshake;
+}
+
 void PilotLink::watch_silence() {
-  const auto limit =
-      link_.established() ? std::chrono::steady_clock::duration(kSilence) : kHandshake;
-  silence_.expires_at(last_heard_ + limit);
+  silence_.expires_at(last_heard_ + silence_limit());
   silence_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (error || !self->open_) return;
-    const auto limit_now =
-        self->link_.established() ? std::chrono::steady_clock::duration(kSilence) : kHandshake;
-    if (std::chrono::steady_clock::now() - self->last_heard_ >= limit_now) {
+    if (std::chrono::steady_clock::now() - self->last_heard_ >= self->silence_limit()) {
       self->close();
     } else {
       self->watch_silence();
@@ -231,7 +227,7 @@ void LinkServer::accept(std::shared_ptr<Acceptor> acceptor) {
         [this, acceptor, next](const boost::system::error_code& error, auto socket) {
           if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
           if (!error) {
-            take(asio::generic::stream_protocol::socket(std::move(socket)));
+            adopt(asio::generic::stream_protocol::socket(std::move(socket)), {});
             return (*next)();
           }
           // Out of descriptors: the pilot waits at the door, and asking again at once would only
@@ -245,7 +241,7 @@ void LinkServer::accept(std::shared_ptr<Acceptor> acceptor) {
   (*next)();
 }
 
-void LinkServer::take(asio::generic::stream_protocol::socket socket) {
+void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience patience) {
   const auto unproved = std::count_if(links_.begin(), links_.end(),
                                       [](const auto& link) { return !link->established(); });
   if (unproved >= kUnproved) return;
@@ -255,8 +251,8 @@ void LinkServer::take(asio::generic::stream_protocol::socket socket) {
     ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   auto link =
-      std::make_shared<PilotLink>(std::move(socket), wire::Link::accepting(find_key_), message_,
-                                  [this](const std::shared_ptr<PilotLink>& closed) {
+      std::make_shared<PilotLink>(std::move(socket), wire::Link::accepting(find_key_), patience,
+                                  message_, [this](const std::shared_ptr<PilotLink>& closed) {
                                     links_.erase(closed);
                                     closed_(closed);
                                   });

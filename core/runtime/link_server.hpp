@@ -7,6 +7,7 @@
 
 #include "hpcbatch/result.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -22,14 +23,20 @@ class ToEngine;
 class ToPilot;
 }  // namespace wire
 
+/// How long a peer may take to prove who it is, and then say nothing.
+struct Patience {
+  std::chrono::seconds handshake{5};
+  std::chrono::seconds silence{40};  ///< pilots send a heartbeat every 10 s
+};
+
 /// One connection of a pilot that has proved who it is.  Ends of the loop's thread only.
 class PilotLink : public std::enable_shared_from_this<PilotLink> {
  public:
   using Message = std::function<void(const std::shared_ptr<PilotLink>&, const wire::ToEngine&)>;
   using Closed = std::function<void(const std::shared_ptr<PilotLink>&)>;
 
-  PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link, Message message,
-            Closed closed);
+  PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link, Patience patience,
+            Message message, Closed closed);
   PilotLink(const PilotLink&) = delete;
   PilotLink& operator=(const PilotLink&) = delete;
   ~PilotLink();
@@ -46,6 +53,7 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   PilotId pilot() const;
 
   std::uint64_t incarnation{0};          ///< from its registration
+  std::string way;                       ///< likewise: which of its addresses answered
   std::set<std::uint64_t> environments;  ///< that the pilot has been sent
 
  private:
@@ -55,9 +63,11 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   void seal_outgoing();
   void received(std::size_t bytes);
   void watch_silence();
+  std::chrono::seconds silence_limit() const;
 
   asio::generic::stream_protocol::socket socket_;
   wire::Link link_;
+  Patience patience_;
   Message message_;
   Closed closed_;
   asio::steady_timer silence_;
@@ -86,11 +96,12 @@ class LinkServer {
   /// On one numeric address; `port` 0 takes a free one, a port that is taken gives another. Returns
   /// the port.
   Result<std::uint16_t> listen_tcp(const std::string& address, std::uint16_t port);
+  /// A connection that came otherwise.
+  void adopt(asio::generic::stream_protocol::socket socket, Patience patience);
 
  private:
   template <class Acceptor>
   void accept(std::shared_ptr<Acceptor> acceptor);
-  void take(asio::generic::stream_protocol::socket socket);
 
   asio::io_context& loop_;
   wire::Link::FindKey find_key_;

@@ -36,6 +36,7 @@ void Runtime::registered(const std::shared_ptr<PilotLink>& link, const wire::ToE
   const wire::Register& said = message.registration();
   const PilotRegistered event = registration_of(link->pilot(), message);
   link->incarnation = said.incarnation();
+  link->way = said.link();
   spdlog::info("pilot {} registers from {} by {}, holding {}", to_string(event.pilot), said.node(),
                said.link(), said.held_size());
   knocking_[event.pilot] = link;

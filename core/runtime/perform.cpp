@@ -281,6 +281,7 @@ void Runtime::perform(const OpenAllocation& action) {
     SiteHands* hands = site(action.site);
     const Shape* shape = engine_->sites().shape_of(action.allocation);
     if (!hands || !shape) return;
+    keep_ways();
     hands->submit(action.allocation, *shape, pilot_file(action.allocation, hands->site(), *shape),
                   [this](std::variant<AllocationAccepted, AllocationRefused> answer) {
                     crash_point("submit-command-answered");
@@ -338,6 +339,7 @@ void Runtime::perform(const ReadOutbox& action) {
 void Runtime::perform(const ForgetAllocation& action) {
   after(order_of(action), [this, action] {
     if (SiteHands* hands = site(action.site)) hands->forget(action.allocation);
+    keep_ways();
   });
 }
 

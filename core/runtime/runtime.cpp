@@ -5,6 +5,8 @@
 #include "runtime/crash_point.hpp"
 #include "runtime/machine.hpp"
 #include "wire/key.hpp"
+#include "wire/relay.hpp"
+#include "wire/spool.hpp"
 #include "wire/wire.pb.h"
 
 #include <fmt/format.h>
@@ -33,6 +35,11 @@ constexpr std::chrono::seconds kPruneSoon{1};
 constexpr std::chrono::seconds kPruneLater{3600};
 constexpr std::chrono::milliseconds kSweepPause{100};
 
+// A relay may be far away; files are seen when they are seen.
+constexpr Patience kByRelay{.handshake = std::chrono::seconds(30)};
+constexpr Patience kBySpool{.handshake = std::chrono::seconds(120),
+                            .silence = std::chrono::seconds(300)};
+
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
   randombytes_buf(&seed, sizeof seed);
@@ -57,11 +64,17 @@ SiteHands* Runtime::site(const std::string& name) {
   return at == sites_.end() ? nullptr : at->second.get();
 }
 
+std::string Runtime::way_of(const PilotId& pilot) const {
+  const auto at = links_.find(pilot);
+  return at == links_.end() ? std::string() : at->second->way;
+}
+
 Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   if (sodium_init() < 0)
     return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
   for (const Site& site : options_.sites) {
-    auto hands = std::make_unique<SiteHands>(loop_, plugins_, site, options_.pilot_program);
+    auto hands =
+        std::make_unique<SiteHands>(loop_, plugins_, site, PilotProgram(options_.pilot_program));
     if (auto opened = hands->open(); !opened) return opened;
     sites_.emplace(site.name, std::move(hands));
   }
@@ -89,6 +102,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
         store_trouble_ = std::move(trouble);
       });
   if (auto listening = listen(); !listening) return listening;
+  for (const Site& site : options_.sites) open_ways(site);
   history_ = EngineHistory::open(*writer_, snapshot, options_.sites);
   try {
     LiveArrays live_arrays = rows.live_arrays();
@@ -102,6 +116,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
                engine_->tasks().arrays().size(), snapshot.leases.size(),
                snapshot.allocations.size());
   renew_pilot_files();
+  keep_ways();
   feed(TimePassed{});
   prune_history(kPruneSoon);
   sweep_workspaces();
@@ -131,7 +146,7 @@ Result<void> Runtime::listen() {
     while (in >> address >> port) before[address] = static_cast<std::uint16_t>(port);
   }
   for (const Site& site : options_.sites) {
-    if (site.link == LinkKind::Unix) continue;
+    if (!has_way(site, LinkKind::Direct)) continue;
     const std::string address = site.interface.empty() ? outward_address() : site.interface;
     if (ports_.contains(address)) continue;
     auto port = server_->listen_tcp(address, before[address]);
@@ -161,11 +176,16 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site,
   crypto_generichash(file.key.data(), file.key.size(),
                      reinterpret_cast<const unsigned char*>(id.name.data()), id.name.size(),
                      reinterpret_cast<const unsigned char*>(secret_.data()), secret_.size());
-  if (site.link == LinkKind::Unix) {
-    file.addresses.push_back({wire::Address::Kind::Unix, pilots_socket_, 0});
-  } else {
+  for (const LinkKind way : link_ways(site)) {
+    using Kind = wire::Address::Kind;
+    if (way == LinkKind::Unix) file.addresses.push_back({Kind::Unix, pilots_socket_, 0});
+    if (way == LinkKind::Relay)
+      file.addresses.push_back({Kind::Relay, wire::relay_file(site.workspace), 0});
+    if (way == LinkKind::Spool)
+      file.addresses.push_back({Kind::Spool, wire::spool_folder(site.workspace), 0});
+    if (way != LinkKind::Direct) continue;
     const std::string address = site.interface.empty() ? outward_address() : site.interface;
-    file.addresses.push_back({wire::Address::Kind::Tcp, address, ports_.at(address)});
+    file.addresses.push_back({Kind::Tcp, address, ports_.at(address)});
   }
   file.workspace = site.workspace;
   file.scratch = site.scratch;
@@ -180,6 +200,30 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site,
   file.margin = milliseconds(end_margin(shape.walltime));
   file.idle = milliseconds(site.idle_after);
   return file;
+}
+
+void Runtime::open_ways(const Site& site) {
+  const PilotProgram program(options_.pilot_program);
+  if (has_way(site, LinkKind::Relay)) {
+    relays_[site.name] = std::make_unique<RelayKeeper>(
+        loop_, plugins_, site, program,
+        [this](auto socket) { server_->adopt(std::move(socket), kByRelay); });
+  }
+  if (has_way(site, LinkKind::Spool)) {
+    spools_[site.name] = std::make_unique<SpoolKeeper>(
+        loop_, plugins_, site, program, "h" + engine_name_,
+        [this](auto socket) { server_->adopt(std::move(socket), kBySpool); });
+  }
+}
+
+void Runtime::keep_ways() {
+  if (relays_.empty() && spools_.empty()) return;
+  std::set<std::string> busy;
+  for (const auto& [id, entry] : engine_->sites().allocations()) {
+    if (entry.facts.state != AllocationState::Ended) busy.insert(entry.facts.site);
+  }
+  for (const auto& [name, relay] : relays_) relay->want(busy.contains(name));
+  for (const auto& [name, spool] : spools_) spool->want(busy.contains(name));
 }
 
 void Runtime::renew_pilot_files() {

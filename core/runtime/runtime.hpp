@@ -11,7 +11,9 @@
 #include "runtime/followers.hpp"
 #include "runtime/link_server.hpp"
 #include "runtime/recipe.hpp"
+#include "runtime/relay_keeper.hpp"
 #include "runtime/site_hands.hpp"
+#include "runtime/spool_keeper.hpp"
 #include "runtime/writer.hpp"
 
 #include <functional>
@@ -83,6 +85,8 @@ class Runtime {
   const Clock& clock() const { return clock_; }
   Time now() const { return clock_.now(); }
   SiteHands* site(const std::string& name);
+  /// How the pilot reaches this engine, in its own words; empty where it does not.
+  std::string way_of(const PilotId& pilot) const;
   const std::optional<std::string>& store_trouble() const { return store_trouble_; }
   /// Something that waits for an answer of the store or a site.
   asio::io_context& loop() { return loop_; }
@@ -99,6 +103,9 @@ class Runtime {
   wire::PilotFile pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const;
   Result<void> listen();
   void renew_pilot_files();
+  void open_ways(const Site& site);
+  /// Relays and spools are there for sites that have allocations.
+  void keep_ways();
   void feed_submission(RequestId request, std::vector<EndedArray> ended);
   std::vector<ArrayId> unheld_dependencies(const std::vector<NewArray>& arrays) const;
   RequestId new_request() { return RequestId{next_request_++}; }
@@ -166,6 +173,8 @@ class Runtime {
   std::string pilots_socket_;
   std::map<std::string, std::uint16_t> ports_;  ///< by address
   std::unique_ptr<LinkServer> server_;
+  std::map<std::string, std::unique_ptr<RelayKeeper>> relays_;  ///< by site
+  std::map<std::string, std::unique_ptr<SpoolKeeper>> spools_;
   std::map<PilotId, std::shared_ptr<PilotLink>> links_;     ///< welcomed
   std::map<PilotId, std::shared_ptr<PilotLink>> knocking_;  ///< registered, not answered yet
   Followers followers_;

@@ -1,16 +1,12 @@
 #include "runtime/site_hands.hpp"
 
 #include "plugin_host/guarded.hpp"
-#include "wire/key.hpp"
 #include "wire/outbox.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -30,14 +26,6 @@ constexpr const char* kDamaged = ".damaged";
 // A transport is to come back at its deadline; after this much more it is left behind.
 constexpr auto kGrace = 10s;
 
-/// A pilot that runs needs the file that it was started from, as it was: another content has
-/// another name.
-std::string name_of_pilot(const std::string& program) {
-  std::ifstream in(program, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  return "hpcbatch-pilot-" + wire::fingerprint(bytes);
-}
-
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
@@ -45,11 +33,10 @@ std::string first_line(const std::string& text) {
 }  // namespace
 
 SiteHands::SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site,
-                     std::string pilot_program)
+                     PilotProgram program)
     : plugins_(plugins),
       site_(std::move(site)),
-      pilot_program_(std::move(pilot_program)),
-      pilot_name_(name_of_pilot(pilot_program_)),
+      program_(std::move(program)),
       // The plugin was there a moment ago; should it be gone, the next call tries again.
       calls_(loop, kGrace, [this] { return new_tools().has_value(); }) {}
 
@@ -87,9 +74,6 @@ void SiteHands::with_transport(std::function<void(Transport&, Deadline)> work,
       std::move(then));
 }
 
-std::string SiteHands::pilot_path() const {
-  return site_.workspace + "/bin/" + pilot_name_;
-}
 std::string SiteHands::file_path(const AllocationId& id) const {
   return site_.workspace + "/allocations/" + id.name + ".pilot";
 }
@@ -105,7 +89,7 @@ AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape)
       .walltime = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime),
       .options = site_.options,
       .setup = site_.setup,
-      .pilot = {pilot_path(), file_path(id)},
+      .pilot = {program_.path_in(site_.workspace), file_path(id)},
       .directory = site_.workspace + "/allocations"};
   for (const auto& [name, amount] : shape.capacity.entries()) {
     if (name.starts_with(kGpuPrefix)) {
@@ -121,8 +105,8 @@ void SiteHands::submit(
   using Answer = std::variant<AllocationAccepted, AllocationRefused>;
   auto result = std::make_shared<std::optional<Answer>>();
   auto work = [id, request = request(id, shape), file = std::move(file), file_at = file_path(id),
-               result, program = pilot_program_, pilot_name = pilot_name_,
-               bin = site_.workspace + "/bin", name = site_.name](Tools& tools, Deadline deadline) {
+               result, program = program_, workspace = site_.workspace,
+               name = site_.name](Tools& tools, Deadline deadline) {
     const auto refuse = [&](Refusal refusal, const std::string& text) {
       *result = AllocationRefused{
           id, refusal, fmt::format("cannot submit {} to {}: {}", id.name, name, first_line(text))};
@@ -132,13 +116,7 @@ void SiteHands::submit(
     if (!script) return refuse(Refusal::Permanent, script.error().text);
     auto ready = guarded("transport", [&]() -> Result<void> {
       if (!tools.pilot_is_there) {
-        auto there = tools.transport->list(bin, deadline);
-        if (!there) return there.error();
-        if (std::find(there->begin(), there->end(), pilot_name) == there->end()) {
-          if (auto put = tools.transport->put({{program, bin + "/" + pilot_name, 0700}}, deadline);
-              !put)
-            return put;
-        }
+        if (auto put = program.deliver(*tools.transport, workspace, deadline); !put) return put;
         tools.pilot_is_there = true;
       }
       return tools.transport->put_text(
@@ -295,14 +273,16 @@ void SiteHands::forget(const AllocationId& id) {
   call(kFileLimit, std::move(work), [](bool) {});
   // A pilot that was killed left what its attempts had made.  A call of its own: a large tree takes
   // long.
-  auto sweep = [work = site_.workspace + "/work", prefix = id.name + "."](Tools& tools,
-                                                                          Deadline deadline) {
+  auto sweep = [workspace = site_.workspace, prefix = id.name + "."](Tools& tools,
+                                                                     Deadline deadline) {
     (void)guarded("transport", [&]() -> Result<void> {
-      auto names = tools.transport->list(work, deadline);
-      if (!names) return names.error();
       std::vector<std::string> gone;
-      for (const std::string& name : *names) {
-        if (name.starts_with(prefix)) gone.push_back(work + "/" + name);
+      for (const std::string& folder : {workspace + "/work", workspace + "/spool"}) {
+        auto names = tools.transport->list(folder, deadline);
+        if (!names) return names.error();
+        for (const std::string& name : *names) {
+          if (name.starts_with(prefix)) gone.push_back(folder + "/" + name);
+        }
       }
       return gone.empty() ? Result<void>() : tools.transport->remove(gone, deadline);
     });
@@ -326,6 +306,7 @@ void SiteHands::find_left(const std::string& prefix,
     look("/allocations", ".pilot");
     look("/outbox", "");
     look("/work", "");
+    look("/spool", "");
   };
   call(kFileLimit, std::move(work), [names, answer = std::move(answer)](bool given_up) {
     std::vector<AllocationId> found;

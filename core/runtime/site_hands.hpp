@@ -7,6 +7,7 @@
 #include "plugin_host/plugin_host.hpp"
 #include "runtime/asio.hpp"
 #include "runtime/call_lane.hpp"
+#include "runtime/pilot_program.hpp"
 #include "wire/pilot_file.hpp"
 
 #include <chrono>
@@ -28,8 +29,7 @@ struct SiteCheck {
 /// given up: its thread and transport are left behind and new ones are made.
 class SiteHands {
  public:
-  SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site,
-            std::string pilot_program);
+  SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site, PilotProgram program);
   SiteHands(const SiteHands&) = delete;
   SiteHands& operator=(const SiteHands&) = delete;
 
@@ -69,14 +69,12 @@ class SiteHands {
   void call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
             std::function<void(bool)> then);
   Result<void> new_tools();
-  std::string pilot_path() const;
   std::string file_path(const AllocationId& id) const;
   AllocationRequest request(const AllocationId& id, const Shape& shape) const;
 
   const PluginHost& plugins_;
   Site site_;
-  std::string pilot_program_;
-  std::string pilot_name_;  ///< in the workspace's bin/
+  PilotProgram program_;
   std::shared_ptr<Scheduler> scheduler_;
   std::shared_ptr<Tools> tools_;
   CallLane calls_;

@@ -92,18 +92,10 @@ class Reader {
     return {};
   }
   std::string take_address(std::string_view rest) {
-    const std::string_view kind = take_word(rest);
-    if (kind == "unix" && rest.starts_with('/')) {
-      file_.addresses.push_back({Address::Kind::Unix, std::string(rest), 0});
-      return {};
-    }
-    const std::string_view host = take_word(rest);
-    const auto port = number(rest);
-    if (kind != "tcp" || host.empty() || !port || *port < 1 || *port > 65535) {
-      return "expected 'unix /path' or 'tcp NUMERIC-ADDRESS PORT'";
-    }
-    file_.addresses.push_back(
-        {Address::Kind::Tcp, std::string(host), static_cast<std::uint16_t>(*port)});
+    auto address = parse_address(rest);
+    if (!address)
+      return "expected 'unix /path', 'tcp NUMERIC-ADDRESS PORT', 'relay /path' or 'spool /path'";
+    file_.addresses.push_back(std::move(*address));
     return {};
   }
   std::string take_capacity(std::string_view rest) {
@@ -124,8 +116,31 @@ class Reader {
 }  // namespace
 
 std::string to_text(const Address& address) {
-  if (address.kind == Address::Kind::Unix) return "unix " + address.place;
+  switch (address.kind) {
+    case Address::Kind::Unix:
+      return "unix " + address.place;
+    case Address::Kind::Relay:
+      return "relay " + address.place;
+    case Address::Kind::Spool:
+      return "spool " + address.place;
+    case Address::Kind::Tcp:
+      break;
+  }
   return "tcp " + address.place + " " + std::to_string(address.port);
+}
+
+std::optional<Address> parse_address(std::string_view text) {
+  const std::string_view kind = take_word(text);
+  if (text.starts_with('/')) {
+    if (kind == "unix") return Address{Address::Kind::Unix, std::string(text), 0};
+    if (kind == "relay") return Address{Address::Kind::Relay, std::string(text), 0};
+    if (kind == "spool") return Address{Address::Kind::Spool, std::string(text), 0};
+    return std::nullopt;
+  }
+  const std::string_view host = take_word(text);
+  const auto port = number(text);
+  if (kind != "tcp" || host.empty() || !port || *port < 1 || *port > 65535) return std::nullopt;
+  return Address{Address::Kind::Tcp, std::string(host), static_cast<std::uint16_t>(*port)};
 }
 
 std::string to_text(const PilotFile& file) {

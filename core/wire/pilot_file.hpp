@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,15 +18,21 @@
 namespace hpcbatch::wire {
 
 struct Address {
-  enum class Kind { Unix, Tcp };
+  enum class Kind {
+    Unix,
+    Tcp,
+    Relay,  // the file in which the site's relay says where it listens (relay.hpp)
+    Spool,  // the folder in which bytes lie as files (spool.hpp)
+  };
   Kind kind{Kind::Unix};
   std::string place;      // absolute path, or an IPv4 or IPv6 address in numbers
   std::uint16_t port{0};  // of Tcp
   friend bool operator==(const Address&, const Address&) = default;
 };
 
-/// "unix /path" or "tcp 10.0.0.1 4000".
+/// "unix /path", "tcp 10.0.0.1 4000", "relay /path" or "spool /path".
 std::string to_text(const Address& address);
+std::optional<Address> parse_address(std::string_view text);
 
 struct PilotFile {
   std::string allocation;

@@ -16,6 +16,8 @@ constexpr unsigned kPatience = 64;
 constexpr std::size_t kLookAhead = 64;
 constexpr Duration kGrace = 5s;  // between TERM and KILL
 constexpr Duration kUnregistered = 10min;
+// Who has not found the engine yet is not idle: by files that takes its time.
+constexpr Duration kUntilFound = 3min;
 
 }  // namespace
 
@@ -143,7 +145,7 @@ void Decide::fenced(Time now) {
 
 void Decide::welcomed(Time now) {
   linked_ = true;
-  if (!welcomed_) welcomed_ = now;
+  if (!welcomed_) welcomed_ = idle_since_ = now;
 }
 
 void Decide::link_lost() {
@@ -265,7 +267,7 @@ std::vector<Action> Decide::decide(Time now) {
   due(now);
   if (phase_ == Phase::Working) start_what_fits(now);
   if (phase_ == Phase::Working && is_empty()) {
-    const bool idle_long = terms_.idle > Duration{} && now >= *idle_since_ + terms_.idle &&
+    const bool idle_long = terms_.idle > Duration{} && now >= *idle_since_ + idle() &&
                            !HPCBATCH_PLANTED(idle_pilot_stays);
     const bool unregistered_long = !welcomed_ && now >= started_ + kUnregistered;
     if (idle_long || unregistered_long) leave("idle");
@@ -281,6 +283,10 @@ std::vector<Action> Decide::decide(Time now) {
   }
   leave_if_done(now);
   return std::exchange(actions_, {});
+}
+
+Duration Decide::idle() const {
+  return welcomed_ ? terms_.idle : std::max(terms_.idle, kUntilFound);
 }
 
 /// Time limits, second signals, the end of the walltime.
@@ -424,7 +430,7 @@ std::optional<Time> Decide::next() const {
   if (phase_ == Phase::Working) {
     if (terms_.usable_until) consider(*terms_.usable_until);
     if (is_empty()) {
-      if (terms_.idle > Duration{}) consider(*idle_since_ + terms_.idle);
+      if (terms_.idle > Duration{}) consider(*idle_since_ + idle());
       if (!welcomed_) consider(started_ + kUnregistered);
     }
   } else if (phase_ == Phase::Draining && terms_.usable_until && !haste_since_) {

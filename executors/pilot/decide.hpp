@@ -162,6 +162,7 @@ class Decide {
   void deliver(const AttemptId& id, Held& held, std::size_t result_bytes);
   void forget(Holds::iterator at);
   void leave(const std::string& reason);
+  Duration idle() const;
   void due(Time now);
   void leave_if_done(Time now);
   void write_outbox(Time now);

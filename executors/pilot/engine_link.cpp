@@ -2,6 +2,8 @@
 
 #include "connect.hpp"
 #include "log_line.hpp"
+#include "wire/file.hpp"
+#include "wire/relay.hpp"
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -24,6 +26,12 @@ constexpr Duration kLongestPauseHere =
 constexpr Duration kAnswer = 5s;
 constexpr Duration kHeartbeat = 10s;
 constexpr Duration kSilence = 30s;
+// By files: the engine looks when it looks, and a shared file system shows what is new when it
+// does.
+constexpr Duration kSlowAnswer = 120s;
+constexpr Duration kSlowSilence = 300s;
+constexpr Duration kBeforeSlow = 20s;
+constexpr Duration kLastPieces = 10s;
 constexpr Duration kCompany = 20ms;
 constexpr auto kLastWords = 1000ms;
 // A missing file is believed when it is missing twice: NFS may hide it for a moment.
@@ -50,7 +58,8 @@ EngineLink::EngineLink(Loop& loop, std::string path, wire::PilotFile file, std::
       file_(std::move(file)),
       name_{file_.allocation, rank},
       callbacks_(std::move(callbacks)),
-      try_at_(now) {}
+      try_at_(now),
+      alone_since_(now) {}
 
 EngineLink::~EngineLink() {
   if (socket_) loop_.forget(socket_.get());
@@ -73,21 +82,51 @@ void EngineLink::try_again(Time now) {
     }
   }
   ++tries_;
-  address_ = 0;
-  try_address(now);
+  ways_ = ways(now);
+  way_ = 0;
+  if (ways_.empty()) {
+    failed("no relay of the site says where it listens", now);
+  } else {
+    try_address(now);
+  }
+}
+
+std::vector<EngineLink::Way> EngineLink::ways(Time now) {
+  using Kind = wire::Address::Kind;
+  std::vector<Way> found;
+  for (const wire::Address& address : file_.addresses) {
+    if (address.kind == Kind::Relay) {
+      const auto text = wire::read_file(address.place, wire::Readers::OwnerOnly);
+      if (!text) continue;
+      const auto addresses = wire::parse_relay_file(*text, address.place);
+      if (!addresses) continue;
+      for (const wire::Address& one : *addresses)
+        found.push_back({one, "relay " + to_text(one), false});
+    } else {
+      const bool is_slow = address.kind == Kind::Spool;
+      if (is_slow && file_.addresses.size() > 1 && now < alone_since_ + kBeforeSlow) continue;
+      found.push_back({address, to_text(address), is_slow});
+    }
+  }
+  return found;
 }
 
 void EngineLink::try_address(Time now) {
   try_at_.reset();
-  const wire::Address& address = file_.addresses[address_];
-  auto socket = start_connecting(address);
-  if (!socket) {
-    failed(socket.error().text, now);
-    return;
+  const Way& way = ways_[way_];
+  if (way.is_slow) {
+    carrier_.emplace(way.address.place, name_);
+    socket_ = carrier_->take_socket();
+  } else {
+    auto socket = start_connecting(way.address);
+    if (!socket) {
+      failed(socket.error().text, now);
+      return;
+    }
+    socket_ = std::move(*socket);
   }
-  socket_ = std::move(*socket);
   state_ = State::Connecting;
-  deadline_ = now + kAnswer;
+  deadline_ = now + (way.is_slow ? kSlowAnswer : kAnswer);
   wants_to_write_ = true;
   loop_.watch(socket_.get(), EPOLLIN | EPOLLOUT, [this](std::uint32_t events) { ready(events); });
 }
@@ -101,12 +140,13 @@ void EngineLink::failed(const std::string& why, Time now) {
   unsent_.clear();
   deadline_.reset();
   state_ = State::Down;
-  if (address_ + 1 < file_.addresses.size()) {
-    ++address_;
+  carrier_.reset();
+  if (way_ + 1 < ways_.size()) {
+    ++way_;
     try_address(now);
     return;
   }
-  const bool here = file_.addresses[address_].kind == wire::Address::Kind::Unix;
+  const bool here = !ways_.empty() && ways_[way_].address.kind == wire::Address::Kind::Unix;
   const Duration pause = kFirstPause * (1U << std::min(tries_ > 0 ? tries_ - 1 : 0, 10U));
   try_at_ = now + jittered(std::min(pause, here ? kLongestPauseHere : kLongestPause));
 }
@@ -122,7 +162,7 @@ void EngineLink::ready(std::uint32_t events) {
 
 void EngineLink::connected() {
   if (const int error = connection_error(socket_.get()); error != 0) {
-    failed(to_text(file_.addresses[address_]) + ": " + std::strerror(error), clock_now());
+    failed(ways_[way_].name + ": " + std::strerror(error), clock_now());
     return;
   }
   state_ = State::Proving;
@@ -157,9 +197,8 @@ void EngineLink::receive() {
     outgoing_.Clear();
     any_outgoing_ = urgent_ = false;
     company_until_.reset();
-    const std::string address = to_text(file_.addresses[address_]);
-    log_line("link up: " + address);
-    callbacks_.up(address);
+    log_line("link up: " + ways_[way_].name);
+    callbacks_.up(ways_[way_].name);
   }
   for (const std::string& text : *messages) {
     wire::ToPilot message;
@@ -224,19 +263,22 @@ void EngineLink::drop(const std::string& why, Time now) {
   if (was_up) {
     log_line("link down: " + why);
     last_failure_ = why;
-    address_ = file_.addresses.size() - 1;
+    alone_since_ = now;
+    way_ = ways_.size() - 1;
   }
-  failed(was_up ? why : to_text(file_.addresses[address_]) + ": " + why, now);
+  failed(was_up ? why : ways_[way_].name + ": " + why, now);
   if (was_up) callbacks_.down();
 }
 
 void EngineLink::tick(Time now) {
   if (try_at_ && now >= *try_at_) try_again(now);
-  if (deadline_ && now >= *deadline_)
-    failed(to_text(file_.addresses[address_]) + ": no answer in 5 s", now);
+  if (deadline_ && now >= *deadline_) failed(ways_[way_].name + ": no answer in time", now);
   if (state_ != State::Up) return;
-  if (now >= last_heard_ + kSilence) {
-    drop("nothing heard for 30 s", now);
+  if (now >= last_heard_ + silence()) {
+    drop("nothing heard for " +
+             std::to_string(std::chrono::duration_cast<std::chrono::seconds>(silence()).count()) +
+             " s",
+         now);
     return;
   }
   if (!any_outgoing_ && now >= last_sent_ + kHeartbeat) {
@@ -246,9 +288,13 @@ void EngineLink::tick(Time now) {
   if (any_outgoing_ && (urgent_ || now >= *company_until_)) send_gathered(now);
 }
 
+Duration EngineLink::silence() const {
+  return ways_[way_].is_slow ? kSlowSilence : kSilence;
+}
+
 std::optional<Time> EngineLink::next() const {
   if (state_ == State::Up) {
-    Time earliest = std::min(last_sent_ + kHeartbeat, last_heard_ + kSilence);
+    Time earliest = std::min(last_sent_ + kHeartbeat, last_heard_ + silence());
     if (company_until_) earliest = std::min(earliest, *company_until_);
     return earliest;
   }
@@ -264,6 +310,10 @@ void EngineLink::finish() {
     if (::poll(&waiting, 1, 50) > 0 && (waiting.revents & (POLLERR | POLLHUP)) != 0) return;
     write();
   }
+  if (!carrier_) return;
+  loop_.forget(socket_.get());
+  socket_.reset();
+  carrier_->wait_until_written(clock_now() + kLastPieces);
 }
 
 }  // namespace hpcbatch::pilot

@@ -4,11 +4,15 @@
 //   down --(its time has come)--> connecting --> proving --> up
 //   connecting, proving --(5 s, refusal)--> the next address, or down
 //   up --(closed, a wrong frame, 30 s of silence)--> down
+//
+// By files (spool) all takes longer, and they are tried only when nothing else has answered for a
+// while.
 #pragma once
 
 #include "decide.hpp"
 #include "fd.hpp"
 #include "loop.hpp"
+#include "spool_carrier.hpp"
 #include "wire/link.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/wire.pb.h"
@@ -16,6 +20,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace hpcbatch::pilot {
 
@@ -57,8 +62,15 @@ class EngineLink {
 
  private:
   enum class State { Down, Connecting, Proving, Up, GivenUp };
+  /// A way to the engine that may be tried.
+  struct Way {
+    wire::Address address;
+    std::string name;
+    bool is_slow{false};
+  };
 
   void try_again(Time now);
+  std::vector<Way> ways(Time now);
   void try_address(Time now);
   void failed(const std::string& why, Time now);
   void ready(std::uint32_t events);
@@ -67,6 +79,8 @@ class EngineLink {
   void send_gathered(Time now);
   void write();
   void drop(const std::string& why, Time now);
+  /// For so long nothing may be heard of an engine that is there.
+  Duration silence() const;
 
   Loop& loop_;
   std::string path_;
@@ -79,8 +93,11 @@ class EngineLink {
   std::optional<Time> deadline_;
   unsigned tries_{0};
   unsigned file_missing_{0};
-  std::size_t address_{0};
+  std::vector<Way> ways_;
+  std::size_t way_{0};
+  Time alone_since_;
   std::string last_failure_;
+  std::optional<SpoolCarrier> carrier_;
   Fd socket_;
   bool wants_to_write_{false};
   std::optional<wire::Link> link_;

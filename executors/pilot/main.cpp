@@ -1,7 +1,11 @@
 // hpcbatch-pilot FILE: reads who it is and works until there is nothing more to do.
+// hpcbatch-pilot relay WORKSPACE [ADDRESS]: stands between the engine and pilots (relay.hpp).
+// hpcbatch-pilot spool WORKSPACE: one exchange with pilots by files (spool_exchange.hpp).
 #include "keeper.hpp"
 #include "log_line.hpp"
 #include "pilot.hpp"
+#include "relay.hpp"
+#include "spool_exchange.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -47,12 +51,32 @@ std::optional<rlimit> raise_open_files() {
   return limit;
 }
 
+int relay(const std::string& workspace, const std::string& address) {
+  pilot::set_log_name("hpcbatch-pilot relay");
+  // An end that is gone is noticed when it is written to.
+  std::signal(SIGPIPE, SIG_IGN);
+  auto door = pilot::RelayDoor::open(workspace, address);
+  if (!door) {
+    pilot::log_line(door.error().text);
+    return kUsage;
+  }
+  raise_open_files();
+  pilot::Relay(std::move(*door), pilot::Fd(STDIN_FILENO), pilot::Fd(STDOUT_FILENO)).run();
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
     std::puts("hpcbatch-pilot " HPCBATCH_VERSION);
     return 0;
+  }
+  if ((argc == 3 || argc == 4) && std::strcmp(argv[1], "relay") == 0)
+    return relay(argv[2], argc == 4 ? argv[3] : "");
+  if (argc == 3 && std::strcmp(argv[1], "spool") == 0) {
+    std::signal(SIGPIPE, SIG_IGN);
+    return pilot::exchange_by_standard_streams(argv[2]);
   }
   if (argc != 2 || argv[1][0] == '-') {
     std::fputs(

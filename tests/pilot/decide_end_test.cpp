@@ -35,6 +35,16 @@ TEST_F(DecideEndTest, AnIdlePilotThatIsToldToEndDoesNotWait) {
   expect("exit 0");
 }
 
+TEST_F(DecideEndTest, WhoeverHasNotFoundTheEngineYetIsNotIdle) {
+  decide_.emplace(Room({{"cpus", 10000}}, {}), Terms{.usable_until = {}, .margin = {}, .idle = 60s},
+                  now_);
+  after(100s);
+  expect("");
+  d().welcomed(now_);
+  wakes_after(60s);
+  expect("leaving idle");
+}
+
 TEST_F(DecideEndTest, WithoutAnEngineItEndsToo) {
   decide_.emplace(Room({{"cpus", 10000}}, {}), Terms{}, now_);
   wakes_after(10min);

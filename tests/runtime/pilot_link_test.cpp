@@ -20,7 +20,7 @@ class PilotLinkTest : public testing::Test {
     link_ = std::make_shared<PilotLink>(
         asio::generic::stream_protocol::socket(std::move(engines_)),
         wire::Link::accepting([this](const wire::PilotName&) { return std::optional(key_); }),
-        [](const auto&, const wire::ToEngine&) {}, [](const auto&) {});
+        Patience{}, [](const auto&, const wire::ToEngine&) {}, [](const auto&) {});
     link_->start();
   }
   ~PilotLinkTest() override { link_->close(); }

@@ -1,0 +1,36 @@
+#include "runtime/pilot_program.hpp"
+
+#include "wire/key.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+std::string name_of_content(const std::string& program) {
+  std::ifstream in(program, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  return "hpcbatch-pilot-" + wire::fingerprint(bytes);
+}
+
+}  // namespace
+
+PilotProgram::PilotProgram(std::string file)
+    : file_(std::move(file)), name_(name_of_content(file_)) {}
+
+std::string PilotProgram::path_in(const std::string& workspace) const {
+  return workspace + "/bin/" + name_;
+}
+
+Result<void> PilotProgram::deliver(Transport& transport, const std::string& workspace,
+                                   Deadline deadline) const {
+  const auto there = transport.list(workspace + "/bin", deadline);
+  if (!there) return there.error();
+  if (std::find(there->begin(), there->end(), name_) != there->end()) return {};
+  return transport.put({{file_, path_in(workspace), 0700}}, deadline);
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,26 @@
+// The pilot program and its place on a site: delivered once for each content, so that the file of a
+// pilot that runs is never replaced.
+#pragma once
+
+#include "hpcbatch/transport.hpp"
+
+#include <string>
+
+namespace hpcbatch {
+
+class PilotProgram {
+ public:
+  /// `file`: the program on this machine.
+  explicit PilotProgram(std::string file);
+
+  /// Where it lies in a site's workspace.
+  std::string path_in(const std::string& workspace) const;
+  /// Puts it there, unless it is there already.
+  Result<void> deliver(Transport& transport, const std::string& workspace, Deadline deadline) const;
+
+ private:
+  std::string file_;
+  std::string name_;
+};
+
+}  // namespace hpcbatch

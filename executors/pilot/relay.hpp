@@ -1,0 +1,62 @@
+// hpcbatch-pilot relay WORKSPACE [ADDRESS]: on a login node, between the engine at the other end of
+// its standard input and output and the pilots that connect from inside the cluster.  It passes
+// sealed bytes on and keeps nothing.
+#pragma once
+
+#include "fd.hpp"
+#include "loop.hpp"
+#include "relay_door.hpp"
+#include "wire/relay.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace hpcbatch::pilot {
+
+class Relay {
+ public:
+  /// `door` listens already.
+  Relay(RelayDoor door, Fd from_engine, Fd to_engine);
+  ~Relay();
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+  /// Until the engine closes its end, or has not been heard for `kRelaySilence`.
+  void run();
+
+ private:
+  struct Connection {
+    Fd socket;
+    std::string to_pilot;                    // not taken by the socket yet
+    std::size_t window{wire::kRelayWindow};  // what the engine may still be sent
+  };
+
+  void hear_engine();
+  void heard(wire::RelayFrame& frame);
+  void hear_pilot(std::uint32_t number, std::uint32_t events);
+  void write_to_pilot(std::uint32_t number);
+  void take_pilot(Fd socket);
+  void watch(std::uint32_t number);
+  void drop(std::uint32_t number, bool engine_knows);
+  void say(const wire::RelayFrame& frame);
+  void write_to_engine();
+  bool engine_is_behind() const { return unsent_.size() >= wire::kRelayWindow; }
+
+  Loop loop_;
+  RelayDoor door_;
+  Fd from_engine_;
+  Fd to_engine_;
+  wire::RelayFrames frames_;
+  std::map<std::uint32_t, Connection> connections_;
+  std::uint32_t last_number_{0};
+  std::string unsent_;
+  bool waits_to_write_{false};
+  bool was_behind_{false};
+  bool ended_{false};
+  Time last_heard_;
+  Time last_said_;
+};
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,181 @@
+#include "relay_door.hpp"
+
+#include "wire/file.hpp"
+#include "wire/pilot_file.hpp"
+#include "wire/relay.hpp"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace hpcbatch::pilot {
+namespace {
+
+constexpr int kWaitingPilots = 128;
+
+struct Place {
+  sockaddr_storage bytes{};
+  socklen_t length{};
+  int family{};
+};
+
+std::optional<Place> place_of(const std::string& address, std::uint16_t port) {
+  Place place;
+  in_addr v4{};
+  in6_addr v6{};
+  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) {
+    sockaddr_in all{};
+    all.sin_family = AF_INET;
+    all.sin_port = htons(port);
+    all.sin_addr = v4;
+    std::memcpy(&place.bytes, &all, sizeof all);
+    place.length = sizeof all;
+  } else if (::inet_pton(AF_INET6, address.c_str(), &v6) == 1) {
+    sockaddr_in6 all{};
+    all.sin6_family = AF_INET6;
+    all.sin6_port = htons(port);
+    all.sin6_addr = v6;
+    std::memcpy(&place.bytes, &all, sizeof all);
+    place.length = sizeof all;
+  } else {
+    return std::nullopt;
+  }
+  place.family = place.bytes.ss_family;
+  return place;
+}
+
+std::vector<std::string> own_addresses() {
+  std::vector<std::string> found;
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) return found;
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    const int family = one->ifa_addr->sa_family;
+    const void* bytes = nullptr;
+    if (family == AF_INET) bytes = &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
+    if (family == AF_INET6)
+      bytes = &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr;
+    if (bytes != nullptr && ::inet_ntop(family, bytes, text.data(), text.size()) != nullptr)
+      found.emplace_back(text.data());
+  }
+  ::freeifaddrs(all);
+  return found;
+}
+
+bool is_private(const std::string& address) {
+  in_addr v4{};
+  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) {
+    // RFC 1918, and RFC 6598 for those behind a provider's own translation.
+    const std::uint32_t bits = ntohl(v4.s_addr);
+    return (bits >> 24) == 10 || (bits >> 20) == 0xAC1 || (bits >> 16) == 0xC0A8 ||
+           (bits >> 22) == 0x191;
+  }
+  // RFC 4193.
+  return address.starts_with("fc") || address.starts_with("fd");
+}
+
+bool is_loopback_or_link_local(const std::string& address) {
+  return address.starts_with("127.") || address == "::1" || address.starts_with("169.254.") ||
+         address.starts_with("fe80:");
+}
+
+Result<std::pair<Fd, std::uint16_t>> listen_on(const std::string& address, std::uint16_t wanted) {
+  for (const std::uint16_t port : {wanted, std::uint16_t{0}}) {
+    const auto place = place_of(address, port);
+    if (!place) return Error{Error::Kind::Rejected, "'" + address + "' is no address in numbers"};
+    Fd socket(::socket(place->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!socket) break;
+    const int on = 1;
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (place->family == AF_INET6)
+      ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&place->bytes), place->length) ==
+            0 &&
+        ::listen(socket.get(), kWaitingPilots) == 0) {
+      sockaddr_storage bound{};
+      socklen_t length = sizeof bound;
+      ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &length);
+      const std::uint16_t taken = place->family == AF_INET
+                                      ? reinterpret_cast<const sockaddr_in&>(bound).sin_port
+                                      : reinterpret_cast<const sockaddr_in6&>(bound).sin6_port;
+      return std::pair{std::move(socket), ntohs(taken)};
+    }
+    if (wanted == 0) break;
+  }
+  return Error{Error::Kind::Transient,
+               "cannot listen for pilots on " + address + ": " + std::strerror(errno) +
+                   "; name another 'interface' of the login node for the site"};
+}
+
+std::map<std::string, std::uint16_t> ports_before(const std::string& file) {
+  std::map<std::string, std::uint16_t> ports;
+  const auto text = wire::read_file(file, wire::Readers::OwnerOnly);
+  if (!text) return ports;
+  const auto addresses = wire::parse_relay_file(*text, file);
+  if (!addresses) return ports;
+  for (const wire::Address& address : *addresses) ports[address.place] = address.port;
+  return ports;
+}
+
+}  // namespace
+
+std::vector<std::string> addresses_for_pilots(const std::vector<std::string>& all) {
+  std::vector<std::string> reachable;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(reachable),
+               [](const std::string& address) { return !is_loopback_or_link_local(address); });
+  std::vector<std::string> inside;
+  std::copy_if(reachable.begin(), reachable.end(), std::back_inserter(inside), is_private);
+  return inside.empty() ? reachable : inside;
+}
+
+RelayDoor::RelayDoor(std::string file, std::vector<Fd> listeners, std::string text)
+    : file_(std::move(file)), listeners_(std::move(listeners)), text_(std::move(text)) {}
+
+Result<RelayDoor> RelayDoor::open(const std::string& workspace, const std::string& address) {
+  const std::string file = wire::relay_file(workspace);
+  const auto before = ports_before(file);
+  const std::vector<std::string> wanted =
+      address.empty() ? addresses_for_pilots(own_addresses()) : std::vector{address};
+  if (wanted.empty())
+    return Error{Error::Kind::Rejected,
+                 "this node has no address but loopback; name an 'interface' of the login node for "
+                 "the site"};
+  std::vector<Fd> listeners;
+  std::string text;
+  std::optional<Error> refused;
+  for (const std::string& one : wanted) {
+    const auto port = before.find(one);
+    auto listener = listen_on(one, port == before.end() ? std::uint16_t{0} : port->second);
+    if (!listener) {
+      refused = listener.error();
+      continue;
+    }
+    listeners.push_back(std::move(listener->first));
+    text +=
+        "address " + to_text(wire::Address{wire::Address::Kind::Tcp, one, listener->second}) + "\n";
+  }
+  if (listeners.empty()) return *refused;
+  if (auto written = wire::replace_file(file, text, wire::Readers::OwnerOnly); !written)
+    return written.error();
+  return RelayDoor(file, std::move(listeners), std::move(text));
+}
+
+RelayDoor::~RelayDoor() {
+  if (listeners_.empty()) return;
+  const auto now = wire::read_file(file_, wire::Readers::OwnerOnly);
+  if (now && *now == text_) ::unlink(file_.c_str());
+}
+
+}  // namespace hpcbatch::pilot

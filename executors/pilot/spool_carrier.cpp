@@ -1,0 +1,182 @@
+#include "spool_carrier.hpp"
+
+#include "log_line.hpp"
+#include "spool_box.hpp"
+#include "wire/key.hpp"
+#include "wire/spool.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <thread>
+#include <utility>
+
+namespace hpcbatch::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// How often the folder is looked at: often behind something that came, ever less often while
+// nothing does.
+constexpr auto kShortestPause = 20ms;
+constexpr auto kLongestPause = 1000ms;
+// A folder that is missing is believed when it is missing so often: NFS may hide it for a moment.
+constexpr unsigned kMissingFor = 3;
+// What is said in so short a time goes in one piece.
+constexpr auto kCompany = 5ms;
+
+/// One connection, from its first piece to its last.
+class Carrying {
+ public:
+  Carrying(SpoolConnection connection, Fd socket)
+      : connection_(std::move(connection)), socket_(std::move(socket)) {}
+
+  void run() {
+    if (!make()) return;
+    while (is_going_on()) {
+      const bool has_said = hear_link();
+      const bool has_heard = hear_engine();
+      pause_ = has_said || has_heard
+                   ? kShortestPause
+                   : std::min<std::chrono::milliseconds>(kLongestPause, pause_ * 3 / 2);
+    }
+    if (is_closed_) connection_.remove_all();
+  }
+
+ private:
+  bool make() const {
+    ::mkdir(connection_.folder.substr(0, connection_.folder.rfind('/')).c_str(), 0700);
+    ::mkdir(connection_.folder.c_str(), 0700);
+    for (const SpoolBox* box : {&connection_.down, &connection_.up}) {
+      if (auto made = box->make(); !made) {
+        log_line(made.error().text);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool is_going_on() const {
+    return !is_closed_ && missing_ < kMissingFor && !(link_is_closed_ && said_.empty());
+  }
+
+  /// What the link says becomes a piece, as long as the engine takes them.
+  bool hear_link() {
+    const auto waiting = connection_.up.numbers();
+    missing_ = waiting ? 0 : missing_ + 1;
+    if (said_.empty() && !link_is_closed_ && (!waiting || waiting->size() < wire::kPiecesUnderWay))
+      gather();
+    if (said_.empty()) {
+      if (link_is_closed_ || (waiting && waiting->size() >= wire::kPiecesUnderWay))
+        std::this_thread::sleep_for(pause_);
+      return false;
+    }
+    if (auto put = connection_.up.put(next_up_, said_); !put) {
+      if (put.error().text != last_trouble_) log_line("spool: " + put.error().text);
+      last_trouble_ = put.error().text;
+      std::this_thread::sleep_for(kLongestPause);
+      return false;
+    }
+    ++next_up_;
+    said_.clear();
+    return true;
+  }
+
+  void gather() {
+    auto patience = pause_;
+    while (said_.size() < wire::kLargestPiece) {
+      pollfd wait{socket_.get(), POLLIN, 0};
+      if (::poll(&wait, 1, static_cast<int>(patience.count())) <= 0) return;
+      const std::size_t before = said_.size();
+      said_.resize(wire::kLargestPiece);
+      const ssize_t got = ::recv(socket_.get(), said_.data() + before, said_.size() - before, 0);
+      said_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      if (got <= 0) {
+        link_is_closed_ = true;
+        return;
+      }
+      patience = kCompany;
+    }
+  }
+
+  bool hear_engine() {
+    // Asked before the folder is looked at: whatever was put there before the mark is then seen.
+    const bool closes = connection_.is_closed();
+    const auto numbers = connection_.down.numbers();
+    bool any = false;
+    for (const std::uint64_t number : numbers.value_or(std::vector<std::uint64_t>{})) {
+      if (number == next_down_) {
+        const auto bytes = connection_.down.take(number);
+        if (!bytes) break;
+        pass_on(*bytes);
+        ++next_down_;
+        any = true;
+      }
+      // One that was written twice, because its first answer was lost.
+      if (number < next_down_) connection_.down.remove(number);
+    }
+    if (closes) {
+      is_closed_ = true;
+      ::shutdown(socket_.get(), SHUT_RDWR);
+    }
+    return any;
+  }
+
+  void pass_on(const std::string& bytes) {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t count =
+          ::send(socket_.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
+      if (count <= 0) return;  // the link is gone, and is noticed when it is read
+      done += static_cast<std::size_t>(count);
+    }
+  }
+
+  SpoolConnection connection_;
+  Fd socket_;
+  std::string said_;
+  std::uint64_t next_up_{1};
+  std::uint64_t next_down_{1};
+  std::chrono::milliseconds pause_{kShortestPause};
+  std::string last_trouble_;
+  unsigned missing_{0};
+  bool link_is_closed_{false};
+  bool is_closed_{false};
+};
+
+void without_signals() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+}
+
+}  // namespace
+
+SpoolCarrier::SpoolCarrier(const std::string& spool, const wire::PilotName& pilot)
+    : state_(std::make_shared<State>()) {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
+  ours_ = Fd(ends[0]);
+  ::fcntl(ours_.get(), F_SETFL, O_NONBLOCK);
+  std::thread([state = state_, theirs = Fd(ends[1]),
+               folder =
+                   spool + "/" + wire::spool_connection(pilot, wire::random_number())]() mutable {
+    without_signals();
+    Carrying(SpoolConnection(folder), std::move(theirs)).run();
+    const std::lock_guard lock(state->mutex);
+    state->has_ended = true;
+    state->changed.notify_all();
+  }).detach();
+}
+
+void SpoolCarrier::wait_until_written(Clock::time_point until) {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_until(lock, until, [this] { return state_->has_ended; });
+}
+
+}  // namespace hpcbatch::pilot

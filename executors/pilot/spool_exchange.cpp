@@ -1,0 +1,138 @@
+#include "spool_exchange.hpp"
+
+#include "log_line.hpp"
+#include "spool_box.hpp"
+#include "wire/spool.hpp"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace hpcbatch::pilot {
+namespace {
+
+constexpr int kUsage = 2;
+
+/// A name that stays in the spool's folder.
+bool is_connection(const std::string& name, const std::string& prefix) {
+  return name.starts_with(prefix) && !prefix.empty() && name.find('/') == std::string::npos &&
+         std::count(name.begin(), name.end(), '.') == 2;
+}
+
+std::vector<std::string> connections_in(const std::string& spool, const std::string& prefix) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(spool.c_str()), ::closedir);
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    if (is_connection(entry->d_name, prefix)) names.emplace_back(entry->d_name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// In turns, so that one that says much does not silence the others.
+void take_along(const std::string& spool, const std::vector<std::string>& names,
+                const std::map<std::string, std::uint64_t>& taken, std::uint64_t most_bytes,
+                wire::SpoolReport& report) {
+  std::map<std::string, std::vector<std::uint64_t>> left;
+  for (const std::string& name : names) {
+    const SpoolBox up = SpoolConnection(spool + "/" + name).up;
+    const auto at = taken.find(name);
+    for (const std::uint64_t number : up.numbers().value_or(std::vector<std::uint64_t>{})) {
+      if (at != taken.end() && number <= at->second) {
+        up.remove(number);
+      } else {
+        left[name].push_back(number);
+      }
+    }
+  }
+  std::uint64_t bytes = 0;
+  for (std::size_t turn = 0; bytes < most_bytes; ++turn) {
+    bool any = false;
+    for (const auto& [name, numbers] : left) {
+      if (turn >= numbers.size() || bytes >= most_bytes) continue;
+      auto said = SpoolConnection(spool + "/" + name).up.take(numbers[turn]);
+      if (!said) continue;
+      any = true;
+      bytes += said->size();
+      wire::SpoolPiece* piece = report.add_pieces();
+      piece->set_connection(name);
+      piece->set_number(numbers[turn]);
+      piece->set_data(std::move(*said));
+    }
+    if (!any) return;
+  }
+}
+
+Result<std::string> read_all(int from) {
+  std::string text;
+  std::array<char, 65536> room;
+  while (true) {
+    const ssize_t got = ::read(from, room.data(), room.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Error{Error::Kind::Transient, std::strerror(errno)};
+    if (got == 0) return text;
+    text.append(room.data(), static_cast<std::size_t>(got));
+  }
+}
+
+bool write_all(int to, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t count = ::write(to, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return false;
+    done += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+}  // namespace
+
+wire::SpoolReport exchange(const std::string& spool, const wire::SpoolOrder& order) {
+  ::mkdir(spool.c_str(), 0700);
+  for (const wire::SpoolPiece& piece : order.pieces()) {
+    if (!is_connection(piece.connection(), order.prefix())) continue;
+    // A folder that has gone is a pilot that has gone.
+    (void)SpoolConnection(spool + "/" + piece.connection()).down.put(piece.number(), piece.data());
+  }
+  for (const std::string& name : order.closed()) {
+    if (is_connection(name, order.prefix())) SpoolConnection(spool + "/" + name).close();
+  }
+  std::map<std::string, std::uint64_t> taken;
+  for (const wire::SpoolPiece& piece : order.taken()) taken[piece.connection()] = piece.number();
+  wire::SpoolReport report;
+  const auto names = connections_in(spool, order.prefix());
+  take_along(spool, names, taken, order.most_bytes(), report);
+  for (const std::string& name : names) {
+    const SpoolConnection connection(spool + "/" + name);
+    if (connection.is_closed()) continue;
+    wire::SpoolReport::Connection* shown = report.add_connections();
+    shown->set_name(name);
+    shown->set_waiting(connection.down.numbers().value_or(std::vector<std::uint64_t>{}).size());
+  }
+  return report;
+}
+
+int exchange_by_standard_streams(const std::string& workspace) {
+  set_log_name("hpcbatch-pilot spool");
+  const auto input = read_all(STDIN_FILENO);
+  const auto text = input ? wire::opened_exchange(*input) : input;
+  wire::SpoolOrder order;
+  if (!text || !order.ParseFromString(*text)) {
+    log_line("cannot read what the engine orders: " +
+             (text ? "it is no order" : text.error().text));
+    return kUsage;
+  }
+  const wire::SpoolReport report = exchange(wire::spool_folder(workspace), order);
+  return write_all(STDOUT_FILENO, wire::sealed_exchange(report.SerializeAsString())) ? 0 : 1;
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,18 @@
+// hpcbatch-pilot spool WORKSPACE: one exchange between the engine and the pilots whose links are
+// carried by files.  The engine runs it on the site whenever it wants to say or to hear something.
+#pragma once
+
+#include "wire/wire.pb.h"
+
+#include <string>
+
+namespace hpcbatch::pilot {
+
+/// Puts the order's pieces there, removes those that were taken, and takes along what the pilots
+/// have said.  May be done twice.
+wire::SpoolReport exchange(const std::string& spool, const wire::SpoolOrder& order);
+
+/// The same as a command: an order on standard input, a report on standard output.
+int exchange_by_standard_streams(const std::string& workspace);
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,156 @@
+// Both ends of a link that is carried by files: the pilot's carrier and the engine's exchange, in
+// one folder.
+#include "wire/spool.hpp"
+#include "spool_box.hpp"
+#include "spool_carrier.hpp"
+#include "spool_exchange.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <filesystem>
+#include <thread>
+
+namespace hpcbatch::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+class SpoolTest : public testing::Test {
+ protected:
+  SpoolTest() {
+    std::string made = (fs::temp_directory_path() / "spool-XXXXXX").string();
+    directory_ = ::mkdtemp(made.data());
+    order_.set_prefix("hab");
+    order_.set_most_bytes(1 << 20);
+  }
+  ~SpoolTest() override { fs::remove_all(directory_); }
+
+  std::string spool() const { return directory_ + "/spool"; }
+  void start() {
+    fs::create_directory(spool());
+    carrier_.emplace(spool(), wire::PilotName{"habc", 0});
+    socket_ = carrier_->take_socket();
+  }
+  void say(const std::string& text) const {
+    for (std::size_t done = 0; done < text.size();) {
+      pollfd wait{socket_.get(), POLLOUT, 0};
+      ASSERT_EQ(::poll(&wait, 1, 30'000), 1);
+      const ssize_t count = ::send(socket_.get(), text.data() + done, text.size() - done, 0);
+      ASSERT_GT(count, 0);
+      done += static_cast<std::size_t>(count);
+    }
+  }
+  /// What the engine hears, until `happened`.
+  template <class Happened>
+  void until(Happened happened) {
+    for (const auto end = std::chrono::steady_clock::now() + 30s; !happened();) {
+      ASSERT_LT(std::chrono::steady_clock::now(), end);
+      report_ = exchange(spool(), order_);
+      for (const wire::SpoolPiece& piece : report_.pieces()) {
+        if (piece.number() != heard_ + 1) continue;
+        heard_ = piece.number();
+        said_ += piece.data();
+      }
+      order_.clear_taken();
+      wire::SpoolPiece* taken = order_.add_taken();
+      if (report_.connections_size() == 1) taken->set_connection(report_.connections(0).name());
+      taken->set_number(heard_);
+    }
+  }
+  /// What the pilot is told.
+  std::string hear(std::size_t length) const {
+    std::string text;
+    while (text.size() < length) {
+      pollfd wait{socket_.get(), POLLIN, 0};
+      if (::poll(&wait, 1, 30'000) != 1) break;
+      char room[4096];
+      const ssize_t got = ::recv(socket_.get(), room, sizeof room, 0);
+      if (got <= 0) break;
+      text.append(room, static_cast<std::size_t>(got));
+    }
+    return text;
+  }
+  void tell(std::uint64_t number, const std::string& text) {
+    wire::SpoolPiece* piece = order_.add_pieces();
+    piece->set_connection(report_.connections(0).name());
+    piece->set_number(number);
+    piece->set_data(text);
+  }
+
+  std::string directory_;
+  std::optional<SpoolCarrier> carrier_;
+  Fd socket_;
+  wire::SpoolOrder order_;
+  wire::SpoolReport report_;
+  std::string said_;
+  std::uint64_t heard_{0};
+};
+
+TEST_F(SpoolTest, BytesGoBothWaysInTheirOrder) {
+  start();
+  say("hello");
+  until([&] { return said_ == "hello"; });
+  tell(1, "wel");
+  tell(2, "come");
+  exchange(spool(), order_);
+  EXPECT_EQ(hear(7), "welcome");
+  std::thread speaker([this] { say(std::string(3 << 20, 'x')); });
+  until([&] { return said_.size() == 5 + (3 << 20); });
+  speaker.join();
+}
+
+TEST_F(SpoolTest, WhatIsSaidTwiceIsHeardOnce) {
+  start();
+  say("hello");
+  until([&] { return said_ == "hello"; });
+  tell(1, "one");
+  exchange(spool(), order_);
+  EXPECT_EQ(hear(3), "one");
+  tell(2, "two");
+  exchange(spool(), order_);  // the first piece again: its answer was lost
+  EXPECT_EQ(hear(3), "two");
+}
+
+TEST_F(SpoolTest, ACloseReachesThePilotBehindTheLastWordsAndNothingStays) {
+  start();
+  say("hello");
+  until([&] { return said_ == "hello"; });
+  tell(1, "bye");
+  order_.add_closed(report_.connections(0).name());
+  exchange(spool(), order_);
+  EXPECT_EQ(hear(100), "bye");
+  carrier_->wait_until_written(std::chrono::steady_clock::now() + 30s);
+  EXPECT_TRUE(fs::is_empty(spool()));
+}
+
+TEST_F(SpoolTest, LastWordsAreWrittenBeforeAPilotEnds) {
+  start();
+  say("last words");
+  socket_.reset();
+  carrier_->wait_until_written(std::chrono::steady_clock::now() + 30s);
+  const auto report = exchange(spool(), order_);
+  ASSERT_EQ(report.pieces_size(), 1);
+  EXPECT_EQ(report.pieces(0).data(), "last words");
+}
+
+TEST_F(SpoolTest, AnotherEnginesConnectionsAreLeftAlone) {
+  start();
+  say("hello");
+  until([&] { return said_ == "hello"; });
+  wire::SpoolOrder other;
+  other.set_prefix("hxy");
+  other.set_most_bytes(1 << 20);
+  other.add_closed(report_.connections(0).name());
+  wire::SpoolPiece* piece = other.add_pieces();
+  piece->set_connection("hxy/../../habc");
+  piece->set_number(1);
+  EXPECT_EQ(exchange(spool(), other).connections_size(), 0);
+  EXPECT_EQ(exchange(spool(), order_).connections_size(), 1);
+}
+
+}  // namespace
+}  // namespace hpcbatch::pilot
