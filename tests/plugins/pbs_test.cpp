@@ -138,29 +138,28 @@ class PbsSubmit : public PbsShell {
 };
 
 constexpr const char* kCommon =
-    "<-N><hbQ7x><-j><oe><-o></w/logs/hbQ7x.out><-r><n><-V><-q><gpu><-A><abc><-W><umask=027>"
-    "</w/script>";
+    "<-N><hbQ7x><-j><oe><-o></w/logs/hbQ7x.out><-r><n><-V><-q><gpu><-A><abc><-W><umask=027>";
 
 TEST_F(PbsSubmit, ToOpenPbsAsChunksThatAreScattered) {
   is_openpbs();
   const std::string resources =
-      "<-f><-S></bin/sh><-l><select=2:ncpus=4:ngpus=2:mem=2049mb><-l><place=scatter><-l><walltime="
+      "<-f><-l><select=2:ncpus=4:ngpus=2:mem=2049mb><-l><place=scatter><-l><walltime="
       "25:01:01>";
-  EXPECT_EQ(submitted(large()), resources + kCommon);
+  EXPECT_EQ(submitted(large()), resources + kCommon + "<--></bin/sh></w/script>");
 }
 
 TEST_F(PbsSubmit, ToTorqueAsNodesWithTheMemoryOfAllOfThem) {
   is_torque();
   EXPECT_EQ(submitted(large()),
             std::string("<-S></bin/sh><-l><nodes=2:ppn=4:gpus=2,mem=4098mb,walltime=25:01:01>") +
-                kCommon);
+                kCommon + "</w/script>");
 }
 
 TEST_F(PbsSubmit, ToSlurmAsItsScriptsUnderstandIt) {
   is_slurm();
-  EXPECT_EQ(
-      submitted(large()),
-      std::string("<-l><nodes=2:ppn=1:gpus=2,mppdepth=4,mem=2049mb,walltime=25:01:01>") + kCommon);
+  EXPECT_EQ(submitted(large()),
+            std::string("<-l><nodes=2:ppn=1:gpus=2,mppdepth=4,mem=2049mb,walltime=25:01:01>") +
+                kCommon + "</w/script>");
 }
 
 TEST_F(PbsSubmit, AConfiguredDialectIsNotAskedFor) {
@@ -175,8 +174,8 @@ TEST_F(PbsSubmit, AsksForNothingThatTheShapeDoesNotSay) {
   r.walltime = 0s;
   r.cpus = 0.5;
   EXPECT_EQ(submitted(r),
-            "<-f><-S></bin/sh><-l><select=1:ncpus=1><-N><hbQ7x><-j><oe><-o></w/logs/"
-            "hbQ7x.out><-r><n><-V></w/script>");
+            "<-f><-l><select=1:ncpus=1><-N><hbQ7x><-j><oe><-o></w/logs/"
+            "hbQ7x.out><-r><n><-V><--></bin/sh></w/script>");
 }
 
 TEST_F(PbsSubmit, AsksForKindsOfGpusAndPlacesInTheAdministratorsWords) {
@@ -516,13 +515,14 @@ class PbsPollShell : public PbsShell {
     is_openpbs();
     file("qstat.more", R"sh(
 history=; [ "$1" != -x ] || { history=1; shift; }
-[ -z "$history" ] || [ ! -e no_history ] || { echo 'no job history' >&2; exit 36; }
+[ -z "$history" ] || [ ! -e no_history ] || { echo 'no job history' >&2; exit 0; }
 [ "$1" = -f ] && [ $# -gt 1 ] || { echo "qstat: everybody's are asked for: $*" >&2; exit 1; }
 shift; code=0
 for id; do
   case $id in
   1) state=R ;;
   2) state=F; [ "$history" ] || { echo 'qstat: 2 Job has finished' >&2; exit 35; } ;;
+  8) echo 'qstat: cannot connect to server' >&2; code=162; continue ;;
   *) echo "qstat: Unknown Job Id $id" >&2; code=153; continue ;;
   esac
   printf 'Job Id: %s\n    Job_Name = hb%s\n    Job_Owner = alice@vm\n' $id $id
@@ -557,6 +557,12 @@ TEST_F(PbsPollShell, WithoutHistoryTheLivingAreListed) {
   file("no_history", "");
   file("live", "9\n1\n");
   EXPECT_EQ(polled({"hb1", "hb2"}).size(), 1u);
+}
+
+TEST_F(PbsPollShell, ANumberThatIsNeitherListedNorUnknownMakesTheAnswerUseless) {
+  server();
+  file("live", "1\n8\n9\n");
+  EXPECT_FALSE(make()->read_poll("hb", run(make()->poll("hb", {"hb1"}))));
 }
 
 TEST_F(PbsPollShell, WithoutABatchJobOpenPbsIsNotAskedForEverybodys) {

@@ -10,6 +10,7 @@ namespace {
 /// meanwhile; SLURM's qdel has a code for those and says nothing.
 constexpr const char* kDelete = R"sh(
 user=$(id -un) || exit
+set -f  # an array is called 12[]
 failed=0
 listed=
 if [ "$dialect" = slurm-torque ]; then

@@ -11,23 +11,36 @@ namespace hpcbatch::pbs {
 namespace {
 
 /// OpenPBS may know the batch jobs of thousands of people for weeks: of it only this user's are
-/// asked for, those that live, and those names that do not. Always with `-x`: without it a batch
-/// job that ends between the two questions cuts the listing short (35); where a server keeps no
-/// history it is refused, and then such a one is merely unknown (153). Torque shows ended ones for
-/// `keep_completed`, and its `-f` goes with no selection; SLURM's qstat has none and says 153 where
-/// there is no batch job at all. The end names the user, so that a foreign batch job with a name
-/// of ours is told from ours.
+/// asked for, those that live, and those names that do not. With `-x`, without which a batch job
+/// that ends between the two questions cuts the listing short. A server that keeps no history
+/// answers `-x` with nothing and success, and of several exit codes qstat tells the last: each
+/// number must be listed, or be unknown (153) when it is asked for alone.
+/// Torque shows ended ones for `keep_completed`, and its `-f` goes with no selection; SLURM's qstat
+/// has none and says 153 where there is no batch job at all. The end names the user, so that a
+/// foreign batch job with a name of ours is told from ours.
 constexpr const char* kList = R"sh(
 user=$(id -un) || exit
+set -f  # an array is called 12[]
+ask() {
+  shown=$(qstat -x -f "$@" 2>/dev/null)
+  [ -z "$shown" ] || return 0
+  shown=$(qstat -f "$@" 2>/dev/null)
+}
 show() {
   [ $# -gt 0 ] || return 0
-  shown=$(qstat -x -f "$@" 2>/dev/null)
-  case $? in
-  0|153) ;;
-  *) shown=$(qstat -f "$@"); code=$?
-     case $code in 0|153) ;; *) exit "$code" ;; esac ;;
-  esac
-  printf '%s\n' "$shown"
+  ask "$@"
+  all=$shown
+  for id in "$@"; do
+    case "$all
+" in *"Job Id: $id
+"*) continue ;; esac
+    ask "$id"; code=$?
+    case $code in 0|153) ;; *) echo "qstat says nothing of $id" >&2; exit "$code" ;; esac
+    all="$all
+
+$shown"
+  done
+  printf '%s\n' "$all"
 }
 if [ "$dialect" = openpbs ]; then
   ids=$(qselect -u "$user") || exit

@@ -9,16 +9,19 @@
 namespace hpcbatch::pbs {
 namespace {
 
-/// SLURM's qsub takes the last `-l` alone, and warns of every `-S`. Without `-f` OpenPBS's leaves
-/// a process behind that submits what comes next; one that has lost its server answers unclearly.
+/// SLURM's qsub takes the last `-l` alone, and warns of every `-S`.
+/// OpenPBS would have a login shell read the name of a script, and that shell has no trap: told to
+/// end it is gone at once, and the rest of the batch job is killed. A command is run by itself.
+/// `-f`: without it qsub leaves a process behind that submits what comes next, and one that has
+/// lost its server answers unclearly.
 constexpr const char* kSubmit = R"sh(
-openpbs=$1 place=$2 walltime=$3 torque=$4 slurm=$5; shift 5
+openpbs=$1 place=$2 walltime=$3 torque=$4 slurm=$5 script=$6; shift 6
 case $dialect in
 openpbs)
-  exec qsub -f -S /bin/sh -l "select=$openpbs" ${place:+-l "place=$place"} \
-    ${walltime:+-l "walltime=$walltime"} "$@" ;;
-torque) exec qsub -S /bin/sh -l "$torque${walltime:+,walltime=$walltime}" "$@" ;;
-*) exec qsub -l "$slurm${walltime:+,walltime=$walltime}" "$@" ;;
+  exec qsub -f -l "select=$openpbs" ${place:+-l "place=$place"} \
+    ${walltime:+-l "walltime=$walltime"} "$@" -- /bin/sh "$script" ;;
+torque) exec qsub -S /bin/sh -l "$torque${walltime:+,walltime=$walltime}" "$@" "$script" ;;
+*) exec qsub -l "$slurm${walltime:+,walltime=$walltime}" "$@" "$script" ;;
 esac
 )sh";
 
@@ -79,6 +82,7 @@ std::vector<std::string> resources(const Settings& settings, const AllocationReq
 CommandLine qsub(const Settings& settings, const AllocationRequest& request,
                  const std::string& script_path) {
   std::vector<std::string> arguments = resources(settings, request);
+  arguments.push_back(script_path);
   // `-V` hands on the transport's environment, which is minimal: what a site's configuration says
   // there is meant for its batch jobs too. `-r n`: an allocation that ran again would come with a
   // pilot that nobody asked for.
@@ -87,7 +91,6 @@ CommandLine qsub(const Settings& settings, const AllocationRequest& request,
                     request.directory + "/" + request.name + ".out", "-r", "n", "-V"});
   if (!request.partition.empty()) arguments.insert(arguments.end(), {"-q", request.partition});
   arguments.insert(arguments.end(), request.options.begin(), request.options.end());
-  arguments.push_back(script_path);
   return in_dialect(settings.dialect, kSubmit, arguments);
 }
 
