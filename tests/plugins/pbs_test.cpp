@@ -1,5 +1,6 @@
-// The dialects of PBS: against what a real OpenPBS 23.06 printed (openpbs/ beside this file, and
-// where it is said), and as sh runs them with scripted commands.
+// The dialects of PBS: against what a real OpenPBS 23.06 printed (openpbs/ beside this file:
+// `qstat -x -f` in ended.txt, `qstat -f NUMBERS` in mixed.txt), and as sh runs them with scripted
+// commands.
 #include "hpcbatch/contract/scheduler.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
@@ -298,10 +299,9 @@ class PbsScript : public PbsShell {
     auto r = request();
     r.nodes = 3;
     r.setup = {"GREETING='good day'; export GREETING"};
-    r.pilot = {"sh", "-c",
-               "echo \"$GREETING, rank $HPCBATCH_NODE_RANK in ${PWD##*/}: $1\"; exit "
-               "$((HPCBATCH_NODE_RANK + 3))",
-               "sh", "it's \"here\" $HOME"};
+    r.pilot = {"sh", "-c", "echo \"$GREETING, rank $HPCBATCH_NODE_RANK in ${PWD##*/}: $1\"", "sh",
+               "it's \"here\" $HOME"};
+    r.pilot.at(2) += "; exit $((HPCBATCH_NODE_RANK + 3))";
     return r;
   }
 };
@@ -470,19 +470,26 @@ TEST(PbsPoll, WhatTheCommentOfAQueuedOneMeans) {
 
 TEST(PbsPoll, WhatExitCodesMean) {
   const std::string ran = "    job_state = F\n    server = vm\n    exec_host = vm/0\n";
-  const std::map<std::string, EndCause> codes{
-      {"Exit_status = 0", EndCause::Completed},     {"Exit_status = 1", EndCause::Failed},
-      {"Exit_status = 271", EndCause::Cancelled},   {"Exit_status = 143", EndCause::Cancelled},
-      {"Exit_status = 265", EndCause::Failed},      {"Exit_status = -29", EndCause::Timeout},
-      {"Exit_status = -27", EndCause::OutOfMemory}, {"Exit_status = -26", EndCause::OutOfMemory},
-      {"Exit_status = -28", EndCause::Failed},      {"Exit_status = -1", EndCause::LaunchFailed},
-      {"Exit_status = -3", EndCause::LaunchFailed}, {"Exit_status = -4", EndCause::NodeFailed},
-      {"Exit_status = -20", EndCause::NodeFailed},  {"Exit_status = -11", EndCause::NodeFailed},
-      {"exit_status = -11", EndCause::Timeout},     {"exit_status = -10", EndCause::OutOfMemory},
-      {"exit_status = 271", EndCause::Cancelled},   {"interactive = True", EndCause::Completed}};
+  const std::map<std::string, EndCause> codes{{"    Exit_status = 0", EndCause::Completed},
+                                              {"    Exit_status = 1", EndCause::Failed},
+                                              {"    Exit_status = 271", EndCause::Cancelled},
+                                              {"    Exit_status = 143", EndCause::Cancelled},
+                                              {"    Exit_status = 265", EndCause::Failed},
+                                              {"    Exit_status = -29", EndCause::Timeout},
+                                              {"    Exit_status = -27", EndCause::OutOfMemory},
+                                              {"    Exit_status = -26", EndCause::OutOfMemory},
+                                              {"    Exit_status = -28", EndCause::Failed},
+                                              {"    Exit_status = -1", EndCause::LaunchFailed},
+                                              {"    Exit_status = -3", EndCause::LaunchFailed},
+                                              {"    Exit_status = -4", EndCause::NodeFailed},
+                                              {"    Exit_status = -20", EndCause::NodeFailed},
+                                              {"    Exit_status = -11", EndCause::NodeFailed},
+                                              {"    exit_status = -11", EndCause::Timeout},
+                                              {"    exit_status = -10", EndCause::OutOfMemory},
+                                              {"    exit_status = 271", EndCause::Cancelled},
+                                              {"    interactive = True", EndCause::Completed}};
   for (const auto& [line, cause] : codes) {
-    EXPECT_EQ(static_cast<int>(only(ran + "    " + line + "\n").cause), static_cast<int>(cause))
-        << line;
+    EXPECT_EQ(static_cast<int>(only(ran + line).cause), static_cast<int>(cause)) << line;
   }
   const std::string full =
       "    Resource_List.walltime = 00:01:00\n    resources_used.walltime = 00:01:04\n";
@@ -562,6 +569,14 @@ TEST_F(PbsPollShell, WithoutHistoryTheLivingAreListed) {
 TEST_F(PbsPollShell, ANumberThatIsNeitherListedNorUnknownMakesTheAnswerUseless) {
   server();
   file("live", "1\n8\n9\n");
+  EXPECT_FALSE(make()->read_poll("hb", run(make()->poll("hb", {"hb1"}))));
+}
+
+TEST_F(PbsPollShell, AListThatASignalCutIsUseless) {
+  server();
+  file("live", "1\n");
+  file("qstat.more",
+       "printf 'Job Id: 1\\n    Job_Name = hb1\\n    job_state = F\\n'; kill -KILL $$");
   EXPECT_FALSE(make()->read_poll("hb", run(make()->poll("hb", {"hb1"}))));
 }
 

@@ -96,6 +96,38 @@ def test_a_refused_submit_is_shown_in_clear_words(slurm, shape, words):
         assert site.living_jobs() == []
 
 
+def test_a_list_that_does_not_come_concludes_nothing(slurm):
+    with PbsSite(slurm, max_queued=1, max_running=1, idle_after="30s") as site:
+        command = f'echo $HPCBATCH_TASK_ID >> {site.said}; while [ ! -e {site.directory}/go ]; do sleep 0.1; done'
+        array = site.submit("--array", "1-2", "--retries", "0", "--", "sh", "-c", command)
+        site.wait_for_lines(2)
+        slurm.cluster("controller-pause")
+        try:
+            wait_until(lambda: "PBS" in site.json("sites")[0].get("message", ""), 60, "the site's trouble")
+        finally:
+            slurm.cluster("controller-resume")
+        assert {allocation["state"] for allocation in site.json("allocations")} == {"running"}
+        (site.directory / "go").touch()
+        assert site.wait(array) == 0
+        site.must_have_said(array, 2)
+        assert site.must_be_single() == 1
+
+
+def test_the_answer_to_a_submit_lost(slurm):
+    """qsub gives up on a paused controller, which has the batch job nonetheless once it goes on: its name finds it."""
+    with PbsSite(slurm, SMALL | {"cpus": 4}, max_queued=1, settle_after="10s") as site:
+        site.ok("engine", "start")
+        slurm.cluster("controller-pause")
+        try:
+            array = site.submit("--array", "1-20", *site.say())
+            wait_until(lambda: site.json("allocations") and site.json("allocations")[0]["state"] == "unclear", 60, "qsub's giving up")
+        finally:
+            slurm.cluster("controller-resume")
+        assert site.wait(array) == 0
+        site.must_have_said(array, 20)
+        assert site.must_be_single() == 1
+
+
 def test_the_site_is_checked(slurm):
     with PbsSite(slurm) as site:
         site.ok("engine", "start")

@@ -22,9 +22,10 @@ constexpr const char* kList = R"sh(
 user=$(id -un) || exit
 set -f  # an array is called 12[]
 ask() {
-  shown=$(qstat -x -f "$@" 2>/dev/null)
-  [ -z "$shown" ] || return 0
-  shown=$(qstat -f "$@" 2>/dev/null)
+  shown=$(qstat -x -f "$@" 2>/dev/null); code=$?
+  [ -n "$shown" ] || { shown=$(qstat -f "$@"); code=$?; }
+  # A signal cuts it anywhere; what PBS itself says begins at 153.
+  [ "$code" -le 128 ] || [ "$code" -ge 153 ] || exit "$code"
 }
 show() {
   [ $# -gt 0 ] || return 0
@@ -34,7 +35,7 @@ show() {
     case "$all
 " in *"Job Id: $id
 "*) continue ;; esac
-    ask "$id"; code=$?
+    ask "$id"
     case $code in 0|153) ;; *) echo "qstat says nothing of $id" >&2; exit "$code" ;; esac
     all="$all
 

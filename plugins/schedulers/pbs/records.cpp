@@ -90,7 +90,8 @@ std::optional<std::chrono::seconds> read_duration(std::string_view text) {
   for (int parts = 0; parts < 4; ++parts) {
     const auto colon = std::min(text.find(':'), text.size());
     const auto part = read_number(text.substr(0, colon));
-    if (!part || *part < 0) return std::nullopt;
+    constexpr long kMost = 1'000'000'000;  // more would be no time, and too much for the sum
+    if (!part || *part < 0 || *part > kMost) return std::nullopt;
     seconds = seconds * 60 + *part;
     if (colon == text.size()) return std::chrono::seconds(seconds);
     text.remove_prefix(colon + 1);

@@ -19,7 +19,7 @@ std::string word(const YAML::Node& key, const YAML::Node& value, const std::stri
   const std::string name = key.as<std::string>();
   if (!value.IsScalar() || value.Scalar().empty())
     throw at(key, "the value of '" + name + "' must be a text");
-  const std::string text = value.Scalar();
+  std::string text = value.Scalar();
   const bool is_word = std::all_of(text.begin(), text.end(), [&](unsigned char c) {
     return std::isalnum(c) != 0 || also_allowed.find(static_cast<char>(c)) != std::string::npos;
   });
@@ -28,7 +28,7 @@ std::string word(const YAML::Node& key, const YAML::Node& value, const std::stri
 }
 
 std::string read_dialect(const YAML::Node& key, const YAML::Node& value) {
-  const std::string text = value.IsScalar() ? value.Scalar() : "";
+  std::string text = value.IsScalar() ? value.Scalar() : "";
   if (std::find(kDialects.begin(), kDialects.end(), text) != kDialects.end()) return text;
   throw at(key, "unknown dialect '" + text +
                     "'; known are: openpbs (PBS Pro too), torque, slurm-torque (SLURM's own qsub)");
