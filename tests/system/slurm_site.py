@@ -55,7 +55,7 @@ class SlurmSite(EngineAtHome):
 
     def batch_jobs(self):
         """All batch jobs that this site ever asked for, the ended ones too."""
-        lines = self.slurm.ask("squeue", "-a", "-h", "-t", "all", "-o", "%i|%j|%T|%N|%Z").splitlines()
+        lines = self.slurm.ask("squeue", "-a", "-h", "-t", "all", "-o", "%i|%j|%T|%N|%o").splitlines()
         rows = [line.split("|") for line in lines]
         return [BatchJob(*row[:4]) for row in rows if row[4].startswith(str(self.directory))]
 
@@ -64,10 +64,10 @@ class SlurmSite(EngineAtHome):
         first; too coarse for the limits of the site, which is why they name another one."""
         order = {"job-ended": 0, "job-running": 1, "job-created": 2}
         records = []
-        asked = "squeue", "-a", "-h", "-t", "all", "-o", "%i|%j|%V|%S|%e|%T|%Z"
+        asked = "squeue", "-a", "-h", "-t", "all", "-o", "%i|%j|%V|%S|%e|%T|%o"
         lines = self.slurm.ask("env", "SLURM_TIME_FORMAT=%s", *asked).splitlines()
-        for number, name, created, running, ended, state, directory in (line.split("|") for line in lines):
-            if not directory.startswith(str(self.directory)):
+        for number, name, created, running, ended, state, script in (line.split("|") for line in lines):
+            if not script.startswith(str(self.directory)):
                 continue
             over = state not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED")
             for what, when in (("job-created", created), ("job-running", running), ("job-ended", ended if over else "")):

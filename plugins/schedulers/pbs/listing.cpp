@@ -1,0 +1,142 @@
+#include "listing.hpp"
+
+#include "dialect.hpp"
+#include "records.hpp"
+#include "states.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+namespace hpcbatch::pbs {
+namespace {
+
+/// OpenPBS may know the batch jobs of thousands of people for weeks: of it only this user's are
+/// asked for, those that live, and those names that do not. With `-x`, without which a batch job
+/// that ends between the two questions cuts the listing short. A server that keeps no history
+/// answers `-x` with nothing and success, and of several exit codes qstat tells the last: each
+/// number must be listed, or be unknown (153) when it is asked for alone.
+/// Torque shows ended ones for `keep_completed`, and its `-f` goes with no selection; SLURM's qstat
+/// has none and says 153 where there is no batch job at all. The end names the user, so that a
+/// foreign batch job with a name of ours is told from ours.
+constexpr const char* kList = R"sh(
+user=$(id -un) || exit
+set -f  # an array is called 12[]
+ask() {
+  shown=$(qstat -x -f "$@" 2>/dev/null); code=$?
+  [ -n "$shown" ] || { shown=$(qstat -f "$@"); code=$?; }
+  # A signal cuts it anywhere; what PBS itself says begins at 153.
+  [ "$code" -le 128 ] || [ "$code" -ge 153 ] || exit "$code"
+}
+show() {
+  [ $# -gt 0 ] || return 0
+  ask "$@"
+  all=$shown
+  for id in "$@"; do
+    case "$all
+" in *"Job Id: $id
+"*) continue ;; esac
+    ask "$id"
+    case $code in 0|153) ;; *) echo "qstat says nothing of $id" >&2; exit "$code" ;; esac
+    all="$all
+
+$shown"
+  done
+  printf '%s\n' "$all"
+}
+if [ "$dialect" = openpbs ]; then
+  ids=$(qselect -u "$user") || exit
+  jobs=$(show $ids) || exit
+  ids=
+  for name in "$@"; do
+    case "$jobs
+" in *"Job_Name = $name
+"*) ;; *) ids="$ids $(qselect -x -u "$user" -N "$name" 2>/dev/null)" ;;
+    esac
+  done
+  printf '%s\n' "$jobs"
+  show $ids
+else
+  jobs=$(qstat -f); code=$?
+  case $code:$jobs in 0:*|153:) ;; *) exit "$code" ;; esac
+  printf '%s\n' "$jobs"
+fi
+echo "hbend $user"
+)sh";
+
+Error distrust(const std::string& why) {
+  return {Error::Kind::Transient, "cannot list the batch jobs of PBS: " + why};
+}
+
+/// The text before the mark at the end and the user named there; an error where it is not whole.
+Result<std::pair<std::string, std::string>> whole(const std::string& text) {
+  constexpr std::string_view kEnd = "hbend ";
+  const auto last = text.find_last_not_of('\n');
+  const auto begin = last == std::string::npos ? 0 : text.rfind('\n', last) + 1;
+  if (text.compare(begin, kEnd.size(), kEnd) != 0) return distrust("half an answer");
+  const auto user = begin + kEnd.size();
+  return std::pair{text.substr(0, begin), text.substr(user, last + 1 - user)};
+}
+
+Result<BatchJob> read_job(const Record& record, std::string number) {
+  if (record.value("job_state").empty()) return distrust("no state of batch job " + number);
+  const Meaning meaning = meaning_of(record);
+  BatchJob job{.name = std::string(record.value("Job_Name")),
+               .number = std::move(number),
+               .state = meaning.state,
+               .cause = meaning.cause,
+               .reason = std::string(record.value("comment"))};
+  job.nodes = node_names(record.value("exec_host"));
+  const auto asked = read_duration(record.value("Resource_List.walltime"));
+  const auto used = read_duration(record.value("resources_used.walltime"));
+  if (job.state == BatchState::Running && asked && used)
+    job.time_left = std::max(*asked - *used, std::chrono::seconds(0));
+  const bool is_torque = !record.value("exit_status").empty();
+  const std::string_view status = record.value(is_torque ? "exit_status" : "Exit_status");
+  if (job.reason.empty() && job.state == BatchState::Ended && !status.empty())
+    job.reason = "Exit_status " + std::string(status);
+  return job;
+}
+
+}  // namespace
+
+CommandLine list_jobs(const std::string& dialect, const std::vector<std::string>& names) {
+  return in_dialect(dialect, kList, names);
+}
+
+Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output) {
+  if (output.timed_out) return distrust("qstat gave no answer in time");
+  if (output.exit_code != 0) {
+    return distrust("exit " + std::to_string(output.exit_code) + ": " +
+                    one_line(output.standard_error));
+  }
+  const auto text = whole(output.standard_output);
+  if (!text) return text.error();
+  std::vector<BatchJob> jobs;
+  for (const Record& record : read_records(text->first)) {
+    std::string number = after(record.head, "Job Id:");
+    if (number.empty() || !record.value("Job_Name").starts_with(prefix)) continue;
+    const std::string_view owner = record.value("Job_Owner");
+    if (!owner.empty() && owner.substr(0, owner.find('@')) != text->second) continue;
+    // Another server has taken this batch job.
+    if (record.value("job_state") == "M") continue;
+    auto job = read_job(record, std::move(number));
+    if (!job) return job.error();
+    jobs.push_back(std::move(*job));
+  }
+  return jobs;
+}
+
+std::vector<std::string> node_names(std::string_view exec_host) {
+  std::vector<std::string> names;
+  while (!exec_host.empty()) {
+    const auto plus = std::min(exec_host.find('+'), exec_host.size());
+    const std::string_view slot = exec_host.substr(0, plus);
+    const std::string name(slot.substr(0, slot.find('/')));
+    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(name);
+    exec_host.remove_prefix(std::min(plus + 1, exec_host.size()));
+  }
+  return names;
+}
+
+}  // namespace hpcbatch::pbs

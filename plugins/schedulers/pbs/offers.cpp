@@ -1,0 +1,134 @@
+#include "offers.hpp"
+
+#include "dialect.hpp"
+#include "records.hpp"
+
+#include <algorithm>
+
+namespace hpcbatch::pbs {
+namespace {
+
+/// Not every user may ask for the nodes; then the queues are offered without them.
+constexpr const char* kListQueues = R"sh(
+queues=$(qstat -Q -f) || exit
+printf '%s\nhbnodes\n' "$queues"
+pbsnodes -a 2>/dev/null
+echo hbend
+)sh";
+
+struct Node {
+  std::string queue;  ///< the only one that may use it; empty: all may
+  double cpus{0};
+  std::uint64_t memory{0};
+  std::map<std::string, std::uint32_t> gpus;
+};
+
+/// "a=1,b=2": the value of one key.
+std::string_view part_of(std::string_view status, std::string_view key) {
+  while (!status.empty()) {
+    const auto comma = std::min(status.find(','), status.size());
+    const std::string_view item = status.substr(0, comma);
+    if (item.starts_with(key) && item.substr(key.size()).starts_with("="))
+      return item.substr(key.size() + 1);
+    status.remove_prefix(std::min(comma + 1, status.size()));
+  }
+  return {};
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  while (!list.empty()) {
+    const auto end = std::min(list.find_first_of(", "), list.size());
+    if (list.substr(0, end) == word) return true;
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return false;
+}
+
+/// The kind whose words in the configuration are true of this node: a property of Torque's, or
+/// resources as OpenPBS has them.
+std::string gpu_kind(const Settings& settings, const Record& node) {
+  for (const auto& [kind, words] : settings.gpu_kinds) {
+    const auto equals = words.find('=');
+    const bool is_so = equals == std::string::npos
+                           ? has_word(node.value("properties"), words)
+                           : has_word(node.value("resources_available." + words.substr(0, equals)),
+                                      words.substr(equals + 1, words.find(':') - equals - 1));
+    if (is_so) return kind;
+  }
+  return "";
+}
+
+Node read_node(const Settings& settings, const Record& record) {
+  const auto first_of = [&](std::initializer_list<std::string_view> values) {
+    for (const std::string_view value : values) {
+      if (!value.empty()) return value;
+    }
+    return std::string_view();
+  };
+  const std::string_view status = record.value("status");
+  Node node;
+  node.queue = record.value("queue");
+  node.cpus = static_cast<double>(read_number(first_of({record.value("resources_available.ncpus"),
+                                                        record.value("np"), record.value("pcpus")}))
+                                      .value_or(0));
+  node.memory = read_size(first_of({record.value("resources_available.mem"),
+                                    part_of(status, "physmem"), part_of(status, "availmem")}))
+                    .value_or(0);
+  const long gpus =
+      read_number(first_of({record.value("resources_available.ngpus"), record.value("gpus")}))
+          .value_or(0);
+  if (gpus > 0) node.gpus[gpu_kind(settings, record)] = static_cast<std::uint32_t>(gpus);
+  return node;
+}
+
+Offer offer_of(const Record& queue, const std::string& name, const std::vector<Node>& nodes) {
+  Offer offer{.partition = name};
+  offer.walltime = read_duration(queue.value("resources_max.walltime"));
+  for (const Node& node : nodes) {
+    if (!node.queue.empty() && node.queue != name) continue;
+    ++offer.nodes;
+    offer.cpus = std::max(offer.cpus, node.cpus);
+    offer.memory = std::max(offer.memory, node.memory);
+    for (const auto& [kind, count] : node.gpus) {
+      auto& most = offer.gpus[kind];
+      most = std::max(most, count);
+    }
+  }
+  return offer;
+}
+
+Error distrust(const std::string& why) {
+  return {Error::Kind::Transient, "cannot list the queues of PBS: " + why};
+}
+
+}  // namespace
+
+CommandLine list_queues(const std::string& dialect) {
+  return in_dialect(dialect, kListQueues, {});
+}
+
+Result<std::vector<Offer>> read_queues(const Settings& settings, const CommandOutput& output) {
+  if (output.timed_out) return distrust("qstat gave no answer in time");
+  if (output.exit_code != 0) {
+    return distrust("exit " + std::to_string(output.exit_code) + ": " +
+                    one_line(output.standard_error));
+  }
+  const std::string& text = output.standard_output;
+  const auto middle = text.find("\nhbnodes\n");
+  const auto end = text.rfind("\nhbend\n");
+  if (middle == std::string::npos || end == std::string::npos || end < middle)
+    return distrust("half an answer");
+  std::vector<Node> nodes;
+  for (const Record& record : read_records(text.substr(middle + 9, end + 1 - (middle + 9)))) {
+    if (!record.attributes.empty()) nodes.push_back(read_node(settings, record));
+  }
+  std::vector<Offer> offers;
+  for (const Record& record : read_records(text.substr(0, middle + 1))) {
+    const std::string name = after(record.head, "Queue:");
+    if (!name.empty()) offers.push_back(offer_of(record, name, nodes));
+  }
+  if (offers.empty()) return distrust("qstat named none");
+  return offers;
+}
+
+}  // namespace hpcbatch::pbs

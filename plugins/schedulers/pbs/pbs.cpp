@@ -1,0 +1,53 @@
+// Scheduler `pbs`: the commands qsub, qstat, qselect, qdel and pbsnodes of OpenPBS, PBS Pro and
+// Torque, and SLURM's that look like them.
+#include "cancelling.hpp"
+#include "listing.hpp"
+#include "offers.hpp"
+#include "pilot_script.hpp"
+#include "refusals.hpp"
+#include "settings.hpp"
+#include "submission.hpp"
+
+#include "hpcbatch/scheduler.hpp"
+
+namespace hpcbatch {
+namespace {
+
+class Pbs final : public Scheduler {
+ public:
+  explicit Pbs(const char* config_yaml) : settings_(pbs::read_settings(config_yaml)) {}
+
+  std::string script(const AllocationRequest& request) const override {
+    return pbs::batch_script(request);
+  }
+  CommandLine submit(const AllocationRequest& request,
+                     const std::string& script_path) const override {
+    return pbs::qsub(settings_, request, script_path);
+  }
+  std::variant<std::string, SubmitRefused> read_submit(const CommandOutput& output) const override {
+    return pbs::read_qsub(output);
+  }
+  CommandLine poll(const std::string&, const std::vector<std::string>& names) const override {
+    return pbs::list_jobs(settings_.dialect, names);
+  }
+  Result<std::vector<BatchJob>> read_poll(const std::string& prefix,
+                                          const CommandOutput& output) const override {
+    return pbs::read_jobs(prefix, output);
+  }
+  CommandLine cancel(const std::vector<std::string>& names,
+                     const std::vector<std::string>&) const override {
+    return pbs::delete_jobs(settings_.dialect, names);
+  }
+  CommandLine probe() const override { return pbs::list_queues(settings_.dialect); }
+  Result<std::vector<Offer>> read_probe(const CommandOutput& output) const override {
+    return pbs::read_queues(settings_, output);
+  }
+
+ private:
+  pbs::Settings settings_;
+};
+
+}  // namespace
+}  // namespace hpcbatch
+
+HPCBATCH_SCHEDULER(hpcbatch::Pbs, "pbs", "1.0");

@@ -1,0 +1,113 @@
+#include "records.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+
+namespace hpcbatch::pbs {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+
+std::string_view without_blanks_before(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(kBlank), text.size()));
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+                              "[]") == std::string_view::npos;
+}
+
+class Reader {
+ public:
+  void take(std::string_view line) {
+    const auto depth = std::min(line.find_first_not_of(kBlank), line.size());
+    if (depth == line.size()) return;
+    if (depth == 0) return begin(line);
+    if (records_.empty()) return;
+    // All attributes of a record stand below each other. OpenPBS and Torque continue a long one in
+    // a line with another indentation, which is that of SLURM's attributes.
+    if (indent_.empty()) indent_ = line.substr(0, depth);
+    const auto equals = line.find(" = ", depth);
+    if (line.substr(0, depth) == indent_ && equals != std::string_view::npos &&
+        is_name(line.substr(depth, equals - depth))) {
+      attribute(std::string(line.substr(depth, equals - depth)), line.substr(equals + 3));
+    } else if (current_ != nullptr && line.substr(0, depth) != indent_) {
+      *current_ += line.substr(1);  // after the tab, a blank is part of the value
+    }
+  }
+
+  std::vector<Record> records() && { return std::move(records_); }
+
+ private:
+  void begin(std::string_view line) {
+    records_.push_back(Record{.head = std::string(line), .attributes = {}});
+    indent_.clear();
+    current_ = nullptr;
+  }
+
+  /// The first of a name counts: what comes later may be a line of somebody's variable.
+  void attribute(std::string name, std::string_view value) {
+    const auto [place, is_new] =
+        records_.back().attributes.try_emplace(std::move(name), without_blanks_before(value));
+    current_ = is_new ? &place->second : nullptr;
+  }
+
+  std::vector<Record> records_;
+  std::string indent_;
+  std::string* current_{nullptr};
+};
+
+}  // namespace
+
+std::string_view Record::value(const std::string& name) const {
+  const auto found = attributes.find(name);
+  return found == attributes.end() ? std::string_view() : std::string_view(found->second);
+}
+
+std::vector<Record> read_records(const std::string& text) {
+  Reader reader;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) reader.take(line);
+  return std::move(reader).records();
+}
+
+std::string after(std::string_view head, std::string_view kind) {
+  if (!head.starts_with(kind)) return {};
+  return std::string(without_blanks_before(head.substr(kind.size())));
+}
+
+std::optional<long> read_number(std::string_view text) {
+  long number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::chrono::seconds> read_duration(std::string_view text) {
+  long seconds = 0;
+  for (int parts = 0; parts < 4; ++parts) {
+    const auto colon = std::min(text.find(':'), text.size());
+    const auto part = read_number(text.substr(0, colon));
+    constexpr long kMost = 1'000'000'000;  // more would be no time, and too much for the sum
+    if (!part || *part < 0 || *part > kMost) return std::nullopt;
+    seconds = seconds * 60 + *part;
+    if (colon == text.size()) return std::chrono::seconds(seconds);
+    text.remove_prefix(colon + 1);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> read_size(std::string_view text) {
+  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = read_number(text.substr(0, digits));
+  if (!number) return std::nullopt;
+  const auto bytes = static_cast<std::uint64_t>(*number);
+  constexpr std::string_view kUnits = "kmgtp";
+  if (digits == text.size()) return bytes;
+  const auto unit = kUnits.find(static_cast<char>(text[digits] | 0x20));
+  return unit == std::string_view::npos ? bytes : bytes << (10 * (unit + 1));
+}
+
+}  // namespace hpcbatch::pbs

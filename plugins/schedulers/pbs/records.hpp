@@ -1,0 +1,40 @@
+// The long form in which qstat and pbsnodes print: a head for each thing, below it, indented, its
+// attributes.
+//
+// The text and not the JSON of OpenPBS: all dialects have it; OpenPBS 23.06 prints the first batch
+// job only where it is asked for several as JSON; and one name of a foreign batch job (007, or a
+// byte that is no UTF-8) makes a whole answer in JSON unreadable, where here it is a line.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch::pbs {
+
+struct Record {
+  std::string head;  ///< "Job Id: 12.server", "Queue: workq", or a node's name
+  std::map<std::string, std::string> attributes;
+
+  /// Empty where there is none.
+  std::string_view value(const std::string& name) const;
+};
+
+std::vector<Record> read_records(const std::string& text);
+
+/// What stands behind "Job Id:" or "Queue:"; empty where the head is none of those.
+std::string after(std::string_view head, std::string_view kind);
+
+/// "01:30:00", "90:00" or "5400".
+std::optional<std::chrono::seconds> read_duration(std::string_view text);
+
+/// Bytes: "24682416kb", "4gb", "100".
+std::optional<std::uint64_t> read_size(std::string_view text);
+
+std::optional<long> read_number(std::string_view text);
+
+}  // namespace hpcbatch::pbs

@@ -1,0 +1,99 @@
+#include "states.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace hpcbatch::pbs {
+namespace {
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// What the scheduler notes of a batch job that waits.
+BatchState waiting(std::string_view comment) {
+  if (has(comment, "Can Never Run")) return BatchState::NeverStarts;
+  if (has(comment, "limit")) return BatchState::LimitReached;
+  if (has(comment, "ueue not started") || has(comment, "ueue is not started") ||
+      has(comment, "odes are down") || has(comment, "odes are offline")) {
+    return BatchState::Outage;
+  }
+  return BatchState::Queued;
+}
+
+/// SLURM's qstat, which names no server, says of an end that there was one and nothing else.
+bool has_started(const Record& job) {
+  return job.value("server").empty() || !job.value("exec_host").empty() ||
+         !job.value("stime").empty() || !job.value("start_time").empty();
+}
+
+bool used_its_walltime(const Record& job, std::string_view comment) {
+  if (has(comment, "exceeded resource walltime")) return true;
+  const auto used = read_duration(job.value("resources_used.walltime"));
+  const auto asked = read_duration(job.value("Resource_List.walltime"));
+  return used && asked && asked->count() > 0 && *used >= *asked;
+}
+
+/// Negative ones are not the script's: the batch system ended it, or could not begin it. OpenPBS
+/// and Torque have given -10 and lower to different things.
+EndCause ended_by_system(long status, bool is_torque) {
+  constexpr std::array kNodeFailed{-4L, -5L, -6L, -14L, -20L};
+  if (is_torque && status == -10) return EndCause::OutOfMemory;
+  if (is_torque && status == -11) return EndCause::Timeout;
+  if (is_torque && status == -12) return EndCause::Failed;  // its time on the processors
+  if (status == -26 || status == -27) return EndCause::OutOfMemory;
+  if (status == -29) return EndCause::Timeout;
+  if (status <= -24 && status >= -28) return EndCause::Failed;  // other limits
+  if (!is_torque && (status == -11 || status == -16 || status == -18)) return EndCause::NodeFailed;
+  if (std::find(kNodeFailed.begin(), kNodeFailed.end(), status) != kNodeFailed.end())
+    return EndCause::NodeFailed;
+  return EndCause::LaunchFailed;
+}
+
+EndCause end_of(const Record& job) {
+  const std::string_view comment = job.value("comment");
+  const bool is_torque = !job.value("exit_status").empty();
+  const auto status = read_number(job.value(is_torque ? "exit_status" : "Exit_status"));
+  if (has(comment, "reempt")) return EndCause::Preempted;
+  if (status && *status < 0) return ended_by_system(*status, is_torque);
+  // A pilot that is told to end does so with a code of its own; only here stands who told it.
+  constexpr std::string_view kTerminated = "91";
+  if (job.value("substate") == kTerminated || has(comment, "terminated by"))
+    return EndCause::Cancelled;
+  if (!status) return has_started(job) ? EndCause::Completed : EndCause::Cancelled;
+  if (*status == 0) return EndCause::Completed;
+  // 256 and the signal in OpenPBS and most Torques, else as a shell says it.
+  constexpr std::array kBySignal{256 + 15, 256 + 9, 128 + 15, 128 + 9};
+  if (std::find(kBySignal.begin(), kBySignal.end(), *status) == kBySignal.end())
+    return EndCause::Failed;
+  if (used_its_walltime(job, comment)) return EndCause::Timeout;
+  return *status % 128 == 15 ? EndCause::Cancelled : EndCause::Failed;
+}
+
+}  // namespace
+
+Meaning meaning_of(const Record& job) {
+  const std::string_view state = job.value("job_state");
+  switch (state.size() == 1 ? state.front() : '?') {
+    case 'Q':
+      return {waiting(job.value("comment")), {}};
+    case 'W':  // for its time
+    case 'T':  // on its way to another queue or server
+      return {BatchState::Queued, {}};
+    case 'H':
+      return {BatchState::Held, {}};
+    case 'S':
+    case 'U':  // somebody works at the workstation
+      return {BatchState::Suspended, {}};
+    case 'C':
+    case 'F':
+    case 'X':
+      return {BatchState::Ended, end_of(job)};
+    default:
+      // R, E (its processes may still be there), B, and whatever a later release invents: what is
+      // not known to have ended has not ended.
+      return {BatchState::Running, {}};
+  }
+}
+
+}  // namespace hpcbatch::pbs

@@ -1,0 +1,97 @@
+#include "submission.hpp"
+
+#include "dialect.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace hpcbatch::pbs {
+namespace {
+
+/// SLURM's qsub takes the last `-l` alone, and warns of every `-S`.
+/// OpenPBS would have a login shell read the name of a script, and that shell has no trap: told to
+/// end it is gone at once, and the rest of the batch job is killed. A command is run by itself.
+/// `-f`: without it qsub leaves a process behind that submits what comes next, and one that has
+/// lost its server answers unclearly.
+constexpr const char* kSubmit = R"sh(
+openpbs=$1 place=$2 walltime=$3 torque=$4 slurm=$5 script=$6; shift 6
+case $dialect in
+openpbs)
+  exec qsub -f -l "select=$openpbs" ${place:+-l "place=$place"} \
+    ${walltime:+-l "walltime=$walltime"} "$@" -- /bin/sh "$script" ;;
+torque) exec qsub -S /bin/sh -l "$torque${walltime:+,walltime=$walltime}" "$@" "$script" ;;
+*) exec qsub -l "$slurm${walltime:+,walltime=$walltime}" "$@" "$script" ;;
+esac
+)sh";
+
+struct Gpus {
+  std::uint32_t count{0};
+  std::string kinds;  ///< ":gpu_model=A100"
+};
+
+Gpus gpus_of(const Settings& settings, const AllocationRequest& request) {
+  Gpus gpus;
+  for (const auto& [kind, count] : request.gpus) {
+    gpus.count += count;
+    const auto known = settings.gpu_kinds.find(kind);
+    if (known != settings.gpu_kinds.end()) gpus.kinds += ":" + known->second;
+  }
+  return gpus;
+}
+
+std::string hours(std::chrono::seconds time) {
+  const long all = time.count();
+  if (all <= 0) return "";
+  char text[40];
+  std::snprintf(text, sizeof text, "%02ld:%02ld:%02ld", all / 3600, all / 60 % 60, all % 60);
+  return text;
+}
+
+/// What is asked for in the words of each dialect, as the arguments of `kSubmit`.
+std::vector<std::string> resources(const Settings& settings, const AllocationRequest& request) {
+  const auto cpus = std::to_string(static_cast<long>(std::ceil(std::max(request.cpus, 1.0))));
+  const std::string nodes = std::to_string(request.nodes);
+  const std::uint64_t megabytes = (request.memory + (1u << 20) - 1) >> 20;
+  const Gpus gpus = gpus_of(settings, request);
+  const std::string count = std::to_string(gpus.count);
+
+  std::string chunk = nodes + ":ncpus=" + cpus;
+  std::string torque = "nodes=" + nodes + ":ppn=" + cpus;
+  // With `ppn` SLURM would spread the slots unevenly.
+  std::string slurm = "nodes=" + nodes + ":ppn=1";
+  if (gpus.count > 0) {
+    chunk += ":ngpus=" + count + gpus.kinds;
+    torque += ":gpus=" + count + gpus.kinds;
+    slurm += ":gpus=" + count;  // it would take a kind for a host
+  }
+  slurm += ",mppdepth=" + cpus;
+  if (megabytes > 0) {
+    chunk += ":mem=" + std::to_string(megabytes) + "mb";
+    torque += ",mem=" + std::to_string(megabytes * request.nodes) + "mb";  // of the whole job
+    slurm += ",mem=" + std::to_string(megabytes) + "mb";
+  }
+  // Else two chunks may come to lie on one node.
+  const std::string place =
+      settings.place.empty() && request.nodes > 1 ? "scatter" : settings.place;
+  return {chunk, place, hours(request.walltime), torque, slurm};
+}
+
+}  // namespace
+
+CommandLine qsub(const Settings& settings, const AllocationRequest& request,
+                 const std::string& script_path) {
+  std::vector<std::string> arguments = resources(settings, request);
+  arguments.push_back(script_path);
+  // `-V` hands on the transport's environment, which is minimal: what a site's configuration says
+  // there is meant for its batch jobs too. `-r n`: an allocation that ran again would come with a
+  // pilot that nobody asked for.
+  arguments.insert(arguments.end(),
+                   {"-N", request.name, "-j", "oe", "-o",
+                    request.directory + "/" + request.name + ".out", "-r", "n", "-V"});
+  if (!request.partition.empty()) arguments.insert(arguments.end(), {"-q", request.partition});
+  arguments.insert(arguments.end(), request.options.begin(), request.options.end());
+  return in_dialect(settings.dialect, kSubmit, arguments);
+}
+
+}  // namespace hpcbatch::pbs
