@@ -83,7 +83,7 @@ std::string command_script(const Frame& frame, const CommandLine& command,
       std::to_string(seconds) +
       " & s=$!\n"
       "trap 'kill $s' TERM\n"
-      "wait $s && kill -KILL 0\n"
+      "wait $s && kill -s KILL 0\n"
       "}\n";
   std::string text = framed(frame, exports(environment) + "exec " + shell_quoted(command.argv));
   text.insert(text.find("(\n"), "watch & w=$!\n");
@@ -97,7 +97,7 @@ std::string stream_script(const Frame& frame, const CommandLine& command,
 }
 
 std::string kill_script(const Frame& frame, int group) {
-  return framed(frame, "kill -KILL -- -" + std::to_string(group));
+  return framed(frame, "kill -s KILL -- -" + std::to_string(group));
 }
 
 std::string environment_script(const Frame& frame) {
