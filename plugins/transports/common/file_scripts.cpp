@@ -16,6 +16,44 @@ namespace {
 constexpr std::size_t kWordsInOneCommand = 500;
 constexpr const char* kAsidePrefix = ".hpcbatch-part-";
 
+constexpr const char* kReceive = R"sh(umask 077
+mkdir -p -- "$directory" || exit 1
+[ ! -d "$to" ] || { printf '%s\n' "$to: Is a directory" >&2; exit 1; }
+find "$directory" -maxdepth 1 -name '.hpcbatch-part-*' ! -name "$name" -mtime +0 \
+  -exec rm -f {} + 2>/dev/null
+there=0
+[ ! -f "$aside" ] || there=$(wc -c < "$aside") || exit 1
+[ "$there" -le "$size" ] || { rm -f "$aside"; there=0; }
+echo $((there)) || exit 1
+said=$(dd of="$aside" bs=65536 seek=$((there / 65536)) conv=notrunc 2>&1) ||
+  { printf '%s\n' "$said" >&2; exit 1; }
+[ "$(wc -c < "$aside")" -ge "$size" ] || exit 92
+if command -v sha256sum >/dev/null; then
+  sum=$(sha256sum < "$aside")
+  [ "${sum%% *}" = "$sha256" ] || { rm -f "$aside"; exit 91; }
+else
+  [ "$(cksum < "$aside")" = "$cksum" ] || { rm -f "$aside"; exit 91; }
+fi
+chmod "$mode" "$aside" || exit 1
+sync -- "$aside" 2>/dev/null || sync
+mv -f "$aside" "$to" || exit 1
+sync -- "$directory" 2>/dev/null || :)sh";
+
+constexpr const char* kSend = R"sh([ ! -e "$file" ] || [ -f "$file" ] ||
+  { printf '%s\n' "$file: it is no regular file" >&2; exit 1; }
+size=$(wc -c < "$file") || exit 1
+time=$(stat -c %Y "$file" 2>/dev/null || stat -f %m "$file") || exit 1
+echo $((size)) "$time" || exit 1
+read -r block || exit 1
+exec 5>&1
+said=$(dd if="$file" bs=65536 skip="$block" 2>&1 >&5) || { printf '%s\n' "$said" >&2; exit 1; }
+if command -v sha256sum >/dev/null; then
+  sum=$(sha256sum < "$file")
+  printf '%s\n' "${sum%% *}" >&2
+else
+  cksum < "$file" >&2
+fi)sh";
+
 std::string directory_of(const std::string& path) {
   const auto slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -33,7 +71,10 @@ std::string for_all(const std::string& command, const std::vector<std::string>& 
                     const std::string& otherwise) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i % kWordsInOneCommand == 0) text += (i == 0 ? "" : otherwise + "\n") + command;
+    if (i % kWordsInOneCommand == 0) {
+      if (i > 0) text.append(otherwise).append("\n");
+      text += command;
+    }
     text += " " + words[i];
   }
   return words.empty() ? "" : text + otherwise + "\n";
@@ -55,8 +96,8 @@ std::string write_script(const std::vector<FileText>& files, const std::string& 
   for (const FileText& file : files) {
     const std::string directory = directory_of(file.path);
     directories.insert(quoted_path(directory));
-    const std::string aside = quoted_path(directory + "/.hpcbatch-" + nonce.substr(0, 12) + "-" +
-                                          std::to_string(asides.size()));
+    const std::string aside = quoted_path(directory + "/" + kAsidePrefix + nonce.substr(0, 12) +
+                                          "-" + std::to_string(asides.size()));
     asides.push_back(aside);
     writes += no_directory(file.path) + print_text(file.text) + " > " + aside + " || exit 1\n";
     if (file.mode != 0600) by_mode[file.mode].push_back(aside);
@@ -115,61 +156,14 @@ std::string remove_script(const std::vector<std::string>& paths) {
 std::string receive_script(const Copy& file, const Content& content) {
   const std::string directory = directory_of(file.to);
   const std::string name = kAsidePrefix + sha256_of(file.to + '\0' + content.sha256).substr(0, 24);
-  const std::string parent = quoted_path(directory);
-  const std::string size = std::to_string(content.size);
-  return "umask 077\n"
-         "a=" +
-         quoted_path(directory + "/" + name) +
-         "\n"
-         "mkdir -p -- " +
-         parent + " || exit 1\n" + no_directory(file.to) + "find " + parent +
-         " -maxdepth 1 -name '" + kAsidePrefix + "*' ! -name '" + name +
-         "' -mtime +0 -exec rm -f {} + 2>/dev/null\n"
-         "n=0; [ ! -f \"$a\" ] || n=$(wc -c < \"$a\") || exit 1\n"
-         "[ $n -le " +
-         size +
-         " ] || { rm -f \"$a\"; n=0; }\n"
-         "echo $((n)) || exit 1\n"
-         "m=$(dd of=\"$a\" bs=" +
-         std::to_string(kBlock) + " seek=$((n / " + std::to_string(kBlock) +
-         ")) conv=notrunc 2>&1) || { printf '%s\\n' \"$m\" >&2; exit 1; }\n"
-         "[ $(wc -c < \"$a\") -ge " +
-         size + " ] || exit " + std::to_string(kCutOff) +
-         "\n"
-         "if command -v sha256sum >/dev/null; then x=$(sha256sum < \"$a\"); x=${x%% *}; w=" +
-         content.sha256 + "\nelse x=$(cksum < \"$a\"); w='" + content.cksum +
-         "'; fi\n"
-         "[ \"$x\" = \"$w\" ] || { rm -f \"$a\"; exit " +
-         std::to_string(kWrongContent) +
-         "; }\n"
-         "chmod " +
-         octal(file.mode) +
-         " \"$a\" || exit 1\n"
-         "sync -- \"$a\" 2>/dev/null || sync\n"
-         "mv -f \"$a\" " +
-         quoted_path(file.to) +
-         " || exit 1\n"
-         "sync -- " +
-         parent + " 2>/dev/null || :";
+  return "to=" + quoted_path(file.to) + "\ndirectory=" + quoted_path(directory) + "\nname=" + name +
+         "\naside=" + quoted_path(directory + "/" + name) +
+         "\nsize=" + std::to_string(content.size) + "\nmode=" + octal(file.mode) +
+         "\nsha256=" + content.sha256 + "\ncksum='" + content.cksum + "'\n" + kReceive;
 }
 
 std::string send_script(const std::string& path) {
-  return "f=" + quoted_path(path) +
-         "\n"
-         "[ ! -e \"$f\" ] || [ -f \"$f\" ] || { printf '%s\\n' \"$f: it is no regular file\" >&2; "
-         "exit 1; }\n"
-         "n=$(wc -c < \"$f\") || exit 1\n"
-         "t=$(stat -c %Y \"$f\" 2>/dev/null || stat -f %m \"$f\") || exit 1\n"
-         "echo $((n)) $t || exit 1\n"
-         "read -r k || exit 1\n"
-         "exec 5>&1\n"
-         "m=$(dd if=\"$f\" bs=" +
-         std::to_string(kBlock) +
-         " skip=$k 2>&1 >&5) || "
-         "{ printf '%s\\n' \"$m\" >&2; exit 1; }\n"
-         "if command -v sha256sum >/dev/null; then x=$(sha256sum < \"$f\"); x=${x%% *}\n"
-         "else x=$(cksum < \"$f\"); fi\n"
-         "printf '%s\\n' \"$x\" >&2";
+  return "file=" + quoted_path(path) + "\n" + kSend;
 }
 
 Error script_error(const std::string& what, const std::string& standard_error) {

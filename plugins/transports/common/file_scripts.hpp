@@ -23,7 +23,7 @@ struct Content {
   std::string cksum;  ///< as the program prints it, for where there is no sha256sum
 };
 
-// A transfer goes in blocks, and goes on where an earlier one ended.
+// A transfer goes in blocks, and goes on where an earlier one ended; the scripts know this too.
 constexpr std::uint64_t kBlock = 65536;
 // Exit codes of `receive_script`.
 constexpr int kCutOff = 92;

@@ -24,7 +24,8 @@ Keys::Keys(const char* config_yaml, const std::vector<std::string>& known)
   for (const auto& entry : map_) {
     const std::string key = entry.first.Scalar();
     if (std::find(known.begin(), known.end(), key) == known.end())
-      throw at(entry.first, "unknown key '" + key + "'; known are: " + all);
+      throw at(entry.first,
+               std::string("unknown key '").append(key).append("'; known are: ").append(all));
   }
 }
 
@@ -95,7 +96,7 @@ Environment Keys::environment() const {
 }
 
 std::optional<std::string> Keys::safe_name(const std::string& key, const std::string& also) const {
-  const auto name = text(key);
+  auto name = text(key);
   if (!name) return name;
   const bool is_safe = !name->empty() && name->front() != '-' && name->size() < 256 &&
                        std::all_of(name->begin(), name->end(), [&](unsigned char c) {

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr const char* kPrefix = ".hpcbatch-part-";
-constexpr std::time_t kStale = 24 * 3600;
+constexpr std::time_t kStale{86400};  // a day
 
 Error failed(const std::string& what, int error) {
   const bool ours_to_mend = error == EACCES || error == EPERM || error == ENOENT ||

@@ -15,6 +15,32 @@ constexpr std::array kWanted{
     "PBS_DEFAULT", "SGE_ROOT",   "SGE_CELL",      "SGE_CLUSTER_NAME", "LSF_ENVDIR",
     "LSF_BINDIR",  "LSF_LIBDIR", "LSF_SERVERDIR"};
 
+// sshd makes each command the leader of a session; its group is what a kill must reach, and what
+// the watcher belongs to, which so needs no number.  The shell's own remarks ("Killed") are no part
+// of the command's output.
+constexpr const char* kFrame = R"sh(watch() {
+  exec >/dev/null 2>&1 </dev/null 3<&- 4>&-
+  sleep "$limit" & sleeper=$!
+  trap 'kill $sleeper' TERM
+  wait $sleeper && kill -s KILL 0
+}
+main() {
+  exec 3<&0 4>&2 2>/dev/null
+  group=$$
+  read -r pid name state parent group rest < /proc/self/stat
+  printf '%s\n' "$begin $group" >&4 || exit
+  printf '%s\n' "$begin $group" || exit
+  watcher=
+  [ -z "$limit" ] || { watch & watcher=$!; }
+  (body) <&3 2>&4 3<&- 4>&-
+  code=$?
+  [ -z "$watcher" ] || kill $watcher
+  printf '%s\n' "$end $code"
+  printf '%s\n' "$end $code" >&4
+}
+main
+)sh";
+
 std::string exports(const std::map<std::string, std::string>& environment) {
   std::string text;
   for (const auto& [name, value] : environment)
@@ -45,49 +71,16 @@ std::string starter(std::size_t script_size, InputAfterScript after, FarEnvironm
 }
 
 std::string framed(const Frame& frame, const std::string& body) {
-  // sshd makes each command the leader of a session; its group is what a kill must reach.  The
-  // shell's own remarks ("Killed") are no part of the command's output.
-  return "main() {\n"
-         "w=; exec 3<&0 4>&2 2>/dev/null\n"
-         "g=$$; read -r a b c d g e < /proc/self/stat\n"
-         "printf '%s\\n' \"" +
-         frame.begin() +
-         " $g\" >&4 || exit\n"
-         "printf '%s\\n' \"" +
-         frame.begin() +
-         " $g\" || exit\n"
-         "(\n" +
-         body +
-         "\n) <&3 2>&4 3<&- 4>&-\n"
-         "c=$?\n"
-         "printf '%s\\n' \"" +
-         frame.end() +
-         " $c\"\n"
-         "printf '%s\\n' \"" +
-         frame.end() +
-         " $c\" >&4\n"
-         "[ -z \"$w\" ] || kill $w\n"
-         "}\n"
-         "main\n";
+  return "begin='" + frame.begin() + "' end='" + frame.end() + "'\nbody() {\n" + body + "\n}\n" +
+         kFrame;
 }
 
 std::string command_script(const Frame& frame, const CommandLine& command,
                            const std::map<std::string, std::string>& environment,
                            std::chrono::milliseconds limit) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count() + 1;
-  // The watcher belongs to the same group and needs no number to kill it.
-  const std::string watcher =
-      "watch() {\n"
-      "exec >/dev/null 2>&1 </dev/null 3<&- 4>&-\n"
-      "sleep " +
-      std::to_string(seconds) +
-      " & s=$!\n"
-      "trap 'kill $s' TERM\n"
-      "wait $s && kill -s KILL 0\n"
-      "}\n";
-  std::string text = framed(frame, exports(environment) + "exec " + shell_quoted(command.argv));
-  text.insert(text.find("(\n"), "watch & w=$!\n");
-  return watcher + text;
+  return "limit=" + std::to_string(seconds) + "\n" +
+         framed(frame, exports(environment) + "exec " + shell_quoted(command.argv));
 }
 
 std::string stream_script(const Frame& frame, const CommandLine& command,
@@ -109,7 +102,8 @@ std::string environment_script(const Frame& frame) {
                            "\"$n=$v\"; done; printf \"%s\\n\" " +
                            mark;
   // csh knows -l only by itself.
-  return framed(frame,
+  return "limit=\n" +
+         framed(frame,
                 "H=" + shell_quoted(show) +
                     "; export H\n"
                     "s=${SHELL:-/bin/sh}\n"

@@ -54,7 +54,7 @@ ProgramSettings read_settings(const Keys& keys) {
   const std::string directory =
       directories.empty() ? default_control_directory() : directories.front();
   const std::string socket = control_socket(directory, shell_quoted(where) + " " + *host);
-  const auto persist = std::to_string(keys.number("persist", 1, 30 * 86400, 600));
+  const auto persist = std::to_string(keys.number("persist", 1, 2'592'000, 600));
   const auto keep_alive = std::to_string(keys.number("keep_alive", 1, 3600, 30));
   const auto connect_timeout = std::to_string(keys.number("connect_timeout", 1, 600, 15));
 

@@ -2,6 +2,7 @@
 //
 //   environment: {PATH: /opt/slurm/bin:/usr/bin:/bin}   # added to what commands get
 #include "files.hpp"
+
 #include "../common/process.hpp"
 
 #include "hpcbatch/transport.hpp"

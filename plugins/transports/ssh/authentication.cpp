@@ -127,9 +127,9 @@ class Attempt {
   }
 
   Error refusal() const {
-    const int methods = ssh_userauth_list(session_.get(), nullptr);
+    const auto methods = static_cast<unsigned>(ssh_userauth_list(session_.get(), nullptr));
     std::string offered;
-    const auto offer = [&](int method, const char* name) {
+    const auto offer = [&](unsigned method, const char* name) {
       if ((methods & method) != 0) offered += (offered.empty() ? "" : ",") + std::string(name);
     };
     offer(SSH_AUTH_METHOD_PUBLICKEY, "publickey");

@@ -1,5 +1,7 @@
 #include "library_login.hpp"
 
+#include "pump.hpp"
+
 #include "../common/login_words.hpp"
 
 #include <algorithm>
@@ -15,7 +17,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPiece = 64u << 10;
-constexpr std::size_t kMostOnTheWay = 256u << 10;
 
 /// Takes what is there; false where the connection is lost.
 bool drain(ssh_channel channel, Exchange& exchange) {
@@ -44,12 +45,6 @@ bool feed(ssh_channel channel, Exchange& exchange) {
     if (n <= 0) return true;
     exchange.sent(static_cast<std::size_t>(n));
   }
-}
-
-/// The far side has ended, and all that it said was taken.
-bool is_closed(ssh_channel channel) {
-  return (ssh_channel_is_eof(channel) != 0 || ssh_channel_is_closed(channel) != 0) &&
-         ssh_channel_poll(channel, 0) <= 0 && ssh_channel_poll(channel, 1) <= 0;
 }
 
 /// Sends a script and waits for one line; the input stays open.
@@ -147,7 +142,7 @@ Result<Ending> LibraryLogin::carry(ssh_channel channel, Exchange& exchange, Dead
 Result<Ending> LibraryLogin::exec(const std::string& text, Exchange& exchange, Deadline deadline) {
   auto channel = open_channel(text, deadline);
   if (!channel) return channel.error();
-  const auto ending = carry(channel->get(), exchange, deadline);
+  auto ending = carry(channel->get(), exchange, deadline);
   channel->reset();
   // One that said nothing at all in this call will say nothing in the next.
   if (!ending || (*ending == Ending::TimedOut && !session_->was_heard())) drop();
@@ -194,57 +189,8 @@ void LibraryLogin::pump(int descriptor) {
                                  [&](const Talk& one) { return one.theirs == descriptor; });
   if (talk == talks_.end() || !session_) return;
   session_->listen_anew();
-  move_bytes(*talk);
+  Pump(*session_, talk->ours.get(), talk->channel.get(), std::move(talk->first)).run();
   talks_.erase(talk);
-}
-
-void LibraryLogin::move_bytes(Talk& talk) {
-  std::string to_far;
-  std::string to_near = std::move(talk.first);
-  bool near_has_ended = false;
-  bool eof_is_sent = false;
-  std::vector<char> buffer(kPiece);
-  const int near = talk.ours.get();
-  ssh_channel far = talk.channel.get();
-  for (;;) {
-    while (!near_has_ended && to_far.size() < kMostOnTheWay) {
-      const ssize_t n = ::recv(near, buffer.data(), buffer.size(), MSG_DONTWAIT);
-      if (n > 0) to_far.append(buffer.data(), static_cast<std::size_t>(n));
-      if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) near_has_ended = true;
-      if (n <= 0) break;
-    }
-    while (!to_far.empty() && ssh_channel_window_size(far) > 0) {
-      const int n = ssh_channel_write(far, to_far.data(),
-                                      static_cast<std::uint32_t>(std::min(to_far.size(), kPiece)));
-      if (n == SSH_ERROR) return;
-      if (n <= 0) break;
-      to_far.erase(0, static_cast<std::size_t>(n));
-    }
-    if (near_has_ended && to_far.empty() && !eof_is_sent) {
-      ssh_channel_send_eof(far);
-      eof_is_sent = true;
-    }
-    // What the other end does not take stays in the channel, whose window then closes.
-    while (to_near.size() < kMostOnTheWay) {
-      const int n = ssh_channel_read_nonblocking(far, buffer.data(),
-                                                 static_cast<std::uint32_t>(buffer.size()), 0);
-      if (n <= 0) break;
-      to_near.append(buffer.data(), static_cast<std::size_t>(n));
-    }
-    while (!to_near.empty()) {
-      const ssize_t n = ::send(near, to_near.data(), to_near.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (n < 0 && errno != EAGAIN && errno != EINTR) return;
-      if (n <= 0) break;
-      to_near.erase(0, static_cast<std::size_t>(n));
-    }
-    if (to_near.empty() && is_closed(far)) return;
-    if (!session_->is_alive()) return;
-    const int events = (to_far.size() < kMostOnTheWay && !near_has_ended ? POLLIN : 0) |
-                       (to_near.empty() ? 0 : POLLOUT);
-    std::array<pollfd, 1> waits{{{near, static_cast<short>(events), 0}}};
-    session_->wait(Clock::now() + std::chrono::seconds(1), waits);
-    if (eof_is_sent && (waits[0].revents & POLLHUP) != 0) return;
-  }
 }
 
 }  // namespace hpcbatch

@@ -44,7 +44,6 @@ class LibraryLogin final : public Login {
   Result<Channel> open_channel(const std::string& text, Deadline deadline);
   Result<Channel> try_channel(const std::string& text, Deadline deadline);
   Result<Ending> carry(ssh_channel channel, Exchange& exchange, Deadline deadline);
-  void move_bytes(Talk& talk);
   void drop();
   void forget_abandoned();
 
