@@ -269,11 +269,17 @@ TEST_P(Remote, AConnectionThatIsCutInACommandIsTransient) {
     sshd.signal_connections(SIGKILL);
   });
   const auto cut =
-      transport->run({.argv = {"sh", "-c", "touch " + sshd.path("runs") + "; sleep 30"},
+      transport->run({.argv = {"sh", "-c",
+                               "echo $$ > " + sshd.path("new") + "; mv " + sshd.path("new") + " " +
+                                   sshd.path("runs") + "; exec sleep 60"},
                       .environment = {},
                       .input = {}},
                      soon());
   cutter.join();
+  // Nothing can reach it any more but its own watcher, and this test does not wait for that.
+  const int left = std::atoi(text_of_file(sshd.path("runs")).c_str());
+  ASSERT_GT(left, 1);
+  ::kill(left, SIGKILL);
   ASSERT_FALSE(cut);
   EXPECT_EQ(cut.error().kind, Error::Kind::Transient);
   EXPECT_THAT(cut.error().text, testing::HasSubstr("was lost"));
