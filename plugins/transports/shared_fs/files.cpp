@@ -1,6 +1,6 @@
 #include "files.hpp"
 
-#include "process.hpp"
+#include "../common/process.hpp"
 
 #include <algorithm>
 #include <array>

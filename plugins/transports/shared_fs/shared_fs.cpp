@@ -2,7 +2,8 @@
 //
 //   environment: {PATH: /opt/slurm/bin:/usr/bin:/bin}   # added to what commands get
 #include "files.hpp"
-#include "process.hpp"
+
+#include "../common/process.hpp"
 
 #include "hpcbatch/transport.hpp"
 

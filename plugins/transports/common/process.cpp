@@ -103,12 +103,10 @@ pid_t spawn(const Program& program, volatile int& error) {
   return process;
 }
 
-enum class AtOurDeath : std::uint8_t { Dies, Lives };
+}  // namespace
 
-/// Starts a command in a process group of its own.  One that is to die with us does so when the
-/// thread that started it ends.
-Result<pid_t> start(const CommandLine& command, const Environment& environment,
-                    const std::array<int, 3>& descriptors, AtOurDeath at_our_death) {
+Result<pid_t> start_process(const CommandLine& command, const Environment& environment,
+                            const std::array<int, 3>& descriptors, AtOurDeath at_our_death) {
   if (command.argv.empty()) return Error{Error::Kind::Rejected, "cannot run an empty command"};
   const std::string file = find_program(command.argv.front(), environment);
   if (file.empty()) {
@@ -150,6 +148,8 @@ Result<pid_t> start(const CommandLine& command, const Environment& environment,
   return process;
 }
 
+namespace {
+
 /// A file without a name that holds the text: the command may read it at its own pace while nobody
 /// writes.
 Result<Fd> file_of(const std::string& text) {
@@ -169,10 +169,7 @@ Result<Fd> file_of(const std::string& text) {
   return file;
 }
 
-struct Pipe {
-  Fd read;
-  Fd write;
-};
+}  // namespace
 
 Result<Pipe> make_pipe() {
   int ends[2];
@@ -180,6 +177,8 @@ Result<Pipe> make_pipe() {
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
+
+namespace {
 
 /// Takes what is there; closes the descriptor at its end.
 void take(Fd& from, std::string& into) {
@@ -202,47 +201,36 @@ int milliseconds_until(Clock::time_point when) {
   return static_cast<int>(std::clamp<decltype(left)>(left, 0, 60'000));
 }
 
-/// A child that has not been waited for.
-class Child {
- public:
-  explicit Child(pid_t process)
-      : process_(process), end_(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))) {}
-
-  bool has_ended() {
-    if (ended_) return true;
-    const pid_t got = ::waitpid(process_, &status_, WNOHANG);
-    // ECHILD: somebody else took its status away; it has ended, and nobody knows how.
-    if (got == process_ || (got < 0 && errno == ECHILD)) ended_ = true;
-    if (got < 0 && ended_) status_ = 255 << 8;
-    return ended_;
-  }
-  int exit_code() const {
-    return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
-  }
-
-  /// Sleeps until the child ends, one of two pipes has something, or time is up.
-  void wait(Clock::time_point until, int out, int err) const {
-    std::array<pollfd, 3> waits{{{end_.get(), POLLIN, 0}, {out, POLLIN, 0}, {err, POLLIN, 0}}};
-    const auto wake = end_.get() >= 0 ? until : std::min(until, Clock::now() + kLookEvery);
-    ::poll(waits.data(), waits.size(), milliseconds_until(wake));
-  }
-
-  /// The whole group; a child that even KILL does not end in time (a hanging file system) is left
-  /// behind.
-  void kill() {
-    ::kill(-process_, SIGKILL);
-    const auto patience = Clock::now() + kDeathAfterKill;
-    while (!has_ended() && Clock::now() < patience) wait(patience, -1, -1);
-  }
-
- private:
-  pid_t process_;
-  Fd end_;
-  int status_{0};
-  bool ended_{false};
-};
-
 }  // namespace
+
+Child::Child(pid_t process)
+    : process_(process), end_(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))) {}
+
+bool Child::has_ended() {
+  if (ended_) return true;
+  const pid_t got = ::waitpid(process_, &status_, WNOHANG);
+  // ECHILD: somebody else took its status away; it has ended, and nobody knows how.
+  if (got == process_ || (got < 0 && errno == ECHILD)) ended_ = true;
+  if (got < 0 && ended_) status_ = 255 << 8;
+  return ended_;
+}
+
+int Child::exit_code() const {
+  return WIFSIGNALED(status_) ? 128 + WTERMSIG(status_) : WEXITSTATUS(status_);
+}
+
+void Child::wait(Clock::time_point until, std::span<pollfd> others) const {
+  std::vector<pollfd> waits(others.begin(), others.end());
+  waits.push_back({end_.get(), POLLIN, 0});
+  const auto wake = end_.get() >= 0 ? until : std::min(until, Clock::now() + kLookEvery);
+  ::poll(waits.data(), waits.size(), milliseconds_until(wake));
+}
+
+void Child::kill(Whom whom) {
+  ::kill(whom == Whom::Group ? -process_ : process_, SIGKILL);
+  const auto patience = Clock::now() + kDeathAfterKill;
+  while (!has_ended() && Clock::now() < patience) wait(patience, {});
+}
 
 Result<CommandOutput> run_process(const CommandLine& command, const Environment& environment,
                                   Deadline deadline) {
@@ -254,8 +242,8 @@ Result<CommandOutput> run_process(const CommandLine& command, const Environment&
   if (!err) return err.error();
   // A submit that hangs must not get through after the engine that asked for it is gone: the next
   // one asks anew.
-  auto started = start(command, environment, {input->get(), out->write.get(), err->write.get()},
-                       AtOurDeath::Dies);
+  auto started = start_process(
+      command, environment, {input->get(), out->write.get(), err->write.get()}, AtOurDeath::Dies);
   if (!started) return started.error();
   out->write.close();
   err->write.close();
@@ -268,7 +256,7 @@ Result<CommandOutput> run_process(const CommandLine& command, const Environment&
     take(out->read, output.standard_output);
     take(err->read, output.standard_error);
     if (output.standard_output.size() > kMostOutput || output.standard_error.size() > kMostOutput) {
-      child.kill();
+      child.kill(Child::Whom::Group);
       return Error{Error::Kind::Transient,
                    command.argv.front() + " was killed: it printed more than 64 MB"};
     }
@@ -277,14 +265,15 @@ Result<CommandOutput> run_process(const CommandLine& command, const Environment&
       return output;
     }
     if (Clock::now() >= deadline) {
-      child.kill();
+      child.kill(Child::Whom::Group);
       take(out->read, output.standard_output);
       take(err->read, output.standard_error);
       output.exit_code = -1;
       output.timed_out = true;
       return output;
     }
-    child.wait(deadline, out->read.get(), err->read.get());
+    std::array<pollfd, 2> pipes{{{out->read.get(), POLLIN, 0}, {err->read.get(), POLLIN, 0}}};
+    child.wait(deadline, pipes);
   }
 }
 
@@ -296,8 +285,8 @@ Result<TalkingProcess> open_process(const CommandLine& command, const Environmen
   Fd ours(ends[0]);
   Fd theirs(ends[1]);
   Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  auto started =
-      start(command, environment, {theirs.get(), theirs.get(), null.get()}, AtOurDeath::Lives);
+  auto started = start_process(command, environment, {theirs.get(), theirs.get(), null.get()},
+                               AtOurDeath::Lives);
   if (!started) return started.error();
   return TalkingProcess{*started, std::move(ours)};
 }

@@ -4,10 +4,14 @@
 #include "hpcbatch/command_line.hpp"
 #include "hpcbatch/result.hpp"
 
+#include <array>
+#include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 
+#include <poll.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -34,6 +38,40 @@ class Fd {
 };
 
 using Environment = std::map<std::string, std::string>;
+
+struct Pipe {
+  Fd read;  ///< never blocks
+  Fd write;
+};
+Result<Pipe> make_pipe();
+
+enum class AtOurDeath : std::uint8_t { Dies, Lives };
+
+/// Starts a command in a process group of its own with exactly this environment and these three
+/// descriptors.  One that is to die with us does so when the thread that started it ends.
+Result<pid_t> start_process(const CommandLine& command, const Environment& environment,
+                            const std::array<int, 3>& descriptors, AtOurDeath at_our_death);
+
+/// A child that has not been waited for.
+class Child {
+ public:
+  enum class Whom : std::uint8_t { Group, ItselfAlone };
+  explicit Child(pid_t process);
+
+  bool has_ended();
+  /// 128 + n for signal n; of one that has ended.
+  int exit_code() const;
+  /// Sleeps until the child ends, one of the others has something, or time is up.
+  void wait(std::chrono::steady_clock::time_point until, std::span<pollfd> others) const;
+  /// One that even KILL does not end in time (a hanging file system) is left behind.
+  void kill(Whom whom);
+
+ private:
+  pid_t process_;
+  Fd end_;
+  int status_{0};
+  bool ended_{false};
+};
 
 /// Runs argv in a process group of its own, with exactly this environment and no descriptor but the
 /// three, until it ends or its deadline kills the group.  Output of processes that it left behind

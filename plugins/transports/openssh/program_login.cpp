@@ -1,0 +1,279 @@
+#include "program_login.hpp"
+
+#include "../common/login_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+namespace hpcbatch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// ssh's own failures; a command that ends with it has said so before, in its frame.
+constexpr int kFailureOfSsh = 255;
+constexpr std::size_t kMostSaid = 64u << 10;
+constexpr std::chrono::milliseconds kPatience{300};
+
+Error system_error(const std::string& what) {
+  return {Error::Kind::Transient, what + ": " + std::strerror(errno)};
+}
+
+struct Ends {
+  Fd ours;
+  Fd theirs;
+};
+
+/// Unlike a pipe it can be written without a signal where nobody reads.
+Result<Ends> make_socket_pair() {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return system_error("cannot make a socket pair");
+  return Ends{Fd(ends[0]), Fd(ends[1])};
+}
+
+/// One ssh that carries an exchange.
+class Carrier {
+ public:
+  Carrier(Exchange& exchange, pid_t process, Fd input, Fd output, Fd error)
+      : exchange_(exchange),
+        child_(process),
+        input_(std::move(input)),
+        output_(std::move(output)),
+        error_(std::move(error)) {}
+  Carrier(const Carrier&) = delete;
+  Carrier& operator=(const Carrier&) = delete;
+  ~Carrier() {
+    input_.close();
+    // What the command left running may hold the far ends open; it is not waited for.
+    const auto patience = Clock::now() + kPatience;
+    while (!timed_out_ && !child_.has_ended() && Clock::now() < patience) {
+      drain(Stream::Output, output_);
+      drain(Stream::Error, error_);
+      wait(patience);
+    }
+    if (!child_.has_ended()) child_.kill(Child::Whom::ItselfAlone);
+  }
+
+  Ending carry(Deadline deadline) {
+    for (;;) {
+      const bool ended = child_.has_ended();
+      feed();
+      drain(Stream::Output, output_);
+      drain(Stream::Error, error_);
+      feed();
+      if (exchange_.is_over()) return Ending::Over;
+      if (ended) return Ending::Closed;
+      if (Clock::now() >= deadline) {
+        timed_out_ = true;
+        return Ending::TimedOut;
+      }
+      wait(deadline);
+    }
+  }
+  int exit_code() const { return child_.exit_code(); }
+  const std::string& said() const { return said_; }
+  bool has_output() const { return has_output_; }
+
+ private:
+  void feed() {
+    while (input_.get() >= 0) {
+      const auto bytes = exchange_.to_send();
+      is_full_ = false;
+      if (bytes.empty()) {
+        if (exchange_.all_sent()) input_.close();
+        return;
+      }
+      const ssize_t n =
+          ::send(input_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (n >= 0) {
+        exchange_.sent(static_cast<std::size_t>(n));
+      } else if (errno == EAGAIN) {
+        is_full_ = true;
+        return;
+      } else if (errno != EINTR) {
+        input_.close();
+      }
+    }
+  }
+
+  void drain(Stream stream, Fd& from) {
+    std::array<char, 65536> buffer;
+    while (from.get() >= 0) {
+      const ssize_t n = ::read(from.get(), buffer.data(), buffer.size());
+      if (n > 0) {
+        const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+        if (stream == Stream::Output) has_output_ = true;
+        if (stream == Stream::Error && said_.size() < kMostSaid) said_.append(bytes);
+        exchange_.received(stream, bytes);
+        if (exchange_.is_over()) return;
+      } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+        from.close();
+      } else if (errno == EAGAIN) {
+        return;
+      }
+    }
+  }
+
+  void wait(Deadline until) {
+    std::array<pollfd, 3> waits{{{output_.get(), POLLIN, 0},
+                                 {error_.get(), POLLIN, 0},
+                                 {is_full_ ? input_.get() : -1, POLLOUT, 0}}};
+    child_.wait(until, waits);
+  }
+
+  Exchange& exchange_;
+  Child child_;
+  Fd input_;
+  Fd output_;
+  Fd error_;
+  std::string said_;
+  bool is_full_{false};
+  bool has_output_{false};
+  bool timed_out_{false};
+};
+
+int milliseconds_until(Deadline when) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()).count();
+  return static_cast<int>(std::clamp<decltype(left)>(left, 0, 60'000));
+}
+
+bool send_all(int to, std::string_view bytes, Deadline deadline) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::send(to, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    } else if (errno == EAGAIN && Clock::now() < deadline) {
+      pollfd wait{to, POLLOUT, 0};
+      ::poll(&wait, 1, milliseconds_until(deadline));
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+enum class Found : std::uint8_t { Yes, Ended, TooLate };
+
+/// Takes what comes up to the end of `line`, and not a byte more.
+Found skip_through(int from, const std::string& line, Deadline deadline) {
+  std::string seen;
+  std::array<char, 4096> buffer;
+  while (Clock::now() < deadline) {
+    const ssize_t n = ::recv(from, buffer.data(), buffer.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return Found::Ended;
+    if (n < 0) {
+      pollfd wait{from, POLLIN, 0};
+      ::poll(&wait, 1, milliseconds_until(deadline));
+      continue;
+    }
+    const std::size_t before = seen.size();
+    seen.append(buffer.data(), static_cast<std::size_t>(n));
+    const auto found = seen.find(line);
+    const std::size_t taken =
+        found == std::string::npos ? static_cast<std::size_t>(n) : found + line.size() - before;
+    if (::recv(from, buffer.data(), taken, MSG_DONTWAIT) != static_cast<ssize_t>(taken))
+      return Found::Ended;
+    if (found != std::string::npos) return Found::Yes;
+    seen.erase(0, seen.size() - std::min(seen.size(), line.size() - 1));
+  }
+  return Found::TooLate;
+}
+
+std::string text_of(int file) {
+  std::string text(kMostSaid, '\0');
+  const ssize_t n = ::pread(file, text.data(), text.size(), 0);
+  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+  return text;
+}
+
+}  // namespace
+
+ProgramLogin::~ProgramLogin() {
+  reap();
+}
+
+CommandLine ProgramLogin::command(const std::string& text) const {
+  CommandLine command{.argv = settings_.argv, .environment = {}, .input = {}};
+  command.argv.push_back(text);
+  return command;
+}
+
+Error ProgramLogin::failed(const std::string& standard_error) {
+  Error error = program_error(settings_.who, standard_error);
+  back_off_.failed(error, Clock::now());
+  return error;
+}
+
+void ProgramLogin::reap() {
+  std::erase_if(talking_, [](pid_t process) { return ::waitpid(process, nullptr, WNOHANG) != 0; });
+}
+
+Result<Ending> ProgramLogin::exec(const std::string& text, Exchange& exchange, Deadline deadline) {
+  reap();
+  if (auto pause = back_off_.pause(Clock::now())) return *pause;
+  auto input = make_socket_pair();
+  auto output = make_pipe();
+  auto error = make_pipe();
+  if (!input || !output || !error) return system_error("cannot make pipes for ssh");
+  const auto process = start_process(command(text), settings_.environment,
+                                     {input->theirs.get(), output->write.get(), error->write.get()},
+                                     AtOurDeath::Dies);
+  if (!process) return process.error();
+  input->theirs.close();
+  output->write.close();
+  error->write.close();
+  Carrier carrier(exchange, *process, std::move(input->ours), std::move(output->read),
+                  std::move(error->read));
+  const Ending ending = carrier.carry(deadline);
+  if (ending == Ending::Closed && carrier.exit_code() == kFailureOfSsh) {
+    // The command begins with a word on its output: without one nothing has run.
+    if (carrier.has_output()) return login_words::lost(name(), "ssh ended in the middle");
+    return failed(carrier.said());
+  }
+  if (ending != Ending::TimedOut) back_off_.succeeded();
+  return ending;
+}
+
+Result<ByteStream> ProgramLogin::open(const std::string& text, const std::string& input,
+                                      const std::string& line, Deadline deadline) {
+  reap();
+  if (auto pause = back_off_.pause(Clock::now())) return *pause;
+  auto ends = make_socket_pair();
+  if (!ends) return ends.error();
+  const Fd said(::memfd_create("said", MFD_CLOEXEC));
+  if (said.get() < 0) return system_error("cannot keep what ssh says");
+  const auto process =
+      start_process(command(text), settings_.environment,
+                    {ends->theirs.get(), ends->theirs.get(), said.get()}, AtOurDeath::Lives);
+  if (!process) return process.error();
+  ends->theirs.close();
+  const Found found = send_all(ends->ours.get(), input, deadline)
+                          ? skip_through(ends->ours.get(), line, deadline)
+                          : Found::Ended;
+  if (found == Found::Yes) {
+    back_off_.succeeded();
+    talking_.push_back(*process);
+    return ByteStream{.descriptor = ends->ours.release(), .wants_pump = false};
+  }
+  ends->ours.close();
+  Child child(*process);
+  if (found == Found::Ended) child.wait(Clock::now() + kPatience, {});
+  if (!child.has_ended()) child.kill(Child::Whom::ItselfAlone);
+  if (found == Found::TooLate)
+    return Error{Error::Kind::Transient,
+                 "cannot open a stream to " + name() + ": it did not answer before the deadline"};
+  if (child.exit_code() == kFailureOfSsh) return failed(text_of(said.get()));
+  return Error{Error::Kind::Transient, "cannot open a stream to " + name() +
+                                           ": the login shell there did not run it; it said: " +
+                                           text_of(said.get()).substr(0, 300)};
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,43 @@
+// A login by the user's own program ssh, whose first call opens a connection that all others share.
+#pragma once
+
+#include "program_words.hpp"
+
+#include "../common/back_off.hpp"
+#include "../common/login.hpp"
+#include "../common/process.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+struct ProgramSettings {
+  std::vector<std::string> argv;  ///< up to and with the host
+  Environment environment;
+  WhoAndHow who;
+};
+
+class ProgramLogin final : public Login {
+ public:
+  explicit ProgramLogin(ProgramSettings settings) : settings_(std::move(settings)) {}
+  ~ProgramLogin() override;
+
+  Result<Ending> exec(const std::string& text, Exchange& exchange, Deadline deadline) override;
+  Result<ByteStream> open(const std::string& text, const std::string& input,
+                          const std::string& line, Deadline deadline) override;
+  void pump(int) override {}
+  std::uint64_t number() const override { return 1; }
+  const std::string& name() const override { return settings_.who.target; }
+
+ private:
+  CommandLine command(const std::string& text) const;
+  Error failed(const std::string& standard_error);
+  void reap();
+
+  ProgramSettings settings_;
+  BackOff back_off_;
+  std::vector<pid_t> talking_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,72 @@
+#include "program_words.hpp"
+
+#include "../common/login_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace hpcbatch {
+namespace {
+
+namespace words = login_words;
+
+/// What follows `before`, up to one of `ends`.
+std::string after(const std::string& text, std::string_view before, std::string_view ends) {
+  const auto at = text.find(before);
+  if (at == std::string::npos) return {};
+  const auto from = at + before.size();
+  return text.substr(from, text.find_first_of(ends, from) - from);
+}
+
+std::string fingerprint_in(const std::string& text) {
+  const std::string hash = after(text, "SHA256:", " \r\n.");
+  return hash.empty() ? "" : "SHA256:" + hash;
+}
+
+std::string last_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text.substr(text.rfind('\n') + 1);
+}
+
+}  // namespace
+
+Error program_error(const WhoAndHow& who, const std::string& said) {
+  const auto says = [&](const char* text) { return said.find(text) != std::string::npos; };
+  const std::string& target = who.target;
+  if (says("HOST IDENTIFICATION HAS CHANGED")) {
+    std::string file = after(said, "key in ", "\r\n");
+    return words::changed_host_key(target, fingerprint_in(said), file.substr(0, file.rfind(':')));
+  }
+  if (says("host key is known for") || says("Host key verification failed"))
+    return words::unknown_host_key(target, fingerprint_in(said),
+                                   who.by_hand + " (it shows the fingerprint and asks)");
+  if (says("UNPROTECTED PRIVATE KEY FILE")) return words::key_too_open(after(said, " for '", "'"));
+  if (says("Permission denied (") || says("Too many authentication failures")) {
+    const std::string offered = after(said, "Permission denied (", ")");
+    const std::string remedy =
+        "look at 'user' and 'identity', or open the connection at a terminal: " + who.open_master;
+    const bool asks = offered.find("keyboard-interactive") != std::string::npos ||
+                      offered.find("password") != std::string::npos;
+    if (asks) return words::needs_person(target, offered, remedy);
+    return words::not_let_in(target, "the keys and agent that ssh knows of", offered, remedy);
+  }
+  if (says("Could not resolve hostname")) return words::name_not_known(target, {});
+  if (says("Connection refused")) return words::refused(target);
+  if (says("timed out")) return words::timed_out(target, "while connecting");
+  if (says("No route to host") || says("Network is unreachable"))
+    return words::no_route(target, {});
+  if (says("Session open refused by peer") || says("open failed"))
+    return words::channel_refused(target, last_line(said));
+  if (says("Connection closed by") || says("Connection reset by") ||
+      says("kex_exchange_identification"))
+    return words::closed_by_server(target, last_line(said));
+  Error error = words::other(target, last_line(said));
+  static constexpr std::array kOursToMend{"Bad configuration option", "bad configuration option",
+                                          "Bad owner or permissions", "Can't open user config",
+                                          "unknown option",           "command-line line"};
+  if (std::any_of(kOursToMend.begin(), kOursToMend.end(), says)) error.kind = Error::Kind::Rejected;
+  return error;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,196 @@
+#include "library_login.hpp"
+
+#include "pump.hpp"
+
+#include "../common/login_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include <sys/socket.h>
+
+namespace hpcbatch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kPiece = 64u << 10;
+
+/// Takes what is there; false where the connection is lost.
+bool drain(ssh_channel channel, Exchange& exchange) {
+  std::array<char, kPiece> buffer;
+  for (const Stream stream : {Stream::Output, Stream::Error}) {
+    for (;;) {
+      const int n = ssh_channel_read_nonblocking(channel, buffer.data(), buffer.size(),
+                                                 stream == Stream::Error ? 1 : 0);
+      if (n == SSH_ERROR) return false;
+      if (n <= 0) break;
+      exchange.received(stream, {buffer.data(), static_cast<std::size_t>(n)});
+      if (exchange.is_over()) return true;
+    }
+  }
+  return true;
+}
+
+/// As much as the far side's window takes; false where the connection is lost.
+bool feed(ssh_channel channel, Exchange& exchange) {
+  for (;;) {
+    const auto bytes = exchange.to_send().substr(0, kPiece);
+    if (bytes.empty() || ssh_channel_window_size(channel) == 0) return true;
+    const int n =
+        ssh_channel_write(channel, bytes.data(), static_cast<std::uint32_t>(bytes.size()));
+    if (n == SSH_ERROR) return false;
+    if (n <= 0) return true;
+    exchange.sent(static_cast<std::size_t>(n));
+  }
+}
+
+/// Sends a script and waits for one line; the input stays open.
+class Opening final : public Exchange {
+ public:
+  Opening(const std::string& input, const std::string& line) : input_(input), line_(line) {}
+  std::string_view to_send() override { return input_; }
+  void sent(std::size_t bytes) override { input_.remove_prefix(bytes); }
+  bool all_sent() const override { return false; }
+  void received(Stream stream, std::string_view bytes) override {
+    if (stream == Stream::Output) said_.append(bytes);
+  }
+  bool is_over() const override { return said_.find(line_) != std::string::npos; }
+  std::string rest() const { return said_.substr(said_.find(line_) + line_.size()); }
+  const std::string& said() const { return said_; }
+
+ private:
+  std::string_view input_;
+  const std::string& line_;
+  std::string said_;
+};
+
+}  // namespace
+
+void LibraryLogin::drop() {
+  talks_.clear();
+  session_.reset();
+}
+
+Result<void> LibraryLogin::be_logged_in(Deadline deadline) {
+  if (session_ && ssh_is_connected(session_->get()) != 0) return {};
+  drop();
+  const auto now = Clock::now();
+  if (auto pause = back_off_.pause(now)) return *pause;
+  auto session = Session::log_in(settings_, deadline);
+  if (!session) {
+    back_off_.failed(session.error(), Clock::now());
+    return session.error();
+  }
+  back_off_.succeeded();
+  session_ = std::move(*session);
+  ++logins_;
+  return {};
+}
+
+Result<Channel> LibraryLogin::try_channel(const std::string& text, Deadline deadline) {
+  session_->listen_anew();
+  Channel channel(ssh_channel_new(session_->get()));
+  if (!channel) return login_words::other(name(), session_->error());
+  int answer = session_->finish([&] { return ssh_channel_open_session(channel.get()); }, deadline);
+  if (answer == SSH_ERROR && ssh_is_connected(session_->get()) != 0)
+    return login_words::channel_refused(name(), session_->error());
+  if (answer == SSH_OK) {
+    answer = session_->finish([&] { return ssh_channel_request_exec(channel.get(), text.c_str()); },
+                              deadline);
+  }
+  if (answer == SSH_OK) return channel;
+  if (answer == SSH_AGAIN)
+    return Error{Error::Kind::Transient, name() + " did not answer before the deadline"};
+  return login_words::lost(name(), session_->error());
+}
+
+Result<Channel> LibraryLogin::open_channel(const std::string& text, Deadline deadline) {
+  forget_abandoned();
+  const bool is_old = session_ != nullptr;
+  if (auto in = be_logged_in(deadline); !in) return in.error();
+  auto channel = try_channel(text, deadline);
+  if (channel) return channel;
+  const bool is_lost = ssh_is_connected(session_->get()) == 0;
+  const bool is_silent = !session_->was_heard() && Clock::now() >= deadline;
+  if (is_lost || is_silent) drop();
+  // A connection that was lost while nobody looked: nothing of this call has been sent.
+  if (!is_lost || !is_old) return channel;
+  if (auto in = be_logged_in(deadline); !in) return in.error();
+  return try_channel(text, deadline);
+}
+
+Result<Ending> LibraryLogin::carry(ssh_channel channel, Exchange& exchange, Deadline deadline) {
+  bool eof_is_sent = false;
+  for (;;) {
+    const bool flows =
+        feed(channel, exchange) && drain(channel, exchange) && feed(channel, exchange);
+    if (exchange.is_over()) return Ending::Over;
+    if (!eof_is_sent && exchange.all_sent()) {
+      ssh_channel_send_eof(channel);
+      eof_is_sent = true;
+    }
+    if (!session_->is_alive()) return login_words::lost(name(), session_->error());
+    if (!flows || is_closed(channel)) return Ending::Closed;
+    if (Clock::now() >= deadline) return Ending::TimedOut;
+    session_->wait(deadline);
+  }
+}
+
+Result<Ending> LibraryLogin::exec(const std::string& text, Exchange& exchange, Deadline deadline) {
+  auto channel = open_channel(text, deadline);
+  if (!channel) return channel.error();
+  auto ending = carry(channel->get(), exchange, deadline);
+  channel->reset();
+  // One that said nothing at all in this call will say nothing in the next.
+  if (!ending || (*ending == Ending::TimedOut && !session_->was_heard())) drop();
+  return ending;
+}
+
+Result<ByteStream> LibraryLogin::open(const std::string& text, const std::string& input,
+                                      const std::string& line, Deadline deadline) {
+  auto channel = open_channel(text, deadline);
+  if (!channel) return channel.error();
+  Opening opening(input, line);
+  const auto ending = carry(channel->get(), opening, deadline);
+  if (!ending) {
+    channel->reset();
+    drop();
+    return ending.error();
+  }
+  if (*ending != Ending::Over) {
+    return Error{
+        Error::Kind::Transient,
+        "cannot open a stream to " + name() +
+            (*ending == Ending::TimedOut ? ": it did not answer before the deadline"
+                                         : ": the login shell there did not run it; it said: " +
+                                               opening.said().substr(0, 300))};
+  }
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return Error{Error::Kind::Transient,
+                 std::string("cannot make a socket pair: ") + std::strerror(errno)};
+  talks_.push_back({ends[0], Fd(ends[1]), std::move(*channel), opening.rest()});
+  return ByteStream{.descriptor = ends[0], .wants_pump = true};
+}
+
+/// Streams whose other end was closed before anybody pumped them.
+void LibraryLogin::forget_abandoned() {
+  talks_.remove_if([](const Talk& talk) {
+    pollfd look{talk.ours.get(), 0, 0};
+    return ::poll(&look, 1, 0) > 0 && (look.revents & POLLHUP) != 0;
+  });
+}
+
+void LibraryLogin::pump(int descriptor) {
+  const auto talk = std::find_if(talks_.begin(), talks_.end(),
+                                 [&](const Talk& one) { return one.theirs == descriptor; });
+  if (talk == talks_.end() || !session_) return;
+  session_->listen_anew();
+  Pump(*session_, talk->ours.get(), talk->channel.get(), std::move(talk->first)).run();
+  talks_.erase(talk);
+}
+
+}  // namespace hpcbatch

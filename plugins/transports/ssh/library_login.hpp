@@ -1,0 +1,57 @@
+// A login by libssh, kept and used by every call, and made again after it was lost.
+#pragma once
+
+#include "session.hpp"
+
+#include "../common/back_off.hpp"
+#include "../common/login.hpp"
+#include "../common/process.hpp"
+
+#include <list>
+
+namespace hpcbatch {
+
+struct ChannelFree {
+  void operator()(ssh_channel channel) const {
+    ssh_channel_close(channel);
+    ssh_channel_free(channel);
+  }
+};
+/// Goes before the session that it belongs to.
+using Channel = std::unique_ptr<ssh_channel_struct, ChannelFree>;
+
+class LibraryLogin final : public Login {
+ public:
+  explicit LibraryLogin(SshSettings settings) : settings_(std::move(settings)) {}
+
+  Result<Ending> exec(const std::string& text, Exchange& exchange, Deadline deadline) override;
+  Result<ByteStream> open(const std::string& text, const std::string& input,
+                          const std::string& line, Deadline deadline) override;
+  void pump(int descriptor) override;
+  std::uint64_t number() const override { return logins_; }
+  const std::string& name() const override { return settings_.target; }
+
+ private:
+  /// A stream that somebody holds the other end of.
+  struct Talk {
+    int theirs{-1};
+    Fd ours;
+    Channel channel;
+    std::string first;  ///< what came with the line before it
+  };
+
+  Result<void> be_logged_in(Deadline deadline);
+  Result<Channel> open_channel(const std::string& text, Deadline deadline);
+  Result<Channel> try_channel(const std::string& text, Deadline deadline);
+  Result<Ending> carry(ssh_channel channel, Exchange& exchange, Deadline deadline);
+  void drop();
+  void forget_abandoned();
+
+  SshSettings settings_;
+  BackOff back_off_;
+  std::uint64_t logins_{0};
+  std::unique_ptr<Session> session_;
+  std::list<Talk> talks_;
+};
+
+}  // namespace hpcbatch

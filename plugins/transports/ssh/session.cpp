@@ -1,0 +1,147 @@
+#include "session.hpp"
+
+#include "authentication.hpp"
+#include "tcp.hpp"
+
+#include "../common/login_words.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+
+#include <libssh/server.h>
+
+namespace hpcbatch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// The library may hold what it has not looked at; nothing waits for it longer than this.
+constexpr milliseconds kLookEvery{500};
+
+std::string own_known_hosts() {
+  const char* home = std::getenv("HOME");
+  return std::string(home != nullptr ? home : "/") + "/.ssh/known_hosts";
+}
+
+}  // namespace
+
+Session::Session(const SshSettings& settings)
+    : session_(ssh_new()), keep_alive_(settings.keep_alive) {
+  if (session_ == nullptr) throw std::bad_alloc();
+  const std::string known = settings.known_hosts.empty() ? own_known_hosts() : settings.known_hosts;
+  const bool no = false;
+  ssh_options_set(session_, SSH_OPTIONS_PROCESS_CONFIG, &no);
+  ssh_options_set(session_, SSH_OPTIONS_HOST, settings.host.c_str());
+  ssh_options_set(session_, SSH_OPTIONS_PORT, &settings.port);
+  if (!settings.user.empty()) ssh_options_set(session_, SSH_OPTIONS_USER, settings.user.c_str());
+  ssh_options_set(session_, SSH_OPTIONS_KNOWNHOSTS, known.c_str());
+  if (!settings.known_hosts.empty())
+    ssh_options_set(session_, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+  ssh_set_counters(session_, nullptr, &heard_);
+  ssh_set_blocking(session_, 0);
+  listen_anew();
+}
+
+Session::~Session() {
+  // A polite farewell could block where nobody listens.
+  ssh_silent_disconnect(session_);
+  ssh_free(session_);
+}
+
+Result<std::unique_ptr<Session>> Session::log_in(const SshSettings& settings, Deadline deadline) {
+  std::unique_ptr<Session> session(new Session(settings));
+  if (auto connected = session->connect(settings, deadline); !connected) return connected.error();
+  if (auto known = session->check_host_key(settings); !known) return known.error();
+  if (auto let_in = authenticate(*session, settings, deadline); !let_in) return let_in.error();
+  return session;
+}
+
+Result<void> Session::connect(const SshSettings& settings, Deadline deadline) {
+  const Deadline until = std::min(deadline, Clock::now() + settings.connect_timeout);
+  auto socket = connect_tcp(settings.host, settings.port, settings.target, keep_alive_, until);
+  if (!socket) return socket.error();
+  socket_t descriptor = socket->release();
+  ssh_options_set(session_, SSH_OPTIONS_FD, &descriptor);
+  const int answer = finish([this] { return ssh_connect(session_); }, until);
+  if (answer == SSH_OK) return {};
+  if (answer == SSH_AGAIN)
+    return login_words::timed_out(settings.target, "while keys were exchanged");
+  const std::string why = error();
+  const bool closed = why.find("isconnect") != std::string::npos ||
+                      why.find("reset") != std::string::npos ||
+                      why.find("closed") != std::string::npos;
+  if (closed || why.find("banner") != std::string::npos)
+    return login_words::closed_by_server(settings.target, why);
+  return login_words::other(settings.target, why);
+}
+
+std::string Session::fingerprint() const {
+  ssh_key key = nullptr;
+  if (ssh_get_server_publickey(session_, &key) != SSH_OK) return {};
+  unsigned char* hash = nullptr;
+  std::size_t size = 0;
+  std::string text;
+  if (ssh_get_publickey_hash(key, SSH_PUBLICKEY_HASH_SHA256, &hash, &size) == SSH_OK) {
+    char* shown = ssh_get_fingerprint_hash(SSH_PUBLICKEY_HASH_SHA256, hash, size);
+    if (shown != nullptr) text = shown;
+    ssh_string_free_char(shown);
+    ssh_clean_pubkey_hash(&hash);
+  }
+  ssh_key_free(key);
+  return text;
+}
+
+Result<void> Session::check_host_key(const SshSettings& settings) const {
+  const std::string file = settings.known_hosts.empty() ? own_known_hosts() : settings.known_hosts;
+  switch (ssh_session_is_known_server(session_)) {
+    case SSH_KNOWN_HOSTS_OK:
+      return {};
+    case SSH_KNOWN_HOSTS_CHANGED:
+    case SSH_KNOWN_HOSTS_OTHER:
+      return login_words::changed_host_key(settings.target, fingerprint(), file);
+    case SSH_KNOWN_HOSTS_UNKNOWN:
+    case SSH_KNOWN_HOSTS_NOT_FOUND:
+      return login_words::unknown_host_key(
+          settings.target, fingerprint(),
+          "ssh-keyscan -p " + std::to_string(settings.port) + " " + settings.host + " >> " + file);
+    default:
+      return Error{Error::Kind::Rejected, "cannot log in to " + settings.target +
+                                              ": the known hosts could not be read from " + file +
+                                              ": " + error()};
+  }
+}
+
+void Session::wait(Deadline until, std::span<pollfd> others) {
+  const bool writes = (ssh_get_poll_flags(session_) & SSH_WRITE_PENDING) != 0;
+  std::vector<pollfd> waits(others.begin(), others.end());
+  waits.push_back(
+      {ssh_get_fd(session_), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
+  const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
+  const auto most = std::clamp(left, milliseconds{0}, kLookEvery);
+  ::poll(waits.data(), waits.size(), static_cast<int>(most.count()));
+  std::copy(waits.begin(), waits.end() - 1, others.begin());
+}
+
+void Session::listen_anew() {
+  heard_before_ = heard_last_ = heard_.in_bytes;
+  heard_at_ = knocked_at_ = Clock::now();
+}
+
+bool Session::is_alive() {
+  if (ssh_is_connected(session_) == 0) return false;
+  const auto now = Clock::now();
+  if (heard_.in_bytes != heard_last_) {
+    heard_last_ = heard_.in_bytes;
+    heard_at_ = now;
+  }
+  if (now - heard_at_ > 3 * keep_alive_) return false;
+  if (now - std::max(heard_at_, knocked_at_) > keep_alive_) {
+    knocked_at_ = now;
+    (void)ssh_send_keepalive(session_);
+  }
+  return true;
+}
+
+}  // namespace hpcbatch

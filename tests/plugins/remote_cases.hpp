@@ -1,0 +1,338 @@
+// What both transports to other machines must do beyond the contract; each runs them against an
+// sshd of its own.
+#pragma once
+
+#include "cutting_proxy.hpp"
+#include "sshd.hpp"
+
+#include "hpcbatch/contract/transport.hpp"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <iostream>
+#include <ostream>
+#include <thread>
+
+namespace hpcbatch {
+
+struct RemoteCase {
+  /// The transport to a server behind `port`, logged in by `key`, and more lines of configuration.
+  std::function<std::string(const Sshd&, int port, const std::string& key)> config;
+  std::string plugin;
+  friend std::ostream& operator<<(std::ostream& out, const RemoteCase& c) {
+    return out << c.plugin;
+  }
+};
+
+class Remote : public testing::TestWithParam<RemoteCase> {
+ protected:
+  static Deadline soon(std::chrono::milliseconds time = std::chrono::seconds(60)) {
+    return std::chrono::steady_clock::now() + time;
+  }
+  std::unique_ptr<Transport> make(const Sshd& sshd, const std::string& more = "", int port = 0,
+                                  const std::string& key = "user_key") const {
+    return contract::load<Transport>(
+        GetParam().plugin,
+        GetParam().config(sshd, port == 0 ? sshd.port() : port, sshd.path(key)) + more);
+  }
+  static CommandOutput run(Transport& transport, const std::string& text,
+                           std::chrono::milliseconds time = std::chrono::seconds(60)) {
+    const auto output =
+        transport.run({.argv = {"sh", "-c", text}, .environment = {}, .input = {}}, soon(time));
+    EXPECT_TRUE(output) << output.error().text;
+    return output ? *output : CommandOutput{.exit_code = -2};
+  }
+  static Error error_of(Transport& transport) {
+    const auto names = transport.list("/", soon(std::chrono::seconds(20)));
+    EXPECT_FALSE(names);
+    return names ? Error{} : names.error();
+  }
+  static std::string bytes(std::size_t size) {
+    std::string text(size, '\0');
+    std::uint32_t state = 1;
+    for (char& c : text) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+    return text;
+  }
+};
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Remote);
+
+TEST_P(Remote, AnUnknownHostKeyIsRefused) {
+  Sshd sshd;
+  std::ofstream(sshd.path("known_hosts"), std::ios::trunc);
+  const auto transport = make(sshd);
+  const Error error = error_of(*transport);
+  EXPECT_EQ(error.kind, Error::Kind::Rejected);
+  EXPECT_THAT(error.text, testing::HasSubstr("is not known; compare the fingerprint"));
+  // Nobody knocks again at once.
+  const Error again = error_of(*transport);
+  EXPECT_EQ(again.kind, Error::Kind::Transient);
+  EXPECT_THAT(again.text, testing::HasSubstr("the next is tried in"));
+}
+
+TEST_P(Remote, AChangedHostKeyIsRefused) {
+  Sshd sshd;
+  sshd.stop();
+  sshd.new_host_key();
+  sshd.start();
+  const Error error = error_of(*make(sshd));
+  EXPECT_EQ(error.kind, Error::Kind::Rejected);
+  EXPECT_THAT(error.text, testing::HasSubstr("HOST KEY HAS CHANGED to " + sshd.fingerprint()));
+  EXPECT_THAT(error.text, testing::HasSubstr(sshd.path("known_hosts")));
+}
+
+TEST_P(Remote, AKeyThatTheServerDoesNotKnowIsRejected) {
+  Sshd sshd;
+  Sshd::make_key(sshd.path("other_key"));
+  const Error error = error_of(*make(sshd, "", 0, "other_key"));
+  EXPECT_EQ(error.kind, Error::Kind::Rejected);
+  EXPECT_THAT(error.text, testing::HasSubstr("took none of what was tried"));
+  EXPECT_THAT(error.text, testing::HasSubstr("publickey"));
+}
+
+TEST_P(Remote, AKeyThatOthersMayReadIsRefused) {
+  Sshd sshd;
+  ::chmod(sshd.path("user_key").c_str(), 0644);
+  const Error error = error_of(*make(sshd));
+  EXPECT_EQ(error.kind, Error::Kind::Rejected);
+  EXPECT_THAT(error.text, testing::HasSubstr("chmod 600 " + sshd.path("user_key")));
+}
+
+TEST_P(Remote, AServerThatIsGoneAndBackIsUsedAgain) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  EXPECT_EQ(run(*transport, "echo one").standard_output, "one\n");
+  sshd.stop();
+  const Error error = error_of(*transport);
+  EXPECT_EQ(error.kind, Error::Kind::Transient) << error.text;
+  sshd.start();
+  Result<CommandOutput> output = error;
+  EXPECT_TRUE(comes_true([&] {
+    output = transport->run({.argv = {"echo", "two"}, .environment = {}, .input = {}}, soon());
+    return output.has_value();
+  }));
+  ASSERT_TRUE(output) << output.error().text;
+  EXPECT_EQ(output->standard_output, "two\n");
+}
+
+TEST_P(Remote, NobodyListensIsTransient) {
+  Sshd sshd;
+  const Error error = error_of(*make(sshd, "", Sshd::free_port()));
+  EXPECT_EQ(error.kind, Error::Kind::Transient);
+  EXPECT_THAT(error.text, testing::HasSubstr("connection refused"));
+}
+
+TEST_P(Remote, AnUploadThatWasCutGoesOnWhereItWas) {
+  Sshd sshd;
+  CuttingProxy proxy(sshd.port());
+  sshd.know_host(proxy.port());
+  constexpr std::size_t kSize = 30u << 20;
+  const std::string text = bytes(kSize);
+  std::ofstream(sshd.path("large"), std::ios::binary) << text;
+  const auto transport = make(sshd, "", proxy.port());
+  ASSERT_TRUE(transport->list("/", soon()));
+  proxy.cut_after(kSize / 2);
+  const auto put = transport->put({{sshd.path("large"), sshd.path("there/large"), 0640}}, soon());
+  ASSERT_TRUE(put) << put.error().text;
+  EXPECT_EQ(proxy.cuts(), 1);
+  EXPECT_TRUE(text_of_file(sshd.path("there/large")) == text);
+  // What was under way when it was cut is sent twice, and nothing else.
+  EXPECT_LT(proxy.forwarded(), kSize + (6u << 20));
+  RecordProperty("forwarded", std::to_string(proxy.forwarded()));
+  std::cout << "bytes sent for " << kSize << ": " << proxy.forwarded() << "\n";
+  const auto names = transport->list(sshd.path("there"), soon());
+  ASSERT_TRUE(names);
+  EXPECT_EQ(*names, std::vector<std::string>{"large"});
+  // And back.
+  proxy.cut_back_after(kSize / 2);
+  const auto got = transport->get({{sshd.path("there/large"), sshd.path("back"), 0600}}, soon());
+  ASSERT_TRUE(got) << got.error().text;
+  EXPECT_EQ(proxy.cuts(), 2);
+  EXPECT_TRUE(text_of_file(sshd.path("back")) == text);
+}
+
+TEST_P(Remote, TheDeadlineKillsWhatRunsThere) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  ASSERT_TRUE(transport->list("/", soon()));
+  ASSERT_TRUE(transport->run({.argv = {"true"}, .environment = {}, .input = {}}, soon()));
+  const auto start = std::chrono::steady_clock::now();
+  const auto output =
+      run(*transport, "echo $$ > " + sshd.path("pid") + "; (trap '' TERM; sleep 600) & sleep 600",
+          std::chrono::milliseconds(1500));
+  EXPECT_TRUE(output.timed_out);
+  EXPECT_EQ(output.exit_code, -1);
+  const int process = std::atoi(text_of_file(sshd.path("pid")).c_str());
+  ASSERT_GT(process, 1);
+  // Dead, or waiting for whoever inherited it.
+  EXPECT_TRUE(comes_true([&] {
+    const std::string stat = text_of_file("/proc/" + std::to_string(process) + "/stat");
+    return stat.empty() || stat.find(") Z ") != std::string::npos;
+  }));
+  // By us, and not by the watcher there, which is the later.
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(2400));
+}
+
+TEST_P(Remote, WhatStartFilesPrintDoesNoHarm) {
+  Sshd sshd;
+  std::ofstream(sshd.home() + "/.bashrc") << "echo Welcome to the cluster; echo warning >&2\n";
+  std::ofstream(sshd.home() + "/.bash_profile")
+      << "echo Maintenance on Monday\nexport PATH=/opt/batch/bin:$PATH SLURM_CONF=/etc/far.conf\n"
+         "export SECRET=1\n";
+  const auto transport = make(sshd);
+  const auto output = run(*transport, "echo $PATH $SLURM_CONF ${SECRET-none}; echo err >&2");
+  EXPECT_THAT(output.standard_output, testing::AllOf(testing::StartsWith("/opt/batch/bin:"),
+                                                     testing::EndsWith(" /etc/far.conf none\n")));
+  EXPECT_EQ(output.standard_error, "err\n");
+  const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
+  ASSERT_TRUE(stream) << stream.error().text;
+  ::close(stream->descriptor);
+}
+
+TEST_P(Remote, ItsEnvironmentCanBeSet) {
+  Sshd sshd;
+  std::ofstream(sshd.home() + "/.bash_profile") << "export SLURM_CONF=/etc/far.conf\n";
+  const auto transport = make(sshd, "environment: {SLURM_CONF: /etc/mine.conf}\n");
+  EXPECT_EQ(run(*transport, "echo $SLURM_CONF $HOME").standard_output,
+            "/etc/mine.conf " + sshd.home() + "\n");
+}
+
+TEST_P(Remote, AThousandFilesGoInOneCall) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  std::vector<FileText> files;
+  for (int i = 0; i < 1000; ++i) {
+    files.push_back({sshd.path("many/" + std::to_string(i % 10) + "/" + std::to_string(i)),
+                     "text " + std::to_string(i) + std::string(1, static_cast<char>(i)),
+                     i % 2 == 0 ? 0600u : 0755u});
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const auto put = transport->put_text(files, soon());
+  ASSERT_TRUE(put) << put.error().text;
+  std::cout << "1000 files: "
+            << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
+            << " s\n";
+  for (const FileText& file : files) {
+    ASSERT_EQ(text_of_file(file.path), file.text);
+    struct stat facts {};
+    ASSERT_EQ(::stat(file.path.c_str(), &facts), 0);
+    ASSERT_EQ(facts.st_mode & 07777, file.mode);
+  }
+  std::vector<std::string> paths;
+  for (const FileText& file : files) paths.push_back(file.path);
+  EXPECT_TRUE(transport->remove(paths, soon()));
+  EXPECT_EQ(transport->list(sshd.path("many/3"), soon())->size(), 0u);
+}
+
+TEST_P(Remote, EveryByteArrivesAsItIs) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  std::string all;
+  for (int c = 1; c < 256; ++c) all += static_cast<char>(c);
+  const auto output = transport->run(
+      {.argv = {"printf", "%s|", all, "-n", "", "a b"}, .environment = {{"X", all}}, .input = {}},
+      soon());
+  ASSERT_TRUE(output) << output.error().text;
+  EXPECT_EQ(output->standard_output, all + "|-n||a b|");
+  const std::string path = sshd.path("-odd 'name\" \\n\xff\n$x");
+  ASSERT_TRUE(transport->put_text({{path, all + '\0' + all, 0600}}, soon()));
+  EXPECT_EQ(text_of_file(path), all + '\0' + all);
+  const auto back = transport->read(path, 0, 1000, soon());
+  ASSERT_TRUE(back) << back.error().text;
+  EXPECT_EQ(*back, all + '\0' + all);
+  EXPECT_TRUE(transport->remove({path}, soon()));
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST_P(Remote, APeerThatIsFrozenDoesNotHoldACallBeyondItsDeadline) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  ASSERT_TRUE(transport->list("/", soon()));
+  sshd.signal_connections(SIGSTOP);
+  const auto start = std::chrono::steady_clock::now();
+  const auto names = transport->list("/", soon(std::chrono::milliseconds(1500)));
+  const auto took = std::chrono::steady_clock::now() - start;
+  sshd.signal_connections(SIGCONT);
+  ASSERT_FALSE(names);
+  EXPECT_EQ(names.error().kind, Error::Kind::Transient);
+  EXPECT_GE(took, std::chrono::milliseconds(1500));
+  EXPECT_LT(took, std::chrono::milliseconds(3500));
+  EXPECT_TRUE(comes_true([&] { return transport->list("/", soon()).has_value(); }));
+}
+
+TEST_P(Remote, AConnectionThatIsCutInACommandIsTransient) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  ASSERT_TRUE(transport->list("/", soon()));
+  std::thread cutter([&] {
+    comes_true([&] { return std::filesystem::exists(sshd.path("runs")); });
+    sshd.signal_connections(SIGKILL);
+  });
+  const auto cut =
+      transport->run({.argv = {"sh", "-c",
+                               "echo $$ > " + sshd.path("new") + "; mv " + sshd.path("new") + " " +
+                                   sshd.path("runs") + "; exec sleep 60"},
+                      .environment = {},
+                      .input = {}},
+                     soon());
+  cutter.join();
+  // Nothing can reach it any more but its own watcher, and this test does not wait for that.
+  const int left = std::atoi(text_of_file(sshd.path("runs")).c_str());
+  ASSERT_GT(left, 1);
+  ::kill(left, SIGKILL);
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().kind, Error::Kind::Transient);
+  EXPECT_THAT(cut.error().text, testing::HasSubstr("was lost"));
+  EXPECT_EQ(run(*transport, "echo again").standard_output, "again\n");
+}
+
+TEST_P(Remote, TooManyLoginsAreToldAsSuch) {
+  Sshd sshd("MaxStartups 1:100:1");
+  // Takes the one place for those who have not logged in yet.
+  int other = -1;
+  ASSERT_TRUE(comes_true([&] {
+    other = Sshd::connect_to(sshd.port());
+    char greeting[4]{};
+    if (::recv(other, greeting, 4, MSG_WAITALL) == 4 && std::string(greeting, 4) == "SSH-")
+      return true;
+    ::close(other);
+    return false;
+  }));
+  const Error error = error_of(*make(sshd));
+  ::close(other);
+  EXPECT_EQ(error.kind, Error::Kind::Transient);
+  EXPECT_THAT(error.text, testing::HasSubstr("the server closed the connection"));
+}
+
+TEST_P(Remote, RefusesWhatItDoesNotKnow) {
+  const auto refusal = [&](const std::string& config) -> std::string {
+    try {
+      contract::load<Transport>(GetParam().plugin, config);
+      return "accepted";
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal("host: a\nhots: b"),
+              HasSubstr("line 2: unknown key 'hots'; known are: host"));
+  EXPECT_THAT(refusal("user: me"), HasSubstr("'host' must be given"));
+  EXPECT_THAT(refusal("host: -oProxyCommand=x"), HasSubstr("line 1: 'host' may have letters"));
+  EXPECT_THAT(refusal("host: a\nuser: 'a b'"), HasSubstr("line 2: 'user' may have letters"));
+  EXPECT_THAT(refusal("host: a\nport: 0"), HasSubstr("'port' must be a whole number"));
+  EXPECT_THAT(refusal("host: a\nenvironment: {1A: b}"), HasSubstr("no name of a variable"));
+}
+
+TEST_P(Remote, WhatAPersonMustMendIsRejected) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  const auto full = transport->put_text({{"/dev/full/x", "text", 0600}}, soon());
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().kind, Error::Kind::Rejected) << full.error().text;
+  EXPECT_THAT(full.error().text, testing::HasSubstr("/dev/full"));
+  const auto absent = transport->read("/no/such/file", 0, 1, soon());
+  ASSERT_FALSE(absent);
+  EXPECT_EQ(absent.error().kind, Error::Kind::Rejected) << absent.error().text;
+}
+
+}  // namespace hpcbatch

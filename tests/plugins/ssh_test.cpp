@@ -1,0 +1,181 @@
+// The transport by libssh: the contract, what both remote transports must do, its streams and what
+// it says of keys.
+#include "remote_cases.hpp"
+
+#include <future>
+
+namespace hpcbatch {
+namespace {
+
+constexpr const char* kPlugin = PLUGINS "/transports/ssh.so";
+
+std::string config_of(const Sshd& sshd, int port, const std::string& key) {
+  return "host: 127.0.0.1\nport: " + std::to_string(port) + "\nidentity: " + key +
+         "\nagent: false\nknown_hosts: " + sshd.path("known_hosts") + "\n";
+}
+
+std::unique_ptr<Transport> make(const Sshd& sshd, const std::string& more = "",
+                                const std::string& key = "user_key") {
+  return contract::load<Transport>(kPlugin, config_of(sshd, sshd.port(), sshd.path(key)) + more);
+}
+
+Deadline soon() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+}
+
+Sshd& contract_sshd() {
+  static Sshd sshd;
+  return sshd;
+}
+
+Error error_of(Transport& transport) {
+  const auto names = transport.list("/", soon());
+  EXPECT_FALSE(names);
+  return names ? Error{} : names.error();
+}
+
+TEST(Ssh, AnUnknownHostIsToldWithItsFingerprintAndWhatToRun) {
+  Sshd sshd;
+  std::ofstream(sshd.path("known_hosts"), std::ios::trunc);
+  const std::string text = error_of(*make(sshd)).text;
+  EXPECT_THAT(text, testing::HasSubstr(sshd.fingerprint()));
+  EXPECT_THAT(text, testing::HasSubstr("ssh-keyscan -p " + std::to_string(sshd.port()) +
+                                       " 127.0.0.1 >> " + sshd.path("known_hosts")));
+  // The command does what it says.
+  Sshd::run(text.substr(text.find("ssh-keyscan")) + " 2>/dev/null");
+  EXPECT_TRUE(make(sshd)->list("/", soon()));
+}
+
+TEST(Ssh, AKeyWithAPassphraseIsForTheAgent) {
+  Sshd sshd;
+  Sshd::make_key(sshd.path("locked_key"), "secret");
+  const Error error = error_of(*make(sshd, "", "locked_key"));
+  EXPECT_EQ(error.kind, Error::Kind::Rejected);
+  EXPECT_THAT(error.text, testing::HasSubstr("run: ssh-add " + sshd.path("locked_key")));
+}
+
+TEST(Ssh, WhereAPersonMustAnswerItNamesTheOtherTransport) {
+  Sshd sshd("AuthenticationMethods keyboard-interactive\nKbdInteractiveAuthentication yes");
+  const Error error = error_of(*make(sshd));
+  EXPECT_EQ(error.kind, Error::Kind::Rejected);
+  EXPECT_THAT(error.text, testing::HasSubstr("wants a person to answer"));
+  EXPECT_THAT(error.text, testing::HasSubstr("transport 'openssh'"));
+}
+
+TEST(Ssh, CallsShareOneLogin) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(transport->list("/", soon()));
+  EXPECT_EQ(sshd.connections(), 1u);
+}
+
+TEST(Ssh, ChannelsBeyondTheServersLimitAreTransient) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  std::vector<int> streams;
+  for (int i = 0; i < 4; ++i) {
+    const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
+    ASSERT_TRUE(stream) << stream.error().text;
+    streams.push_back(stream->descriptor);
+  }
+  const Error error = error_of(*transport);
+  EXPECT_EQ(error.kind, Error::Kind::Transient);
+  EXPECT_THAT(error.text, testing::HasSubstr("MaxSessions"));
+  for (const int stream : streams) ::close(stream);
+  EXPECT_TRUE(comes_true([&] { return transport->list("/", soon()).has_value(); }));
+}
+
+TEST(Ssh, APumpMovesMuchBothWaysAndEndsWithItsStream) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
+  ASSERT_TRUE(stream) << stream.error().text;
+  ASSERT_TRUE(stream->wants_pump);
+  auto pump = std::async(std::launch::async, [&] { transport->pump(stream->descriptor); });
+  constexpr std::size_t kSize = 20u << 20;
+  std::thread writer([&] {
+    std::string piece(1 << 16, '\0');
+    for (std::size_t sent = 0; sent < kSize; sent += piece.size()) {
+      for (std::size_t i = 0; i < piece.size(); ++i)
+        piece[i] = static_cast<char>((sent + i) * 31 >> 3);
+      for (std::size_t done = 0; done < piece.size();) {
+        const auto n = ::write(stream->descriptor, piece.data() + done, piece.size() - done);
+        if (n <= 0) return;
+        done += static_cast<std::size_t>(n);
+      }
+    }
+  });
+  std::size_t received = 0;
+  bool is_same = true;
+  std::vector<char> buffer(1 << 16);
+  while (received < kSize) {
+    const auto n = ::read(stream->descriptor, buffer.data(), buffer.size());
+    ASSERT_GT(n, 0);
+    for (ssize_t i = 0; i < n; ++i) {
+      const auto at = received + static_cast<std::size_t>(i);
+      is_same = is_same && buffer[static_cast<std::size_t>(i)] == static_cast<char>(at * 31 >> 3);
+    }
+    received += static_cast<std::size_t>(n);
+  }
+  writer.join();
+  EXPECT_EQ(received, kSize);
+  EXPECT_TRUE(is_same);
+  EXPECT_EQ(pump.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  ::close(stream->descriptor);
+  EXPECT_EQ(pump.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+}
+
+TEST(Ssh, APumpEndsWhenTheProgramDoes) {
+  Sshd sshd;
+  const auto transport = make(sshd);
+  const auto stream =
+      transport->open({.argv = {"sh", "-c", "echo ready; read line; echo \"$line\""},
+                       .environment = {},
+                       .input = {}},
+                      soon());
+  ASSERT_TRUE(stream) << stream.error().text;
+  auto pump = std::async(std::launch::async, [&] { transport->pump(stream->descriptor); });
+  ASSERT_EQ(::write(stream->descriptor, "hello\n", 6), 6);
+  std::string all;
+  char c = 0;
+  while (::read(stream->descriptor, &c, 1) == 1) all += c;
+  EXPECT_EQ(all, "ready\nhello\n");
+  EXPECT_EQ(pump.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  ::close(stream->descriptor);
+}
+
+TEST(Ssh, APumpWhosePeerFallsSilentEnds) {
+  Sshd sshd;
+  const auto transport = make(sshd, "keep_alive: 1\n");
+  const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
+  ASSERT_TRUE(stream) << stream.error().text;
+  auto pump = std::async(std::launch::async, [&] { transport->pump(stream->descriptor); });
+  // One that has nothing to say but answers is kept.
+  EXPECT_EQ(pump.wait_for(std::chrono::seconds(5)), std::future_status::timeout);
+  sshd.signal_connections(SIGSTOP);
+  EXPECT_EQ(pump.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  sshd.signal_connections(SIGCONT);
+  char c = 0;
+  EXPECT_EQ(::read(stream->descriptor, &c, 1), 0);
+  ::close(stream->descriptor);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ssh, Remote,
+                         testing::Values(RemoteCase{.config = config_of, .plugin = kPlugin}));
+
+}  // namespace
+
+namespace contract {
+INSTANTIATE_TEST_SUITE_P(Ssh, TransportContract,
+                         testing::Values(TransportCase{.make =
+                                                           [] {
+                                                             auto transport = make(contract_sshd());
+                                                             // The descriptor of its login is no
+                                                             // leak of a call.
+                                                             EXPECT_TRUE(
+                                                                 transport->list("/", soon()));
+                                                             return transport;
+                                                           },
+                                                       .directory = testing::TempDir()}));
+}  // namespace contract
+}  // namespace hpcbatch
