@@ -13,8 +13,13 @@ constexpr std::size_t kRoom = std::size_t{64} << 10;
 }  // namespace
 
 Carried::Carried(asio::io_context& loop, Callbacks callbacks)
-    : callbacks_(std::move(callbacks)), near_(loop), far_(loop), room_(kRoom, '\0') {
-  asio::local::connect_pair(near_, far_);
+    : callbacks_(std::move(callbacks)), near_(loop), far_(loop), room_(kRoom, '\0') {}
+
+std::shared_ptr<Carried> Carried::make(asio::io_context& loop, Callbacks callbacks) {
+  std::shared_ptr<Carried> made(new Carried(loop, std::move(callbacks)));
+  boost::system::error_code error;
+  asio::local::connect_pair(made->near_, made->far_, error);
+  return error ? nullptr : made;
 }
 
 asio::generic::stream_protocol::socket Carried::take_far_end() {

@@ -24,7 +24,8 @@ class Carried : public std::enable_shared_from_this<Carried> {
     std::function<void()> closed;
   };
 
-  Carried(asio::io_context& loop, Callbacks callbacks);
+  /// Nothing where no descriptors are left.
+  static std::shared_ptr<Carried> make(asio::io_context& loop, Callbacks callbacks);
   Carried(const Carried&) = delete;
   Carried& operator=(const Carried&) = delete;
 
@@ -38,6 +39,7 @@ class Carried : public std::enable_shared_from_this<Carried> {
   void close();
 
  private:
+  Carried(asio::io_context& loop, Callbacks callbacks);
   void read();
   void write();
   void engine_closed();

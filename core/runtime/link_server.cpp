@@ -242,8 +242,9 @@ void LinkServer::accept(std::shared_ptr<Acceptor> acceptor) {
 }
 
 void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience patience) {
-  const auto unproved = std::count_if(links_.begin(), links_.end(),
-                                      [](const auto& link) { return !link->established(); });
+  const auto unproved = std::count_if(links_.begin(), links_.end(), [&](const auto& link) {
+    return !link->established() && link->door() == patience.door;
+  });
   if (unproved >= kUnproved) return;
   const auto family = socket.local_endpoint().protocol().family();
   if (family == AF_INET || family == AF_INET6) {

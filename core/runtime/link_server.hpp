@@ -25,6 +25,7 @@ class ToPilot;
 
 /// How long a peer may take to prove who it is, and then say nothing.
 struct Patience {
+  unsigned door{0};  ///< strangers are counted for each door by itself
   std::chrono::seconds handshake{5};
   std::chrono::seconds silence{40};  ///< pilots send a heartbeat every 10 s
 };
@@ -50,6 +51,7 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   void close_after_sending();
   bool is_open() const { return open_; }
   bool established() const { return link_.established(); }
+  unsigned door() const { return patience_.door; }
   PilotId pilot() const;
 
   std::uint64_t incarnation{0};          ///< from its registration

@@ -18,6 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStartLimit = 120s;
+constexpr auto kGrace = 10s;
 constexpr auto kFirstPause = 1000ms;
 constexpr auto kLongestPause = 60'000ms;
 // One that stood so long has nothing to do with the failures before it.
@@ -29,6 +30,12 @@ std::chrono::milliseconds pause_after(unsigned failures) {
   static std::minstd_rand random{std::random_device{}()};
   return std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(
       pause.count() / 2, pause.count() * 3 / 2)(random));
+}
+
+/// Saying goodbye to a site may take its time.
+void let_go(std::shared_ptr<Transport> transport) {
+  if (transport)
+    std::thread([transport = std::move(transport)]() mutable { transport.reset(); }).detach();
 }
 
 std::string one_line(const std::string& addresses) {
@@ -56,8 +63,9 @@ RelayKeeper::~RelayKeeper() {
 void RelayKeeper::want(bool wanted) {
   if (wanted == wanted_) return;
   wanted_ = wanted;
-  failures_ = 0;
   if (wanted) {
+    // Sites count logins: those that failed are not forgotten because there was nothing to do.
+    if (std::chrono::steady_clock::now() < not_before_) return start_at(not_before_);
     start();
   } else {
     stop();
@@ -74,16 +82,17 @@ void RelayKeeper::stop() {
   back_.reset();
   if (stream_) stream_->close();
   stream_.reset();
-  // Saying goodbye to a site may take its time.
-  if (transport_)
-    std::thread([transport = std::move(transport_)]() mutable { transport.reset(); }).detach();
-  transport_.reset();
+  let_go(std::exchange(transport_, nullptr));
   if (lane_) lane_->leave_behind();
   lane_.reset();
 }
 
 void RelayKeeper::start() {
   state_ = "is being started";
+  again_.expires_after(kStartLimit + kGrace);
+  again_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) failed("its start did not come back in time");
+  });
   CommandLine command{.argv = {program_.path_in(site_.workspace), "relay", site_.workspace},
                       .environment = {},
                       .input = {}};
@@ -94,7 +103,7 @@ void RelayKeeper::start() {
   back_->keeper = this;
   lane_ = std::make_unique<Lane>();
   lane_->run([back = back_, program = program_, workspace = site_.workspace, command,
-              transport = std::shared_ptr<Transport>(std::move(*made))] {
+              transport = std::shared_ptr<Transport>(std::move(*made))]() mutable {
     const Deadline deadline = std::chrono::steady_clock::now() + kStartLimit;
     auto stream = guarded("transport", [&]() -> Result<ByteStream> {
       if (auto delivered = program.deliver(*transport, workspace, deadline); !delivered)
@@ -107,10 +116,13 @@ void RelayKeeper::start() {
         if (stream) ::close(stream->descriptor);
         return;
       }
-      asio::post(back->keeper->loop_, [back, stream, transport] {
-        if (back->keeper) return back->keeper->opened(stream, transport);
-        if (stream) ::close(stream->descriptor);
-      });
+      // A transport says its goodbye here, which may take its time, never on the loop.
+      asio::post(back->keeper->loop_,
+                 [back, stream, kept = stream ? transport : nullptr]() mutable {
+                   if (back->keeper) return back->keeper->opened(stream, std::move(kept));
+                   if (stream) ::close(stream->descriptor);
+                   let_go(std::move(kept));
+                 });
     }
     if (!stream || !stream->wants_pump) return;
     (void)guarded("transport", [&]() -> Result<void> {
@@ -121,6 +133,7 @@ void RelayKeeper::start() {
 }
 
 void RelayKeeper::opened(const Result<ByteStream>& stream, std::shared_ptr<Transport> transport) {
+  again_.cancel();
   if (!stream) return failed(stream.error().text);
   transport_ = std::move(transport);
   stream_ = std::make_shared<RelayStream>(
@@ -145,7 +158,12 @@ void RelayKeeper::failed(const std::string& why) {
   state_ = why;
   spdlog::warn("the relay of {}: {}; it is started again in {:.1f} s", site_.name, why,
                static_cast<double>(pause.count()) / 1000);
-  again_.expires_after(pause);
+  not_before_ = std::chrono::steady_clock::now() + pause;
+  start_at(not_before_);
+}
+
+void RelayKeeper::start_at(std::chrono::steady_clock::time_point time) {
+  again_.expires_at(time);
   again_.async_wait([this](const boost::system::error_code& error) {
     if (!error && wanted_) start();
   });

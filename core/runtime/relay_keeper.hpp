@@ -42,6 +42,7 @@ class RelayKeeper {
   void start();
   void opened(const Result<ByteStream>& stream, std::shared_ptr<Transport> transport);
   void failed(const std::string& why);
+  void start_at(std::chrono::steady_clock::time_point time);
   void stop();
 
   asio::io_context& loop_;
@@ -56,6 +57,7 @@ class RelayKeeper {
   std::shared_ptr<Back> back_;
   std::string state_{"is not wanted"};
   std::chrono::steady_clock::time_point up_since_;
+  std::chrono::steady_clock::time_point not_before_;
   unsigned failures_{0};
   bool wanted_{false};
 };

@@ -73,7 +73,7 @@ void RelayStream::opened(std::uint32_t number) {
   const auto say_it = [weak](const wire::RelayFrame& frame) {
     if (const auto self = weak.lock(); self && self->stream_.is_open()) self->say(frame);
   };
-  auto carried = std::make_shared<Carried>(
+  auto carried = Carried::make(
       loop_,
       Carried::Callbacks{
           .said =
@@ -91,6 +91,7 @@ void RelayStream::opened(std::uint32_t number) {
                 if (const auto self = weak.lock()) self->connections_.erase(number);
                 say_it({.kind = Kind::Closed, .connection = number});
               }});
+  if (!carried) return say({.kind = Kind::Closed, .connection = number});
   connections_[number] = carried;
   carried->may_say(wire::kRelayWindow);
   callbacks_.connected(carried->take_far_end());

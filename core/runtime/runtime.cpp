@@ -36,9 +36,13 @@ constexpr std::chrono::seconds kPruneLater{3600};
 constexpr std::chrono::milliseconds kSweepPause{100};
 
 // A relay may be far away; files are seen when they are seen.
-constexpr Patience kByRelay{.handshake = std::chrono::seconds(30)};
-constexpr Patience kBySpool{.handshake = std::chrono::seconds(120),
-                            .silence = std::chrono::seconds(300)};
+Patience by_relay(unsigned door) {
+  return {.door = door, .handshake = std::chrono::seconds(30)};
+}
+Patience by_spool(unsigned door) {
+  return {
+      .door = door, .handshake = std::chrono::seconds(120), .silence = std::chrono::seconds(300)};
+}
 
 std::uint64_t random_seed() {
   std::uint64_t seed = 0;
@@ -204,15 +208,18 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site,
 
 void Runtime::open_ways(const Site& site) {
   const PilotProgram program(options_.pilot_program);
+  const auto doors = static_cast<unsigned>(relays_.size() + spools_.size());
   if (has_way(site, LinkKind::Relay)) {
     relays_[site.name] = std::make_unique<RelayKeeper>(
-        loop_, plugins_, site, program,
-        [this](auto socket) { server_->adopt(std::move(socket), kByRelay); });
+        loop_, plugins_, site, program, [this, door = doors + 1](auto socket) {
+          server_->adopt(std::move(socket), by_relay(door));
+        });
   }
   if (has_way(site, LinkKind::Spool)) {
     spools_[site.name] = std::make_unique<SpoolKeeper>(
-        loop_, plugins_, site, program, "h" + engine_name_,
-        [this](auto socket) { server_->adopt(std::move(socket), kBySpool); });
+        loop_, plugins_, site, program, "h" + engine_name_, [this, door = doors + 2](auto socket) {
+          server_->adopt(std::move(socket), by_spool(door));
+        });
   }
 }
 

@@ -19,7 +19,11 @@ constexpr auto kGrace = 10s;
 constexpr auto kShortestPause = 50ms;
 constexpr auto kLongestPause = 3000ms;
 constexpr auto kLongestPauseAlone = 15'000ms;
-constexpr auto kPauseInTrouble = 10'000ms;
+constexpr std::chrono::milliseconds kPauseInTrouble{2000};
+constexpr std::chrono::milliseconds kLongestPauseInTrouble{60'000};
+// New connections of one exchange: each is a stranger until it has proved who it is, and has two
+// descriptors.
+constexpr unsigned kMostBegun = 32;
 // Of one exchange, in each direction.
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 constexpr std::size_t kWindow = std::size_t{4} << 20;
@@ -77,7 +81,7 @@ void SpoolKeeper::look_after(std::chrono::milliseconds pause) {
 
 /// The engine has something to say: what else it says in this turn goes along.
 void SpoolKeeper::wake() {
-  if (is_exchanging_) {
+  if (is_exchanging_ || failures_ > 0) {
     has_more_ = true;
   } else if (pause_ > kShortestPause) {
     look_after(kShortestPause);
@@ -91,26 +95,31 @@ wire::SpoolOrder SpoolKeeper::order() {
   order.set_prefix(prefix_);
   order.set_most_bytes(kMostBytes);
   std::size_t bytes = 0;
+  const auto put = [&](const wire::SpoolPiece& piece) {
+    bytes += piece.data().size();
+    *order.add_pieces() = piece;
+  };
   for (auto& [name, connection] : connections_) {
-    while (!connection.unsaid.empty() && connection.on_their_way.size() < wire::kPiecesUnderWay &&
-           bytes < kMostBytes) {
+    // Those of an exchange that did not come back are said again: the same number is the same
+    // piece.
+    for (const wire::SpoolPiece& piece : connection.on_their_way) put(piece);
+    while (!connection.unsaid.empty() && bytes < kMostBytes &&
+           connection.waiting + connection.on_their_way.size() < wire::kPiecesUnderWay) {
       wire::SpoolPiece piece;
       piece.set_connection(name);
       piece.set_number(++connection.said);
       piece.set_data(connection.unsaid.substr(0, wire::kLargestPiece));
       connection.unsaid.erase(0, piece.data().size());
-      bytes += piece.data().size();
+      put(piece);
       connection.on_their_way.push_back(std::move(piece));
     }
-    // Those of an exchange that did not come back are said again: the same number is the same
-    // piece.
-    for (const wire::SpoolPiece& piece : connection.on_their_way) *order.add_pieces() = piece;
     if (connection.heard > 0) {
       wire::SpoolPiece* taken = order.add_taken();
       taken->set_connection(name);
       taken->set_number(connection.heard);
     }
-    if (connection.is_closed && connection.unsaid.empty()) order.add_closed(name);
+    const bool says_all = connection.unsaid.empty() || !connection.has_begun;
+    if (connection.is_closed && says_all) order.add_closed(name);
   }
   return order;
 }
@@ -157,90 +166,115 @@ void SpoolKeeper::exchange() {
       });
     };
   };
-  calls_.call(kExchangeLimit, std::move(begin), [this, report](bool given_up) {
+  const auto began = std::chrono::steady_clock::now();
+  calls_.call(kExchangeLimit, std::move(begin), [this, report, began](bool given_up) {
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::steady_clock::now() - began);
     answered(given_up ? Result<wire::SpoolReport>(
                             Error{Error::Kind::Transient, "the exchange did not come back in time"})
-                      : *report);
+                      : *report,
+             took);
   });
 }
 
-void SpoolKeeper::answered(const Result<wire::SpoolReport>& report) {
+void SpoolKeeper::answered(const Result<wire::SpoolReport>& report,
+                           std::chrono::milliseconds took) {
   is_exchanging_ = false;
   if (!report) {
     if (state_ != report.error().text)
       spdlog::warn("the spool of {}: {}", site_.name, report.error().text);
     state_ = report.error().text;
-    return look_after(kPauseInTrouble);
+    return look_after(
+        std::min(kLongestPauseInTrouble, kPauseInTrouble * (1U << std::min(failures_++, 5U))));
   }
+  failures_ = 0;
   state_ = wanted_ ? "is looked at" : "is not wanted";
-  const bool said = std::any_of(connections_.begin(), connections_.end(),
-                                [](const auto& one) { return !one.second.on_their_way.empty(); });
-  heard(*report);
-  const auto longest =
-      connections_.empty() && site_.link == LinkKind::Auto ? kLongestPauseAlone : kLongestPause;
-  const bool is_busy = said || has_more_ || report->pieces_size() > 0;
+  const bool is_busy = heard(*report) || has_more_;
   if (!wanted_ && connections_.empty()) return;
-  look_after(is_busy
-                 ? kShortestPause
-                 : std::clamp<std::chrono::milliseconds>(pause_ * 3 / 2, kShortestPause, longest));
+  const auto longest = connections_.empty() ? kLongestPauseAlone : kLongestPause;
+  const auto next =
+      is_busy ? kShortestPause
+              : std::clamp<std::chrono::milliseconds>(pause_ * 3 / 2, kShortestPause, longest);
+  // A site far away is not asked without end.
+  look_after(std::max(next, took));
 }
 
-void SpoolKeeper::heard(const wire::SpoolReport& report) {
-  for (auto& [name, connection] : connections_) {
-    for (const wire::SpoolPiece& piece : connection.on_their_way)
-      connection.not_allowed_yet += piece.data().size();
-    connection.on_their_way.clear();
-  }
-  std::map<std::string, std::uint64_t> there;
-  for (const auto& one : report.connections()) there[one.name()] = one.waiting();
+bool SpoolKeeper::heard(const wire::SpoolReport& report) {
+  bool any = false;
+  unsigned begun = 0;
   for (const wire::SpoolPiece& piece : report.pieces()) {
-    if (!there.contains(piece.connection())) continue;
-    if (!connections_.contains(piece.connection()) && piece.number() != 1) {
+    const std::string& name = piece.connection();
+    const auto at = connections_.find(name);
+    if (at == connections_.end() && piece.number() != 1) {
       // Its beginning was heard by an engine before this one: the pilot begins anew.
-      connections_[piece.connection()].is_closed = true;
-      continue;
+      connections_[name].is_closed = any = true;
+    } else if (at == connections_.end()) {
+      if (begun < kMostBegun && begin(name)) {
+        ++begun;
+        any = true;
+        hear(connections_.at(name), piece);
+      }
+    } else if (piece.number() == at->second.heard + 1) {
+      any = true;
+      hear(at->second, piece);
     }
-    Connection& from = connection(piece.connection());
-    if (piece.number() != from.heard + 1) continue;
-    from.heard = piece.number();
-    if (from.carried) from.carried->hear(piece.data());
   }
+  std::map<std::string, const wire::SpoolReport::Connection*> there;
+  for (const auto& one : report.connections()) there[one.name()] = &one;
   for (auto at = connections_.begin(); at != connections_.end();) {
-    Connection& one = at->second;
-    const auto waiting = there.find(at->first);
-    if (waiting == there.end()) {
+    const auto shown = there.find(at->first);
+    if (shown == there.end()) {
       // The pilot, or what forgets its allocation, has removed it; or it is marked as closed.
-      if (one.carried) one.carried->close();
+      if (at->second.carried) at->second.carried->close();
       at = connections_.erase(at);
       continue;
     }
-    if (waiting->second < wire::kPiecesUnderWay && one.carried && one.not_allowed_yet > 0)
-      one.carried->may_say(std::exchange(one.not_allowed_yet, 0));
+    any = passed_on(at->second, *shown->second) || any;
     ++at;
   }
+  return any;
 }
 
-SpoolKeeper::Connection& SpoolKeeper::connection(const std::string& name) {
-  const auto [at, is_new] = connections_.try_emplace(name);
-  Connection& made = at->second;
-  if (!is_new) return made;
-  made.carried = std::make_shared<Carried>(
-      loop_, Carried::Callbacks{.said =
-                                    [this, name](std::string bytes) {
-                                      connections_[name].unsaid += bytes;
-                                      wake();
-                                    },
-                                .taken = [](std::size_t) {},
-                                .closed =
-                                    [this, name] {
-                                      Connection& one = connections_[name];
-                                      one.carried.reset();
-                                      one.is_closed = true;
-                                      wake();
-                                    }});
-  made.carried->may_say(kWindow);
-  connected_(made.carried->take_far_end());
-  return made;
+void SpoolKeeper::hear(Connection& from, const wire::SpoolPiece& piece) {
+  from.heard = piece.number();
+  if (from.carried) from.carried->hear(piece.data());
+}
+
+/// What the site says of the pieces for one pilot.
+bool SpoolKeeper::passed_on(Connection& to, const wire::SpoolReport::Connection& shown) {
+  bool any = false;
+  while (!to.on_their_way.empty() && to.on_their_way.front().number() <= shown.put()) {
+    to.not_allowed_yet += to.on_their_way.front().data().size();
+    to.on_their_way.pop_front();
+    any = true;
+  }
+  to.waiting = shown.waiting();
+  if (to.waiting < wire::kPiecesUnderWay && to.carried && to.not_allowed_yet > 0)
+    to.carried->may_say(std::exchange(to.not_allowed_yet, 0));
+  return any;
+}
+
+/// False where there is no room for it now: its first piece is heard later.
+bool SpoolKeeper::begin(const std::string& name) {
+  const auto said = [this, name](std::string bytes) {
+    connections_[name].unsaid += bytes;
+    wake();
+  };
+  const auto closed = [this, name] {
+    Connection& one = connections_[name];
+    one.carried.reset();
+    one.is_closed = true;
+    wake();
+  };
+  auto carried =
+      Carried::make(loop_, {.said = said, .taken = [](std::size_t) {}, .closed = closed});
+  if (!carried) return false;
+  carried->may_say(kWindow);
+  Connection& made = connections_[name];
+  made.has_begun = true;
+  made.carried = carried;
+  connected_(carried->take_far_end());
+  return true;
 }
 
 }  // namespace hpcbatch

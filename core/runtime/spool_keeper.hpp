@@ -12,11 +12,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace hpcbatch {
 
@@ -41,13 +41,15 @@ class SpoolKeeper {
  private:
   struct Connection {
     std::shared_ptr<Carried> carried;
-    std::uint64_t heard{0};                      // pieces of the pilot
-    std::uint64_t said{0};                       // pieces for the pilot
-    std::string unsaid;                          // no piece yet
-    std::vector<wire::SpoolPiece> on_their_way;  // written when an exchange comes back
-    std::size_t not_allowed_yet{
-        0};  // of what was written: the engine may say it again once the pilot has taken something
-    bool is_closed{false};  // by the engine: the pilot is told
+    std::uint64_t heard{0};                     // pieces of the pilot
+    std::uint64_t said{0};                      // pieces for the pilot
+    std::uint64_t waiting{0};                   // of these, that it has not taken
+    std::string unsaid;                         // no piece yet
+    std::deque<wire::SpoolPiece> on_their_way;  // the site has not said that they are there
+    std::size_t not_allowed_yet{0};  // of what is there: the engine may say as much again once the
+                                     // pilot has taken something
+    bool has_begun{false};           // else it was another engine's
+    bool is_closed{false};           // by the engine: the pilot is told
   };
   struct Tools {
     std::shared_ptr<Transport> transport;
@@ -56,9 +58,12 @@ class SpoolKeeper {
 
   void exchange();
   wire::SpoolOrder order();
-  void answered(const Result<wire::SpoolReport>& report);
-  void heard(const wire::SpoolReport& report);
-  Connection& connection(const std::string& name);
+  void answered(const Result<wire::SpoolReport>& report, std::chrono::milliseconds took);
+  /// Whether anything came of it.
+  bool heard(const wire::SpoolReport& report);
+  static void hear(Connection& from, const wire::SpoolPiece& piece);
+  static bool passed_on(Connection& to, const wire::SpoolReport::Connection& shown);
+  bool begin(const std::string& name);
   void wake();
   void look_after(std::chrono::milliseconds pause);
   bool new_tools();
@@ -75,6 +80,7 @@ class SpoolKeeper {
   std::map<std::string, Connection> connections_;
   std::string state_{"is not wanted"};
   std::chrono::milliseconds pause_{0};
+  unsigned failures_{0};
   bool wanted_{false};
   bool is_exchanging_{false};
   bool has_more_{false};

@@ -5,6 +5,7 @@
 #include "wire/file.hpp"
 #include "wire/relay.hpp"
 
+#include <dirent.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -31,6 +32,9 @@ constexpr Duration kSilence = 30s;
 constexpr Duration kSlowAnswer = 120s;
 constexpr Duration kSlowSilence = 300s;
 constexpr Duration kBeforeSlow = 20s;
+// A relay that has died is started again within that time.
+constexpr Duration kBeforeSlowWithRelay = 100s;
+constexpr Duration kSlowHeartbeat = 90s;
 constexpr Duration kLastPieces = 10s;
 constexpr Duration kCompany = 20ms;
 constexpr auto kLastWords = 1000ms;
@@ -47,6 +51,11 @@ Duration jittered(Duration pause) {
 
 Time clock_now() {
   return std::chrono::steady_clock::now();
+}
+
+/// NFS remembers for a minute that a file was not there, unless its folder is opened.
+void look_anew(const std::string& folder) {
+  if (DIR* directory = ::opendir(folder.c_str())) ::closedir(directory);
 }
 
 }  // namespace
@@ -94,8 +103,11 @@ void EngineLink::try_again(Time now) {
 std::vector<EngineLink::Way> EngineLink::ways(Time now) {
   using Kind = wire::Address::Kind;
   std::vector<Way> found;
+  Duration before_slow = file_.addresses.size() > 1 ? kBeforeSlow : Duration{};
   for (const wire::Address& address : file_.addresses) {
     if (address.kind == Kind::Relay) {
+      before_slow = kBeforeSlowWithRelay;
+      look_anew(address.place.substr(0, address.place.rfind('/')));
       const auto text = wire::read_file(address.place, wire::Readers::OwnerOnly);
       if (!text) continue;
       const auto addresses = wire::parse_relay_file(*text, address.place);
@@ -104,7 +116,7 @@ std::vector<EngineLink::Way> EngineLink::ways(Time now) {
         found.push_back({one, "relay " + to_text(one), false});
     } else {
       const bool is_slow = address.kind == Kind::Spool;
-      if (is_slow && file_.addresses.size() > 1 && now < alone_since_ + kBeforeSlow) continue;
+      if (is_slow && now < alone_since_ + before_slow) continue;
       found.push_back({address, to_text(address), is_slow});
     }
   }
@@ -117,6 +129,7 @@ void EngineLink::try_address(Time now) {
   if (way.is_slow) {
     carrier_.emplace(way.address.place, name_);
     socket_ = carrier_->take_socket();
+    if (!socket_) return failed(way.name + ": no descriptors or threads are left", now);
   } else {
     auto socket = start_connecting(way.address);
     if (!socket) {
@@ -134,8 +147,7 @@ void EngineLink::try_address(Time now) {
 void EngineLink::failed(const std::string& why, Time now) {
   if (why != last_failure_) log_line("no link to the engine: " + why);
   last_failure_ = why;
-  if (socket_) loop_.forget(socket_.get());
-  socket_.reset();
+  hang_up();
   link_.reset();
   unsent_.clear();
   deadline_.reset();
@@ -281,11 +293,23 @@ void EngineLink::tick(Time now) {
          now);
     return;
   }
-  if (!any_outgoing_ && now >= last_sent_ + kHeartbeat) {
+  if (!any_outgoing_ && now >= last_sent_ + heartbeat_every()) {
     outgoing_.set_heartbeat(++heartbeat_);
     added(true, now);
   }
   if (any_outgoing_ && (urgent_ || now >= *company_until_)) send_gathered(now);
+}
+
+/// Not by closing alone: a child that was forked meanwhile has the socket too.
+void EngineLink::hang_up() {
+  if (!socket_) return;
+  loop_.forget(socket_.get());
+  ::shutdown(socket_.get(), SHUT_RDWR);
+  socket_.reset();
+}
+
+Duration EngineLink::heartbeat_every() const {
+  return ways_[way_].is_slow ? kSlowHeartbeat : kHeartbeat;
 }
 
 Duration EngineLink::silence() const {
@@ -294,7 +318,7 @@ Duration EngineLink::silence() const {
 
 std::optional<Time> EngineLink::next() const {
   if (state_ == State::Up) {
-    Time earliest = std::min(last_sent_ + kHeartbeat, last_heard_ + silence());
+    Time earliest = std::min(last_sent_ + heartbeat_every(), last_heard_ + silence());
     if (company_until_) earliest = std::min(earliest, *company_until_);
     return earliest;
   }
@@ -311,8 +335,7 @@ void EngineLink::finish() {
     write();
   }
   if (!carrier_) return;
-  loop_.forget(socket_.get());
-  socket_.reset();
+  hang_up();
   carrier_->wait_until_written(clock_now() + kLastPieces);
 }
 

@@ -81,6 +81,8 @@ class EngineLink {
   void drop(const std::string& why, Time now);
   /// For so long nothing may be heard of an engine that is there.
   Duration silence() const;
+  Duration heartbeat_every() const;
+  void hang_up();
 
   Loop& loop_;
   std::string path_;

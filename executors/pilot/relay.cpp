@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <algorithm>
 #include <array>
@@ -17,8 +18,15 @@ namespace {
 
 using Kind = wire::RelayFrame::Kind;
 
-// Whoever knocks without being a pilot is refused by the engine; there are only so many at a time.
-constexpr std::size_t kMostConnections = 4096;
+// Descriptors that are not for pilots.
+constexpr rlim_t kOwnDescriptors = 64;
+
+/// Whoever knocks without being a pilot is refused by the engine; there are only so many at a time.
+std::size_t most_connections() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return limit.rlim_cur > 2 * kOwnDescriptors ? limit.rlim_cur - kOwnDescriptors : kOwnDescriptors;
+}
 
 Time clock_now() {
   return std::chrono::steady_clock::now();
@@ -34,6 +42,7 @@ Relay::Relay(RelayDoor door, Fd from_engine, Fd to_engine)
     : door_(std::move(door)),
       from_engine_(std::move(from_engine)),
       to_engine_(std::move(to_engine)),
+      most_connections_(most_connections()),
       last_heard_(clock_now()),
       last_said_(clock_now()) {
   no_blocking(from_engine_.get());
@@ -62,7 +71,10 @@ void Relay::run() {
                " s");
       return;
     }
-    if (now >= last_said_ + wire::kRelayAlive) say({.kind = Kind::Alive});
+    if (now < last_said_ + wire::kRelayAlive) continue;
+    // One that nobody hears must not say that it is there.
+    if (now < last_heard_ + 2 * wire::kRelayAlive) door_.keep_file();
+    say({.kind = Kind::Alive});
   }
 }
 
@@ -99,7 +111,8 @@ void Relay::heard(wire::RelayFrame& frame) {
       watch(frame.connection);
       break;
     case Kind::Closed:
-      drop(frame.connection, true);
+      at->second.is_closing = true;
+      write_to_pilot(frame.connection);
       break;
     case Kind::Listening:
     case Kind::Opened:
@@ -142,7 +155,7 @@ void Relay::write_to_engine() {
 // --- pilots ------------------------------------------------------------------------------------
 
 void Relay::take_pilot(Fd socket) {
-  if (connections_.size() >= kMostConnections) return;
+  if (connections_.size() >= most_connections_) return;
   const int on = 1;
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -201,6 +214,7 @@ void Relay::write_to_pilot(std::uint32_t number) {
     done += static_cast<std::size_t>(count);
   }
   connection.to_pilot.erase(0, done);
+  if (connection.is_closing && connection.to_pilot.empty()) return drop(number, true);
   watch(number);
   if (done > 0)
     say({.kind = Kind::Taken, .connection = number, .taken = static_cast<std::uint32_t>(done)});

@@ -31,6 +31,7 @@ class Relay {
     Fd socket;
     std::string to_pilot;                    // not taken by the socket yet
     std::size_t window{wire::kRelayWindow};  // what the engine may still be sent
+    bool is_closing{false};                  // behind what it has not taken yet
   };
 
   void hear_engine();
@@ -48,6 +49,7 @@ class Relay {
   RelayDoor door_;
   Fd from_engine_;
   Fd to_engine_;
+  std::size_t most_connections_;
   wire::RelayFrames frames_;
   std::map<std::uint32_t, Connection> connections_;
   std::uint32_t last_number_{0};

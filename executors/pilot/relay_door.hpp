@@ -25,6 +25,8 @@ class RelayDoor {
 
   /// As it stands in the file: a line for each address.
   const std::string& text() const { return text_; }
+  /// Another relay that ended late, or somebody who tidied up, may have removed it.
+  void keep_file() const;
   const std::vector<Fd>& listeners() const { return listeners_; }
 
  private:

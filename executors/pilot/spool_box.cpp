@@ -16,9 +16,8 @@
 namespace hpcbatch::pilot {
 namespace {
 
-std::string closed_mark(const std::string& folder) {
-  return folder + "/closed";
-}
+constexpr std::string_view kClosed = "closed";
+constexpr time_t kLongAgo = 600;  // seconds
 
 }  // namespace
 
@@ -65,11 +64,34 @@ SpoolConnection::SpoolConnection(const std::string& at)
     : folder(at), up(at + "/up"), down(at + "/down") {}
 
 bool SpoolConnection::is_closed() const {
-  return ::access(closed_mark(folder).c_str(), F_OK) == 0;
+  // Not by its name: NFS remembers for a minute that a file was not there, but looks anew at a
+  // folder that is opened.
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    if (std::string_view(entry->d_name) == kClosed) return true;
+  }
+  return false;
+}
+
+bool SpoolConnection::was_closed_long_ago() const {
+  struct stat mark {};
+  struct stat now {};
+  // Both times are the file server's.
+  if (::stat((folder + "/" + std::string(kClosed)).c_str(), &mark) != 0) return false;
+  const std::string probe = folder + "/now";
+  (void)wire::replace_file(probe, "", wire::Readers::OwnerOnly);
+  const bool is_known = ::stat(probe.c_str(), &now) == 0;
+  ::unlink(probe.c_str());
+  return is_known && now.st_mtime - mark.st_mtime > kLongAgo;
+}
+
+bool SpoolConnection::is_gone() const {
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(folder.c_str()), ::closedir);
+  return !directory && errno == ENOENT;
 }
 
 void SpoolConnection::close() const {
-  (void)wire::replace_file(closed_mark(folder), "", wire::Readers::OwnerOnly);
+  (void)wire::replace_file(folder + "/" + std::string(kClosed), "", wire::Readers::OwnerOnly);
 }
 
 void SpoolConnection::remove_all() const {

@@ -39,6 +39,10 @@ struct SpoolConnection {
   SpoolBox down;  ///< to the pilot
   /// The engine wants no more of this connection.
   bool is_closed() const;
+  /// Whoever lives has seen it by now.
+  bool was_closed_long_ago() const;
+  /// False too where it cannot be told.
+  bool is_gone() const;
   void close() const;
   void remove_all() const;
 };

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -24,9 +25,12 @@ using Clock = std::chrono::steady_clock;
 // How often the folder is looked at: often behind something that came, ever less often while
 // nothing does.
 constexpr auto kShortestPause = 20ms;
-constexpr auto kLongestPause = 1000ms;
-// A folder that is missing is believed when it is missing so often: NFS may hide it for a moment.
-constexpr unsigned kMissingFor = 3;
+constexpr auto kLongestPause = 2000ms;
+// A folder that is missing is believed when it is missing for so long: NFS may hide it for a
+// moment.
+constexpr auto kMissingFor = 30s;
+// Last words that cannot be written are given up.
+constexpr auto kLastTries = 10s;
 // What is said in so short a time goes in one piece.
 constexpr auto kCompany = 5ms;
 
@@ -45,7 +49,8 @@ class Carrying {
                    ? kShortestPause
                    : std::min<std::chrono::milliseconds>(kLongestPause, pause_ * 3 / 2);
     }
-    if (is_closed_) connection_.remove_all();
+    // One that was never answered is nothing to anybody.
+    if (is_closed_ || next_down_ == 1) connection_.remove_all();
   }
 
  private:
@@ -61,19 +66,21 @@ class Carrying {
     return true;
   }
 
-  bool is_going_on() const {
-    return !is_closed_ && missing_ < kMissingFor && !(link_is_closed_ && said_.empty());
+  bool is_going_on() {
+    const auto now = Clock::now();
+    if (!connection_.is_gone()) seen_at_ = now;
+    if (is_closed_ || now >= seen_at_ + kMissingFor) return false;
+    if (!link_is_closed_) return true;
+    return !said_.empty() && next_down_ > 1 && now < link_closed_at_ + kLastTries;
   }
 
   /// What the link says becomes a piece, as long as the engine takes them.
   bool hear_link() {
     const auto waiting = connection_.up.numbers();
-    missing_ = waiting ? 0 : missing_ + 1;
-    if (said_.empty() && !link_is_closed_ && (!waiting || waiting->size() < wire::kPiecesUnderWay))
-      gather();
-    if (said_.empty()) {
-      if (link_is_closed_ || (waiting && waiting->size() >= wire::kPiecesUnderWay))
-        std::this_thread::sleep_for(pause_);
+    const bool may_say = !waiting || waiting->size() < wire::kPiecesUnderWay;
+    if (said_.empty() && !link_is_closed_ && may_say) gather();
+    if (said_.empty() || !may_say) {
+      if (!may_say || link_is_closed_) wait_for_the_end_of_the_link();
       return false;
     }
     if (auto put = connection_.up.put(next_up_, said_); !put) {
@@ -87,6 +94,17 @@ class Carrying {
     return true;
   }
 
+  void link_closed() {
+    link_is_closed_ = true;
+    link_closed_at_ = Clock::now();
+  }
+
+  void wait_for_the_end_of_the_link() {
+    if (link_is_closed_) return std::this_thread::sleep_for(pause_);
+    pollfd wait{socket_.get(), 0, 0};
+    if (::poll(&wait, 1, static_cast<int>(pause_.count())) > 0) link_closed();
+  }
+
   void gather() {
     auto patience = pause_;
     while (said_.size() < wire::kLargestPiece) {
@@ -97,7 +115,7 @@ class Carrying {
       const ssize_t got = ::recv(socket_.get(), said_.data() + before, said_.size() - before, 0);
       said_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
       if (got <= 0) {
-        link_is_closed_ = true;
+        link_closed();
         return;
       }
       patience = kCompany;
@@ -144,7 +162,8 @@ class Carrying {
   std::uint64_t next_down_{1};
   std::chrono::milliseconds pause_{kShortestPause};
   std::string last_trouble_;
-  unsigned missing_{0};
+  Clock::time_point seen_at_{Clock::now()};
+  Clock::time_point link_closed_at_{};
   bool link_is_closed_{false};
   bool is_closed_{false};
 };
@@ -163,15 +182,20 @@ SpoolCarrier::SpoolCarrier(const std::string& spool, const wire::PilotName& pilo
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return;
   ours_ = Fd(ends[0]);
   ::fcntl(ours_.get(), F_SETFL, O_NONBLOCK);
-  std::thread([state = state_, theirs = Fd(ends[1]),
-               folder =
-                   spool + "/" + wire::spool_connection(pilot, wire::random_number())]() mutable {
+  auto carry = [state = state_, theirs = Fd(ends[1]),
+                folder =
+                    spool + "/" + wire::spool_connection(pilot, wire::random_number())]() mutable {
     without_signals();
     Carrying(SpoolConnection(folder), std::move(theirs)).run();
     const std::lock_guard lock(state->mutex);
     state->has_ended = true;
     state->changed.notify_all();
-  }).detach();
+  };
+  try {
+    std::thread(std::move(carry)).detach();
+  } catch (const std::system_error&) {
+    ours_.reset();
+  }
 }
 
 void SpoolCarrier::wait_until_written(Clock::time_point until) {

@@ -25,7 +25,7 @@ class SpoolCarrier {
   /// The thread ends by itself when the link's socket is closed.
   ~SpoolCarrier() = default;
 
-  /// The link's end, once; it does not block.
+  /// The link's end, once; it does not block.  Empty where no descriptors or threads are left.
   Fd take_socket() { return std::move(ours_); }
   /// Waits until what was said before the socket was closed has been written, or until then.
   void wait_until_written(std::chrono::steady_clock::time_point until);

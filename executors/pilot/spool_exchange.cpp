@@ -14,6 +14,8 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <vector>
 
 namespace hpcbatch::pilot {
@@ -27,14 +29,38 @@ bool is_connection(const std::string& name, const std::string& prefix) {
          std::count(name.begin(), name.end(), '.') == 2;
 }
 
-std::vector<std::string> connections_in(const std::string& spool, const std::string& prefix) {
+Result<std::vector<std::string>> connections_in(const std::string& spool,
+                                                const std::string& prefix) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(spool.c_str()), ::closedir);
-  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+  // What cannot be seen is not gone.
+  if (!directory)
+    return Error{Error::Kind::Transient, "cannot open " + spool + ": " + std::strerror(errno)};
+  while (const dirent* entry = ::readdir(directory.get())) {
     if (is_connection(entry->d_name, prefix)) names.emplace_back(entry->d_name);
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+/// Up to which of the order's pieces all are there, by connection.  Behind one that could not be
+/// written none is.
+std::map<std::string, std::uint64_t> put_pieces(const std::string& spool,
+                                                const wire::SpoolOrder& order) {
+  std::map<std::string, std::uint64_t> put;
+  std::set<std::string> failed;
+  for (const wire::SpoolPiece& piece : order.pieces()) {
+    const std::string& name = piece.connection();
+    if (!is_connection(name, order.prefix()) || failed.contains(name)) continue;
+    const auto written = SpoolConnection(spool + "/" + name).down.put(piece.number(), piece.data());
+    if (written) {
+      put[name] = piece.number();
+    } else {
+      log_line(written.error().text);
+      failed.insert(name);
+    }
+  }
+  return put;
 }
 
 /// In turns, so that one that says much does not silence the others.
@@ -54,12 +80,19 @@ void take_along(const std::string& spool, const std::vector<std::string>& names,
     }
   }
   std::uint64_t bytes = 0;
+  std::set<std::string> stuck;
   for (std::size_t turn = 0; bytes < most_bytes; ++turn) {
     bool any = false;
     for (const auto& [name, numbers] : left) {
       if (turn >= numbers.size() || bytes >= most_bytes) continue;
-      auto said = SpoolConnection(spool + "/" + name).up.take(numbers[turn]);
-      if (!said) continue;
+      // What comes behind one that cannot be read yet is of no use.
+      if (turn > 0 && numbers[turn] != numbers[turn - 1] + 1) continue;
+      auto said = stuck.contains(name) ? std::nullopt
+                                       : SpoolConnection(spool + "/" + name).up.take(numbers[turn]);
+      if (!said) {
+        stuck.insert(name);
+        continue;
+      }
       any = true;
       bytes += said->size();
       wire::SpoolPiece* piece = report.add_pieces();
@@ -96,28 +129,31 @@ bool write_all(int to, const std::string& text) {
 
 }  // namespace
 
-wire::SpoolReport exchange(const std::string& spool, const wire::SpoolOrder& order) {
+Result<wire::SpoolReport> exchange(const std::string& spool, const wire::SpoolOrder& order) {
   ::mkdir(spool.c_str(), 0700);
-  for (const wire::SpoolPiece& piece : order.pieces()) {
-    if (!is_connection(piece.connection(), order.prefix())) continue;
-    // A folder that has gone is a pilot that has gone.
-    (void)SpoolConnection(spool + "/" + piece.connection()).down.put(piece.number(), piece.data());
-  }
+  const auto put = put_pieces(spool, order);
   for (const std::string& name : order.closed()) {
     if (is_connection(name, order.prefix())) SpoolConnection(spool + "/" + name).close();
   }
-  std::map<std::string, std::uint64_t> taken;
-  for (const wire::SpoolPiece& piece : order.taken()) taken[piece.connection()] = piece.number();
-  wire::SpoolReport report;
   const auto names = connections_in(spool, order.prefix());
-  take_along(spool, names, taken, order.most_bytes(), report);
-  for (const std::string& name : names) {
+  if (!names) return names.error();
+  wire::SpoolReport report;
+  std::vector<std::string> open;
+  for (const std::string& name : *names) {
     const SpoolConnection connection(spool + "/" + name);
-    if (connection.is_closed()) continue;
+    if (connection.is_closed()) {
+      if (connection.was_closed_long_ago()) connection.remove_all();
+      continue;
+    }
+    open.push_back(name);
     wire::SpoolReport::Connection* shown = report.add_connections();
     shown->set_name(name);
     shown->set_waiting(connection.down.numbers().value_or(std::vector<std::uint64_t>{}).size());
+    if (const auto at = put.find(name); at != put.end()) shown->set_put(at->second);
   }
+  std::map<std::string, std::uint64_t> taken;
+  for (const wire::SpoolPiece& piece : order.taken()) taken[piece.connection()] = piece.number();
+  take_along(spool, open, taken, order.most_bytes(), report);
   return report;
 }
 
@@ -131,8 +167,12 @@ int exchange_by_standard_streams(const std::string& workspace) {
              (text ? "it is no order" : text.error().text));
     return kUsage;
   }
-  const wire::SpoolReport report = exchange(wire::spool_folder(workspace), order);
-  return write_all(STDOUT_FILENO, wire::sealed_exchange(report.SerializeAsString())) ? 0 : 1;
+  const auto report = exchange(wire::spool_folder(workspace), order);
+  if (!report) {
+    log_line(report.error().text);
+    return 1;
+  }
+  return write_all(STDOUT_FILENO, wire::sealed_exchange(report->SerializeAsString())) ? 0 : 1;
 }
 
 }  // namespace hpcbatch::pilot

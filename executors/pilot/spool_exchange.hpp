@@ -4,13 +4,16 @@
 
 #include "wire/wire.pb.h"
 
+#include "hpcbatch/result.hpp"
+
 #include <string>
 
 namespace hpcbatch::pilot {
 
 /// Puts the order's pieces there, removes those that were taken, and takes along what the pilots
 /// have said.  May be done twice.
-wire::SpoolReport exchange(const std::string& spool, const wire::SpoolOrder& order);
+/// An error where the folder cannot be seen: then nothing is concluded of who is gone.
+Result<wire::SpoolReport> exchange(const std::string& spool, const wire::SpoolOrder& order);
 
 /// The same as a command: an order on standard input, a report on standard output.
 int exchange_by_standard_streams(const std::string& workspace);

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 namespace hpcbatch::pilot {
@@ -49,7 +50,7 @@ class SpoolTest : public testing::Test {
   void until(Happened happened) {
     for (const auto end = std::chrono::steady_clock::now() + 30s; !happened();) {
       ASSERT_LT(std::chrono::steady_clock::now(), end);
-      report_ = exchange(spool(), order_);
+      report_ = *exchange(spool(), order_);
       for (const wire::SpoolPiece& piece : report_.pieces()) {
         if (piece.number() != heard_ + 1) continue;
         heard_ = piece.number();
@@ -96,7 +97,7 @@ TEST_F(SpoolTest, BytesGoBothWaysInTheirOrder) {
   until([&] { return said_ == "hello"; });
   tell(1, "wel");
   tell(2, "come");
-  exchange(spool(), order_);
+  (void)exchange(spool(), order_);
   EXPECT_EQ(hear(7), "welcome");
   std::thread speaker([this] { say(std::string(3 << 20, 'x')); });
   until([&] { return said_.size() == 5 + (3 << 20); });
@@ -108,10 +109,10 @@ TEST_F(SpoolTest, WhatIsSaidTwiceIsHeardOnce) {
   say("hello");
   until([&] { return said_ == "hello"; });
   tell(1, "one");
-  exchange(spool(), order_);
+  (void)exchange(spool(), order_);
   EXPECT_EQ(hear(3), "one");
   tell(2, "two");
-  exchange(spool(), order_);  // the first piece again: its answer was lost
+  (void)exchange(spool(), order_);  // the first piece again: its answer was lost
   EXPECT_EQ(hear(3), "two");
 }
 
@@ -121,7 +122,7 @@ TEST_F(SpoolTest, ACloseReachesThePilotBehindTheLastWordsAndNothingStays) {
   until([&] { return said_ == "hello"; });
   tell(1, "bye");
   order_.add_closed(report_.connections(0).name());
-  exchange(spool(), order_);
+  (void)exchange(spool(), order_);
   EXPECT_EQ(hear(100), "bye");
   carrier_->wait_until_written(std::chrono::steady_clock::now() + 30s);
   EXPECT_TRUE(fs::is_empty(spool()));
@@ -129,12 +130,43 @@ TEST_F(SpoolTest, ACloseReachesThePilotBehindTheLastWordsAndNothingStays) {
 
 TEST_F(SpoolTest, LastWordsAreWrittenBeforeAPilotEnds) {
   start();
+  say("hello");
+  until([&] { return said_ == "hello"; });
+  tell(1, "welcome");
+  (void)exchange(spool(), order_);
+  EXPECT_EQ(hear(7), "welcome");
   say("last words");
   socket_.reset();
   carrier_->wait_until_written(std::chrono::steady_clock::now() + 30s);
+  until([&] { return said_ == "hellolast words"; });
+}
+
+TEST_F(SpoolTest, ATryThatNobodyAnsweredLeavesNothing) {
+  start();
+  say("hello");
+  socket_.reset();
+  carrier_->wait_until_written(std::chrono::steady_clock::now() + 30s);
+  EXPECT_TRUE(fs::is_empty(spool()));
+}
+
+TEST_F(SpoolTest, BehindAPieceThatCannotBeWrittenNoneIs) {
+  start();
+  say("hello");
+  until([&] { return said_ == "hello"; });
+  const std::string name = report_.connections(0).name();
+  fs::create_directory(spool() + "/" + name + "/down/" + wire::piece_name(2));
+  for (std::uint64_t number = 1; number <= 3; ++number) tell(number, "piece");
   const auto report = exchange(spool(), order_);
-  ASSERT_EQ(report.pieces_size(), 1);
-  EXPECT_EQ(report.pieces(0).data(), "last words");
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->connections(0).put(), 1U);
+  EXPECT_FALSE(fs::exists(spool() + "/" + name + "/down/" + wire::piece_name(3)));
+}
+
+TEST_F(SpoolTest, WhatCannotBeSeenIsNotGone) {
+  std::ofstream(spool()) << "no folder";
+  const auto report = exchange(spool(), order_);
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().text, testing::HasSubstr("cannot open " + spool()));
 }
 
 TEST_F(SpoolTest, AnotherEnginesConnectionsAreLeftAlone) {
@@ -148,8 +180,8 @@ TEST_F(SpoolTest, AnotherEnginesConnectionsAreLeftAlone) {
   wire::SpoolPiece* piece = other.add_pieces();
   piece->set_connection("hxy/../../habc");
   piece->set_number(1);
-  EXPECT_EQ(exchange(spool(), other).connections_size(), 0);
-  EXPECT_EQ(exchange(spool(), order_).connections_size(), 1);
+  EXPECT_EQ(exchange(spool(), other)->connections_size(), 0);
+  EXPECT_EQ(exchange(spool(), order_)->connections_size(), 1);
 }
 
 }  // namespace

@@ -1,0 +1,113 @@
+"""A cluster that nothing but an ssh login leads to: the work ends whatever becomes of the way there."""
+
+import os
+import signal
+
+import pytest
+from engine_at_home import wait_until
+from far_cluster import FarCluster, FarSite
+from slurm_site import SMALL
+
+FOUR = SMALL | {"cpus": 4, "memory": "2G"}
+MANY = 5000
+
+
+@pytest.fixture(scope="module")
+def far():
+    with FarCluster("--fast") as cluster:
+        yield cluster
+
+
+def link_of(site):
+    return site.json("pilots")[0]["link"]
+
+
+@pytest.mark.parametrize("plugin", ["ssh", "openssh"])
+@pytest.mark.parametrize("way", ["relay", "spool"])
+def test_thousands_of_tasks_by_an_ssh_login(far, plugin, way):
+    with FarSite(far, FOUR, plugin=plugin, link=way) as site:
+        assert site.ok("run", "--", "sh", "-c", "echo out; echo err >&2").strip() == "out"
+        array = site.submit("--array", f"1-{MANY}", *site.say())
+        assert site.wait(array, timeout=300) == 0
+        assert link_of(site).startswith(way)
+        site.must_have_said(array, MANY)
+        site.must_be_single()
+        assert len(far.connections()) <= 3, "logins"
+
+
+def test_a_pilot_finds_the_relay_by_itself(far):
+    with FarSite(far, FOUR, link="auto") as site:
+        array = site.submit("--array", "1-100", *site.say())
+        assert site.wait(array) == 0
+        assert link_of(site).startswith("relay tcp 10.")
+        site.must_have_said(array, 100)
+
+
+def slow_tasks(site, count=400):
+    return site.submit("--array", f"1-{count}", "--retries", "0", "--", "sh", "-c", f"echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.2")
+
+
+def all_ended(site, array, count=400):
+    assert site.wait(array, timeout=300) == 0
+    site.must_have_said(array, count)
+    site.must_be_single()
+
+
+@pytest.mark.parametrize("way", ["relay", "spool"])
+def test_the_login_nodes_sshd_is_killed(far, way):
+    with FarSite(far, FOUR, link=way) as site:
+        array = slow_tasks(site)
+        site.wait_for_lines(20)
+        far.stop_sshd()
+        far.start_sshd()
+        all_ended(site, array)
+
+
+def test_the_relay_is_killed(far):
+    with FarSite(far, FOUR, link="relay") as site:
+        array = slow_tasks(site)
+        site.wait_for_lines(20)
+        for relay in site.relays():
+            os.kill(relay, signal.SIGKILL)
+        all_ended(site, array)
+
+
+@pytest.mark.parametrize("way", ["relay", "spool"])
+def test_the_line_is_cut_for_a_while(far, way):
+    with FarSite(far, FOUR, link=way) as site:
+        array = slow_tasks(site)
+        site.wait_for_lines(20)
+        with far.cut():
+            wait_until(lambda: f"the {way} of cluster" in site.log_end(), 200, "the engine to miss it")
+        all_ended(site, array)
+
+
+def test_a_login_that_hangs_is_given_up(far):
+    """Half open: the other end is there and says nothing."""
+    with FarSite(far, FOUR, link="relay") as site:
+        array = slow_tasks(site)
+        site.wait_for_lines(20)
+        hanging = far.connections()
+        for pid in hanging:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            all_ended(site, array)
+        finally:
+            for pid in hanging:
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_a_host_key_that_changed_stops_that_site_and_says_why(far):
+    with FarSite(far, FOUR, link="relay") as site:
+        known = far.keys / "known_hosts"
+        before = known.read_text()
+        kind, key, *_ = (far.keys / "user.pub").read_text().split()
+        known.write_text(f"{far.host} {kind} {key}\n")
+        try:
+            array = site.submit("--array", "1-4", *site.say())
+            wait_until(lambda: "host key" in site.ok("explain", f"{array}.1"), 60, "the reason")
+            assert str(known) in site.ok("explain", f"{array}.1")
+            assert site.batch_jobs() == []
+        finally:
+            known.write_text(before)
+        assert site.wait(array, timeout=200) == 0
