@@ -196,6 +196,7 @@ bool SiteBook::refused(const AllocationRefused& event, Time now) {
     found->facts.state = AllocationState::Unclear;
     found->facts.reason = "the answer to its submission was lost: " + event.text;
     found->asked_at = now;
+    if (event.may_be_under_way) found->may_arrive_until = now + kSubmitDeadline;
     save(*found);
     poll_soon(found->facts.site, now + kImpatientPoll);
     if (HPCBATCH_PLANTED(asked_again_when_unclear)) {

@@ -47,7 +47,8 @@ struct AllocationEntry {
   std::optional<Duration> time_left;  ///< as the batch system said at `seen_at`
   Time seen_at{};
   Time asked_at{};  ///< the end of the last submit command; lists asked for earlier may lack it
-  Time may_arrive_until{};  ///< a submit command that a dead engine began may still be under way
+  Time may_arrive_until{};  ///< a submit command that nobody waits for any more may still be under
+                            ///< way
   Time alive_at{};          ///< a pilot of it came or went: lists asked for earlier prove nothing
   Time cancelled_at{};      ///< the last cancel command
   Time resumed_at{};        ///< after it was suspended

@@ -128,6 +128,7 @@ struct AllocationRefused {
   AllocationId allocation;
   Refusal refusal{Refusal::Unclear};
   std::string text;
+  bool may_be_under_way{false};  ///< of Unclear: the command may run on for as long as it was given
 };
 /// A complete, trusted list of the site's batch jobs that bear our names.  `asked` is when the
 /// question was sent: what was submitted later may be missing.

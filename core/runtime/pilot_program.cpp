@@ -27,6 +27,9 @@ std::string PilotProgram::path_in(const std::string& workspace) const {
 
 Result<void> PilotProgram::deliver(Transport& transport, const std::string& workspace,
                                    Deadline deadline) const {
+  const std::unique_lock turn(*delivering_, deadline);
+  if (!turn)
+    return Error{Error::Kind::Transient, "the pilot program is still being put into " + workspace};
   const auto there = transport.list(workspace + "/bin", deadline);
   if (!there) return there.error();
   if (std::find(there->begin(), there->end(), name_) != there->end()) return {};

@@ -4,10 +4,13 @@
 
 #include "hpcbatch/transport.hpp"
 
+#include <memory>
+#include <mutex>
 #include <string>
 
 namespace hpcbatch {
 
+/// Copies know of each other: several lanes of one site do not deliver at once.
 class PilotProgram {
  public:
   /// `file`: the program on this machine.
@@ -21,6 +24,7 @@ class PilotProgram {
  private:
   std::string file_;
   std::string name_;
+  std::shared_ptr<std::timed_mutex> delivering_{std::make_shared<std::timed_mutex>()};
 };
 
 }  // namespace hpcbatch

@@ -77,8 +77,9 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   if (sodium_init() < 0)
     return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
   for (const Site& site : options_.sites) {
-    auto hands =
-        std::make_unique<SiteHands>(loop_, plugins_, site, PilotProgram(options_.pilot_program));
+    auto hands = std::make_unique<SiteHands>(
+        loop_, plugins_, site,
+        programs_.try_emplace(site.name, options_.pilot_program).first->second);
     if (auto opened = hands->open(); !opened) return opened;
     sites_.emplace(site.name, std::move(hands));
   }
@@ -207,7 +208,7 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site,
 }
 
 void Runtime::open_ways(const Site& site) {
-  const PilotProgram program(options_.pilot_program);
+  const PilotProgram& program = programs_.at(site.name);
   const auto doors = static_cast<unsigned>(relays_.size() + spools_.size());
   if (has_way(site, LinkKind::Relay)) {
     relays_[site.name] = std::make_unique<RelayKeeper>(

@@ -166,7 +166,8 @@ class Runtime {
   Clock clock_;
   std::unique_ptr<Writer> writer_;
   std::unique_ptr<Engine> engine_;
-  std::unique_ptr<EngineHistory> history_;  ///< where one is asked for
+  std::unique_ptr<EngineHistory> history_;        ///< where one is asked for
+  std::map<std::string, PilotProgram> programs_;  ///< by site
   std::map<std::string, std::unique_ptr<SiteHands>> sites_;
   std::string secret_;
   std::string engine_name_;

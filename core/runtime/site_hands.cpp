@@ -26,6 +26,17 @@ constexpr const char* kDamaged = ".damaged";
 // A transport is to come back at its deadline; after this much more it is left behind.
 constexpr auto kGrace = 10s;
 
+/// What a plugin throws says nothing about whether the command ran.
+Result<CommandOutput> run_once(Transport& transport, const CommandLine& command,
+                               Deadline deadline) {
+  struct Said {
+    Result<CommandOutput> output;
+  };
+  auto said = guarded("transport", [&] { return Said{transport.run(command, deadline)}; });
+  if (!said) return Error{Error::Kind::Transient, said.error().text};
+  return std::move(said->output);
+}
+
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
@@ -127,14 +138,19 @@ void SiteHands::submit(
       return refuse(
           ready.error().kind == Error::Kind::Transient ? Refusal::Transient : Refusal::Permanent,
           ready.error().text);
-    auto output = guarded("transport", [&] {
-      return tools.transport->run(tools.scheduler->submit(request, script_at), deadline);
-    });
+    const auto command =
+        guarded("scheduler", [&] { return tools.scheduler->submit(request, script_at); });
+    if (!command) return refuse(Refusal::Permanent, command.error().text);
+    const auto output = run_once(*tools.transport, *command, deadline);
     // A transport that rejects a command promises that nothing of it ran.
-    if (!output)
-      return refuse(
-          output.error().kind == Error::Kind::Rejected ? Refusal::Permanent : Refusal::Unclear,
-          output.error().text);
+    if (!output && output.error().kind == Error::Kind::Rejected)
+      return refuse(Refusal::Permanent, output.error().text);
+    if (!output) {
+      refuse(Refusal::Unclear, output.error().text);
+      // The line was lost, and the command at its other end goes on until its own deadline.
+      std::get<AllocationRefused>(**result).may_be_under_way = true;
+      return;
+    }
     auto read = guarded("scheduler", [&] { return tools.scheduler->read_submit(*output); });
     if (!read) return refuse(Refusal::Unclear, read.error().text);
     if (const auto* number = std::get_if<std::string>(&*read)) {

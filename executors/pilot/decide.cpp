@@ -16,8 +16,6 @@ constexpr unsigned kPatience = 64;
 constexpr std::size_t kLookAhead = 64;
 constexpr Duration kGrace = 5s;  // between TERM and KILL
 constexpr Duration kUnregistered = 10min;
-// Who has not found the engine yet is not idle: by files that takes its time.
-constexpr Duration kUntilFound = 3min;
 
 }  // namespace
 
@@ -286,7 +284,7 @@ std::vector<Action> Decide::decide(Time now) {
 }
 
 Duration Decide::idle() const {
-  return welcomed_ ? terms_.idle : std::max(terms_.idle, kUntilFound);
+  return welcomed_ ? terms_.idle : std::max(terms_.idle, terms_.until_found);
 }
 
 /// Time limits, second signals, the end of the walltime.

@@ -37,7 +37,8 @@ struct Lease {
 struct Terms {
   std::optional<Time> usable_until;  // walltime less margin
   Duration margin{};
-  Duration idle{};  // zero: never ends for having nothing to do
+  Duration idle{};         // zero: never ends for having nothing to do
+  Duration until_found{};  // for so long it is not idle while it has not found the engine
 };
 
 struct Launch {

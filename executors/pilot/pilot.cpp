@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kBacklog = std::size_t{1} << 20;
 // Nothing but a stop makes the loop sleep that much longer than it asked for.
 constexpr Duration kSuspended = std::chrono::seconds{5};
+constexpr Duration kUntilFoundByFiles = std::chrono::minutes{3};
 // So many results make a frame of their own.
 constexpr int kResultsInFrame = 4096;
 constexpr std::size_t kBytesInFrame = std::size_t{1} << 20;
@@ -81,6 +82,14 @@ std::string own_path() {
   return path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
 }
 
+/// By files an engine is found late.
+Duration until_found(const wire::PilotFile& file) {
+  const bool by_files = std::any_of(
+      file.addresses.begin(), file.addresses.end(),
+      [](const wire::Address& address) { return address.kind == wire::Address::Kind::Spool; });
+  return by_files ? kUntilFoundByFiles : Duration{};
+}
+
 }  // namespace
 
 Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, int keeper_signal,
@@ -139,7 +148,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                                              : std::optional(capture->read(offset, limit));
                  }),
       decide_(Room(file.capacity, node_.cpus),
-              Terms{usable_until(file, now_), file.margin, file.idle}, now_),
+              Terms{usable_until(file, now_), file.margin, file.idle, until_found(file)}, now_),
       link_(loop_, std::move(path), file, rank,
             EngineLink::Callbacks{[this](const std::string& address) { link_up(address); },
                                   [this] {

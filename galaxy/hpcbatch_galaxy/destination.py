@@ -19,7 +19,7 @@ PARAMETERS = {
     "site": "the one site of the engine that may run it",
     "partition": "the partition (queue) of the pilots that may run it",
     "constraint": "a feature that the node must have",
-    "tags": "tags that the site's shape must have, with commas",
+    "pilot_tags": "tags that the site's shape must have, with commas",
     "priority": "goes before jobs of lower numbers",
     "max_retries": "tries again after failures of its own, besides those that are not its fault",
     "native_specification": "options of sbatch",
@@ -36,6 +36,8 @@ _ALIASES = {
     "walltime": ("job_time", "submit_walltime"),
     "partition": ("job_partition", "queue", "submit_queue"),
     "gpus": ("request_gpus", "submit_request_gpus"),
+    # Below `params:` alone: Galaxy has tags of its own for an environment.
+    "pilot_tags": ("tags",),
 }
 # A bare number is in these units where it is not in GB.
 _UNITS = {"request_memory": "M", "submit_request_memory": "M", "job_mem": "M"}
@@ -43,9 +45,9 @@ _UNITS = {"request_memory": "M", "submit_request_memory": "M", "job_mem": "M"}
 _GALAXYS = (
     "singularity_*", "docker_*", "container", "container_override", "container_resolvers", "container_resolvers_config_file",
     "container_monitor*", "require_container", "tmp_dir", "shared_home_dir", "cleanup_job", "metadata_strategy",
-    "outputs_to_working_directory", "object_store_id", "real_system_username", "external_chown_script", "galaxy_infrastructure_url",
+    "outputs_to_working_directory", "object_store_id", "galaxy_infrastructure_url",
     "retry_metadata_internally", "retry_interactivetool_metadata_internally", "tool_evaluation_strategy", "use_metadata_binary",
-    "check_job_script_integrity*", "enabled", "id", "tpv_*", "resubmit", "env", "job_script_*", "require_*",
+    "check_job_script_integrity*", "enabled", "id", "tpv_*", "resubmit", "env", "job_script_*",
     "__*",
 )
 
@@ -161,7 +163,7 @@ def read(params, is_strict=True):
         task["time"] = seconds("walltime", said["walltime"])
     if "site" in said:
         task["site"] = str(said["site"])
-    tags = [tag.strip() for tag in str(said.get("tags", "")).split(",") if tag.strip()]
+    tags = [tag.strip() for tag in str(said.get("pilot_tags", "")).split(",") if tag.strip()]
     tags += _tags_of(partition, constraint)
     if tags:
         task["tags"] = sorted(set(tags))

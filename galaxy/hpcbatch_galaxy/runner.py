@@ -80,6 +80,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         self._cancels = Cancels(self._client, self._name, self._unwanted_tasks)
         self._look_next = 0.0
         self._metrics = metrics.make_known(app.job_metrics)
+        self._said = set()  # once is enough
+        log.info("jobs go to the engine at %s, as those of %s", self._client.path, self._name)
         self._check_destinations()
 
     # --- what administrators wrote ------------------------------------------------------------------------------------
@@ -100,9 +102,13 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                 except Exception:
                     log.exception("job_conf: environment %r cannot be read", name)
                     continue
-                if wanted.left_out:
-                    log.warning("job_conf: environment %r: %s: not looked at; batch jobs are submitted with the options of their site "
-                                "(options: in the engine's configuration)", name, ", ".join(wanted.left_out))
+                self._say_what_is_left_out(name, wanted)
+
+    def _say_what_is_left_out(self, name, wanted):
+        if wanted.left_out and (name, *wanted.left_out) not in self._said:
+            self._said.add((name, *wanted.left_out))
+            log.warning("job_conf: environment %r: %s: not looked at; batch jobs are submitted with the options of their site "
+                        "(options: in the engine's configuration)", name, ", ".join(wanted.left_out))
 
     # --- submitting ---------------------------------------------------------------------------------------------------
 
@@ -114,6 +120,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             log.error("(%s) environment %r: %s", job_wrapper.get_id_tag(), job_wrapper.job_destination.id, why)
             job_wrapper.fail(f"This job's destination is misconfigured: {why}")
             return
+        self._say_what_is_left_out(job_wrapper.job_destination.id, wanted)
         requirements = [(found.resource_type, found.value_or_expression)
                         for found in getattr(job_wrapper.tool, "resource_requirements", None) or ()]
         destination.with_tool(wanted, requirements)

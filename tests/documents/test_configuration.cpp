@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"NoWorkspace", "sites:\n  - {name: a, scheduler: slurm}\n",
             "c.yaml:2: 'workspace' is missing in sites[0]"},
         Bad{"BadLink", site_with("link: tcp"),
-            "c.yaml:6: 'link' must be one of auto, unix, direct, not 'tcp'"},
+            "c.yaml:6: 'link' must be one of auto, unix, direct, relay, spool, not 'tcp'"},
         Bad{"OtherCluster", site_with("options: [--account=a, --clusters=far]"),
             "c.yaml:6: '--clusters=far' cannot be used: batch jobs are listed and cancelled on the "
             "default cluster alone; run hpcbatch on a login node of that cluster"},

@@ -32,6 +32,16 @@ TEST_F(UnclearSubmitTest, AnUnclearSubmitThatIsAbsentIsAskedForAgainUnderTheSame
   expect_nothing();
 }
 
+TEST_F(UnclearSubmitTest, ACommandThatMayRunOnBehindALostLineIsWaitedFor) {
+  submit(New());
+  happens(AllocationRefused{allocation("A"), Refusal::Unclear, "the line was cut", true});
+  expect({"accept 1", "open A: *"});
+  after(79s);  // it is killed there when its own minute is over
+  expect_nothing();
+  after(7s);
+  expect({"open A: *"});
+}
+
 TEST_F(UnclearSubmitTest, SubmissionsThatVanishAgainAndAgainAreAPause) {
   submit(New());
   expect({"accept 1", "open A: *"});

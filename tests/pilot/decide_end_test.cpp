@@ -36,8 +36,8 @@ TEST_F(DecideEndTest, AnIdlePilotThatIsToldToEndDoesNotWait) {
 }
 
 TEST_F(DecideEndTest, WhoeverHasNotFoundTheEngineYetIsNotIdle) {
-  decide_.emplace(Room({{"cpus", 10000}}, {}), Terms{.usable_until = {}, .margin = {}, .idle = 60s},
-                  now_);
+  decide_.emplace(Room({{"cpus", 10000}}, {}),
+                  Terms{.usable_until = {}, .margin = {}, .idle = 60s, .until_found = 3min}, now_);
   after(100s);
   expect("");
   d().welcomed(now_);

@@ -209,6 +209,13 @@ TEST(PbsAnswer, ANumberIsSuccess) {
   }
 }
 
+TEST(PbsAnswer, ANumberOfAQsubThatFailedBehindItIsUnclear) {
+  for (const int code : {1, 127}) {
+    const auto read = make()->read_submit(answer(code, "6.vm\n", "qsub: accounting is away"));
+    EXPECT_EQ(std::get<SubmitRefused>(read).refusal, Refusal::Unclear);
+  }
+}
+
 TEST(PbsAnswer, TwoNumbersOrNoneAreUnclear) {
   for (const char* out : {"2026\n6.vm\n", "", "Submitted 6.vm\n", "6.\n", ".vm\n"}) {
     const auto read = make()->read_submit(answer(0, out));
@@ -265,6 +272,9 @@ INSTANTIATE_TEST_SUITE_P(
                 Refusal::Transient},
         Refused{"refused", 111, "Connection refused", Refusal::Transient},
         Refused{"end_of_file", 1, "End of File", Refusal::Unclear},
+        Refused{"two_tries", 1,
+                "End of File\nqsub: cannot connect to server pbs: Connection refused",
+                Refusal::Unclear},
         Refused{"time", 1, "Timeout", Refusal::Unclear},
         Refused{"protocol", 183, "Sorry", Refusal::Unclear},
         Refused{"killed", 143, "Sorry", Refusal::Unclear}),
@@ -450,7 +460,9 @@ TEST(PbsPoll, WhatStatesMean) {
   }
   const auto moved = make()->read_poll(
       "hb", answer(0, "Job Id: 1.vm\n    Job_Name = hbQ\n    job_state = M\n\nhbend alice\n"));
-  EXPECT_TRUE(moved && moved->empty());
+  // It lives on another server.
+  ASSERT_TRUE(moved && moved->size() == 1);
+  EXPECT_NE(moved->front().state, BatchState::Ended);
 }
 
 TEST(PbsPoll, WhatTheCommentOfAQueuedOneMeans) {

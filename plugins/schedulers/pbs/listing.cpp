@@ -117,8 +117,6 @@ Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const Command
     if (number.empty() || !record.value("Job_Name").starts_with(prefix)) continue;
     const std::string_view owner = record.value("Job_Owner");
     if (!owner.empty() && owner.substr(0, owner.find('@')) != text->second) continue;
-    // Another server has taken this batch job.
-    if (record.value("job_state") == "M") continue;
     auto job = read_job(record, std::move(number));
     if (!job) return job.error();
     jobs.push_back(std::move(*job));

@@ -86,6 +86,17 @@ std::string lower(std::string text) {
   return text;
 }
 
+template <std::size_t N>
+std::string without_lines_of(const std::string& text,
+                             const std::array<std::string_view, N>& phrases) {
+  std::string kept;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!has_one_of(line, phrases)) kept += line + "\n";
+  }
+  return kept;
+}
+
 Refusal classify(const CommandOutput& output, const std::string& text) {
   // By a signal, or as a shell says it of its child: the request may have been under way.
   constexpr int kSignalled = 128;
@@ -96,8 +107,9 @@ Refusal classify(const CommandOutput& output, const std::string& text) {
   if (text.find("cannot tell which pbs") != std::string::npos) {
     return text.find("not found") == std::string::npos ? Refusal::Transient : Refusal::Permanent;
   }
+  // Of a client that tried twice: the first time may have been enough.
+  if (has_one_of(without_lines_of(text, kNoContact), kUnclear)) return Refusal::Unclear;
   if (has_one_of(text, kNoContact)) return Refusal::Transient;
-  if (has_one_of(text, kUnclear)) return Refusal::Unclear;
   if (has_one_of(text, kLimit))
     return has_one_of(text, kPerJob) ? Refusal::Permanent : Refusal::Limit;
   if (has_one_of(text, kTransient)) return Refusal::Transient;
@@ -127,12 +139,12 @@ bool is_number(std::string_view text) {
 }  // namespace
 
 std::variant<std::string, SubmitRefused> read_qsub(const CommandOutput& output) {
+  std::vector<std::string> numbers;
+  std::istringstream lines(output.standard_output);
+  for (std::string line; std::getline(lines, line);) {
+    if (is_number(line)) numbers.push_back(line);
+  }
   if (!output.timed_out && output.exit_code == 0) {
-    std::vector<std::string> numbers;
-    std::istringstream lines(output.standard_output);
-    for (std::string line; std::getline(lines, line);) {
-      if (is_number(line)) numbers.push_back(line);
-    }
     // Two numbers: a banner has one in it, and nobody can say which.
     if (numbers.size() == 1) return numbers.front();
     return SubmitRefused{
@@ -148,7 +160,8 @@ std::variant<std::string, SubmitRefused> read_qsub(const CommandOutput& output) 
   }
   const std::string said =
       lower(output.standard_error + "\n" + without_echo(output.standard_output));
-  return SubmitRefused{classify(output, said), text};
+  // A site's own qsub may submit and then fail.
+  return SubmitRefused{numbers.empty() ? classify(output, said) : Refusal::Unclear, text};
 }
 
 }  // namespace hpcbatch::pbs

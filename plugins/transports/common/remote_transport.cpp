@@ -221,7 +221,9 @@ Result<std::string> RemoteTransport::read(const std::string& path, std::uint64_t
   const std::string what = "cannot read " + path + " on " + login_->name();
   auto answer = ask(what, read_script(path, offset, length), deadline);
   if (!answer) return answer.error();
-  if (answer->exit_code != 0) return script_error(what, answer->standard_error);
+  // The exit code is the last program's; the one that reads may have failed.
+  if (answer->exit_code != 0 || !answer->standard_error.empty())
+    return script_error(what, answer->standard_error);
   return std::move(answer->standard_output);
 }
 

@@ -236,7 +236,10 @@ Result<Ending> ProgramLogin::exec(const std::string& text, Exchange& exchange, D
   if (ending == Ending::Closed && carrier.exit_code() == kFailureOfSsh) {
     // The command begins with a word on its output: without one nothing has run.
     if (carrier.has_output()) return login_words::lost(name(), "ssh ended in the middle");
-    return failed(carrier.said());
+    Error why = failed(carrier.said());
+    // Files that the far shell starts with may have said anything; ssh says its own last.
+    if (line_was_lost(carrier.said())) why.kind = Error::Kind::Transient;
+    return why;
   }
   if (ending != Ending::TimedOut) back_off_.succeeded();
   return ending;

@@ -31,6 +31,14 @@ std::string last_line(std::string text) {
 
 }  // namespace
 
+bool line_was_lost(const std::string& said) {
+  static constexpr std::array kLost{"Connection to ", "closed by remote host", "Broken pipe",
+                                    "reset by peer", "Timeout, server"};
+  const std::string last = last_line(said);
+  return std::any_of(kLost.begin(), kLost.end(),
+                     [&](const char* text) { return last.find(text) != std::string::npos; });
+}
+
 Error program_error(const WhoAndHow& who, const std::string& said) {
   const auto says = [&](const char* text) { return said.find(text) != std::string::npos; };
   const std::string& target = who.target;
@@ -42,6 +50,9 @@ Error program_error(const WhoAndHow& who, const std::string& said) {
     return words::unknown_host_key(target, fingerprint_in(said),
                                    who.by_hand + " (it shows the fingerprint and asks)");
   if (says("UNPROTECTED PRIVATE KEY FILE")) return words::key_too_open(after(said, " for '", "'"));
+  // Then ssh tries a login of its own, whose end says nothing about the shared one.
+  if (says("Session open refused by peer") || says("open failed"))
+    return words::channel_refused(target, last_line(said));
   if (says("Permission denied (") || says("Too many authentication failures")) {
     const std::string offered = after(said, "Permission denied (", ")");
     const std::string remedy =
@@ -56,8 +67,6 @@ Error program_error(const WhoAndHow& who, const std::string& said) {
   if (says("timed out")) return words::timed_out(target, "while connecting");
   if (says("No route to host") || says("Network is unreachable"))
     return words::no_route(target, {});
-  if (says("Session open refused by peer") || says("open failed"))
-    return words::channel_refused(target, last_line(said));
   if (says("Connection closed by") || says("Connection reset by") ||
       says("kex_exchange_identification"))
     return words::closed_by_server(target, last_line(said));

@@ -14,4 +14,7 @@ struct WhoAndHow {
 };
 Error program_error(const WhoAndHow& who, const std::string& standard_error);
 
+/// Whether ssh's last word is that a connection which stood has gone.
+bool line_was_lost(const std::string& said);
+
 }  // namespace hpcbatch

@@ -82,7 +82,9 @@ bool Pump::wait() {
   const int events = (wants_more ? POLLIN : 0) | (to_near_.empty() ? 0 : POLLOUT);
   std::array<pollfd, 1> waits{{{near_, static_cast<short>(events), 0}}};
   session_.wait(std::chrono::steady_clock::now() + std::chrono::seconds(1), waits);
-  return !eof_is_sent_ || (waits[0].revents & POLLHUP) == 0;
+  // Nobody reads an answer any more, and a far end that takes nothing would be waited for without
+  // end.
+  return !(eof_is_sent_ || near_has_ended_) || (waits[0].revents & POLLHUP) == 0;
 }
 
 }  // namespace hpcbatch

@@ -72,11 +72,16 @@ Result<Fd> connect_tcp(const std::string& host, int port, const std::string& tar
   const int failure = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failure != 0) return login_words::name_not_known(target, ::gai_strerror(failure));
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(found, &::freeaddrinfo);
+  int left = 0;
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) ++left;
   int error = EHOSTUNREACH;
-  for (const addrinfo* address = found; address != nullptr; address = address->ai_next) {
+  for (const addrinfo* address = found; address != nullptr; address = address->ai_next, --left) {
+    // One that does not answer must leave time for the others.
+    const auto now = std::chrono::steady_clock::now();
+    const Deadline share = now + (deadline - now) / left;
     Fd to(::socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (to.get() < 0) continue;
-    error = connect_one(to, *address, deadline);
+    error = connect_one(to, *address, share);
     if (error != 0) continue;
     keep_alive(to.get(), keep_alive_every);
     return to;
