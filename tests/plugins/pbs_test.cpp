@@ -216,6 +216,12 @@ TEST(PbsAnswer, ANumberOfAQsubThatFailedBehindItIsUnclear) {
   }
 }
 
+TEST(PbsAnswer, AClientThatTriedTwiceMayHaveBeenHeardTheFirstTime) {
+  const auto read =
+      make()->read_submit(answer(1, "", "qsub: End of File\nqsub: cannot connect to server pbs\n"));
+  EXPECT_EQ(std::get<SubmitRefused>(read).refusal, Refusal::Unclear);
+}
+
 TEST(PbsAnswer, TwoNumbersOrNoneAreUnclear) {
   for (const char* out : {"2026\n6.vm\n", "", "Submitted 6.vm\n", "6.\n", ".vm\n"}) {
     const auto read = make()->read_submit(answer(0, out));
@@ -272,9 +278,6 @@ INSTANTIATE_TEST_SUITE_P(
                 Refusal::Transient},
         Refused{"refused", 111, "Connection refused", Refusal::Transient},
         Refused{"end_of_file", 1, "End of File", Refusal::Unclear},
-        Refused{"two_tries", 1,
-                "End of File\nqsub: cannot connect to server pbs: Connection refused",
-                Refusal::Unclear},
         Refused{"time", 1, "Timeout", Refusal::Unclear},
         Refused{"protocol", 183, "Sorry", Refusal::Unclear},
         Refused{"killed", 143, "Sorry", Refusal::Unclear}),
