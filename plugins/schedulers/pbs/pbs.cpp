@@ -9,11 +9,12 @@
 #include "submission.hpp"
 
 #include "hpcbatch/scheduler.hpp"
+#include "hpcbatch/survey.hpp"
 
 namespace hpcbatch {
 namespace {
 
-class Pbs final : public Scheduler {
+class Pbs final : public Scheduler, public Surveyor {
  public:
   explicit Pbs(const char* config_yaml) : settings_(pbs::read_settings(config_yaml)) {}
 
@@ -41,6 +42,10 @@ class Pbs final : public Scheduler {
   CommandLine probe() const override { return pbs::list_queues(settings_.dialect); }
   Result<std::vector<Offer>> read_probe(const CommandOutput& output) const override {
     return pbs::read_queues(settings_, output);
+  }
+  CommandLine survey() const override { return pbs::survey_queues(settings_.dialect); }
+  Result<Survey> read_survey(const CommandOutput& output) const override {
+    return pbs::read_survey(settings_, output);
   }
 
  private:

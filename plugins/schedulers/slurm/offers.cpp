@@ -7,9 +7,7 @@
 #include <sstream>
 
 namespace hpcbatch::slurm {
-namespace {
 
-/// The number at the beginning; sinfo writes "4+" for "4 and more".
 unsigned long leading_number(const std::string& text) {
   unsigned long number = 0;
   for (const char c : text) {
@@ -19,7 +17,6 @@ unsigned long leading_number(const std::string& text) {
   return number;
 }
 
-/// "gpu:a100:2(S:0-1),gpu:1,other:4": the gpus by kind.
 void add_gpus(const std::string& gres, std::map<std::string, std::uint32_t>& gpus) {
   std::string plain;
   int depth = 0;
@@ -39,8 +36,6 @@ void add_gpus(const std::string& gres, std::map<std::string, std::uint32_t>& gpu
     most = std::max(most, static_cast<std::uint32_t>(leading_number(count)));
   }
 }
-
-}  // namespace
 
 CommandLine list_partitions() {
   return {.argv = {"sinfo", "--all", "--noheader", "--exact", "--format=hb|%P|%D|%c|%m|%l|%G"}};

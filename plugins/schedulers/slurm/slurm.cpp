@@ -3,8 +3,10 @@
 #include "listing.hpp"
 #include "offers.hpp"
 #include "submission.hpp"
+#include "survey.hpp"
 
 #include "hpcbatch/scheduler.hpp"
+#include "hpcbatch/survey.hpp"
 
 #include <yaml-cpp/yaml.h>
 
@@ -21,7 +23,7 @@ for name in "$@"; do scancel --name="$name" || failed=$?; done
 exit $failed
 )sh";
 
-class Slurm final : public Scheduler {
+class Slurm final : public Scheduler, public Surveyor {
  public:
   explicit Slurm(const char* config_yaml) {
     const YAML::Node config = YAML::Load(config_yaml);
@@ -59,6 +61,10 @@ class Slurm final : public Scheduler {
   CommandLine probe() const override { return slurm::list_partitions(); }
   Result<std::vector<Offer>> read_probe(const CommandOutput& output) const override {
     return slurm::read_partitions(output);
+  }
+  CommandLine survey() const override { return slurm::survey_partitions(); }
+  Result<Survey> read_survey(const CommandOutput& output) const override {
+    return slurm::read_survey(output);
   }
 };
 

@@ -11,6 +11,7 @@
 #include "hpcbatch/contract/load.hpp"
 #include "hpcbatch/contract/surroundings.hpp"
 #include "hpcbatch/scheduler.hpp"
+#include "hpcbatch/survey.hpp"
 
 #include <gtest/gtest.h>
 
@@ -137,6 +138,10 @@ TEST_P(SchedulerContract, APollThatDidNotSucceedConcludesNothing) {
   EXPECT_FALSE(scheduler_->read_poll("hb", answer(1, "", "no contact")));
   EXPECT_FALSE(scheduler_->read_poll("hb", answer(0, "\x01 no line of a batch system \x02\n")));
   EXPECT_FALSE(scheduler_->read_probe(silence()));
+  if (const auto* surveyor = dynamic_cast<const Surveyor*>(scheduler_.get())) {
+    EXPECT_FALSE(surveyor->survey().argv.empty());
+    EXPECT_FALSE(surveyor->read_survey(silence()));
+  }
 }
 
 TEST_P(SchedulerContract, PollAndCancelStandManyNames) {
