@@ -1,9 +1,9 @@
 #include "local_file.hpp"
 
 #include "checksum.hpp"
+#include "local_paths.hpp"
 
 #include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 
@@ -16,14 +16,6 @@ namespace fs = std::filesystem;
 constexpr const char* kPrefix = ".hpcbatch-part-";
 constexpr std::time_t kStale{86400};  // a day
 
-Error failed(const std::string& what, int error) {
-  const bool ours_to_mend = error == EACCES || error == EPERM || error == ENOENT ||
-                            error == ENOTDIR || error == EISDIR || error == EROFS ||
-                            error == ENAMETOOLONG || error == ELOOP;
-  return {ours_to_mend ? Error::Kind::Rejected : Error::Kind::Transient,
-          "cannot " + what + ": " + std::strerror(error)};
-}
-
 Result<std::string> read_at(int file, const std::string& path, std::uint64_t offset,
                             std::size_t length) {
   std::string text(length, '\0');
@@ -32,7 +24,7 @@ Result<std::string> read_at(int file, const std::string& path, std::uint64_t off
     const ssize_t n =
         ::pread(file, text.data() + done, length - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("read " + path, errno);
+    if (n < 0) return local_error("read " + path, errno);
     if (n == 0) break;
     done += static_cast<std::size_t>(n);
   }
@@ -56,14 +48,6 @@ Result<Content> content_of(int file, const std::string& path, Deadline deadline)
   return content;
 }
 
-Result<void> make_parents(const fs::path& directory) {
-  if (directory.empty() || ::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  if (errno != ENOENT) return failed("make directory " + directory.string(), errno);
-  if (auto parent = make_parents(directory.parent_path()); !parent) return parent;
-  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return failed("make directory " + directory.string(), errno);
-}
-
 /// What was given up and will not be asked for again.
 void remove_stale(const fs::path& directory, const std::string& but) {
   std::error_code error;
@@ -83,7 +67,7 @@ Result<SourceFile> SourceFile::open(const std::string& path) {
   // Never hangs on a pipe that somebody put where a file is expected.
   Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat facts {};
-  if (file.get() < 0 || ::fstat(file.get(), &facts) != 0) return failed("read " + path, errno);
+  if (file.get() < 0 || ::fstat(file.get(), &facts) != 0) return local_error("read " + path, errno);
   if (!S_ISREG(facts.st_mode))
     return Error{Error::Kind::Rejected, "cannot read " + path + ": it is no regular file"};
   return SourceFile(path, std::move(file), facts);
@@ -102,7 +86,7 @@ Result<Content> SourceFile::content(Deadline deadline) const {
 
 Result<void> SourceFile::unchanged() const {
   struct stat now {};
-  if (::fstat(file_.get(), &now) != 0) return failed("read " + path_, errno);
+  if (::fstat(file_.get(), &now) != 0) return local_error("read " + path_, errno);
   if (now.st_size == facts_.st_size && now.st_mtim.tv_sec == facts_.st_mtim.tv_sec &&
       now.st_mtim.tv_nsec == facts_.st_mtim.tv_nsec)
     return {};
@@ -112,14 +96,14 @@ Result<void> SourceFile::unchanged() const {
 
 Result<TargetFile> TargetFile::open(const Copy& file, const std::string& mark) {
   const fs::path directory = fs::path(file.to).parent_path();
-  if (auto made = make_parents(directory); !made) return made.error();
+  if (auto made = make_directories(directory); !made) return made.error();
   const std::string name = kPrefix + sha256_of(file.to + '\0' + mark).substr(0, 24);
   remove_stale(directory.empty() ? "." : directory, name);
   const std::string aside = (directory / name).string();
   Fd fd(::open(aside.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
   struct stat facts {};
   if (fd.get() < 0 || ::fstat(fd.get(), &facts) != 0)
-    return failed("write " + aside + " (for " + file.to + ")", errno);
+    return local_error("write " + aside + " (for " + file.to + ")", errno);
   if (!S_ISREG(facts.st_mode))
     return Error{Error::Kind::Rejected, "cannot write " + aside + ": it is no regular file"};
   return TargetFile(file, aside, std::move(fd), static_cast<std::uint64_t>(facts.st_size));
@@ -127,7 +111,7 @@ Result<TargetFile> TargetFile::open(const Copy& file, const std::string& mark) {
 
 Result<void> TargetFile::cut(std::uint64_t size) {
   if (::ftruncate(file_.get(), static_cast<off_t>(size)) != 0)
-    return failed("write " + copy_.to, errno);
+    return local_error("write " + copy_.to, errno);
   size_ = size;
   return {};
 }
@@ -136,7 +120,7 @@ Result<void> TargetFile::append(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(size_));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("write " + copy_.to, errno);
+    if (n < 0) return local_error("write " + copy_.to, errno);
     bytes.remove_prefix(static_cast<std::size_t>(n));
     size_ += static_cast<std::uint64_t>(n);
   }
@@ -150,13 +134,13 @@ Result<Content> TargetFile::content(Deadline deadline) const {
 Result<void> TargetFile::publish() {
   if (::fchmod(file_.get(), copy_.mode) != 0 || ::fsync(file_.get()) != 0 ||
       ::rename(aside_.c_str(), copy_.to.c_str()) != 0)
-    return failed("write " + copy_.to, errno);
+    return local_error("write " + copy_.to, errno);
   const fs::path directory = fs::path(copy_.to).parent_path();
   const Fd parent(
       ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some file systems cannot sync a directory and say EINVAL; they have nothing to sync.
   if (parent.get() < 0 || (::fsync(parent.get()) != 0 && errno != EINVAL))
-    return failed("sync " + directory.string(), errno);
+    return local_error("sync " + directory.string(), errno);
   return {};
 }
 

@@ -41,6 +41,10 @@ main() {
 main
 )sh";
 
+// What commands there make, a batch system's files among them, is as private as what the engine
+// makes here.
+constexpr const char* kPrivate = "umask 077\n";
+
 std::string exports(const std::map<std::string, std::string>& environment) {
   std::string text;
   for (const auto& [name, value] : environment)
@@ -80,13 +84,14 @@ std::string command_script(const Frame& frame, const CommandLine& command,
                            std::chrono::milliseconds limit) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count() + 1;
   return "limit=" + std::to_string(seconds) + "\n" +
-         framed(frame, exports(environment) + "exec " + shell_quoted(command.argv));
+         framed(frame, kPrivate + exports(environment) + "exec " + shell_quoted(command.argv));
 }
 
 std::string stream_script(const Frame& frame, const CommandLine& command,
                           const std::map<std::string, std::string>& environment) {
-  return "main() {\n" + exports(environment) + "printf '%s\\n' '" + frame.begin() +
-         "' || exit\nexec " + shell_quoted(command.argv) + " 2>/dev/null\n}\nmain\n";
+  return std::string("main() {\n") + kPrivate + exports(environment) + "printf '%s\\n' '" +
+         frame.begin() + "' || exit\nexec " + shell_quoted(command.argv) +
+         " 2>/dev/null\n}\nmain\n";
 }
 
 std::string kill_script(const Frame& frame, int group) {

@@ -1,11 +1,11 @@
 #include "files.hpp"
 
+#include "../common/local_paths.hpp"
 #include "../common/process.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <random>
 
@@ -17,24 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Error failed(const std::string& what, int error) {
-  const bool ours_to_mend = error == EACCES || error == EPERM || error == ENOENT ||
-                            error == ENOTDIR || error == EISDIR || error == EROFS ||
-                            error == ENAMETOOLONG || error == ELOOP;
-  return {ours_to_mend ? Error::Kind::Rejected : Error::Kind::Transient,
-          "cannot " + what + ": " + std::strerror(error)};
-}
-
 Error too_late(const std::string& what) {
   return {Error::Kind::Transient, "cannot " + what + ": its deadline passed"};
-}
-
-Result<void> make_directories(const fs::path& directory) {
-  if (directory.empty() || ::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  if (errno != ENOENT) return failed("make directory " + directory.string(), errno);
-  if (auto parent = make_directories(directory.parent_path()); !parent) return parent;
-  if (::mkdir(directory.c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return failed("make directory " + directory.string(), errno);
 }
 
 /// A file that is written under another name in the same directory; without `publish` nothing of it
@@ -55,7 +39,7 @@ class NewFile {
     aside_ =
         (directory / (".hpcbatch-" + std::to_string(random()) + std::to_string(random()))).string();
     fd_ = Fd(::open(aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (fd_.get() < 0) return failed("write " + aside_ + " (for " + path_ + ")", errno);
+    if (fd_.get() < 0) return local_error("write " + aside_ + " (for " + path_ + ")", errno);
     return {};
   }
 
@@ -63,7 +47,7 @@ class NewFile {
     while (size > 0) {
       const ssize_t n = ::write(fd_.get(), data, size);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return failed("write " + path_, errno);
+      if (n < 0) return local_error("write " + path_, errno);
       data += n;
       size -= static_cast<std::size_t>(n);
     }
@@ -73,14 +57,14 @@ class NewFile {
   Result<void> publish(std::uint32_t mode) {
     if (::fchmod(fd_.get(), mode) != 0 || ::fsync(fd_.get()) != 0 ||
         ::rename(aside_.c_str(), path_.c_str()) != 0) {
-      return failed("write " + path_, errno);
+      return local_error("write " + path_, errno);
     }
     fd_.close();
     const fs::path directory = fs::path(path_).parent_path();
     const Fd parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // Some file systems cannot sync a directory and say EINVAL; they have nothing to sync.
     if (parent.get() < 0 || (::fsync(parent.get()) != 0 && errno != EINVAL)) {
-      return failed("sync " + directory.string(), errno);
+      return local_error("sync " + directory.string(), errno);
     }
     return {};
   }
@@ -94,9 +78,9 @@ class NewFile {
 /// Never hangs on a pipe or a device that somebody put where a file is expected.
 Result<Fd> open_regular(const std::string& path) {
   Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (file.get() < 0) return failed("read " + path, errno);
+  if (file.get() < 0) return local_error("read " + path, errno);
   struct stat facts {};
-  if (::fstat(file.get(), &facts) != 0) return failed("read " + path, errno);
+  if (::fstat(file.get(), &facts) != 0) return local_error("read " + path, errno);
   if (!S_ISREG(facts.st_mode)) {
     return Error{Error::Kind::Rejected, "cannot read " + path + ": it is no regular file"};
   }
@@ -116,7 +100,7 @@ Result<void> copy_whole(const Copy& file, Deadline deadline) {
       return too_late("copy " + file.from + " to " + file.to);
     const ssize_t n = ::read(from->get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("read " + file.from, errno);
+    if (n < 0) return local_error("read " + file.from, errno);
     if (n == 0) return to.publish(file.mode);
     if (auto written = to.append(buffer.data(), static_cast<std::size_t>(n)); !written)
       return written;
@@ -143,7 +127,7 @@ Result<std::string> read_part(const std::string& path, std::uint64_t offset, std
     const ssize_t n =
         ::pread(file->get(), buffer.data(), wanted, static_cast<off_t>(offset + text.size()));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return failed("read " + path, errno);
+    if (n < 0) return local_error("read " + path, errno);
     if (n == 0) break;
     text.append(buffer.data(), static_cast<std::size_t>(n));
   }
@@ -158,7 +142,7 @@ Result<std::vector<std::string>> names_in(const std::string& directory) {
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
     names.push_back(entries->path().filename().string());
   }
-  if (error) return failed("list " + directory, error.value());
+  if (error) return local_error("list " + directory, error.value());
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -187,7 +171,7 @@ Result<void> remove_all(const std::string& path) {
     make_writable(path);
     fs::remove_all(path, error);
   }
-  if (error) return failed("remove " + path, error.value());
+  if (error) return local_error("remove " + path, error.value());
   return {};
 }
 
