@@ -64,8 +64,8 @@ std::string shown(const PilotName& name) {
   return name.allocation + "." + std::to_string(name.rank);
 }
 
-Error rejected(std::string text) {
-  return Error{Error::Kind::Rejected, std::move(text)};
+bool is_too_long(std::uint32_t sealed) {
+  return sealed > kLargestMessage + kSealSize;
 }
 
 }  // namespace
@@ -92,6 +92,8 @@ struct Link::State {
   crypto_secretstream_xchacha20poly1305_state opening{};
   Key opening_key{};
   std::uint64_t since_rekey{0};
+  bool is_unknown{false};  // the engine expects no such pilot
+  std::optional<LinkFault> fault;
 
   ~State() {
     ::sodium_memzero(key.data(), key.size());
@@ -165,6 +167,11 @@ struct Link::State {
                frame.size() - kLengthSize, raw(frame), kLengthSize) == 0;
   }
 
+  Error refuse(LinkFault why, std::string text) {
+    if (!fault) fault = why;
+    return Error{Error::Kind::Rejected, std::move(text)};
+  }
+
   hpcbatch::Result<void> on_hello(std::string_view bytes);
   hpcbatch::Result<void> on_answer(std::string_view bytes);
   hpcbatch::Result<void> on_proof(std::string_view bytes);
@@ -174,12 +181,11 @@ struct Link::State {
 };
 
 hpcbatch::Result<void> Link::State::on_hello(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic))
-    return rejected("a peer at the door did not speak the wire of hpcbatch");
   const Versions theirs{get<std::uint16_t>(bytes, 8), get<std::uint16_t>(bytes, 10)};
   std::string_view name = bytes.substr(12, kNameSize);
   name = name.substr(0, name.find('\0'));
-  if (!is_name(name)) return rejected("a peer at the door gave a name that no allocation can have");
+  if (!is_name(name))
+    return refuse(LinkFault::Hello, "a peer at the door gave a name that no allocation can have");
   pilot = {std::string(name), get<std::uint32_t>(bytes, 12 + kNameSize)};
   const std::uint16_t common = std::min(theirs.newest, versions.newest);
   const bool speakable = common >= theirs.oldest && common >= versions.oldest;
@@ -192,33 +198,36 @@ hpcbatch::Result<void> Link::State::on_hello(std::string_view bytes) {
   answer += new_public();
   out += answer;
   if (!speakable) {
-    return rejected("pilot " + shown(pilot) + " speaks " + range(theirs) +
-                    " of the wire, this engine " + range(versions) +
-                    ": one of them has to be replaced");
+    return refuse(LinkFault::Version, "pilot " + shown(pilot) + " speaks " + range(theirs) +
+                                          " of the wire, this engine " + range(versions) +
+                                          ": one of them has to be replaced");
   }
   version = common;
   // A pilot that nobody knows gets a key that nobody has: it learns no more than from a wrong key.
   const Key unknown = random_key();
   const std::optional<Key> found = find_key(pilot);
   key = found ? *found : unknown;
+  is_unknown = !found;
   if (!agree(bytes.substr(kHelloSize - kPublicSize), answer)) {
-    return rejected("a peer at the door sent a key that cannot be used");
+    return refuse(LinkFault::Hello, "a peer at the door sent a key that cannot be used");
   }
   step = Step::AwaitingProof;
   return {};
 }
 
 hpcbatch::Result<void> Link::State::on_answer(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return rejected("what answered is not an engine of hpcbatch");
+  if (!bytes.starts_with(kMagic))
+    return refuse(LinkFault::Hello, "what answered is not an engine of hpcbatch");
   const auto chosen = get<std::uint16_t>(bytes, 8);
   const Versions theirs{get<std::uint16_t>(bytes, 10), get<std::uint16_t>(bytes, 12)};
   if (chosen < versions.oldest || chosen > versions.newest) {
-    return rejected("the engine speaks " + range(theirs) + " of the wire, this pilot " +
-                    range(versions) + ": one of them has to be replaced");
+    return refuse(LinkFault::Version, "the engine speaks " + range(theirs) +
+                                          " of the wire, this pilot " + range(versions) +
+                                          ": one of them has to be replaced");
   }
   version = chosen;
   if (!agree(bytes.substr(kAnswerSize - kPublicSize), bytes)) {
-    return rejected("the engine sent a key that cannot be used");
+    return refuse(LinkFault::Hello, "the engine sent a key that cannot be used");
   }
   prove();
   step = Step::AwaitingProof;
@@ -233,10 +242,11 @@ hpcbatch::Result<void> Link::State::on_proof(std::string_view bytes) {
                                                                         opening_key.data()) == 0 &&
                       open(frame, nothing);
   if (!proved) {
-    return rejected(is_pilot
-                        ? std::string("what answered did not prove that it is this pilot's engine")
-                        : "a peer that calls itself pilot " + shown(pilot) +
-                              " did not prove that it has that pilot's key");
+    return refuse(is_unknown ? LinkFault::UnknownPilot : LinkFault::Proof,
+                  is_pilot
+                      ? std::string("what answered did not prove that it is this pilot's engine")
+                      : "a peer that calls itself pilot " + shown(pilot) +
+                            " did not prove that it has that pilot's key");
   }
   ::sodium_memzero(opening_key.data(), opening_key.size());
   if (!is_pilot) prove();
@@ -260,6 +270,8 @@ hpcbatch::Result<void> Link::State::take(std::string_view& rest,
     hpcbatch::Result<void> done;
     switch (step) {
       case Step::AwaitingHello:
+        if (const auto begin = rest.substr(0, kMagic.size()); !kMagic.starts_with(begin))
+          return refuse(LinkFault::Hello, "a peer at the door did not speak the wire of hpcbatch");
         wanted = kHelloSize;
         if (rest.size() < wanted) return {};
         done = on_hello(rest.substr(0, wanted));
@@ -270,6 +282,14 @@ hpcbatch::Result<void> Link::State::take(std::string_view& rest,
         done = on_answer(rest.substr(0, wanted));
         break;
       case Step::AwaitingProof:
+        if (rest.size() >= kHeaderSize + kLengthSize) {
+          const auto sealed = get<std::uint32_t>(rest, kHeaderSize);
+          if (is_too_long(sealed)) {
+            return refuse(LinkFault::Length, "a peer that calls itself pilot " + shown(pilot) +
+                                                 " announced a first frame of " +
+                                                 std::to_string(sealed) + " bytes");
+          }
+        }
         wanted = kProofSize;
         if (rest.size() < wanted) return {};
         done = on_proof(rest.substr(0, wanted));
@@ -277,22 +297,23 @@ hpcbatch::Result<void> Link::State::take(std::string_view& rest,
       case Step::Established: {
         if (rest.size() < kLengthSize) return {};
         const auto sealed = get<std::uint32_t>(rest, 0);
-        if (sealed < kSealSize || sealed > kLargestMessage + kSealSize) {
-          return rejected("a frame on the link of pilot " + shown(pilot) +
-                          " has an impossible length");
+        if (is_too_long(sealed) || sealed < kSealSize) {
+          return refuse(is_too_long(sealed) ? LinkFault::Length : LinkFault::Frame,
+                        "a frame on the link of pilot " + shown(pilot) +
+                            " has an impossible length: " + std::to_string(sealed) + " bytes");
         }
         wanted = kLengthSize + sealed;
         if (rest.size() < wanted) return {};
         std::string message;
         if (!open(rest.substr(0, wanted), message)) {
-          return rejected("a frame on the link of pilot " + shown(pilot) +
-                          " was changed on its way");
+          return refuse(LinkFault::Frame, "a frame on the link of pilot " + shown(pilot) +
+                                              " was changed, repeated or left out on its way");
         }
         messages.push_back(std::move(message));
         break;
       }
       case Step::Broken:
-        return rejected("the link is broken");
+        return Error{Error::Kind::Rejected, "the link is broken"};
     }
     if (!done) return done;
     rest.remove_prefix(wanted);
@@ -374,6 +395,9 @@ void Link::send(std::string_view message) {
   }
 }
 
+std::optional<LinkFault> Link::fault() const {
+  return state_->fault;
+}
 bool Link::established() const {
   return state_->step == State::Step::Established;
 }

@@ -46,6 +46,16 @@ struct PilotName {
   friend auto operator<=>(const PilotName&, const PilotName&) = default;
 };
 
+/// What the other end did that ended a link.
+enum class LinkFault {
+  Hello,         ///< not the wire of hpcbatch
+  Version,       ///< none that both speak
+  UnknownPilot,  ///< a name for which no pilot is expected
+  Proof,         ///< none of the pilot's key; what was recorded of another link is none either
+  Length,        ///< a frame larger than one may be was announced
+  Frame,         ///< changed on its way, repeated, left out or too short
+};
+
 class Link {
  public:
   /// The key of the pilot of that name, or nothing where no such pilot is expected.
@@ -70,6 +80,9 @@ class Link {
 
   /// Messages sent before the link stands are kept until it does.
   void send(std::string_view message);
+
+  /// Why `receive` failed first; nothing while it has not.  Not for the other end to know.
+  std::optional<LinkFault> fault() const;
 
   /// The other end has proved that it has the key.
   bool established() const;

@@ -1,6 +1,7 @@
 #include "connect.hpp"
 
-#include <arpa/inet.h>
+#include "socket_address.hpp"
+
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -8,15 +9,12 @@
 #include <sys/un.h>
 #include <cerrno>
 #include <cstring>
-#include <optional>
 #include <string>
 
 namespace hpcbatch::pilot {
 namespace {
 
-struct SocketAddress {
-  sockaddr_storage bytes{};
-  socklen_t length{};
+struct Target : SocketAddress {
   Fd folder;  // held open while a long path is reached through it
 };
 
@@ -24,8 +22,8 @@ Error error_at(const wire::Address& address, const std::string& why) {
   return Error{Error::Kind::Transient, to_text(address) + ": " + why};
 }
 
-Result<SocketAddress> unix_address(const wire::Address& address) {
-  SocketAddress result;
+Result<Target> unix_address(const wire::Address& address) {
+  Target result;
   std::string path = address.place;
   sockaddr_un plain{};
   plain.sun_family = AF_UNIX;
@@ -44,24 +42,10 @@ Result<SocketAddress> unix_address(const wire::Address& address) {
   return result;
 }
 
-Result<SocketAddress> tcp_address(const wire::Address& address) {
-  SocketAddress result;
-  sockaddr_in v4{};
-  v4.sin_family = AF_INET;
-  v4.sin_port = htons(address.port);
-  sockaddr_in6 v6{};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_port = htons(address.port);
-  if (::inet_pton(AF_INET, address.place.c_str(), &v4.sin_addr) == 1) {
-    std::memcpy(&result.bytes, &v4, sizeof v4);
-    result.length = sizeof v4;
-  } else if (::inet_pton(AF_INET6, address.place.c_str(), &v6.sin6_addr) == 1) {
-    std::memcpy(&result.bytes, &v6, sizeof v6);
-    result.length = sizeof v6;
-  } else {
-    return error_at(address, "not an address in numbers, and a pilot looks up no names");
-  }
-  return result;
+Result<Target> tcp_address(const wire::Address& address) {
+  const auto found = numeric_address(address.place, address.port);
+  if (!found) return error_at(address, "not an address in numbers, and a pilot looks up no names");
+  return Target{*found, Fd()};
 }
 
 }  // namespace
@@ -77,9 +61,7 @@ Result<Fd> start_connecting(const wire::Address& address) {
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     ::setsockopt(socket.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   }
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&target->bytes), target->length) !=
-          0 &&
-      errno != EINPROGRESS) {
+  if (::connect(socket.get(), target->get(), target->length) != 0 && errno != EINPROGRESS) {
     return error_at(address, std::strerror(errno));
   }
   return socket;

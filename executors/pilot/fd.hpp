@@ -1,32 +1,10 @@
-// A file descriptor that is closed by its owner's end.
+// The pilot's descriptors are closed by their owner's end.
 #pragma once
 
-#include <unistd.h>
-
-#include <utility>
+#include "wire/fd.hpp"
 
 namespace hpcbatch::pilot {
 
-class Fd {
- public:
-  Fd() = default;
-  explicit Fd(int fd) noexcept : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() { reset(); }
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  int release() { return std::exchange(fd_, -1); }
-  void reset() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_{-1};
-};
+using wire::Fd;
 
 }  // namespace hpcbatch::pilot

@@ -1,6 +1,8 @@
 // hpcbatch-pilot FILE: reads who it is and works until there is nothing more to do.
 // hpcbatch-pilot relay WORKSPACE [ADDRESS]: stands between the engine and pilots (relay.hpp).
+// hpcbatch-pilot files WORKSPACE: one exchange of files with the engine (files_exchange.hpp).
 // hpcbatch-pilot spool WORKSPACE: one exchange with pilots by files (spool_exchange.hpp).
+#include "files_exchange.hpp"
 #include "keeper.hpp"
 #include "log_line.hpp"
 #include "pilot.hpp"
@@ -10,6 +12,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <csignal>
 #include <cstdio>
@@ -68,6 +71,9 @@ int relay(const std::string& workspace, const std::string& address) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // All that is ours is the owner's alone, whatever a login or a batch system made of it; tasks get
+  // that of whoever submitted them.
+  ::umask(077);
   if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
     std::puts("hpcbatch-pilot " HPCBATCH_VERSION);
     return 0;
@@ -77,6 +83,10 @@ int main(int argc, char** argv) {
   if (argc == 3 && std::strcmp(argv[1], "spool") == 0) {
     std::signal(SIGPIPE, SIG_IGN);
     return pilot::exchange_by_standard_streams(argv[2]);
+  }
+  if (argc == 3 && std::strcmp(argv[1], "files") == 0) {
+    std::signal(SIGPIPE, SIG_IGN);
+    return pilot::files_by_standard_streams(argv[2]);
   }
   if (argc != 2 || argv[1][0] == '-') {
     std::fputs(

@@ -22,6 +22,7 @@ constexpr std::size_t kBacklog = std::size_t{1} << 20;
 // Nothing but a stop makes the loop sleep that much longer than it asked for.
 constexpr Duration kSuspended = std::chrono::seconds{5};
 constexpr Duration kUntilFoundByFiles = std::chrono::minutes{3};
+constexpr Duration kUntilFoundFarAway = std::chrono::seconds{10};
 // So many results make a frame of their own.
 constexpr int kResultsInFrame = 4096;
 constexpr std::size_t kBytesInFrame = std::size_t{1} << 20;
@@ -82,12 +83,16 @@ std::string own_path() {
   return path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
 }
 
-/// By files an engine is found late.
+/// By files an engine is found late, and on another machine not at once.
 Duration until_found(const wire::PilotFile& file) {
-  const bool by_files = std::any_of(
-      file.addresses.begin(), file.addresses.end(),
-      [](const wire::Address& address) { return address.kind == wire::Address::Kind::Spool; });
-  return by_files ? kUntilFoundByFiles : Duration{};
+  using Kind = wire::Address::Kind;
+  Duration longest{};
+  for (const wire::Address& address : file.addresses) {
+    if (address.kind == Kind::Unix) continue;
+    longest =
+        std::max(longest, address.kind == Kind::Spool ? kUntilFoundByFiles : kUntilFoundFarAway);
+  }
+  return longest;
 }
 
 }  // namespace

@@ -45,6 +45,14 @@ class TaskUmask {
   mode_t own_;
 };
 
+/// The folders above `path` that lie behind its first `known` bytes; errno says why not.
+bool make_folders_above(const std::string& path, std::size_t known) {
+  for (std::size_t at = known; (at = path.find('/', at + 1)) != std::string::npos;) {
+    if (::mkdir(path.substr(0, at).c_str(), 0700) != 0 && errno != EEXIST) return false;
+  }
+  return true;
+}
+
 bool is_same_file(const Fd& a, const Fd& b) {
   struct stat one {};
   struct stat two {};
@@ -92,7 +100,8 @@ std::string attempt_directory(const wire::Attempt& attempt) {
 }
 
 bool has_directory(const wire::Start& start) {
-  return start.outputs_size() > 0 || !start.directory_token().empty() || start.directory().empty();
+  return start.outputs_size() > 0 || start.links_size() > 0 || !start.directory_token().empty() ||
+         start.directory().empty();
 }
 
 void put_directory(wire::Start& start, const std::string& directory) {
@@ -102,10 +111,29 @@ void put_directory(wire::Start& start, const std::string& directory) {
   for (wire::Variable& variable : *start.mutable_variables())
     replace_all(*variable.mutable_value(), token, directory);
   for (std::string& input : *start.mutable_inputs()) replace_all(input, token, directory);
+  for (wire::Alias& link : *start.mutable_links())
+    replace_all(*link.mutable_target(), token, directory);
   replace_all(*start.mutable_directory(), token, directory);
   replace_all(*start.mutable_standard_input(), token, directory);
   replace_all(*start.mutable_standard_output(), token, directory);
   replace_all(*start.mutable_standard_error(), token, directory);
+}
+
+std::optional<Refusal> make_links(const wire::Start& start, const std::string& directory) {
+  const auto failed = [](const std::string& what) {
+    return Refusal{"stage_in_failed", "cannot make " + what + ": " + std::strerror(errno)};
+  };
+  for (const wire::Alias& link : start.links()) {
+    const std::string path = directory + "/" + link.name();
+    if (!make_folders_above(path, directory.size())) return failed("the folder of " + path);
+    if (::symlink(link.target().c_str(), path.c_str()) != 0) return failed("the link " + path);
+  }
+  if (!start.bring_back()) return std::nullopt;
+  for (const wire::Output& output : start.outputs()) {
+    if (!make_folders_above(output.destination(), 0))
+      return failed("the folder of " + output.destination());
+  }
+  return std::nullopt;
 }
 
 std::optional<Refusal> check_inputs(const wire::Start& start) {

@@ -27,6 +27,10 @@ bool has_directory(const wire::Start& start);
 /// Replaces the token wherever it stands.
 void put_directory(wire::Start& start, const std::string& directory);
 
+/// Makes the links that the attempt's directory is to hold, and the folders in which its outputs
+/// are left for the engine.
+std::optional<Refusal> make_links(const wire::Start& start, const std::string& directory);
+
 /// Regular files that can be opened; a FIFO or a device is not waited for.
 std::optional<Refusal> check_inputs(const wire::Start& start);
 

@@ -1,13 +1,13 @@
 #include "publisher.hpp"
 
-#include "outputs.hpp"
+#include "wire/outputs.hpp"
 
 namespace hpcbatch::pilot {
 namespace {
 
 // What the process that publishes answers: nothing when all is done, else the failure, a line end
 // and the message.
-std::string to_answer(const std::optional<Refusal>& refusal) {
+std::string to_answer(const std::optional<wire::OutputRefusal>& refusal) {
   return refusal ? refusal->failure + "\n" + refusal->message : std::string();
 }
 
@@ -23,7 +23,7 @@ void Publisher::publish(const AttemptId& id) {
   if (at == waiting_.end()) return;
   chores_.start(
       [directory = at->second.directory, outputs = at->second.outputs] {
-        return to_answer(publish_outputs(directory, outputs));
+        return to_answer(wire::publish_outputs(directory, outputs));
       },
       "stage_out_failed\nthe process that moved the outputs died",
       [this, id](const std::string& answer) {

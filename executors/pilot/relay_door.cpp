@@ -1,5 +1,6 @@
 #include "relay_door.hpp"
 
+#include "socket_address.hpp"
 #include "wire/file.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/relay.hpp"
@@ -23,37 +24,6 @@ namespace hpcbatch::pilot {
 namespace {
 
 constexpr int kWaitingPilots = 128;
-
-struct Place {
-  sockaddr_storage bytes{};
-  socklen_t length{};
-  int family{};
-};
-
-std::optional<Place> place_of(const std::string& address, std::uint16_t port) {
-  Place place;
-  in_addr v4{};
-  in6_addr v6{};
-  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) {
-    sockaddr_in all{};
-    all.sin_family = AF_INET;
-    all.sin_port = htons(port);
-    all.sin_addr = v4;
-    std::memcpy(&place.bytes, &all, sizeof all);
-    place.length = sizeof all;
-  } else if (::inet_pton(AF_INET6, address.c_str(), &v6) == 1) {
-    sockaddr_in6 all{};
-    all.sin6_family = AF_INET6;
-    all.sin6_port = htons(port);
-    all.sin6_addr = v6;
-    std::memcpy(&place.bytes, &all, sizeof all);
-    place.length = sizeof all;
-  } else {
-    return std::nullopt;
-  }
-  place.family = place.bytes.ss_family;
-  return place;
-}
 
 std::vector<std::string> own_addresses() {
   std::vector<std::string> found;
@@ -93,21 +63,20 @@ bool is_loopback_or_link_local(const std::string& address) {
 
 Result<std::pair<Fd, std::uint16_t>> listen_on(const std::string& address, std::uint16_t wanted) {
   for (const std::uint16_t port : {wanted, std::uint16_t{0}}) {
-    const auto place = place_of(address, port);
+    const auto place = numeric_address(address, port);
     if (!place) return Error{Error::Kind::Rejected, "'" + address + "' is no address in numbers"};
-    Fd socket(::socket(place->family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    Fd socket(::socket(place->bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!socket) break;
     const int on = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (place->family == AF_INET6)
+    if (place->bytes.ss_family == AF_INET6)
       ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&place->bytes), place->length) ==
-            0 &&
+    if (::bind(socket.get(), place->get(), place->length) == 0 &&
         ::listen(socket.get(), kWaitingPilots) == 0) {
       sockaddr_storage bound{};
       socklen_t length = sizeof bound;
       ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&bound), &length);
-      const std::uint16_t taken = place->family == AF_INET
+      const std::uint16_t taken = place->bytes.ss_family == AF_INET
                                       ? reinterpret_cast<const sockaddr_in&>(bound).sin_port
                                       : reinterpret_cast<const sockaddr_in6&>(bound).sin6_port;
       return std::pair{std::move(socket), ntohs(taken)};

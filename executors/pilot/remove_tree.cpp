@@ -38,6 +38,12 @@ bool empty(int parent, const char* name) {
 
 }  // namespace
 
+bool remove_entry(int parent, const std::string& name) {
+  if (::unlinkat(parent, name.c_str(), 0) == 0 || errno == ENOENT) return true;
+  if (errno != EISDIR && errno != EPERM) return false;
+  return empty(parent, name.c_str()) && ::unlinkat(parent, name.c_str(), AT_REMOVEDIR) == 0;
+}
+
 bool empty_tree(const std::string& path) {
   return empty(AT_FDCWD, path.c_str());
 }

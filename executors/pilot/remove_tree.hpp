@@ -7,6 +7,9 @@ namespace hpcbatch::pilot {
 
 /// False where something of it is left.
 bool remove_tree(const std::string& path);
+/// A file, a link or a whole directory `name` in the directory `parent`; true where it is not
+/// there.
+bool remove_entry(int parent, const std::string& name);
 /// What is in it, and not the directory itself.
 bool empty_tree(const std::string& path);
 

@@ -82,6 +82,7 @@ std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const Base
     }
     task.directory = path;
     put_directory(start, path);
+    if (auto refusal = make_links(start, path)) return refusal;
   }
   if (auto refusal = check_inputs(start)) return refusal;
   task.runs_in = start.directory().empty() ? task.directory : start.directory();

@@ -2,9 +2,9 @@
 #include "runner.hpp"
 
 #include "log_line.hpp"
-#include "outputs.hpp"
 #include "process_tree.hpp"
 #include "wall_clock.hpp"
+#include "wire/outputs.hpp"
 
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -211,12 +211,17 @@ void Runner::end(Running& task, const Verdict& verdict, bool ran) {
   std::vector<wire::Output> outputs(task.start.outputs().begin(), task.start.outputs().end());
   bool staged = false;
   if (result.failure() == "ok" && !outputs.empty()) {
-    if (const auto refusal = check_outputs(task.directory, outputs)) {
+    if (const auto refusal = wire::check_outputs(task.directory, outputs)) {
       result.set_failure(refusal->failure);
       result.set_message(refusal->message);
     } else {
       staged = true;
       result.set_outputs_staged(true);
+      result.set_bring_back(task.start.bring_back());
+      if (result.bring_back()) {
+        for (const std::uint32_t place : wire::left_out(task.directory, outputs))
+          result.add_left_out(place);
+      }
     }
   }
   const AttemptId id = task.id;

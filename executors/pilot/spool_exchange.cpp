@@ -2,13 +2,13 @@
 
 #include "log_line.hpp"
 #include "spool_box.hpp"
+#include "standard_streams.hpp"
 #include "wire/spool.hpp"
 
 #include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -102,29 +102,6 @@ void take_along(const std::string& spool, const std::vector<std::string>& names,
     }
     if (!any) return;
   }
-}
-
-Result<std::string> read_all(int from) {
-  std::string text;
-  std::array<char, 65536> room;
-  while (true) {
-    const ssize_t got = ::read(from, room.data(), room.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Error{Error::Kind::Transient, std::strerror(errno)};
-    if (got == 0) return text;
-    text.append(room.data(), static_cast<std::size_t>(got));
-  }
-}
-
-bool write_all(int to, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count = ::write(to, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    done += static_cast<std::size_t>(count);
-  }
-  return true;
 }
 
 }  // namespace

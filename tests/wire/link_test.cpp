@@ -112,6 +112,7 @@ TEST(Link, AWrongKeyAndAnUnknownPilotGetTheSameAnswer) {
     const auto refused = engine.receive(pilot.take_output());
     ASSERT_FALSE(refused);
     errors.push_back(refused.error().text);
+    EXPECT_EQ(engine.fault(), known ? LinkFault::Proof : LinkFault::UnknownPilot);
     EXPECT_FALSE(engine.established());
     EXPECT_EQ(engine.take_output(), "");
   }
@@ -186,6 +187,7 @@ TEST(Link, AChangedRepeatedOrMissingFrameIsNoticed) {
     EXPECT_TRUE(ends.engine.receive(f[0]));
     EXPECT_FALSE(ends.engine.receive(f[0]));
     EXPECT_FALSE(ends.engine.receive(f[1])) << "a broken link stays broken";
+    EXPECT_EQ(ends.engine.fault(), LinkFault::Frame);
   }
   {
     Ends ends;
@@ -211,6 +213,7 @@ TEST(Link, AWholeConversationCannotBeReplayed) {
   Link again = Link::accepting([&](const PilotName&) { return ends.key; });
   ASSERT_TRUE(again.receive(hello));
   EXPECT_FALSE(again.receive(proof));
+  EXPECT_EQ(again.fault(), LinkFault::Proof);
 }
 
 TEST(Link, DifferentVersionsAreNamedAtBothEnds) {
@@ -239,7 +242,23 @@ TEST(Link, TheNewestCommonVersionIsSpoken) {
 TEST(Link, AFrameBeyondTheCapIsRefusedBeforeItIsThere) {
   Ends ends;
   ASSERT_TRUE(ends.carry());
+  EXPECT_FALSE(ends.engine.fault());
   EXPECT_FALSE(ends.engine.receive(std::string_view("\xFF\xFF\xFF\x7F", 4)));
+  EXPECT_EQ(ends.engine.fault(), LinkFault::Length);
+}
+
+TEST(Link, TheLengthOfAFirstFrameIsEnoughToRefuseIt) {
+  Ends ends;
+  ASSERT_TRUE(ends.engine.receive(ends.pilot.take_output()));
+  EXPECT_FALSE(ends.engine.receive(std::string(24, 'h') + "\xFF\xFF\xFF\xFF"));
+  EXPECT_EQ(ends.engine.fault(), LinkFault::Length);
+}
+
+TEST(Link, WhatBeginsAsNoHelloIsRefusedAtOnce) {
+  Ends ends;
+  EXPECT_TRUE(ends.engine.receive("hpc"));
+  EXPECT_FALSE(ends.engine.receive("x"));
+  EXPECT_EQ(ends.engine.fault(), LinkFault::Hello);
 }
 
 TEST(Link, RandomBytesAreRefusedQuietly) {

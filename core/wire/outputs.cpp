@@ -1,5 +1,6 @@
-#include "outputs.hpp"
+#include "wire/outputs.hpp"
 
+#include "wire/fd.hpp"
 #include "wire/key.hpp"
 
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 #include <string_view>
 #include <variant>
 
-namespace hpcbatch::pilot {
+namespace hpcbatch::wire {
 namespace {
 
 /// Opens `path` below `directory` step by step, so that no link on the way leads elsewhere.
@@ -33,23 +34,23 @@ Fd open_below(const std::string& directory, std::string_view path, int flags) {
   return {};
 }
 
-Refusal refuse(const char* failure, const wire::Output& output, const std::string& why) {
+OutputRefusal refuse(const char* failure, const Output& output, const std::string& why) {
   const std::string name = output.name().empty() ? output.staged() : output.name();
   return {failure,
           "output " + name + " (" + output.staged() + " to " + output.destination() + "): " + why};
 }
 
-Refusal refuse(const char* failure, const wire::Output& output, const char* what, int error) {
+OutputRefusal refuse(const char* failure, const Output& output, const char* what, int error) {
   return refuse(failure, output, std::string(what) + ": " + std::strerror(error));
 }
 
 /// What the task may leave out and has left out.
-bool is_left_out(const std::string& directory, const wire::Output& output) {
+bool is_left_out(const std::string& directory, const Output& output) {
   return output.optional() && !open_below(directory, output.staged(), O_PATH) && errno == ENOENT;
 }
 
 /// Opens it for reading if it is what an output may be.
-std::variant<Fd, Refusal> open_output(const std::string& directory, const wire::Output& output) {
+std::variant<Fd, OutputRefusal> open_output(const std::string& directory, const Output& output) {
   Fd fd = open_below(directory, output.staged(), O_RDONLY | O_NONBLOCK);
   if (!fd && errno == ENOENT) return refuse("output_missing", output, "the task did not make it");
   if (!fd && (errno == ELOOP || errno == ENOTDIR)) {
@@ -66,15 +67,15 @@ std::variant<Fd, Refusal> open_output(const std::string& directory, const wire::
 /// One output on its way: beside its destination under a name that nobody else has, until all are
 /// that far.
 struct Staged {
-  const wire::Output* output;
+  const Output* output;
   Fd folder;
   std::string name;
   std::string aside;
   bool published{false};
 };
 
-std::optional<Refusal> open_destination(Staged& staged) {
-  const wire::Output& output = *staged.output;
+std::optional<OutputRefusal> open_destination(Staged& staged) {
+  const Output& output = *staged.output;
   const std::string& destination = output.destination();
   const std::size_t slash = destination.rfind('/');
   if (!destination.starts_with('/') || slash + 1 == destination.size()) {
@@ -103,7 +104,7 @@ std::optional<Refusal> open_destination(Staged& staged) {
       S_ISDIR(there.st_mode)) {
     return refuse("stage_out_failed", output, "the destination is a directory");
   }
-  staged.aside = ".hpcbatch-" + wire::to_hex(wire::random_key()).substr(0, 16) + ".tmp";
+  staged.aside = ".hpcbatch-" + to_hex(random_key()).substr(0, 16) + ".tmp";
   return std::nullopt;
 }
 
@@ -124,10 +125,10 @@ int copy_to(int from, int to) {
   }
 }
 
-std::optional<Refusal> bring_beside(Staged& staged, const std::string& directory) {
-  const wire::Output& output = *staged.output;
+std::optional<OutputRefusal> bring_beside(Staged& staged, const std::string& directory) {
+  const Output& output = *staged.output;
   auto opened = open_output(directory, output);
-  if (auto* refusal = std::get_if<Refusal>(&opened)) return *refusal;
+  if (auto* refusal = std::get_if<OutputRefusal>(&opened)) return *refusal;
   const Fd& source = std::get<Fd>(opened);
   const std::size_t slash = output.staged().rfind('/');
   const std::string inner = slash == std::string::npos ? "." : output.staged().substr(0, slash);
@@ -172,20 +173,29 @@ void take_back(const std::vector<Staged>& all) {
 
 }  // namespace
 
-std::optional<Refusal> check_outputs(const std::string& directory,
-                                     const std::vector<wire::Output>& outputs) {
-  for (const wire::Output& output : outputs) {
+std::optional<OutputRefusal> check_outputs(const std::string& directory,
+                                           const std::vector<Output>& outputs) {
+  for (const Output& output : outputs) {
     if (is_left_out(directory, output)) continue;
     auto opened = open_output(directory, output);
-    if (auto* refusal = std::get_if<Refusal>(&opened)) return *refusal;
+    if (auto* refusal = std::get_if<OutputRefusal>(&opened)) return *refusal;
   }
   return std::nullopt;
 }
 
-std::optional<Refusal> publish_outputs(const std::string& directory,
-                                       const std::vector<wire::Output>& outputs) {
+std::vector<std::uint32_t> left_out(const std::string& directory,
+                                    const std::vector<Output>& outputs) {
+  std::vector<std::uint32_t> places;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (is_left_out(directory, outputs[i])) places.push_back(static_cast<std::uint32_t>(i));
+  }
+  return places;
+}
+
+std::optional<OutputRefusal> publish_outputs(const std::string& directory,
+                                             const std::vector<Output>& outputs) {
   std::vector<Staged> all;
-  for (const wire::Output& output : outputs) {
+  for (const Output& output : outputs) {
     if (!is_left_out(directory, output)) all.push_back({&output, Fd(), {}, {}, false});
   }
   for (Staged& staged : all) {
@@ -210,4 +220,4 @@ std::optional<Refusal> publish_outputs(const std::string& directory,
   return std::nullopt;
 }
 
-}  // namespace hpcbatch::pilot
+}  // namespace hpcbatch::wire

@@ -1,0 +1,34 @@
+// The files that a task has made for others: checked when it has ended, moved to their destinations
+// when the engine allows it; all of them or none, as far as file systems let.
+#pragma once
+
+#include "wire/wire.pb.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::wire {
+
+/// Why outputs are not what they should be, or could not be moved: a failure of the closed list,
+/// and what happened.
+struct OutputRefusal {
+  std::string failure;
+  std::string message;
+};
+
+/// Each is there, or is optional, and is a regular file, reached through no link.
+std::optional<OutputRefusal> check_outputs(const std::string& directory,
+                                           const std::vector<Output>& outputs);
+
+/// The places of those that the task could and did leave out.
+std::vector<std::uint32_t> left_out(const std::string& directory,
+                                    const std::vector<Output>& outputs);
+
+/// May take long: large files are copied where a file system ends.  What it says with a refusal is
+/// not published.
+std::optional<OutputRefusal> publish_outputs(const std::string& directory,
+                                             const std::vector<Output>& outputs);
+
+}  // namespace hpcbatch::wire
