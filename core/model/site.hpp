@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/needs.hpp"
+#include "model/path_map.hpp"
 #include "model/resources.hpp"
 #include "model/time.hpp"
 
@@ -41,7 +42,10 @@ struct Site {
   std::string interface;        ///< numeric address that pilots connect to; empty: found out
   std::string relay_interface;  ///< of the login node, where pilots connect to the relay there
   std::string workspace;        ///< absolute
+  /// Bytes of files that are kept in the workspace for tasks of a site without our file system.
+  std::uint64_t store_limit{std::uint64_t{100} << 30};
   std::string scratch{"/tmp"};  ///< on the nodes
+  PathMap path_map{everything_shared()};
   std::vector<std::string> setup;
   std::vector<std::string> options;
   std::uint32_t max_queued{4};
