@@ -2,6 +2,7 @@
 
 #include "model/check.hpp"
 #include "planted/planted.hpp"
+#include "provision/expected_wait.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +16,7 @@ constexpr Duration kUnknownRun = std::chrono::seconds{60};
 constexpr Duration kShortestRun = std::chrono::milliseconds{1};
 
 bool may_run_on(const Needs& needs, const std::string& site, const std::vector<std::string>& tags) {
-  return (needs.site.empty() || needs.site == site) &&
+  return may_run_at(needs, site) &&
          std::includes(tags.begin(), tags.end(), needs.tags.begin(), needs.tags.end());
 }
 
@@ -114,6 +115,35 @@ double tasks_in_room(const Demand& demand, const Resources& capacity,
   return side_by_side * std::max(0.0, demand.needs.time ? std::floor(rounds) : rounds);
 }
 
+namespace {
+
+/// The outlets that could run it and waste the fewest GPUs, the earliest expected start first; else
+/// in the configuration's order.
+std::vector<Outlet*> outlets_for(const Needs& needs, std::vector<Outlet>& outlets) {
+  std::vector<Outlet*> fitting;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (Outlet& outlet : outlets) {
+    if (!may_run_on(needs, outlet.site, outlet.shape.tags) || !could_run(needs, outlet.shape))
+      continue;
+    fitting.push_back(&outlet);
+    least = std::min(least, wasted_gpus(needs, outlet.shape));
+  }
+  std::erase_if(fitting,
+                [&](const Outlet* outlet) { return wasted_gpus(needs, outlet->shape) > least; });
+  std::vector<Duration> waits;
+  for (const Outlet* outlet : fitting) waits.push_back(outlet->wait);
+  const std::vector<std::size_t> places = start_places(waits);
+  std::vector<Outlet*> sorted;
+  for (std::size_t place = 0; sorted.size() < fitting.size(); ++place) {
+    for (std::size_t at = 0; at < fitting.size(); ++at) {
+      if (places[at] == place) sorted.push_back(fitting[at]);
+    }
+  }
+  return sorted;
+}
+
+}  // namespace
+
 std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> supplies,
                       std::vector<Outlet> outlets, std::vector<SiteLimits> sites) {
   std::vector<Ask> asks;
@@ -121,22 +151,9 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
     double tasks = static_cast<double>(demand.tasks);
     for (Supply& supply : supplies) tasks = fill(demand, tasks, supply);
 
-    std::vector<Outlet*> fitting;
-    for (Outlet& outlet : outlets) {
-      if (may_run_on(demand.needs, outlet.site, outlet.shape.tags) &&
-          could_run(demand.needs, outlet.shape)) {
-        fitting.push_back(&outlet);
-      }
-    }
-    std::stable_sort(fitting.begin(), fitting.end(), [&](const Outlet* a, const Outlet* b) {
-      return wasted_gpus(demand.needs, a->shape) < wasted_gpus(demand.needs, b->shape);
-    });
-    for (Outlet* outlet : fitting) {
+    for (Outlet* outlet : outlets_for(demand.needs, outlets)) {
       // Half a millionth of a task is rounding, not work.
       if (tasks < 1e-6) break;
-      if (wasted_gpus(demand.needs, outlet->shape) >
-          wasted_gpus(demand.needs, fitting.front()->shape))
-        break;
       SiteLimits& site = limits_of(sites, outlet->site);
       std::uint32_t count = 0;
       for (const std::uint32_t most = allowed(*outlet, site); count < most && tasks >= 1e-6;

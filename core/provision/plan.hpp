@@ -4,7 +4,8 @@
 // Work is the time asked, else what runs and ran of its class lets expect, else 60 s a task.  Room
 // is what fits into a pilot side by side times what is left of its walltime.  A shape that its
 // batch system has never accepted is asked for once; after that as many at once as the work fills,
-// within the limits of shape and site.
+// within the limits of shape and site.  Of the shapes that waste the fewest GPUs the one that is
+// expected to start first is asked first.
 #pragma once
 
 #include "model/needs.hpp"
@@ -53,6 +54,7 @@ struct Outlet {
   std::uint32_t running{0};
   bool proven{false};  ///< the batch system has accepted one before
   bool open{true};     ///< no back-off, pause or reached limit
+  Duration wait{};     ///< expected, of one that is asked for now (expected_wait.hpp)
 };
 
 struct SiteLimits {

@@ -228,6 +228,40 @@ TEST(Plan, TwoSitesShareTheWork) {
       << "a pilot elsewhere is no help, and the site takes none";
 }
 
+TEST(Plan, TheShapeThatIsExpectedToStartFirstIsAskedFirst) {
+  std::vector<Outlet> both{outlet(), outlet("cpu", "there")};
+  const std::vector<SiteLimits> few{limits(4, 4), limits(8, 8, "there")};
+  both[0].wait = 1h;
+  EXPECT_EQ(plan({demand(1)}, {}, both, few), Asks{ask(1, "cpu", "there")});
+  EXPECT_EQ(plan({demand(40, 1h)}, {}, both, few), (Asks{ask(8, "cpu", "there"), ask(2)}))
+      << "what finds no room there goes on";
+  both[1].wait = 50min;
+  EXPECT_EQ(plan({demand(1)}, {}, both, few), Asks{ask(1)})
+      << "about the same: the configuration's order";
+  both[1].open = false;
+  both[1].wait = {};
+  EXPECT_EQ(plan({demand(1)}, {}, both, few), Asks{ask(1)}) << "one that is closed keeps nothing";
+}
+
+TEST(Plan, AnEarlyStartIsNotWorthAGpu) {
+  Outlet gpu = outlet("gpu");
+  gpu.shape.capacity = of(4, 2);
+  Outlet slow = outlet();
+  slow.wait = 2h;
+  EXPECT_EQ(plan({demand(1)}, {}, {gpu, slow}, {limits()}), Asks{ask(1)});
+}
+
+TEST(Plan, ASiteThatMayNotRunItIsLeftOut) {
+  const std::vector<Outlet> both{outlet(), outlet("cpu", "there")};
+  Demand elsewhere = demand(1);
+  elsewhere.needs.not_on = {"here"};
+  EXPECT_EQ(plan({elsewhere}, {}, both, {limits(), limits(8, 8, "there")}),
+            Asks{ask(1, "cpu", "there")});
+  EXPECT_EQ(plan({elsewhere}, {pilot(1h)}, both, {limits(), limits(8, 8, "there")}),
+            Asks{ask(1, "cpu", "there")})
+      << "a pilot there is no help";
+}
+
 TEST(Plan, TagsMustBeTheShapes) {
   Outlet tagged = outlet("ssd");
   tagged.shape.tags = {"ssd"};
