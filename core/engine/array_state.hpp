@@ -7,9 +7,11 @@
 #include "model/ids.hpp"
 #include "model/task.hpp"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace hpcbatch {
@@ -23,10 +25,19 @@ struct OpenDependency {
 struct ArrayState {
   /// What few arrays have.
   struct Rare {
-    std::vector<Dependency> after;                ///< as submitted
-    std::multimap<ArrayId, OpenDependency> open;  ///< of these, by what is waited for
-    IndexSet cut;                                 ///< tasks that a pilot's end has cut
-    std::vector<ClassId> other_classes;  ///< theirs: they need more time than they first had
+    std::vector<Dependency> after;                 ///< as submitted
+    std::multimap<ArrayId, OpenDependency> open;   ///< of these, by what is waited for
+    IndexSet cut;                                  ///< tasks that a pilot's end has cut
+    std::map<std::string, IndexSet> files_at;      ///< by site: tasks whose files were brought
+    std::map<std::string, IndexSet> files_coming;  ///< or are being brought
+    struct Pause {
+      Time until{};
+      std::uint32_t failures{0};
+      std::string why;
+    };
+    std::map<std::string, Pause> pauses;  ///< by site: files could not be brought there
+    /// Of tasks that need more time than they first had, or whose files are somewhere.
+    std::vector<ClassId> other_classes;
   };
 
   ArrayId id;
@@ -36,9 +47,12 @@ struct ArrayState {
   Standing tasks;
   std::unique_ptr<Rare> rare{};
 
-  /// Of tasks that no pilot's end has cut.
+  /// Of tasks that no pilot's end has cut, and whose files were not brought anywhere.
   QueuePlace place() const { return {terms->in_class, terms->priority, client, id}; }
   const IndexSet& cut() const { return seldom().cut; }
+  bool needs_files() const { return !terms->needs.brought_to.empty(); }
+  const std::map<std::string, IndexSet>& files_at() const { return seldom().files_at; }
+  const std::map<std::string, IndexSet>& files_coming() const { return seldom().files_coming; }
   const std::vector<ClassId>& other_classes() const { return seldom().other_classes; }
   const std::vector<Dependency>& after() const { return seldom().after; }
   const std::multimap<ArrayId, OpenDependency>& open() const { return seldom().open; }

@@ -110,7 +110,7 @@ void Engine::ask_for_pilots(Time now) {
 std::optional<Duration> Engine::longest_for(const Needs& needs) const {
   std::optional<Duration> longest = Duration{};
   for (const SiteState& site : sites_.sites()) {
-    if (!needs.site.empty() && needs.site != site.site.name) continue;
+    if (!may_run_at(needs, site.site.name)) continue;
     for (const ShapeState& shape : site.shapes) {
       Needs without_time = needs;
       without_time.time.reset();
@@ -138,7 +138,7 @@ struct Misfit {
 
 Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
   Misfit misfit;
-  if (!needs.site.empty() && needs.site != site.name) misfit.add("another site", false);
+  if (!may_run_at(needs, site.name)) misfit.add("another site", false);
   const Resources there = usable(shape);
   for (const auto& [name, amount] : needs.amounts.entries()) {
     Resources one;
@@ -175,24 +175,32 @@ std::optional<std::string> Engine::misfit(const NewArray& array) const {
   if (array.needs.nodes > 1) {
     return "tasks over several nodes are not built yet; leave --nodes out";
   }
-  const auto& sites = sites_.sites();
-  const auto is_named = [&](const SiteState& site) { return site.site.name == array.needs.site; };
-  if (!array.needs.site.empty() && !sites.empty() &&
-      std::none_of(sites.begin(), sites.end(), is_named)) {
-    std::vector<std::string> known;
-    for (const SiteState& site : sites) known.push_back(site.site.name);
-    return fmt::format("never_fits: there is no site '{}'; the configuration has {}",
-                       array.needs.site, fmt::join(known, ", "));
+  const Needs& needs = array.needs;
+  std::vector<std::string> known;
+  for (const SiteState& site : sites_.sites()) known.push_back(site.site.name);
+  std::vector<std::string> named = needs.not_on;
+  if (!needs.site.empty()) named.insert(named.begin(), needs.site);
+  for (const std::string& name : named) {
+    if (known.empty() || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return fmt::format("never_fits: there is no site '{}'; the configuration has {}", name,
+                       fmt::join(known, ", "));
+  }
+  if (!needs.site.empty() && !may_run_at(needs, needs.site)) {
+    return fmt::format("never_fits: it may run on the site {} only, and not there; leave one out",
+                       needs.site);
+  }
+  const bool may_run_somewhere = std::any_of(
+      known.begin(), known.end(), [&](const std::string& name) { return may_run_at(needs, name); });
+  if (!known.empty() && !may_run_somewhere) {
+    return fmt::format("never_fits: no site is left that may run it: the configuration has {}",
+                       fmt::join(known, ", "));
   }
   std::string closest;
   std::size_t nearest = SIZE_MAX;
   for (const SiteState& site : sites_.sites()) {
     for (const ShapeState& shape : site.shapes) {
-      if (could_run(array.needs, shape.shape) &&
-          (array.needs.site.empty() || array.needs.site == site.site.name)) {
-        return std::nullopt;
-      }
-      const Misfit misfit = compare(array.needs, site.site, shape.shape);
+      if (may_run_at(needs, site.site.name) && could_run(needs, shape.shape)) return std::nullopt;
+      const Misfit misfit = compare(needs, site.site, shape.shape);
       if (misfit.distance >= nearest) continue;
       nearest = misfit.distance;
       closest = fmt::format("the closest shape is {} of {}, but the task asks for ",
@@ -201,7 +209,7 @@ std::optional<std::string> Engine::misfit(const NewArray& array) const {
     }
   }
   if (closest.empty()) closest = "there is no site; name one in the configuration";
-  return fmt::format("never_fits: no site can ever run a task that needs {}: {}", show(array.needs),
+  return fmt::format("never_fits: no site can ever run a task that needs {}: {}", show(needs),
                      closest);
 }
 

@@ -125,8 +125,7 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
     if (ShapeState* shape = shape_state(facts)) shape->proven = true;
   }
   if (job.state == BatchState::Running || job.state == BatchState::Suspended) {
-    if (facts.state == AllocationState::Queued) facts.running_since = now;
-    facts.state = AllocationState::Running;
+    runs(entry, now);
   }
   if (facts.cancel_asked && now - entry.cancelled_at > kCancelAgain) {
     entry.cancelled_at = now;

@@ -97,6 +97,7 @@ void TaskTable::record_end(ArrayId id, const IndexSet& indices, bool ok, const s
                            Time now) {
   ArrayState& array = get(id);
   put(array, ok ? Standing::Ok : Standing::NotOk, indices);
+  if (array.needs_files()) forget_files(array, indices);
   if (!ok) causes_.try_emplace(id, cause);
   note_end(array, indices, cause, now);
 }
@@ -182,6 +183,7 @@ void TaskTable::forget_if_over(ArrayId id) {
     dependants_.erase(waiting);
   }
   causes_.erase(id);
+  with_files_.erase(id);
   terms_.release(std::move(array.terms));
   totals_.all -= array.tasks.all().size();
   for (const auto place : {Standing::Ok, Standing::NotOk})

@@ -28,7 +28,7 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
       engine_start_(snapshot.engine_start),
       started_at_(now) {
   tasks_.restore(snapshot, live_arrays, [this](const Needs& needs) { return longest_for(needs); });
-  sites_.restore(snapshot.allocations, snapshot.proven, now);
+  sites_.restore(snapshot, now);
   for (const StoredKey& key : snapshot.keys)
     keys_[key.client + '\0' + key.key] = {key.content, key.ids};
   restore_pilots(snapshot, now);
@@ -38,12 +38,15 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
 Actions Engine::on(const Event& event, Time now) {
   std::visit([&](const auto& e) { handle(e, now); }, event);
   tasks_.tell_ended();
+  bool files_changed = !std::holds_alternative<TimePassed>(event);
   if (next_look_ <= now) {
     next_look_ = now + kLook;
     work_changed_ = true;
+    files_changed = true;
     watch_silence(now);
     keep_room(now);
   }
+  bring_files_if_due(files_changed, now);
   fill_pilots(now);
   judge_newcomer(now);
   if (work_changed_ && !draining_) ask_for_pilots(now);
@@ -61,7 +64,7 @@ Actions Engine::on(const Event& event, Time now) {
 
 std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
-  for (const auto& due : {recall_due_, cold_due_})
+  for (const auto& due : {recall_due_, cold_due_, bring_due_})
     if (due) wake = wake ? std::min(*wake, *due) : due;
   bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0;
   for (const auto& [id, pilot] : pilots_.all())

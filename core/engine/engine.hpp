@@ -65,14 +65,17 @@ class Engine {
   void handle(const PilotDisconnected& event, Time now);
   void handle(const AttemptsStarted& event, Time now);
   void handle(const AttemptsEnded& event, Time now);
+  void handle(const OutputsComing& event, Time now);
   void handle(const AttemptsReturned& event, Time now);
   void handle(const ServicesWarm& event, Time now);
+  void handle(const LinkMeasured& event, Time now);
   void handle(const PilotLeaving& event, Time now);
   void handle(const AllocationAccepted& event, Time now);
   void handle(const AllocationRefused& event, Time now);
   void handle(const SitePolled& event, Time now);
   void handle(const SitePollFailed& event, Time now);
   void handle(const OutboxRead& event, Time now);
+  void handle(const FilesBrought& event, Time now);
   void handle(const TimePassed& event, Time now);
 
   void walk_invariants_if_due();
@@ -116,6 +119,18 @@ class Engine {
   void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);
   void call_back_for_idle(Time now);
 
+  // bringing.cpp
+  void bring_files_if_due(bool changed, Time now);
+  void bring_files(Time now);
+  void bring_files_of(const ArrayState& array, const IndexSet& waiting,
+                      std::map<std::string, std::uint64_t>& ahead, Time now);
+  bool may_bring_to(const SiteState& site, const ArrayState& array, Time now) const;
+  bool is_slow(const std::string& site, Time now) const;
+  std::uint64_t room_at(const SiteState& site, const Needs& needs) const;
+
+  void explain_files(const ArrayState& array, std::uint32_t index, Time now,
+                     std::vector<std::string>& details) const;
+
   // asking.cpp
   void ask_for_pilots(Time now);
   /// For each class, by its number: what waits, what runs, how long that takes.
@@ -143,7 +158,11 @@ class Engine {
                                      ///< last recall is too new
   std::vector<const PilotState*> warm_;  ///< while pilots are filled: those with services
   std::optional<Time> cold_due_;         ///< then a pilot without their service may have some tasks
-  Time next_look_{};                     ///< for pilots to ask for, silent ones, room to keep
+  std::map<std::string, Time> files_heard_;  ///< by site to which files are coming: of the last
+                                             ///< that arrived, or since when
+  Time brought_at_{};                        ///< looked which files to bring
+  std::optional<Time> bring_due_;            ///< and do that again
+  Time next_look_{};                         ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool draining_{false};
   bool idle_told_{false};

@@ -22,6 +22,13 @@ std::string show_dependency(const Dependency& dependency) {
   return text;
 }
 
+/// An estimate is no better than this.
+std::string show_about(Duration time) {
+  using namespace std::chrono;
+  if (time > minutes{2}) return show_duration(round<minutes>(time));
+  return show_duration(round<seconds>(time));
+}
+
 }  // namespace
 
 std::optional<TaskState> Engine::state_of(TaskId task) const {
@@ -34,6 +41,33 @@ std::optional<TaskState> Engine::state_of(TaskId task) const {
   if (!lease || lease->state == Lease::State::Sent) return TaskState::Waiting;
   const PilotState* pilot = pilots_.find(lease->pilot);
   return pilot && !pilot->connected ? TaskState::Unknown : TaskState::Running;
+}
+
+/// Where the files of a task that waits are, or why they are nowhere.
+void Engine::explain_files(const ArrayState& array, std::uint32_t index, Time now,
+                           std::vector<std::string>& details) const {
+  for (const std::string& site : array.terms->needs.brought_to) {
+    const auto has = [&](const std::map<std::string, IndexSet>& by_site) {
+      const auto at = by_site.find(site);
+      return at != by_site.end() && at->second.contains(index);
+    };
+    if (has(array.files_at())) {
+      details.push_back(fmt::format("its files are on site {}", site));
+    } else if (has(array.files_coming())) {
+      details.push_back(fmt::format("its files are being brought to site {}", site));
+    } else if (array.rare && array.rare->pauses.contains(site)) {
+      const auto& pause = array.rare->pauses.at(site);
+      details.push_back(fmt::format(
+          "its files could not be brought to site {}: {}; tried again {}", site, pause.why,
+          pause.until > now ? "in " + show_duration(pause.until - now) : "now"));
+    } else if (is_slow(site, now)) {
+      details.push_back(fmt::format("site {} has taken no files for {}", site,
+                                    show_duration(now - files_heard_.at(site))));
+    } else {
+      details.push_back(
+          fmt::format("its files are brought to site {} when its turn is near", site));
+    }
+  }
 }
 
 std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
@@ -94,20 +128,28 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     return why;
   }
 
+  if (array.needs_files()) explain_files(array, task.index, now, why.details);
   QueuePlace place = array.place();
   place.in_class = tasks_.class_of_task(task);
   const ResourceClass& its_class = tasks_.queue().get(place.in_class);
   why.text = fmt::format("ready, {} tasks of its kind ahead; no pilot has room",
                          tasks_.queue().ahead_of(place));
+  bool any_site = false;
   bool any_shape = false;
   for (const SiteState& site : sites_.sites()) {
-    if (!its_class.needs.site.empty() && its_class.needs.site != site.site.name) continue;
+    if (!may_run_at(array.terms->needs, site.site.name)) continue;
+    any_site = true;
     for (const ShapeState& shape : site.shapes)
       any_shape = any_shape || could_run(its_class.needs, shape.shape);
   }
-  if (!any_shape)
+  if (!any_site)
+    why.details.push_back("no site is left in the configuration that may run it: it needs " +
+                          show(its_class.needs));
+  else if (!any_shape)
     why.details.push_back("no shape of the configuration can run it any more: it needs " +
                           show(its_class.needs));
+  Needs without_time = its_class.needs;
+  without_time.time.reset();
   std::size_t pilots = 0;
   for (const auto& [id, pilot] : pilots_.all()) {
     if (!pilot.takes_tasks()) continue;
@@ -117,17 +159,14 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     }
     if (PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) {
       ++pilots;
-    } else if (PilotTable::has_room(
-                   Needs{
-                       its_class.needs.amounts, {}, its_class.needs.site, its_class.needs.tags, 1},
-                   pilot, pilot.capacity, now)) {
+    } else if (PilotTable::has_room(without_time, pilot, pilot.capacity, now)) {
       why.details.push_back(fmt::format("pilot {} has too little time left for it", to_string(id)));
     }
   }
   if (pilots != 0)
     why.details.push_back(fmt::format("{} pilots could run it once they have room", pilots));
   for (const SiteState& site : sites_.sites()) {
-    if (!its_class.needs.site.empty() && its_class.needs.site != site.site.name) continue;
+    if (!may_run_at(its_class.needs, site.site.name)) continue;
     if (!site.trouble.empty()) {
       why.details.push_back(fmt::format("site {} has not answered for {}: {}", site.site.name,
                                         show_duration(now - *site.trouble_since), site.trouble));
@@ -141,12 +180,20 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
       }
     }
   }
+  std::optional<Duration> soonest;
+  std::string where;
   for (const auto& [id, entry] : sites_.allocations()) {
     const bool has_pilot =
         entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0;
     if (has_pilot || entry.facts.state == AllocationState::Ended) continue;
     const Shape* shape = sites_.shape_of(id);
     if (!shape || !could_run(its_class.needs, *shape)) continue;
+    if (!may_run_at(its_class.needs, entry.facts.site)) continue;
+    const auto start = sites_.expected_start(entry, now);
+    if (start && sites_.is_on_its_way(entry, now) && (!soonest || *start < *soonest)) {
+      soonest = start;
+      where = entry.facts.site;
+    }
     why.details.push_back(
         fmt::format("allocation {} on {}{} is {} since {}{}", id.name, entry.facts.site,
                     entry.facts.number.empty() ? "" : ", batch job " + entry.facts.number + ",",
@@ -154,6 +201,13 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
                     entry.facts.reason.empty() ? "" : " (" + entry.facts.reason + ")"));
     if (entry.facts.state == AllocationState::Running)
       why.details.back() += ", and its pilot has not registered yet";
+  }
+  if (soonest && *soonest > Duration{}) {
+    why.details.push_back(
+        fmt::format("expected to start in about {} on {}", show_about(*soonest), where));
+  } else if (soonest) {
+    why.details.push_back(fmt::format("expected to start on {} already, {} ago", where,
+                                      show_about(Duration{} - *soonest)));
   }
   return why;
 }

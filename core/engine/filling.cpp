@@ -14,11 +14,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What waits at a pilot is worth this much of its time: far above a link's delay, far below what a
-// user would notice.
+// What waits at a pilot is worth this much of its time, far below what a user would notice, and as
+// much as its link needs: a result comes half a round trip late, what is leased for it another
+// half, and that at the latest when a quarter of the backlog is used up.  What is over makes good
+// what a lost packet delays.
 constexpr Duration kBacklogTime = 250ms;
+constexpr int kBacklogRoundTrips = 3;
+constexpr Duration kLongestBacklogTime = 10s;
 constexpr std::uint64_t kLargestBacklog = 16'384;
-// A pilot with nothing to give back does not answer.
+// A pilot with nothing to give back does not answer.  Others do within this and a round trip.
 constexpr Duration kRecallAnswered = 2s;
 // So long others may go first before room is kept for a task.
 constexpr Duration kPassedOver = 60s;
@@ -30,7 +34,9 @@ constexpr Duration kLeftToWarm = 500ms;
 /// How many tasks of a class may wait at the pilot beyond what runs.
 std::uint64_t Engine::backlog_for(const PilotState& pilot, const ResourceClass& wanted) const {
   if (!wanted.mean_run) return 0;
-  const double rounds = static_cast<double>(kBacklogTime.count()) /
+  const Duration time =
+      std::min(kLongestBacklogTime, kBacklogTime + kBacklogRoundTrips * pilot.round_trip);
+  const double rounds = static_cast<double>(time.count()) /
                         static_cast<double>(std::max<std::int64_t>(1, wanted.mean_run->count()));
   const auto worth = [&](std::uint64_t side_by_side) {
     return std::min(kLargestBacklog,
@@ -304,14 +310,15 @@ void Engine::call_back_for_idle(Time now) {
     PilotState& pilot = **fullest;
     // What comes back may be of a class that the idle one cannot run, and goes where it was: not
     // for ever at once.
-    const Time next = pilot.recalled_at + (pilot.recalled ? kRecallAnswered : kBacklogTime);
+    const Duration answered = kRecallAnswered + pilot.round_trip;
+    const Time next = pilot.recalled_at + (pilot.recalled ? answered : kBacklogTime);
     if (next > now) {
       recall_due_ = recall_due_ ? std::min(*recall_due_, next) : next;
       continue;
     }
     pilot.recalled = true;
     pilot.recalled_at = now;
-    tasks_.queue().get(*what).not_left_until = now + kRecallAnswered;
+    tasks_.queue().get(*what).not_left_until = now + answered;
     actions_.push_back(
         RecallLeases{pilot.id, static_cast<std::uint32_t>((pilot.backlog.size() + 1) / 2)});
   }

@@ -51,7 +51,7 @@ Resources PilotTable::share(const Needs& needs, const PilotState& pilot) {
 
 bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Resources& room,
                           Time now) {
-  if (!needs.site.empty() && needs.site != pilot.site) return false;
+  if (!may_run_at(needs, pilot.site)) return false;
   if (pilot.end && now + needs.time.value_or(Duration{1}) > *pilot.end &&
       !HPCBATCH_PLANTED(end_of_pilot_overlooked))
     return false;
@@ -114,7 +114,7 @@ void PilotTable::count_backlog(PilotState& pilot) {
 void PilotTable::started(Lease& lease, Time now) {
   if (lease.state == Lease::State::Sent) lease.state = Lease::State::Running;
   if (!lease.started) lease.started = now;
-  if (lease.counted) return;
+  if (lease.counted || lease.has_left) return;
   waits_no_more(*lease.held_by, lease);
   take_room(*lease.held_by, lease);
 }
@@ -126,10 +126,15 @@ Lease PilotTable::release(TaskId task) {
   leases_.erase(at);
   PilotState& pilot = *lease.held_by;
   pilot.leases.erase(task);
+  if (!lease.has_left) give_room_back(pilot, lease);
+  return lease;
+}
+
+void PilotTable::give_room_back(PilotState& pilot, const Lease& lease) {
   PilotState::Share& of_class = pilot.classes[lease.in_class];
   if (lease.counted) {
     --of_class.with_room;
-    pilot.in_room.erase(task);
+    pilot.in_room.erase(lease.attempt.task);
     if (!HPCBATCH_PLANTED(room_not_given_back)) pilot.free.add(lease.granted);
     pilot.nothing_fits.reset();
   } else {
@@ -137,7 +142,13 @@ Lease PilotTable::release(TaskId task) {
   }
   if (of_class.with_room == 0 && of_class.waiting == 0) pilot.classes.erase(lease.in_class);
   count_backlog(pilot);
-  return lease;
+}
+
+void PilotTable::leave_room(Lease& lease) {
+  if (lease.has_left) return;
+  give_room_back(*lease.held_by, lease);
+  lease.counted = false;
+  lease.has_left = true;
 }
 
 void PilotTable::recount(PilotState& pilot) {
@@ -150,6 +161,7 @@ void PilotTable::recount(PilotState& pilot) {
   for (const TaskId task : pilot.leases) {
     Lease& lease = leases_.at(task);
     lease.counted = false;
+    if (lease.has_left) continue;
     if (lease.state == Lease::State::Sent) {
       wait_for_room(pilot, lease);
     } else {
@@ -174,10 +186,15 @@ void PilotTable::check_invariants() const {
     backlogs += pilot.backlog.size();
     Resources sum = pilot.free;
     std::size_t waiting = 0;
+    std::size_t left = 0;
     std::map<ClassId, PilotState::Share> classes;
     for (const TaskId task : pilot.leases) {
       const Lease& lease = leases_.at(task);
       HPCBATCH_CHECK(lease.pilot == id && lease.held_by == &pilot);
+      if (lease.has_left) {
+        ++left;
+        continue;
+      }
       if (lease.counted) {
         sum.add(lease.granted);
         ++classes[lease.in_class].with_room;
@@ -188,7 +205,7 @@ void PilotTable::check_invariants() const {
     }
     HPCBATCH_CHECK(classes == pilot.classes);
     HPCBATCH_CHECK(waiting == pilot.backlog.size());
-    HPCBATCH_CHECK(waiting + pilot.in_room.size() == pilot.leases.size());
+    HPCBATCH_CHECK(waiting + left + pilot.in_room.size() == pilot.leases.size());
     for (const TaskId task : pilot.in_room) HPCBATCH_CHECK(leases_.at(task).counted);
     for (const TaskId task : pilot.backlog)
       HPCBATCH_CHECK(pilot.leases.contains(task) && !leases_.at(task).counted);

@@ -24,7 +24,8 @@ struct Lease {
   PilotId pilot;
   ClassId in_class{};
   Resources granted;
-  bool counted{false};  ///< taken out of the pilot's free room; else it waits there for room
+  bool counted{false};   ///< taken out of the pilot's free room; else it waits there for room
+  bool has_left{false};  ///< its pilot has done with it: it takes no room there any more
   bool guessed{
       false};  ///< `granted` was not read back at a restart; settled when its pilot registers
   bool cancelled{false};  ///< its pilot was told, or will be when it is back
@@ -64,6 +65,7 @@ struct PilotState {
     friend bool operator==(const Share&, const Share&) = default;
   };
   std::map<ClassId, Share> classes;  ///< `leases` by class
+  Duration round_trip{0};            ///< of its link, as far as that is known
   bool recalled{false};              ///< asked to give leases back; not answered yet
   Time recalled_at{};
   std::optional<ClassId> kept_for;  ///< room is kept for a task that was passed over
@@ -98,6 +100,8 @@ class PilotTable {
   std::size_t backlogs() const { return backlogs_; }
   void grant(Lease lease);
   void started(Lease& lease, Time now);
+  /// Gives its room back before it ends.
+  void leave_room(Lease& lease);
   /// Ends a lease and moves what waited at its pilot into the room it leaves.
   Lease release(TaskId task);
   /// Registered anew: room is counted afresh.
@@ -108,6 +112,7 @@ class PilotTable {
   void check_invariants() const;
 
  private:
+  void give_room_back(PilotState& pilot, const Lease& lease);
   void take_room(PilotState& pilot, Lease& lease);
   void wait_for_room(PilotState& pilot, const Lease& lease);
   void waits_no_more(PilotState& pilot, const Lease& lease);

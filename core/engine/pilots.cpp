@@ -78,6 +78,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   const bool is_of_no_site = !sites_.site(pilot.site);
   pilot.leaving =
       event.leaving || !event.refusals.empty() || allocation->facts.cancel_asked || is_of_no_site;
+  pilot.round_trip = Duration{};  // it may have come another way
   pilot.recalled = false;
   pilot.ending = false;
   pilot.owed_an_answer = false;
@@ -105,8 +106,7 @@ void Engine::judge_newcomer(Time now) {
   const ReadyQueue& queue = tasks_.queue();
   for (const ClassId in_class : queue.waiting()) {
     const ResourceClass& waiting = queue.get(in_class);
-    const bool right_site = waiting.needs.site.empty() || waiting.needs.site == pilot->site;
-    if (!right_site || !could_run(waiting.needs, *shape)) continue;
+    if (!may_run_at(waiting.needs, pilot->site) || !could_run(waiting.needs, *shape)) continue;
     // It could run it, but is not to yet (filling.cpp, "left to warm").
     if (PilotTable::has_room(waiting.needs, *pilot, pilot->free, now)) return;
     sites_.of_no_use(id->allocation,
@@ -146,7 +146,8 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
   }
   const std::set<TaskId> leased = pilot.leases;
   for (const TaskId task : leased) {
-    if (held.contains(task)) continue;
+    // Whose outputs are on their way here nobody there needs to hold any more.
+    if (held.contains(task) || pilots_.lease(task)->has_left) continue;
     const bool had_started = pilots_.lease(task)->state != Lease::State::Sent;
     if (had_started && !same_process) {
       Outcome outcome;
@@ -316,7 +317,8 @@ void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained) {
   std::optional<Duration> longest;
   if (outcome.failure == Failure::PilotWalltime) {
     if (pilot.end) ending.had = *pilot.end - lease.started.value_or(lease.since);
-    longest = longest_for(its_class.needs);
+    // Its files may be brought to another site.
+    longest = longest_for(tasks_.find(lease.attempt.task.array)->terms->needs);
   }
   if (lease.cancelled && outcome.failure != Failure::Ok) {
     outcome.failure = Failure::Cancelled;
@@ -340,6 +342,10 @@ void Engine::handle(const ServicesWarm& event, Time /*now*/) {
   PilotState* pilot = pilots_.find(event.pilot);
   if (!pilot) return;
   pilot->warm = {event.services.begin(), event.services.end()};
+}
+
+void Engine::handle(const LinkMeasured& event, Time /*now*/) {
+  if (PilotState* pilot = pilots_.find(event.pilot)) pilot->round_trip = event.round_trip;
 }
 
 void Engine::handle(const PilotLeaving& event, Time now) {

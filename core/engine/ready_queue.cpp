@@ -29,6 +29,12 @@ ClassId ReadyQueue::class_for(const Needs& needs) {
   return at->second;
 }
 
+std::optional<ClassId> ReadyQueue::find_class(const Needs& needs) const {
+  const auto at = by_needs_.find({class_of(needs), fits_shapes_(needs)});
+  if (at == by_needs_.end()) return std::nullopt;
+  return at->second;
+}
+
 ClientId ReadyQueue::client_for(const std::string& name) {
   const auto [at, is_new] =
       by_name_.try_emplace(name, ClientId(static_cast<std::uint32_t>(clients_.size())));

@@ -54,6 +54,8 @@ class ReadyQueue {
   explicit ReadyQueue(FitsShapes fits_shapes) : fits_shapes_(std::move(fits_shapes)) {}
 
   ClassId class_for(const Needs& needs);
+  /// The class of such needs where there is one already.
+  std::optional<ClassId> find_class(const Needs& needs) const;
   ResourceClass& get(ClassId id) { return classes_[static_cast<std::size_t>(id)].facts; }
   const ResourceClass& get(ClassId id) const {
     return classes_[static_cast<std::size_t>(id)].facts;

@@ -27,6 +27,11 @@ constexpr Duration kAnswerDue = 1min;
 // from outside.
 constexpr Duration kReasonDue = 30s;
 
+/// A list that fails once is no sign yet.
+bool answers(const SiteState& site) {
+  return site.failed_polls <= 1;
+}
+
 }  // namespace
 
 SiteBook::SiteBook(Actions& actions, const std::vector<Site>& sites, std::string engine_name,
@@ -39,9 +44,8 @@ SiteBook::SiteBook(Actions& actions, const std::vector<Site>& sites, std::string
   }
 }
 
-void SiteBook::restore(const std::vector<Allocation>& allocations,
-                       const std::vector<std::pair<std::string, std::string>>& proven, Time now) {
-  for (const Allocation& facts : allocations) {
+void SiteBook::restore(const Snapshot& snapshot, Time now) {
+  for (const Allocation& facts : snapshot.allocations) {
     AllocationEntry entry{.facts = facts};
     // What was being submitted when the engine died may or may not have reached the batch system.
     if (facts.state <= AllocationState::Submitting) entry.facts.state = AllocationState::Unclear;
@@ -57,8 +61,13 @@ void SiteBook::restore(const std::vector<Allocation>& allocations,
   }
   for (SiteState& state : sites_) {
     for (ShapeState& shape : state.shapes) {
-      shape.proven = std::find(proven.begin(), proven.end(),
-                               std::pair{state.site.name, shape.shape.name}) != proven.end();
+      shape.proven =
+          std::find(snapshot.proven.begin(), snapshot.proven.end(),
+                    std::pair{state.site.name, shape.shape.name}) != snapshot.proven.end();
+      for (const PastStart& past : snapshot.past_starts) {
+        if (past.site == state.site.name && past.shape == shape.shape.name)
+          provision::learn_wait(shape.waits, past.running_since - past.opened, past.running_since);
+      }
     }
   }
 }
@@ -82,29 +91,28 @@ SiteState& SiteBook::state_of(const std::string& name) {
   HPCBATCH_CHECK(at != sites_.end());
   return *at;
 }
-ShapeState* SiteBook::shape_state(const Allocation& allocation) {
-  if (!site(allocation.site)) return nullptr;
-  for (ShapeState& shape : state_of(allocation.site).shapes) {
+const ShapeState* SiteBook::shape_state(const Allocation& allocation) const {
+  const SiteState* at = site(allocation.site);
+  if (!at) return nullptr;
+  for (const ShapeState& shape : at->shapes) {
     if (shape.shape.name == allocation.shape) return &shape;
   }
   return nullptr;
 }
+ShapeState* SiteBook::shape_state(const Allocation& allocation) {
+  return const_cast<ShapeState*>(std::as_const(*this).shape_state(allocation));
+}
 const Shape* SiteBook::shape_of(const AllocationId& id) const {
   const AllocationEntry* found = find(id);
-  const SiteState* at = found ? site(found->facts.site) : nullptr;
-  if (!at) return nullptr;
-  for (const ShapeState& shape : at->shapes) {
-    if (shape.shape.name == found->facts.shape) return &shape.shape;
-  }
-  return nullptr;
+  const ShapeState* shape = found ? shape_state(found->facts) : nullptr;
+  return shape ? &shape->shape : nullptr;
 }
 
 std::vector<bool> SiteBook::fits_shapes(const Needs& needs) const {
   std::vector<bool> fits;
   for (const SiteState& state : sites_) {
     for (const ShapeState& shape : state.shapes) {
-      fits.push_back((needs.site.empty() || needs.site == state.site.name) &&
-                     could_run(needs, shape.shape));
+      fits.push_back(may_run_at(needs, state.site.name) && could_run(needs, shape.shape));
     }
   }
   return fits;
@@ -224,13 +232,21 @@ bool SiteBook::refused(const AllocationRefused& event, Time now) {
   return true;
 }
 
+/// The batch system or one of its pilots says that it runs.
+void SiteBook::runs(AllocationEntry& entry, Time now) {
+  Allocation& facts = entry.facts;
+  if (std::exchange(facts.state, AllocationState::Running) == AllocationState::Running) return;
+  facts.running_since = now;
+  if (ShapeState* shape = shape_state(facts))
+    provision::learn_wait(shape->waits, now - facts.opened, now);
+}
+
 bool SiteBook::pilot_registered(const PilotRegistered& event, Time now) {
   AllocationEntry* found = entry(event.pilot.allocation);
   if (!found || found->facts.state == AllocationState::Ended) return false;
   Allocation& facts = found->facts;
   if (facts.number.empty()) facts.number = event.batch_number;
-  if (facts.state != AllocationState::Running) facts.running_since = now;
-  facts.state = AllocationState::Running;
+  runs(*found, now);
   facts.reason.clear();
   // Its other pilots were as silent, and have as long to come back.
   if (found->seen == BatchState::Suspended) found->resumed_at = now;
@@ -294,7 +310,11 @@ void SiteBook::on_time(Time now) {
       if (entry.pilots_away > 0 && now - entry.seen_at < 2min) impatient = true;
     }
     if (!any) {
+      // Nobody asks it any more, and so nobody knows.
       state.next_poll = {};
+      state.failed_polls = 0;
+      state.trouble.clear();
+      state.trouble_since.reset();
       continue;
     }
     if (state.poll_in_flight) continue;
@@ -354,10 +374,29 @@ bool SiteBook::may_ask(const ShapeState& shape, Time now) const {
 
 bool SiteBook::is_on_its_way(const AllocationEntry& entry, Time now) const {
   const SiteState* at = site(entry.facts.site);
-  // A list that fails once is no sign yet.
-  if (!at || at->failed_polls > 1) return false;
+  if (!at || !answers(*at)) return false;
   if (entry.seen == BatchState::Outage || entry.seen == BatchState::Held) return false;
   return entry.facts.state >= AllocationState::Queued || now - entry.asked_at < kAnswerDue;
+}
+
+std::optional<Duration> SiteBook::expected_wait(const SiteState& site, const ShapeState& shape,
+                                                Time now) const {
+  std::optional<Duration> queued_for;
+  for (const auto& [id, entry] : allocations_) {
+    const Allocation& facts = entry.facts;
+    if (facts.site != site.site.name || facts.shape != shape.shape.name) continue;
+    if (facts.state == AllocationState::Queued)
+      queued_for = std::max(queued_for.value_or(Duration{}), now - facts.opened);
+  }
+  return provision::expected_wait(shape.waits, queued_for, now);
+}
+
+std::optional<Duration> SiteBook::expected_start(const AllocationEntry& entry, Time now) const {
+  const ShapeState* shape = shape_state(entry.facts);
+  if (!shape || entry.facts.state != AllocationState::Queued) return std::nullopt;
+  const auto whole = provision::expected_wait(shape->waits, std::nullopt, now);
+  if (!whole) return std::nullopt;
+  return *whole - (now - entry.facts.opened);
 }
 
 std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
@@ -367,7 +406,8 @@ std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
       provision::Outlet outlet{.site = state.site.name,
                                .shape = shape.shape,
                                .proven = shape.proven,
-                               .open = may_ask(shape, now)};
+                               .open = may_ask(shape, now) && answers(state),
+                               .wait = expected_wait(state, shape, now).value_or(Duration{})};
       for (const auto& [id, entry] : allocations_) {
         if (entry.facts.site != state.site.name || entry.facts.shape != shape.shape.name) continue;
         if (entry.facts.state == AllocationState::Ended) continue;

@@ -5,6 +5,8 @@
 #include "model/action.hpp"
 #include "model/event.hpp"
 #include "model/site.hpp"
+#include "model/snapshot.hpp"
+#include "provision/expected_wait.hpp"
 #include "provision/plan.hpp"
 
 #include <map>
@@ -29,6 +31,7 @@ struct ShapeState {
   Shape shape;
   bool proven{false};
   BackOff back_off;
+  provision::KnownWaits waits;
 };
 
 struct SiteState {
@@ -72,8 +75,7 @@ class SiteBook {
   SiteBook(Actions& actions, const std::vector<Site>& sites, std::string engine_name,
            std::uint64_t seed);
 
-  void restore(const std::vector<Allocation>& allocations,
-               const std::vector<std::pair<std::string, std::string>>& proven, Time now);
+  void restore(const Snapshot& snapshot, Time now);
   void open(const provision::Ask& ask, Time now);
   void cancel(const AllocationId& id, Time now);
   void accepted(const AllocationAccepted& event, Time now);
@@ -109,11 +111,18 @@ class SiteBook {
   const std::vector<SiteState>& sites() const { return sites_; }
   const std::map<AllocationId, AllocationEntry>& allocations() const { return allocations_; }
   const Shape* shape_of(const AllocationId& id) const;
+  const ShapeState* shape_state(const Allocation& allocation) const;
   /// For each shape of each site whether it could run a task of such needs.
   std::vector<bool> fits_shapes(const Needs& needs) const;
   bool may_ask(const ShapeState& shape, Time now) const;
   /// Whether an allocation that is not there yet can be counted on to come.
   bool is_on_its_way(const AllocationEntry& entry, Time now) const;
+  /// How long an allocation that is asked for now is expected to wait; nothing where nothing is
+  /// known.
+  std::optional<Duration> expected_wait(const SiteState& site, const ShapeState& shape,
+                                        Time now) const;
+  /// Until one that is queued is expected to run; negative: it should run already.
+  std::optional<Duration> expected_start(const AllocationEntry& entry, Time now) const;
   std::vector<provision::Outlet> outlets(Time now) const;
   std::vector<provision::SiteLimits> limits() const;
   /// Every allocation that lives is looked after, and nothing else is; for tests.
@@ -125,6 +134,7 @@ class SiteBook {
   ShapeState* shape_state(const Allocation& allocation);
   AllocationId draw_name();
   void save(const AllocationEntry& entry);
+  void runs(AllocationEntry& entry, Time now);
   void poll_soon(const std::string& site, Time at);
   void back_off(ShapeState& shape, Duration first, Duration most, const std::string& why, Time now);
   std::optional<AllocationOver> follow(AllocationEntry& entry, const BatchJob& job, Time now);

@@ -42,6 +42,13 @@ std::vector<QueuePlace> TaskTable::places(const ArrayState& array) const {
 ClassId TaskTable::class_of_task(TaskId task) const {
   const auto at = arrays_.find(task.array);
   HPCBATCH_CHECK(at != arrays_.end());
+  if (at->second.needs_files()) {
+    const auto found = queue_.find_class(needs_of(at->second, task.index));
+    const auto& others = at->second.other_classes();
+    const bool is_its_own =
+        found && std::find(others.begin(), others.end(), *found) != others.end();
+    return is_its_own ? *found : at->second.terms->in_class;
+  }
   const TaskHistory* past = history(task);
   if (!past || !past->needs_more_than) return at->second.terms->in_class;
   // The class was made when the task was cut; looking it up again needs no second record of it.
@@ -129,6 +136,7 @@ ArrayState& TaskTable::make(ArrayId id, ClientId client, const NewArray& facts,
       arrays_.end(), id,
       ArrayState{.id = id, .terms = terms_.of(facts), .client = client, .tasks = Standing(all)});
   if (!facts.after.empty()) at->second.make_rare().after = facts.after;
+  if (at->second.needs_files()) with_files_.insert(id);
   totals_.all += all.size();
   return at->second;
 }
@@ -169,6 +177,10 @@ void TaskTable::make_ready(ArrayState& array, const IndexSet& indices) {
   const auto add = [&](const QueuePlace& place, const IndexSet& some) {
     parked ? queue_.add_parked(place, some) : queue_.add(place, some);
   };
+  if (array.needs_files()) {
+    make_ready_by_files(array, indices, add);
+    return park_or_unpark(array);
+  }
   IndexSet plain = indices;
   const IndexSet cut = indices.intersection(array.cut());
   for (const IndexRange& range : cut.ranges()) {
@@ -222,9 +234,14 @@ void TaskTable::give_back(TaskId task) {
 }
 
 void TaskTable::needing_more_than(ArrayState& array, Duration had) {
+  // Those are made as such tasks become ready.
+  if (array.needs_files()) return;
   Needs needs = array.terms->needs;
   needs.time = std::max(needs.time.value_or(Duration{}), more_than(had));
-  const ClassId in_class = queue_.class_for(needs);
+  add_class(array, queue_.class_for(needs));
+}
+
+void TaskTable::add_class(ArrayState& array, ClassId in_class) {
   if (in_class == array.terms->in_class) return;
   if (std::find(array.other_classes().begin(), array.other_classes().end(), in_class) ==
       array.other_classes().end()) {

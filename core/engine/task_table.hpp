@@ -3,7 +3,8 @@
 //
 // An index of an array is in exactly one place:
 //   queue     could start now (ReadyQueue; several places where a pilot's end has cut some of its
-//             tasks); parked there while as many of its array run as may
+//             tasks, or files were brought to sites for some); parked there while as many of its
+//             array run as may
 //   standing  blocked, held, leased, ended well or not
 #pragma once
 
@@ -18,6 +19,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace hpcbatch {
@@ -65,6 +67,18 @@ class TaskTable {
   /// A lease is over.  Returns true where the task is tried again.
   bool ended(const AttemptId& attempt, const PilotId& pilot, const std::string& node,
              Outcome outcome, const Ending& ending, std::optional<Duration> longest);
+
+  // Files (task_files.cpp).  A task that waits stands in the class of the sites where its files
+  // are.
+  /// Arrays of which something waits that have files to be brought.
+  const std::set<ArrayId>& arrays_with_files() const { return with_files_; }
+  /// Ready tasks; `at`: where their files are, or are coming to.
+  IndexSet waiting(const ArrayState& array) const;
+  void files_coming(ArrayId id, const std::string& site, const IndexSet& indices);
+  /// Of an array whose tasks share their files: what holds for others of it holds for these.
+  void files_shared(ArrayId id, const std::string& site, const IndexSet& indices);
+  /// What became of them; with a failure for good those that still wait end.
+  void files_brought(const FilesBrought& event, Time now);
 
   /// TellEnded for each array of which something has ended since the last call, behind what was
   /// saved of that.
@@ -124,6 +138,11 @@ class TaskTable {
                  const std::string& cause, Time now);
   void forget_if_over(ArrayId id);
   void needing_more_than(ArrayState& array, Duration had);
+  void add_class(ArrayState& array, ClassId in_class);
+  Needs needs_of(const ArrayState& array, std::uint32_t index) const;
+  void make_ready_by_files(ArrayState& array, IndexSet indices,
+                           const std::function<void(const QueuePlace&, const IndexSet&)>& add);
+  static void forget_files(ArrayState& array, const IndexSet& indices);
 
   struct End {
     ArrayId array;
@@ -141,6 +160,7 @@ class TaskTable {
   std::unordered_map<TaskId, TaskHistory> histories_;
   std::unordered_map<ArrayId, std::string> causes_;  ///< first failure of arrays that go on
   std::deque<End> ends_;
+  std::set<ArrayId> with_files_;
   std::vector<ArrayId> to_tell_;  ///< in the order of their first end
   std::uint64_t next_array_{1};
 };

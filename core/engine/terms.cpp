@@ -25,13 +25,13 @@ std::shared_ptr<const Terms> TermsPool::of(const NewArray& array) {
   const auto at = pool_.find(array);
   if (at != pool_.end()) return *at;
   return *pool_
-              .insert(
-                  std::make_shared<const Terms>(Terms{.needs = array.needs,
-                                                      .priority = array.priority,
-                                                      .retries = array.retries,
-                                                      .max_running = array.max_running,
-                                                      .streams_input = array.streams_input,
-                                                      .in_class = queue_.class_for(array.needs)}))
+              .insert(std::make_shared<const Terms>(
+                  Terms{.needs = array.needs,
+                        .priority = array.priority,
+                        .retries = array.retries,
+                        .max_running = array.max_running,
+                        .streams_input = array.streams_input,
+                        .in_class = queue_.class_for(with_files_at(array.needs, {}))}))
               .first;
 }
 

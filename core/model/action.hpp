@@ -148,6 +148,14 @@ struct FencePilot {
 
 // --- to sites ----------------------------------------------------------------------------------
 
+/// Tasks of one array whose files are to be on the site before they can start there.  Answered by
+/// FilesBrought, for all of them in the end.
+struct BringFiles {
+  std::string site;
+  ArrayId array;
+  IndexSet indices;
+  bool of_each{false};  ///< each task has files of its own; else all have the same
+};
 /// Durable: the intent is on disk before the batch system is asked.
 struct OpenAllocation {
   AllocationId allocation;
@@ -182,8 +190,8 @@ using Action =
                  SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
                  SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded, SendLeases,
                  RecallLeases, KillAttempt, AcknowledgeResults, PermitPublish, WelcomePilot,
-                 EndPilot, FencePilot, OpenAllocation, CancelAllocation, PollSite, ReadOutbox,
-                 ForgetAllocation, EngineIdle>;
+                 EndPilot, FencePilot, BringFiles, OpenAllocation, CancelAllocation, PollSite,
+                 ReadOutbox, ForgetAllocation, EngineIdle>;
 
 using Actions = std::vector<Action>;
 

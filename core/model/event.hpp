@@ -99,10 +99,20 @@ struct AttemptEnd {
   AttemptId attempt;
   Outcome outcome;
   bool outputs_staged{false};  ///< succeeded; its outputs wait for permission to be published
+  bool bring_back{false};  ///< published on its site alone; the engine hears of it when they are
+                           ///< where they belong
+  std::vector<std::uint32_t>
+      left_out{};  ///< then those of them, by their place, that are not there
 };
 struct AttemptsEnded {
   PilotId pilot;
   std::vector<AttemptEnd> ends;
+};
+/// They have ended well at their pilot and are of no more concern to it; the engine hears how when
+/// their outputs are where they belong.
+struct OutputsComing {
+  PilotId pilot;
+  std::vector<AttemptId> attempts;
 };
 struct AttemptsReturned {
   PilotId pilot;
@@ -112,6 +122,12 @@ struct AttemptsReturned {
 struct ServicesWarm {
   PilotId pilot;
   std::vector<std::string> services;
+};
+/// How long it takes to the pilot and back, where that has changed.  None is known when it
+/// registers.
+struct LinkMeasured {
+  PilotId pilot;
+  Duration round_trip{};
 };
 struct PilotLeaving {
   PilotId pilot;
@@ -148,13 +164,28 @@ struct OutboxRead {
   std::vector<AttemptEnd> results;
 };
 
+/// What became of BringFiles, a part of it at a time.
+struct FilesBrought {
+  std::string site;
+  ArrayId array;
+  IndexSet there;
+  struct Failed {
+    IndexSet indices;
+    Failure failure{Failure::StageInFailed};
+    std::string text;
+    bool can_be_tried_again{false};
+  };
+  std::vector<Failed> failed;
+};
+
 // --- from the clock and the store --------------------------------------------------------------
 
 struct TimePassed {};
 
-using Event = std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked,
-                           PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptsEnded,
-                           AttemptsReturned, ServicesWarm, PilotLeaving, AllocationAccepted,
-                           AllocationRefused, SitePolled, SitePollFailed, OutboxRead, TimePassed>;
+using Event =
+    std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked, PilotRegistered,
+                 PilotDisconnected, AttemptsStarted, AttemptsEnded, OutputsComing, AttemptsReturned,
+                 ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
+                 SitePolled, SitePollFailed, OutboxRead, FilesBrought, TimePassed>;
 
 }  // namespace hpcbatch

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace hpcbatch {
 namespace {
 
@@ -18,6 +20,11 @@ std::int64_t round_up(std::int64_t value) {
 
 }  // namespace
 
+bool may_run_at(const Needs& needs, std::string_view site) {
+  return (needs.site.empty() || needs.site == site) &&
+         !std::binary_search(needs.not_on.begin(), needs.not_on.end(), site);
+}
+
 Needs class_of(const Needs& needs) {
   Needs rounded = needs;
   for (const std::string_view name : {kMemory, kDisk}) {
@@ -29,10 +36,22 @@ Needs class_of(const Needs& needs) {
   return rounded;
 }
 
+Needs with_files_at(const Needs& needs, const std::vector<std::string>& sites) {
+  Needs there = needs;
+  for (const std::string& site : needs.brought_to) {
+    if (std::find(sites.begin(), sites.end(), site) == sites.end()) there.not_on.push_back(site);
+  }
+  std::sort(there.not_on.begin(), there.not_on.end());
+  there.brought_to.clear();
+  there.own_files = false;
+  return there;
+}
+
 std::string show(const Needs& needs) {
   std::string text = show(needs.amounts);
   if (needs.time) text += ", " + show_duration(*needs.time);
   if (!needs.site.empty()) text += ", site " + needs.site;
+  if (!needs.not_on.empty()) text += fmt::format(", not on {}", fmt::join(needs.not_on, " "));
   if (!needs.tags.empty()) text += fmt::format(", tags {}", fmt::join(needs.tags, " "));
   if (needs.nodes != 1) text += fmt::format(", {} nodes", needs.nodes);
   if (!needs.service.empty()) text += ", service " + needs.service;

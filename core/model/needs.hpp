@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch {
@@ -16,16 +17,27 @@ namespace hpcbatch {
 struct Needs {
   Resources amounts;
   std::optional<Duration> time;
-  std::string site;               ///< empty: any
+  std::string site;                 ///< empty: any
+  std::vector<std::string> not_on;  ///< sites that may not run it; sorted
+  /// Sites that do not see its files: these have to be brought there first; sorted.
+  std::vector<std::string> brought_to;
+  bool own_files{false};          ///< then each task of its array has files of its own
   std::vector<std::string> tags;  ///< all of them must be among the shape's; sorted
   std::uint32_t nodes{1};
   std::string service;  ///< the process that its tasks share; better where that is warm
   friend auto operator<=>(const Needs&, const Needs&) = default;
 };
 
+/// Whether a task may run at a site, whatever that has.
+bool may_run_at(const Needs& needs, std::string_view site);
+
 /// Needs of one resource class: time and memory rounded up in steps of about 10 %, so that matching
 /// costs per class and not per task.  Limits stay exact per task.
 Needs class_of(const Needs& needs);
+
+/// The needs of those tasks whose files are on these sites: they may run there and where nothing
+/// has to be brought.
+Needs with_files_at(const Needs& needs, const std::vector<std::string>& sites);
 
 std::string show(const Needs& needs);
 

@@ -47,6 +47,14 @@ struct StoredKey {
   std::vector<ArrayId> ids;
 };
 
+/// An allocation that has begun to run, however it went on.
+struct PastStart {
+  std::string site;
+  std::string shape;
+  Time opened{};
+  Time running_since{};
+};
+
 /// All but the live arrays.
 struct Snapshot {
   std::uint64_t engine_start{1};  ///< this one's number; begins at 1
@@ -59,6 +67,7 @@ struct Snapshot {
   std::vector<EndedArray> ended;                   ///< that live arrays wait for
   std::vector<StoredKey> keys;
   std::vector<std::pair<std::string, std::string>> proven;  ///< site, shape: accepted before
+  std::vector<PastStart> past_starts;                       ///< the latest ones, oldest first
 };
 
 }  // namespace hpcbatch

@@ -19,6 +19,9 @@ std::string encode(const Needs& needs) {
     text += fmt::format("a{} {}{}", amount.ticks, name, kEnd);
   if (needs.time) text += fmt::format("t{}{}", needs.time->count(), kEnd);
   if (!needs.site.empty()) text += fmt::format("s{}{}", needs.site, kEnd);
+  for (const std::string& site : needs.not_on) text += fmt::format("x{}{}", site, kEnd);
+  for (const std::string& site : needs.brought_to) text += fmt::format("b{}{}", site, kEnd);
+  if (needs.own_files) text += fmt::format("o{}", kEnd);
   for (const std::string& tag : needs.tags) text += fmt::format("g{}{}", tag, kEnd);
   if (needs.nodes != 1) text += fmt::format("n{}{}", needs.nodes, kEnd);
   if (!needs.service.empty()) text += fmt::format("v{}{}", needs.service, kEnd);
@@ -42,6 +45,15 @@ Needs decode_needs(const std::string& text) {
         break;
       case 's':
         needs.site = rest;
+        break;
+      case 'x':
+        needs.not_on.push_back(rest);
+        break;
+      case 'b':
+        needs.brought_to.push_back(rest);
+        break;
+      case 'o':
+        needs.own_files = true;
         break;
       case 'g':
         needs.tags.push_back(rest);

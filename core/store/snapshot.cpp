@@ -2,6 +2,7 @@
 #include "store/encoding.hpp"
 #include "store/store.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -144,6 +145,17 @@ Snapshot Store::begin() {
   sqlite::Statement proven =
       db_.query("SELECT DISTINCT site,shape FROM allocations WHERE number<>x''");
   while (proven.step()) snapshot.proven.emplace_back(proven.text(0), proven.text(1));
+
+  // More than these say nothing new.
+  sqlite::Statement starts = db_.query(
+      "SELECT site,shape,opened,running_since FROM allocations WHERE running_since<>0 "
+      "ORDER BY running_since DESC LIMIT 256");
+  while (starts.step()) {
+    snapshot.past_starts.push_back({starts.text(0), starts.text(1),
+                                    from_microseconds(starts.number(2)),
+                                    from_microseconds(starts.number(3))});
+  }
+  std::reverse(snapshot.past_starts.begin(), snapshot.past_starts.end());
 
   sqlite::Statement keys =
       db_.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");

@@ -83,6 +83,7 @@ class EngineHost {
 
   // engine_links.cpp
   void received(const std::shared_ptr<PilotLink>& link, const std::string& bytes);
+  void measure(const std::shared_ptr<PilotLink>& link);
   void closed(const std::shared_ptr<PilotLink>& link);
   wire::ToPilot& outgoing(const std::shared_ptr<PilotLink>& link);
   std::shared_ptr<PilotLink> link_of(const PilotId& pilot) const;

@@ -5,6 +5,8 @@
 
 namespace hpcbatch::clockwork {
 
+using namespace std::chrono_literals;
+
 bool EngineHost::accept(const PilotId& pilot, const std::shared_ptr<Link>& link) {
   if (!engine_ || !engine_->sites().find(pilot.allocation)) return false;
   auto held = std::make_shared<PilotLink>(PilotLink{link, pilot});
@@ -31,14 +33,34 @@ void EngineHost::received(const std::shared_ptr<PilotLink>& link, const std::str
     feed(registration_of(link->pilot, message));
     knocking_.erase(link->pilot);
     if (!engine_) return;
+    measure(link);
   }
   if (message.heartbeat() != 0 && link_of(link->pilot) == link)
     outgoing(link).set_heartbeat(message.heartbeat());
   for (const Event& event : events_of(link->pilot, message, world_.clock.now())) {
     if (!engine_ || link_of(link->pilot) != link)
       return;  // not welcomed, or replaced by a newer one
-    feed(event);
+    const auto* ended = std::get_if<AttemptsEnded>(&event);
+    if (!ended) {
+      feed(event);
+      continue;
+    }
+    const auto is_far = [this](const AttemptEnd& end) {
+      const ArrayState* array = engine_->tasks().find(end.attempt.task.array);
+      return array && array->needs_files();
+    };
+    const AttemptsEnded here = world_.files.fetch(*ended, is_far, answer());
+    if (!here.ends.empty()) feed(here);
   }
+}
+
+/// What heartbeats would tell of it: some are said to be very far, be they or not.
+void EngineHost::measure(const std::shared_ptr<PilotLink>& link) {
+  Draw draw = world_.draw({'m', link->incarnation});
+  const Duration trip = draw.chance(60) ? draw.between(0ms, 20ms) : draw.between(100ms, 8s);
+  world_.clock.after(draw.between(1ms, 2s), if_alive([this, link, trip] {
+                       if (link_of(link->pilot) == link) feed(LinkMeasured{link->pilot, trip});
+                     }));
 }
 
 void EngineHost::closed(const std::shared_ptr<PilotLink>& link) {

@@ -12,11 +12,11 @@
 namespace hpcbatch::clockwork {
 
 inline constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvents{
-    "event submit",      "event cancel",     "event hold",         "event retry",
-    "event stop",        "event registered", "event disconnected", "event started",
-    "event ended",       "event returned",   "event warm",         "event leaving",
-    "event accepted",    "event refused",    "event polled",       "event poll failed",
-    "event outbox read", "event time passed"};
+    "event submit",      "event cancel",      "event hold",         "event retry",
+    "event stop",        "event registered",  "event disconnected", "event started",
+    "event ended",       "event returned",    "event warm",         "event link measured",
+    "event leaving",     "event accepted",    "event refused",      "event polled",
+    "event poll failed", "event outbox read", "event time passed"};
 inline constexpr std::array<std::string_view, std::variant_size_v<Action>> kActions{
     "action save array",      "action save hold",         "action save leases",
     "action drop leases",     "action save cancelled",    "action save permitted",

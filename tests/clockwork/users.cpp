@@ -47,6 +47,13 @@ NewArray Users::draw_array(Draw& draw) const {
   array.streams_input = draw.chance(4);
   // From a branch of its own: older seeds draw what they drew.
   if (draw.of({'w'}).chance(15)) array.needs.service = kSharedService;
+  if (Draw sites = draw.of({'x'}); array.needs.site.empty() && sites.chance(15))
+    array.needs.not_on = {sites.chance(50) ? "here" : "there"};
+  if (Draw files = draw.of({'f'}); files.chance(20)) {
+    array.needs.brought_to = {"here", "there"};
+    if (files.chance(50)) array.needs.brought_to = {files.chance(50) ? "here" : "there"};
+    array.needs.own_files = files.chance(60);
+  }
   return array;
 }
 

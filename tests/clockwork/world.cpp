@@ -28,7 +28,7 @@ std::uint64_t hash_of(std::uint64_t before, const std::string& text) {
 }  // namespace
 
 World::World(Scenario scenario)
-    : scenario_(std::move(scenario)), observer(*this), engine(*this), batch(*this), users(*this) {}
+    : scenario_(std::move(scenario)), observer(*this), engine(*this), batch(*this), files(*this), users(*this) {}
 
 void World::fail(const std::string& text) {
   if (wrong_.empty())
@@ -132,6 +132,7 @@ void World::make_peace() {
   engine.fail_commits(0s);
   engine.slow_commits(0s);
   batch.make_peace();
+  files.make_peace();
   const bool stays_as_it_is =
       engine.is_up() && engine.knows_all_sites() && !engine.engine()->is_draining();
   engine.leave_out("");

@@ -6,6 +6,7 @@
 #include "clock.hpp"
 #include "draw.hpp"
 #include "engine_host.hpp"
+#include "far_files.hpp"
 #include "history/history.hpp"
 #include "observer.hpp"
 #include "scenario.hpp"
@@ -74,6 +75,7 @@ class World {
   Observer observer;
   EngineHost engine;
   BatchSystems batch;
+  FarFiles files;
   Users users;
 };
 

@@ -40,6 +40,15 @@ New& New::on(const std::string& site) {
   needs.site = site;
   return *this;
 }
+New& New::not_on(const std::string& site) {
+  needs.not_on.push_back(site);
+  return *this;
+}
+New& New::files_brought_to(std::vector<std::string> sites, bool of_each) {
+  needs.brought_to = std::move(sites);
+  needs.own_files = of_each;
+  return *this;
+}
 New& New::tag(const std::string& name) {
   needs.tags.push_back(name);
   return *this;
@@ -396,6 +405,12 @@ std::vector<std::string> EngineTest::show(const Action& action) {
       [&](const EndPilot& a) { return one("end " + at(a.pilot)); },
       [&](const FencePilot& a) {
         return one(fmt::format("fence {} ({})", at(a.pilot), a.incarnation));
+      },
+      [&](const BringFiles& a) {
+        const std::string indices = to_string(a.indices);
+        return one(fmt::format("bring files of {}{}{} to {}", a.array.value,
+                               indices == "0" ? "" : "." + indices, a.of_each ? ", each" : "",
+                               a.site));
       },
       [&](const OpenAllocation& a) {
         if (std::find(letters_.begin(), letters_.end(), a.allocation) == letters_.end())

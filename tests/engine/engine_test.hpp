@@ -29,6 +29,8 @@ struct New : NewArray {
   New& gpus(const std::string& kind, std::int64_t count);
   New& time(Duration limit);
   New& on(const std::string& site);
+  New& not_on(const std::string& site);
+  New& files_brought_to(std::vector<std::string> sites, bool of_each = true);
   New& tag(const std::string& name);
   New& urgency(std::int32_t value);
   New& may_fail(std::uint32_t times);

@@ -38,6 +38,16 @@ TEST_F(ExplainTest, EveryWaitHasAReason) {
   forget_what_was_asked();
 }
 
+TEST_F(ExplainTest, SaysThatNoSiteIsLeft) {
+  given({site_of("here", {cpu_shape()}), site_of("there", {cpu_shape()})});
+  submit(New().not_on("there"));
+  restarts_with({site_of("there", {cpu_shape()})});
+  forget_what_was_asked();
+  expect_explained("1",
+                   "ready*no site is left in the configuration that may run it: it needs 1 cpus, "
+                   "not on there*");
+}
+
 TEST_F(ExplainTest, SaysWhichTasksAreWaitedFor) {
   submit(New().array(1, 3));
   submit(New().wait_for("1").wait_for("1.2", Dependency::Kind::AnyEnd));

@@ -311,5 +311,22 @@ TEST_F(FillingTest, TagsAndSitesAreKept) {
   expect({"welcome B0", "lease 2 to B0", "lease 3 to B0"});
 }
 
+TEST_F(FillingTest, ATaskNeverRunsWhereItMayNot) {
+  given({site_of("here", {cpu_shape()}), site_of("there", {cpu_shape()})});
+  given_pilot();
+  submit(New().not_on("here"));
+  expect({"accept 2", "open B: cpu of there"});
+  submit(New().not_on("there"));
+  expect({"accept 3", "lease 3 to A0"});
+  accepts("B");
+  registers("B0");
+  expect({"welcome B0", "lease 2 to B0"});
+  disconnects("B0");
+  restarts();
+  forget_what_was_asked();
+  registers("A0", 1h, {held("3")});
+  expect({"welcome A0"});
+}
+
 }  // namespace
 }  // namespace hpcbatch

@@ -206,6 +206,15 @@ Snapshot Saved::snapshot() const {
   }
   snapshot.keys = keys_;
   snapshot.proven.assign(proven_.begin(), proven_.end());
+  for (const auto& [id, allocation] : allocations_) {
+    if (allocation.running_since) {
+      snapshot.past_starts.push_back(
+          {allocation.site, allocation.shape, allocation.opened, *allocation.running_since});
+    }
+  }
+  std::sort(
+      snapshot.past_starts.begin(), snapshot.past_starts.end(),
+      [](const PastStart& a, const PastStart& b) { return a.running_since < b.running_since; });
   return snapshot;
 }
 

@@ -99,6 +99,12 @@ TEST_F(SubmitTest, WhatNeverFitsIsRefusedWithTheClosestShape) {
   expect({"refuse: *the tag ssd"});
   submit(New().on("there"));
   expect({"refuse: never_fits: there is no site 'there'; the configuration has here"});
+  submit(New().not_on("there"));
+  expect({"refuse: never_fits: there is no site 'there'; the configuration has here"});
+  submit(New().not_on("here"));
+  expect({"refuse: never_fits: no site is left that may run it: the configuration has here"});
+  submit(New().on("here").not_on("here"));
+  expect({"refuse: never_fits: it may run on the site here only, and not there; leave one out"});
   submit(New().gpus("gpus", 1).time(1h));
   expect({"refuse: *"});
   submit(New().gpus("gpus", 1).time(5min));

@@ -45,11 +45,13 @@ TEST(Classes, LeaveTheRestExact) {
   needs.amounts.set(kCpus, Amount::of(17));
   needs.amounts.set("gpus/a100", Amount::of(17));
   needs.site = "cluster";
+  needs.not_on = {"far", "slow"};
   needs.tags = {"fast"};
   const Needs rounded = class_of(needs);
   EXPECT_EQ(rounded.amounts.get(kCpus), Amount::of(17));
   EXPECT_EQ(rounded.amounts.get("gpus/a100"), Amount::of(17));
   EXPECT_EQ(rounded.site, "cluster");
+  EXPECT_EQ(rounded.not_on, needs.not_on);
   EXPECT_EQ(rounded.tags, needs.tags);
   EXPECT_FALSE(rounded.time);
 }
@@ -58,11 +60,32 @@ TEST(Classes, TellTimeFromNone) {
   EXPECT_NE(class_of(needing(1000, std::nullopt)), class_of(needing(1000, Duration{})));
 }
 
+TEST(Classes, TellThoseThatMayNotRunAtASiteFromOthers) {
+  Needs excluding = needing(1000, std::nullopt);
+  excluding.not_on = {"far"};
+  EXPECT_NE(class_of(excluding), class_of(needing(1000, std::nullopt)));
+}
+
+TEST(MayRunAt, LooksAtTheSiteThatIsNamedAndAtThoseThatAreNot) {
+  Needs needs;
+  EXPECT_TRUE(may_run_at(needs, "here"));
+  needs.not_on = {"far", "there"};
+  EXPECT_TRUE(may_run_at(needs, "here"));
+  EXPECT_FALSE(may_run_at(needs, "far"));
+  EXPECT_FALSE(may_run_at(needs, "there"));
+  needs.site = "here";
+  EXPECT_TRUE(may_run_at(needs, "here"));
+  EXPECT_FALSE(may_run_at(needs, "elsewhere"));
+}
+
 TEST(ShowNeeds, SaysAllThatWasAsked) {
   Needs needs = needing(std::int64_t{8} << 30, 90min);
   needs.site = "cluster";
   needs.tags = {"big", "fast"};
   EXPECT_EQ(show(needs), "1 cpus, 8G memory, 1h30m, site cluster, tags big fast");
+  needs.site.clear();
+  needs.not_on = {"far", "there"};
+  EXPECT_EQ(show(needs), "1 cpus, 8G memory, 1h30m, not on far there, tags big fast");
 }
 
 }  // namespace

@@ -15,10 +15,15 @@ TEST(Encoding, NeedsComeBackAsTheyWere) {
   needs.amounts.set("gpus/a100 80g", Amount::of(2));
   needs.time = std::chrono::minutes{90};
   needs.site = "far away";
+  needs.not_on = {"farther", "farthest of all"};
   needs.tags = {"partition=long", "ssd"};
   needs.nodes = 3;
   needs.service = "preloaded python";
   EXPECT_EQ(decode_needs(encode(needs)), needs);
+}
+
+TEST(Encoding, NeedsOfAStoreThatKnewNoExcludedSitesExcludeNone) {
+  EXPECT_TRUE(decode_needs("a10000 cpus\nshere\n").not_on.empty());
 }
 
 TEST(Encoding, ANeedThatIsNotUnderstoodIsNotDropped) {

@@ -201,7 +201,12 @@ TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
   Allocation over = running;
   over.id.name = "habcde000000000";
   over.state = AllocationState::Ended;
-  save({{SaveAllocation{running}, {}}, {SaveAllocation{over}, {}}}, false);
+  over.running_since = from_microseconds(15);
+  Allocation waiting = over;
+  waiting.id.name = "habcde000000001";
+  waiting.running_since.reset();
+  save({{SaveAllocation{running}, {}}, {SaveAllocation{over}, {}}, {SaveAllocation{waiting}, {}}},
+       false);
   reopen();
   const Snapshot snapshot = store->begin();
   ASSERT_EQ(snapshot.allocations.size(), 1U);
@@ -211,6 +216,11 @@ TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
   EXPECT_EQ(snapshot.allocations[0].pilots_seen, 2U);
   ASSERT_EQ(snapshot.proven.size(), 1U);
   EXPECT_EQ(snapshot.proven[0], (std::pair<std::string, std::string>{"cluster", "cpu"}));
+  ASSERT_EQ(snapshot.past_starts.size(), 2U);
+  EXPECT_EQ(snapshot.past_starts[0].running_since, from_microseconds(15)) << "the oldest first";
+  EXPECT_EQ(snapshot.past_starts[1].running_since, from_microseconds(20));
+  EXPECT_EQ(snapshot.past_starts[1].opened, from_microseconds(10));
+  EXPECT_EQ(snapshot.past_starts[1].shape, "cpu");
 }
 
 TEST_F(StoreInFolder, KeepsItsLogShortHoweverLongItRuns) {

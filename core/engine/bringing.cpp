@@ -1,0 +1,225 @@
+// Which tasks' files are brought to which site, and how far ahead of their turn: as much as keeps
+// the site busy while more is on its way, and no more, because what was brought there is of no use
+// elsewhere.
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Looked at no more often: what ends meanwhile is made good for at once.
+constexpr Duration kBringEvery = 50ms;
+// So much of a site's work is there ahead, within these bounds.
+constexpr Duration kAhead = 20s;
+constexpr std::uint64_t kLeastAhead = 256;
+constexpr std::uint64_t kMostAhead = 8192;
+constexpr std::uint64_t kMostAtOnce = 1024;
+// A site that has not brought anything for so long is not counted on.
+constexpr Duration kSlow = 60s;
+
+IndexSet first_of(const IndexSet& from, std::uint64_t most) {
+  if (from.size() <= most) return from;
+  IndexSet first;
+  const auto ranges = from.ranges();
+  for (std::size_t i = ranges.size(); i-- > 0 && most > 0;) {
+    const std::uint64_t here =
+        std::min<std::uint64_t>(most, std::uint64_t{ranges[i].last} - ranges[i].first + 1);
+    first.add(IndexRange{ranges[i].first, static_cast<std::uint32_t>(ranges[i].first + here - 1)});
+    most -= here;
+  }
+  return first;
+}
+
+/// Tasks of an array whose files are at a site or coming there.
+IndexSet at_or_coming(const ArrayState& array, const std::string& site) {
+  IndexSet all;
+  for (const auto* by_site : {&array.files_at(), &array.files_coming()}) {
+    if (const auto at = by_site->find(site); at != by_site->end()) all.add(at->second);
+  }
+  return all;
+}
+
+}  // namespace
+
+bool Engine::is_slow(const std::string& site, Time now) const {
+  const auto heard = files_heard_.find(site);
+  return heard != files_heard_.end() && now - heard->second >= kSlow;
+}
+
+/// How many tasks of such needs the site's pilots have room for, or would have.
+std::uint64_t Engine::room_at(const SiteState& site, const Needs& needs) const {
+  std::uint64_t room = 0;
+  for (const auto& [id, pilot] : pilots_.all()) {
+    if (pilot.site == site.site.name && pilot.takes_tasks())
+      room += how_often(PilotTable::share(needs, pilot), pilot.capacity);
+  }
+  if (room != 0) return room;
+  for (const ShapeState& shape : site.shapes) {
+    if (could_run(needs, shape.shape))
+      room = std::max<std::uint64_t>(room, how_often(needs.amounts, usable(shape.shape)));
+  }
+  return room;
+}
+
+/// Whether the array's files may be brought there now.
+bool Engine::may_bring_to(const SiteState& site, const ArrayState& array, Time now) const {
+  const Needs& needs = array.terms->needs;
+  if (!may_run_at(needs, site.site.name) || is_slow(site.site.name, now)) return false;
+  if (array.rare) {
+    const auto pause = array.rare->pauses.find(site.site.name);
+    if (pause != array.rare->pauses.end() && pause->second.until > now) return false;
+  }
+  const bool has_pilots =
+      std::any_of(pilots_.all().begin(), pilots_.all().end(), [&](const auto& entry) {
+        return entry.second.site == site.site.name && entry.second.takes_tasks();
+      });
+  return std::any_of(site.shapes.begin(), site.shapes.end(), [&](const ShapeState& shape) {
+    return could_run(needs, shape.shape) &&
+           (has_pilots || (site.failed_polls <= 1 && sites_.may_ask(shape, now)));
+  });
+}
+
+void Engine::bring_files(Time now) {
+  struct Wants {
+    const ArrayState* array;
+    IndexSet waiting;
+    std::uint64_t ahead{0};
+  };
+  std::vector<Wants> all;
+  std::map<std::string, std::uint64_t> ahead;
+  for (const ArrayId id : tasks_.arrays_with_files()) {
+    Wants wants{tasks_.find(id), {}, 0};
+    wants.waiting = tasks_.waiting(*wants.array);
+    const bool of_each = wants.array->terms->needs.own_files;
+    for (const std::string& site : wants.array->terms->needs.brought_to) {
+      const std::uint64_t there =
+          at_or_coming(*wants.array, site).intersection(wants.waiting).size();
+      wants.ahead += there;
+      // What counts is how many hold files there.
+      ahead[site] += of_each ? there : std::min<std::uint64_t>(there, 1);
+    }
+    if (!wants.waiting.empty()) all.push_back(std::move(wants));
+  }
+  // Who has least ahead of its turn comes first, so that nobody's many keep another's few away.
+  std::stable_sort(all.begin(), all.end(), [](const Wants& a, const Wants& b) {
+    const auto mine = a.array->terms->priority;
+    const auto other = b.array->terms->priority;
+    return mine != other ? mine > other : a.ahead < b.ahead;
+  });
+  for (const Wants& wants : all) bring_files_of(*wants.array, wants.waiting, ahead, now);
+}
+
+void Engine::bring_files_of(const ArrayState& array, const IndexSet& waiting,
+                            std::map<std::string, std::uint64_t>& ahead, Time now) {
+  const Needs& needs = array.terms->needs;
+  struct Target {
+    const SiteState* site;
+    std::uint64_t room;
+    std::uint64_t most;
+    bool has_files;
+  };
+  Duration mean = 1min;
+  for (const QueuePlace& place : tasks_.places(array)) {
+    if (const auto known = tasks_.queue().get(place.in_class).mean_run) mean = *known;
+  }
+  std::vector<Target> targets;
+  IndexSet todo = waiting;
+  std::uint64_t room_with_files = 0;
+  for (const std::string& name : needs.brought_to) {
+    const SiteState* site = sites_.site(name);
+    if (!site || !may_bring_to(*site, array, now)) continue;
+    IndexSet there = at_or_coming(array, name);
+    if (!needs.own_files && !there.empty()) {
+      // They are there or coming for the others, and so for all.
+      tasks_.files_shared(array.id, name, todo);
+      there.add(todo);
+    }
+    todo.remove(there);
+    Target target{site, std::max<std::uint64_t>(1, room_at(*site, needs)), 0, !there.empty()};
+    const double rounds = static_cast<double>(kAhead.count()) /
+                          static_cast<double>(std::max<std::int64_t>(1, mean.count()));
+    target.most = std::clamp(
+        static_cast<std::uint64_t>(std::min(1e9, static_cast<double>(target.room) * rounds)),
+        std::max(kLeastAhead, 2 * target.room), std::max(kMostAhead, 2 * target.room));
+    if (target.has_files) room_with_files += target.room;
+    targets.push_back(target);
+  }
+  const auto bring = [&](Target& target, const IndexSet& indices) {
+    const std::string& name = target.site->site.name;
+    files_heard_.try_emplace(name, now);
+    tasks_.files_coming(array.id, name, indices);
+    actions_.push_back(BringFiles{name, array.id, indices, needs.own_files});
+    ahead[name] += needs.own_files ? indices.size() : 1;
+    target.has_files = true;
+  };
+  const auto best = [&](auto may) -> Target* {
+    Target* found = nullptr;
+    const auto load = [&](const Target& target) {
+      return static_cast<double>(ahead[target.site->site.name]) / static_cast<double>(target.room);
+    };
+    for (Target& target : targets) {
+      if (may(target) && (!found || load(target) < load(*found))) found = &target;
+    }
+    return found;
+  };
+  while (!todo.empty()) {
+    Target* target = best([&](const Target& one) { return ahead[one.site->site.name] < one.most; });
+    if (!target) break;
+    const std::uint64_t free =
+        target->most - std::min(target->most, ahead[target->site->site.name]);
+    const IndexSet part = needs.own_files ? first_of(todo, std::min(kMostAtOnce, free)) : todo;
+    bring(*target, part);
+    todo.remove(part);
+  }
+  // What all of an array's tasks share goes to one more site when those that have it are full.
+  if (needs.own_files || waiting.size() <= room_with_files) return;
+  const bool any_coming = std::any_of(array.files_coming().begin(), array.files_coming().end(),
+                                      [](const auto& entry) { return !entry.second.empty(); });
+  if (any_coming) return;
+  if (Target* next = best([](const Target& one) { return !one.has_files; })) bring(*next, waiting);
+}
+
+/// At most every so often.
+void Engine::bring_files_if_due(bool changed, Time now) {
+  if (tasks_.arrays_with_files().empty() || draining_) {
+    bring_due_.reset();
+    return;
+  }
+  if (!changed && !(bring_due_ && *bring_due_ <= now)) return;
+  if (now < brought_at_ + kBringEvery) {
+    bring_due_ = brought_at_ + kBringEvery;
+    return;
+  }
+  brought_at_ = now;
+  bring_due_.reset();
+  bring_files(now);
+}
+
+void Engine::handle(const OutputsComing& event, Time) {
+  for (const AttemptId& attempt : event.attempts) {
+    Lease* lease = pilots_.current(attempt);
+    if (!lease || lease->pilot != event.pilot) continue;
+    lease->state = Lease::State::Publishing;
+    pilots_.leave_room(*lease);
+    work_changed_ = true;
+  }
+}
+
+void Engine::handle(const FilesBrought& event, Time now) {
+  files_heard_[event.site] = now;
+  tasks_.files_brought(event, now);
+  const auto still_coming = [&](ArrayId id) {
+    const auto& coming = tasks_.find(id)->files_coming();
+    const auto at = coming.find(event.site);
+    return at != coming.end() && !at->second.empty();
+  };
+  const auto& arrays = tasks_.arrays_with_files();
+  if (std::none_of(arrays.begin(), arrays.end(), still_coming)) files_heard_.erase(event.site);
+  work_changed_ = true;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,148 @@
+// Tasks whose files have to be brought to a site before they can start there: which stand where,
+// and what changes when files have arrived or could not be brought.
+#include "engine/task_table.hpp"
+
+#include "model/check.hpp"
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kFirstPause = 5s;
+constexpr Duration kLongestPause = 5min;
+
+}  // namespace
+
+void TaskTable::forget_files(ArrayState& array, const IndexSet& indices) {
+  if (!array.rare) return;
+  for (auto* by_site : {&array.rare->files_at, &array.rare->files_coming}) {
+    for (auto& [site, tasks] : *by_site) tasks.remove(indices);
+  }
+}
+
+/// What one task needs now: its files may be somewhere, and a pilot's end may have cut it.
+Needs TaskTable::needs_of(const ArrayState& array, std::uint32_t index) const {
+  std::vector<std::string> sites;
+  for (const auto& [site, tasks] : array.files_at()) {
+    if (tasks.contains(index)) sites.push_back(site);
+  }
+  Needs needs = with_files_at(array.terms->needs, sites);
+  const TaskHistory* past = history({array.id, index});
+  if (past && past->needs_more_than)
+    needs.time = std::max(needs.time.value_or(Duration{}), more_than(*past->needs_more_than));
+  return needs;
+}
+
+void TaskTable::make_ready_by_files(
+    ArrayState& array, IndexSet indices,
+    const std::function<void(const QueuePlace&, const IndexSet&)>& add) {
+  const auto add_in = [&](ClassId in_class, const IndexSet& some) {
+    add_class(array, in_class);
+    QueuePlace place = array.place();
+    place.in_class = in_class;
+    add(place, some);
+  };
+  const IndexSet cut = indices.intersection(array.cut());
+  for (const IndexRange& range : cut.ranges()) {
+    for (std::uint64_t i = range.first; i <= range.last; ++i) {
+      const auto index = static_cast<std::uint32_t>(i);
+      add_in(queue_.class_for(needs_of(array, index)), IndexRange{index, index});
+    }
+  }
+  indices.remove(cut);
+  // The others by where their files are.
+  std::vector<std::pair<std::vector<std::string>, IndexSet>> parts;
+  parts.emplace_back(std::vector<std::string>{}, std::move(indices));
+  for (const auto& [site, there] : array.files_at()) {
+    for (std::size_t i = parts.size(); i-- > 0;) {
+      IndexSet here = parts[i].second.intersection(there);
+      if (here.empty()) continue;
+      parts[i].second.remove(here);
+      std::vector<std::string> sites = parts[i].first;
+      sites.push_back(site);
+      parts.emplace_back(std::move(sites), std::move(here));
+    }
+  }
+  for (const auto& [sites, some] : parts) {
+    if (!some.empty()) add_in(queue_.class_for(with_files_at(array.terms->needs, sites)), some);
+  }
+}
+
+IndexSet TaskTable::waiting(const ArrayState& array) const {
+  IndexSet all;
+  for (const QueuePlace& place : places(array)) {
+    all.add(queue_.queued(place));
+    if (const IndexSet* parked = queue_.parked(place)) all.add(*parked);
+  }
+  return all;
+}
+
+void TaskTable::files_coming(ArrayId id, const std::string& site, const IndexSet& indices) {
+  get(id).make_rare().files_coming[site].add(indices);
+}
+
+void TaskTable::files_shared(ArrayId id, const std::string& site, const IndexSet& indices) {
+  ArrayState& array = get(id);
+  ArrayState::Rare& rare = array.make_rare();
+  // Those that are coming are told of by index: the others are seen to when they have come.
+  if (rare.files_at[site].empty()) return;
+  rare.files_at[site].add(indices);
+  IndexSet moved;
+  for (const QueuePlace& place : places(array)) moved.add(queue_.remove(place, indices));
+  make_ready(array, moved);
+}
+
+void TaskTable::files_brought(const FilesBrought& event, Time now) {
+  const auto at = arrays_.find(event.array);
+  if (at == arrays_.end() || !at->second.needs_files()) return;
+  ArrayState& array = at->second;
+  ArrayState::Rare& rare = array.make_rare();
+  IndexSet& coming = rare.files_coming[event.site];
+  // Of those that have ended meanwhile nothing is coming any more.
+  const IndexSet there = event.there.intersection(coming);
+  coming.remove(there);
+  if (!there.empty()) {
+    rare.files_at[event.site].add(there);
+    rare.pauses.erase(event.site);
+    IndexSet moved;
+    for (const QueuePlace& place : places(array)) moved.add(queue_.remove(place, there));
+    make_ready(array, moved);
+  }
+  for (const FilesBrought::Failed& failed : event.failed) {
+    IndexSet indices = failed.indices.intersection(coming);
+    coming.remove(indices);
+    // What had been brought may be gone.
+    IndexSet& brought = rare.files_at[event.site];
+    const IndexSet gone = failed.indices.intersection(brought);
+    if (!gone.empty()) {
+      brought.remove(gone);
+      IndexSet moved;
+      for (const QueuePlace& place : places(array)) moved.add(queue_.remove(place, gone));
+      make_ready(array, moved);
+      indices.add(gone);
+    }
+    if (indices.empty()) continue;
+    if (failed.can_be_tried_again) {
+      auto& pause = rare.pauses[event.site];
+      if (pause.until <= now) {
+        const std::uint32_t doublings = std::min<std::uint32_t>(pause.failures++, 8);
+        pause.until = now + std::min(kLongestPause, kFirstPause * (std::int64_t{1} << doublings));
+      }
+      pause.why = failed.text;
+      continue;
+    }
+    IndexSet hit;
+    for (const QueuePlace& place : places(array)) hit.add(queue_.remove(place, indices));
+    Outcome outcome;
+    outcome.failure = failed.failure;
+    outcome.message = failed.text;
+    outcome.ended = now;
+    end_unleased(array.id, hit, outcome);
+  }
+  spread_ends();
+}
+
+}  // namespace hpcbatch
