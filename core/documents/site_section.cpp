@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <map>
 
 namespace hpcbatch {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kMostBatchJobs = 100'000;
 constexpr double kMostOfAnything = 1e9;
+constexpr std::uint64_t kLeastStore = std::uint64_t{1} << 20;
 
 struct PluginChoice {
   std::string name;
@@ -128,6 +130,30 @@ LinkKind parse_link(const View& view) {
   return kinds.at(view.one_of({"auto", "unix", "direct", "relay", "spool"}));
 }
 
+std::string folder_of(const View& view, std::string path) {
+  if (!path.starts_with('/') || path.find('\0') != std::string::npos)
+    view.fail(fmt::format("'{}' is no absolute path of a folder", show_text(path)));
+  path = std::filesystem::path(path).lexically_normal().string();
+  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+/// `{/home: /home, /data: /gpfs/data}`: folders here and what they are called there.
+PathMap parse_path_map(const View& view) {
+  if (view.node().kind != Node::Kind::Map) {
+    view.expected(
+        "a map from folders of this machine to what the site calls them, such as {/home: /home}");
+  }
+  PathMap map;
+  for (const View& folder : view.map().entries())
+    map.push_back({folder_of(folder, std::string(folder.name())), folder.absolute_path()});
+  for (SharedFolder& folder : map) {
+    folder.there = std::filesystem::path(folder.there).lexically_normal().string();
+    if (folder.there.size() > 1 && folder.there.ends_with('/')) folder.there.pop_back();
+  }
+  return map;
+}
+
 std::string numeric_address(const View& view) {
   std::string text = view.text();
   std::array<unsigned char, sizeof(in6_addr)> buffer{};
@@ -179,7 +205,14 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto workspace = is_local ? map.find("workspace") : map.get("workspace")) {
     site.workspace = workspace->absolute_path();
   }
+  if (const auto store = map.find("store")) {
+    site.store_limit = store->size();
+    if (site.store_limit < kLeastStore) store->expected("a size of at least 1M");
+  }
   if (const auto scratch = map.find("scratch")) site.scratch = scratch->absolute_path();
+  // By a login alone nothing is known of what both machines see.
+  if (site.transport != "shared_fs") site.path_map.clear();
+  if (const auto shared = map.find("path_map")) site.path_map = parse_path_map(*shared);
   if (const auto setup = map.find("setup")) site.setup = setup->texts();
   if (const auto options = map.find("options")) {
     for (const View& option : options->list()) {

@@ -15,6 +15,7 @@ constexpr std::string_view kFull = R"(sites:
     link: direct
     interface: 10.0.0.5
     workspace: /scratch/me/hpcbatch
+    store: 50G
     scratch: /local
     setup: [module load python]
     options: [--account=abc]
@@ -62,6 +63,8 @@ TEST(Configuration, ReadsEverything) {
   EXPECT_EQ(site.link, LinkKind::Direct);
   EXPECT_EQ(site.interface, "10.0.0.5");
   EXPECT_EQ(site.workspace, "/scratch/me/hpcbatch");
+  EXPECT_EQ(site.store_limit, std::uint64_t{50} << 30);
+  EXPECT_EQ(c.sites[1].store_limit, std::uint64_t{100} << 30);
   EXPECT_EQ(site.scratch, "/local");
   EXPECT_EQ(site.setup, std::vector<std::string>{"module load python"});
   EXPECT_EQ(site.options, std::vector<std::string>{"--account=abc"});
@@ -160,6 +163,8 @@ INSTANTIATE_TEST_SUITE_P(
             "c.yaml:2: 'workspace' must be an absolute path (beginning with '/'), not 'w'"},
         Bad{"NoWorkspace", "sites:\n  - {name: a, scheduler: slurm}\n",
             "c.yaml:2: 'workspace' is missing in sites[0]"},
+        Bad{"LittleStore", site_with("store: 100k"),
+            "c.yaml:6: 'store' must be a size of at least 1M, not '100k'"},
         Bad{"BadLink", site_with("link: tcp"),
             "c.yaml:6: 'link' must be one of auto, unix, direct, relay, spool, not 'tcp'"},
         Bad{"OtherCluster", site_with("options: [--account=a, --clusters=far]"),

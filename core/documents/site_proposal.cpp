@@ -1,0 +1,267 @@
+#include "documents/site_proposal.hpp"
+
+#include "documents/entry_words.hpp"
+#include "documents/text_check.hpp"
+#include "documents/view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+using entry::duration;
+using entry::link_word;
+using entry::list;
+using entry::plugin;
+using entry::quoted;
+using entry::scalar;
+using entry::size;
+
+constexpr std::uint64_t kMega = std::uint64_t{1} << 20;
+constexpr std::uint64_t kGiga = std::uint64_t{1} << 30;
+constexpr std::uint64_t kLeastMemory = 256 * kMega;
+constexpr double kMostCpus = 65536;
+constexpr std::uint32_t kMostGpus = 1024;
+constexpr std::uint32_t kMostBatchJobs = 100'000;
+/// Longer ones wait longer in most queues, and few tasks need them.
+constexpr std::chrono::seconds kLongestWalltime = 24h;
+constexpr std::chrono::seconds kShortestWalltime = 10s;
+
+/// Nodes keep some for themselves, and a batch system that counts less than was asked for lets the
+/// batch job wait for ever.
+std::uint64_t memory_to_ask_for(std::uint64_t of_node) {
+  const std::uint64_t most = of_node / 100 * 95;
+  return most >= 8 * kGiga ? most / kGiga * kGiga : most / (64 * kMega) * (64 * kMega);
+}
+
+std::string gpus(const NodeKind& kind) {
+  std::string text;
+  for (const auto& [name, count] : kind.gpus)
+    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", scalar(name), count);
+  return "{" + text + "}";
+}
+
+/// What can be written of a kind of node; nothing, and why, where that is not enough for a shape.
+struct Sized {
+  NodeKind kind;
+  std::string why_not;
+  std::string note;
+};
+
+Sized sized(const NodeKind& node, bool is_local) {
+  Sized result{node, "", ""};
+  NodeKind& kind = result.kind;
+  kind.cpus = std::min(static_cast<double>(static_cast<std::int64_t>(node.cpus)), kMostCpus);
+  kind.memory = memory_to_ask_for(node.memory);
+  std::erase_if(kind.gpus, [](const auto& gpu) { return gpu.second == 0 || !is_word(gpu.first); });
+  for (auto& [name, count] : kind.gpus) count = std::min(count, kMostGpus);
+  if (kind.gpus.size() != node.gpus.size())
+    result.note = "GPUs whose kind is not named by the batch system are left out";
+  if (!is_local && kind.cpus < 1) {
+    result.why_not = "the batch system does not say how many cpus its nodes have";
+  } else if (kind.memory < kLeastMemory && !(is_local && node.memory == 0)) {
+    result.why_not = node.memory <= kMega
+                         ? "the batch system does not say how much memory its nodes have"
+                         : "its nodes have less than 256M of memory";
+  }
+  return result;
+}
+
+/// Whether a shape for the one is a shape for the other.
+bool is_same(const NodeKind& a, const NodeKind& b) {
+  return a.cpus == b.cpus && a.memory == b.memory && a.gpus == b.gpus;
+}
+
+std::string kinds_of_gpus(const NodeKind& kind) {
+  std::string text;
+  for (const auto& [name, count] : kind.gpus) text += "-" + name;
+  return text;
+}
+
+std::string counts_of_gpus(const NodeKind& kind) {
+  std::string text;
+  for (const auto& [name, count] : kind.gpus) text += fmt::format("-{}{}", count, name);
+  return text;
+}
+
+/// What tells each kind of node from the others of its partition, in a name: one property where
+/// that is enough, else all.
+std::vector<std::string> endings(const std::vector<Sized>& kinds) {
+  using Say = std::string (*)(const NodeKind&);
+  const std::vector<Say> ways{kinds_of_gpus, counts_of_gpus,
+                              [](const NodeKind& kind) { return fmt::format("-{:g}c", kind.cpus); },
+                              [](const NodeKind& kind) { return "-" + size(kind.memory); }};
+  const auto said = [&kinds](Say say) {
+    std::vector<std::string> words;
+    for (const Sized& one : kinds) words.push_back(say(one.kind));
+    return words;
+  };
+  if (kinds.size() == 1) return {""};
+  for (const Say say : ways) {
+    auto words = said(say);
+    if (std::set<std::string>(words.begin(), words.end()).size() == kinds.size()) return words;
+  }
+  std::vector<std::string> names(kinds.size());
+  for (const Say say : {ways[1], ways[2], ways[3]}) {
+    const auto words = said(say);
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] += words[i];
+  }
+  return names;
+}
+
+struct Counts {
+  std::uint32_t queued;
+  std::uint32_t running;
+};
+
+/// No more than the batch system grants, and where it grants more than the site has now, as many as
+/// now: a limit is no reason to use it up.
+Counts within(const JobLimits& limits, Counts now) {
+  if (limits.running) now.running = std::min(now.running, std::max(*limits.running, 1U));
+  if (limits.all) {
+    const std::uint32_t all = std::max(*limits.all, 2U);
+    now.queued = std::min(now.queued, all / 2);
+    now.running = std::min(now.running, all - now.queued);
+  }
+  return {std::clamp(now.queued, 1U, kMostBatchJobs), std::clamp(now.running, 1U, kMostBatchJobs)};
+}
+
+class Composer {
+ public:
+  Composer(const Site& site, const Survey& survey) : site_(site), survey_(survey) {}
+
+  SiteProposal compose() {
+    head();
+    const std::size_t before = text_.size();
+    text_ += "  shapes:\n";
+    const std::size_t none = text_.size();
+    for (const SurveyedPartition& partition : survey_.partitions) shapes_of(partition);
+    if (text_.size() == none) {
+      text_.resize(before);
+      if (!is_local_) text_.clear();
+    }
+    return {std::move(text_), std::move(notes_)};
+  }
+
+ private:
+  void line(std::string_view key, const std::string& value) {
+    text_ += fmt::format("{} {}: {}\n", text_.empty() ? "-" : " ", key, value);
+  }
+
+  void head() {
+    const Site plain;
+    line("name", scalar(site_.name));
+    line("scheduler", plugin(site_.scheduler, site_.scheduler_config));
+    if (site_.transport != "shared_fs" || !site_.transport_config.empty())
+      line("transport", plugin(site_.transport, site_.transport_config));
+    if (!site_.workspace.empty()) line("workspace", scalar(site_.workspace));
+    path_map();
+    if (site_.link != plain.link) line("link", link_word(site_.link));
+    if (!site_.interface.empty()) line("interface", quoted(site_.interface));
+    if (!site_.relay_interface.empty()) line("relay_interface", quoted(site_.relay_interface));
+    if (site_.store_limit != plain.store_limit) line("store", size(site_.store_limit));
+    if (site_.scratch != plain.scratch) line("scratch", scalar(site_.scratch));
+    if (!site_.setup.empty()) line("setup", list(site_.setup));
+    if (!site_.options.empty()) line("options", list(site_.options));
+    if (site_.idle_after != plain.idle_after) line("idle_after", duration(site_.idle_after));
+    if (site_.poll_every != plain.poll_every) line("poll_every", duration(site_.poll_every));
+    if (site_.settle_after != plain.settle_after)
+      line("settle_after", duration(site_.settle_after));
+    if (site_.lost_after != plain.lost_after) line("lost_after", duration(site_.lost_after));
+    const Counts counts = within(survey_.limits, {site_.max_queued, site_.max_running});
+    line("max_queued", fmt::format("{}", counts.queued));
+    line("max_running", fmt::format("{}", counts.running));
+    note_limits("the batch system lets you have", survey_.limits);
+  }
+
+  void path_map() {
+    const PathMap usual = site_.transport == "shared_fs" ? everything_shared() : PathMap{};
+    if (site_.path_map == usual) return;
+    std::string folders;
+    for (const SharedFolder& folder : site_.path_map)
+      folders += fmt::format("{}{}: {}", folders.empty() ? "" : ", ", scalar(folder.here),
+                             scalar(folder.there));
+    line("path_map", "{" + folders + "}");
+  }
+
+  void note_limits(const std::string& who, const JobLimits& limits) {
+    if (limits.running)
+      notes_.push_back(fmt::format("{} {} batch jobs running", who, *limits.running));
+    if (limits.all)
+      notes_.push_back(fmt::format("{} {} batch jobs queued and running", who, *limits.all));
+  }
+
+  void leave_out(const SurveyedPartition& partition, const std::string& why) {
+    notes_.push_back(
+        fmt::format("partition {} is left out: {}", show_text(partition.name, 64), why));
+  }
+
+  void shapes_of(const SurveyedPartition& partition) {
+    if (!partition.name.empty() && !is_word(partition.name))
+      return leave_out(partition, "a partition of this name cannot be configured");
+    if (!partition.is_open)
+      return leave_out(partition, partition.why_closed.empty()
+                                      ? "it takes no batch jobs now"
+                                      : "it is " + show_text(partition.why_closed));
+    if (partition.walltime && *partition.walltime < kShortestWalltime)
+      return leave_out(partition, "its walltime is too short for a pilot");
+    std::vector<Sized> kinds;
+    for (const NodeKind& node : partition.kinds) {
+      Sized one = sized(node, is_local_);
+      if (!one.why_not.empty()) {
+        leave_out(partition, one.why_not);
+      } else if (std::none_of(kinds.begin(), kinds.end(),
+                              [&](const Sized& other) { return is_same(one.kind, other.kind); })) {
+        kinds.push_back(std::move(one));
+      }
+    }
+    if (partition.kinds.empty()) leave_out(partition, "it has no nodes that could be seen");
+    const std::vector<std::string> names = endings(kinds);
+    for (std::size_t i = 0; i < kinds.size(); ++i) shape(partition, kinds[i], names[i]);
+    if (!kinds.empty())
+      note_limits("partition " + partition.name + " lets you have", partition.limits);
+  }
+
+  void shape(const SurveyedPartition& partition, const Sized& sized, const std::string& ending) {
+    const NodeKind& kind = sized.kind;
+    std::string name = (partition.name.empty() ? "machine" : partition.name) + ending;
+    for (std::size_t i = names_.size() + 1; !is_word(name) || names_.contains(name); ++i)
+      name = fmt::format("shape{}", i);
+    names_.insert(name);
+    text_ += "    - name: " + scalar(name) + "\n";
+    const auto say = [this](std::string_view key, const std::string& value) {
+      text_ += fmt::format("      {}: {}\n", key, value);
+    };
+    if (!partition.name.empty()) say("partition", scalar(partition.name));
+    if (kind.cpus >= 1) say("cpus", fmt::format("{:.0f}", kind.cpus));
+    if (kind.memory >= kLeastMemory) say("memory", size(kind.memory));
+    if (!kind.gpus.empty()) say("gpus", gpus(kind));
+    if (!is_local_ || partition.walltime)
+      say("walltime", duration(std::min(kLongestWalltime, partition.walltime.value_or(24h))));
+    const Counts site = within(survey_.limits, {site_.max_queued, site_.max_running});
+    const Counts own = within(partition.limits, site);
+    if (own.queued < site.queued) say("max_queued", fmt::format("{}", own.queued));
+    if (own.running < site.running) say("max_running", fmt::format("{}", own.running));
+    if (!sized.note.empty()) notes_.push_back("shape " + name + ": " + sized.note);
+  }
+
+  const Site& site_;
+  const Survey& survey_;
+  const bool is_local_{site_.scheduler == "local"};
+  std::string text_;
+  std::vector<std::string> notes_;
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+SiteProposal propose_site(const Site& site, const Survey& survey) {
+  return Composer(site, survey).compose();
+}
+
+}  // namespace hpcbatch
