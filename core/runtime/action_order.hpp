@@ -33,7 +33,7 @@ template <
 WaitsFor order_of(const NoPromise&) {
   return WaitsFor::Nothing;
 }
-template <OneOf<RecallLeases, KillAttempt, PermitPublish> BehindLeases>
+template <OneOf<RecallLeases, KillAttempt, PermitPublish, BringFiles> BehindLeases>
 WaitsFor order_of(const BehindLeases&) {
   return WaitsFor::Written;
 }

@@ -3,10 +3,12 @@
 #include "wire/wire.pb.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <boost/asio/ip/address.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include <sys/stat.h>
@@ -22,6 +24,40 @@ constexpr std::chrono::milliseconds kWhenFull{100};
 // may have.
 constexpr std::size_t kFullFrame = std::size_t{4} << 20;
 
+TurnedAwayFor reason_of(wire::LinkFault fault) {
+  switch (fault) {
+    case wire::LinkFault::Hello:
+      return TurnedAwayFor::WrongHello;
+    case wire::LinkFault::Version:
+      return TurnedAwayFor::WrongVersion;
+    case wire::LinkFault::UnknownPilot:
+      return TurnedAwayFor::UnknownPilot;
+    case wire::LinkFault::Proof:
+      return TurnedAwayFor::WrongKey;
+    case wire::LinkFault::Length:
+      return TurnedAwayFor::TooLong;
+    case wire::LinkFault::Frame:
+      break;
+  }
+  return TurnedAwayFor::BrokenFrame;
+}
+
+bool is_tcp(const asio::generic::stream_protocol::endpoint& end) {
+  const auto family = end.protocol().family();
+  return family == AF_INET || family == AF_INET6;
+}
+
+/// Where the peer sits; empty on a socket of this machine.
+std::string place_of(const asio::generic::stream_protocol::socket& socket) {
+  boost::system::error_code gone;
+  const auto end = socket.remote_endpoint(gone);
+  if (gone || !is_tcp(end)) return {};
+  asio::ip::tcp::endpoint tcp;
+  tcp.resize(end.size());
+  std::memcpy(tcp.data(), end.data(), end.size());
+  return " from " + tcp.address().to_string();
+}
+
 }  // namespace
 
 PilotLink::PilotLink(asio::generic::stream_protocol::socket socket, wire::Link link,
@@ -33,7 +69,8 @@ PilotLink::PilotLink(asio::generic::stream_protocol::socket socket, wire::Link l
       closed_(std::move(closed)),
       silence_(socket_.get_executor()),
       last_heard_(std::chrono::steady_clock::now()),
-      buffer_(64 * 1024) {}
+      buffer_(64 * 1024),
+      from_(place_of(socket_)) {}
 
 PilotLink::~PilotLink() = default;
 
@@ -55,6 +92,11 @@ void PilotLink::watch_silence() {
   silence_.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
     if (error || !self->open_) return;
     if (std::chrono::steady_clock::now() - self->last_heard_ >= self->silence_limit()) {
+      if (!self->established()) {
+        self->refuse(TurnedAwayFor::NoProof,
+                     fmt::format("a peer{} did not prove within {} s that it is a pilot",
+                                 self->from_, self->silence_limit().count()));
+      }
       self->close();
     } else {
       self->watch_silence();
@@ -80,6 +122,8 @@ void PilotLink::received(std::size_t bytes) {
   const bool stood = link_.established();
   auto messages = link_.receive({buffer_.data(), bytes});
   if (!messages) {
+    if (const auto fault = link_.fault())
+      refuse(reason_of(*fault), messages.error().text + (from_.empty() ? "" : "; it came" + from_));
     write();
     close_after_sending();
     return;
@@ -90,6 +134,9 @@ void PilotLink::received(std::size_t bytes) {
   for (const std::string& text : *messages) {
     wire::ToEngine message;
     if (!message.ParseFromString(text)) {
+      refuse(TurnedAwayFor::BrokenMessage,
+             fmt::format("pilot {}.{} sent a frame that holds no message", link_.peer().allocation,
+                         link_.peer().rank));
       close();
       return;
     }
@@ -97,6 +144,11 @@ void PilotLink::received(std::size_t bytes) {
     if (!open_) return;
   }
   write();
+}
+
+/// The first reason stays.
+void PilotLink::refuse(TurnedAwayFor reason, const std::string& text) {
+  if (!refusal_) refusal_ = Refusal{reason, text};
 }
 
 wire::ToPilot& PilotLink::outgoing(std::size_t bytes) {
@@ -245,9 +297,13 @@ void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience p
   const auto unproved = std::count_if(links_.begin(), links_.end(), [&](const auto& link) {
     return !link->established() && link->door() == patience.door;
   });
-  if (unproved >= kUnproved) return;
-  const auto family = socket.local_endpoint().protocol().family();
-  if (family == AF_INET || family == AF_INET6) {
+  if (unproved >= kUnproved) {
+    return count(TurnedAwayFor::TooManyAtATime,
+                 fmt::format("a peer{}, because {} others at its door have not proved yet that "
+                             "they are pilots",
+                             place_of(socket), unproved));
+  }
+  if (is_tcp(socket.local_endpoint())) {
     const int on = 1;
     ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
@@ -255,10 +311,17 @@ void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience p
       std::make_shared<PilotLink>(std::move(socket), wire::Link::accepting(find_key_), patience,
                                   message_, [this](const std::shared_ptr<PilotLink>& closed) {
                                     links_.erase(closed);
+                                    if (const auto& refusal = closed->refusal())
+                                      count(refusal->reason, refusal->text);
                                     closed_(closed);
                                   });
   links_.insert(link);
   link->start();
+}
+
+void LinkServer::count(TurnedAwayFor reason, const std::string& text) {
+  const auto line = turned_away_.count(reason, text, std::chrono::steady_clock::now());
+  if (line) spdlog::warn("{}", *line);
 }
 
 }  // namespace hpcbatch

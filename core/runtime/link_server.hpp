@@ -3,6 +3,8 @@
 
 #include "model/ids.hpp"
 #include "runtime/asio.hpp"
+#include "runtime/round_trip.hpp"
+#include "runtime/turned_away.hpp"
 #include "wire/link.hpp"
 
 #include "hpcbatch/result.hpp"
@@ -12,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -53,10 +56,17 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   bool established() const { return link_.established(); }
   unsigned door() const { return patience_.door; }
   PilotId pilot() const;
+  struct Refusal {
+    TurnedAwayFor reason;
+    std::string text;
+  };
+  /// Why its peer was turned away; nothing where it went by itself, or fell silent as a pilot may.
+  const std::optional<Refusal>& refusal() const { return refusal_; }
 
   std::uint64_t incarnation{0};          ///< from its registration
   std::string way;                       ///< likewise: which of its addresses answered
   std::set<std::uint64_t> environments;  ///< that the pilot has been sent
+  RoundTrip round_trip;
 
  private:
   void read();
@@ -66,6 +76,7 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   void received(std::size_t bytes);
   void watch_silence();
   std::chrono::seconds silence_limit() const;
+  void refuse(TurnedAwayFor reason, const std::string& text);
 
   asio::generic::stream_protocol::socket socket_;
   wire::Link link_;
@@ -78,6 +89,8 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   std::size_t outgoing_bytes_{0};
   std::string sending_;
   std::vector<char> buffer_;
+  std::string from_;  ///< for messages: where the peer's address says something
+  std::optional<Refusal> refusal_;
   bool flushing_{false};
   bool writing_{false};
   bool open_{true};
@@ -101,9 +114,12 @@ class LinkServer {
   /// A connection that came otherwise.
   void adopt(asio::generic::stream_protocol::socket socket, Patience patience);
 
+  const TurnedAway& turned_away() const { return turned_away_; }
+
  private:
   template <class Acceptor>
   void accept(std::shared_ptr<Acceptor> acceptor);
+  void count(TurnedAwayFor reason, const std::string& text);
 
   asio::io_context& loop_;
   wire::Link::FindKey find_key_;
@@ -111,6 +127,7 @@ class LinkServer {
   PilotLink::Closed closed_;
   std::vector<std::function<void()>> close_acceptors_;
   std::set<std::shared_ptr<PilotLink>> links_;
+  TurnedAway turned_away_;
 };
 
 }  // namespace hpcbatch

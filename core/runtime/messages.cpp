@@ -13,7 +13,7 @@ void Runtime::received(const std::shared_ptr<PilotLink>& link, const wire::ToEng
   const auto current = links_.find(pilot);
   if (current == links_.end() || current->second != link)
     return;  // not welcomed, or replaced by a newer link
-  if (message.heartbeat() != 0) link->outgoing().set_heartbeat(message.heartbeat());
+  measure(link, message.heartbeat());
 
   for (const wire::Chunk& chunk : message.chunks()) {
     const AttemptId attempt = from_wire(chunk.attempt());
@@ -29,7 +29,13 @@ void Runtime::received(const std::shared_ptr<PilotLink>& link, const wire::ToEng
     send_input(attempt.task);
   }
   if (message.results_size() != 0) crash_point("result-received");
-  for (const Event& event : events_of(pilot, message, now())) feed(event);
+  for (Event& event : events_of(pilot, message, now())) {
+    if (auto* ended = std::get_if<AttemptsEnded>(&event)) {
+      feed_ends(std::move(*ended));
+    } else {
+      feed(event);
+    }
+  }
 }
 
 void Runtime::registered(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message) {
@@ -43,6 +49,22 @@ void Runtime::registered(const std::shared_ptr<PilotLink>& link, const wire::ToE
   feed(event);
   knocking_.erase(event.pilot);
   crash_point("pilot-registered");
+}
+
+/// A pilot that says more than that it lives is at work.
+void Runtime::measure(const std::shared_ptr<PilotLink>& link, std::uint64_t heartbeat) {
+  const auto moment = std::chrono::steady_clock::now();
+  if (RoundTrip::is_ours(heartbeat)) {
+    if (const auto trip = link->round_trip.answered(heartbeat, moment)) {
+      spdlog::debug("to pilot {} and back it takes {} ms", to_string(link->pilot()),
+                    std::chrono::duration_cast<std::chrono::milliseconds>(*trip).count());
+      feed(LinkMeasured{link->pilot(), *trip});
+    }
+  } else if (heartbeat != 0) {
+    link->outgoing().set_heartbeat(heartbeat);
+  } else if (const auto number = link->round_trip.ask(moment)) {
+    link->outgoing().set_heartbeat(*number);
+  }
 }
 
 void Runtime::closed(const std::shared_ptr<PilotLink>& link) {

@@ -70,6 +70,7 @@ void Runtime::perform(const SaveLeases& action) {
   writer_->add({action, {}});
 }
 void Runtime::perform(const DropLeases& action) {
+  for (const TaskId task : action.tasks) not_leased_before(task);
   writer_->add({action, {}});
 }
 void Runtime::perform(const SaveCancelled& action) {
@@ -79,15 +80,24 @@ void Runtime::perform(const SavePermitted& action) {
   writer_->add({action, {}});
 }
 void Runtime::perform(const SaveFailedAttempt& action) {
+  not_leased_before(action.attempt.task);
   writer_->add({action, {}});
 }
 void Runtime::perform(SaveResult action) {
+  task_over(action.attempt.task);
   writer_->add({std::move(action), {}});
 }
 void Runtime::perform(const SaveResults& action) {
+  if (brought_to_.contains(action.array) || !leased_before_.empty()) {
+    for (const IndexRange& range : action.indices.ranges()) {
+      for (std::uint64_t i = range.first; i <= range.last; ++i)
+        task_over({action.array, static_cast<std::uint32_t>(i)});
+    }
+  }
   writer_->add({action, {}});
 }
 void Runtime::perform(const SaveArrayEnded& action) {
+  array_over(action.array);
   writer_->add({action, {}});
 }
 void Runtime::perform(const SaveRevived& action) {
@@ -163,7 +173,8 @@ void add_with_items(LeaseTexts& texts, store::Store& store, const LeaseRun& run,
   }
 }
 
-LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs) {
+/// `one_by_one`: neighbours are not told together.
+LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs, bool one_by_one) {
   LeaseTexts texts;
   ArrayId last;
   std::optional<store::StoredRecipe> recipe;
@@ -177,6 +188,9 @@ LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs) {
     start.set_environment(static_cast<std::uint32_t>(recipe->environment));
     if (has_items) {
       add_with_items(texts, store, run, start);
+    } else if (one_by_one) {
+      for (std::uint32_t i = 0; i < run.count; ++i)
+        texts.starts.push_back(start_of({lease_in(run, i), 1}, start));
     } else {
       texts.starts.push_back(start_of(run, std::move(start)));
     }
@@ -204,16 +218,22 @@ void Runtime::perform(const SendLeases& action) {
   const auto at = links_.find(action.pilot);
   const std::weak_ptr<PilotLink> decided_for = at == links_.end() ? nullptr : at->second;
   HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
+  const bool one_by_one = !sees_everything(site_of(action.pilot));
   writer_->after_written(
-      [texts, runs](store::Store& store) { *texts = read_texts(store, *runs); },
-      [this, texts, runs, decided_for, pilot = action.pilot] {
+      [texts, runs, one_by_one](store::Store& store) {
+        *texts = read_texts(store, *runs, one_by_one);
+      },
+      [this, texts, runs, decided_for, one_by_one, pilot = action.pilot] {
         crash_point("lease-written");
         // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.
         // On its next link it has said so already: there they would run beside those that take
         // their place.
         const auto link = decided_for.lock();
         if (!link || link.get() != link_of(pilot)) return;
-        for (wire::Start& start : texts->starts) {
+        for (wire::Start& recipe : texts->starts) {
+          auto shown = one_by_one ? shown_at(pilot, std::move(recipe)) : std::move(recipe);
+          if (!shown) continue;
+          wire::Start& start = *shown;
           const std::uint32_t environment = start.environment();
           if (environment != 0 && link->environments.insert(environment).second) {
             const std::string& bytes = texts->environments[environment];
@@ -241,6 +261,7 @@ void Runtime::perform(const KillAttempt& action) {
 void Runtime::perform(const AcknowledgeResults& action) {
   after(order_of(action), [this, action] {
     crash_point("result-durable");
+    for (const AttemptId& attempt : action.attempts) bring_back_->forget(attempt);
     if (PilotLink* link = link_of(action.pilot)) say(action, link->outgoing());
   });
 }
@@ -322,7 +343,7 @@ void Runtime::perform(const ReadOutbox& action) {
   hands->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
     crash_point("outbox-read");
     if (results) {
-      return feed(OutboxRead{action.allocation, results_of_outbox(*results, now())});
+      return feed_outbox({action.allocation, results_of_outbox(*results, now())}, action.site);
     }
     // Nothing is called lost before its outbox was read: a workspace that is away is waited for,
     // and by the engine that comes after this one.
@@ -338,6 +359,7 @@ void Runtime::perform(const ReadOutbox& action) {
 
 void Runtime::perform(const ForgetAllocation& action) {
   after(order_of(action), [this, action] {
+    bring_back_->forget_all(action.allocation);
     if (SiteHands* hands = site(action.site)) hands->forget(action.allocation);
     keep_ways();
   });

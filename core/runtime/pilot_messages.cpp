@@ -8,7 +8,8 @@ namespace hpcbatch {
 namespace {
 
 AttemptEnd end_from_wire(const wire::Result& result, Time now) {
-  AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged()};
+  AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged(), result.bring_back()};
+  end.left_out.assign(result.left_out().begin(), result.left_out().end());
   Outcome& outcome = end.outcome;
   outcome.failure = parse_failure(result.failure()).value_or(Failure::EngineError);
   outcome.exit_code = result.exit_code();

@@ -67,6 +67,11 @@ std::string to_bytes(const Recipe& recipe) {
     out->set_optional(output.optional);
   }
   for (const std::string& input : recipe.inputs) start.add_inputs(input);
+  for (const RecipeLink& link : recipe.links) {
+    wire::Alias* out = start.add_links();
+    out->set_name(link.name);
+    out->set_target(link.path);
+  }
   if (recipe.service) put(*recipe.service, start.mutable_service());
   return (recipe.has_items ? kItems : kPlain) + start.SerializeAsString();
 }
@@ -98,18 +103,25 @@ Recipe recipe_from_bytes(const std::string& bytes) {
                               output.optional()});
   }
   recipe.inputs.assign(start.inputs().begin(), start.inputs().end());
+  for (const wire::Alias& link : start.links())
+    recipe.links.push_back({link.name(), link.target()});
   if (start.has_service()) recipe.service = service_from(start.service());
   return recipe;
 }
 
+std::string with_item(std::string text, const std::string& item) {
+  // One pass: an item that holds `{}` itself stays as it is.
+  for (auto at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + item.size()))
+    text.replace(at, 2, item);
+  return text;
+}
+
 void put_item(wire::Start& start, const std::string& item) {
-  for (std::string& argument : *start.mutable_argv()) {
-    // One pass: an item that holds `{}` itself stays as it is.
-    for (auto at = argument.find("{}"); at != std::string::npos;
-         at = argument.find("{}", at + item.size())) {
-      argument.replace(at, 2, item);
-    }
-  }
+  const auto put_into = [&item](std::string& text) { text = with_item(std::move(text), item); };
+  for (std::string& argument : *start.mutable_argv()) put_into(argument);
+  for (std::string& input : *start.mutable_inputs()) put_into(input);
+  for (wire::Alias& link : *start.mutable_links()) put_into(*link.mutable_target());
+  for (wire::Output& output : *start.mutable_outputs()) put_into(*output.mutable_destination());
 }
 
 std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {

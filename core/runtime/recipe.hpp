@@ -31,6 +31,12 @@ struct RecipeOutput {
   bool optional{false};                ///< the task may succeed without it
 };
 
+/// A file that the task finds under a name of its own.
+struct RecipeLink {
+  std::string name;  ///< below the attempt's own directory
+  std::string path;  ///< absolute
+};
+
 /// A process that pilots keep warm and that forks a child for each of its tasks.
 struct RecipeService {
   std::string name;
@@ -52,14 +58,18 @@ struct Recipe {
   std::string directory_token;  ///< stands for the attempt's own directory wherever it is written
   std::vector<RecipeOutput> outputs;
   std::vector<std::string> inputs;
+  std::vector<RecipeLink> links;         ///< their paths are among the inputs
   std::optional<RecipeService> service;  ///< runs argv, where it can
-  bool has_items{false};                 ///< `{}` in argv is replaced by the task's item
+  bool has_items{false};  ///< `{}` in argv and in the paths of inputs, links and outputs is
+                          ///< replaced by the task's item
 };
 
 std::string to_bytes(const Recipe& recipe);
 Recipe recipe_from_bytes(const std::string& bytes);
 /// The same as a message for a pilot, all but the attempt and what it is granted.
 wire::Start start_from_bytes(const std::string& bytes, bool& has_items);
+/// `{}` replaced by the item.
+std::string with_item(std::string text, const std::string& item);
 void put_item(wire::Start& start, const std::string& item);
 /// One sentence where a task of it, or its environment, is larger than a pilot can be sent.
 std::optional<std::string> refusal_of_size(const store::Recipe& recipe);

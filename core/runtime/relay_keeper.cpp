@@ -69,7 +69,6 @@ void RelayKeeper::want(bool wanted) {
     start();
   } else {
     stop();
-    state_ = "is not wanted";
   }
 }
 
@@ -82,13 +81,13 @@ void RelayKeeper::stop() {
   back_.reset();
   if (stream_) stream_->close();
   stream_.reset();
+  up_since_.reset();
   let_go(std::exchange(transport_, nullptr));
   if (lane_) lane_->leave_behind();
   lane_.reset();
 }
 
 void RelayKeeper::start() {
-  state_ = "is being started";
   again_.expires_after(kStartLimit + kGrace);
   again_.async_wait([this](const boost::system::error_code& error) {
     if (!error) failed("its start did not come back in time");
@@ -140,7 +139,6 @@ void RelayKeeper::opened(const Result<ByteStream>& stream, std::shared_ptr<Trans
       loop_, stream->descriptor,
       RelayStream::Callbacks{.listening =
                                  [this](const std::string& addresses) {
-                                   state_ = "listens";
                                    up_since_ = std::chrono::steady_clock::now();
                                    spdlog::info("the relay of {} listens: {}", site_.name,
                                                 one_line(addresses));
@@ -151,11 +149,10 @@ void RelayKeeper::opened(const Result<ByteStream>& stream, std::shared_ptr<Trans
 }
 
 void RelayKeeper::failed(const std::string& why) {
-  const bool stood = state_ == "listens" && std::chrono::steady_clock::now() - up_since_ >= kStood;
+  const bool stood = up_since_ && std::chrono::steady_clock::now() - *up_since_ >= kStood;
   stop();
   failures_ = stood ? 0 : failures_ + 1;
   const auto pause = pause_after(failures_ == 0 ? 0 : failures_ - 1);
-  state_ = why;
   spdlog::warn("the relay of {}: {}; it is started again in {:.1f} s", site_.name, why,
                static_cast<double>(pause.count()) / 1000);
   not_before_ = std::chrono::steady_clock::now() + pause;

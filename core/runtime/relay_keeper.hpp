@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace hpcbatch {
@@ -30,8 +31,6 @@ class RelayKeeper {
 
   /// Whether the site has pilots that may come by it.
   void want(bool wanted);
-  /// "listens", "is being started", "is not wanted", or why there is none.
-  const std::string& state() const { return state_; }
 
  private:
   /// The way back from a thread, which may have been left behind and outlive keeper and loop.
@@ -55,8 +54,7 @@ class RelayKeeper {
   std::shared_ptr<RelayStream> stream_;
   std::shared_ptr<Transport> transport_;  ///< lives as long as the stream
   std::shared_ptr<Back> back_;
-  std::string state_{"is not wanted"};
-  std::chrono::steady_clock::time_point up_since_;
+  std::optional<std::chrono::steady_clock::time_point> up_since_;  ///< it listens
   std::chrono::steady_clock::time_point not_before_;
   unsigned failures_{0};
   bool wanted_{false};

@@ -108,6 +108,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
       });
   if (auto listening = listen(); !listening) return listening;
   for (const Site& site : options_.sites) open_ways(site);
+  open_files(snapshot);
   history_ = EngineHistory::open(*writer_, snapshot, options_.sites);
   try {
     LiveArrays live_arrays = rows.live_arrays();
@@ -209,16 +210,15 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site,
 
 void Runtime::open_ways(const Site& site) {
   const PilotProgram& program = programs_.at(site.name);
-  const auto doors = static_cast<unsigned>(relays_.size() + spools_.size());
   if (has_way(site, LinkKind::Relay)) {
     relays_[site.name] = std::make_unique<RelayKeeper>(
-        loop_, plugins_, site, program, [this, door = doors + 1](auto socket) {
+        loop_, plugins_, site, program, [this, door = ++doors_](auto socket) {
           server_->adopt(std::move(socket), by_relay(door));
         });
   }
   if (has_way(site, LinkKind::Spool)) {
     spools_[site.name] = std::make_unique<SpoolKeeper>(
-        loop_, plugins_, site, program, "h" + engine_name_, [this, door = doors + 2](auto socket) {
+        loop_, plugins_, site, program, "h" + engine_name_, [this, door = ++doors_](auto socket) {
           server_->adopt(std::move(socket), by_spool(door));
         });
   }

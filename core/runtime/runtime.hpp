@@ -6,12 +6,14 @@
 #include "model/event.hpp"
 #include "runtime/action_order.hpp"
 #include "runtime/asio.hpp"
+#include "runtime/bring_back.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/engine_history.hpp"
 #include "runtime/followers.hpp"
 #include "runtime/link_server.hpp"
 #include "runtime/recipe.hpp"
 #include "runtime/relay_keeper.hpp"
+#include "runtime/site_files.hpp"
 #include "runtime/site_hands.hpp"
 #include "runtime/spool_keeper.hpp"
 #include "runtime/writer.hpp"
@@ -20,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -85,8 +88,12 @@ class Runtime {
   const Clock& clock() const { return clock_; }
   Time now() const { return clock_.now(); }
   SiteHands* site(const std::string& name);
+  /// Nothing for a site that sees all files of this machine.
+  const SiteFiles* files_of(const std::string& site) const;
   /// How the pilot reaches this engine, in its own words; empty where it does not.
   std::string way_of(const PilotId& pilot) const;
+  /// Peers at the doors for pilots, since this engine's start.
+  const TurnedAway& turned_away() const { return server_->turned_away(); }
   const std::optional<std::string>& store_trouble() const { return store_trouble_; }
   /// Something that waits for an answer of the store or a site.
   asio::io_context& loop() { return loop_; }
@@ -113,6 +120,7 @@ class Runtime {
   // messages.cpp: from pilots
   void received(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message);
   void registered(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message);
+  void measure(const std::shared_ptr<PilotLink>& link, std::uint64_t heartbeat);
   void closed(const std::shared_ptr<PilotLink>& link);
   void follow_again(const PilotId& pilot);
   void ask_for_output(const Lease& lease);
@@ -142,12 +150,36 @@ class Runtime {
   void perform(const WelcomePilot& action);
   void perform(const EndPilot& action);
   void perform(const FencePilot& action);
+  void perform(const BringFiles& action);
   void perform(const OpenAllocation& action);
   void perform(const CancelAllocation& action);
   void perform(const PollSite& action);
   void perform(const ReadOutbox& action);
   void perform(const ForgetAllocation& action);
   void perform(const EngineIdle& action);
+
+  // task_files.cpp: files of tasks on sites that do not see them
+  void open_files(const Snapshot& snapshot);
+  bool sees_everything(const std::string& site) const;
+  /// Made when it is first needed; null where the site is not in the configuration.
+  SiteFiles* files_at(const std::string& site);
+  /// A site that has cleaned its file systems has taken files that were brought: they are brought
+  /// again, and the attempt is not the task's fault.
+  void mind_files_gone(const std::string& site, const PilotId& pilot, const AttemptEnd& end);
+  /// Its files are not where they were taken to be: its lease goes back, and they are brought
+  /// again.
+  void give_back_without_files(const std::string& site, const PilotId& pilot,
+                               const AttemptId& attempt, const std::string& why);
+  bool is_current(const AttemptId& attempt) const;
+  void not_leased_before(TaskId task);
+  /// Nothing where a file of the task is not on its pilot's site: then the engine hears of it.
+  std::optional<wire::Start> shown_at(const PilotId& pilot, wire::Start start);
+  /// Feeds the ends whose outputs are where they belong; the others follow when they are.
+  void feed_ends(AttemptsEnded event);
+  void feed_outbox(OutboxRead event, const std::string& site);
+  void task_over(TaskId task);
+  void array_over(ArrayId array);
+  std::string site_of(const PilotId& pilot) const;
   void after(WaitsFor what, Writer::Then then);
   /// Behind the leases that were saved before, so that a pilot hears things in the order in which
   /// they were decided. `bytes`: what `say_it` adds at most.
@@ -174,8 +206,14 @@ class Runtime {
   std::string pilots_socket_;
   std::map<std::string, std::uint16_t> ports_;  ///< by address
   std::unique_ptr<LinkServer> server_;
+  unsigned doors_{0};  ///< of relays and spools; 0 is our own
   std::map<std::string, std::unique_ptr<RelayKeeper>> relays_;  ///< by site
   std::map<std::string, std::unique_ptr<SpoolKeeper>> spools_;
+  std::map<std::string, std::unique_ptr<SiteFiles>> files_;  ///< of sites that do not see all
+  std::unique_ptr<BringBack> bring_back_;
+  std::map<ArrayId, std::set<std::string>> brought_to_;  ///< sites that hold files for an array
+  std::set<TaskId> leased_before_;  ///< by an earlier engine, on those sites: their files are held
+                                    ///< by nobody
   std::map<PilotId, std::shared_ptr<PilotLink>> links_;     ///< welcomed
   std::map<PilotId, std::shared_ptr<PilotLink>> knocking_;  ///< registered, not answered yet
   Followers followers_;

@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 constexpr auto kPollLimit = 60s;
 constexpr auto kCancelLimit = 60s;
 constexpr auto kFileLimit = 120s;
+constexpr auto kCheckLimit = 100s;
 // Names in the outbox: what a pilot was writing when it was killed, what a person may want to look
 // at.
 constexpr const char* kHalfWritten = ".tmp";
@@ -293,7 +294,8 @@ void SiteHands::forget(const AllocationId& id) {
                                                                      Deadline deadline) {
     (void)guarded("transport", [&]() -> Result<void> {
       std::vector<std::string> gone;
-      for (const std::string& folder : {workspace + "/work", workspace + "/spool"}) {
+      for (const std::string& folder :
+           {workspace + "/work", workspace + "/out", workspace + "/spool"}) {
         auto names = tools.transport->list(folder, deadline);
         if (!names) return names.error();
         for (const std::string& name : *names) {
@@ -322,6 +324,7 @@ void SiteHands::find_left(const std::string& prefix,
     look("/allocations", ".pilot");
     look("/outbox", "");
     look("/work", "");
+    look("/out", "");
     look("/spool", "");
   };
   call(kFileLimit, std::move(work), [names, answer = std::move(answer)](bool given_up) {
@@ -332,58 +335,20 @@ void SiteHands::find_left(const std::string& prefix,
   });
 }
 
-void SiteHands::check(std::function<void(std::vector<SiteCheck>)> answer) {
-  auto checks = std::make_shared<std::vector<SiteCheck>>();
-  auto work = [checks, site = site_](Tools& tools, Deadline deadline) {
-    const std::string probe = site.workspace + "/check";
-    auto put = guarded("transport", [&] {
-      return tools.transport->put_text({{probe, "hpcbatch\n", 0600}}, deadline);
-    });
-    checks->push_back({"workspace", put.has_value(),
-                       put ? site.workspace + " can be written" : put.error().text});
-    if (put) (void)guarded("transport", [&] { return tools.transport->remove({probe}, deadline); });
-    auto output = guarded("transport",
-                          [&] { return tools.transport->run(tools.scheduler->probe(), deadline); });
-    if (!output) {
-      checks->push_back({"batch system", false, output.error().text});
-      return;
-    }
-    auto offers = guarded("scheduler", [&] { return tools.scheduler->read_probe(*output); });
-    checks->push_back({"batch system", offers.has_value(),
-                       offers ? fmt::format("{} answers", site.scheduler) : offers.error().text});
-    if (!offers) return;
-    for (const Shape& shape : site.shapes) {
-      const Offer* best = nullptr;
-      for (const Offer& offer : *offers) {
-        if (offer.partition == shape.partition || shape.partition.empty()) best = &offer;
-        if (offer.partition == shape.partition) break;
-      }
-      SiteCheck line{"shape " + shape.name, best != nullptr, ""};
-      if (!best) {
-        line.text = fmt::format("there is no partition '{}'", shape.partition);
-      } else if (shape.nodes > best->nodes && best->nodes != 0) {
-        line = {line.check, false,
-                fmt::format("asks for {} nodes of {}", shape.nodes, best->nodes)};
-      } else if (best->cpus != 0 && shape.capacity.get(kCpus).value() > best->cpus) {
-        line = {line.check, false,
-                fmt::format("asks for {:g} cpus of {:g}", shape.capacity.get(kCpus).value(),
-                            best->cpus)};
-      } else if (best->walltime && std::chrono::duration_cast<std::chrono::seconds>(
-                                       shape.walltime) > *best->walltime) {
-        line = {line.check, false,
-                fmt::format("its walltime is longer than the partition's {} s",
-                            best->walltime->count())};
-      } else {
-        line.text = "fits partition " + (best->partition.empty() ? "(default)" : best->partition);
-      }
-      checks->push_back(std::move(line));
-    }
+void SiteHands::check(std::function<void(SiteReport)> answer) {
+  auto streams = plugins_.transport(site_.transport, site_.transport_config);
+  if (!streams) return answer({{{"transport", false, streams.error().text}}, std::nullopt});
+  auto report = std::make_shared<SiteReport>();
+  auto work = [report, site = site_, program = program_,
+               streams = std::shared_ptr<Transport>(std::move(*streams))](Tools& tools,
+                                                                          Deadline deadline) {
+    *report = check_site(site, program, *tools.scheduler, *tools.transport, *streams, deadline);
   };
-  call(kPollLimit, std::move(work), [checks, answer = std::move(answer)](bool given_up) {
+  call(kCheckLimit, std::move(work), [report, answer = std::move(answer)](bool given_up) {
     if (given_up) {
-      answer({{"transport", false, "did not come back in time"}});
+      answer({{{"transport", false, "did not come back in time"}}, std::nullopt});
     } else {
-      answer(std::move(*checks));
+      answer(std::move(*report));
     }
   });
 }

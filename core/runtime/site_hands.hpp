@@ -8,6 +8,7 @@
 #include "runtime/asio.hpp"
 #include "runtime/call_lane.hpp"
 #include "runtime/pilot_program.hpp"
+#include "runtime/site_check.hpp"
 #include "wire/pilot_file.hpp"
 
 #include <chrono>
@@ -17,13 +18,6 @@
 #include <vector>
 
 namespace hpcbatch {
-
-/// One line of `sites check`.
-struct SiteCheck {
-  std::string check;
-  bool ok{false};
-  std::string text;
-};
 
 /// Every call returns at once; answers come on the loop.  A call that outlives its deadline is
 /// given up: its thread and transport are left behind and new ones are made.
@@ -57,7 +51,7 @@ class SiteHands {
   /// With a transport for the time of the call; `work` runs on the lane.
   void with_transport(std::function<void(Transport&, Deadline)> work,
                       std::function<void(bool given_up)> then);
-  void check(std::function<void(std::vector<SiteCheck>)> answer);
+  void check(std::function<void(SiteReport)> answer);
 
  private:
   // What a lane needs stays alive as long as a call that was given up may still use it.

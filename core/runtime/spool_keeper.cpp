@@ -51,7 +51,7 @@ SpoolKeeper::~SpoolKeeper() {
 bool SpoolKeeper::new_tools() {
   auto transport = plugins_.transport(site_.transport, site_.transport_config);
   if (!transport) {
-    state_ = transport.error().text;
+    tell(transport.error().text);
     return false;
   }
   tools_ = std::make_shared<Tools>();
@@ -59,14 +59,17 @@ bool SpoolKeeper::new_tools() {
   return true;
 }
 
+void SpoolKeeper::tell(const std::string& trouble) {
+  if (trouble_ != trouble) spdlog::warn("the spool of {}: {}", site_.name, trouble);
+  trouble_ = trouble;
+}
+
 void SpoolKeeper::want(bool wanted) {
   if (wanted == wanted_) return;
   wanted_ = wanted;
   if (wanted) {
-    state_ = "is looked at";
     look_after(kShortestPause);
   } else if (connections_.empty()) {
-    state_ = "is not wanted";
     timer_.cancel();
   }
 }
@@ -118,8 +121,7 @@ wire::SpoolOrder SpoolKeeper::order() {
       taken->set_connection(name);
       taken->set_number(connection.heard);
     }
-    const bool says_all = connection.unsaid.empty() || !connection.has_begun;
-    if (connection.is_closed && says_all) order.add_closed(name);
+    if (connection.is_closed && connection.unsaid.empty()) order.add_closed(name);
   }
   return order;
 }
@@ -181,14 +183,12 @@ void SpoolKeeper::answered(const Result<wire::SpoolReport>& report,
                            std::chrono::milliseconds took) {
   is_exchanging_ = false;
   if (!report) {
-    if (state_ != report.error().text)
-      spdlog::warn("the spool of {}: {}", site_.name, report.error().text);
-    state_ = report.error().text;
+    tell(report.error().text);
     return look_after(
         std::min(kLongestPauseInTrouble, kPauseInTrouble * (1U << std::min(failures_++, 5U))));
   }
   failures_ = 0;
-  state_ = wanted_ ? "is looked at" : "is not wanted";
+  trouble_.clear();
   const bool is_busy = heard(*report) || has_more_;
   if (!wanted_ && connections_.empty()) return;
   const auto longest = connections_.empty() ? kLongestPauseAlone : kLongestPause;
@@ -271,7 +271,6 @@ bool SpoolKeeper::begin(const std::string& name) {
   if (!carried) return false;
   carried->may_say(kWindow);
   Connection& made = connections_[name];
-  made.has_begun = true;
   made.carried = carried;
   connected_(carried->take_far_end());
   return true;

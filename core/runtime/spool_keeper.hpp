@@ -35,8 +35,6 @@ class SpoolKeeper {
 
   /// Whether the site has pilots that may come by it.
   void want(bool wanted);
-  /// "is looked at", "is not wanted", or what is wrong with it.
-  const std::string& state() const { return state_; }
 
  private:
   struct Connection {
@@ -48,7 +46,6 @@ class SpoolKeeper {
     std::deque<wire::SpoolPiece> on_their_way;  // the site has not said that they are there
     std::size_t not_allowed_yet{0};  // of what is there: the engine may say as much again once the
                                      // pilot has taken something
-    bool has_begun{false};           // else it was another engine's
     bool is_closed{false};           // by the engine: the pilot is told
   };
   struct Tools {
@@ -67,6 +64,8 @@ class SpoolKeeper {
   void wake();
   void look_after(std::chrono::milliseconds pause);
   bool new_tools();
+  /// Once, until it is another one.
+  void tell(const std::string& trouble);
 
   asio::io_context& loop_;
   const PluginHost& plugins_;
@@ -78,7 +77,7 @@ class SpoolKeeper {
   CallLane calls_;
   asio::steady_timer timer_;
   std::map<std::string, Connection> connections_;
-  std::string state_{"is not wanted"};
+  std::string trouble_;  ///< as it was told last
   std::chrono::milliseconds pause_{0};
   unsigned failures_{0};
   bool wanted_{false};

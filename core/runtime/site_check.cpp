@@ -1,0 +1,263 @@
+#include "runtime/site_check.hpp"
+
+#include "plugin_host/guarded.hpp"
+#include "runtime/machine.hpp"
+#include "wire/relay.hpp"
+#include "wire/spool.hpp"
+#include "wire/wire.pb.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <thread>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kSurveyLimit = 60s;
+constexpr auto kWayLimit = 20s;
+constexpr auto kEndLimit = 5s;
+
+Deadline sooner(Deadline deadline, std::chrono::seconds limit) {
+  return std::min<Deadline>(deadline, Clock::now() + limit);
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string in_a_row(const std::vector<wire::Address>& addresses) {
+  std::string text;
+  for (const wire::Address& address : addresses)
+    text += fmt::format("{}{} port {}", text.empty() ? "" : ", ", address.place, address.port);
+  return text;
+}
+
+// --- what the batch system says ----------------------------------------------------------------
+
+Result<Survey> ask(const Scheduler& scheduler, Transport& transport, Deadline deadline) {
+  const auto* surveyor = dynamic_cast<const Surveyor*>(&scheduler);
+  const auto command =
+      guarded("scheduler", [&] { return surveyor ? surveyor->survey() : scheduler.probe(); });
+  if (!command) return command.error();
+  const auto output = guarded("transport", [&] { return transport.run(*command, deadline); });
+  if (!output) return output.error();
+  return guarded("scheduler", [&]() -> Result<Survey> {
+    if (surveyor) return surveyor->read_survey(*output);
+    auto offers = scheduler.read_probe(*output);
+    if (!offers) return offers.error();
+    return survey_of(*offers);
+  });
+}
+
+SiteCheck check_shape(const Shape& shape, const Survey& survey) {
+  const SurveyedPartition* best = nullptr;
+  for (const SurveyedPartition& partition : survey.partitions) {
+    if (partition.name == shape.partition || shape.partition.empty()) best = &partition;
+    if (partition.name == shape.partition) break;
+  }
+  SiteCheck line{"shape " + shape.name, false, ""};
+  if (!best) {
+    line.text = fmt::format("there is no partition '{}'", shape.partition);
+    return line;
+  }
+  std::uint32_t nodes = 0;
+  double cpus = 0;
+  std::uint64_t memory = 0;
+  for (const NodeKind& kind : best->kinds) {
+    nodes += kind.nodes;
+    cpus = std::max(cpus, kind.cpus);
+    memory = std::max(memory, kind.memory);
+  }
+  const double wanted = shape.capacity.get(kCpus).value();
+  if (shape.nodes > nodes && nodes != 0) {
+    line.text = fmt::format("asks for {} nodes of {}", shape.nodes, nodes);
+  } else if (cpus != 0 && wanted > cpus) {
+    line.text = fmt::format("asks for {:g} cpus of {:g}", wanted, cpus);
+  } else if (best->walltime && shape.walltime > *best->walltime) {
+    line.text =
+        fmt::format("its walltime is longer than the partition's {} s", best->walltime->count());
+  } else {
+    line.ok = true;
+    line.text = "fits partition " + (best->name.empty() ? "(default)" : best->name);
+  }
+  return line;
+}
+
+// --- ways back ---------------------------------------------------------------------------------
+
+/// One more piece of what the relay says; empty at its end.
+Result<std::string> next_bytes(int descriptor, Deadline deadline) {
+  std::array<char, 4096> room{};
+  for (;;) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd look{descriptor, POLLIN, 0};
+    const int ready = left <= 0 ? 0 : ::poll(&look, 1, static_cast<int>(left));
+    if (ready == 0) return Error{Error::Kind::Transient, "it did not say in time where it listens"};
+    const ssize_t n = ready < 0 ? -1 : ::read(descriptor, room.data(), room.size());
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    return std::string(room.data(), n < 0 ? 0 : static_cast<std::size_t>(n));
+  }
+}
+
+/// The first frame of a relay says where it listens.
+Result<std::vector<wire::Address>> first_words(int descriptor, Deadline deadline) {
+  wire::RelayFrames frames;
+  for (;;) {
+    const auto bytes = next_bytes(descriptor, deadline);
+    if (!bytes) return bytes.error();
+    if (bytes->empty()) return Error{Error::Kind::Transient, "it ended at once"};
+    const auto heard = frames.receive(*bytes);
+    if (!heard) return heard.error();
+    for (const wire::RelayFrame& frame : *heard) {
+      if (frame.kind == wire::RelayFrame::Kind::Listening)
+        return wire::parse_relay_file(frame.bytes, "what the relay says");
+    }
+  }
+}
+
+/// Lets the relay end and waits for that, for its file is removed with the folder.  Takes the
+/// descriptor.
+void end_relay(int descriptor, Deadline deadline) {
+  if (::shutdown(descriptor, SHUT_WR) == 0) {
+    for (auto bytes = next_bytes(descriptor, deadline); bytes && !bytes->empty();)
+      bytes = next_bytes(descriptor, deadline);
+  }
+  ::close(descriptor);
+}
+
+Result<std::vector<wire::Address>> try_relay(const Site& site, const PilotProgram& program,
+                                             const std::string& folder, Transport& transport,
+                                             Deadline deadline) {
+  CommandLine command{
+      .argv = {program.path_in(site.workspace), "relay", folder}, .environment = {}, .input = {}};
+  if (!site.relay_interface.empty()) command.argv.push_back(site.relay_interface);
+  const auto stream = guarded("transport", [&] { return transport.open(command, deadline); });
+  if (!stream) return stream.error();
+  Result<std::vector<wire::Address>> said{Error{Error::Kind::Transient, "it said nothing"}};
+  std::thread reader([&] {
+    said = first_words(stream->descriptor, deadline);
+    end_relay(stream->descriptor, sooner(deadline, kEndLimit));
+  });
+  if (stream->wants_pump) {
+    (void)guarded("transport", [&]() -> Result<void> {
+      transport.pump(stream->descriptor);
+      return {};
+    });
+  }
+  reader.join();
+  return said;
+}
+
+Result<void> try_spool(const Site& site, const PilotProgram& program, const std::string& folder,
+                       Transport& transport, Deadline deadline) {
+  wire::SpoolOrder order;
+  order.set_prefix("hbcheck");
+  order.set_most_bytes(0);
+  const auto output = guarded("transport", [&] {
+    return transport.run({.argv = {program.path_in(site.workspace), "spool", folder},
+                          .environment = {},
+                          .input = wire::sealed_exchange(order.SerializeAsString())},
+                         deadline);
+  });
+  if (!output) return output.error();
+  if (output->timed_out) return Error{Error::Kind::Transient, "the exchange did not end in time"};
+  if (output->exit_code != 0)
+    return Error{Error::Kind::Transient,
+                 fmt::format("the exchange failed (exit {}): {}", output->exit_code,
+                             first_line(output->standard_error))};
+  const auto text = wire::opened_exchange(output->standard_output);
+  if (!text) return text.error();
+  if (!wire::SpoolReport().ParseFromString(*text))
+    return Error{Error::Kind::Transient, "the exchange's answer cannot be read"};
+  return {};
+}
+
+/// A way that pilots of the site do not take may be closed.
+SiteCheck way(const Site& site, LinkKind kind, const char* name, bool works, std::string text) {
+  const bool is_taken = has_way(site, kind);
+  if (!is_taken) text += "; `link` leaves it out";
+  return {fmt::format("link {}", name), works || !is_taken, std::move(text)};
+}
+
+void check_ways(const Site& site, const PilotProgram& program, const std::string& folder,
+                Transport& transport, Transport& streams, Deadline deadline,
+                std::vector<SiteCheck>& checks) {
+  const std::string here = site.interface.empty() ? outward_address() : site.interface;
+  checks.push_back(way(site, LinkKind::Direct, "direct", true,
+                       fmt::format("needs a route from the nodes to {}", here)));
+  const auto delivered =
+      guarded("transport", [&] { return program.deliver(transport, site.workspace, deadline); });
+  if (!delivered) {
+    checks.push_back({"pilot program", false, delivered.error().text});
+    return;
+  }
+  const auto relay = try_relay(site, program, folder, streams, sooner(deadline, kWayLimit));
+  checks.push_back(
+      way(site, LinkKind::Relay, "relay", relay.has_value(),
+          relay ? fmt::format("a relay can listen there; needs a route from the nodes to {}",
+                              in_a_row(*relay))
+                : fmt::format("cannot run a relay there: {}; try '{} relay {}' on the login node",
+                              relay.error().text, program.path_in(site.workspace), folder)));
+  const auto spool = try_spool(site, program, folder, transport, sooner(deadline, kWayLimit));
+  checks.push_back(way(site, LinkKind::Spool, "spool", spool.has_value(),
+                       spool ? "an exchange by files works; needs nodes that see " + site.workspace
+                             : "cannot exchange files there: " + spool.error().text));
+}
+
+}  // namespace
+
+Survey survey_of(const std::vector<Offer>& offers) {
+  Survey survey;
+  for (const Offer& offer : offers) {
+    SurveyedPartition partition;
+    partition.name = offer.partition;
+    partition.walltime = offer.walltime;
+    partition.kinds.push_back({offer.nodes, offer.cpus, offer.memory, offer.gpus});
+    survey.partitions.push_back(std::move(partition));
+  }
+  return survey;
+}
+
+std::vector<SiteCheck> check_shapes(const Site& site, const Survey& survey) {
+  std::vector<SiteCheck> checks;
+  for (const Shape& shape : site.shapes) checks.push_back(check_shape(shape, survey));
+  return checks;
+}
+
+SiteReport check_site(const Site& site, const PilotProgram& program, const Scheduler& scheduler,
+                      Transport& transport, Transport& streams, Deadline deadline) {
+  SiteReport report;
+  const std::string folder = site.workspace + "/check";
+  const auto put = guarded("transport", [&] {
+    return transport.put_text({{folder + "/written", "hpcbatch\n", 0600}}, deadline);
+  });
+  report.checks.push_back(
+      {"workspace", put.has_value(), put ? site.workspace + " can be written" : put.error().text});
+  auto survey = ask(scheduler, transport, sooner(deadline, kSurveyLimit));
+  report.checks.push_back({"batch system", survey.has_value(),
+                           survey ? site.scheduler + " answers" : survey.error().text});
+  if (survey) {
+    for (SiteCheck& check : check_shapes(site, *survey)) report.checks.push_back(std::move(check));
+    report.survey = std::move(*survey);
+  }
+  if (!put) return report;
+  const auto ways = link_ways(site);
+  const bool is_here =
+      site.scheduler == "local" || (ways.size() == 1 && ways.front() == LinkKind::Unix);
+  if (!is_here) check_ways(site, program, folder, transport, streams, deadline, report.checks);
+  (void)guarded("transport", [&] { return transport.remove({folder}, deadline); });
+  return report;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,31 @@
+// A task's recipe as a site sees it that does not see all of this machine's files.  Pure.
+#pragma once
+
+#include "model/ids.hpp"
+#include "model/site.hpp"
+#include "wire/wire.pb.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Files that the task reads and that have to be brought to the site.
+std::vector<std::string> files_to_bring(const wire::Start& recipe, const Site& site);
+
+/// Where on the site the outputs of an attempt lie until they are fetched.
+std::string folder_of_outputs(const Site& site, const PilotId& pilot, const AttemptId& attempt);
+
+/// What lies there of a task that says so in its result, in order.  Each is in that folder under
+/// its place in this list, as `staged` says.
+std::vector<wire::Output> outputs_to_fetch(const wire::Start& recipe, const Site& site);
+
+/// Puts the site's names for this machine's.  `place_of` says where a file was brought to.  Text of
+/// the refusal where one is not there.
+std::optional<std::string> show_at(
+    wire::Start& start, const Site& site, const std::string& folder_of_outputs,
+    const std::function<std::optional<std::string>(const std::string&)>& place_of);
+
+}  // namespace hpcbatch

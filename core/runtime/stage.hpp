@@ -1,0 +1,27 @@
+// Who needs files on a site, and why they could not be brought there or back.
+#pragma once
+
+#include "model/ids.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hpcbatch {
+
+/// An array for what all its tasks share, or one of its tasks.
+struct StageOwner {
+  ArrayId array;
+  std::optional<std::uint32_t> index;
+  friend auto operator<=>(const StageOwner&, const StageOwner&) = default;
+};
+
+struct StageError {
+  bool can_be_tried_again{false};
+  std::string failure;  ///< input_missing, input_changed, stage_in_failed, stage_out_failed, or
+                        ///< output_missing where nothing lies at the place
+  std::string text;     ///< what was tried, what happened, what to do
+  friend bool operator==(const StageError&, const StageError&) = default;
+};
+
+}  // namespace hpcbatch

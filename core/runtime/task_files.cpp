@@ -1,0 +1,261 @@
+// Files of tasks whose sites do not see them: brought there before the tasks are leased, named as
+// the site names them, and fetched when the tasks have ended.
+#include "model/check.hpp"
+#include "runtime/action_order.hpp"
+#include "runtime/attempts.hpp"
+#include "runtime/recipe.hpp"
+#include "runtime/runtime.hpp"
+#include "runtime/site_view.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+/// What each owner needs of a batch of tasks.
+std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const BringFiles& action,
+                                           const Site& site) {
+  std::vector<SiteFiles::Wanted> wanted;
+  const auto recipe = store.recipe(action.array);
+  if (!recipe) return wanted;
+  bool has_items = false;
+  const wire::Start shared = start_from_bytes(recipe->bytes, has_items);
+  if (!action.of_each) {
+    wanted.push_back({{action.array, std::nullopt}, files_to_bring(shared, site)});
+    return wanted;
+  }
+  for (const IndexRange& range : action.indices.ranges()) {
+    for (std::uint64_t i = range.first; i <= range.last; ++i) {
+      const TaskId task{action.array, static_cast<std::uint32_t>(i)};
+      wire::Start own = shared;
+      if (has_items) put_item(own, store.item(task));
+      wanted.push_back({{task.array, task.index}, files_to_bring(own, site)});
+    }
+  }
+  return wanted;
+}
+
+FilesBrought event_of(const BringFiles& action, const SiteFiles::Brought& brought) {
+  FilesBrought event{.site = action.site, .array = action.array, .there = {}, .failed = {}};
+  for (const auto& [owner, error] : brought) {
+    const IndexSet tasks =
+        owner.index ? IndexSet(IndexRange{*owner.index, *owner.index}) : action.indices;
+    if (!error) {
+      event.there.add(tasks);
+      continue;
+    }
+    event.failed.push_back({tasks, parse_failure(error->failure).value_or(Failure::StageInFailed),
+                            error->text, error->can_be_tried_again});
+  }
+  return event;
+}
+
+}  // namespace
+
+bool Runtime::sees_everything(const std::string& name) const {
+  const auto at = sites_.find(name);
+  return at == sites_.end() || at->second->site().path_map == everything_shared();
+}
+
+SiteFiles* Runtime::files_at(const std::string& name) {
+  const SiteHands* hands = site(name);
+  if (!hands) return nullptr;
+  auto& files = files_[name];
+  if (!files) {
+    files = std::make_unique<SiteFiles>(loop_, plugins_, hands->site(), programs_.at(name));
+    files->keep_all(!leased_before_.empty());
+  }
+  return files.get();
+}
+
+const SiteFiles* Runtime::files_of(const std::string& site) const {
+  const auto at = files_.find(site);
+  return at == files_.end() ? nullptr : at->second.get();
+}
+
+std::string Runtime::site_of(const PilotId& pilot) const {
+  const AllocationEntry* entry = engine_->sites().find(pilot.allocation);
+  return entry ? entry->facts.site : std::string();
+}
+
+void Runtime::open_files(const Snapshot& snapshot) {
+  bring_back_ =
+      std::make_unique<BringBack>(loop_, *writer_, options_.home + "/fetched",
+                                  [this](const AttemptId& one) { return is_current(one); });
+  std::set<AllocationId> far;
+  for (const Allocation& allocation : snapshot.allocations) {
+    if (!sees_everything(allocation.site)) far.insert(allocation.id);
+  }
+  for (const StoredLease& lease : snapshot.leases) {
+    if (far.contains(lease.pilot.allocation)) leased_before_.insert(lease.attempt.task);
+  }
+  for (const Site& site : options_.sites) {
+    if (!sees_everything(site.name)) files_at(site.name);
+  }
+}
+
+void Runtime::perform(const BringFiles& action) {
+  const SiteHands* hands = site(action.site);
+  if (!hands || sees_everything(action.site)) {
+    // It did not see them when the tasks were handed in, and sees everything now.
+    return asio::post(loop_, [this, action] {
+      feed(FilesBrought{
+          .site = action.site, .array = action.array, .there = action.indices, .failed = {}});
+    });
+  }
+  brought_to_[action.array].insert(action.site);
+  auto wanted = std::make_shared<std::vector<SiteFiles::Wanted>>();
+  HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
+  writer_->after_written(
+      [wanted, action, site = hands->site()](store::Store& store) {
+        *wanted = read_wanted(store, action, site);
+      },
+      [this, wanted, action, &files = *files_at(action.site)] {
+        const ArrayState* array = engine_->tasks().find(action.array);
+        const auto is_over = [&](const SiteFiles::Wanted& one) {
+          return !array || (one.owner.index && !array->tasks.open().contains(*one.owner.index));
+        };
+        std::erase_if(*wanted, is_over);
+        if (wanted->empty()) return;
+        files.bring(std::move(*wanted), [this, action](const SiteFiles::Brought& brought) {
+          feed(event_of(action, brought));
+        });
+      });
+}
+
+std::optional<wire::Start> Runtime::shown_at(const PilotId& pilot, wire::Start start) {
+  const std::string name = site_of(pilot);
+  if (sees_everything(name)) return start;
+  const SiteHands* hands = site(name);
+  const SiteFiles* files = files_at(name);
+  const AttemptId attempt = from_wire(start.attempt());
+  const auto place_of = [&](const std::string& path) {
+    auto place = files->place_of({attempt.task.array, attempt.task.index}, path);
+    return place ? place : files->place_of({attempt.task.array, std::nullopt}, path);
+  };
+  const auto refusal =
+      show_at(start, hands->site(), folder_of_outputs(hands->site(), pilot, attempt), place_of);
+  if (!refusal) return start;
+  // The pilot has not heard of it.
+  asio::post(loop_, [this, name, pilot, attempt, why = *refusal] {
+    give_back_without_files(name, pilot, attempt, why);
+  });
+  return std::nullopt;
+}
+
+bool Runtime::is_current(const AttemptId& attempt) const {
+  const Lease* lease = engine_->pilots().lease(attempt.task);
+  return lease && lease->attempt == attempt;
+}
+
+void Runtime::give_back_without_files(const std::string& name, const PilotId& pilot,
+                                      const AttemptId& attempt, const std::string& why) {
+  if (!is_current(attempt)) return;
+  const ArrayState* array = engine_->tasks().find(attempt.task.array);
+  IndexSet tasks = IndexRange{attempt.task.index, attempt.task.index};
+  if (array && !array->terms->needs.own_files) tasks = array->tasks.all();
+  FilesBrought gone{.site = name, .array = attempt.task.array, .there = {}, .failed = {}};
+  gone.failed.push_back({tasks, Failure::StageInFailed, why, true});
+  spdlog::warn("{} goes back from {}: {}", to_string(attempt.task), to_string(pilot), why);
+  feed(gone);
+  feed(AttemptsReturned{pilot, {attempt}});
+}
+
+/// The end is then one of a stale attempt, and acknowledged as such.
+void Runtime::mind_files_gone(const std::string& name, const PilotId& pilot,
+                              const AttemptEnd& end) {
+  if (end.outcome.failure != Failure::InputMissing || sees_everything(name)) return;
+  const std::string& text = end.outcome.message;
+  const std::size_t begin = text.find(site(name)->site().workspace + "/files/");
+  if (begin == std::string::npos) return;
+  // Behind the place it says why.
+  const std::size_t why = std::min(text.rfind(": "), text.rfind(" is not a regular file"));
+  files_at(name)->forget_there(text.substr(begin, why > begin ? why - begin : why));
+  give_back_without_files(name, pilot, end.attempt,
+                          "files that had been brought are gone: " + text);
+}
+
+void Runtime::feed_ends(AttemptsEnded event) {
+  if (files_.empty()) return feed(event);
+  const std::string name = site_of(event.pilot);
+  for (const AttemptEnd& end : event.ends) mind_files_gone(name, event.pilot, end);
+  const auto stays = [&](const AttemptEnd& end) {
+    return !end.bring_back || end.outputs_staged || end.outcome.failure != Failure::Ok ||
+           !is_current(end.attempt) || !site(name);
+  };
+  const auto first = std::stable_partition(event.ends.begin(), event.ends.end(), stays);
+  std::vector<AttemptEnd> far(std::make_move_iterator(first),
+                              std::make_move_iterator(event.ends.end()));
+  event.ends.erase(first, event.ends.end());
+  OutputsComing coming{event.pilot, {}};
+  for (AttemptEnd& end : far) {
+    coming.attempts.push_back(end.attempt);
+    bring_back_->add(site(name)->site(), *files_at(name), event.pilot, std::move(end),
+                     [this, pilot = event.pilot](AttemptEnd brought) {
+                       feed(AttemptsEnded{pilot, {std::move(brought)}});
+                     });
+  }
+  if (!event.ends.empty()) feed(event);
+  if (!coming.attempts.empty()) feed(coming);
+}
+
+void Runtime::feed_outbox(OutboxRead event, const std::string& name) {
+  struct Gathered {
+    OutboxRead event;
+    std::size_t missing{0};
+  };
+  auto gathered = std::make_shared<Gathered>();
+  gathered->event.allocation = event.allocation;
+  std::vector<std::pair<PilotId, AttemptEnd>> far;
+  for (AttemptEnd& end : event.results) {
+    const Lease* lease = engine_->pilots().lease(end.attempt.task);
+    if (lease) mind_files_gone(name, PilotId(lease->pilot), end);
+    lease = engine_->pilots().lease(end.attempt.task);
+    const bool is_far = end.bring_back && !end.outputs_staged &&
+                        end.outcome.failure == Failure::Ok && lease &&
+                        lease->attempt == end.attempt;
+    if (is_far) {
+      far.emplace_back(lease->pilot, std::move(end));
+    } else {
+      gathered->event.results.push_back(std::move(end));
+    }
+  }
+  const auto gather = [this, gathered](AttemptEnd brought) {
+    gathered->event.results.push_back(std::move(brought));
+    if (--gathered->missing == 0) feed(gathered->event);
+  };
+  for (auto& [pilot, end] : far)
+    bring_back_->add(site(name)->site(), *files_at(name), pilot, std::move(end), gather);
+  // What its pilots said before they were killed is known as well.
+  gathered->missing = bring_back_->hand_over(event.allocation, gather);
+  if (gathered->missing == 0) feed(gathered->event);
+}
+
+void Runtime::task_over(TaskId task) {
+  if (const auto at = brought_to_.find(task.array); at != brought_to_.end()) {
+    for (const std::string& name : at->second) {
+      if (const auto files = files_.find(name); files != files_.end())
+        files->second->let_go({task.array, task.index});
+    }
+  }
+  not_leased_before(task);
+}
+
+void Runtime::not_leased_before(TaskId task) {
+  if (leased_before_.erase(task) == 0 || !leased_before_.empty()) return;
+  for (const auto& [name, files] : files_) files->keep_all(false);
+}
+
+void Runtime::array_over(ArrayId array) {
+  const auto node = brought_to_.extract(array);
+  if (node.empty()) return;
+  for (const std::string& name : node.mapped()) {
+    if (const auto files = files_.find(name); files != files_.end())
+      files->second->let_go({array, std::nullopt});
+  }
+}
+
+}  // namespace hpcbatch
