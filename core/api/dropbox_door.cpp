@@ -1,5 +1,7 @@
 #include "api/dropbox_door.hpp"
 
+#include "api/far_sites.hpp"
+#include "api/read_request.hpp"
 #include "api/remembered_boxes.hpp"
 
 #include <fmt/format.h>
@@ -133,6 +135,14 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
           waiting.outputs[output.name] = {output.staged, output.optional};
       }
       tool = call.tool;
+    }
+    try {
+      // Its files are in the job's folder.
+      note_far_sites(sites_of(runtime_.engine()), recipe, {},
+                     {task.directory.empty() ? task.output_directory : task.directory},
+                     array.needs);
+    } catch (const BadRequest& e) {
+      return refuse(task.key, e.what());
     }
     auto stored = std::make_shared<store::Recipe>();
     stored->bytes = to_bytes(recipe);

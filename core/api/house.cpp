@@ -1,6 +1,7 @@
 // What there is besides tasks: sites, allocations, pilots, tools, drop boxes, the engine itself.
 #include "api/api.hpp"
 #include "api/to_json.hpp"
+#include "documents/site_proposal.hpp"
 #include "documents/spelling.hpp"
 
 #include <boost/json/value_from.hpp>
@@ -14,6 +15,12 @@ namespace {
 
 namespace json = boost::json;
 
+json::object turned_away_json(const TurnedAway& turned_away) {
+  json::object object;
+  for (const auto& [reason, count] : turned_away.counts()) object[reason] = count;
+  return object;
+}
+
 void put_amounts(json::object& object, const Resources& amounts) {
   object["cpus"] = amounts.get(kCpus).value();
   if (const Amount memory = amounts.get(kMemory); memory != Amount{})
@@ -21,7 +28,8 @@ void put_amounts(json::object& object, const Resources& amounts) {
   if (auto gpus = gpus_json(amounts); !gpus.empty()) object["gpus"] = std::move(gpus);
 }
 
-json::object shape_json(const SiteBook& book, const SiteState& site, const ShapeState& state) {
+json::object shape_json(const SiteBook& book, const SiteState& site, const ShapeState& state,
+                        Time now) {
   const Shape& shape = state.shape;
   json::object object{
       {"name", shape.name},
@@ -41,6 +49,8 @@ json::object shape_json(const SiteBook& book, const SiteState& site, const Shape
   }
   object["queued"] = queued;
   object["running"] = running;
+  if (const auto wait = book.expected_wait(site, state, now))
+    object["expected_wait"] = seconds(*wait);
   return object;
 }
 
@@ -57,7 +67,7 @@ json::object site_json(const SiteBook& book, const SiteState& state, Time now) {
   std::string message = state.trouble;
   std::optional<Time> until;
   for (const ShapeState& shape : state.shapes) {
-    json::object line = shape_json(book, state, shape);
+    json::object line = shape_json(book, state, shape, now);
     queued += line.at("queued").to_number<std::uint64_t>();
     running += line.at("running").to_number<std::uint64_t>();
     if (!book.may_ask(shape, now)) {
@@ -74,6 +84,14 @@ json::object site_json(const SiteBook& book, const SiteState& state, Time now) {
   if (!message.empty()) object["message"] = valid_utf8(message);
   if (until) object["until"] = seconds(*until);
   object["shapes"] = std::move(shapes);
+  return object;
+}
+
+json::object files_json(const SiteFiles::Figures& files) {
+  json::object object{{"bytes_sent", files.bytes_sent},   {"files_sent", files.files_sent},
+                      {"bytes_taken", files.bytes_taken}, {"files_taken", files.files_taken},
+                      {"store_bytes", files.store_bytes}, {"store_files", files.store_files}};
+  if (!files.trouble.empty()) object["message"] = valid_utf8(files.trouble);
   return object;
 }
 
@@ -158,6 +176,23 @@ json::object tool_json(const ToolShelf::Listing& listing) {
   return object;
 }
 
+json::object report_json(const Site& site, const SiteReport& report) {
+  json::array lines;
+  bool ok = true;
+  for (const SiteCheck& check : report.checks) {
+    ok = ok && check.ok;
+    lines.push_back({{"check", check.check}, {"ok", check.ok}, {"text", valid_utf8(check.text)}});
+  }
+  json::object object{{"ok", ok}, {"checks", std::move(lines)}};
+  if (!report.survey) return object;
+  const SiteProposal proposal = propose_site(site, *report.survey);
+  json::array notes;
+  for (const std::string& note : proposal.notes) notes.emplace_back(valid_utf8(note));
+  object["notes"] = std::move(notes);
+  if (!proposal.yaml.empty()) object["proposal"] = valid_utf8(proposal.yaml);
+  return object;
+}
+
 /// More names than these help nobody who has mistyped one.
 constexpr std::size_t kMostNamed = 50;
 
@@ -185,20 +220,17 @@ void Api::sites(Request request, const ReplyPtr& reply) {
   if (request.method == "POST" && request.path.size() == 4 && request.path[3] == "check") {
     SiteHands* hands = runtime_.site(request.path[2]);
     if (!hands) return reply->error(404, fmt::format("there is no site '{}'", request.path[2]));
-    return hands->check([reply](const std::vector<SiteCheck>& checks) {
-      json::array lines;
-      bool ok = true;
-      for (const SiteCheck& check : checks) {
-        ok = ok && check.ok;
-        lines.push_back(
-            {{"check", check.check}, {"ok", check.ok}, {"text", valid_utf8(check.text)}});
-      }
-      reply->answer(200, {{"ok", ok}, {"checks", std::move(lines)}});
+    return hands->check([reply, site = hands->site()](const SiteReport& report) {
+      reply->answer(200, report_json(site, report));
     });
   }
   json::array things;
-  for (const SiteState& state : book.sites())
-    things.push_back(site_json(book, state, runtime_.now()));
+  for (const SiteState& state : book.sites()) {
+    json::object object = site_json(book, state, runtime_.now());
+    if (const SiteFiles* files = runtime_.files_of(state.site.name))
+      object["files"] = files_json(files->figures());
+    things.push_back(std::move(object));
+  }
   answer_things(request, reply, "sites", std::move(things));
 }
 
@@ -290,6 +322,7 @@ void Api::engine(Request request, const ReplyPtr& reply) {
                                              {"failed", totals.failed},
                                              {"cancelled", totals.cancelled}}},
                       {"pilots", json::object{{"queued", queued}, {"running", running}}},
+                      {"turned_away", turned_away_json(runtime_.turned_away())},
                       {"sites", engine.sites().sites().size()},
                       {"home", facts_.home}};
                   if (!facts_.configuration.empty()) object["config"] = facts_.configuration;

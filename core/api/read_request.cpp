@@ -96,6 +96,12 @@ std::string path_of(const json::value& value, const std::string& what) {
   return path;
 }
 
+/// A path, or one that an item gives.
+std::string file_of(const json::value& value, const std::string& what) {
+  std::string path = text_of(value, what);
+  return path.starts_with("{}") ? path : path_of(value, what);
+}
+
 std::uint32_t umask_of(const json::value& value, const std::string& what) {
   const std::string text = text_of(value, what);
   std::uint32_t mask = 0;
@@ -114,6 +120,16 @@ std::string plain_word(const json::value& value, const std::string& what) {
     throw BadRequest(what + " must be a word without blanks");
   }
   return text;
+}
+
+/// A list of words, or one of them; sorted, each once.
+std::vector<std::string> plain_words(const json::value& value, const std::string& what) {
+  std::vector<std::string> words;
+  for (const json::value& word : value.is_array() ? value.get_array() : json::array{value})
+    words.push_back(plain_word(word, what));
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  return words;
 }
 
 void read_gpus(const json::value& value, const std::string& what, Resources& amounts) {
@@ -194,6 +210,75 @@ RecipeService read_service(const json::value& value, const std::string& what) {
   return service;
 }
 
+/// Whether a name stands for a file in the task's own directory, however deep.
+bool is_inner_name(const std::string& name) {
+  if (name.empty() || name.ends_with('/')) return false;
+  for (std::size_t at = 0; at <= name.size();) {
+    const std::size_t end = std::min(name.find('/', at), name.size());
+    const std::string_view step(name.data() + at, end - at);
+    if (step.empty() || step == "." || step == "..") return false;
+    at = end + 1;
+  }
+  return name.find('\0') == std::string::npos;
+}
+
+/// The files of a command: each under one name in a directory of its own.
+void check_files(const TaskRequest& task, bool has_command, const std::string& what) {
+  const auto has_item = [](const std::string& path) {
+    return path.find("{}") != std::string::npos;
+  };
+  const auto check_path = [&](const std::string& path) {
+    if (task.items.empty() && path.starts_with("{}"))
+      throw BadRequest(
+          fmt::format("{}: '{}' is no absolute path, and there are no items that "
+                      "could make it one",
+                      what, path));
+    if (!path.starts_with("{}")) return;
+    for (const std::string& item : task.items) {
+      if (!item.starts_with('/'))
+        throw BadRequest(fmt::format("{}: the item '{}' is no absolute path, as '{}' needs it",
+                                     what, item, path));
+    }
+  };
+  for (const auto& [name, paths] : task.inputs)
+    std::for_each(paths.begin(), paths.end(), check_path);
+  for (const auto& [name, path] : task.outputs) check_path(path);
+  if (!has_command || (task.inputs.empty() && task.outputs.empty())) return;
+  if (task.directory)
+    throw BadRequest(what +
+                     ": a command with 'inputs' or 'outputs' runs in a directory of its own; leave "
+                     "'directory' out");
+  for (const auto& [name, paths] : task.inputs) {
+    if (!is_inner_name(name))
+      throw BadRequest(
+          fmt::format("{}: the input '{}' must be named as a file in the task's own "
+                      "directory, such as in.wav",
+                      what, name));
+    if (paths.size() != 1)
+      throw BadRequest(fmt::format("{}: the input '{}' of a command must be one file", what, name));
+    if (task.outputs.contains(name))
+      throw BadRequest(fmt::format("{}: '{}' is an input and an output", what, name));
+  }
+  const std::size_t tasks = task.items.empty() ? task.array.indices.size() : task.items.size();
+  std::set<std::string> destinations;
+  for (const auto& [name, path] : task.outputs) {
+    if (!is_inner_name(name))
+      throw BadRequest(
+          fmt::format("{}: the output '{}' must be named as a file in the task's own "
+                      "directory, such as out.txt",
+                      what, name));
+    if (path.ends_with('/'))
+      throw BadRequest(fmt::format("{}: the output '{}' must go to a file, not to the folder {}",
+                                   what, name, path));
+    if (!destinations.insert(path).second)
+      throw BadRequest(fmt::format("{}: two outputs go to {}", what, path));
+    if (tasks > 1 && (task.items.empty() || !has_item(path)))
+      throw BadRequest(fmt::format(
+          "{}: all {} tasks would write {}; make them of 'items' and put the item into it, as {{}}",
+          what, tasks, path));
+  }
+}
+
 TaskRequest read_task(const json::value& value, const std::string& what) {
   if (!value.is_object()) throw BadRequest(what + " must be an object");
   TaskRequest task;
@@ -232,14 +317,17 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
       for (const auto& [name, paths] : entry.get_object()) {
         std::vector<std::string>& list = task.inputs[name];
         if (paths.is_array()) {
-          for (const json::value& path : paths.get_array()) list.push_back(path_of(path, where));
+          for (const json::value& path : paths.get_array()) list.push_back(file_of(path, where));
         } else {
-          list.push_back(path_of(paths, where));
+          list.push_back(file_of(paths, where));
         }
       }
     } else if (key == "outputs") {
       if (!entry.is_object()) throw BadRequest(where + " must be a map of names to paths");
-      for (const auto& [name, path] : entry.get_object()) task.outputs[name] = path_of(path, where);
+      for (const auto& [name, path] : entry.get_object()) task.outputs[name] = file_of(path, where);
+    } else if (key == "shared") {
+      task.shared = texts_of(entry, where);
+      for (const std::string& folder : task.shared) path_of(json::value(folder), where);
     } else if (key == "cpus") {
       const Amount cpus = Amount::of_fraction(number_of(entry, where));
       if (cpus == Amount{}) throw BadRequest(where + " must be more than 0");
@@ -273,10 +361,10 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
       task.says_time = true;
     } else if (key == "site") {
       array.needs.site = plain_word(entry, where);
+    } else if (key == "not_sites") {
+      array.needs.not_on = plain_words(entry, where);
     } else if (key == "tags") {
-      for (const json::value& tag : entry.is_array() ? entry.get_array() : json::array{entry})
-        array.needs.tags.push_back(plain_word(tag, where));
-      std::sort(array.needs.tags.begin(), array.needs.tags.end());
+      array.needs.tags = plain_words(entry, where);
     } else if (key == "nodes") {
       array.needs.nodes = static_cast<std::uint32_t>(whole_of(entry, where, 1, 1'000'000));
     } else if (key == "directory") {
@@ -336,8 +424,11 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
   }
   if (has_command == !task.tool.empty())
     throw BadRequest(what + " must have either 'command' or 'tool'");
-  if (has_command && (!task.parameters.empty() || !task.inputs.empty() || !task.outputs.empty())) {
-    throw BadRequest(what + ": 'parameters', 'inputs' and 'outputs' belong to a tool; name one");
+  if (has_command && !task.parameters.empty())
+    throw BadRequest(what + ": 'parameters' belong to a tool; name one");
+  if (!array.needs.site.empty() && !may_run_at(array.needs, array.needs.site)) {
+    throw BadRequest(fmt::format("{}: '{}' is both the 'site' and among 'not_sites'; leave one out",
+                                 what, array.needs.site));
   }
   if (!task.items.empty()) {
     if (has_array)
@@ -345,6 +436,7 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     if (!has_command) throw BadRequest(what + ": 'items' go with a 'command'");
     array.indices = IndexRange{1, static_cast<std::uint32_t>(task.items.size())};
   }
+  check_files(task, has_command, what);
   if (task.service && (!has_command || !task.container.empty()))
     throw BadRequest(what + ": a 'service' goes with a 'command' without a 'container'");
   if (array.streams_input && (array.indices.size() != 1 || !task.standard_input.empty())) {

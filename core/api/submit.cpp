@@ -1,5 +1,6 @@
 // A submit on its way to the engine: tools are looked up, inputs looked at, commands rendered.
 #include "api/api.hpp"
+#include "api/far_sites.hpp"
 #include "runtime/asio.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -45,6 +47,9 @@ std::uint64_t content_of(const boost::json::value& body) {
   std::memcpy(&hash, digest, sizeof hash);
   return hash >> 1;  // the store's integers have a sign
 }
+
+// Of so many items at most the files are looked at while their user waits.
+constexpr std::size_t kItemsLookedAt = 10'000;
 
 struct SeenInputs {
   std::map<std::string, InputFile> files;
@@ -118,6 +123,49 @@ Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
   return recipe;
 }
 
+/// What a command reads and writes lies in a directory of its own, under the names it was given.
+Recipe command_recipe(const TaskRequest& task, const SubmitRequest& request) {
+  Recipe recipe = plain_recipe(task, request);
+  if (task.inputs.empty() && task.outputs.empty()) return recipe;
+  recipe.directory.clear();
+  for (const auto& [name, paths] : task.inputs) {
+    recipe.inputs.push_back(paths.front());
+    recipe.links.push_back({name, paths.front()});
+  }
+  for (const auto& [name, path] : task.outputs)
+    recipe.outputs.push_back({name, name, path, std::nullopt, false});
+  return recipe;
+}
+
+/// Files that must be there when the work is handed in.
+std::vector<std::string> wanted_now(const TaskRequest& task) {
+  std::vector<std::string> paths;
+  // What another task makes is not there yet; a tool's needs may depend on it all the same.
+  if (task.tool.empty() && !task.array.after.empty()) return paths;
+  for (const auto& [name, inputs] : task.inputs) {
+    for (const std::string& path : inputs) {
+      if (task.items.empty() || path.find("{}") == std::string::npos) {
+        paths.push_back(path);
+      } else if (task.items.size() <= kItemsLookedAt) {
+        for (const std::string& item : task.items) paths.push_back(with_item(path, item));
+      }
+    }
+  }
+  return paths;
+}
+
+/// Files beside the tool's own that its command names: where that folder is not seen they go along.
+void add_own_files(ToolShelf& shelf, const std::string& name, Recipe& recipe) {
+  const auto tool = shelf.find(name);
+  if (!tool) return;
+  const std::string folder = (*tool)->directory + "/";
+  for (const std::string& argument : recipe.argv) {
+    std::error_code error;
+    if (argument.starts_with(folder) && std::filesystem::is_regular_file(argument, error))
+      recipe.inputs.push_back(argument);
+  }
+}
+
 /// Throws BadRequest.
 Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request,
                    const SeenInputs& seen) {
@@ -141,6 +189,7 @@ Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
           {output.name, output.staged, output.destination, std::nullopt, output.optional});
   }
   for (const InputFile& input : rendered->inputs) recipe.inputs.push_back(input.path);
+  add_own_files(shelf, task.tool, recipe);
   task.array.needs = merged(task, rendered->needs);
   return recipe;
 }
@@ -222,8 +271,8 @@ void Api::keys(Request request, const ReplyPtr& reply) {
 void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
   std::vector<std::string> paths;
   for (const TaskRequest& task : request.tasks) {
-    for (const auto& [name, inputs] : task.inputs)
-      paths.insert(paths.end(), inputs.begin(), inputs.end());
+    auto wanted = wanted_now(task);
+    std::move(wanted.begin(), wanted.end(), std::back_inserter(paths));
   }
   auto render = [this, request = std::move(request), content,
                  answer](const SeenInputs& seen) mutable {
@@ -236,8 +285,10 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
     for (TaskRequest& task : request.tasks) {
       Recipe recipe;
       try {
-        recipe = task.tool.empty() ? plain_recipe(task, request)
+        recipe = task.tool.empty() ? command_recipe(task, request)
                                    : tool_recipe(tools_, task, request, seen);
+        note_far_sites(sites_of(runtime_.engine()), recipe, task.items, task.shared,
+                       task.array.needs);
       } catch (const BadRequest& e) {
         return answer(SubmitRefusal{e.what()});
       }

@@ -67,6 +67,8 @@ boost::json::object to_json(const Needs& needs) {
   if (!others.empty()) json["resources"] = std::move(others);
   if (needs.time) json["time"] = seconds(*needs.time);
   if (!needs.site.empty()) json["site"] = needs.site;
+  if (!needs.not_on.empty())
+    json["not_sites"] = boost::json::array(needs.not_on.begin(), needs.not_on.end());
   if (!needs.tags.empty()) json["tags"] = boost::json::array(needs.tags.begin(), needs.tags.end());
   if (needs.nodes != 1) json["nodes"] = needs.nodes;
   return json;

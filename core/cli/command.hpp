@@ -22,6 +22,7 @@ struct WorkOptions {
   std::optional<double> gpus;  ///< of any kind
   std::vector<std::pair<std::string, double>> gpu_kinds;
   std::string site;
+  std::vector<std::string> not_sites;
   std::vector<std::string> tags;
   Assignments env;
   std::string directory;

@@ -54,6 +54,20 @@ void wait_for_end(const Descriptor& process, const Session& session, StatusLine&
   }
 }
 
+/// Of counts that are nearly always all zero.
+void leave_out_zeros(json::object& object, std::string_view key) {
+  json::value* counts = object.if_contains(key);
+  if (counts == nullptr || !counts->is_object()) return;
+  json::object some;
+  for (const auto& [name, count] : counts->get_object()) {
+    if (count.is_number() && count.to_number<double>() != 0) some[name] = count;
+  }
+  if (some.empty())
+    object.erase(key);
+  else
+    *counts = std::move(some);
+}
+
 std::string line_of_dropbox(const json::object& box) {
   const std::string message = text_at(box, "message");
   return one_line(text_at(box, "directory")) +
@@ -124,11 +138,13 @@ int stop_engine(const EngineStopCommand& command, const Session& session) {
 
 int show_engine(const EngineStatusCommand& command, const Session& session) {
   EngineClient client = session.client();
-  const json::object engine = client.get("/v1/engine");
-  if (command.json)
+  json::object engine = client.get("/v1/engine");
+  if (command.json) {
     print_json(engine);
-  else
-    print(describe(engine));
+    return kExitDone;
+  }
+  leave_out_zeros(engine, "turned_away");
+  print(describe(engine));
   return kExitDone;
 }
 

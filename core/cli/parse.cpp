@@ -61,10 +61,8 @@ void set_command(Command& command, std::vector<std::string> words) {
 }
 
 void check_work(const WorkOptions& work, const std::string& verb) {
-  if (work.tool.empty() &&
-      !(work.parameters.empty() && work.inputs.empty() && work.outputs.empty())) {
-    throw std::invalid_argument("--param, --input and --output belong to --tool NAME");
-  }
+  if (work.tool.empty() && !work.parameters.empty())
+    throw std::invalid_argument("--param belongs to --tool NAME");
   if (!work.tool.empty() && !work.command.empty()) {
     throw std::invalid_argument("a task has a tool or a command, not both");
   }

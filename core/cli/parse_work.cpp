@@ -77,6 +77,10 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       ->group("Needs");
   verb.add_option("--site", work.site, "only there")->type_name("NAME")->group("Needs");
   add_values(
+      verb, "--not-site", "NAME", [&work](const std::string& t) { work.not_sites.push_back(t); },
+      "never there; may be repeated")
+      ->group("Needs");
+  add_values(
       verb, "--tag", "TAG", [&work](const std::string& t) { work.tags.push_back(t); },
       "only where shapes have this tag; may be repeated")
       ->group("Needs");
@@ -142,11 +146,13 @@ void add_tool(CLI::App& verb, WorkOptions& work) {
   add_values(verb, "--param", "K=V", map_of(work.parameters, "--param"), "a parameter of it")
       ->group("Tool");
   add_values(verb, "--input", "NAME=PATH", map_of(work.inputs, "--input"),
-             "an input; the same name again makes a list")
-      ->group("Tool");
+             "an input of the tool (the same name again makes a list), or a file that the command "
+             "finds as NAME in a directory of its own")
+      ->group("Files");
   add_values(verb, "--output", "NAME=PATH", map_of(work.outputs, "--output"),
-             "where an output goes")
-      ->group("Tool");
+             "where an output of the tool goes, or the file NAME that the command leaves in its "
+             "directory")
+      ->group("Files");
 }
 
 void add_work(CLI::App& verb, WorkOptions& work) {

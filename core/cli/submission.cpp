@@ -77,6 +77,8 @@ class TaskWriter {
 
  private:
   static std::string absolute(const std::string& from, const std::string& path) {
+    // The item makes it a path.
+    if (path.starts_with("{}")) return path;
     return (std::filesystem::path(from) / path).lexically_normal().string();
   }
 
@@ -97,6 +99,7 @@ void write_needs(TaskWriter& task, const WorkOptions& work) {
     task.value("gpus", std::move(kinds));
   }
   task.text("site", work.site);
+  task.list("not_sites", work.not_sites);
   task.list("tags", work.tags);
 }
 

@@ -30,10 +30,10 @@ constexpr DocumentLimits kLimits{std::size_t{256} << 20, 20'000'000, 32};
 const std::vector<std::string> kNumbers{"cpus", "nodes", "max_running", "retries", "priority"};
 const std::vector<std::string> kBooleans{"hold", "stream_input"};
 const std::vector<std::string> kOthers{
-    "command", "tool",        "parameters", "inputs",    "outputs",   "memory",    "disk",
-    "time",    "gpus",        "resources",  "site",      "tags",      "directory", "env",
-    "stdin",   "environment", "array",      "items",     "container", "stdout",    "stderr",
-    "name",    "after",       "after_any",  "after_each"};
+    "command", "tool",        "parameters", "inputs",     "outputs",   "memory",    "disk",
+    "time",    "gpus",        "resources",  "site",       "tags",      "directory", "env",
+    "stdin",   "environment", "array",      "items",      "container", "stdout",    "stderr",
+    "name",    "after",       "after_any",  "after_each", "not_sites", "shared"};
 
 bool is_among(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();

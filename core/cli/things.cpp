@@ -3,8 +3,10 @@
 #include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/session.hpp"
+#include "cli/table.hpp"
 #include "cli/thing_table.hpp"
 #include "cli/values.hpp"
+#include "documents/text_check.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -17,6 +19,19 @@ using Kind = ThingsCommand::Kind;
 /// A site's check runs commands there, some of which are slow.
 constexpr std::chrono::minutes kCheckTime{5};
 
+/// What the site could be configured as, to be copied.
+void print_proposal(const json::object& answer) {
+  if (const json::array* notes = array_at(answer, "notes"); notes != nullptr && !notes->empty()) {
+    print("\n");
+    for (const json::value& note : *notes) {
+      if (note.is_string()) print("note: " + one_line(std::string(note.get_string())) + "\n");
+    }
+  }
+  const json::value* proposal = answer.if_contains("proposal");
+  if (proposal == nullptr || !proposal->is_string()) return;
+  print("\nproposed entry:\n" + make_printable(proposal->get_string()));
+}
+
 int check(EngineClient& client, const ThingsCommand& command, const std::string& target) {
   const json::object answer = client.post(target + "/check", {}, kCheckTime);
   const bool is_good = flag_at(answer, "ok");
@@ -25,6 +40,7 @@ int check(EngineClient& client, const ThingsCommand& command, const std::string&
   } else if (const json::array* checks = array_at(answer, "checks");
              checks != nullptr && !checks->empty()) {
     print(check_table(*checks).text());
+    print_proposal(answer);
   } else {
     print(command.name + (is_good ? " is good" : " is bad") + "\n");
   }

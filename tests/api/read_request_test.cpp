@@ -33,6 +33,53 @@ TEST(ReadSubmit, TakesNeedsInBothSpellings) {
   EXPECT_EQ(to_string(task.array.indices), "0");
 }
 
+TEST(ReadSubmit, ACommandsFilesHaveNamesInItsDirectory) {
+  const TaskRequest task =
+      read(
+          R"({"command": ["c"], "inputs": {"a/in.wav": "/x.wav"}, "outputs": {"o": "/y"}, "shared": ["/s"]})")
+          .tasks[0];
+  EXPECT_EQ(task.inputs.at("a/in.wav"), std::vector<std::string>{"/x.wav"});
+  EXPECT_EQ(task.outputs.at("o"), "/y");
+  EXPECT_EQ(task.shared, std::vector<std::string>{"/s"});
+  const auto refused = [](const std::string& keys) {
+    return refusal(R"({"client": "t", "tasks": [{"command": ["c"], )" + keys + "}]}");
+  };
+  for (const char* name : {"", "/in", "../in", "a/../b", "a//b", "in/", "."}) {
+    EXPECT_NE(refused(R"("inputs": {")" + std::string(name) + R"(": "/x"})").find("must be named"),
+              std::string::npos)
+        << name;
+  }
+  EXPECT_EQ(refused(R"("inputs": {"a": ["/x", "/y"]})"),
+            "task: the input 'a' of a command must be one file");
+  EXPECT_EQ(refused(R"("inputs": {"a": "/x"}, "outputs": {"a": "/y"})"),
+            "task: 'a' is an input and an output");
+  EXPECT_EQ(refused(R"("outputs": {"a": "/y", "b": "/y"})"), "task: two outputs go to /y");
+  EXPECT_EQ(refused(R"("outputs": {"a": "/y/"})"),
+            "task: the output 'a' must go to a file, not to the folder /y/");
+  EXPECT_EQ(
+      refused(R"("array": "1-3", "outputs": {"a": "/y"})"),
+      "task: all 3 tasks would write /y; make them of 'items' and put the item into it, as {}");
+  EXPECT_EQ(refused(R"("items": ["1", "2"], "outputs": {"a": "/y{}"})"), "accepted");
+  EXPECT_EQ(refused(R"("items": ["/1"], "inputs": {"a": "{}"})"), "accepted");
+  EXPECT_EQ(refused(R"("items": ["1"], "inputs": {"a": "{}"})"),
+            "task: the item '1' is no absolute path, as '{}' needs it");
+  EXPECT_EQ(refused(R"("inputs": {"a": "{}"})"),
+            "task: '{}' is no absolute path, and there are no items that could make it one");
+  EXPECT_EQ(refused(R"("inputs": {"a": "/x"}, "directory": "/d")"),
+            "task: a command with 'inputs' or 'outputs' runs in a directory of its own; leave "
+            "'directory' out");
+  EXPECT_EQ(refused(R"("inputs": {"a": "x"})"), "task.inputs 'x' must be an absolute path");
+}
+
+TEST(ReadSubmit, TakesSitesThatMayNotRunIt) {
+  const auto not_on = [](const std::string& said) {
+    return read(R"({"command": ["true"], "not_sites": )" + said + "}").tasks[0].array.needs.not_on;
+  };
+  EXPECT_EQ(not_on(R"(["there", "far", "there"])"), (std::vector<std::string>{"far", "there"}));
+  EXPECT_EQ(not_on(R"("far")"), std::vector<std::string>{"far"});
+  EXPECT_TRUE(not_on("[]").empty());
+}
+
 TEST(ReadSubmit, TakesArraysItemsAndDependencies) {
   EXPECT_EQ(to_string(read(R"({"command": ["true"], "array": "1-9:4,20"})").tasks[0].array.indices),
             "1,5,9,20");
@@ -75,6 +122,9 @@ INSTANTIATE_TEST_SUITE_P(
     Tasks, Refused,
     testing::Values(Case{R"({"command": ["true"], "cpu": 1})", "task.cpu is no key"},
                     Case{R"({"cpus": 1})", "'command' or 'tool'"},
+                    Case{R"({"command": ["true"], "site": "a", "not_sites": ["b", "a"]})",
+                         "'a' is both the 'site' and among 'not_sites'"},
+                    Case{R"({"command": ["true"], "not_sites": [1]})", "task.not_sites"},
                     Case{R"({"command": ["true"], "tool": "x"})", "'command' or 'tool'"},
                     Case{R"({"command": "true"})", "task.command must be a list"},
                     Case{R"({"command": []})", "must name a program"},
@@ -92,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{R"({"command": ["true"], "after": ["#99999999999"]})", "no such task"},
                     Case{R"({"command": ["true"], "after_each": ["1.2"]})", "whole array"},
                     Case{R"({"command": ["true"], "retries": 1.5})", "whole number"},
-                    Case{R"({"command": ["true"], "outputs": {"o": "/x"}})", "belong to a tool"},
+                    Case{R"({"command": ["true"], "parameters": {"o": "x"}})", "belong to a tool"},
                     Case{R"({"command": ["a\u0000b"]})", "zero byte"}));
 
 TEST(ReadSubmit, RefusesWhatIsNoSubmit) {

@@ -97,7 +97,7 @@ TEST_F(LookTest, SitesAreListedShownAndChecked) {
        {"GET /v1/sites/quartz",
         R"({"name": "quartz", "shapes": [{"name": "cpu", "walltime": 7200, "memory": 1073741824}]})"},
        {"POST /v1/sites/quartz/check",
-        R"({"ok": false, "checks": [{"check": "sbatch", "ok": true, "text": "24.05"}, {"check": "workspace", "ok": false, "text": "not writable"}]})"}});
+        R"({"ok": false, "checks": [{"check": "sbatch", "ok": true, "text": "24.05"}, {"check": "workspace", "ok": false, "text": "not writable"}], "notes": ["partition old is left out"], "proposal": "- name: quartz\n  scheduler: slurm\n"})"}});
   EXPECT_EQ(cli({"sites"}).out,
             "SITE    STATE  SCHEDULER  QUEUED\nquartz  ok     slurm           1\n");
   EXPECT_EQ(cli({"sites", "show", "quartz"}).out,
@@ -105,6 +105,9 @@ TEST_F(LookTest, SitesAreListedShownAndChecked) {
   const CliResult check = cli({"sites", "check", "quartz"});
   EXPECT_EQ(check.exit_code, 1);
   EXPECT_THAT(check.out, HasSubstr("BAD  workspace  not writable"));
+  EXPECT_THAT(check.out, HasSubstr("\nnote: partition old is left out\n"));
+  EXPECT_THAT(check.out,
+              HasSubstr("\nproposed entry:\n- name: quartz\n  scheduler: slurm\n"));
 }
 
 TEST_F(LookTest, EveryListHasItsTable) {

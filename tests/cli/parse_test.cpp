@@ -44,6 +44,13 @@ TEST(Parse, RunTakesNeedsAndWhateverStandsAfterTheDashes) {
   EXPECT_THAT(run.work.command, ElementsAre("sh", "--cpus", "--", "-c"));
 }
 
+TEST(Parse, SitesMayBeNamedAndExcluded) {
+  const auto submit =
+      parsed<SubmitCommand>({"submit", "--not-site", "far", "--not-site", "slow", "--", "true"});
+  EXPECT_THAT(submit.work.not_sites, ElementsAre("far", "slow"));
+  EXPECT_EQ(parsed<RunCommand>({"run", "--site", "near", "--", "true"}).work.site, "near");
+}
+
 TEST(Parse, SubmitTakesArraysDependenciesAndKeys) {
   const auto submit = parsed<SubmitCommand>(
       {"submit",       "--array", "1-100:5%20", "--after", "12",     "--after-any", "13.1-9",

@@ -25,6 +25,7 @@ TEST(Submission, NeedsKeepTheUsersSpelling) {
   work.time = "1h30m";
   work.gpu_kinds = {{"a100", 2}};
   work.site = "quartz";
+  work.not_sites = {"flint", "slate"};
   work.tags = {"big"};
   work.retries = 0;
   work.priority = -3;
@@ -32,7 +33,7 @@ TEST(Submission, NeedsKeepTheUsersSpelling) {
   work.after = {"12"};
   EXPECT_EQ(task_of(work, "/here"),
             json::parse(R"({"command": ["true"], "cpus": 0.5, "memory": "8G", "disk": "100",
-      "time": "1h30m", "gpus": {"a100": 2}, "site": "quartz", "tags": ["big"], "retries": 0, "priority": -3,
+      "time": "1h30m", "gpus": {"a100": 2}, "site": "quartz", "not_sites": ["flint", "slate"], "tags": ["big"], "retries": 0, "priority": -3,
       "hold": true, "after": ["12"]})"));
 }
 

@@ -48,8 +48,8 @@ TEST(TaskFile, YamlScalarsBecomeWhatTheirKeyCallsFor) {
                           "t"),
             json::parse(R"([{"command": ["sleep", "010"], "cpus": 2, "memory": "8G", "time": "3600",
                              "gpus": {"a100": 2}, "hold": true, "env": {"N": "1"}}])"));
-  EXPECT_EQ(tasks_of_yaml("- {tool: t, gpus: 1}", "t"),
-            json::parse(R"([{"tool": "t", "gpus": 1}])"));
+  EXPECT_EQ(tasks_of_yaml("- {tool: t, gpus: 1, not_sites: [far, slow]}", "t"),
+            json::parse(R"([{"tool": "t", "gpus": 1, "not_sites": ["far", "slow"]}])"));
 }
 
 TEST(TaskFile, ABadYamlTaskIsNamedWithItsLine) {

@@ -1,0 +1,74 @@
+#include "api/far_sites.hpp"
+
+#include "api/read_request.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+bool has_item(const std::string& path) {
+  return path.find("{}") != std::string::npos;
+}
+
+/// Everything the task reads or writes that may have to be brought or fetched.
+std::vector<std::string> files_of(const Recipe& recipe) {
+  std::vector<std::string> files = recipe.inputs;
+  for (const RecipeOutput& output : recipe.outputs) files.push_back(output.destination);
+  for (const std::string* path : {&recipe.standard_input, &recipe.standard_output,
+                                  &recipe.standard_error, &recipe.container}) {
+    if (path->starts_with('/')) files.push_back(*path);
+  }
+  return files;
+}
+
+bool sees(const Site& site, const std::string& path, const std::vector<std::string>& items) {
+  if (items.empty() || !has_item(path)) return seen_as(site.path_map, path).has_value();
+  return std::all_of(items.begin(), items.end(), [&](const std::string& item) {
+    return seen_as(site.path_map, with_item(path, item)).has_value();
+  });
+}
+
+}  // namespace
+
+std::vector<const Site*> sites_of(const Engine& engine) {
+  std::vector<const Site*> sites;
+  for (const SiteState& state : engine.sites().sites()) sites.push_back(&state.site);
+  return sites;
+}
+
+void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,
+                    const std::vector<std::string>& items, const std::vector<std::string>& shared,
+                    Needs& needs) {
+  const std::vector<std::string> files = files_of(recipe);
+  std::vector<std::string> excluded;
+  bool any_left = sites.empty();
+  for (const Site* site : sites) {
+    if (!may_run_at(needs, site->name)) continue;
+    const auto is_seen = [&](const std::string& path) { return sees(*site, path, items); };
+    const auto is_the_same = [&](const std::string& folder) {
+      return seen_as(site->path_map, folder) == folder;
+    };
+    if (!std::all_of(shared.begin(), shared.end(), is_the_same)) {
+      excluded.push_back(site->name);
+      continue;
+    }
+    any_left = true;
+    if (!std::all_of(files.begin(), files.end(), is_seen)) needs.brought_to.push_back(site->name);
+  }
+  if (!any_left && !shared.empty()) {
+    throw BadRequest(fmt::format(
+        "no site that the task may run on sees {}; a site's 'path_map' says what it sees",
+        fmt::join(shared, " and ")));
+  }
+  needs.not_on.insert(needs.not_on.end(), excluded.begin(), excluded.end());
+  std::sort(needs.not_on.begin(), needs.not_on.end());
+  std::sort(needs.brought_to.begin(), needs.brought_to.end());
+  needs.own_files = !needs.brought_to.empty() && !items.empty() &&
+                    std::any_of(recipe.inputs.begin(), recipe.inputs.end(), has_item);
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,23 @@
+// Which sites see the files of a task, by their path_map, and to which these have to be brought.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "model/needs.hpp"
+#include "model/site.hpp"
+#include "runtime/recipe.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+std::vector<const Site*> sites_of(const Engine& engine);
+
+/// Notes in `needs` the sites to which the recipe's files have to be brought, and excludes those
+/// that do not see all of the folders `shared` under the same names.  Throws BadRequest where none
+/// is left for that.
+void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,
+                    const std::vector<std::string>& items, const std::vector<std::string>& shared,
+                    Needs& needs);
+
+}  // namespace hpcbatch
