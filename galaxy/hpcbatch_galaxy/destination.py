@@ -17,6 +17,7 @@ PARAMETERS = {
     "gpu_type": "the kind of these GPUs",
     "walltime": "limit of the job's time",
     "site": "the one site of the engine that may run it",
+    "not_sites": "sites of the engine that may not run it, with commas",
     "partition": "the partition (queue) of the pilots that may run it",
     "constraint": "a feature that the node must have",
     "pilot_tags": "tags that the site's shape must have, with commas",
@@ -163,6 +164,8 @@ def read(params, is_strict=True):
         task["time"] = seconds("walltime", said["walltime"])
     if "site" in said:
         task["site"] = str(said["site"])
+    if not_sites := sorted({site.strip() for site in str(said.get("not_sites", "")).split(",")} - {""}):
+        task["not_sites"] = not_sites
     tags = [tag.strip() for tag in str(said.get("pilot_tags", "")).split(",") if tag.strip()]
     tags += _tags_of(partition, constraint)
     if tags:

@@ -1,7 +1,7 @@
 """A Galaxy job as a submit to the engine, and its name there.  Pure."""
 
 # Said of where a job may run, and so of its metadata step too.
-_WHERE = ("site", "tags", "priority")
+_WHERE = ("site", "not_sites", "tags", "priority")
 
 
 def key_of(tag, created, resubmissions):
@@ -59,7 +59,7 @@ def memory_statement(slots):
 
 
 def script_task(needs, job_file, directory, output_file, error_file, name):
-    return {**needs, "command": [job_file], "directory": directory, "stdout": output_file, "stderr": error_file, "name": name}
+    return {**needs, "command": [job_file], "directory": directory, "shared": [directory], "stdout": output_file, "stderr": error_file, "name": name}
 
 
 def tasks_of(script, metadata=None):

@@ -73,7 +73,7 @@ def task_of(command, directory, environment, needs):
         paths.append(ours)
     if paths:
         environment = {**environment, "PYTHONPATH": os.pathsep.join(paths)}
-    task = {"directory": directory, "environment": environment, "cpus": 1, "name": "metadata", **jobs.where_of(needs)}
+    task = {"directory": directory, "shared": [directory], "environment": environment, "cpus": 1, "name": "metadata", **jobs.where_of(needs)}
     if "time" in needs:
         task["time"] = max(needs["time"], _LEAST_S)
     if command != _PLAIN:

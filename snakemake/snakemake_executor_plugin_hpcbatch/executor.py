@@ -126,6 +126,8 @@ class Executor(RemoteExecutor):
             self._refuse(job, str(why))
             return None
         task["name"] = _name_of(job)
+        # All its paths begin there.
+        task["shared"] = [os.getcwd()]
         if command is None:
             self._put_snakemake(job, task)
         else:

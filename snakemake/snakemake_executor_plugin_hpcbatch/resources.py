@@ -97,6 +97,14 @@ def _where(resources, offer, task, notices):
                 f"{', '.join(sorted(offer.sites)) or 'none'}"
             )
         task["site"] = cluster
+    if not_clusters := resources.get("not_clusters"):
+        names = sorted({name.strip() for name in str(not_clusters).split(",")} - {""})
+        if unknown := [name for name in names if name not in offer.sites]:
+            raise Refusal(
+                f"not_clusters={not_clusters}: {unknown[0]} is no site of this engine; there "
+                f"{'are' if len(offer.sites) > 1 else 'is'} {', '.join(sorted(offer.sites)) or 'none'}"
+            )
+        task["not_sites"] = names
     if partition := resources.get("slurm_partition"):
         names = [name for name in str(partition).split(",") if name in offer.partitions]
         if names:

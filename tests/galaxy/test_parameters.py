@@ -37,6 +37,7 @@ MB = 1 << 20
     ({"gpus": "a100:2"}, {"gpus": {"a100": 2}}),
     ({"gpu_type": "v100"}, {"gpus": {"v100": 1}}),
     ({"partition": "long", "tags": "ssd, fast"}, {"tags": ["fast", "partition=long", "ssd"]}),
+    ({"not_sites": "there, far,there"}, {"not_sites": ["far", "there"]}),
     ({"site": "here", "priority": "-3", "max_retries": "2"}, {"site": "here", "priority": -3, "retries": 2}),
     ({"cores": "", "mem": None, "gpus": "None"}, {}),
     ({"native_specification": "--ntasks=1 --cpus-per-task=4 --mem=8G -t 1:00:00 -p short"},

@@ -66,7 +66,7 @@ def test_times(text, minutes):
 @pytest.mark.parametrize("said, words", [
     ({"runtime": "soon"}, "is no time"), ({"runtime": "1h later"}, "is no time"), ({"mem_mb": -4}, "no number"), ({"mem_mb": True}, "no number"),
     ({"mpi": "srun"}, "mpi"), ({"nodes": 2}, "only 1"), ({"tasks": 4}, "only 1"), ({"gres": "fpga:1"}, "only GPUs"), ({"gpus": "a100:x"}, "write a number"),
-    ({"gpu": 1, "gres": "gpu:a100:2"}, "disagree"), ({"cluster": "other"}, "no site"),
+    ({"gpu": 1, "gres": "gpu:a100:2"}, "disagree"), ({"cluster": "other"}, "no site"), ({"not_clusters": "other"}, "no site"),
 ])
 def test_what_cannot_be_had_is_refused(said, words):
     with pytest.raises(resources.Refusal, match=words):
@@ -77,6 +77,7 @@ def test_where_a_job_may_run():
     assert needs(offer=CLUSTER, slurm_partition="short,long")["tags"] == ["partition=short"]
     assert needs(offer=CLUSTER, slurm_partition="gpu", constraint="ib")["tags"] == ["partition=gpu", "constraint=ib"]
     assert needs(offer=CLUSTER, clusters="big")["site"] == "big"
+    assert needs(offer=CLUSTER, not_clusters="big, big")["not_sites"] == ["big"]
     with pytest.raises(resources.Refusal, match="there are gpu, short"):
         needs(offer=CLUSTER, slurm_partition="long")
     with pytest.raises(resources.Refusal, match="give it the tag constraint=avx"):
