@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 
 from engine_at_home import processes_with, wait_until
+from slow_line import SlowLine
 from slurm_site import SlurmSite
 from bed import CLUSTER, Slurm
 
@@ -29,12 +30,14 @@ class FarCluster(Slurm):
         number = next(_numbers)
         self.namespace = f"hbfar{os.getpid()}x{number}"
         self.outside, self.inside = f"hbf{os.getpid() % 100000}{number}a", f"hbf{os.getpid() % 100000}{number}b"
-        self.host = f"10.213.{number}.2"
+        # Runs beside this one have their own.
+        block = (os.getpid() * 4 + number) % 16384 * 4
+        self.gate, self.host = (f"10.213.{block // 256}.{block % 256 + end}" for end in (1, 2))
         self._sshd = None
         _run("ip", "netns", "add", self.namespace)
         try:
-            _run("ip", "link", "add", self.outside, "type", "veth", "peer", "name", self.inside, "netns", self.namespace)
-            _run("ip", "address", "add", f"10.213.{number}.1/30", "dev", self.outside)
+            self.lay_line()
+            _run("ip", "address", "add", f"{self.gate}/30", "dev", self.outside)
             _run("ip", "link", "set", self.outside, "up")
             self.within("ip", "address", "add", f"{self.host}/30", "dev", self.inside)
             self.within("ip", "link", "set", self.inside, "up")
@@ -47,6 +50,7 @@ class FarCluster(Slurm):
             self.write_known_hosts()
             self.start_sshd()
         except BaseException:
+            self.take_line_away()
             _run("ip", "netns", "del", self.namespace)
             raise
         return self
@@ -55,7 +59,15 @@ class FarCluster(Slurm):
         self.stop_sshd()
         super().__exit__()
         shutil.rmtree(self.keys)
+        self.take_line_away()
         _run("ip", "netns", "del", self.namespace)
+
+    def lay_line(self):
+        """Makes the devices `outside`, here, and `inside`, in the namespace."""
+        _run("ip", "link", "add", self.outside, "type", "veth", "peer", "name", self.inside, "netns", self.namespace)
+
+    def take_line_away(self):
+        """With the namespace it goes by itself."""
 
     def within(self, *words):
         # Not `ip netns exec`, which puts another /sys there, without control groups.
@@ -92,7 +104,8 @@ class FarCluster(Slurm):
         if self._sshd is None:
             return
         for pid in self.connections():
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+                os.kill(pid, signal.SIGKILL)
         self._sshd.kill()
         self._sshd.wait(20)
         self._sshd = None
@@ -127,6 +140,24 @@ class FarCluster(Slurm):
         else:
             said |= {"options": [f"UserKnownHostsFile={self.keys}/known_hosts", "GlobalKnownHostsFile=/dev/null"], "config": str(self.keys / "ssh_config")}
         return said | keys
+
+
+class DistantCluster(FarCluster):
+    """The same at the other end of the world; `line` can do more harm."""
+
+    ROUND_TRIP = 0.3
+    line = None
+
+    def lay_line(self):
+        self.line = SlowLine(self.outside, self.inside, self.ROUND_TRIP)
+        # What is sent in one burst is not to be lost already here.
+        for device in self.outside, self.inside:
+            _run("ip", "link", "set", device, "txqueuelen", "10000")
+        _run("ip", "link", "set", self.inside, "netns", self.namespace)
+
+    def take_line_away(self):
+        if self.line is not None:
+            self.line.close()
 
 
 class FarSite(SlurmSite):

@@ -113,3 +113,18 @@ def test_a_host_key_that_changed_stops_that_site_and_says_why(far):
         finally:
             known.write_text(before)
         assert site.wait(array, timeout=200) == 0
+
+
+@pytest.mark.parametrize("plugin", ["ssh", "openssh"])
+def test_a_check_runs_a_relay_in_there_for_a_moment(far, plugin):
+    with FarSite(far, FOUR, plugin=plugin) as site:
+        site.ok("engine", "start")
+        answer, = site.json("sites", "check", "cluster")
+        checks = {check["check"]: check for check in answer["checks"]}
+        assert answer["ok"], checks
+        assert "needs a route from the nodes to 127.0.0.1" in checks["link direct"]["text"], checks
+        assert "a relay can listen there" in checks["link relay"]["text"] and " port " in checks["link relay"]["text"], checks
+        assert "an exchange by files works" in checks["link spool"]["text"], checks
+        assert f"transport: {{plugin: {plugin}, " in answer["proposal"] and "name: gpu-a100" in answer["proposal"], answer
+        assert site.relays() == []
+        assert not (site.directory / "w/check").exists()

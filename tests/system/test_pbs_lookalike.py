@@ -131,9 +131,10 @@ def test_the_answer_to_a_submit_lost(slurm):
 def test_the_site_is_checked(slurm):
     with PbsSite(slurm) as site:
         site.ok("engine", "start")
-        checks = site.json("sites", "check", "cluster")
-        assert all(check["ok"] for check in checks), checks
-        assert "cpu" in json.dumps(checks), checks
+        answer, = site.json("sites", "check", "cluster")
+        assert answer["ok"], answer
+        assert "cpu" in json.dumps(answer["checks"]), answer
+        assert "    - name: cpu\n      partition: cpu\n" in answer["proposal"], answer
 
 
 def test_a_wrong_configuration_is_refused_with_its_line(slurm):
