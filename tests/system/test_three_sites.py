@@ -12,6 +12,7 @@ from slurm_site import SMALL, SlurmSite
 from bed import Slurm
 
 TASKS, PICKY = 2000, 300
+AT_FIRST = 1000  # those of the array above it run when the test says so
 
 
 class ThreeSites(SlurmSite):
@@ -20,7 +21,7 @@ class ThreeSites(SlurmSite):
     def __init__(self, slurm, doomed):
         super().__init__(slurm)
         self.doomed = doomed
-        self.go = self.directory / "go"
+        self.go, self.go_on = self.directory / "go", self.directory / "go-on"
         sites = [{"name": name, "scheduler": scheduler, "transport": {"plugin": "shared_fs", "environment": {"SLURM_CONF": bed.conf}},
                   "workspace": str(self.directory / name), "interface": "127.0.0.1", "idle_after": "2s", "poll_every": "500ms",
                   "settle_after": "4s", "lost_after": "5s", "max_queued": 1, "max_running": 1, "shapes": [SMALL]}
@@ -28,8 +29,9 @@ class ThreeSites(SlurmSite):
         self.configure(json.dumps({"sites": sites}, indent=1))
 
     def submit_gated(self, count, *words):
-        """Tasks that say who ran them where, once the test lets them."""
-        command = f'while [ ! -e {self.go} ]; do sleep 0.1; done; echo $HPCBATCH_TASK_ID $HPCBATCH_PILOT >> {self.said}'
+        """Tasks that say who ran them where, once the test lets them; those of larger numbers once it lets them go on."""
+        command = (f'gate={self.go}; [ "$HPCBATCH_TASK_INDEX" -le {AT_FIRST} ] || gate={self.go_on}; '
+                   f'while [ ! -e $gate ]; do sleep 0.1; done; echo $HPCBATCH_TASK_ID $HPCBATCH_PILOT >> {self.said}')
         return self.submit("--array", f"1-{count}", "--retries", "0", *words, "--", "sh", "-c", command)
 
     def sites_at_work(self):
@@ -97,6 +99,7 @@ def test_the_work_of_a_site_that_is_lost_ends_on_the_others(sites, doomed):
     doomed.cluster("controller-kill")
     try:
         sites.kill_pilots_of("doomed")
+        sites.go_on.touch()
 
         wait_until(lambda: sites.sites_with_allocations() == {"doomed"}, 120, "the end of the work of the others")
         tasks = sites.status()["tasks"]
@@ -120,6 +123,7 @@ def test_the_work_of_a_site_that_is_lost_ends_on_the_others(sites, doomed):
 def test_pilots_of_a_site_whose_controller_is_lost_work_on(sites, doomed):
     array, picky = begin(sites)
     doomed.cluster("controller-kill")
+    sites.go_on.touch()
     try:
         assert sites.wait(array, picky) == 0
     finally:
