@@ -39,7 +39,8 @@ bool SiteFiles::Body::copy_there() {
   if (figures_.exchanges == 0) return false;
   auto file = book_.take_large();
   if (!file) return false;
-  if (file->state.size > free_bytes_) {
+  // Of one that was cut off a part is there already, and what is missing may well have room.
+  if (file->state.size > free_bytes_ && !copy_tries_.contains(file->key)) {
     wire::FilesReport::Done full;
     full.set_trouble(static_cast<std::uint32_t>(wire::FileTrouble::DiskFull));
     full.set_text(

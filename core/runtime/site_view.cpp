@@ -62,6 +62,7 @@ wire::Output stream_output(const char* name, const char* staged, const std::stri
   output.set_name(name);
   output.set_staged(staged);
   output.set_destination(destination);
+  output.set_of_failure(true);
   return output;
 }
 

@@ -192,6 +192,16 @@ std::vector<std::uint32_t> left_out(const std::string& directory,
   return places;
 }
 
+std::vector<std::uint32_t> not_of_failure(const std::string& directory,
+                                          const std::vector<Output>& outputs) {
+  std::vector<std::uint32_t> places;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].of_failure() || check_outputs(directory, {outputs[i]}))
+      places.push_back(static_cast<std::uint32_t>(i));
+  }
+  return places;
+}
+
 std::optional<OutputRefusal> publish_outputs(const std::string& directory,
                                              const std::vector<Output>& outputs) {
   std::vector<Staged> all;

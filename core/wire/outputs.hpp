@@ -26,6 +26,10 @@ std::optional<OutputRefusal> check_outputs(const std::string& directory,
 std::vector<std::uint32_t> left_out(const std::string& directory,
                                     const std::vector<Output>& outputs);
 
+/// The places of those that stay where they are when the task has failed.
+std::vector<std::uint32_t> not_of_failure(const std::string& directory,
+                                          const std::vector<Output>& outputs);
+
 /// May take long: large files are copied where a file system ends.  What it says with a refusal is
 /// not published.
 std::optional<OutputRefusal> publish_outputs(const std::string& directory,

@@ -346,9 +346,13 @@ void Pilot::fail(const Fail& action) {
   const auto before = results_.find(action.id);
   wire::Result result = before == results_.end() ? wire::Result() : before->second;
   to_wire(action.id, result.mutable_attempt());
-  result.set_failure(action.failure);
-  result.set_message(action.message);
+  // A task that has failed stays one that did, without what it wrote.
+  if (before == results_.end() || result.failure() == "ok") {
+    result.set_failure(action.failure);
+    result.set_message(action.message);
+  }
   result.set_outputs_staged(false);
+  result.set_bring_back(false);
   leases_.erase(action.id);
   deliver(action.id, std::move(result));
 }

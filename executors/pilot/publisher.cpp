@@ -35,8 +35,10 @@ void Publisher::publish(const AttemptId& id) {
         result.set_outputs_staged(false);
         if (!answer.empty()) {
           const std::size_t end = answer.find('\n');
-          result.set_failure(answer.substr(0, end));
-          result.set_message(answer.substr(end + 1));
+          result.set_bring_back(false);
+          const bool has_failed = result.failure() != "ok";
+          if (!has_failed) result.set_failure(answer.substr(0, end));
+          result.set_message((has_failed ? result.message() + "; " : "") + answer.substr(end + 1));
         }
         done_(id, std::move(result));
       });

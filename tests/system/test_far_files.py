@@ -160,6 +160,22 @@ def test_streams_and_large_files(far, here):
         assert (here / "out" / "complained").read_text() == ""
 
 
+def test_what_a_failed_task_said_comes_back_and_its_outputs_do_not(far, here):
+    (here / "in" / "0").write_text("here\n")
+    with FarSite(far, FOUR, link="relay") as site:
+        failed, late = (site.submit(*words, *one_task(
+            here, "sh", "-c", f"cp in out; echo so far; echo 'no such luck' >&2; {end}", inputs=[("in", here / "in/0")], outputs=[("out", here / f"out/{name}")],
+            more=["--stdout", here / f"out/{name}.said", "--stderr", here / f"out/{name}.complained"]))
+            for name, words, end in (("failed", (), "exit 3"), ("late", ("--time", "2s"), "sleep 60")))
+        assert site.wait(failed, late) == 1
+        assert site.show(failed)["failure"] == "tool_failed" and site.show(failed)["exit_code"] == 3
+        assert site.show(late)["failure"] == "time_task"
+        for name in ("failed", "late"):
+            assert (here / "out" / f"{name}.said").read_text() == "so far\n"
+            assert (here / "out" / f"{name}.complained").read_text() == "no such luck\n"
+        assert sorted(os.listdir(here / "out")) == ["failed.complained", "failed.said", "late.complained", "late.said"]
+
+
 def test_folders_that_both_see_are_used_in_place(far, here):
     (here / "in" / "0").write_text("in place\n")
     with FarSite(far, FOUR, link="relay", path_map={str(here): str(here)}) as site:
