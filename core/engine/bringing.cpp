@@ -11,8 +11,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Looked at no more often: what ends meanwhile is made good for at once.
+// Looked at no more often, and the more rarely the more there is to look at: what is there ahead
+// lasts longer than that.
 constexpr Duration kBringEvery = 50ms;
+constexpr Duration kBringEveryPerArray = 20us;
 // So much of a site's work is there ahead, within these bounds.
 constexpr Duration kAhead = 20s;
 constexpr std::uint64_t kLeastAhead = 256;
@@ -66,8 +68,8 @@ std::uint64_t Engine::room_at(const SiteState& site, const Needs& needs) const {
 }
 
 /// Whether the array's files may be brought there now.
-bool Engine::may_bring_to(const SiteState& site, const ArrayState& array, Time now) const {
-  const Needs& needs = array.terms->needs;
+bool Engine::may_bring_to(const SiteState& site, const ArrayState& array, const Needs& needs,
+                          Time now) const {
   if (!may_run_at(needs, site.site.name) || is_slow(site.site.name, now)) return false;
   if (array.rare) {
     const auto pause = array.rare->pauses.find(site.site.name);
@@ -110,12 +112,27 @@ void Engine::bring_files(Time now) {
     const auto other = b.array->terms->priority;
     return mine != other ? mine > other : a.ahead < b.ahead;
   });
-  for (const Wants& wants : all) bring_files_of(*wants.array, wants.waiting, ahead, now);
+  for (const Wants& wants : all) {
+    const IndexSet cut = wants.waiting.intersection(wants.array->cut());
+    IndexSet usual = wants.waiting;
+    usual.remove(cut);
+    bring_files_of(*wants.array, wants.array->terms->needs, usual, ahead, now);
+    // Where its files are may have no shape that lasts long enough.
+    for (const IndexRange& range : cut.ranges()) {
+      for (std::uint64_t i = range.first; i <= range.last; ++i) {
+        const auto index = static_cast<std::uint32_t>(i);
+        Needs needs = wants.array->terms->needs;
+        needs.time = tasks_.time_of({wants.array->id, index});
+        bring_files_of(*wants.array, needs, IndexRange{index, index}, ahead, now);
+      }
+    }
+  }
 }
 
-void Engine::bring_files_of(const ArrayState& array, const IndexSet& waiting,
+/// `needs`: of each of these tasks.
+void Engine::bring_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
                             std::map<std::string, std::uint64_t>& ahead, Time now) {
-  const Needs& needs = array.terms->needs;
+  if (waiting.empty()) return;
   struct Target {
     const SiteState* site;
     std::uint64_t room;
@@ -131,7 +148,7 @@ void Engine::bring_files_of(const ArrayState& array, const IndexSet& waiting,
   std::uint64_t room_with_files = 0;
   for (const std::string& name : needs.brought_to) {
     const SiteState* site = sites_.site(name);
-    if (!site || !may_bring_to(*site, array, now)) continue;
+    if (!site || !may_bring_to(*site, array, needs, now)) continue;
     IndexSet there = at_or_coming(array, name);
     if (!needs.own_files && !there.empty()) {
       // They are there or coming for the others, and so for all.
@@ -190,8 +207,10 @@ void Engine::bring_files_if_due(bool changed, Time now) {
     return;
   }
   if (!changed && !(bring_due_ && *bring_due_ <= now)) return;
-  if (now < brought_at_ + kBringEvery) {
-    bring_due_ = brought_at_ + kBringEvery;
+  const auto arrays = static_cast<std::int64_t>(tasks_.arrays_with_files().size());
+  const Time next = brought_at_ + std::max<Duration>(kBringEvery, arrays * kBringEveryPerArray);
+  if (now < next) {
+    bring_due_ = next;
     return;
   }
   brought_at_ = now;
@@ -199,26 +218,10 @@ void Engine::bring_files_if_due(bool changed, Time now) {
   bring_files(now);
 }
 
-void Engine::handle(const OutputsComing& event, Time) {
-  for (const AttemptId& attempt : event.attempts) {
-    Lease* lease = pilots_.current(attempt);
-    if (!lease || lease->pilot != event.pilot) continue;
-    lease->state = Lease::State::Publishing;
-    pilots_.leave_room(*lease);
-    work_changed_ = true;
-  }
-}
-
 void Engine::handle(const FilesBrought& event, Time now) {
   files_heard_[event.site] = now;
   tasks_.files_brought(event, now);
-  const auto still_coming = [&](ArrayId id) {
-    const auto& coming = tasks_.find(id)->files_coming();
-    const auto at = coming.find(event.site);
-    return at != coming.end() && !at->second.empty();
-  };
-  const auto& arrays = tasks_.arrays_with_files();
-  if (std::none_of(arrays.begin(), arrays.end(), still_coming)) files_heard_.erase(event.site);
+  if (!tasks_.are_files_coming(event.site)) files_heard_.erase(event.site);
   work_changed_ = true;
 }
 

@@ -127,7 +127,7 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& ch
     for (const TaskId task : newly.tasks) {
       const Lease& lease = *pilots_.lease(task);
       const PilotState* pilot = pilots_.find(lease.pilot);
-      if (pilot && pilot->connected) {
+      if (pilot && (pilot->connected || lease.has_left)) {
         actions_.push_back(KillAttempt{lease.pilot, lease.attempt, Failure::Cancelled, false});
       } else if (pilot && !sites_.site(pilot->site) && lease.state != Lease::State::Publishing) {
         // Nobody will say what became of it; a pilot that comes back all the same is told to kill
@@ -197,7 +197,7 @@ void Engine::handle(const AllocationAccepted& event, Time now) {
 
 void Engine::handle(const AllocationRefused& event, Time now) {
   if (sites_.refused(event, now)) {
-    forget_allocation(event.allocation);
+    sites_.forget(event.allocation);
   } else if (draining_) {
     cancel_if_it_waits(event.allocation, now);
   }
@@ -238,7 +238,7 @@ TaskCounts Engine::counts() const {
     const PilotState* pilot = pilots_.find(lease.pilot);
     if (lease.state == Lease::State::Sent) {
       ++counts.waiting;
-    } else if (pilot && !pilot->connected) {
+    } else if (pilot && !pilot->connected && !lease.has_left) {
       ++counts.unknown;
     } else {
       ++counts.running;

@@ -66,6 +66,7 @@ class Engine {
   void handle(const AttemptsStarted& event, Time now);
   void handle(const AttemptsEnded& event, Time now);
   void handle(const OutputsComing& event, Time now);
+  void handle(const OutputsDelayed& event, Time now);
   void handle(const AttemptsReturned& event, Time now);
   void handle(const ServicesWarm& event, Time now);
   void handle(const LinkMeasured& event, Time now);
@@ -87,9 +88,6 @@ class Engine {
   /// False where its pilot may not forget it yet.
   bool attempt_ended(const PilotId& pilot, const AttemptEnd& end);
   void end_lease(Lease lease, Outcome outcome, bool unexplained);
-  void allocation_over(const AllocationOver& over, Time now);
-  void lose_leases(const AllocationId& id, const AllocationOver& over, Time now);
-  void forget_allocation(const AllocationId& id);
   void cancel_if_it_waits(const AllocationId& id, Time now);
   void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
   void cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now);
@@ -97,6 +95,12 @@ class Engine {
   void watch_silence(Time now);
   /// Those of which a pilot is connected.
   std::set<AllocationId> allocations_with_pilots() const;
+
+  // allocation_end.cpp
+  void allocation_over(const AllocationOver& over, Time now);
+  void lose_leases(const AllocationOver& over, Time now);
+  void forget_if_empty(const AllocationId& id);
+  void forget_if_over(const AllocationId& id);
 
   // filling.cpp
   void fill_pilots(Time now);
@@ -119,12 +123,16 @@ class Engine {
   void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);
   void call_back_for_idle(Time now);
 
+  // outputs_coming.cpp
+  void outputs_come(Lease& lease);
+
   // bringing.cpp
   void bring_files_if_due(bool changed, Time now);
   void bring_files(Time now);
-  void bring_files_of(const ArrayState& array, const IndexSet& waiting,
+  void bring_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
                       std::map<std::string, std::uint64_t>& ahead, Time now);
-  bool may_bring_to(const SiteState& site, const ArrayState& array, Time now) const;
+  bool may_bring_to(const SiteState& site, const ArrayState& array, const Needs& needs,
+                    Time now) const;
   bool is_slow(const std::string& site, Time now) const;
   std::uint64_t room_at(const SiteState& site, const Needs& needs) const;
 
@@ -149,7 +157,12 @@ class Engine {
   PilotTable pilots_;
   SiteBook sites_;
   std::unordered_map<std::string, Key> keys_;
-  std::map<AllocationId, AllocationOver> over_;  ///< ended; their outboxes are being read
+  /// Ended; their outboxes are being read, or outputs of theirs are still being fetched.
+  struct OverAllocation {
+    AllocationOver over;
+    bool outbox_read{false};
+  };
+  std::map<AllocationId, OverAllocation> over_;
   std::uint64_t engine_start_;
   Time started_at_;
   std::uint64_t next_lease_{1};

@@ -40,7 +40,7 @@ std::optional<TaskState> Engine::state_of(TaskId task) const {
   const Lease* lease = pilots_.lease(task);
   if (!lease || lease->state == Lease::State::Sent) return TaskState::Waiting;
   const PilotState* pilot = pilots_.find(lease->pilot);
-  return pilot && !pilot->connected ? TaskState::Unknown : TaskState::Running;
+  return pilot && !pilot->connected && !lease->has_left ? TaskState::Unknown : TaskState::Running;
 }
 
 /// Where the files of a task that waits are, or why they are nowhere.
@@ -88,7 +88,11 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     const std::string where =
         fmt::format("pilot {}{}", to_string(lease->pilot),
                     pilot && !pilot->node.empty() ? " on " + pilot->node : "");
-    if (pilot && !pilot->connected) {
+    if (lease->has_left) {
+      why.text = "done at " + where + ", its outputs are being fetched";
+      if (const std::string* delay = pilots_.why_delayed(task))
+        why.details.push_back("not possible just now: " + *delay);
+    } else if (pilot && !pilot->connected) {
       const std::string until =
           sites_.site(pilot->site)
               ? "when the batch system says that its allocation has ended"

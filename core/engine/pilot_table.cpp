@@ -126,8 +126,17 @@ Lease PilotTable::release(TaskId task) {
   leases_.erase(at);
   PilotState& pilot = *lease.held_by;
   pilot.leases.erase(task);
-  if (!lease.has_left) give_room_back(pilot, lease);
+  if (lease.has_left) {
+    delayed_.erase(task);
+  } else {
+    give_room_back(pilot, lease);
+  }
   return lease;
+}
+
+const std::string* PilotTable::why_delayed(TaskId task) const {
+  const auto at = delayed_.find(task);
+  return at == delayed_.end() ? nullptr : &at->second;
 }
 
 void PilotTable::give_room_back(PilotState& pilot, const Lease& lease) {

@@ -102,6 +102,11 @@ class PilotTable {
   void started(Lease& lease, Time now);
   /// Gives its room back before it ends.
   void leave_room(Lease& lease);
+  /// Why the outputs of one that has left are not here yet, in `why_delayed` until it ends.
+  void delayed(const Lease& lease, std::string why) {
+    delayed_[lease.attempt.task] = std::move(why);
+  }
+  const std::string* why_delayed(TaskId task) const;
   /// Ends a lease and moves what waited at its pilot into the room it leaves.
   Lease release(TaskId task);
   /// Registered anew: room is counted afresh.
@@ -121,6 +126,7 @@ class PilotTable {
 
   std::map<PilotId, PilotState> pilots_;
   std::unordered_map<TaskId, Lease> leases_;
+  std::unordered_map<TaskId, std::string> delayed_;
   std::size_t backlogs_{0};
 };
 

@@ -39,10 +39,10 @@ void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
     if (!sites_.find(id.allocation)) gone.push_back(id.allocation);
   }
   for (const AllocationId& id : gone) {
-    lose_leases(id,
-                {id, Failure::PilotKilled, false,
+    lose_leases({id, Failure::PilotKilled, false,
                  fmt::format("allocation {} ended while the engine was away", id.name)},
                 now);
+    std::erase_if(pilots_.all(), [&](const auto& entry) { return entry.first.allocation == id; });
   }
 }
 
@@ -258,6 +258,7 @@ void Engine::handle(const AttemptsEnded& event, Time) {
     if (attempt_ended(event.pilot, end)) known.attempts.push_back(end.attempt);
   }
   tasks_.tell_ended();
+  forget_if_over(event.pilot.allocation);
   if (known.attempts.empty()) return;
   actions_.push_back(std::move(known));
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
@@ -365,73 +366,6 @@ void Engine::end_if_empty(PilotState& pilot) {
   if (pilot.owed_an_answer) return;
   pilot.ending = true;
   actions_.push_back(EndPilot{pilot.id});
-}
-
-void Engine::allocation_over(const AllocationOver& over, Time now) {
-  bool holds = false;
-  for (auto& [id, pilot] : pilots_.all()) {
-    if (id.allocation != over.id) continue;
-    holds = holds || !pilot.leases.empty();
-    if (pilot.connected) actions_.push_back(FencePilot{id, pilot.incarnation});
-    pilot.connected = false;
-    pilot.leaving = true;
-  }
-  const AllocationEntry* entry = sites_.find(over.id);
-  HPCBATCH_CHECK(entry);
-  if (holds && sites_.site(entry->facts.site)) {
-    over_.emplace(over.id, over);
-    actions_.push_back(ReadOutbox{over.id, entry->facts.site});
-    return;
-  }
-  lose_leases(over.id, over, now);
-  forget_allocation(over.id);
-}
-
-void Engine::handle(const OutboxRead& event, Time now) {
-  const auto at = over_.find(event.allocation);
-  if (at == over_.end()) return;
-  for (const AttemptEnd& result : event.results) {
-    // Outputs that were never permitted to be published are not there: such an attempt is lost like
-    // any other.
-    if (result.outputs_staged || !pilots_.current(result.attempt)) continue;
-    if (HPCBATCH_PLANTED(outbox_not_read)) continue;
-    end_lease(pilots_.release(result.attempt.task), result.outcome, false);
-  }
-  lose_leases(event.allocation, at->second, now);
-  over_.erase(at);
-  forget_allocation(event.allocation);
-  work_changed_ = true;
-}
-
-void Engine::lose_leases(const AllocationId& id, const AllocationOver& over, Time now) {
-  std::vector<PilotId> gone;
-  for (const auto& [pilot_id, pilot] : pilots_.all()) {
-    if (pilot_id.allocation == id) gone.push_back(pilot_id);
-  }
-  for (const PilotId& pilot_id : gone) {
-    const std::set<TaskId> leases = pilots_.find(pilot_id)->leases;
-    // One that has not spoken since the engine's start may not even have begun with what it was
-    // given.
-    const bool unexplained = over.unexplained && pilots_.find(pilot_id)->registered;
-    for (const TaskId task : leases) {
-      if (pilots_.lease(task)->state == Lease::State::Sent) {
-        return_lease(task, now);
-        continue;
-      }
-      Outcome outcome;
-      outcome.failure = over.failure;
-      outcome.message = over.text;
-      outcome.ended = now;
-      end_lease(pilots_.release(task), std::move(outcome), unexplained);
-    }
-    pilots_.remove(pilot_id);
-  }
-  tasks_.tell_ended();
-  work_changed_ = true;
-}
-
-void Engine::forget_allocation(const AllocationId& id) {
-  sites_.forget(id);
 }
 
 }  // namespace hpcbatch

@@ -18,9 +18,27 @@ constexpr Duration kLongestPause = 5min;
 
 void TaskTable::forget_files(ArrayState& array, const IndexSet& indices) {
   if (!array.rare) return;
-  for (auto* by_site : {&array.rare->files_at, &array.rare->files_coming}) {
-    for (auto& [site, tasks] : *by_site) tasks.remove(indices);
-  }
+  for (auto& [site, tasks] : array.rare->files_at) tasks.remove(indices);
+  for (const auto& [site, tasks] : array.rare->files_coming) not_coming(array, site, indices);
+}
+
+void TaskTable::not_coming(ArrayState& array, const std::string& site, const IndexSet& indices) {
+  IndexSet& coming = array.rare->files_coming.at(site);
+  coming_[site] -= coming.size();
+  coming.remove(indices);
+  coming_[site] += coming.size();
+}
+
+bool TaskTable::are_files_coming(const std::string& site) const {
+  const auto at = coming_.find(site);
+  return at != coming_.end() && at->second != 0;
+}
+
+std::optional<Duration> TaskTable::time_of(TaskId task) const {
+  const std::optional<Duration> asked = arrays_.at(task.array).terms->needs.time;
+  const TaskHistory* past = history(task);
+  if (!past || !past->needs_more_than) return asked;
+  return std::max(asked.value_or(Duration{}), more_than(*past->needs_more_than));
 }
 
 /// What one task needs now: its files may be somewhere, and a pilot's end may have cut it.
@@ -30,9 +48,7 @@ Needs TaskTable::needs_of(const ArrayState& array, std::uint32_t index) const {
     if (tasks.contains(index)) sites.push_back(site);
   }
   Needs needs = with_files_at(array.terms->needs, sites);
-  const TaskHistory* past = history({array.id, index});
-  if (past && past->needs_more_than)
-    needs.time = std::max(needs.time.value_or(Duration{}), more_than(*past->needs_more_than));
+  needs.time = time_of({array.id, index});
   return needs;
 }
 
@@ -81,7 +97,10 @@ IndexSet TaskTable::waiting(const ArrayState& array) const {
 }
 
 void TaskTable::files_coming(ArrayId id, const std::string& site, const IndexSet& indices) {
-  get(id).make_rare().files_coming[site].add(indices);
+  IndexSet& coming = get(id).make_rare().files_coming[site];
+  coming_[site] -= coming.size();
+  coming.add(indices);
+  coming_[site] += coming.size();
 }
 
 void TaskTable::files_shared(ArrayId id, const std::string& site, const IndexSet& indices) {
@@ -103,7 +122,7 @@ void TaskTable::files_brought(const FilesBrought& event, Time now) {
   IndexSet& coming = rare.files_coming[event.site];
   // Of those that have ended meanwhile nothing is coming any more.
   const IndexSet there = event.there.intersection(coming);
-  coming.remove(there);
+  not_coming(array, event.site, there);
   if (!there.empty()) {
     rare.files_at[event.site].add(there);
     rare.pauses.erase(event.site);
@@ -113,7 +132,7 @@ void TaskTable::files_brought(const FilesBrought& event, Time now) {
   }
   for (const FilesBrought::Failed& failed : event.failed) {
     IndexSet indices = failed.indices.intersection(coming);
-    coming.remove(indices);
+    not_coming(array, event.site, indices);
     // What had been brought may be gone.
     IndexSet& brought = rare.files_at[event.site];
     const IndexSet gone = failed.indices.intersection(brought);

@@ -374,10 +374,12 @@ std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
 void TaskTable::check_invariants() const {
   queue_.check_invariants();
   HPCBATCH_CHECK(ends_.empty());
+  std::map<std::string, std::uint64_t> coming;
   std::uint64_t queued = 0;
   Totals totals;
   for (const auto& [id, array] : arrays_) {
     totals.all += array.tasks.all().size();
+    for (const auto& [site, tasks] : array.files_coming()) coming[site] += tasks.size();
     HPCBATCH_CHECK(array.id == id && id.value < next_array_ && array.unspread == 0);
     for (const auto& [before, open] : array.open()) {
       const auto waiting = dependants_.find(before);
@@ -418,6 +420,7 @@ void TaskTable::check_invariants() const {
                    array.cut().intersection(array.tasks.not_ok()).empty());
   }
   HPCBATCH_CHECK(totals == totals_);
+  for (const auto& [site, count] : coming_) HPCBATCH_CHECK(coming[site] == count);
   // The queue holds no other tasks than these.
   HPCBATCH_CHECK(queued == queue_.size());
   for (const auto& [id, waiting] : dependants_) HPCBATCH_CHECK(arrays_.contains(id));

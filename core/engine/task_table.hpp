@@ -75,6 +75,10 @@ class TaskTable {
   /// Ready tasks; `at`: where their files are, or are coming to.
   IndexSet waiting(const ArrayState& array) const;
   void files_coming(ArrayId id, const std::string& site, const IndexSet& indices);
+  /// Of any array's tasks.
+  bool are_files_coming(const std::string& site) const;
+  /// What the task asks for, or more where a pilot's end has cut it.
+  std::optional<Duration> time_of(TaskId task) const;
   /// Of an array whose tasks share their files: what holds for others of it holds for these.
   void files_shared(ArrayId id, const std::string& site, const IndexSet& indices);
   /// What became of them; with a failure for good those that still wait end.
@@ -142,7 +146,8 @@ class TaskTable {
   Needs needs_of(const ArrayState& array, std::uint32_t index) const;
   void make_ready_by_files(ArrayState& array, IndexSet indices,
                            const std::function<void(const QueuePlace&, const IndexSet&)>& add);
-  static void forget_files(ArrayState& array, const IndexSet& indices);
+  void forget_files(ArrayState& array, const IndexSet& indices);
+  void not_coming(ArrayState& array, const std::string& site, const IndexSet& indices);
 
   struct End {
     ArrayId array;
@@ -161,7 +166,8 @@ class TaskTable {
   std::unordered_map<ArrayId, std::string> causes_;  ///< first failure of arrays that go on
   std::deque<End> ends_;
   std::set<ArrayId> with_files_;
-  std::vector<ArrayId> to_tell_;  ///< in the order of their first end
+  std::map<std::string, std::uint64_t> coming_;  ///< by site: tasks whose files are
+  std::vector<ArrayId> to_tell_;                 ///< in the order of their first end
   std::uint64_t next_array_{1};
 };
 

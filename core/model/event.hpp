@@ -98,7 +98,7 @@ struct AttemptsStarted {
 struct AttemptEnd {
   AttemptId attempt;
   Outcome outcome;
-  bool outputs_staged{false};  ///< succeeded; its outputs wait for permission to be published
+  bool outputs_staged{false};  ///< its outputs wait for permission to be published
   bool bring_back{false};  ///< published on its site alone; the engine hears of it when they are
                            ///< where they belong
   std::vector<std::uint32_t>
@@ -108,11 +108,16 @@ struct AttemptsEnded {
   PilotId pilot;
   std::vector<AttemptEnd> ends;
 };
-/// They have ended well at their pilot and are of no more concern to it; the engine hears how when
-/// their outputs are where they belong.
+/// They have ended at their pilot and are of no more concern to it; the engine hears how when their
+/// outputs are where they belong, or when a KillAttempt has put an end to that.
 struct OutputsComing {
   PilotId pilot;
   std::vector<AttemptId> attempts;
+};
+/// They could not be put where they belong now, and it is tried again.
+struct OutputsDelayed {
+  AttemptId attempt;
+  std::string why;
 };
 struct AttemptsReturned {
   PilotId pilot;
@@ -162,6 +167,7 @@ struct SitePollFailed {
 struct OutboxRead {
   AllocationId allocation;
   std::vector<AttemptEnd> results;
+  std::vector<AttemptId> coming{};  ///< as in OutputsComing, of any of its pilots
 };
 
 /// What became of BringFiles, a part of it at a time.
@@ -186,6 +192,6 @@ using Event =
     std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked, PilotRegistered,
                  PilotDisconnected, AttemptsStarted, AttemptsEnded, OutputsComing, AttemptsReturned,
                  ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
-                 SitePolled, SitePollFailed, OutboxRead, FilesBrought, TimePassed>;
+                 SitePolled, SitePollFailed, OutboxRead, FilesBrought, OutputsDelayed, TimePassed>;
 
 }  // namespace hpcbatch

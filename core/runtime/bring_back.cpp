@@ -35,8 +35,13 @@ bool may_pass(const std::string& why) {
 }  // namespace
 
 BringBack::BringBack(asio::io_context& loop, Writer& writer, std::string folder,
-                     IsCurrent is_current)
-    : loop_(loop), writer_(writer), folder_(std::move(folder)), is_current_(std::move(is_current)) {
+                     IsCurrent is_current, Then then, Delayed delayed)
+    : loop_(loop),
+      writer_(writer),
+      folder_(std::move(folder)),
+      is_current_(std::move(is_current)),
+      then_(std::move(then)),
+      delayed_(std::move(delayed)) {
   // What an engine that was killed had under way is fetched again.
   std::error_code ignored;
   std::filesystem::remove_all(folder_, ignored);
@@ -53,19 +58,12 @@ std::string BringBack::folder_of(const Under& under) const {
                      attempt.task.index, attempt.epoch);
 }
 
-void BringBack::add(const Site& site, SiteFiles& files, const PilotId& pilot, AttemptEnd end,
-                    Then then) {
+void BringBack::add(const Site& site, SiteFiles& files, const PilotId& pilot, AttemptEnd end) {
   const AttemptId attempt = end.attempt;
-  if (const auto at = under_way_.find(attempt); at != under_way_.end()) {
-    if (!at->second.is_handed_over) at->second.then = std::move(then);
-    return;
-  }
-  under_way_.emplace(attempt, Under{.site = &site,
-                                    .files = &files,
-                                    .pilot = pilot,
-                                    .end = std::move(end),
-                                    .outputs = {},
-                                    .then = std::move(then)});
+  if (under_way_.contains(attempt)) return;
+  under_way_.emplace(
+      attempt,
+      Under{.site = &site, .files = &files, .pilot = pilot, .end = std::move(end), .outputs = {}});
   writer_.read(
       [attempt](store::Store& store) {
         wire::Start start;
@@ -90,15 +88,23 @@ void BringBack::add(const Site& site, SiteFiles& files, const PilotId& pilot, At
       });
 }
 
-std::size_t BringBack::hand_over(const AllocationId& allocation, const Then& then) {
-  std::size_t count = 0;
-  for (auto& [attempt, under] : under_way_) {
-    if (under.pilot.allocation != allocation) continue;
-    under.then = then;
-    under.is_handed_over = true;
-    ++count;
+std::vector<AttemptId> BringBack::of(const AllocationId& allocation) const {
+  std::vector<AttemptId> all;
+  for (const auto& [attempt, under] : under_way_) {
+    if (under.pilot.allocation == allocation) all.push_back(attempt);
   }
-  return count;
+  return all;
+}
+
+void BringBack::stop(const AttemptId& attempt) {
+  asio::post(loop_, [this, lives = lives_, attempt] {
+    if (!*lives) return;
+    const auto at = under_way_.find(attempt);
+    if (at == under_way_.end() || at->second.is_published) return;
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_of(at->second), ignored);
+    done(attempt, "cancelled", "cancelled by user while its outputs were fetched");
+  });
 }
 
 void BringBack::fetch(const AttemptId& attempt) {
@@ -134,7 +140,8 @@ void BringBack::fetched(const AttemptId& attempt,
 void BringBack::publish(const AttemptId& attempt) {
   // Another attempt may have its turn by now: then the engine only has to hear of this one.
   if (!is_current_(attempt)) return done(attempt, "", "");
-  const Under& under = under_way_.at(attempt);
+  Under& under = under_way_.at(attempt);
+  under.is_published = true;
   Lane& lane = *lanes_[next_lane_++ % lanes_.size()];
   lane.run([this, &loop = loop_, lives = lives_, attempt, folder = folder_of(under),
             outputs = under.outputs] {
@@ -151,9 +158,11 @@ void BringBack::publish(const AttemptId& attempt) {
 
 void BringBack::again(const AttemptId& attempt, const std::string& why) {
   Under& under = under_way_.at(attempt);
+  under.is_published = false;
   const auto pause = std::min(kLongestPause, kFirstPause * (1U << std::min(under.failures++, 5U)));
   spdlog::warn("cannot fetch the outputs of {} from {}: {}; trying again in {} s",
                to_string(attempt.task), under.site->name, why, pause.count() / 1000);
+  delayed_(attempt, why);
   auto timer = std::make_shared<asio::steady_timer>(loop_, pause);
   timer->async_wait([this, lives = lives_, attempt, timer](const boost::system::error_code& error) {
     if (!error && *lives && under_way_.contains(attempt)) fetch(attempt);
@@ -164,14 +173,17 @@ void BringBack::done(const AttemptId& attempt, std::string failure, std::string 
   auto node = under_way_.extract(attempt);
   if (node.empty()) return;
   Under under = std::move(node.mapped());
-  if (!failure.empty()) {
-    under.end.outcome.failure = parse_failure(failure).value_or(Failure::StageOutFailed);
-    under.end.outcome.message = std::move(message);
+  Outcome& outcome = under.end.outcome;
+  if (!failure.empty() && outcome.failure == Failure::Ok) {
+    outcome.failure = parse_failure(failure).value_or(Failure::StageOutFailed);
+    outcome.message = std::move(message);
+  } else if (!failure.empty()) {
+    outcome.message += "; " + message;
   }
   left_[attempt] = {under.files, under.pilot.allocation,
                     folder_of_outputs(*under.site, under.pilot, attempt)};
   under.end.bring_back = false;
-  under.then(std::move(under.end));
+  then_(under.pilot, std::move(under.end));
 }
 
 void BringBack::forget_all(const AllocationId& allocation) {

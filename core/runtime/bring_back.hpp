@@ -21,21 +21,26 @@ namespace hpcbatch {
 /// long as it takes; a pilot keeps its result until then.
 class BringBack {
  public:
-  using Then = std::function<void(AttemptEnd)>;
+  /// The end as the engine is to hear it: never from within a call of ours.
+  using Then = std::function<void(const PilotId&, AttemptEnd)>;
+  /// Why it is tried again.
+  using Delayed = std::function<void(const AttemptId&, const std::string& why)>;
   using IsCurrent = std::function<bool(const AttemptId&)>;
 
   /// `folder`: on this machine, ours alone, for what is on its way.  What is not its task's current
   /// attempt any more is not published.
-  BringBack(asio::io_context& loop, Writer& writer, std::string folder, IsCurrent is_current);
+  BringBack(asio::io_context& loop, Writer& writer, std::string folder, IsCurrent is_current,
+            Then then, Delayed delayed);
   BringBack(const BringBack&) = delete;
   BringBack& operator=(const BringBack&) = delete;
   ~BringBack();
 
-  /// `then` gets the end as the engine is to hear it; one that is under way already is not begun
-  /// again, and the later `then` takes the place of the earlier, unless it was handed over.
-  void add(const Site& site, SiteFiles& files, const PilotId& pilot, AttemptEnd end, Then then);
-  /// Those under way of an allocation that is over go to `then`; how many these are.
-  std::size_t hand_over(const AllocationId& allocation, const Then& then);
+  /// One that is under way already is not begun again.
+  void add(const Site& site, SiteFiles& files, const PilotId& pilot, AttemptEnd end);
+  /// Those under way of an allocation's pilots.
+  std::vector<AttemptId> of(const AllocationId& allocation) const;
+  /// Cancelled, unless its outputs are being put in place.
+  void stop(const AttemptId& attempt);
   /// The engine has the result on disk: the site's copies may go.
   void forget(const AttemptId& attempt);
   /// They go with all that the allocation has left.
@@ -49,8 +54,7 @@ class BringBack {
     AttemptEnd end;
     std::vector<wire::Output> outputs;
     unsigned failures{0};
-    bool is_handed_over{false};
-    Then then;
+    bool is_published{false};  // or is being
   };
   void fetch(const AttemptId& attempt);
   void fetched(const AttemptId& attempt, const std::vector<std::optional<StageError>>& errors);
@@ -63,6 +67,8 @@ class BringBack {
   Writer& writer_;
   std::string folder_;
   IsCurrent is_current_;
+  Then then_;
+  Delayed delayed_;
   std::map<AttemptId, Under> under_way_;
   struct Left {
     SiteFiles* files;

@@ -256,6 +256,7 @@ void Runtime::perform(const RecallLeases& action) {
   pass_on(action);
 }
 void Runtime::perform(const KillAttempt& action) {
+  bring_back_->stop(action.attempt);
   pass_on(action);
 }
 void Runtime::perform(const AcknowledgeResults& action) {

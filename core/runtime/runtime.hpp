@@ -171,6 +171,8 @@ class Runtime {
   void give_back_without_files(const std::string& site, const PilotId& pilot,
                                const AttemptId& attempt, const std::string& why);
   bool is_current(const AttemptId& attempt) const;
+  /// Its outputs lie on its site, and nobody has put them where they belong.
+  bool must_be_fetched(const AttemptEnd& end) const;
   void not_leased_before(TaskId task);
   /// Nothing where a file of the task is not on its pilot's site: then the engine hears of it.
   std::optional<wire::Start> shown_at(const PilotId& pilot, wire::Start start);

@@ -82,9 +82,15 @@ std::string Runtime::site_of(const PilotId& pilot) const {
 }
 
 void Runtime::open_files(const Snapshot& snapshot) {
-  bring_back_ =
-      std::make_unique<BringBack>(loop_, *writer_, options_.home + "/fetched",
-                                  [this](const AttemptId& one) { return is_current(one); });
+  bring_back_ = std::make_unique<BringBack>(
+      loop_, *writer_, options_.home + "/fetched",
+      [this](const AttemptId& one) { return is_current(one); },
+      [this](const PilotId& pilot, AttemptEnd end) {
+        feed(AttemptsEnded{pilot, {std::move(end)}});
+      },
+      [this](const AttemptId& one, const std::string& why) {
+        feed(OutputsDelayed{one, why});
+      });
   std::set<AllocationId> far;
   for (const Allocation& allocation : snapshot.allocations) {
     if (!sees_everything(allocation.site)) far.insert(allocation.id);
@@ -178,60 +184,37 @@ void Runtime::mind_files_gone(const std::string& name, const PilotId& pilot,
                           "files that had been brought are gone: " + text);
 }
 
+bool Runtime::must_be_fetched(const AttemptEnd& end) const {
+  return end.bring_back && !end.outputs_staged && is_current(end.attempt);
+}
+
 void Runtime::feed_ends(AttemptsEnded event) {
   if (files_.empty()) return feed(event);
   const std::string name = site_of(event.pilot);
   for (const AttemptEnd& end : event.ends) mind_files_gone(name, event.pilot, end);
-  const auto stays = [&](const AttemptEnd& end) {
-    return !end.bring_back || end.outputs_staged || end.outcome.failure != Failure::Ok ||
-           !is_current(end.attempt) || !site(name);
-  };
-  const auto first = std::stable_partition(event.ends.begin(), event.ends.end(), stays);
-  std::vector<AttemptEnd> far(std::make_move_iterator(first),
-                              std::make_move_iterator(event.ends.end()));
-  event.ends.erase(first, event.ends.end());
   OutputsComing coming{event.pilot, {}};
-  for (AttemptEnd& end : far) {
+  std::erase_if(event.ends, [&](AttemptEnd& end) {
+    if (!site(name) || !must_be_fetched(end)) return false;
     coming.attempts.push_back(end.attempt);
-    bring_back_->add(site(name)->site(), *files_at(name), event.pilot, std::move(end),
-                     [this, pilot = event.pilot](AttemptEnd brought) {
-                       feed(AttemptsEnded{pilot, {std::move(brought)}});
-                     });
-  }
+    bring_back_->add(site(name)->site(), *files_at(name), event.pilot, std::move(end));
+    return true;
+  });
   if (!event.ends.empty()) feed(event);
   if (!coming.attempts.empty()) feed(coming);
 }
 
 void Runtime::feed_outbox(OutboxRead event, const std::string& name) {
-  struct Gathered {
-    OutboxRead event;
-    std::size_t missing{0};
-  };
-  auto gathered = std::make_shared<Gathered>();
-  gathered->event.allocation = event.allocation;
-  std::vector<std::pair<PilotId, AttemptEnd>> far;
-  for (AttemptEnd& end : event.results) {
-    const Lease* lease = engine_->pilots().lease(end.attempt.task);
-    if (lease) mind_files_gone(name, PilotId(lease->pilot), end);
-    lease = engine_->pilots().lease(end.attempt.task);
-    const bool is_far = end.bring_back && !end.outputs_staged &&
-                        end.outcome.failure == Failure::Ok && lease &&
-                        lease->attempt == end.attempt;
-    if (is_far) {
-      far.emplace_back(lease->pilot, std::move(end));
-    } else {
-      gathered->event.results.push_back(std::move(end));
-    }
-  }
-  const auto gather = [this, gathered](AttemptEnd brought) {
-    gathered->event.results.push_back(std::move(brought));
-    if (--gathered->missing == 0) feed(gathered->event);
-  };
-  for (auto& [pilot, end] : far)
-    bring_back_->add(site(name)->site(), *files_at(name), pilot, std::move(end), gather);
+  std::erase_if(event.results, [&](AttemptEnd& end) {
+    if (const Lease* lease = engine_->pilots().lease(end.attempt.task))
+      mind_files_gone(name, PilotId(lease->pilot), end);
+    if (!must_be_fetched(end)) return false;
+    const PilotId pilot = engine_->pilots().lease(end.attempt.task)->pilot;
+    bring_back_->add(site(name)->site(), *files_at(name), pilot, std::move(end));
+    return true;
+  });
   // What its pilots said before they were killed is known as well.
-  gathered->missing = bring_back_->hand_over(event.allocation, gather);
-  if (gathered->missing == 0) feed(gathered->event);
+  event.coming = bring_back_->of(event.allocation);
+  feed(event);
 }
 
 void Runtime::task_over(TaskId task) {

@@ -63,7 +63,10 @@ void EngineHost::perform(const Action& action) {
       },
       [&](const TellEnded& a) { after(order_of(a), [this, a] { world_.users.told(a.array); }); },
       [&](const SendLeases& a) { send(a); }, [&](const RecallLeases& a) { pass_on(a); },
-      [&](const KillAttempt& a) { pass_on(a); },
+      [&](const KillAttempt& a) {
+        world_.files.stop(a.attempt, answer());
+        pass_on(a);
+      },
       [&](const AcknowledgeResults& a) {
         after(order_of(a), [this, a] {
           must(saved_.apply(a));
@@ -84,7 +87,11 @@ void EngineHost::perform(const Action& action) {
       },
       [&](const CancelAllocation& a) { world_.batch.cancel(a); },
       [&](const PollSite& a) { world_.batch.poll(a.site, answer()); },
-      [&](const ReadOutbox& a) { world_.batch.read_outbox(a, answer()); },
+      [&](const ReadOutbox& a) {
+        world_.batch.read_outbox(a, [this, life = life_](const Event& read) {
+          if (life == life_) feed_outbox(std::get<OutboxRead>(read));
+        });
+      },
       [&](const ForgetAllocation& a) {
         after(order_of(a), [this, a] {
           must(saved_.apply(a));

@@ -83,6 +83,8 @@ class EngineHost {
 
   // engine_links.cpp
   void received(const std::shared_ptr<PilotLink>& link, const std::string& bytes);
+  void feed_ends(AttemptsEnded ended);
+  void feed_outbox(OutboxRead read);
   void measure(const std::shared_ptr<PilotLink>& link);
   void closed(const std::shared_ptr<PilotLink>& link);
   wire::ToPilot& outgoing(const std::shared_ptr<PilotLink>& link);

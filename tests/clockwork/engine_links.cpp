@@ -40,18 +40,34 @@ void EngineHost::received(const std::shared_ptr<PilotLink>& link, const std::str
   for (const Event& event : events_of(link->pilot, message, world_.clock.now())) {
     if (!engine_ || link_of(link->pilot) != link)
       return;  // not welcomed, or replaced by a newer one
-    const auto* ended = std::get_if<AttemptsEnded>(&event);
-    if (!ended) {
+    if (const auto* ended = std::get_if<AttemptsEnded>(&event)) {
+      feed_ends(*ended);
+    } else {
       feed(event);
-      continue;
     }
-    const auto is_far = [this](const AttemptEnd& end) {
-      const ArrayState* array = engine_->tasks().find(end.attempt.task.array);
-      return array && array->needs_files();
-    };
-    const AttemptsEnded here = world_.files.fetch(*ended, is_far, answer());
-    if (!here.ends.empty()) feed(here);
   }
+}
+
+void EngineHost::feed_ends(AttemptsEnded ended) {
+  const auto far = [&](const AttemptEnd& end) -> std::optional<PilotId> {
+    const ArrayState* array = engine_->tasks().find(end.attempt.task.array);
+    return array && array->needs_files() ? std::optional(ended.pilot) : std::nullopt;
+  };
+  OutputsComing coming{ended.pilot, world_.files.fetch(ended.ends, far, answer())};
+  if (!ended.ends.empty()) feed(ended);
+  if (engine_ && !coming.attempts.empty()) feed(coming);
+}
+
+void EngineHost::feed_outbox(OutboxRead read) {
+  const auto far = [&](const AttemptEnd& end) -> std::optional<PilotId> {
+    const ArrayState* array = engine_->tasks().find(end.attempt.task.array);
+    const Lease* lease = engine_->pilots().lease(end.attempt.task);
+    if (!array || !array->needs_files() || !lease || lease->attempt != end.attempt)
+      return std::nullopt;
+    return lease->pilot;
+  };
+  read.coming = world_.files.fetch(read.results, far, answer());
+  feed(read);
 }
 
 /// What heartbeats would tell of it: some are said to be very far, be they or not.

@@ -42,21 +42,34 @@ void FarFiles::bring(const BringFiles& asked, const Answer& answer) {
   }
 }
 
-AttemptsEnded FarFiles::fetch(AttemptsEnded ended,
-                              const std::function<bool(const AttemptEnd&)>& is_far,
-                              const Answer& answer) {
-  OutputsComing coming{ended.pilot, {}};
-  std::erase_if(ended.ends, [&](const AttemptEnd& end) {
-    if (end.outputs_staged || end.outcome.failure != Failure::Ok || !is_far(end)) return false;
+std::vector<AttemptId> FarFiles::fetch(std::vector<AttemptEnd>& ends, const PilotOf& far,
+                                       const Answer& answer) {
+  std::vector<AttemptId> coming;
+  std::erase_if(ends, [&](const AttemptEnd& end) {
+    if (end.outputs_staged || end.outcome.failure != Failure::Ok) return false;
+    const auto pilot = far(end);
+    if (!pilot) return false;
     Draw draw = world_.draw({'o', ++asked_});
-    coming.attempts.push_back(end.attempt);
+    coming.push_back(end.attempt);
     world_.count("outputs fetched");
-    world_.clock.after(takes(draw),
-                       [answer, event = AttemptsEnded{ended.pilot, {end}}] { answer(event); });
+    fetched_[end.attempt] = *pilot;
+    world_.clock.after(takes(draw), [this, answer, event = AttemptsEnded{*pilot, {end}}] {
+      fetched_.erase(event.ends.front().attempt);
+      answer(event);
+    });
     return true;
   });
-  if (!coming.attempts.empty()) world_.clock.after(0ms, [answer, coming] { answer(coming); });
-  return ended;
+  return coming;
+}
+
+void FarFiles::stop(const AttemptId& attempt, const Answer& answer) {
+  const auto node = fetched_.extract(attempt);
+  if (node.empty()) return;
+  world_.count("fetches stopped");
+  AttemptEnd end{attempt, {}};
+  end.outcome.failure = Failure::Cancelled;
+  end.outcome.ended = world_.clock.now();
+  world_.clock.after(0ms, [answer, event = AttemptsEnded{node.mapped(), {end}}] { answer(event); });
 }
 
 }  // namespace hpcbatch::clockwork

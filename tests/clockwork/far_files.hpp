@@ -6,6 +6,9 @@
 #include "model/event.hpp"
 
 #include <functional>
+#include <map>
+#include <optional>
+#include <vector>
 
 namespace hpcbatch::clockwork {
 
@@ -17,15 +20,19 @@ class FarFiles {
   explicit FarFiles(World& world) : world_(world) {}
 
   void bring(const BringFiles& asked, const Answer& answer);
-  /// What the pilot says has ended well and has outputs that are fetched first is told to the
-  /// engine by `answer` when they are here; what is left goes to it at once.
-  AttemptsEnded fetch(AttemptsEnded ended, const std::function<bool(const AttemptEnd&)>& is_far,
-                      const Answer& answer);
+  using PilotOf = std::function<std::optional<PilotId>(const AttemptEnd&)>;
+  /// Of the ends those that are good and of which `far` names the pilot are taken out, because
+  /// their outputs are fetched first: `answer` tells of them when they are here.
+  std::vector<AttemptId> fetch(std::vector<AttemptEnd>& ends, const PilotOf& far,
+                               const Answer& answer);
+  /// What is being fetched is cancelled instead.
+  void stop(const AttemptId& attempt, const Answer& answer);
   /// All that is asked for from now on can be had.
   void make_peace() { peace_ = true; }
 
  private:
   World& world_;
+  std::map<AttemptId, PilotId> fetched_;
   std::uint64_t asked_{0};
   bool peace_{false};
 };

@@ -229,7 +229,7 @@ TEST_F(BringingTest, RoomIsFreeWhileOutputsComeBack) {
   forget_what_was_asked();
   happens(OutputsComing{pilot("A0"), {attempt("2.1"), attempt("2.2")}});
   expect({"lease 2.5-6 to A0"});
-  expect_explained("2.1", "done at *, its outputs are being put in place*");
+  expect_explained("2.1", "done at *, its outputs are being fetched*");
   ends("2.1");
   // One more to wait behind those that run, now that it is known how long they take.
   expect({"tell 2", "acknowledge 2.1 to A0", "lease 2.7 to A0"});
@@ -247,6 +247,61 @@ TEST_F(BringingTest, ARestartBringsWhatWaitsAgain) {
   happens(OutputsComing{pilot("A0"), {attempt("2.1")}});
   brought("2.5-8");
   expect({"lease 2.5 to A0"});
+}
+
+TEST_F(BringingTest, WhatIsFetchedFromAnEndedAllocationKeepsNobodyElse) {
+  given_pilot();
+  submit(New().array(1, 3).files_brought_to({"here"}));
+  brought("2.1-3");
+  starts("2.1-3");
+  happens(OutputsComing{pilot("A0"), {attempt("2.1")}});
+  disconnects("A0");
+  batch_ended("A", EndCause::Failed);
+  after(1s);
+  forget_what_was_asked();
+  happens(OutboxRead{allocation("A"), {}, {attempt("2.1"), attempt("2.2")}});
+  after(6s);
+  expect({"open B: cpu of here"});
+  EXPECT_EQ(engine_->counts().unknown, 0U);
+  happens(OutputsDelayed{attempt("2.2"), "the disk here is full"});
+  expect_explained("2.2", "done at *being fetched*not possible just now: the disk here is full*");
+  ends("2.2");
+  expect({"tell 2", "acknowledge 2.2 to A0"});
+  ends("2.1");
+  expect({"tell 2", "forget A", "acknowledge 2.1 to A0"});
+  expect_ended("2.1", Failure::Ok);
+}
+
+TEST_F(BringingTest, AFetchThatNobodyWantsAnyMoreIsStopped) {
+  given_pilot();
+  submit(New().files_brought_to({"here"}));
+  brought("2");
+  starts("2");
+  happens(OutputsComing{pilot("A0"), {attempt("2")}});
+  disconnects("A0");
+  forget_what_was_asked();
+  cancel("2");
+  expect({"kill 2 at A0", "count 1"});
+  ends("2", Failure::Cancelled);
+  expect({"tell 2", "acknowledge 2 to A0"});
+  expect_ended("2", Failure::Cancelled);
+}
+
+TEST_F(BringingTest, ATaskThatIsTooLongForASiteIsBroughtToAnother) {
+  Shape longer = cpu_shape("long");
+  longer.walltime = 4h;
+  given({site_of("here", {cpu_shape()}), site_of("there", {longer})});
+  given_pilot();
+  submit(New().files_brought_to({"here", "there"}));
+  brought("2");
+  starts("2");
+  after(55min);
+  forget_what_was_asked();
+  ends("2", Failure::PilotWalltime, 59min);
+  after(1s);
+  expect({"acknowledge 2 to A0", "bring files of 2, each to there"});
+  brought("2", "there");
+  expect({"open B: long of there"});
 }
 
 TEST_F(BringingTest, NobodysManyKeepAnothersFewAway) {

@@ -1,0 +1,95 @@
+// An allocation is over: what its pilots left behind is read before anything of theirs is called
+// lost, and outputs that are still being fetched are waited for.
+#include "engine/engine.hpp"
+
+#include "model/check.hpp"
+#include "planted/planted.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch {
+
+void Engine::allocation_over(const AllocationOver& over, Time now) {
+  bool holds = false;
+  for (auto& [id, pilot] : pilots_.all()) {
+    if (id.allocation != over.id) continue;
+    holds = holds || !pilot.leases.empty();
+    if (pilot.connected) actions_.push_back(FencePilot{id, pilot.incarnation});
+    pilot.connected = false;
+    pilot.leaving = true;
+  }
+  const AllocationEntry* entry = sites_.find(over.id);
+  HPCBATCH_CHECK(entry);
+  if (holds && sites_.site(entry->facts.site)) {
+    over_.emplace(over.id, OverAllocation{over});
+    actions_.push_back(ReadOutbox{over.id, entry->facts.site});
+    return;
+  }
+  lose_leases(over, now);
+  forget_if_empty(over.id);
+}
+
+void Engine::handle(const OutboxRead& event, Time now) {
+  const auto at = over_.find(event.allocation);
+  if (at == over_.end()) return;
+  for (const AttemptEnd& result : event.results) {
+    // Outputs that were never permitted to be published are not there: such an attempt is lost like
+    // any other.
+    if (result.outputs_staged || !pilots_.current(result.attempt)) continue;
+    if (HPCBATCH_PLANTED(outbox_not_read)) continue;
+    end_lease(pilots_.release(result.attempt.task), result.outcome, false);
+  }
+  for (const AttemptId& attempt : event.coming) {
+    if (Lease* lease = pilots_.current(attempt)) outputs_come(*lease);
+  }
+  at->second.outbox_read = true;
+  lose_leases(at->second.over, now);
+  forget_if_over(event.allocation);
+  work_changed_ = true;
+}
+
+/// All but those whose outputs are being fetched.
+void Engine::lose_leases(const AllocationOver& over, Time now) {
+  for (const auto& [pilot_id, pilot] : pilots_.all()) {
+    if (pilot_id.allocation != over.id) continue;
+    const std::set<TaskId> leases = pilot.leases;
+    for (const TaskId task : leases) {
+      const Lease& lease = *pilots_.lease(task);
+      if (lease.has_left) continue;
+      if (lease.state == Lease::State::Sent) {
+        return_lease(task, now);
+        continue;
+      }
+      Outcome outcome;
+      outcome.failure = over.failure;
+      outcome.message = over.text;
+      outcome.ended = now;
+      // One that has not spoken since the engine's start may not even have begun with what it was
+      // given.
+      end_lease(pilots_.release(task), std::move(outcome), over.unexplained && pilot.registered);
+    }
+  }
+  tasks_.tell_ended();
+  work_changed_ = true;
+}
+
+void Engine::forget_if_empty(const AllocationId& id) {
+  const auto holds = [&](const auto& entry) {
+    return entry.first.allocation == id && !entry.second.leases.empty();
+  };
+  if (std::any_of(pilots_.all().begin(), pilots_.all().end(), holds)) return;
+  std::erase_if(pilots_.all(), [&](const auto& entry) { return entry.first.allocation == id; });
+  over_.erase(id);
+  sites_.forget(id);
+}
+
+/// A fetch that has come to its end may have been the last thing that was waited for.
+void Engine::forget_if_over(const AllocationId& id) {
+  const auto at = over_.find(id);
+  if (at != over_.end() && at->second.outbox_read) forget_if_empty(id);
+}
+
+}  // namespace hpcbatch
