@@ -1,16 +1,15 @@
 #include "api/read_request.hpp"
 
-#include "model/quantities.hpp"
+#include "api/json_words.hpp"
+#include "api/named_files.hpp"
 
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/parse.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <limits>
-#include <set>
 
 namespace hpcbatch {
 namespace {
@@ -18,119 +17,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::uint64_t kMostIndices = 1'000'000'000;
-
-std::string text_of(const json::value& value, const std::string& what) {
-  if (!value.is_string()) throw BadRequest(what + " must be a text");
-  const auto& text = value.get_string();
-  if (text.find('\0') != json::string::npos) throw BadRequest(what + " may not hold a zero byte");
-  return {text.data(), text.size()};
-}
-
-std::vector<std::string> texts_of(const json::value& value, const std::string& what) {
-  if (!value.is_array()) throw BadRequest(what + " must be a list of texts");
-  std::vector<std::string> texts;
-  for (const json::value& entry : value.get_array()) texts.push_back(text_of(entry, what));
-  return texts;
-}
-
-std::map<std::string, std::string> text_map_of(const json::value& value, const std::string& what) {
-  if (!value.is_object()) throw BadRequest(what + " must be a map of names to texts");
-  std::map<std::string, std::string> map;
-  for (const auto& [name, entry] : value.get_object()) {
-    if (name.empty() || name.find('=') != std::string_view::npos)
-      throw BadRequest(fmt::format("{} has the impossible name '{}'", what, std::string(name)));
-    map[name] = text_of(entry, what + "." + std::string(name));
-  }
-  return map;
-}
-
-double number_of(const json::value& value, const std::string& what) {
-  if (!value.is_number()) throw BadRequest(what + " must be a number");
-  const double number = value.to_number<double>();
-  if (!(number >= 0)) throw BadRequest(what + " must be a number from 0 up");
-  if (number > 1e18) throw BadRequest(what + " is larger than anything that could be had");
-  return number;
-}
-
-std::int64_t whole_of(const json::value& value, const std::string& what, std::int64_t least,
-                      std::int64_t most) {
-  boost::system::error_code error;
-  const auto number = value.is_number() ? value.to_number<std::int64_t>(error) : 0;
-  if (!value.is_number() || error || number < least || number > most) {
-    throw BadRequest(fmt::format("{} must be a whole number from {} to {}", what, least, most));
-  }
-  return number;
-}
-
-bool bool_of(const json::value& value, const std::string& what) {
-  if (!value.is_bool()) throw BadRequest(what + " must be true or false");
-  return value.get_bool();
-}
-
-Amount size_of(const json::value& value, const std::string& what) {
-  if (value.is_number())
-    return Amount::of(static_cast<std::int64_t>(std::min(number_of(value, what), 5e14)));
-  const auto bytes = parse_size(text_of(value, what));
-  if (!bytes)
-    throw BadRequest(fmt::format("{} '{}' is no size; write for example 8G or 512M", what,
-                                 text_of(value, what)));
-  return Amount::of(static_cast<std::int64_t>(*bytes));
-}
-
-Duration duration_of(const json::value& value, const std::string& what) {
-  std::optional<Duration> duration;
-  if (value.is_number()) {
-    duration = Duration{static_cast<std::int64_t>(number_of(value, what) * 1e6)};
-  } else {
-    duration = parse_duration(text_of(value, what));
-  }
-  if (!duration || duration->count() <= 0)
-    throw BadRequest(what + " must be a time, for example 1h30m");
-  return *duration;
-}
-
-std::string path_of(const json::value& value, const std::string& what) {
-  std::string path = text_of(value, what);
-  if (!path.starts_with('/'))
-    throw BadRequest(fmt::format("{} '{}' must be an absolute path", what, path));
-  return path;
-}
-
-/// A path, or one that an item gives.
-std::string file_of(const json::value& value, const std::string& what) {
-  std::string path = text_of(value, what);
-  return path.starts_with("{}") ? path : path_of(value, what);
-}
-
-std::uint32_t umask_of(const json::value& value, const std::string& what) {
-  const std::string text = text_of(value, what);
-  std::uint32_t mask = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mask, 8);
-  if (error != std::errc{} || end != text.data() + text.size() || mask > 0777) {
-    throw BadRequest(
-        fmt::format("{} '{}' must be up to three octal digits, for example 022", what, text));
-  }
-  return mask;
-}
-
-std::string plain_word(const json::value& value, const std::string& what) {
-  std::string text = text_of(value, what);
-  if (text.empty() ||
-      std::any_of(text.begin(), text.end(), [](unsigned char c) { return c <= ' ' || c == 127; })) {
-    throw BadRequest(what + " must be a word without blanks");
-  }
-  return text;
-}
-
-/// A list of words, or one of them; sorted, each once.
-std::vector<std::string> plain_words(const json::value& value, const std::string& what) {
-  std::vector<std::string> words;
-  for (const json::value& word : value.is_array() ? value.get_array() : json::array{value})
-    words.push_back(plain_word(word, what));
-  std::sort(words.begin(), words.end());
-  words.erase(std::unique(words.begin(), words.end()), words.end());
-  return words;
-}
 
 void read_gpus(const json::value& value, const std::string& what, Resources& amounts) {
   if (value.is_number()) {
@@ -208,75 +94,6 @@ RecipeService read_service(const json::value& value, const std::string& what) {
   if (service.name.empty()) throw BadRequest(what + ".name is missing");
   if (service.argv.empty()) throw BadRequest(what + ".command is missing: what starts the service");
   return service;
-}
-
-/// Whether a name stands for a file in the task's own directory, however deep.
-bool is_inner_name(const std::string& name) {
-  if (name.empty() || name.ends_with('/')) return false;
-  for (std::size_t at = 0; at <= name.size();) {
-    const std::size_t end = std::min(name.find('/', at), name.size());
-    const std::string_view step(name.data() + at, end - at);
-    if (step.empty() || step == "." || step == "..") return false;
-    at = end + 1;
-  }
-  return name.find('\0') == std::string::npos;
-}
-
-/// The files of a command: each under one name in a directory of its own.
-void check_files(const TaskRequest& task, bool has_command, const std::string& what) {
-  const auto has_item = [](const std::string& path) {
-    return path.find("{}") != std::string::npos;
-  };
-  const auto check_path = [&](const std::string& path) {
-    if (task.items.empty() && path.starts_with("{}"))
-      throw BadRequest(
-          fmt::format("{}: '{}' is no absolute path, and there are no items that "
-                      "could make it one",
-                      what, path));
-    if (!path.starts_with("{}")) return;
-    for (const std::string& item : task.items) {
-      if (!item.starts_with('/'))
-        throw BadRequest(fmt::format("{}: the item '{}' is no absolute path, as '{}' needs it",
-                                     what, item, path));
-    }
-  };
-  for (const auto& [name, paths] : task.inputs)
-    std::for_each(paths.begin(), paths.end(), check_path);
-  for (const auto& [name, path] : task.outputs) check_path(path);
-  if (!has_command || (task.inputs.empty() && task.outputs.empty())) return;
-  if (task.directory)
-    throw BadRequest(what +
-                     ": a command with 'inputs' or 'outputs' runs in a directory of its own; leave "
-                     "'directory' out");
-  for (const auto& [name, paths] : task.inputs) {
-    if (!is_inner_name(name))
-      throw BadRequest(
-          fmt::format("{}: the input '{}' must be named as a file in the task's own "
-                      "directory, such as in.wav",
-                      what, name));
-    if (paths.size() != 1)
-      throw BadRequest(fmt::format("{}: the input '{}' of a command must be one file", what, name));
-    if (task.outputs.contains(name))
-      throw BadRequest(fmt::format("{}: '{}' is an input and an output", what, name));
-  }
-  const std::size_t tasks = task.items.empty() ? task.array.indices.size() : task.items.size();
-  std::set<std::string> destinations;
-  for (const auto& [name, path] : task.outputs) {
-    if (!is_inner_name(name))
-      throw BadRequest(
-          fmt::format("{}: the output '{}' must be named as a file in the task's own "
-                      "directory, such as out.txt",
-                      what, name));
-    if (path.ends_with('/'))
-      throw BadRequest(fmt::format("{}: the output '{}' must go to a file, not to the folder {}",
-                                   what, name, path));
-    if (!destinations.insert(path).second)
-      throw BadRequest(fmt::format("{}: two outputs go to {}", what, path));
-    if (tasks > 1 && (task.items.empty() || !has_item(path)))
-      throw BadRequest(fmt::format(
-          "{}: all {} tasks would write {}; make them of 'items' and put the item into it, as {{}}",
-          what, tasks, path));
-  }
 }
 
 TaskRequest read_task(const json::value& value, const std::string& what) {
@@ -436,7 +253,7 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     if (!has_command) throw BadRequest(what + ": 'items' go with a 'command'");
     array.indices = IndexRange{1, static_cast<std::uint32_t>(task.items.size())};
   }
-  check_files(task, has_command, what);
+  check_named_files(task, what);
   if (task.service && (!has_command || !task.container.empty()))
     throw BadRequest(what + ": a 'service' goes with a 'command' without a 'container'");
   if (array.streams_input && (array.indices.size() != 1 || !task.standard_input.empty())) {

@@ -1,6 +1,7 @@
 // What a client says in JSON, checked key by key.
 #pragma once
 
+#include "api/bad_request.hpp"
 #include "model/task.hpp"
 #include "runtime/recipe.hpp"
 
@@ -9,16 +10,10 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace hpcbatch {
-
-/// The request is wrong; `what()` is the sentence for the client.
-struct BadRequest : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 boost::json::value parse_body(const std::string& body);
 /// `12`, `12.345`, `12.1-99`.

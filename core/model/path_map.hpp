@@ -19,8 +19,8 @@ using PathMap = std::vector<SharedFolder>;
 
 /// All of this machine's files, under the same names.
 PathMap everything_shared();
-/// The name there of a file here, by the innermost folder that holds it; nothing where none does,
-/// or where the path leads through `..`.
+/// The name there of a file here, by the innermost folder that holds it; nothing where none does.
+/// `..` is taken for what it is by name: links are not looked at.
 std::optional<std::string> seen_as(const PathMap& map, const std::string& path);
 
 }  // namespace hpcbatch

@@ -267,17 +267,11 @@ void FileBook::listed(const std::string& key, std::uint64_t size, bool executabl
 
 std::vector<FileBook::Question> FileBook::take_questions(std::size_t most) {
   std::vector<Question> questions;
-  while (!questions_.empty() && questions.size() < most) {
-    const std::string key = std::move(questions_.front());
-    questions_.pop_front();
-    const auto at = entries_.find(key);
-    if (at == entries_.end()) continue;
+  while (questions.size() < most) {
+    const auto at = next_wanted(questions_);
+    if (at == entries_.end()) break;
+    const std::string& key = at->first;
     Entry& entry = at->second;
-    entry.is_queued = false;
-    if (!is_wanted(key, entry)) {
-      settle(key);
-      continue;
-    }
     if (entry.where == Where::Absent || entry.where == Where::There) {
       queue(key, entry);
       continue;
@@ -308,18 +302,23 @@ void FileBook::not_told(const std::string& key) {
   settle(key);
 }
 
-std::optional<FileBook::Sending> FileBook::take(std::deque<std::string>& from) {
+FileBook::Entries::iterator FileBook::next_wanted(std::deque<std::string>& from) {
   while (!from.empty()) {
     const std::string key = std::move(from.front());
     from.pop_front();
     const auto at = entries_.find(key);
     if (at == entries_.end()) continue;
+    at->second.is_queued = false;
+    if (is_wanted(key, at->second)) return at;
+    settle(key);
+  }
+  return entries_.end();
+}
+
+std::optional<FileBook::Sending> FileBook::take(std::deque<std::string>& from) {
+  for (auto at = next_wanted(from); at != entries_.end(); at = next_wanted(from)) {
+    const std::string& key = at->first;
     Entry& entry = at->second;
-    entry.is_queued = false;
-    if (!is_wanted(key, entry)) {
-      settle(key);
-      continue;
-    }
     if (entry.where != Where::Absent) {
       queue(key, entry);
       continue;

@@ -136,7 +136,9 @@ class FileBook {
   void idle(const std::string& key, const Entry& entry, bool idle);
   bool make_room(const std::string& key, Entry& entry);
   bool drop_oldest();
-  std::optional<Sending> take(std::deque<std::string>& queue);
+  /// Takes from a queue what somebody still wants; the end where there is nothing of that.
+  Entries::iterator next_wanted(std::deque<std::string>& from);
+  std::optional<Sending> take(std::deque<std::string>& from);
 
   std::string site_;
   std::uint64_t limit_;

@@ -4,9 +4,7 @@
 #include "runtime/whole_file.hpp"
 #include "wire/content_hash.hpp"
 #include "wire/files.hpp"
-#include "wire/spool.hpp"
 
-#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,35 +44,6 @@ bool is_unchanged(const FileBook::Sending& file) {
   return same;
 }
 
-Result<wire::FilesReport> run_exchange(FileTools& tools, const PilotProgram& program,
-                                       const std::string& workspace, const wire::FilesOrder& order,
-                                       Deadline deadline) {
-  if (!tools.program_is_there) {
-    if (auto delivered = program.deliver(*tools.transport, workspace, deadline); !delivered)
-      return delivered.error();
-    tools.program_is_there = true;
-  }
-  const auto output =
-      tools.transport->run({.argv = {program.path_in(workspace), "files", workspace},
-                            .environment = {},
-                            .input = wire::sealed_exchange(order.SerializeAsString())},
-                           deadline);
-  if (!output) return output.error();
-  if (output->timed_out) return Error{Error::Kind::Transient, "the exchange did not end in time"};
-  if (output->exit_code != 0) {
-    tools.program_is_there = false;
-    return Error{Error::Kind::Transient,
-                 fmt::format("the exchange failed (exit {}): {}", output->exit_code,
-                             output->standard_error.substr(0, output->standard_error.find('\n')))};
-  }
-  const auto text = wire::opened_exchange(output->standard_output);
-  wire::FilesReport report;
-  if (!text || !report.ParseFromString(*text))
-    return Error{Error::Kind::Transient,
-                 "the exchange's answer cannot be read" + (text ? "" : ": " + text.error().text)};
-  return report;
-}
-
 StageError not_taken(const wire::FilesReport::Done& done) {
   const auto trouble = static_cast<wire::FileTrouble>(done.trouble());
   const bool is_lasting =
@@ -85,7 +54,7 @@ StageError not_taken(const wire::FilesReport::Done& done) {
 
 }  // namespace
 
-ExchangeOutcome exchange_files(FileTools& tools, const PilotProgram& program,
+ExchangeOutcome exchange_files(ExchangeTools& tools, const PilotProgram& program,
                                const std::string& workspace, ExchangePlan plan, Deadline deadline) {
   ExchangeOutcome outcome;
   for (std::size_t at = 0; at < plan.small.size(); ++at) {
@@ -100,8 +69,8 @@ ExchangeOutcome exchange_files(FileTools& tools, const PilotProgram& program,
     put->set_executable(plan.small[at].state.executable);
     outcome.put.push_back(at);
   }
-  outcome.report = guarded(
-      "transport", [&] { return run_exchange(tools, program, workspace, plan.order, deadline); });
+  outcome.report = parsed_report<wire::FilesReport>(
+      run_exchange(tools, program, "files", workspace, plan.order.SerializeAsString(), deadline));
   if (!outcome.report) return outcome;
   // The call may have been given up: nothing may be written here any more.
   if (std::chrono::steady_clock::now() >= deadline) {
@@ -126,7 +95,7 @@ ExchangeOutcome exchange_files(FileTools& tools, const PilotProgram& program,
   return outcome;
 }
 
-LargeSent send_large(FileTools& tools, const FileBook::Sending& file, const std::string& place,
+LargeSent send_large(ExchangeTools& tools, const FileBook::Sending& file, const std::string& place,
                      Deadline deadline) {
   LargeSent sent;
   sent.is_changed = !is_unchanged(file);
@@ -138,7 +107,7 @@ LargeSent send_large(FileTools& tools, const FileBook::Sending& file, const std:
   return sent;
 }
 
-LargeFetched fetch_large(FileTools& tools, const LargeFetch& file, Deadline deadline) {
+LargeFetched fetch_large(ExchangeTools& tools, const LargeFetch& file, Deadline deadline) {
   LargeFetched fetched;
   fetched.here = make_folder_of(file.here);
   if (fetched.here) return fetched;

@@ -3,27 +3,19 @@
 #pragma once
 
 #include "runtime/file_book.hpp"
-#include "runtime/pilot_program.hpp"
+#include "runtime/site_exchange.hpp"
 #include "runtime/stage.hpp"
 #include "wire/wire.pb.h"
 
 #include "hpcbatch/result.hpp"
-#include "hpcbatch/transport.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace hpcbatch {
-
-/// A transport of its own and what is known of the site by it.
-struct FileTools {
-  std::shared_ptr<Transport> transport;
-  bool program_is_there{false};
-};
 
 struct ExchangePlan {
   wire::FilesOrder order;                // without `put`
@@ -38,7 +30,7 @@ struct ExchangeOutcome {
   std::vector<std::optional<StageError>> taken;  // as the report's `take`
 };
 
-ExchangeOutcome exchange_files(FileTools& tools, const PilotProgram& program,
+ExchangeOutcome exchange_files(ExchangeTools& tools, const PilotProgram& program,
                                const std::string& workspace, ExchangePlan plan, Deadline deadline);
 
 /// To where the next exchange adopts it from.
@@ -46,7 +38,7 @@ struct LargeSent {
   Result<void> result{Error{Error::Kind::Transient, "it did not come back in time"}};
   bool is_changed{false};  // it was not what it had been hashed as, before or after
 };
-LargeSent send_large(FileTools& tools, const FileBook::Sending& file, const std::string& place,
+LargeSent send_large(ExchangeTools& tools, const FileBook::Sending& file, const std::string& place,
                      Deadline deadline);
 
 struct LargeFetch {
@@ -59,6 +51,6 @@ struct LargeFetched {
   Result<void> result{Error{Error::Kind::Transient, "it did not come back in time"}};
   std::optional<StageError> here;  // why this machine does not take it
 };
-LargeFetched fetch_large(FileTools& tools, const LargeFetch& file, Deadline deadline);
+LargeFetched fetch_large(ExchangeTools& tools, const LargeFetch& file, Deadline deadline);
 
 }  // namespace hpcbatch

@@ -2,8 +2,8 @@
 
 #include "plugin_host/guarded.hpp"
 #include "runtime/machine.hpp"
+#include "runtime/site_exchange.hpp"
 #include "wire/relay.hpp"
-#include "wire/spool.hpp"
 #include "wire/wire.pb.h"
 
 #include <fmt/format.h>
@@ -29,10 +29,6 @@ constexpr auto kEndLimit = 5s;
 
 Deadline sooner(Deadline deadline, std::chrono::seconds limit) {
   return std::min<Deadline>(deadline, Clock::now() + limit);
-}
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
 }
 
 std::string in_a_row(const std::vector<wire::Address>& addresses) {
@@ -164,22 +160,10 @@ Result<void> try_spool(const Site& site, const PilotProgram& program, const std:
   wire::SpoolOrder order;
   order.set_prefix("hbcheck");
   order.set_most_bytes(0);
-  const auto output = guarded("transport", [&] {
-    return transport.run({.argv = {program.path_in(site.workspace), "spool", folder},
-                          .environment = {},
-                          .input = wire::sealed_exchange(order.SerializeAsString())},
-                         deadline);
-  });
-  if (!output) return output.error();
-  if (output->timed_out) return Error{Error::Kind::Transient, "the exchange did not end in time"};
-  if (output->exit_code != 0)
-    return Error{Error::Kind::Transient,
-                 fmt::format("the exchange failed (exit {}): {}", output->exit_code,
-                             first_line(output->standard_error))};
-  const auto text = wire::opened_exchange(output->standard_output);
-  if (!text) return text.error();
-  if (!wire::SpoolReport().ParseFromString(*text))
-    return Error{Error::Kind::Transient, "the exchange's answer cannot be read"};
+  const auto report = parsed_report<wire::SpoolReport>(
+      run_exchange(transport, {program.path_in(site.workspace), "spool", folder},
+                   order.SerializeAsString(), deadline));
+  if (!report) return report.error();
   return {};
 }
 

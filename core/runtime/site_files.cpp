@@ -272,13 +272,13 @@ void SiteFiles::Body::look_at_ages() {
   });
 }
 
-bool SiteFiles::Body::renew(std::shared_ptr<FileTools>& tools) {
+bool SiteFiles::Body::renew(std::shared_ptr<ExchangeTools>& tools) {
   auto transport = make_transport_();
   if (!transport) {
     trouble(transport.error().text);
     return false;
   }
-  tools = std::make_shared<FileTools>();
+  tools = std::make_shared<ExchangeTools>();
   tools->transport = std::move(*transport);
   return true;
 }

@@ -102,7 +102,7 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   void finish(const TakeItem& item, std::optional<StageError> result);
   void pause(Pause& pause);
   void look_at_ages();
-  bool renew(std::shared_ptr<FileTools>& tools);
+  bool renew(std::shared_ptr<ExchangeTools>& tools);
   void trouble(const std::string& text);
   std::string there(const std::string& relative) const { return site_.workspace + "/" + relative; }
   /// Nothing where it does not lie below the workspace.
@@ -142,8 +142,8 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   bool drops_wait_{false};
   asio::steady_timer age_timer_;
   std::shared_ptr<FileHasher> hasher_;
-  std::shared_ptr<FileTools> exchange_tools_;
-  std::shared_ptr<FileTools> copy_tools_;
+  std::shared_ptr<ExchangeTools> exchange_tools_;
+  std::shared_ptr<ExchangeTools> copy_tools_;
   CallLane hashes_;
   CallLane exchanges_;
   CallLane copies_;

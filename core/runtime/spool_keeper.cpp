@@ -1,9 +1,7 @@
 #include "runtime/spool_keeper.hpp"
 
-#include "plugin_host/guarded.hpp"
 #include "wire/spool.hpp"
 
-#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -54,7 +52,7 @@ bool SpoolKeeper::new_tools() {
     tell(transport.error().text);
     return false;
   }
-  tools_ = std::make_shared<Tools>();
+  tools_ = std::make_shared<ExchangeTools>();
   tools_->transport = std::move(*transport);
   return true;
 }
@@ -134,38 +132,11 @@ void SpoolKeeper::exchange() {
   has_more_ = false;
   auto report = std::make_shared<Result<wire::SpoolReport>>(
       Error{Error::Kind::Transient, "the exchange did not come back in time"});
-  auto begin = [this, report,
-                input = wire::sealed_exchange(order().SerializeAsString())]() -> CallLane::Work {
-    return [report, input, tools = tools_, program = program_,
+  auto begin = [this, report, order = order().SerializeAsString()]() -> CallLane::Work {
+    return [report, order, tools = tools_, program = program_,
             workspace = site_.workspace](Deadline deadline) {
-      *report = guarded("transport", [&]() -> Result<wire::SpoolReport> {
-        if (!tools->program_is_there) {
-          if (auto delivered = program.deliver(*tools->transport, workspace, deadline); !delivered)
-            return delivered.error();
-          tools->program_is_there = true;
-        }
-        const auto output =
-            tools->transport->run({.argv = {program.path_in(workspace), "spool", workspace},
-                                   .environment = {},
-                                   .input = input},
-                                  deadline);
-        if (!output) return output.error();
-        if (output->timed_out)
-          return Error{Error::Kind::Transient, "the exchange did not end in time"};
-        if (output->exit_code != 0) {
-          tools->program_is_there = false;
-          return Error{
-              Error::Kind::Transient,
-              fmt::format("the exchange failed (exit {}): {}", output->exit_code,
-                          output->standard_error.substr(0, output->standard_error.find('\n')))};
-        }
-        const auto text = wire::opened_exchange(output->standard_output);
-        wire::SpoolReport answer;
-        if (!text || !answer.ParseFromString(*text))
-          return Error{Error::Kind::Transient, "the exchange's answer cannot be read" +
-                                                   (text ? "" : ": " + text.error().text)};
-        return answer;
-      });
+      *report = parsed_report<wire::SpoolReport>(
+          run_exchange(*tools, program, "spool", workspace, order, deadline));
     };
   };
   const auto began = std::chrono::steady_clock::now();

@@ -7,7 +7,7 @@
 #include "runtime/asio.hpp"
 #include "runtime/call_lane.hpp"
 #include "runtime/carried.hpp"
-#include "runtime/pilot_program.hpp"
+#include "runtime/site_exchange.hpp"
 #include "wire/wire.pb.h"
 
 #include <chrono>
@@ -48,11 +48,6 @@ class SpoolKeeper {
                                      // pilot has taken something
     bool is_closed{false};           // by the engine: the pilot is told
   };
-  struct Tools {
-    std::shared_ptr<Transport> transport;
-    bool program_is_there{false};
-  };
-
   void exchange();
   wire::SpoolOrder order();
   void answered(const Result<wire::SpoolReport>& report, std::chrono::milliseconds took);
@@ -73,7 +68,7 @@ class SpoolKeeper {
   PilotProgram program_;
   std::string prefix_;
   Connected connected_;
-  std::shared_ptr<Tools> tools_;
+  std::shared_ptr<ExchangeTools> tools_;
   CallLane calls_;
   asio::steady_timer timer_;
   std::map<std::string, Connection> connections_;

@@ -18,7 +18,6 @@
 namespace hpcbatch::pilot {
 namespace {
 
-constexpr int kUsage = 2;
 // Files that are open at a time.
 constexpr int kPutTogether = 64;
 
@@ -191,21 +190,8 @@ Result<wire::FilesReport> exchange_files(const std::string& workspace,
 }
 
 int files_by_standard_streams(const std::string& workspace) {
-  set_log_name("hpcbatch-pilot files");
-  const auto input = read_all(STDIN_FILENO);
-  const auto text = input ? wire::opened_exchange(*input) : input;
-  wire::FilesOrder order;
-  if (!text || !order.ParseFromString(*text)) {
-    log_line("cannot read what the engine orders: " +
-             (text ? "it is no order" : text.error().text));
-    return kUsage;
-  }
-  const auto report = exchange_files(workspace, order);
-  if (!report) {
-    log_line(report.error().text);
-    return 1;
-  }
-  return write_all(STDOUT_FILENO, wire::sealed_exchange(report->SerializeAsString())) ? 0 : 1;
+  return answer_order<wire::FilesOrder>(
+      "files", [&](const wire::FilesOrder& order) { return exchange_files(workspace, order); });
 }
 
 }  // namespace hpcbatch::pilot

@@ -21,8 +21,6 @@
 namespace hpcbatch::pilot {
 namespace {
 
-constexpr int kUsage = 2;
-
 /// A name that stays in the spool's folder.
 bool is_connection(const std::string& name, const std::string& prefix) {
   return name.starts_with(prefix) && !prefix.empty() && name.find('/') == std::string::npos &&
@@ -135,21 +133,9 @@ Result<wire::SpoolReport> exchange(const std::string& spool, const wire::SpoolOr
 }
 
 int exchange_by_standard_streams(const std::string& workspace) {
-  set_log_name("hpcbatch-pilot spool");
-  const auto input = read_all(STDIN_FILENO);
-  const auto text = input ? wire::opened_exchange(*input) : input;
-  wire::SpoolOrder order;
-  if (!text || !order.ParseFromString(*text)) {
-    log_line("cannot read what the engine orders: " +
-             (text ? "it is no order" : text.error().text));
-    return kUsage;
-  }
-  const auto report = exchange(wire::spool_folder(workspace), order);
-  if (!report) {
-    log_line(report.error().text);
-    return 1;
-  }
-  return write_all(STDOUT_FILENO, wire::sealed_exchange(report->SerializeAsString())) ? 0 : 1;
+  return answer_order<wire::SpoolOrder>("spool", [&](const wire::SpoolOrder& order) {
+    return exchange(wire::spool_folder(workspace), order);
+  });
 }
 
 }  // namespace hpcbatch::pilot

@@ -54,6 +54,8 @@ TEST(ReadSubmit, ACommandsFilesHaveNamesInItsDirectory) {
   EXPECT_EQ(refused(R"("inputs": {"a": "/x"}, "outputs": {"a": "/y"})"),
             "task: 'a' is an input and an output");
   EXPECT_EQ(refused(R"("outputs": {"a": "/y", "b": "/y"})"), "task: two outputs go to /y");
+  EXPECT_EQ(refused(R"("inputs": {"a": "/x"}, "outputs": {"a/b": "/y"})"),
+            "task: 'a' is the name of a file, and 'a/b' would lie in it");
   EXPECT_EQ(refused(R"("outputs": {"a": "/y/"})"),
             "task: the output 'a' must go to a file, not to the folder /y/");
   EXPECT_EQ(

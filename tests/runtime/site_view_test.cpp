@@ -12,12 +12,12 @@ class SiteViewTest : public ::testing::Test {
  protected:
   SiteViewTest() {
     site_.name = "far";
-    site_.workspace = "/work/hb";
+    site_.workspace = "/scratch/hb";
     site_.path_map = {{"/archive", "/gpfs/archive"}};
     start_.add_argv("tool");
   }
   std::optional<std::string> show() {
-    return show_at(start_, site_, "/work/hb/out/x", [this](const std::string& path) {
+    return show_at(start_, site_, "/scratch/hb/out/x", [this](const std::string& path) {
       const auto at = brought_.find(path);
       return at == brought_.end() ? std::nullopt : std::optional(at->second);
     });
@@ -32,7 +32,7 @@ class SiteViewTest : public ::testing::Test {
 
   Site site_;
   wire::Start start_;
-  std::map<std::string, std::string> brought_{{"/home/me/in.wav", "/work/hb/files/ab/H/in.wav"}};
+  std::map<std::string, std::string> brought_{{"/home/me/in.wav", "/scratch/hb/files/ab/H/in.wav"}};
 };
 
 TEST_F(SiteViewTest, FilesThatAreNotSeenAreBroughtOnceEach) {
@@ -57,10 +57,10 @@ TEST_F(SiteViewTest, ACommandNamesItsInputsAsTheSiteDoes) {
   variable->set_name("INPUT");
   variable->set_value("/archive/b:/archive/bc");
   EXPECT_FALSE(show());
-  EXPECT_EQ(start_.inputs(0), "/work/hb/files/ab/H/in.wav");
+  EXPECT_EQ(start_.inputs(0), "/scratch/hb/files/ab/H/in.wav");
   EXPECT_EQ(start_.inputs(1), "/gpfs/archive/b");
-  EXPECT_EQ(start_.argv(1), "/work/hb/files/ab/H/in.wav");
-  EXPECT_EQ(start_.argv(2), "--in=/work/hb/files/ab/H/in.wav,/gpfs/archive/b");
+  EXPECT_EQ(start_.argv(1), "/scratch/hb/files/ab/H/in.wav");
+  EXPECT_EQ(start_.argv(2), "--in=/scratch/hb/files/ab/H/in.wav,/gpfs/archive/b");
   EXPECT_EQ(start_.argv(3), "/home/me/in.wav.bak");
   EXPECT_EQ(start_.argv(4), "/home/me/in.wav/x");
   EXPECT_EQ(start_.argv(5), "it is /gpfs/archive/b!");
@@ -109,10 +109,10 @@ TEST_F(SiteViewTest, OneUnseenOutputMakesAllOfThemWaitForTheEngine) {
   EXPECT_EQ(fetched[1].staged(), "1");
   EXPECT_FALSE(show());
   EXPECT_TRUE(start_.bring_back());
-  EXPECT_EQ(start_.outputs(0).destination(), "/work/hb/out/x/0");
+  EXPECT_EQ(start_.outputs(0).destination(), "/scratch/hb/out/x/0");
   EXPECT_EQ(start_.outputs(0).staged(), "o.txt");
   EXPECT_FALSE(start_.outputs(0).check_owner());
-  EXPECT_EQ(start_.outputs(1).destination(), "/work/hb/out/x/1");
+  EXPECT_EQ(start_.outputs(1).destination(), "/scratch/hb/out/x/1");
 }
 
 TEST_F(SiteViewTest, StreamsToUnseenFilesAreOutputs) {

@@ -1,0 +1,42 @@
+// Values of a request's JSON as what they must be.  `what` names the value in the sentence of the
+// BadRequest that is thrown where it is something else.
+#pragma once
+
+#include "model/resources.hpp"
+#include "model/time.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Without a zero byte.
+std::string text_of(const boost::json::value& value, const std::string& what);
+std::vector<std::string> texts_of(const boost::json::value& value, const std::string& what);
+/// Names as of an environment's variables.
+std::map<std::string, std::string> text_map_of(const boost::json::value& value,
+                                               const std::string& what);
+/// From 0 up.
+double number_of(const boost::json::value& value, const std::string& what);
+std::int64_t whole_of(const boost::json::value& value, const std::string& what, std::int64_t least,
+                      std::int64_t most);
+bool bool_of(const boost::json::value& value, const std::string& what);
+/// Bytes as a number, or a text such as 8G.
+Amount size_of(const boost::json::value& value, const std::string& what);
+/// Seconds as a number, or a text such as 1h30m; more than nothing.
+Duration duration_of(const boost::json::value& value, const std::string& what);
+/// Absolute.
+std::string path_of(const boost::json::value& value, const std::string& what);
+/// A path, or one that an item gives.
+std::string file_of(const boost::json::value& value, const std::string& what);
+/// Octal digits.
+std::uint32_t umask_of(const boost::json::value& value, const std::string& what);
+std::string plain_word(const boost::json::value& value, const std::string& what);
+/// A list of words, or one of them; sorted, each once.
+std::vector<std::string> plain_words(const boost::json::value& value, const std::string& what);
+
+}  // namespace hpcbatch
