@@ -9,6 +9,8 @@ from .words import Refusal, number, seconds, size, whole
 # A Galaxy that is kept warm by the pilot; the job script; a process of its own beside the server, or Celery, as Galaxy is configured;
 # the server itself.
 METADATA = ("warm", "job", "external", "server")
+# Galaxy's directories are on the site's file system; or a job's files are brought there and back.
+STAGE = ("shared", "copy")
 # name: what it is, for the documentation and for hints.
 PARAMETERS = {
     "cores": "cpus of the job, also a part of one",
@@ -26,7 +28,7 @@ PARAMETERS = {
     "native_specification": "options of sbatch",
     "metadata": "who sets the metadata: " + ", ".join(METADATA),
     "embed_metadata_in_job": "false: metadata is 'external'",
-    "stage": "'shared': Galaxy's directories are on the site's file system",
+    "stage": "'shared': Galaxy's directories are on the site's file system; 'copy': a job's files go there and come back",
 }
 # As other runners call the same.
 _ALIASES = {
@@ -51,6 +53,11 @@ _GALAXYS = (
     "check_job_script_integrity*", "enabled", "id", "tpv_*", "resubmit", "env", "job_script_*",
     "__*",
 )
+# Galaxy's own, by the values that cannot be had with `stage: copy`.
+_NOT_COPIED = {
+    "outputs_to_working_directory": ("false", "what comes back is put into the job's directory, from where Galaxy takes it: leave it out"),
+    "docker_enabled": ("true", "Docker does not see where the site keeps the inputs: use Singularity"),
+}
 
 
 class Wanted:
@@ -62,6 +69,7 @@ class Wanted:
         self.says_gpus = False
         self.unknown = []
         self.metadata = METADATA[0]
+        self.stage = STAGE[0]
         self.left_out = []
 
     @property
@@ -124,6 +132,19 @@ def _tags_of(partition, constraint):
     return tags
 
 
+def _check_copy(params, said):
+    """What needs Galaxy where the job runs does not go with it."""
+    if str(said.get("metadata")) in ("warm", "job"):
+        raise Refusal(f"metadata: {str(said['metadata'])!r} needs Galaxy at the site, which stage: copy is there to do without: "
+                      "write external or server, or leave it out")
+    if _truth("embed_metadata_in_job", said.get("embed_metadata_in_job", False)):
+        raise Refusal("embed_metadata_in_job: true needs Galaxy at the site, which stage: copy is there to do without: leave it out")
+    for name, why in _NOT_COPIED.items():
+        value = params.get(name)
+        if value is not None and str(value).strip().lower() == why[0]:
+            raise Refusal(f"{name}: {value!r} does not go with stage: copy: {why[1]}")
+
+
 def read(params, is_strict=True):
     """`params`: of one destination, by name; values are texts or numbers.  Raises Refusal; for names that nobody knows only where
     `is_strict`: a job that Galaxy moves here brings those of its old destination along."""
@@ -176,9 +197,13 @@ def read(params, is_strict=True):
             raise Refusal(f"priority: {said['priority']!r} is above 1000000")
     if "max_retries" in said:
         task["retries"] = whole("max_retries", said["max_retries"])
-    if "stage" in said and str(said["stage"]) != "shared":
-        raise Refusal(f"stage: {said['stage']!r} is not possible yet: Galaxy's directories must be on the site's file system "
-                      "(stage: shared)")
+    if "stage" in said:
+        wanted.stage = str(said["stage"])
+        if wanted.stage not in STAGE:
+            raise Refusal(f"stage: {wanted.stage!r} is none of {', '.join(STAGE)}")
+    if wanted.stage == "copy":
+        _check_copy(params, said)
+        wanted.metadata = "external"
     if "metadata" in said:
         wanted.metadata = str(said["metadata"])
         if wanted.metadata not in METADATA:

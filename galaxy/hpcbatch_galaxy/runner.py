@@ -6,6 +6,7 @@
 
 import logging
 import os
+import tarfile
 import threading
 import time
 
@@ -13,12 +14,12 @@ from galaxy import model
 from galaxy.jobs.runners import AsynchronousJobRunner, AsynchronousJobState
 from sqlalchemy import select
 
-from . import destination, jobs, metadata, metrics
+from . import destination, jobs, metadata, metrics, staged_files, staged_job
 from .bursts import Bursts
 from .cancels import Cancels
 from .hpcbatch import client as engine
 from .hpcbatch.feed import Feed
-from .verdict import used, verdict_of
+from .verdict import not_put_back, used, verdict_of
 from .words import Refusal
 
 log = logging.getLogger(__name__)
@@ -127,6 +128,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         if wanted.unknown:
             log.info("(%s) of its old environment, not looked at: %s", job_wrapper.get_id_tag(), ", ".join(wanted.unknown))
         key = self._key_of(job_wrapper)
+        if wanted.stage == "copy":
+            staged_job.set_parameters(job_wrapper)
         try:
             # Submitted before a crash: its script runs, or has run, and must not be written anew.
             ids = self._client.ids_of_key(self._name, key, _PATIENCE_S)
@@ -140,11 +143,20 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             self.look_at_tasks(state)
             return
         who = self._who_sets_metadata(job_wrapper, wanted)
+        try:
+            if wanted.stage == "copy":
+                staged_job.begin(job_wrapper)
+        except Refusal as why:
+            job_wrapper.fail(str(why))
+            return
         if not self.prepare_job(job_wrapper, include_metadata=who == "job"):
             return
         state = self._state_of(job_wrapper)
         try:
             state.submit = self._submit_of(state, wanted, who == "warm", key)
+        except Refusal as why:
+            job_wrapper.fail(str(why))
+            return
         except Exception:
             log.exception("(%s) could not write the job script", job_wrapper.get_id_tag())
             job_wrapper.fail("Could not write the job script", exception=True)
@@ -170,20 +182,30 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
 
     def _submit_of(self, state, wanted, metadata_apart, key):
         job_wrapper = state.job_wrapper
+        places = staged_job.places_of(job_wrapper)
         text = self.get_job_file(job_wrapper, exit_code_path=state.exit_code_file, shell=job_wrapper.shell,
                                  slots_statement=jobs.slots_statement(wanted.slots),
-                                 memory_statement=jobs.memory_statement(wanted.slots))
+                                 memory_statement=jobs.memory_statement(wanted.slots), **(staged_job.SCRIPT_OPTIONS if places else {}))
         self.write_executable_script(state.job_file, text, job_io=job_wrapper.job_io)
         directory = os.path.abspath(job_wrapper.working_directory)
+        environment = jobs.environment_of(engine.handed_on())
+        if places:
+            task = staged_job.task_of(state, wanted.task, places)
+            return engine.submit_of(self._name, [task], key, directory, environment, engine.own_umask())
         script = jobs.script_task(wanted.task, os.path.abspath(state.job_file), directory, os.path.abspath(state.output_file),
                                   os.path.abspath(state.error_file), state.job_name)
-        environment = jobs.environment_of(engine.handed_on())
         step = None
         if metadata_apart and (command := metadata.command_of(job_wrapper)):
             galaxys = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env, environment,
                                               job_wrapper.job_destination.env)
             step = metadata.task_of(command, directory, galaxys, wanted.task)
         return engine.submit_of(self._name, jobs.tasks_of(script, step), key, directory, environment, engine.own_umask())
+
+    def _find_container(self, job_wrapper, **where):
+        places = staged_job.places_of(job_wrapper)
+        if places is None:
+            return super()._find_container(job_wrapper, **where)
+        return staged_job.bound(super()._find_container(job_wrapper, **staged_job.where_for_container(job_wrapper, places)))
 
     def submit(self, state):
         tag = state.job_wrapper.get_id_tag()
@@ -290,20 +312,36 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             self._metrics.keep(job_wrapper.working_directory, used(event, tasks.submitted_at))
         except OSError as error:
             log.warning("(%s/%s) cannot keep what it used: %s", job_wrapper.get_id_tag(), state.job_id, error)
-        verdict = verdict_of(event, tasks.asked, os.path.exists(state.exit_code_file))
+        wanted = destination.read(state.job_destination.params, is_strict=False)
+        verdict = self._put_back(state) if wanted.stage == "copy" else None
+        verdict = verdict or verdict_of(event, tasks.asked, os.path.exists(state.exit_code_file))
         if verdict is not None and job_state not in _STOPPED:
             state.runner_state = getattr(state.runner_states, verdict.runner_state)
             state.fail_message = verdict.message
             state.stop_job = False
             self.fail_job(state)
             return
-        for path in (state.output_file, state.error_file):
+        for path in self._streams_of(state, wanted):
             if not os.path.exists(path):
                 open(path, "ab").close()  # it never started: there is nothing that it said
-        wanted = destination.read(state.job_destination.params, is_strict=False)
         if job_wrapper.requires_setting_metadata and self._who_sets_metadata(job_wrapper, wanted) == "external":
             self._handle_metadata_externally(job_wrapper, resolve_requirements=True)
         self.finish_job(state)
+
+    def _put_back(self, state):
+        """A verdict where what a staged job has left cannot be had."""
+        try:
+            staged_files.put_back(os.path.abspath(state.job_wrapper.working_directory), os.path.basename(state.exit_code_file))
+        except (OSError, tarfile.TarError, staged_files.Unsafe) as error:
+            log.exception("(%s/%s) what it has left", state.job_wrapper.get_id_tag(), state.job_id)
+            return not_put_back(error)
+        return None
+
+    def _streams_of(self, state, wanted):
+        streams = [state.output_file, state.error_file]
+        if wanted.stage == "copy":  # of one that was stopped nothing came back
+            streams += [os.path.join(state.job_wrapper.working_directory, "outputs", name) for name in ("tool_stdout", "tool_stderr")]
+        return streams
 
     def check_watched_items(self):
         self.watched = [state for state in self.watched if not state.tasks.is_over]
@@ -395,7 +433,10 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         state = self._state_of(job_wrapper, job.job_runner_external_id)
         state.running = job.state == model.Job.states.RUNNING
         try:
-            asked = destination.read(job_wrapper.job_destination.params, is_strict=False).task
+            wanted = destination.read(job_wrapper.job_destination.params, is_strict=False)
+            asked = wanted.task
+            if wanted.stage == "copy":
+                staged_job.set_parameters(job_wrapper)
         except Refusal:
             asked = {}
         state.tasks = _Tasks(ids, asked)

@@ -38,6 +38,11 @@ def verdict_of(event, asked, has_exit_code):
     return Verdict("UNKNOWN_ERROR", f"The job did not run to its end: {said or failure}.{more}")
 
 
+def not_put_back(error):
+    """Its result came, and could not be written where Galaxy looks for it."""
+    return Verdict("UNKNOWN_ERROR", f"What the job has left could not be put into its directory: {error}.")
+
+
 def used(event, submitted_at=None):
     """What the job's page shows of the task, by the names that the metrics plugin knows."""
     facts = {name: event[name] for name in ("cpu_s", "peak_memory", "node", "pilot") if event.get(name) is not None}

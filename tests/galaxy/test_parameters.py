@@ -68,7 +68,12 @@ def test_parameters_become_needs(params, task):
     ({"walltime": "0"}, "is no time"),
     ({"gpus": "a100:few"}, "is no number"),
     ({"max_retries": "1.5"}, "is no whole number"),
-    ({"stage": "rsync"}, "not possible yet"),
+    ({"stage": "rsync"}, "none of shared, copy"),
+    ({"stage": "copy", "metadata": "warm"}, "needs Galaxy at the site"),
+    ({"stage": "copy", "metadata": "job"}, "write external or server"),
+    ({"stage": "copy", "embed_metadata_in_job": "true"}, "needs Galaxy at the site"),
+    ({"stage": "copy", "outputs_to_working_directory": False}, "does not go with stage: copy"),
+    ({"stage": "copy", "docker_enabled": "true"}, "use Singularity"),
     ({"embed_metadata_in_job": "maybe"}, "neither true nor false"),
     ({"metadata": "wram"}, "none of warm, job, external, server"),
     ({"native_specification": "--nodes=2"}, "one node"),
@@ -115,6 +120,13 @@ def test_metadata_is_apart_unless_said_otherwise():
     assert destination.read({"metadata": "server"}).metadata == "server"
     assert destination.read({"embed_metadata_in_job": "True"}).metadata == "warm"
     assert destination.read({"embed_metadata_in_job": False}).metadata == "external"
+
+
+def test_metadata_of_a_job_that_is_copied_is_galaxys():
+    wanted = destination.read({"stage": "copy", "cores": 2, "singularity_enabled": True, "embed_metadata_in_job": "false"})
+    assert wanted.stage == "copy" and wanted.metadata == "external" and wanted.task == {"cpus": 2.0}
+    assert destination.read({"stage": "copy", "metadata": "server"}).metadata == "server"
+    assert destination.read({}).stage == destination.read({"stage": "shared"}).stage == "shared"
 
 
 def test_a_key_names_one_attempt_of_one_job():
