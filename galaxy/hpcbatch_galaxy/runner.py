@@ -313,7 +313,10 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         except OSError as error:
             log.warning("(%s/%s) cannot keep what it used: %s", job_wrapper.get_id_tag(), state.job_id, error)
         wanted = destination.read(state.job_destination.params, is_strict=False)
-        verdict = self._put_back(state) if wanted.stage == "copy" else None
+        verdict = None
+        if wanted.stage == "copy":
+            event = self._with_words(event)
+            verdict = self._put_back(state)
         verdict = verdict or verdict_of(event, tasks.asked, os.path.exists(state.exit_code_file))
         if verdict is not None and job_state not in _STOPPED:
             state.runner_state = getattr(state.runner_states, verdict.runner_state)
@@ -328,10 +331,20 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             self._handle_metadata_externally(job_wrapper, resolve_requirements=True)
         self.finish_job(state)
 
+    def _with_words(self, event):
+        """Why the command of a staged job gave up stands in what it printed, and nowhere else."""
+        if event.get("failure") != "tool_failed":
+            return event
+        try:
+            said = self._client.log_end(event["id"], most=500).strip()
+        except engine.Error:
+            said = ""
+        return {**event, "message": said} if said else event
+
     def _put_back(self, state):
         """A verdict where what a staged job has left cannot be had."""
         try:
-            staged_files.put_back(os.path.abspath(state.job_wrapper.working_directory), os.path.basename(state.exit_code_file))
+            staged_files.put_back(os.path.abspath(state.job_wrapper.working_directory), staged_job.kept_of(state))
         except (OSError, tarfile.TarError, staged_files.Unsafe) as error:
             log.exception("(%s/%s) what it has left", state.job_wrapper.get_id_tag(), state.job_id)
             return not_put_back(error)

@@ -61,9 +61,8 @@ def pack_job(places):
 
 def names_tool(places):
     """Whether the packed job says anything of its tool's directory."""
-    mark = f"{staging.MARK}/{staging.TOOL_FOLDER}".encode()
     with tarfile.open(os.path.join(places.job_directory, staging.JOB)) as archive:
-        return any(mark in archive.extractfile(entry).read() for entry in archive if entry.isreg())
+        return any(staging.names_tool(archive.extractfile(entry).read()) for entry in archive if entry.isreg())
 
 
 def pack_tool(places, named=None):
@@ -80,8 +79,8 @@ def pack_tool(places, named=None):
     places.inputs[staging.TOOL] = target
 
 
-def put_back(job_directory, exit_code_file):
-    """What the task has left, into the job's directory; may be done again after a crash in its middle, and is done once: what Galaxy
+def put_back(job_directory, kept):
+    """What the task has left, into the job's directory (`kept` as in staging.is_left); may be done again after a crash in its middle, and is done once: what Galaxy
     has taken away from there since does not come again.  Raises Unsafe, OSError or tarfile.TarError."""
     path = os.path.join(job_directory, staging.RESULT)
     try:
@@ -93,7 +92,7 @@ def put_back(job_directory, exit_code_file):
             if not (entry.isreg() or entry.isdir() or entry.islnk()):
                 continue  # a pipe or the like: nobody collects it
             for name in (entry.name, entry.linkname) if entry.islnk() else (entry.name,):
-                if not staging.is_left(name.rstrip("/"), exit_code_file):
+                if not staging.is_left(name.rstrip("/"), kept):
                     raise Unsafe(f"what came back has {name!r}, which is no place of a job's results")
             target = os.path.join(job_directory, entry.name)
             if entry.isdir():

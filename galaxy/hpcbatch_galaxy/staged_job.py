@@ -22,7 +22,7 @@ def begin(job_wrapper):
         "interactive": getattr(tool, "produces_entry_points", False),
         "cwl": job_wrapper.is_cwl_job,
         "remote_evaluation": job_wrapper.remote_command_line,
-        "split": job_wrapper.is_task,
+        "split": getattr(job_wrapper, "is_task", False),
     }.items() if holds})
     places = staging.Places(os.path.abspath(job_wrapper.working_directory), job_wrapper.tool_directory())
     # Galaxy's runners make a job with what the wrapper says by itself; only Pulsar's says something else.
@@ -48,6 +48,10 @@ def bound(container):
     return container
 
 
+def kept_of(state):
+    return [os.path.basename(path) for path in (state.exit_code_file, state.output_file, state.error_file)]
+
+
 def _looks_through_working(tool):
     return any(output.collection or getattr(output, "dataset_collector_descriptions", None) for output in tool.outputs.values())
 
@@ -60,6 +64,5 @@ def task_of(state, needs, places):
     if places.tool_directory and staged_files.names_tool(places):
         named = tool.required_files and tool.required_files.find_required_files(places.tool_directory)
         staged_files.pack_tool(places, named)
-    names = (os.path.basename(state.job_file), os.path.basename(state.exit_code_file), tool.provided_metadata_file)
-    return staging.task_of(needs, places, names, marked_files, _looks_through_working(tool),
-                           (os.path.abspath(state.output_file), os.path.abspath(state.error_file)), state.job_name)
+    return staging.task_of(needs, places, os.path.basename(state.job_file), kept_of(state), marked_files, _looks_through_working(tool),
+                           tool.provided_metadata_file, state.job_name)

@@ -24,12 +24,12 @@ _GOES_ON = rb"(?![\w+~-]|\.\w)"
 # All that a containerized job has to see lies in its directory, or is bound by the script below.
 CONTAINER_VOLUMES = "$job_directory:rw"
 
-# $1: the job's script; $2: where it writes its exit code; $3: `all` where all of working/ is looked at, else nothing; $4: the file
-# in working/ that makes all of it looked at; the rest: files with marks.  Ends well whenever the script came to its end, because
-# what failed has to come back too.
+# $1: the job's script; $2: where it writes its exit code; $3, $4: where what it prints goes; $5: `all` where all of working/ is looked
+# at, else nothing; $6: the file in working/ that makes all of it looked at; the rest: files with marks.  Ends well whenever the
+# script came to its end, because what failed has to come back too; what it says itself is why it did not.
 SCRIPT = r"""
-script=$1 ended=$2 collected=$3 told=$4
-shift 4
+script=$1 ended=$2 out=$3 err=$4 collected=$5 told=$6
+shift 6
 fail() { echo "$1" >&2; exit 97; }
 here=$(pwd -P)
 case $here in
@@ -47,7 +47,7 @@ if [ -n "$folders" ]; then
   SINGULARITY_BIND=${SINGULARITY_BIND:+$SINGULARITY_BIND,}${folders%,}
   export SINGULARITY_BIND APPTAINER_BIND="$SINGULARITY_BIND"
 fi
-"./$script"
+"./$script" > "$out" 2> "$err"
 [ -e "$ended" ] || fail "the job's script did not come to its end"
 # What is left as a link comes back as a file; a link to an input, to a folder or to elsewhere comes back from outputs/ at most.
 find outputs working -type l -exec sh -c '
@@ -60,7 +60,7 @@ find outputs working -type l -exec sh -c '
     fi
     rm -f "$link"
   done' sh "$here" {} +
-set -- outputs "$ended"
+set -- outputs "$ended" "$out" "$err"
 for file in __instrument_*; do [ ! -f "$file" ] || set -- "$@" "$file"; done
 if [ "$collected" = all ] || [ -e "working/$told" ]; then
   set -- "$@" working
@@ -81,6 +81,7 @@ class Places:
         self.inputs = {}  # name: path
         self.folders = {}  # name: path, of folders whose files are inputs
         self._names = {}  # path: name
+        self._taken = set()
 
     def input(self, path):
         """Where the job finds that file."""
@@ -104,12 +105,11 @@ class Places:
     def _place(self, path, kind):
         name = self._names.get(path)
         if name is None:
-            own = f"{INPUTS}/{posixpath.basename(path)}"
-            taken = set(self._names.values())
-            name, number = own, 1
-            while name in taken:
+            name, number = f"{INPUTS}/{posixpath.basename(path)}", 1
+            while name in self._taken:
                 number += 1
                 name = f"{INPUTS}/{number}/{posixpath.basename(path)}"
+            self._taken.add(name)
             self._names[path] = name
             kind[name] = path
         return posixpath.join(self.job_directory, name)
@@ -122,6 +122,11 @@ def marked(content, marks):
     known = {os.fsencode(path): mark.encode() for path, mark in marks.items()}
     pattern = b"|".join(re.escape(path) for path in sorted(known, key=len, reverse=True))
     return re.sub(b"(?:" + pattern + b")" + _GOES_ON, lambda match: known[match[0]], content)
+
+
+def names_tool(content):
+    """Whether marked content says anything of the tool's directory."""
+    return re.search(re.escape(f"{MARK}/{TOOL_FOLDER}".encode()) + _GOES_ON, content) is not None
 
 
 def goes_along(name):
@@ -156,20 +161,17 @@ _CANNOT = {
 }
 
 
-def is_left(name, exit_code_file):
-    """Whether that name of a result may be put into the job's directory."""
+def is_left(name, kept):
+    """Whether that name of a result may be put into the job's directory.  `kept`: names of the files there that come back."""
     parts = name.split("/")
     if name.startswith("/") or ".." in parts:
         return False
-    return parts[0] in ("outputs", "working") or name == exit_code_file or (len(parts) == 1 and name.startswith("__instrument_"))
+    return parts[0] in ("outputs", "working") or name in kept or (len(parts) == 1 and name.startswith("__instrument_"))
 
 
-def task_of(needs, places, names, marked_files, collected, streams, job_name):
-    """The engine's task.  `names`: of the job's script, of its exit code and of what the tool may say of its outputs; `collected`:
-    whether all of working/ is looked at; `streams`: where what script prints goes; `places.inputs` are files by now."""
-    script, exit_code, told = names
-    inputs = {name: path for name, path in places.inputs.items()}
-    inputs[JOB] = posixpath.join(places.job_directory, JOB)
-    command = ["/bin/sh", "-c", SCRIPT, "galaxy-job", script, exit_code, "all" if collected else "", told, *marked_files]
-    return {**needs, "command": command, "inputs": inputs, "outputs": {RESULT: posixpath.join(places.job_directory, RESULT)},
-            "stdout": streams[0], "stderr": streams[1], "name": job_name}
+def task_of(needs, places, script, kept, marked_files, collected, told, job_name):
+    """The engine's task.  `script`: the name of the job's; `kept`: of what it leaves beside: exit code, standard output, standard
+    error; `collected`: whether all of working/ is looked at; `told`: what the tool may say of its outputs there.  `places.inputs` are files by now."""
+    inputs = {**places.inputs, JOB: posixpath.join(places.job_directory, JOB)}
+    command = ["/bin/sh", "-c", SCRIPT, "galaxy-job", script, *kept, "all" if collected else "", told, *marked_files]
+    return {**needs, "command": command, "inputs": inputs, "outputs": {RESULT: posixpath.join(places.job_directory, RESULT)}, "name": job_name}

@@ -139,8 +139,8 @@ def test_an_index_goes_along(galaxy, uploaded):
 def test_a_container_sees_the_job_and_its_inputs_alone(galaxy, uploaded):
     galaxy.send("hb_two", "far_contained")
     (job,) = galaxy.run("hb_two", input1=uploaded[0], input2=uploaded[1])
-    galaxy.send("hb_two", "far")
     galaxy.ok(job)
+    galaxy.send("hb_two", "far")
     outputs = galaxy.outputs(job)
     assert galaxy.text(outputs["out1"]["id"]) == "a one\nb two\nc three\n"
     (call,) = (galaxy.engine.directory / "tool.calls").read_text().splitlines()
@@ -159,6 +159,12 @@ def test_a_tool_that_fails_says_how(galaxy):
     assert (found["state"], found["exit_code"], found["tool_stdout"], found["tool_stderr"]) == ("error", 3, "before\n", "what went wrong\n")
     assert galaxy.engine.show(found["external_id"])["state"] == "done"
     assert galaxy.text(galaxy.outputs(job)["out1"]["id"]) == "partly\n"
+
+
+def test_a_job_whose_script_dies_says_so(galaxy):
+    (job,) = galaxy.run("hb_gone")
+    assert galaxy.ended(job)["state"] == "error"
+    assert "The job did not run to its end: the job's script did not come to its end." in galaxy.outputs(job)["out1"]["misc_info"]
 
 
 def test_a_job_over_its_memory_is_told_so(galaxy):

@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "galaxy"))
 from hpcbatch_galaxy import staged_files, staging, words  # noqa: E402
 
 ENDED = "galaxy_7.ec"
+KEPT = [ENDED, "galaxy_7.o", "galaxy_7.e"]
 
 
 class Job:
@@ -35,7 +36,7 @@ class Job:
         marked = staged_files.pack_job(self.places)
         if staged_files.names_tool(self.places):
             staged_files.pack_tool(self.places)
-        self.task = staging.task_of({}, self.places, ("galaxy_7.sh", ENDED, told), marked, collected, ("/o", "/e"), "g7")
+        self.task = staging.task_of({}, self.places, "galaxy_7.sh", KEPT, marked, collected, told, "g7")
         shutil.rmtree(self.there, ignore_errors=True)
         for name, path in self.task["inputs"].items():
             (self.there / name).parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +56,7 @@ class Job:
     def ran(self, **how):
         done = self.run(**how)
         assert (done.returncode, done.stderr) == (0, ""), done
-        staged_files.put_back(str(self.here), ENDED)
+        staged_files.put_back(str(self.here), KEPT)
 
     def text(self, name):
         return (self.here / name).read_text()
@@ -117,13 +118,24 @@ echo wrong >&2; echo scratch > scratch; echo 3 > ../{ENDED}
 exit 3
 """)
     done = job.run()
-    assert done.returncode == 0 and done.stderr == "wrong\n"
-    staged_files.put_back(str(job.here), ENDED)
-    assert job.text("outputs/d.dat") == "one\nmore\ncounted x\n" and job.text(ENDED) == "3\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    staged_files.put_back(str(job.here), KEPT)
+    assert job.text("outputs/d.dat") == "one\nmore\ncounted x\n" and [job.text(name) for name in KEPT] == ["3\n", "", "wrong\n"]
     assert "_working" not in job.text("outputs/tool_stdout") and "test-data" not in job.text("outputs/tool_stdout")
     assert not (job.here / "working" / "scratch").exists() and not (job.here / staging.RESULT).exists()
     # Galaxy's own is as it was.
     assert job.text("configs/c1") == f"out={job.here}/outputs/d.dat"
+
+
+def test_a_tools_files_go_where_the_job_names_them(tmp_path):
+    job = Job(tmp_path, "sh ../tool_script.sh")
+    (job.tool / "large").write_text("not this\n")
+    (job.here / "tool_script.sh").write_text(f"echo {job.here}/tool_script.sh {job.here}/tools > ../outputs/a")
+    job.ran()
+    assert staging.TOOL not in job.task["inputs"] and job.text("outputs/a") == f"{job.there}/tool_script.sh {job.there}/tools\n"
+    (job.here / "tool_script.sh").write_text(f"cat '{job.places.tool}/large' > ../outputs/a")
+    job.ran()
+    assert job.text("outputs/a") == "not this\n"
 
 
 def test_working_comes_back_where_it_is_looked_at(tmp_path):
@@ -193,12 +205,12 @@ def test_what_came_back_is_put_back_once_and_again_after_a_crash(tmp_path, monke
     replace = staged_files._replace
     monkeypatch.setattr(staged_files, "_replace", crash)
     with pytest.raises(KeyboardInterrupt):
-        staged_files.put_back(str(job.here), ENDED)
+        staged_files.put_back(str(job.here), KEPT)
     monkeypatch.undo()
-    staged_files.put_back(str(job.here), ENDED)
+    staged_files.put_back(str(job.here), KEPT)
     assert job.text("outputs/a") == "a\n" and job.text("outputs/b") == "b\n"
     (job.here / "outputs" / "a").unlink()  # Galaxy has taken it
-    staged_files.put_back(str(job.here), ENDED)
+    staged_files.put_back(str(job.here), KEPT)
     assert not (job.here / "outputs" / "a").exists()
 
 
@@ -210,7 +222,7 @@ def test_nothing_is_put_beside_the_results(tmp_path, name):
         entry.size = 1
         archive.addfile(entry, io.BytesIO(b"x"))
     with pytest.raises(staged_files.Unsafe, match="no place of a job's results"):
-        staged_files.put_back(str(job.here), ENDED)
+        staged_files.put_back(str(job.here), KEPT)
 
 
 def test_nothing_is_put_through_a_link(tmp_path):
@@ -224,5 +236,5 @@ def test_nothing_is_put_through_a_link(tmp_path):
             entry.size = 1
             archive.addfile(entry, io.BytesIO(b"x"))
     with pytest.raises(staged_files.Unsafe, match="is a link"):
-        staged_files.put_back(str(job.here), ENDED)
+        staged_files.put_back(str(job.here), KEPT)
     assert (tmp_path / "file").read_text() == "mine\n" and job.text("outputs/file") == "x"
