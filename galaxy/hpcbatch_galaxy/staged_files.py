@@ -7,7 +7,7 @@ import tarfile
 
 from . import staging
 
-# The same content has the same archive, which then goes to a site once; before 1980 and in the future tar complains.
+# The same content has the same archive, which then goes to a site once.
 _ANY_TIME = 978_307_200
 
 
@@ -80,8 +80,9 @@ def pack_tool(places, named=None):
 
 
 def put_back(job_directory, kept):
-    """What the task has left, into the job's directory (`kept` as in staging.is_left); may be done again after a crash in its middle, and is done once: what Galaxy
-    has taken away from there since does not come again.  Raises Unsafe, OSError or tarfile.TarError."""
+    """What the task has left, into the job's directory; `kept` as in staging.is_left.  Raises Unsafe, OSError or tarfile.TarError.
+
+    May be done again after a crash in its middle, and is done once: what Galaxy has taken away from there since does not come again."""
     path = os.path.join(job_directory, staging.RESULT)
     try:
         archive = tarfile.open(path)
@@ -91,7 +92,8 @@ def put_back(job_directory, kept):
         for entry in archive:
             if not (entry.isreg() or entry.isdir() or entry.islnk()):
                 continue  # a pipe or the like: nobody collects it
-            for name in (entry.name, entry.linkname) if entry.islnk() else (entry.name,):
+            names = [entry.name, entry.linkname] if entry.islnk() else [entry.name]
+            for name in names:
                 if not staging.is_left(name.rstrip("/"), kept):
                     raise Unsafe(f"what came back has {name!r}, which is no place of a job's results")
             target = os.path.join(job_directory, entry.name)

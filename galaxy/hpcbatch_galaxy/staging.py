@@ -17,7 +17,7 @@ TOOL_FOLDER, INPUTS = "tool", "inputs"
 MARK = "/hpcbatch-stage-directory"
 # Of the job's directory: what the task gets in other ways, or nobody needs there.
 _STAYS = frozenset(("home", "tmp", "metadata", INPUTS, TOOL_FOLDER, JOB, TOOL, RESULT))
-_NEVER_TOOLS = frozenset(("test-data", ".git", ".hg"))
+_NEVER_TOOLS = frozenset(("test-data", "__pycache__", ".git", ".hg"))
 MOST_TOOL_FILES, MOST_TOOL_BYTES = 1000, 64 << 20
 # What follows a path where it ends: `/data/1` is not meant by `/data/12`, nor by `/data/1.old`.
 _GOES_ON = rb"(?![\w+~-]|\.\w)"
@@ -136,7 +136,7 @@ def goes_along(name):
 
 def is_tools_own(name):
     """Whether a file below the tool's directory, by its path there, may be needed by the tool."""
-    return not _NEVER_TOOLS.intersection(name.split("/")) and "__pycache__" not in name.split("/")
+    return not _NEVER_TOOLS.intersection(name.split("/"))
 
 
 def check_tool_files(directory, count, size):
@@ -171,7 +171,9 @@ def is_left(name, kept):
 
 def task_of(needs, places, script, kept, marked_files, collected, told, job_name):
     """The engine's task.  `script`: the name of the job's; `kept`: of what it leaves beside: exit code, standard output, standard
-    error; `collected`: whether all of working/ is looked at; `told`: what the tool may say of its outputs there.  `places.inputs` are files by now."""
+    error; `collected`: whether all of working/ is looked at; `told`: what the tool may say of its outputs there.
+    `places.inputs` are files by now."""
     inputs = {**places.inputs, JOB: posixpath.join(places.job_directory, JOB)}
     command = ["/bin/sh", "-c", SCRIPT, "galaxy-job", script, *kept, "all" if collected else "", told, *marked_files]
-    return {**needs, "command": command, "inputs": inputs, "outputs": {RESULT: posixpath.join(places.job_directory, RESULT)}, "name": job_name}
+    outputs = {RESULT: posixpath.join(places.job_directory, RESULT)}
+    return {**needs, "command": command, "inputs": inputs, "outputs": outputs, "name": job_name}

@@ -195,13 +195,15 @@ def test_the_engine_is_killed(galaxy, tmp_path):
     work.check()
 
 
-def test_both_are_killed(galaxy, tmp_path):
+def test_both_are_killed_and_galaxy_before_it_has_written_down_a_jobs_id(galaxy, tmp_path):
     work = Work(galaxy, tmp_path)
     has_ended = work.script_has_ended("ends")
-    galaxy.kill()
+    (galaxy.folder / "die_before_writing_down").touch()
+    (work.jobs["late"],) = galaxy.run("hb_wait", gate=str(tmp_path / "gate.late"), ledger=str(tmp_path / "ledger.late"))
+    wait_until(galaxy.has_ended, 60, "Galaxy to die")
     work.open("ends")
     wait_until(has_ended, 30, "a script to end while Galaxy is down")
     galaxy.engine.kill_engine()
     galaxy.start()
-    work.open("runs", "waits")
+    work.open("runs", "waits", "late")
     work.check()

@@ -64,7 +64,8 @@ class Job:
 
 def test_a_path_is_marked_where_it_ends():
     marks = {"/g/jobs/1": staging.MARK, "/g/files/d_1.dat": staging.MARK + "/inputs/d_1.dat", "/g/jobs/1/sub": "/sub"}
-    said = b"cd /g/jobs/1; cat '/g/jobs/1/x' /g/jobs/12 /g/jobs/1.old \"/g/files/d_1.dat\" /g/jobs/1/sub /g/jobs/1/subs. In /g/jobs/1. \xff/g/jobs/1"
+    said = (b"cd /g/jobs/1; cat '/g/jobs/1/x' /g/jobs/12 /g/jobs/1.old \"/g/files/d_1.dat\" /g/jobs/1/sub /g/jobs/1/subs."
+            b" In /g/jobs/1. \xff/g/jobs/1")
     assert staging.marked(said, marks).replace(staging.MARK.encode(), b"@") == (
         b"cd @; cat '@/x' /g/jobs/12 /g/jobs/1.old \"@/inputs/d_1.dat\" /sub @/subs. In @. \xff@")
     assert staging.marked(b"as it is", {}) == b"as it is"
@@ -81,7 +82,8 @@ def test_each_input_has_a_name_of_its_own():
 
 
 @pytest.mark.parametrize("fact, says", [
-    ("galaxy_python", "Galaxy's own Python"), ("interactive", "cannot be reached"), ("cwl", "CWL"), ("remote_evaluation", "remote"), ("split", "splits")])
+    ("galaxy_python", "Galaxy's own Python"), ("interactive", "cannot be reached"), ("cwl", "CWL"), ("remote_evaluation", "remote"),
+    ("split", "splits")])
 def test_what_cannot_run_there_is_refused(fact, says):
     staging.check_job(set())
     with pytest.raises(words.Refusal) as refusal:
@@ -214,7 +216,8 @@ def test_what_came_back_is_put_back_once_and_again_after_a_crash(tmp_path, monke
     assert not (job.here / "outputs" / "a").exists()
 
 
-@pytest.mark.parametrize("name", ["/etc/x", "../x", "outputs/../../x", "tool_script.sh", "galaxy_7.sh", "x", "__instrument_x/y", "outputs/a/../../../x"])
+@pytest.mark.parametrize("name", [
+    "/etc/x", "../x", "outputs/../../x", "tool_script.sh", "galaxy_7.sh", "x", "__instrument_x/y", "outputs/a/../../../x"])
 def test_nothing_is_put_beside_the_results(tmp_path, name):
     job = Job(tmp_path, "")
     with tarfile.open(job.here / staging.RESULT, "w") as archive:
