@@ -3,6 +3,7 @@
 #include "plugin_host/guarded.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/site_exchange.hpp"
+#include "runtime/site_modules.hpp"
 #include "wire/relay.hpp"
 #include "wire/wire.pb.h"
 
@@ -25,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kSurveyLimit = 60s;
 constexpr auto kWayLimit = 20s;
+constexpr auto kModulesLimit = 30s;
 constexpr auto kEndLimit = 5s;
 
 Deadline sooner(Deadline deadline, std::chrono::seconds limit) {
@@ -235,6 +237,11 @@ SiteReport check_site(const Site& site, const PilotProgram& program, const Sched
     for (SiteCheck& check : check_shapes(site, *survey)) report.checks.push_back(std::move(check));
     report.survey = std::move(*survey);
   }
+  const auto modules = guarded(
+      "transport", [&] { return transport.run(list_modules(), sooner(deadline, kModulesLimit)); });
+  // A site may do without them.
+  report.checks.push_back(
+      {"modules", true, show_modules(modules ? read_modules(*modules) : std::nullopt)});
   if (!put) return report;
   const auto ways = link_ways(site);
   const bool is_here =

@@ -44,6 +44,13 @@ def test_ways_of_links_are_tried_and_leave_nothing_behind(slurm):
         assert not [path for path in left if path.split("/")[0] in ("check", "relay", "spool")], left
 
 
+def test_modules_are_listed_as_a_batch_script_finds_them(slurm):
+    with SlurmSite(slurm, SMALL) as site:
+        checks = {check["check"]: check for check in checked(site)["checks"]}
+        text = checks["modules"]["text"]
+        assert checks["modules"]["ok"] and ("no command 'module'" in text or "'module load" in text), checks
+
+
 def test_what_is_wrong_is_said_beside_the_proposal(slurm):
     with SlurmSite(slurm, SMALL | {"cpus": 64}, SMALL | {"name": "lost", "partition": "nowhere"}) as site:
         site.ok("engine", "start")
