@@ -10,10 +10,6 @@
 namespace hpcbatch {
 namespace {
 
-bool has_item(const std::string& path) {
-  return path.find("{}") != std::string::npos;
-}
-
 /// Everything the task reads or writes that may have to be brought or fetched.
 std::vector<std::string> files_of(const Recipe& recipe) {
   std::vector<std::string> files = recipe.inputs;

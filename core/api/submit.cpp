@@ -2,6 +2,7 @@
 #include "api/api.hpp"
 #include "api/far_sites.hpp"
 #include "runtime/asio.hpp"
+#include "runtime/hash_files.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/serializer.hpp>
@@ -14,7 +15,6 @@
 #include <cstring>
 #include <filesystem>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,9 +59,8 @@ struct SeenInputs {
 SeenInputs look_at(const std::vector<std::string>& paths) {
   SeenInputs seen;
   for (const std::string& path : paths) {
-    // Never blocks, whatever lies there: a FIFO is opened without its other end, and refused for
-    // what it is.
-    const int file = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    // A FIFO is opened without its other end, and refused for what it is.
+    const int file = open_to_read(path);
     struct stat facts {};
     if (file < 0 || ::fstat(file, &facts) != 0) {
       seen.missing = fmt::format("cannot read the input {}: {}", path, std::strerror(errno));
@@ -144,7 +143,7 @@ std::vector<std::string> wanted_now(const TaskRequest& task) {
   if (task.tool.empty() && !task.array.after.empty()) return paths;
   for (const auto& [name, inputs] : task.inputs) {
     for (const std::string& path : inputs) {
-      if (task.items.empty() || path.find("{}") == std::string::npos) {
+      if (task.items.empty() || !has_item(path)) {
         paths.push_back(path);
       } else if (task.items.size() <= kItemsLookedAt) {
         for (const std::string& item : task.items) paths.push_back(with_item(path, item));

@@ -3,6 +3,7 @@
 #include "plugin_host/guarded.hpp"
 #include "runtime/whole_file.hpp"
 #include "wire/content_hash.hpp"
+#include "wire/fd.hpp"
 #include "wire/files.hpp"
 
 #include <sys/stat.h>
@@ -16,32 +17,26 @@ namespace {
 
 /// Nothing where it is not what was hashed; why is found out when it is hashed again.
 std::optional<std::string> content_of(const FileBook::Sending& file) {
-  const int fd = open_to_read(file.path);
-  if (fd < 0) return std::nullopt;
-  std::optional<std::string> content;
-  if (state_of(fd) == file.state) {
-    std::string bytes(file.state.size, '\0');
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t got =
-          ::pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      done += static_cast<std::size_t>(got);
-    }
-    wire::ContentHash hash;
-    hash.add(bytes);
-    if (done == bytes.size() && file.key.starts_with(hash.digits())) content = std::move(bytes);
+  const wire::Fd fd(open_to_read(file.path));
+  if (!fd || state_of(fd.get()) != file.state) return std::nullopt;
+  std::string bytes(file.state.size, '\0');
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got =
+        ::pread(fd.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return std::nullopt;
+    done += static_cast<std::size_t>(got);
   }
-  ::close(fd);
-  return content;
+  wire::ContentHash hash;
+  hash.add(bytes);
+  if (!file.key.starts_with(hash.digits())) return std::nullopt;
+  return bytes;
 }
 
 bool is_unchanged(const FileBook::Sending& file) {
-  const int fd = open_to_read(file.path);
-  const bool same = fd >= 0 && state_of(fd) == file.state;
-  if (fd >= 0) ::close(fd);
-  return same;
+  const wire::Fd fd(open_to_read(file.path));
+  return fd && state_of(fd.get()) == file.state;
 }
 
 StageError not_taken(const wire::FilesReport::Done& done) {

@@ -1,5 +1,7 @@
 #include "runtime/hash_files.hpp"
 
+#include "wire/fd.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -23,20 +25,6 @@ constexpr std::size_t kMostRemembered = 100'000;
 constexpr unsigned kMostThreads = 4;
 // A file system may count time as coarsely as that: of a file so young nothing is remembered.
 constexpr std::int64_t kCoarsestClock = 2'000'000'000;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 StageError missing(const std::string& path, const std::string& why) {
   return {false, "input_missing", fmt::format("cannot read the input {}: {}", path, why)};
@@ -124,7 +112,7 @@ void FileHasher::remember(const std::string& path, const HashedFile& file) {
 
 std::optional<HashAnswer> FileHasher::read_on(const std::string& path,
                                               std::chrono::steady_clock::time_point until) {
-  const Descriptor file(open_to_read(path));
+  const wire::Fd file(open_to_read(path));
   if (file.get() < 0) return unreadable(path, errno);
   const auto state = state_of(file.get());
   if (!state) return missing(path, "it is no regular file");

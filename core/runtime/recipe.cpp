@@ -109,6 +109,10 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   return recipe;
 }
 
+bool has_item(const std::string& text) {
+  return text.find("{}") != std::string::npos;
+}
+
 std::string with_item(std::string text, const std::string& item) {
   // One pass: an item that holds `{}` itself stays as it is.
   for (auto at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + item.size()))

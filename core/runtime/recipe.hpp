@@ -68,6 +68,7 @@ std::string to_bytes(const Recipe& recipe);
 Recipe recipe_from_bytes(const std::string& bytes);
 /// The same as a message for a pilot, all but the attempt and what it is granted.
 wire::Start start_from_bytes(const std::string& bytes, bool& has_items);
+bool has_item(const std::string& text);
 /// `{}` replaced by the item.
 std::string with_item(std::string text, const std::string& item);
 void put_item(wire::Start& start, const std::string& item);

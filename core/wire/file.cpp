@@ -1,5 +1,6 @@
 #include "wire/file.hpp"
 
+#include "wire/fd.hpp"
 #include "wire/key.hpp"
 
 #include <fcntl.h>
@@ -7,27 +8,11 @@
 #include <unistd.h>
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 namespace hpcbatch::wire {
 namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 30;
-
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-  ~Fd() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 Error failed(const std::string& what, const std::string& path, int error,
              Error::Kind kind = Error::Kind::Transient) {

@@ -134,6 +134,14 @@ class TurnedAwayTest : public testing::Test {
   void stands(Peer& peer) {
     until([&] { return peer.link.established(); }, &peer);
   }
+  /// One that is taken.
+  std::string say_a_frame(Peer& peer) {
+    peer.link.send(heartbeat(1));
+    std::string frame = peer.link.take_output();
+    peer.say(frame);
+    until([&] { return !beats_.empty(); }, &peer);
+    return frame;
+  }
   /// The peer is put out, that is counted once and under this reason alone, and the other pilot's
   /// link goes on.
   void must_be_put_out(Peer& peer, TurnedAwayFor reason) {
@@ -187,10 +195,7 @@ TEST_F(TurnedAwayTest, AllThatAPilotSaidSaidAgain) {
 TEST_F(TurnedAwayTest, AFrameOfAnotherLink) {
   Peer pilot = connect(kPilot);
   stands(pilot);
-  pilot.link.send(heartbeat(1));
-  const std::string frame = pilot.link.take_output();
-  pilot.say(frame);
-  until([&] { return !beats_.empty(); }, &pilot);
+  const std::string frame = say_a_frame(pilot);
   Peer again = connect(kPilot);
   stands(again);
   again.say(frame);
@@ -200,10 +205,7 @@ TEST_F(TurnedAwayTest, AFrameOfAnotherLink) {
 TEST_F(TurnedAwayTest, AFrameSaidTwice) {
   Peer peer = connect(kPilot);
   stands(peer);
-  peer.link.send(heartbeat(1));
-  const std::string frame = peer.link.take_output();
-  peer.say(frame);
-  until([&] { return !beats_.empty(); }, &peer);
+  const std::string frame = say_a_frame(peer);
   peer.say(frame);
   must_be_put_out(peer, TurnedAwayFor::BrokenFrame);
 }
