@@ -1,5 +1,7 @@
 #include "api/named_files.hpp"
 
+#include "runtime/recipe.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,8 +65,7 @@ void check_outputs(const TaskRequest& task, const std::string& what) {
                                    what, name, path));
     if (!destinations.insert(path).second)
       throw BadRequest(fmt::format("{}: two outputs go to {}", what, path));
-    const bool has_item = path.find("{}") != std::string::npos;
-    if (tasks > 1 && (task.items.empty() || !has_item))
+    if (tasks > 1 && (task.items.empty() || !has_item(path)))
       throw BadRequest(fmt::format(
           "{}: all {} tasks would write {}; make them of 'items' and put the item into it, as {{}}",
           what, tasks, path));
