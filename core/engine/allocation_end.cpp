@@ -63,6 +63,11 @@ void Engine::lose_leases(const AllocationOver& over, Time now) {
         return_lease(task, now);
         continue;
       }
+      if (const Outcome* own = pilots_.failed(task)) {
+        Outcome outcome = *own;
+        end_lease(pilots_.release(task), std::move(outcome), false);
+        continue;
+      }
       Outcome outcome;
       outcome.failure = over.failure;
       outcome.message = over.text;

@@ -117,14 +117,14 @@ void Engine::bring_files(Time now) {
     IndexSet usual = wants.waiting;
     usual.remove(cut);
     bring_files_of(*wants.array, wants.array->terms->needs, usual, ahead, now);
-    // Where its files are may have no shape that lasts long enough.
-    for (const IndexRange& range : cut.ranges()) {
-      for (std::uint64_t i = range.first; i <= range.last; ++i) {
-        const auto index = static_cast<std::uint32_t>(i);
-        Needs needs = wants.array->terms->needs;
-        needs.time = tasks_.time_of({wants.array->id, index});
-        bring_files_of(*wants.array, needs, IndexRange{index, index}, ahead, now);
-      }
+    if (cut.empty()) continue;
+    // Where their files are may have no shape that lasts long enough.
+    for (const QueuePlace& place : tasks_.places(*wants.array)) {
+      const IndexSet some = tasks_.waiting_in(place).intersection(cut);
+      if (some.empty()) continue;
+      Needs needs = wants.array->terms->needs;
+      needs.time = tasks_.queue().get(place.in_class).needs.time;
+      bring_files_of(*wants.array, needs, some, ahead, now);
     }
   }
 }

@@ -91,7 +91,7 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     if (lease->has_left) {
       why.text = "done at " + where + ", its outputs are being fetched";
       if (const std::string* delay = pilots_.why_delayed(task))
-        why.details.push_back("not possible just now: " + *delay);
+        why.details.push_back("the last time that failed: " + *delay);
     } else if (pilot && !pilot->connected) {
       const std::string until =
           sites_.site(pilot->site)

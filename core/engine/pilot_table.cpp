@@ -126,12 +126,18 @@ Lease PilotTable::release(TaskId task) {
   leases_.erase(at);
   PilotState& pilot = *lease.held_by;
   pilot.leases.erase(task);
+  failed_.erase(task);
   if (lease.has_left) {
     delayed_.erase(task);
   } else {
     give_room_back(pilot, lease);
   }
   return lease;
+}
+
+const Outcome* PilotTable::failed(TaskId task) const {
+  const auto at = failed_.find(task);
+  return at == failed_.end() ? nullptr : &at->second;
 }
 
 const std::string* PilotTable::why_delayed(TaskId task) const {

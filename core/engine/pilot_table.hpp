@@ -102,6 +102,12 @@ class PilotTable {
   void started(Lease& lease, Time now);
   /// Gives its room back before it ends.
   void leave_room(Lease& lease);
+  /// It has failed by itself, and what it said is still being published: its end, whatever becomes
+  /// of its pilot.
+  void failed(const Lease& lease, Outcome outcome) {
+    failed_[lease.attempt.task] = std::move(outcome);
+  }
+  const Outcome* failed(TaskId task) const;
   /// Why the outputs of one that has left are not here yet, in `why_delayed` until it ends.
   void delayed(const Lease& lease, std::string why) {
     delayed_[lease.attempt.task] = std::move(why);
@@ -127,6 +133,7 @@ class PilotTable {
   std::map<PilotId, PilotState> pilots_;
   std::unordered_map<TaskId, Lease> leases_;
   std::unordered_map<TaskId, std::string> delayed_;
+  std::unordered_map<TaskId, Outcome> failed_;
   std::size_t backlogs_{0};
 };
 

@@ -155,6 +155,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
       outcome.message =
           fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
       outcome.ended = now;
+      if (const Outcome* own = pilots_.failed(task)) outcome = *own;
       end_lease(pilots_.release(task), std::move(outcome), false);
     } else {
       // It never reached the pilot: nothing was started, so nothing is lost.
@@ -276,6 +277,7 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end) {
       actions_.push_back(KillAttempt{pilot, end.attempt, Failure::Cancelled, false});
     } else {
       lease->state = Lease::State::Publishing;
+      if (end.outcome.failure != Failure::Ok) pilots_.failed(*lease, end.outcome);
       actions_.push_back(SavePermitted{end.attempt.task});
       actions_.push_back(PermitPublish{pilot, end.attempt});
     }

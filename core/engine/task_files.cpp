@@ -34,13 +34,6 @@ bool TaskTable::are_files_coming(const std::string& site) const {
   return at != coming_.end() && at->second != 0;
 }
 
-std::optional<Duration> TaskTable::time_of(TaskId task) const {
-  const std::optional<Duration> asked = arrays_.at(task.array).terms->needs.time;
-  const TaskHistory* past = history(task);
-  if (!past || !past->needs_more_than) return asked;
-  return std::max(asked.value_or(Duration{}), more_than(*past->needs_more_than));
-}
-
 /// What one task needs now: its files may be somewhere, and a pilot's end may have cut it.
 Needs TaskTable::needs_of(const ArrayState& array, std::uint32_t index) const {
   std::vector<std::string> sites;
@@ -48,7 +41,9 @@ Needs TaskTable::needs_of(const ArrayState& array, std::uint32_t index) const {
     if (tasks.contains(index)) sites.push_back(site);
   }
   Needs needs = with_files_at(array.terms->needs, sites);
-  needs.time = time_of({array.id, index});
+  const TaskHistory* past = history({array.id, index});
+  if (past && past->needs_more_than)
+    needs.time = std::max(needs.time.value_or(Duration{}), more_than(*past->needs_more_than));
   return needs;
 }
 
@@ -89,10 +84,13 @@ void TaskTable::make_ready_by_files(
 
 IndexSet TaskTable::waiting(const ArrayState& array) const {
   IndexSet all;
-  for (const QueuePlace& place : places(array)) {
-    all.add(queue_.queued(place));
-    if (const IndexSet* parked = queue_.parked(place)) all.add(*parked);
-  }
+  for (const QueuePlace& place : places(array)) all.add(waiting_in(place));
+  return all;
+}
+
+IndexSet TaskTable::waiting_in(const QueuePlace& place) const {
+  IndexSet all = queue_.queued(place);
+  if (const IndexSet* parked = queue_.parked(place)) all.add(*parked);
   return all;
 }
 

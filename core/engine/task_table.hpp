@@ -74,11 +74,10 @@ class TaskTable {
   const std::set<ArrayId>& arrays_with_files() const { return with_files_; }
   /// Ready tasks; `at`: where their files are, or are coming to.
   IndexSet waiting(const ArrayState& array) const;
+  IndexSet waiting_in(const QueuePlace& place) const;
   void files_coming(ArrayId id, const std::string& site, const IndexSet& indices);
   /// Of any array's tasks.
   bool are_files_coming(const std::string& site) const;
-  /// What the task asks for, or more where a pilot's end has cut it.
-  std::optional<Duration> time_of(TaskId task) const;
   /// Of an array whose tasks share their files: what holds for others of it holds for these.
   void files_shared(ArrayId id, const std::string& site, const IndexSet& indices);
   /// What became of them; with a failure for good those that still wait end.

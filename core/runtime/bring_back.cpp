@@ -22,6 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::milliseconds kFirstPause{2000};
 constexpr std::chrono::milliseconds kLongestPause{60'000};
+constexpr const char* kStopped = "cancelled by user while its outputs were fetched";
 constexpr unsigned kLateFiles = 6;  // tries, two minutes
 
 /// What a person can mend while the outputs wait on the site.
@@ -100,10 +101,16 @@ void BringBack::stop(const AttemptId& attempt) {
   asio::post(loop_, [this, lives = lives_, attempt] {
     if (!*lives) return;
     const auto at = under_way_.find(attempt);
-    if (at == under_way_.end() || at->second.is_published) return;
+    if (at == under_way_.end()) return;
+    at->second.is_stopped = true;
+    if (!at->second.is_published) done(attempt, "cancelled", kStopped);
+  });
+}
+
+void BringBack::clear(const std::string& folder) {
+  next_lane().run([folder] {
     std::error_code ignored;
-    std::filesystem::remove_all(folder_of(at->second), ignored);
-    done(attempt, "cancelled", "cancelled by user while its outputs were fetched");
+    std::filesystem::remove_all(folder, ignored);
   });
 }
 
@@ -117,15 +124,15 @@ void BringBack::fetch(const AttemptId& attempt) {
   const std::string there = folder_of_outputs(*under.site, under.pilot, attempt);
   for (const wire::Output& output : under.outputs)
     taken.push_back({there + "/" + output.staged(), here + "/" + output.staged()});
-  under.files->take(std::move(taken), [this, lives = lives_, attempt](const auto& errors) {
-    if (*lives) fetched(attempt, errors);
+  under.files->take(std::move(taken), [this, lives = lives_, attempt, here](const auto& errors) {
+    if (*lives) fetched(attempt, here, errors);
   });
 }
 
-void BringBack::fetched(const AttemptId& attempt,
+void BringBack::fetched(const AttemptId& attempt, const std::string& folder,
                         const std::vector<std::optional<StageError>>& errors) {
   const auto at = under_way_.find(attempt);
-  if (at == under_way_.end()) return;
+  if (at == under_way_.end()) return clear(folder);
   for (std::size_t i = 0; i < errors.size(); ++i) {
     if (!errors[i]) continue;
     // A shared file system shows on one node late what was written on another.
@@ -142,9 +149,8 @@ void BringBack::publish(const AttemptId& attempt) {
   if (!is_current_(attempt)) return done(attempt, "", "");
   Under& under = under_way_.at(attempt);
   under.is_published = true;
-  Lane& lane = *lanes_[next_lane_++ % lanes_.size()];
-  lane.run([this, &loop = loop_, lives = lives_, attempt, folder = folder_of(under),
-            outputs = under.outputs] {
+  next_lane().run([this, &loop = loop_, lives = lives_, attempt, folder = folder_of(under),
+                   outputs = under.outputs] {
     auto refusal = wire::publish_outputs(folder, outputs);
     std::error_code ignored;
     std::filesystem::remove_all(folder, ignored);
@@ -159,6 +165,7 @@ void BringBack::publish(const AttemptId& attempt) {
 void BringBack::again(const AttemptId& attempt, const std::string& why) {
   Under& under = under_way_.at(attempt);
   under.is_published = false;
+  if (under.is_stopped) return done(attempt, "cancelled", kStopped);
   const auto pause = std::min(kLongestPause, kFirstPause * (1U << std::min(under.failures++, 5U)));
   spdlog::warn("cannot fetch the outputs of {} from {}: {}; trying again in {} s",
                to_string(attempt.task), under.site->name, why, pause.count() / 1000);
@@ -173,12 +180,13 @@ void BringBack::done(const AttemptId& attempt, std::string failure, std::string 
   auto node = under_way_.extract(attempt);
   if (node.empty()) return;
   Under under = std::move(node.mapped());
+  if (!under.is_published) clear(folder_of(under));
   Outcome& outcome = under.end.outcome;
   if (!failure.empty() && outcome.failure == Failure::Ok) {
     outcome.failure = parse_failure(failure).value_or(Failure::StageOutFailed);
     outcome.message = std::move(message);
   } else if (!failure.empty()) {
-    outcome.message += "; " + message;
+    outcome.message += (outcome.message.empty() ? "" : "; ") + message;
   }
   left_[attempt] = {under.files, under.pilot.allocation,
                     folder_of_outputs(*under.site, under.pilot, attempt)};

@@ -55,13 +55,17 @@ class BringBack {
     std::vector<wire::Output> outputs;
     unsigned failures{0};
     bool is_published{false};  // or is being
+    bool is_stopped{false};
   };
   void fetch(const AttemptId& attempt);
-  void fetched(const AttemptId& attempt, const std::vector<std::optional<StageError>>& errors);
+  void fetched(const AttemptId& attempt, const std::string& folder,
+               const std::vector<std::optional<StageError>>& errors);
   void publish(const AttemptId& attempt);
   void done(const AttemptId& attempt, std::string failure, std::string message);
   void again(const AttemptId& attempt, const std::string& why);
   std::string folder_of(const Under& under) const;
+  Lane& next_lane() { return *lanes_[next_lane_++ % lanes_.size()]; }
+  void clear(const std::string& folder);
 
   asio::io_context& loop_;
   Writer& writer_;

@@ -38,6 +38,16 @@ std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const BringFiles
   return wanted;
 }
 
+/// Nobody can fetch them.
+void lose_outputs(AttemptEnd& end, const std::string& site) {
+  const std::string why =
+      fmt::format("its outputs lie at the site {}, which is no longer in the configuration", site);
+  Outcome& outcome = end.outcome;
+  if (outcome.failure == Failure::Ok) outcome.failure = Failure::StageOutFailed;
+  outcome.message += (outcome.message.empty() ? "" : "; ") + why;
+  end.bring_back = false;
+}
+
 FilesBrought event_of(const BringFiles& action, const SiteFiles::Brought& brought) {
   FilesBrought event{.site = action.site, .array = action.array, .there = {}, .failed = {}};
   for (const auto& [owner, error] : brought) {
@@ -189,12 +199,15 @@ bool Runtime::must_be_fetched(const AttemptEnd& end) const {
 }
 
 void Runtime::feed_ends(AttemptsEnded event) {
-  if (files_.empty()) return feed(event);
   const std::string name = site_of(event.pilot);
   for (const AttemptEnd& end : event.ends) mind_files_gone(name, event.pilot, end);
   OutputsComing coming{event.pilot, {}};
   std::erase_if(event.ends, [&](AttemptEnd& end) {
-    if (!site(name) || !must_be_fetched(end)) return false;
+    if (!must_be_fetched(end)) return false;
+    if (!site(name)) {
+      lose_outputs(end, name);
+      return false;
+    }
     coming.attempts.push_back(end.attempt);
     bring_back_->add(site(name)->site(), *files_at(name), event.pilot, std::move(end));
     return true;

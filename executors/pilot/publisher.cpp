@@ -38,7 +38,8 @@ void Publisher::publish(const AttemptId& id) {
           result.set_bring_back(false);
           const bool has_failed = result.failure() != "ok";
           if (!has_failed) result.set_failure(answer.substr(0, end));
-          result.set_message((has_failed ? result.message() + "; " : "") + answer.substr(end + 1));
+          const bool has_words = has_failed && !result.message().empty();
+          result.set_message((has_words ? result.message() + "; " : "") + answer.substr(end + 1));
         }
         done_(id, std::move(result));
       });

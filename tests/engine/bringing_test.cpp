@@ -264,12 +264,40 @@ TEST_F(BringingTest, WhatIsFetchedFromAnEndedAllocationKeepsNobodyElse) {
   expect({"open B: cpu of here"});
   EXPECT_EQ(engine_->counts().unknown, 0U);
   happens(OutputsDelayed{attempt("2.2"), "the disk here is full"});
-  expect_explained("2.2", "done at *being fetched*not possible just now: the disk here is full*");
+  expect_explained("2.2",
+                   "done at *being fetched*the last time that failed: the disk here is full*");
   ends("2.2");
   expect({"tell 2", "acknowledge 2.2 to A0"});
   ends("2.1");
   expect({"tell 2", "forget A", "acknowledge 2.1 to A0"});
   expect_ended("2.1", Failure::Ok);
+}
+
+TEST_F(BringingTest, ATaskThatHasFailedStaysFailedWhenItsPilotDies) {
+  given_pilot();
+  submit(New().array(1, 2).files_brought_to({"here"}));
+  brought("2.1-2");
+  starts("2.1-2");
+  for (const char* task : {"2.1", "2.2"}) {
+    EndAtPilot staged = result(task, Failure::ToolFailed);
+    staged.outputs_staged = true;
+    happens(staged);
+  }
+  forget_what_was_asked();
+  disconnects("A0");
+  happens(PilotRegistered{.pilot = pilot("A0"),
+                          .incarnation = 77,
+                          .node = "node1",
+                          .capacity = cpu_shape().capacity,
+                          .time_left = 1h,
+                          .held = {held("2.2")}});
+  expect_ended("2.1", Failure::ToolFailed);
+  disconnects("A0");
+  batch_ended("A", EndCause::NodeFailed);
+  after(1s);
+  reads_outbox("A");
+  expect_ended("2.2", Failure::ToolFailed);
+  forget_what_was_asked();
 }
 
 TEST_F(BringingTest, AFetchThatNobodyWantsAnyMoreIsStopped) {
