@@ -43,7 +43,9 @@ class BlindCluster(FarCluster):
         self._holder.wait(20)
 
     def _enter(self):
-        return [*super()._enter(), f"--mount=/proc/{self._holder.pid}/ns/mnt"]
+        # By itself a namespace of mounts has the whole machine's root, not that of whoever lives in one of his own.
+        there = f"/proc/{self._holder.pid}"
+        return [*super()._enter(), f"--mount={there}/ns/mnt", f"--root={there}/root", f"--wd={there}/root"]
 
     def hide(self, folder):
         self.within("mount", "-t", "tmpfs", "none", folder)
