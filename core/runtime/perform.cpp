@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::chrono::seconds kNoTime{0};
 constexpr std::chrono::seconds kLastCommands{30};
+constexpr std::chrono::seconds kLastPieces{10};
 constexpr std::chrono::milliseconds kLookAgain{20};
 // A store that cannot be written does not keep the engine from ending: what it could not keep was
 // not acknowledged either.
@@ -378,8 +379,13 @@ void Runtime::perform(const EngineIdle& action) {
 /// Cancels that were asked for are commands on their way: they get a bounded time to reach the
 /// batch systems.
 void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
-  const bool busy = std::any_of(sites_.begin(), sites_.end(),
-                                [](const auto& site) { return site.second->is_busy(); });
+  const bool commands = std::any_of(sites_.begin(), sites_.end(),
+                                    [](const auto& site) { return site.second->is_busy(); });
+  // Who came by files hears by an exchange that he is to end.
+  const bool pilots = std::any_of(spools_.begin(), spools_.end(),
+                                  [](const auto& spool) { return spool.second->has_pilots(); });
+  const auto last_pieces = latest - (kLastCommands - kLastPieces);
+  const bool busy = commands || (pilots && std::chrono::steady_clock::now() < last_pieces);
   if (!busy || std::chrono::steady_clock::now() >= latest) {
     // What was heard up to now is kept.
     stopped_ = true;

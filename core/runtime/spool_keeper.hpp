@@ -35,6 +35,8 @@ class SpoolKeeper {
 
   /// Whether the site has pilots that may come by it.
   void want(bool wanted);
+  /// Whether there are pilots that came by it and have not gone.
+  bool has_pilots() const { return !connections_.empty(); }
 
  private:
   struct Connection {

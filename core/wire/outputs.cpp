@@ -1,7 +1,7 @@
 #include "wire/outputs.hpp"
 
+#include "wire/content_hash.hpp"
 #include "wire/fd.hpp"
-#include "wire/key.hpp"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -64,6 +64,13 @@ std::variant<Fd, OutputRefusal> open_output(const std::string& directory, const 
   return fd;
 }
 
+/// The same each time, so that what one who was killed had begun is replaced by the next.
+std::string aside_name(const std::string& directory, const Output& output) {
+  ContentHash hash;
+  hash.add(directory + '\n' + output.staged());
+  return ".hpcbatch-" + hash.digits().substr(0, 16) + ".tmp";
+}
+
 /// One output on its way: beside its destination under a name that nobody else has, until all are
 /// that far.
 struct Staged {
@@ -104,7 +111,6 @@ std::optional<OutputRefusal> open_destination(Staged& staged) {
       S_ISDIR(there.st_mode)) {
     return refuse("stage_out_failed", output, "the destination is a directory");
   }
-  staged.aside = ".hpcbatch-" + to_hex(random_key()).substr(0, 16) + ".tmp";
   return std::nullopt;
 }
 
@@ -151,6 +157,7 @@ std::optional<OutputRefusal> bring_beside(Staged& staged, const std::string& dir
   }
   if (errno != EXDEV) return refuse("stage_out_failed", output, "cannot move it there", errno);
   ::fstat(source.get(), &before);
+  ::unlinkat(staged.folder.get(), staged.aside.c_str(), 0);
   Fd copy(::openat(staged.folder.get(), staged.aside.c_str(),
                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!copy) return refuse("stage_out_failed", output, "cannot make a file there", errno);
@@ -206,7 +213,8 @@ std::optional<OutputRefusal> publish_outputs(const std::string& directory,
                                              const std::vector<Output>& outputs) {
   std::vector<Staged> all;
   for (const Output& output : outputs) {
-    if (!is_left_out(directory, output)) all.push_back({&output, Fd(), {}, {}, false});
+    if (!is_left_out(directory, output))
+      all.push_back({&output, Fd(), {}, aside_name(directory, output), false});
   }
   for (Staged& staged : all) {
     if (auto refusal = open_destination(staged)) return refusal;

@@ -76,6 +76,14 @@ def test_where_nothing_may_connect_a_pilot_finds_the_files(slurm):
         assert "Network is unreachable" in "".join(log.read_text() for log in (site.directory / "w/allocations").glob("*.out"))
 
 
+def test_pilots_hear_by_files_that_the_engine_is_stopped(slurm):
+    with SlurmSite(slurm, SMALL, link="spool") as site:
+        site.ok("run", "--", "true")
+        assert site.pilot_pids()
+        site.ok("engine", "stop", "--now")
+        wait_until(lambda: not site.pilot_pids(), 10, "the pilots' end")
+
+
 def test_nothing_of_the_spool_stays(slurm):
     with SlurmSite(slurm, SMALL, link="spool") as site:
         site.ok("run", "--", "true")
