@@ -101,8 +101,7 @@ struct AttemptEnd {
   bool outputs_staged{false};  ///< its outputs wait for permission to be published
   bool bring_back{false};  ///< published on its site alone; the engine hears of it when they are
                            ///< where they belong
-  std::vector<std::uint32_t>
-      left_out{};  ///< then those of them, by their place, that are not there
+  std::vector<std::uint32_t> published{};  ///< then those of them that are there, by their place
 };
 struct AttemptsEnded {
   PilotId pilot;

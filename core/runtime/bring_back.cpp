@@ -79,12 +79,7 @@ void BringBack::add(const Site& site, SiteFiles& files, const PilotId& pilot, At
         if (!*lives) return;
         const auto at = under_way_.find(attempt);
         if (at == under_way_.end()) return;
-        const std::vector<std::uint32_t>& left_out = at->second.end.left_out;
-        const auto all = outputs_to_fetch(recipe, *at->second.site);
-        for (std::size_t i = 0; i < all.size(); ++i) {
-          if (std::find(left_out.begin(), left_out.end(), i) == left_out.end())
-            at->second.outputs.push_back(all[i]);
-        }
+        at->second.outputs = outputs_to_fetch(recipe, at->second.end.published);
         fetch(attempt);
       });
 }

@@ -9,7 +9,7 @@ namespace {
 
 AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged(), result.bring_back()};
-  end.left_out.assign(result.left_out().begin(), result.left_out().end());
+  end.published.assign(result.published().begin(), result.published().end());
   Outcome& outcome = end.outcome;
   outcome.failure = parse_failure(result.failure()).value_or(Failure::EngineError);
   outcome.exit_code = result.exit_code();

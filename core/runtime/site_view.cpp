@@ -57,8 +57,10 @@ void rename_in(std::string& text, const Names& names) {
   text = std::move(renamed);
 }
 
-wire::Output stream_output(const char* name, const char* staged, const std::string& destination) {
+wire::Output stream_output(const char* name, const char* staged, const std::string& destination,
+                           int place) {
   wire::Output output;
+  output.set_place(static_cast<std::uint32_t>(place));
   output.set_name(name);
   output.set_staged(staged);
   output.set_destination(destination);
@@ -66,14 +68,26 @@ wire::Output stream_output(const char* name, const char* staged, const std::stri
   return output;
 }
 
-/// The outputs, and the standard streams among them where these go to unseen files.
-std::vector<wire::Output> all_outputs(const wire::Start& recipe, const Site& site) {
+/// The outputs, and the standard streams among them that go to files.
+std::vector<wire::Output> all_outputs(const wire::Start& recipe) {
   std::vector<wire::Output> all(recipe.outputs().begin(), recipe.outputs().end());
-  if (is_unseen(recipe.standard_output(), site))
-    all.push_back(stream_output("stdout", kOutput, recipe.standard_output()));
-  if (is_unseen(recipe.standard_error(), site) &&
-      recipe.standard_error() != recipe.standard_output())
-    all.push_back(stream_output("stderr", kError, recipe.standard_error()));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].set_place(static_cast<std::uint32_t>(i));
+  const int next = recipe.outputs_size();
+  if (!recipe.standard_output().empty())
+    all.push_back(stream_output("stdout", kOutput, recipe.standard_output(), next));
+  if (!recipe.standard_error().empty() && recipe.standard_error() != recipe.standard_output())
+    all.push_back(stream_output("stderr", kError, recipe.standard_error(), next + 1));
+  return all;
+}
+
+/// Of the standard streams only those whose files the site does not see.
+std::vector<wire::Output> outputs_at(const Site& site, const wire::Start& recipe) {
+  std::vector<wire::Output> all = all_outputs(recipe);
+  const auto streams = all.begin() + recipe.outputs_size();
+  all.erase(std::remove_if(
+                streams, all.end(),
+                [&](const wire::Output& stream) { return !is_unseen(stream.destination(), site); }),
+            all.end());
   return all;
 }
 
@@ -103,9 +117,13 @@ std::string folder_of_outputs(const Site& site, const PilotId& pilot, const Atte
                      attempt.task.array.value, attempt.task.index, attempt.number, attempt.epoch);
 }
 
-std::vector<wire::Output> outputs_to_fetch(const wire::Start& recipe, const Site& site) {
-  std::vector<wire::Output> all = all_outputs(recipe, site);
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].set_staged(std::to_string(i));
+std::vector<wire::Output> outputs_to_fetch(const wire::Start& recipe,
+                                           const std::vector<std::uint32_t>& published) {
+  std::vector<wire::Output> all = all_outputs(recipe);
+  std::erase_if(all, [&](const wire::Output& output) {
+    return std::find(published.begin(), published.end(), output.place()) == published.end();
+  });
+  for (wire::Output& output : all) output.set_staged(std::to_string(output.place()));
   return all;
 }
 
@@ -138,7 +156,7 @@ std::optional<std::string> show_at(
   if (!seen_as(site.path_map, "/")) start.set_environment(0);
   start.set_directory(seen_as(site.path_map, start.directory()).value_or(""));
 
-  const std::vector<wire::Output> outputs = all_outputs(start, site);
+  const std::vector<wire::Output> outputs = outputs_at(site, start);
   const bool is_fetched = must_be_fetched(outputs, site);
   if (start.directory_token().empty() &&
       outputs.size() != static_cast<std::size_t>(start.outputs_size()))
@@ -153,11 +171,11 @@ std::optional<std::string> show_at(
     *stream = unseen ? own + name : seen_as(site.path_map, *stream).value_or(*stream);
   }
   start.clear_outputs();
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
+  for (const wire::Output& each : outputs) {
     wire::Output* output = start.add_outputs();
-    *output = outputs[i];
+    *output = each;
     if (is_fetched) {
-      output->set_destination(fmt::format("{}/{}", folder_of_outputs, i));
+      output->set_destination(fmt::format("{}/{}", folder_of_outputs, each.place()));
       // That is looked at where it is published in the end.
       output->set_check_owner(false);
     } else {

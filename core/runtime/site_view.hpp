@@ -5,6 +5,7 @@
 #include "model/site.hpp"
 #include "wire/wire.pb.h"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,9 +19,10 @@ std::vector<std::string> files_to_bring(const wire::Start& recipe, const Site& s
 /// Where on the site the outputs of an attempt lie until they are fetched.
 std::string folder_of_outputs(const Site& site, const PilotId& pilot, const AttemptId& attempt);
 
-/// What lies there of a task that says so in its result, in order.  Each is in that folder under
-/// its place in this list, as `staged` says.
-std::vector<wire::Output> outputs_to_fetch(const wire::Start& recipe, const Site& site);
+/// What lies there, by the places that its result names.  Each is in that folder under its place,
+/// as `staged` says.  Whatever the site sees by now: it may have been configured anew since.
+std::vector<wire::Output> outputs_to_fetch(const wire::Start& recipe,
+                                           const std::vector<std::uint32_t>& published);
 
 /// Puts the site's names for this machine's.  `place_of` says where a file was brought to.  Text of
 /// the refusal where one is not there.

@@ -190,23 +190,17 @@ std::optional<OutputRefusal> check_outputs(const std::string& directory,
   return std::nullopt;
 }
 
-std::vector<std::uint32_t> left_out(const std::string& directory,
-                                    const std::vector<Output>& outputs) {
-  std::vector<std::uint32_t> places;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (is_left_out(directory, outputs[i])) places.push_back(static_cast<std::uint32_t>(i));
-  }
-  return places;
+std::vector<Output> outputs_made(const std::string& directory, std::vector<Output> outputs) {
+  std::erase_if(outputs, [&](const Output& output) { return is_left_out(directory, output); });
+  return outputs;
 }
 
-std::vector<std::uint32_t> not_of_failure(const std::string& directory,
-                                          const std::vector<Output>& outputs) {
-  std::vector<std::uint32_t> places;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].of_failure() || check_outputs(directory, {outputs[i]}))
-      places.push_back(static_cast<std::uint32_t>(i));
-  }
-  return places;
+std::vector<Output> outputs_of_failure(const std::string& directory, std::vector<Output> outputs) {
+  std::erase_if(outputs, [&](const Output& output) {
+    return !output.of_failure() || is_left_out(directory, output) ||
+           check_outputs(directory, {output});
+  });
+  return outputs;
 }
 
 std::optional<OutputRefusal> publish_outputs(const std::string& directory,

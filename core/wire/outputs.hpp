@@ -4,7 +4,6 @@
 
 #include "wire/wire.pb.h"
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,13 +21,11 @@ struct OutputRefusal {
 std::optional<OutputRefusal> check_outputs(const std::string& directory,
                                            const std::vector<Output>& outputs);
 
-/// The places of those that the task could and did leave out.
-std::vector<std::uint32_t> left_out(const std::string& directory,
-                                    const std::vector<Output>& outputs);
+/// Without those that the task could and did leave out.
+std::vector<Output> outputs_made(const std::string& directory, std::vector<Output> outputs);
 
-/// The places of those that stay where they are when the task has failed.
-std::vector<std::uint32_t> not_of_failure(const std::string& directory,
-                                          const std::vector<Output>& outputs);
+/// Those that are published though the task has failed, as far as they are there.
+std::vector<Output> outputs_of_failure(const std::string& directory, std::vector<Output> outputs);
 
 /// May take long: large files are copied where a file system ends.  What it says with a refusal is
 /// not published.

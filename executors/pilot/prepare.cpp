@@ -1,5 +1,7 @@
 #include "prepare.hpp"
 
+#include "make_folders.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <algorithm>
@@ -44,14 +46,6 @@ class TaskUmask {
  private:
   mode_t own_;
 };
-
-/// The folders above `path` that lie behind its first `known` bytes; errno says why not.
-bool make_folders_above(const std::string& path, std::size_t known) {
-  for (std::size_t at = known; (at = path.find('/', at + 1)) != std::string::npos;) {
-    if (::mkdir(path.substr(0, at).c_str(), 0700) != 0 && errno != EEXIST) return false;
-  }
-  return true;
-}
 
 bool is_same_file(const Fd& a, const Fd& b) {
   struct stat one {};
@@ -127,11 +121,6 @@ std::optional<Refusal> make_links(const wire::Start& start, const std::string& d
     const std::string path = directory + "/" + link.name();
     if (!make_folders_above(path, directory.size())) return failed("the folder of " + path);
     if (::symlink(link.target().c_str(), path.c_str()) != 0) return failed("the link " + path);
-  }
-  if (!start.bring_back()) return std::nullopt;
-  for (const wire::Output& output : start.outputs()) {
-    if (!make_folders_above(output.destination(), 0))
-      return failed("the folder of " + output.destination());
   }
   return std::nullopt;
 }

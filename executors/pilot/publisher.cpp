@@ -1,6 +1,11 @@
 #include "publisher.hpp"
 
+#include "make_folders.hpp"
 #include "wire/outputs.hpp"
+
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -9,6 +14,19 @@ namespace {
 // and the message.
 std::string to_answer(const std::optional<wire::OutputRefusal>& refusal) {
   return refusal ? refusal->failure + "\n" + refusal->message : std::string();
+}
+
+/// Into a folder of the workspace that is this attempt's alone.
+std::optional<wire::OutputRefusal> publish_to_be_fetched(const std::string& directory,
+                                                         const std::vector<wire::Output>& outputs) {
+  const std::string& first = outputs.front().destination();
+  if (!make_folders_above(first, 0)) {
+    return wire::OutputRefusal{"stage_out_failed",
+                               "cannot make the folder of " + first + ": " + std::strerror(errno)};
+  }
+  auto refusal = wire::publish_outputs(directory, outputs);
+  if (refusal) ::rmdir(first.substr(0, first.rfind('/')).c_str());
+  return refusal;
 }
 
 }  // namespace
@@ -22,8 +40,10 @@ void Publisher::publish(const AttemptId& id) {
   const auto at = waiting_.find(id);
   if (at == waiting_.end()) return;
   chores_.start(
-      [directory = at->second.directory, outputs = at->second.outputs] {
-        return to_answer(wire::publish_outputs(directory, outputs));
+      [directory = at->second.directory, outputs = at->second.outputs,
+       is_fetched = at->second.result.bring_back()] {
+        return to_answer(is_fetched ? publish_to_be_fetched(directory, outputs)
+                                    : wire::publish_outputs(directory, outputs));
       },
       "stage_out_failed\nthe process that moved the outputs died",
       [this, id](const std::string& answer) {
@@ -36,6 +56,7 @@ void Publisher::publish(const AttemptId& id) {
         if (!answer.empty()) {
           const std::size_t end = answer.find('\n');
           result.set_bring_back(false);
+          result.clear_published();
           const bool has_failed = result.failure() != "ok";
           if (!has_failed) result.set_failure(answer.substr(0, end));
           const bool has_words = has_failed && !result.message().empty();

@@ -210,34 +210,28 @@ void Runner::end(Running& task, const Verdict& verdict, bool ran) {
     family_.ended(task.placement.slot);
   }
   std::vector<wire::Output> outputs(task.start.outputs().begin(), task.start.outputs().end());
-  std::vector<std::uint32_t> left_out;
   if (result.failure() == "ok" && !outputs.empty()) {
     if (const auto refusal = wire::check_outputs(task.directory, outputs)) {
       result.set_failure(refusal->failure);
       result.set_message(refusal->message);
     } else {
-      left_out = wire::left_out(task.directory, outputs);
+      outputs = wire::outputs_made(task.directory, std::move(outputs));
     }
   }
   if (result.failure() != "ok") {
-    left_out = wire::not_of_failure(task.directory, outputs);
     // What ends with its pilot must not wait for anybody's word, and nobody wants what was
     // cancelled.
     const bool is_its_own_end = ran && result.failure() != "cancelled" &&
                                 !std::string_view(result.failure()).starts_with("pilot_");
-    std::vector<wire::Output> kept;
-    for (std::uint32_t i = 0; i < outputs.size() && is_its_own_end; ++i) {
-      if (std::find(left_out.begin(), left_out.end(), i) == left_out.end())
-        kept.push_back(outputs[i]);
-    }
-    outputs = std::move(kept);
+    outputs = is_its_own_end ? wire::outputs_of_failure(task.directory, std::move(outputs))
+                             : std::vector<wire::Output>();
   }
   const bool staged = !outputs.empty();
   if (staged) {
     result.set_outputs_staged(true);
     result.set_bring_back(task.start.bring_back());
     if (result.bring_back()) {
-      for (const std::uint32_t place : left_out) result.add_left_out(place);
+      for (const wire::Output& output : outputs) result.add_published(output.place());
     }
   }
   const AttemptId id = task.id;

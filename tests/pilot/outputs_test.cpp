@@ -120,6 +120,36 @@ TEST_F(OutputsTest, MustBeThereAndBeRegularFiles) {
   until("their directories to be removed", [&] { return attempts_left() == 0; });
 }
 
+TEST_F(OutputsTest, ThoseToBeFetchedGetAFolderWhenTheyAreThere) {
+  start();
+  const auto fetched = [&](unsigned n, const std::string& script) {
+    auto task = with_outputs(n, script, {"made", "spare"});
+    task.set_bring_back(true);
+    const std::string folder = path("out/" + std::to_string(n)) + "/";
+    task.mutable_outputs(0)->set_destination(folder + "0");
+    task.mutable_outputs(1)->set_destination(folder + "1");
+    task.mutable_outputs(1)->set_place(1);
+    task.mutable_outputs(1)->set_optional(true);
+    wire::Output* stream = task.add_outputs();
+    stream->set_staged("said");
+    stream->set_place(3);
+    stream->set_of_failure(true);
+    stream->set_destination(folder + "3");
+    return published(task);
+  };
+  const auto good = fetched(1, "echo x > made; echo y > said");
+  EXPECT_TRUE(good.bring_back());
+  EXPECT_THAT(good.published(), testing::ElementsAre(0U, 3U));
+  EXPECT_EQ(files_in("out/1"), 2U);
+  const auto failed = fetched(2, "echo x > made; echo y > said; exit 3");
+  EXPECT_TRUE(failed.bring_back());
+  EXPECT_THAT(failed.published(), testing::ElementsAre(3U));
+  EXPECT_EQ(contents("out/2/3"), "y\n");
+  const auto silent = fetched(3, "echo x > made; exit 3");
+  EXPECT_FALSE(silent.bring_back());
+  EXPECT_EQ(files_in("out"), 2U) << "nothing of the third";
+}
+
 TEST_F(OutputsTest, MayBeLeftOutWhereTheyAreOptional) {
   start();
   auto one = with_outputs(1, "echo x > made", {"made", "spare"});

@@ -101,7 +101,7 @@ TEST_F(SiteViewTest, OutputsThatAreSeenAreMovedThereByThePilot) {
 TEST_F(SiteViewTest, OneUnseenOutputMakesAllOfThemWaitForTheEngine) {
   add_output("/archive/out.txt", true);
   add_output("/home/me/out.txt", true);
-  const auto fetched = outputs_to_fetch(start_, site_);
+  const auto fetched = outputs_to_fetch(start_, {0, 1});
   ASSERT_EQ(fetched.size(), 2U);
   EXPECT_EQ(fetched[0].staged(), "0");
   EXPECT_EQ(fetched[0].destination(), "/archive/out.txt");
@@ -118,12 +118,28 @@ TEST_F(SiteViewTest, OneUnseenOutputMakesAllOfThemWaitForTheEngine) {
 TEST_F(SiteViewTest, StreamsToUnseenFilesAreOutputs) {
   start_.set_standard_output("/home/me/log");
   start_.set_standard_error("/home/me/log");
-  EXPECT_EQ(outputs_to_fetch(start_, site_).size(), 1U);
   EXPECT_FALSE(show());
   ASSERT_EQ(start_.outputs_size(), 1);
   EXPECT_EQ(start_.standard_output(), start_.standard_error());
   EXPECT_EQ(start_.standard_output(), start_.directory_token() + "/" + start_.outputs(0).staged());
   EXPECT_TRUE(start_.bring_back());
+}
+
+TEST_F(SiteViewTest, AnOutputKeepsItsPlaceThoughTheSiteSeesOthersByNow) {
+  add_output("/home/me/out.txt");
+  start_.set_standard_output("/archive/said");
+  start_.set_standard_error("/home/me/complained");
+  const wire::Start recipe = start_;
+  EXPECT_FALSE(show());
+  ASSERT_EQ(start_.outputs_size(), 2);
+  EXPECT_EQ(start_.outputs(1).name(), "stderr");
+  EXPECT_EQ(start_.outputs(1).place(), 2U);
+  EXPECT_EQ(start_.outputs(1).destination(), "/scratch/hb/out/x/2");
+  const auto fetched = outputs_to_fetch(recipe, {0, 2});
+  ASSERT_EQ(fetched.size(), 2U);
+  EXPECT_EQ(fetched[1].staged(), "2");
+  EXPECT_EQ(fetched[1].destination(), "/home/me/complained");
+  EXPECT_EQ(outputs_to_fetch(recipe, {1}).front().destination(), "/archive/said");
 }
 
 TEST_F(SiteViewTest, ASiteThatSeesEverythingIsToldTheSame) {
