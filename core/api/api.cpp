@@ -1,5 +1,6 @@
 #include "api/api.hpp"
 
+#include "api/selections.hpp"
 #include "runtime/asio.hpp"
 
 #include <fmt/format.h>

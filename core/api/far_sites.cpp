@@ -1,6 +1,6 @@
 #include "api/far_sites.hpp"
 
-#include "api/read_request.hpp"
+#include "api/bad_request.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

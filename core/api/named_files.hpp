@@ -2,7 +2,7 @@
 // its own directory.
 #pragma once
 
-#include "api/read_request.hpp"
+#include "api/read_task.hpp"
 
 #include <string>
 

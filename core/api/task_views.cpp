@@ -1,5 +1,7 @@
 // What there is to see of tasks: one in full, lists, arrays, why one waits.
 #include "api/api.hpp"
+
+#include "api/selections.hpp"
 #include "api/to_json.hpp"
 
 #include "model/quantities.hpp"

@@ -1,5 +1,7 @@
 // Requests that wait for tasks to end: `wait`, and the feed of changes.
 #include "api/api.hpp"
+
+#include "api/selections.hpp"
 #include "api/to_json.hpp"
 
 #include <fmt/format.h>

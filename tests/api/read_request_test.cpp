@@ -1,6 +1,7 @@
 // The door refuses what is wrong with one sentence that names it, and takes the rest as it was
 // meant.
 #include "api/read_request.hpp"
+#include "api/selections.hpp"
 
 #include <gtest/gtest.h>
 
