@@ -1,5 +1,7 @@
 #include "runtime/machine.hpp"
 
+#include "wire/fd.hpp"
+
 #include "hpcbatch/shell_quote.hpp"
 
 #include <fmt/format.h>
@@ -11,10 +13,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <sstream>
 #include <string>
 
-#include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -25,6 +28,25 @@ namespace hpcbatch {
 namespace {
 
 constexpr const char* kVisibleDevices = "CUDA_VISIBLE_DEVICES";
+
+using Found = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+
+/// Of an address in numbers; nothing where it is none.
+Found numeric(const std::string& address, int kind) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = kind;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  // A port that datagrams may be connected to.
+  if (::getaddrinfo(address.c_str(), kind == SOCK_DGRAM ? "9" : "0", &hints, &found) != 0)
+    found = nullptr;
+  return {found, ::freeaddrinfo};
+}
+
+wire::Fd socket_for(const addrinfo& address) {
+  return wire::Fd(::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, 0));
+}
 
 std::int64_t usable_memory() {
   struct sysinfo info {};
@@ -144,24 +166,27 @@ Site default_site(const std::string& home) {
 }
 
 std::string outward_address() {
-  const int probe = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  std::string address = "127.0.0.1";
-  if (probe < 0) return address;
-  // Nothing is sent: connecting a datagram socket only asks for the route (RFC 5737 reserves the
-  // address).
-  sockaddr_in far{};
-  far.sin_family = AF_INET;
-  far.sin_port = htons(9);
-  ::inet_pton(AF_INET, "192.0.2.1", &far.sin_addr);
-  sockaddr_in near{};
-  socklen_t size = sizeof near;
-  if (::connect(probe, reinterpret_cast<const sockaddr*>(&far), sizeof far) == 0 &&
-      ::getsockname(probe, reinterpret_cast<sockaddr*>(&near), &size) == 0) {
-    char text[INET_ADDRSTRLEN] = {};
-    if (::inet_ntop(AF_INET, &near.sin_addr, text, sizeof text)) address = text;
+  // Nothing is sent: connecting a datagram socket only asks for the route (RFC 5737 and RFC 3849
+  // reserve the addresses).
+  for (const char* const far : {"192.0.2.1", "2001:db8::1"}) {
+    const Found there = numeric(far, SOCK_DGRAM);
+    const wire::Fd probe = there ? socket_for(*there) : wire::Fd();
+    sockaddr_storage near{};
+    socklen_t size = sizeof near;
+    auto* const near_address = reinterpret_cast<sockaddr*>(&near);
+    char text[NI_MAXHOST] = {};
+    if (probe && ::connect(probe.get(), there->ai_addr, there->ai_addrlen) == 0 &&
+        ::getsockname(probe.get(), near_address, &size) == 0 &&
+        ::getnameinfo(near_address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+      return text;
   }
-  ::close(probe);
-  return address;
+  return "127.0.0.1";
+}
+
+bool has_address(const std::string& address) {
+  const Found here = numeric(address, SOCK_STREAM);
+  const wire::Fd probe = here ? socket_for(*here) : wire::Fd();
+  return probe && ::bind(probe.get(), here->ai_addr, here->ai_addrlen) == 0;
 }
 
 }  // namespace hpcbatch

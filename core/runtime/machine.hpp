@@ -30,4 +30,7 @@ Site default_site(const std::string& home);
 /// Numeric addresses of this machine's interface towards the world; loopback where there is none.
 std::string outward_address();
 
+/// Whether it can be listened at here now; numeric, of IPv4 or IPv6.
+bool has_address(const std::string& address);
+
 }  // namespace hpcbatch

@@ -34,6 +34,7 @@ constexpr std::uint32_t kPruneArrays = 100;
 constexpr std::chrono::seconds kPruneSoon{1};
 constexpr std::chrono::seconds kPruneLater{3600};
 constexpr std::chrono::milliseconds kSweepPause{100};
+constexpr std::chrono::seconds kLookAtDoors{60};
 
 // A relay may be far away; files are seen when they are seen.
 Patience by_relay(unsigned door) {
@@ -59,7 +60,8 @@ Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options opti
       options_(std::move(options)),
       stop_(std::move(stop)),
       timer_(loop),
-      prune_timer_(loop) {}
+      prune_timer_(loop),
+      door_timer_(loop) {}
 
 Runtime::~Runtime() = default;
 
@@ -123,6 +125,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
                snapshot.allocations.size());
   renew_pilot_files();
   keep_ways();
+  keep_doors();
   feed(TimePassed{});
   prune_history(kPruneSoon);
   sweep_workspaces();
@@ -143,25 +146,22 @@ Result<void> Runtime::listen() {
   }
   if (auto listening = server_->listen_unix(pilots_socket_); !listening) return listening;
 
-  const std::string remembered = options_.home + "/ports";
-  std::map<std::string, std::uint16_t> before;
-  {
-    std::ifstream in(remembered);
-    std::string address;
-    unsigned port = 0;
-    while (in >> address >> port) before[address] = static_cast<std::uint16_t>(port);
-  }
-  for (const Site& site : options_.sites) {
-    if (!has_way(site, LinkKind::Direct)) continue;
-    const std::string address = site.interface.empty() ? outward_address() : site.interface;
-    if (ports_.contains(address)) continue;
-    auto port = server_->listen_tcp(address, before[address]);
-    if (!port) return port.error();
-    ports_[address] = *port;
-  }
-  std::ofstream out(remembered, std::ios::trunc);
-  for (const auto& [address, port] : ports_) out << address << ' ' << port << '\n';
+  doors_here_ =
+      std::make_unique<DirectDoors>(options_.home + "/ports", outward_address,
+                                    [this](const std::string& address, std::uint16_t port) {
+                                      return server_->listen_tcp(address, port);
+                                    });
+  doors_here_->look(options_.sites);
   return {};
+}
+
+void Runtime::keep_doors() {
+  door_timer_.expires_after(kLookAtDoors);
+  door_timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error || stopped_) return;
+    if (doors_here_->look(options_.sites)) renew_pilot_files();
+    keep_doors();
+  });
 }
 
 std::optional<wire::Key> Runtime::key_of(const wire::PilotName& pilot) const {
@@ -189,9 +189,7 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site,
       file.addresses.push_back({Kind::Relay, wire::relay_file(site.workspace), 0});
     if (way == LinkKind::Spool)
       file.addresses.push_back({Kind::Spool, wire::spool_folder(site.workspace), 0});
-    if (way != LinkKind::Direct) continue;
-    const std::string address = site.interface.empty() ? outward_address() : site.interface;
-    file.addresses.push_back({Kind::Tcp, address, ports_.at(address)});
+    if (way == LinkKind::Direct) file.addresses.push_back(doors_here_->of(site));
   }
   file.workspace = site.workspace;
   file.scratch = site.scratch;

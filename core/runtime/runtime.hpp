@@ -8,6 +8,7 @@
 #include "runtime/asio.hpp"
 #include "runtime/bring_back.hpp"
 #include "runtime/clock.hpp"
+#include "runtime/direct_doors.hpp"
 #include "runtime/engine_history.hpp"
 #include "runtime/followers.hpp"
 #include "runtime/link_server.hpp"
@@ -109,6 +110,7 @@ class Runtime {
   std::optional<wire::Key> key_of(const wire::PilotName& pilot) const;
   wire::PilotFile pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const;
   Result<void> listen();
+  void keep_doors();
   void renew_pilot_files();
   void open_ways(const Site& site);
   /// Relays and spools are there for sites that have allocations.
@@ -206,8 +208,8 @@ class Runtime {
   std::string secret_;
   std::string engine_name_;
   std::string pilots_socket_;
-  std::map<std::string, std::uint16_t> ports_;  ///< by address
   std::unique_ptr<LinkServer> server_;
+  std::unique_ptr<DirectDoors> doors_here_;
   unsigned doors_{0};  ///< of relays and spools; 0 is our own
   std::map<std::string, std::unique_ptr<RelayKeeper>> relays_;  ///< by site
   std::map<std::string, std::unique_ptr<SpoolKeeper>> spools_;
@@ -229,6 +231,7 @@ class Runtime {
   asio::steady_timer timer_;
   std::optional<Time> timer_at_;
   asio::steady_timer prune_timer_;
+  asio::steady_timer door_timer_;
   bool stopped_{false};  ///< hears nothing more
   bool ended_{false};
 };

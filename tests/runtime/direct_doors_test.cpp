@@ -1,0 +1,94 @@
+// An engine's machine changes its address, and pilots are told where they reach it now.
+#include "runtime/direct_doors.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace hpcbatch {
+namespace {
+
+class DirectDoorsTest : public ::testing::Test {
+ protected:
+  DirectDoorsTest() {
+    for (const char* name : {"near", "vpn"}) {
+      Site& site = sites_.emplace_back();
+      site.name = name;
+      site.link = LinkKind::Direct;
+    }
+    sites_[1].interface = "10.8.0.2";
+  }
+  ~DirectDoorsTest() override { std::filesystem::remove(file_); }
+
+  DirectDoors doors() {
+    return DirectDoors(
+        file_, [this] { return outward_; },
+        [this](const std::string& address, std::uint16_t port) -> Result<std::uint16_t> {
+          ++tried_;
+          if (address == absent_) return Error{Error::Kind::Rejected, "no such address"};
+          return port != 0 ? port : ++next_port_;
+        });
+  }
+  std::string text_of(const DirectDoors& doors, std::size_t site) {
+    const wire::Address at = doors.of(sites_[site]);
+    return at.place + ":" + std::to_string(at.port);
+  }
+
+  std::vector<Site> sites_;
+  std::string outward_{"10.0.0.1"};
+  std::string absent_;
+  std::uint16_t next_port_{1000};
+  unsigned tried_{0};
+  std::string file_{"/tmp/hpcbatch-doors-" + std::to_string(::getpid())};
+};
+
+TEST_F(DirectDoorsTest, StayWhereTheyAre) {
+  DirectDoors here = doors();
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "10.0.0.1:1001");
+  EXPECT_EQ(text_of(here, 1), "10.8.0.2:1002");
+  EXPECT_FALSE(here.look(sites_));
+  EXPECT_EQ(tried_, 2U);
+}
+
+TEST_F(DirectDoorsTest, GoWithTheMachine) {
+  DirectDoors here = doors();
+  here.look(sites_);
+  outward_ = "127.0.0.1";
+  EXPECT_FALSE(here.look(sites_)) << "no way out for a moment";
+  EXPECT_EQ(text_of(here, 0), "10.0.0.1:1001");
+  outward_ = "192.168.3.4";
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "192.168.3.4:1003");
+  EXPECT_EQ(text_of(here, 1), "10.8.0.2:1002");
+  outward_ = "10.0.0.1";
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "10.0.0.1:1001");
+}
+
+TEST_F(DirectDoorsTest, OneThatIsNotThereKeepsNobodyAndComesLater) {
+  absent_ = "10.8.0.2";
+  DirectDoors here = doors();
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "10.0.0.1:1001");
+  EXPECT_EQ(here.of(sites_[1]).place, "10.8.0.2");
+  EXPECT_FALSE(here.look(sites_));
+  absent_.clear();
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 1), "10.8.0.2:1002");
+}
+
+TEST_F(DirectDoorsTest, TakeThePortsOfTheLastEngine) {
+  doors().look(sites_);
+  next_port_ = 2000;
+  absent_ = "10.8.0.2";
+  DirectDoors again = doors();
+  again.look(sites_);
+  EXPECT_EQ(text_of(again, 0), "10.0.0.1:1001");
+  EXPECT_EQ(text_of(again, 1), "10.8.0.2:1002") << "it will probably be that";
+}
+
+}  // namespace
+}  // namespace hpcbatch
