@@ -54,6 +54,7 @@ void RelayStream::read() {
 
 void RelayStream::heard(wire::RelayFrame& frame) {
   if (frame.kind == Kind::Listening) return callbacks_.listening(frame.bytes);
+  if (frame.kind == Kind::Ended) return end("it ended: " + frame.bytes);
   if (frame.kind == Kind::Opened) return opened(frame.connection);
   const auto at = connections_.find(frame.connection);
   if (at == connections_.end())

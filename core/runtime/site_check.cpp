@@ -120,6 +120,8 @@ Result<std::vector<wire::Address>> first_words(int descriptor, Deadline deadline
     for (const wire::RelayFrame& frame : *heard) {
       if (frame.kind == wire::RelayFrame::Kind::Listening)
         return wire::parse_relay_file(frame.bytes, "what the relay says");
+      if (frame.kind == wire::RelayFrame::Kind::Ended)
+        return Error{Error::Kind::Transient, frame.bytes};
     }
   }
 }
@@ -132,6 +134,20 @@ void end_relay(int descriptor, Deadline deadline) {
       bytes = next_bytes(descriptor, deadline);
   }
   ::close(descriptor);
+}
+
+/// Why it does not run there; a file system for data may be mounted `noexec`.
+std::optional<std::string> try_program(const std::string& program, Transport& transport,
+                                       Deadline deadline) {
+  const CommandLine command{.argv = {program, "--version"}, .environment = {}, .input = {}};
+  const auto output = guarded("transport", [&] { return transport.run(command, deadline); });
+  if (!output) return output.error().text;
+  if (output->exit_code == 0 && !output->timed_out) return std::nullopt;
+  const std::string& said = output->standard_error;
+  return fmt::format("cannot run {} there: {}; the workspace must be where programs may be run",
+                     program,
+                     said.empty() ? fmt::format("exit status {}", output->exit_code)
+                                  : said.substr(0, said.find('\n')));
 }
 
 Result<std::vector<wire::Address>> try_relay(const Site& site, const PilotProgram& program,
@@ -180,12 +196,20 @@ void check_ways(const Site& site, const PilotProgram& program, const std::string
                 Transport& transport, Transport& streams, Deadline deadline,
                 std::vector<SiteCheck>& checks) {
   const std::string here = site.interface.empty() ? outward_address() : site.interface;
-  checks.push_back(way(site, LinkKind::Direct, "direct", true,
-                       fmt::format("needs a route from the nodes to {}", here)));
+  const bool is_ours = has_address(here);
+  checks.push_back(way(
+      site, LinkKind::Direct, "direct", is_ours,
+      is_ours ? fmt::format("needs a route from the nodes to {}", here)
+              : fmt::format("this machine has no address {} now; name another 'interface'", here)));
   const auto delivered =
       guarded("transport", [&] { return program.deliver(transport, site.workspace, deadline); });
   if (!delivered) {
     checks.push_back({"pilot program", false, delivered.error().text});
+    return;
+  }
+  if (const auto trouble =
+          try_program(program.path_in(site.workspace), transport, sooner(deadline, kWayLimit))) {
+    checks.push_back({"pilot program", false, *trouble});
     return;
   }
   const auto relay = try_relay(site, program, folder, streams, sooner(deadline, kWayLimit));

@@ -46,7 +46,7 @@ hpcbatch::Result<std::vector<RelayFrame>> RelayFrames::receive(std::string_view 
   while (rest_.size() - done >= kHeader) {
     const auto kind = static_cast<unsigned char>(rest_[done]);
     if (kind < static_cast<unsigned char>(RelayFrame::Kind::Listening) ||
-        kind > static_cast<unsigned char>(RelayFrame::Kind::Alive))
+        kind > static_cast<unsigned char>(RelayFrame::Kind::Ended))
       return broken("a frame of kind " + std::to_string(kind));
     const std::size_t length = number_at(rest_, done + 1 + kNumber);
     if (length > kLargestRelayFrame)

@@ -26,11 +26,12 @@ struct RelayFrame {
                 ///< more
     Closed = 5,  ///< nothing more goes either way
     Alive = 6,   ///< nothing else was to be said
+    Ended = 7,   ///< relay: `bytes` says why; its last frame
   };
   Kind kind{Kind::Alive};
   std::uint32_t connection{0};  ///< 0 where the frame is of none
   std::uint32_t taken{0};       ///< of Taken
-  std::string bytes;            ///< of Listening and Data; at most kLargestRelayFrame
+  std::string bytes;            ///< of Listening, Data and Ended; at most kLargestRelayFrame
   friend bool operator==(const RelayFrame&, const RelayFrame&) = default;
 };
 

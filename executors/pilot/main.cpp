@@ -61,6 +61,7 @@ int relay(const std::string& workspace, const std::string& address) {
   auto door = pilot::RelayDoor::open(workspace, address);
   if (!door) {
     pilot::log_line(door.error().text);
+    pilot::Relay::cannot_begin(STDOUT_FILENO, door.error().text);
     return kUsage;
   }
   raise_open_files();

@@ -62,14 +62,19 @@ Relay::Relay(RelayDoor door, Fd from_engine, Fd to_engine)
 
 Relay::~Relay() = default;
 
+void Relay::cannot_begin(int to_engine, const std::string& why) {
+  std::string text;
+  wire::append(text, {.kind = Kind::Ended, .bytes = why});
+  if (::write(to_engine, text.data(), text.size()) < 0) log_line("nobody hears that");
+}
+
 void Relay::run() {
   while (!ended_) {
     loop_.wait(std::min(last_said_ + wire::kRelayAlive, last_heard_ + wire::kRelaySilence));
     const Time now = clock_now();
     if (now >= last_heard_ + wire::kRelaySilence) {
-      log_line("nothing heard of the engine for " + std::to_string(wire::kRelaySilence.count()) +
-               " s");
-      return;
+      return end("nothing heard of the engine for " + std::to_string(wire::kRelaySilence.count()) +
+                 " s");
     }
     if (now < last_said_ + wire::kRelayAlive) continue;
     // One that nobody hears must not say that it is there.
@@ -91,9 +96,7 @@ void Relay::hear_engine() {
   last_heard_ = clock_now();
   auto frames = frames_.receive({room.data(), static_cast<std::size_t>(got)});
   if (!frames) {
-    log_line(frames.error().text);
-    ended_ = true;
-    return;
+    return end(frames.error().text);
   }
   for (wire::RelayFrame& frame : *frames) heard(frame);
 }
@@ -117,8 +120,15 @@ void Relay::heard(wire::RelayFrame& frame) {
     case Kind::Listening:
     case Kind::Opened:
     case Kind::Alive:
+    case Kind::Ended:
       break;
   }
+}
+
+void Relay::end(const std::string& why) {
+  log_line(why);
+  say({.kind = Kind::Ended, .bytes = why});
+  ended_ = true;
 }
 
 void Relay::say(const wire::RelayFrame& frame) {

@@ -23,6 +23,9 @@ class Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
+  /// Tells the engine why there will be no relay.
+  static void cannot_begin(int to_engine, const std::string& why);
+
   /// Until the engine closes its end, or has not been heard for `kRelaySilence`.
   void run();
 
@@ -41,6 +44,7 @@ class Relay {
   void take_pilot(Fd socket);
   void watch(std::uint32_t number);
   void drop(std::uint32_t number, bool engine_knows);
+  void end(const std::string& why);
   void say(const wire::RelayFrame& frame);
   void write_to_engine();
   bool engine_is_behind() const { return unsent_.size() >= wire::kRelayWindow; }

@@ -25,8 +25,8 @@ namespace {
 
 constexpr int kWaitingPilots = 128;
 
-std::vector<std::string> own_addresses() {
-  std::vector<std::string> found;
+std::vector<NodeAddress> own_addresses() {
+  std::vector<NodeAddress> found;
   ifaddrs* all = nullptr;
   if (::getifaddrs(&all) != 0) return found;
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
@@ -38,10 +38,19 @@ std::vector<std::string> own_addresses() {
     if (family == AF_INET6)
       bytes = &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr;
     if (bytes != nullptr && ::inet_ntop(family, bytes, text.data(), text.size()) != nullptr)
-      found.emplace_back(text.data());
+      found.push_back({one->ifa_name, text.data()});
   }
   ::freeifaddrs(all);
   return found;
+}
+
+/// What container engines and hypervisors make for themselves: every node may have the same
+/// addresses there, and reaches itself by them.
+bool is_of_own_guests(const std::string& interface) {
+  static constexpr std::array kNames{"docker", "br-",   "virbr", "veth", "cni",     "podman",
+                                     "lxcbr",  "lxdbr", "vnet",  "cali", "flannel", "incusbr"};
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](const char* name) { return interface.starts_with(name); });
 }
 
 bool is_private(const std::string& address) {
@@ -85,7 +94,7 @@ Result<std::pair<Fd, std::uint16_t>> listen_on(const std::string& address, std::
   }
   return Error{Error::Kind::Transient,
                "cannot listen for pilots on " + address + ": " + std::strerror(errno) +
-                   "; name another 'interface' of the login node for the site"};
+                   "; name another address of the login node as the site's 'relay_interface'"};
 }
 
 std::map<std::string, std::uint16_t> ports_before(const std::string& file) {
@@ -100,10 +109,12 @@ std::map<std::string, std::uint16_t> ports_before(const std::string& file) {
 
 }  // namespace
 
-std::vector<std::string> addresses_for_pilots(const std::vector<std::string>& all) {
+std::vector<std::string> addresses_for_pilots(const std::vector<NodeAddress>& all) {
   std::vector<std::string> reachable;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(reachable),
-               [](const std::string& address) { return !is_loopback_or_link_local(address); });
+  for (const NodeAddress& one : all) {
+    if (!is_loopback_or_link_local(one.address) && !is_of_own_guests(one.interface))
+      reachable.push_back(one.address);
+  }
   std::vector<std::string> inside;
   std::copy_if(reachable.begin(), reachable.end(), std::back_inserter(inside), is_private);
   return inside.empty() ? reachable : inside;
@@ -118,9 +129,9 @@ Result<RelayDoor> RelayDoor::open(const std::string& workspace, const std::strin
   const std::vector<std::string> wanted =
       address.empty() ? addresses_for_pilots(own_addresses()) : std::vector{address};
   if (wanted.empty())
-    return Error{Error::Kind::Rejected,
-                 "this node has no address but loopback; name an 'interface' of the login node for "
-                 "the site"};
+    return Error{
+        Error::Kind::Rejected,
+        "this node has no address that others reach; name one as the site's 'relay_interface'"};
   std::vector<Fd> listeners;
   std::string text;
   std::optional<Error> refused;

@@ -37,7 +37,12 @@ class RelayDoor {
   std::string text_;
 };
 
-/// Which of a node's numeric addresses a relay listens on.  Pure.
-std::vector<std::string> addresses_for_pilots(const std::vector<std::string>& all);
+struct NodeAddress {
+  std::string interface;
+  std::string address;  ///< numeric
+};
+
+/// Those of a node's addresses that a relay listens on.  Pure.
+std::vector<std::string> addresses_for_pilots(const std::vector<NodeAddress>& all);
 
 }  // namespace hpcbatch::pilot

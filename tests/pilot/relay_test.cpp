@@ -21,15 +21,32 @@ using Kind = wire::RelayFrame::Kind;
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 
+std::vector<std::string> chosen(const std::vector<std::string>& addresses) {
+  std::vector<NodeAddress> all;
+  for (const std::string& address : addresses) all.push_back({"eth0", address});
+  return addresses_for_pilots(all);
+}
+
 TEST(RelayDoor, ListensInsideTheClusterWhereThereIsAnInside) {
-  EXPECT_THAT(addresses_for_pilots({"127.0.0.1", "130.1.2.3", "10.1.0.1", "fe80::1", "::1"}),
+  EXPECT_THAT(chosen({"127.0.0.1", "130.1.2.3", "10.1.0.1", "fe80::1", "::1"}),
               ElementsAre("10.1.0.1"));
-  EXPECT_THAT(addresses_for_pilots({"127.0.0.1", "130.1.2.3", "2001:db8::1"}),
+  EXPECT_THAT(chosen({"127.0.0.1", "130.1.2.3", "2001:db8::1"}),
               ElementsAre("130.1.2.3", "2001:db8::1"));
-  EXPECT_THAT(addresses_for_pilots({"172.16.0.1", "172.32.0.1", "192.168.1.1", "100.64.0.1",
-                                    "100.128.0.1", "fd00::1"}),
-              ElementsAre("172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1"));
-  EXPECT_THAT(addresses_for_pilots({"127.0.0.1", "::1", "169.254.1.1"}), ElementsAre());
+  EXPECT_THAT(
+      chosen({"172.16.0.1", "172.32.0.1", "192.168.1.1", "100.64.0.1", "100.128.0.1", "fd00::1"}),
+      ElementsAre("172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1"));
+  EXPECT_THAT(chosen({"127.0.0.1", "::1", "169.254.1.1"}), ElementsAre());
+}
+
+TEST(RelayDoor, TakesNoBridgeToANodesOwnGuestsForTheInside) {
+  EXPECT_THAT(addresses_for_pilots({{"lo", "127.0.0.1"},
+                                    {"eno1", "130.1.2.3"},
+                                    {"docker0", "172.17.0.1"},
+                                    {"br-0123456789ab", "172.18.0.1"},
+                                    {"virbr0", "192.168.122.1"}}),
+              ElementsAre("130.1.2.3"));
+  EXPECT_THAT(addresses_for_pilots({{"bond0", "10.1.0.1"}, {"docker0", "172.17.0.1"}}),
+              ElementsAre("10.1.0.1"));
 }
 
 class RelayTest : public testing::Test {

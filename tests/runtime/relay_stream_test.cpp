@@ -153,6 +153,12 @@ TEST_F(RelayStreamTest, WhatIsNoFrameEndsItAndItsConnections) {
   EXPECT_EQ(until_closed(pilots_[0]), "");
 }
 
+TEST_F(RelayStreamTest, ARelayThatCannotGoOnSaysWhy) {
+  say({.kind = Kind::Ended, .bytes = "cannot listen for pilots on 10.0.0.1"});
+  until([&] { return !ended_.empty(); });
+  EXPECT_EQ(ended_, "it ended: cannot listen for pilots on 10.0.0.1");
+}
+
 TEST_F(RelayStreamTest, ARelayThatGoesIsTold) {
   relay_.close();
   until([&] { return !ended_.empty(); });

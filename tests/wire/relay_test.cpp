@@ -23,7 +23,8 @@ TEST(RelayFrames, ComeOutAsTheyWentIn) {
       {.kind = Kind::Data, .connection = 7, .bytes = std::string("a\0b\xff", 4)},
       {.kind = Kind::Taken, .connection = 0xFFFFFFFF, .taken = 0x01020304},
       {.kind = Kind::Closed, .connection = 7},
-      {.kind = Kind::Alive}};
+      {.kind = Kind::Alive},
+      {.kind = Kind::Ended, .bytes = "no space left"}};
   RelayFrames whole;
   EXPECT_EQ(*whole.receive(sealed(frames)), frames);
   RelayFrames by_byte;
