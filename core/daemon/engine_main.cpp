@@ -167,7 +167,10 @@ class EngineProcess {
                       pilot)};
     }
     const std::vector<Site> sites = sites_of(configuration_, places_.home);
-    for (const Site& site : sites) make_workspace(site);
+    // Elsewhere it is looked at where it lies.
+    for (const Site& site : sites) {
+      if (site.transport == "shared_fs") make_workspace(site);
+    }
     runtime_ =
         std::make_unique<Runtime>(loop_, plugins_, Runtime::Options{places_.home, pilot, sites},
                                   [this](const std::string& why) { end(why); });
@@ -240,7 +243,6 @@ class EngineProcess {
       std::error_code error;
       const bool is_new = std::filesystem::create_directories(path, error);
       struct stat facts {};
-      // A workspace that cannot be made here may still be reached by its transport.
       if (error || ::stat(path.c_str(), &facts) != 0) return;
       if (is_new) {
         ::chmod(path.c_str(), 0700);

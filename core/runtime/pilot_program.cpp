@@ -1,6 +1,9 @@
 #include "runtime/pilot_program.hpp"
 
+#include "runtime/workspace_guard.hpp"
 #include "wire/key.hpp"
+
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <fstream>
@@ -30,6 +33,16 @@ Result<void> PilotProgram::deliver(Transport& transport, const std::string& work
   const std::unique_lock turn(*delivering_, deadline);
   if (!turn)
     return Error{Error::Kind::Transient, "the pilot program is still being put into " + workspace};
+  const auto looked = transport.run(look_at_workspace(workspace), deadline);
+  if (!looked) return looked.error();
+  const auto finding = read_workspace(*looked);
+  if (finding && !finding->others.empty())
+    return Error{Error::Kind::Rejected, refusal_of(*finding)};
+  if (finding && !finding->group.empty())
+    spdlog::warn(
+        "the group of {} can write the workspace of {} and have its programs run as you; "
+        "'chmod g-w' it",
+        finding->group, workspace);
   const auto there = transport.list(workspace + "/bin", deadline);
   if (!there) return there.error();
   if (std::find(there->begin(), there->end(), name_) != there->end()) return {};

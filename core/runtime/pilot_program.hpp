@@ -18,7 +18,7 @@ class PilotProgram {
 
   /// Where it lies in a site's workspace.
   std::string path_in(const std::string& workspace) const;
-  /// Puts it there, unless it is there already.
+  /// Puts it there, unless it is there already; not into a workspace that others can write.
   Result<void> deliver(Transport& transport, const std::string& workspace, Deadline deadline) const;
 
  private:

@@ -19,7 +19,9 @@ using namespace std::chrono_literals;
 constexpr auto kPollLimit = 60s;
 constexpr auto kCancelLimit = 60s;
 constexpr auto kFileLimit = 120s;
-constexpr auto kCheckLimit = 100s;
+constexpr auto kCheckLimit = 150s;
+// A site may clean its file system, the pilot program with it.
+constexpr auto kBelievePilot = 10min;
 // Names in the outbox: what a pilot was writing when it was killed, what a person may want to look
 // at.
 constexpr const char* kHalfWritten = ".tmp";
@@ -127,25 +129,24 @@ void SiteHands::submit(
     auto script = guarded("scheduler", [&] { return tools.scheduler->script(request); });
     if (!script) return refuse(Refusal::Permanent, script.error().text);
     auto ready = guarded("transport", [&]() -> Result<void> {
-      if (!tools.pilot_is_there) {
+      const auto now = std::chrono::steady_clock::now();
+      if (!tools.pilot_seen || now >= *tools.pilot_seen + kBelievePilot) {
         if (auto put = program.deliver(*tools.transport, workspace, deadline); !put) return put;
-        tools.pilot_is_there = true;
+        tools.pilot_seen = now;
       }
       return tools.transport->put_text(
           {{file_at, wire::to_text(file), 0600}, {script_at, *script, 0700}}, deadline);
     });
-    // Until the submit command runs nothing can have been submitted.
-    if (!ready)
-      return refuse(
-          ready.error().kind == Error::Kind::Transient ? Refusal::Transient : Refusal::Permanent,
-          ready.error().text);
+    // Until the submit command runs nothing can have been submitted, and what keeps a login or a
+    // file from us may pass without a word.
+    if (!ready) return refuse(Refusal::Transient, ready.error().text);
     const auto command =
         guarded("scheduler", [&] { return tools.scheduler->submit(request, script_at); });
     if (!command) return refuse(Refusal::Permanent, command.error().text);
     const auto output = run_once(*tools.transport, *command, deadline);
     // A transport that rejects a command promises that nothing of it ran.
     if (!output && output.error().kind == Error::Kind::Rejected)
-      return refuse(Refusal::Permanent, output.error().text);
+      return refuse(Refusal::Transient, output.error().text);
     if (!output) {
       refuse(Refusal::Unclear, output.error().text);
       // The line was lost, and the command at its other end goes on until its own deadline.

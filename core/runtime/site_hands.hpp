@@ -58,7 +58,7 @@ class SiteHands {
   struct Tools {
     std::unique_ptr<Transport> transport;
     std::shared_ptr<Scheduler> scheduler;
-    bool pilot_is_there{false};
+    std::optional<Deadline> pilot_seen;  // the program, in a workspace that was ours alone
   };
   void call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
             std::function<void(bool)> then);

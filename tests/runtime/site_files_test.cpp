@@ -184,7 +184,7 @@ class SiteFilesTest : public testing::Test {
   }
   void mount_small(std::uint64_t bytes_beside_the_program) {
     const auto size = fs::file_size(HPCBATCH_PILOT) + bytes_beside_the_program;
-    const std::string options = "size=" + std::to_string(size);
+    const std::string options = "mode=0700,size=" + std::to_string(size);
     is_mounted_ = ::mount("tmpfs", site_.workspace.c_str(), "tmpfs", 0, options.c_str()) == 0;
   }
 

@@ -1,0 +1,53 @@
+#include "runtime/workspace_guard.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace hpcbatch {
+namespace {
+
+// An administrator may have made the workspace itself for its user.  The last line says that
+// nothing was cut off.
+constexpr const char* kLook = R"(me=$(id -u) || exit 1
+for part in '' /allocations /logs /outbox /work /bin; do
+  at=$1$part
+  [ -d "$at" ] || continue
+  if [ "$part" ]; then
+    find -H "$at" -prune '(' ! -user "$me" -o -perm -0002 ')' -exec echo others {} ';'
+  else
+    find -H "$at" -prune '(' ! -user "$me" ! -user 0 -o -perm -0002 ')' -exec echo others {} ';'
+  fi
+  find -H "$at" -prune -perm -0020 -exec echo group {} ';'
+done
+echo looked)";
+
+}  // namespace
+
+CommandLine look_at_workspace(const std::string& workspace) {
+  return {.argv = {"sh", "-c", kLook, "sh", workspace}, .environment = {}, .input = {}};
+}
+
+std::optional<WorkspaceFinding> read_workspace(const CommandOutput& output) {
+  WorkspaceFinding finding;
+  std::string_view rest = output.standard_output;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line == "looked") return finding;
+    for (const auto& [word, place] : {std::pair{std::string_view("others "), &finding.others},
+                                      std::pair{std::string_view("group "), &finding.group}}) {
+      if (line.starts_with(word) && place->empty()) *place = line.substr(word.size());
+    }
+  }
+  return std::nullopt;
+}
+
+std::string refusal_of(const WorkspaceFinding& finding) {
+  return fmt::format(
+      "cannot use the workspace: {} there is not yours alone, and who writes into it has programs "
+      "run as you; it must belong to you and must not be writable by all ('chmod o-w')",
+      finding.others);
+}
+
+}  // namespace hpcbatch
