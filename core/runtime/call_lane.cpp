@@ -1,5 +1,6 @@
 #include "runtime/call_lane.hpp"
 
+#include <system_error>
 #include <utility>
 
 namespace hpcbatch {
@@ -35,20 +36,36 @@ void CallLane::begin_next() {
   call->watch.async_wait([this, call](const boost::system::error_code& error) {
     // A call that has just come back may be on its way here.
     if (error || running_ != call) return;
-    if (renew_()) {
-      lane_->leave_behind();
-      lane_ = std::make_unique<Lane>();
-    }
+    go_on_elsewhere(call->number);
     answer(call, true);
   });
   lane_->run([back = back_, number = call->number, deadline, work = call->begin()] {
     work(deadline);
     const std::lock_guard lock(back->mutex);
+    back->left_behind.erase(number);
     if (!back->lane) return;
     asio::post(back->lane->loop_, [back, number] {
       if (back->lane) back->lane->returned(number);
     });
   });
+}
+
+/// Threads that hang are not made without end: a process may only have so many.
+void CallLane::go_on_elsewhere(std::uint64_t number) {
+  {
+    const std::lock_guard lock(back_->mutex);
+    if (back_->left_behind.size() >= kMostLeftBehind) return;
+  }
+  try {
+    auto fresh = std::make_unique<Lane>();
+    if (!renew_()) return;
+    lane_->leave_behind();
+    lane_ = std::move(fresh);
+  } catch (const std::system_error&) {
+    return;  // there are no more threads to be had
+  }
+  const std::lock_guard lock(back_->mutex);
+  back_->left_behind.insert(number);
 }
 
 /// One that was given up may come back long after.

@@ -7,20 +7,23 @@
 #include "hpcbatch/transport.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 
 namespace hpcbatch {
 
 /// A call's time counts from when it begins, not from when it was asked for.  One that does not
 /// come back in time is given up: the thread is left behind with it, and those that wait begin on a
-/// new one.
+/// new one, unless too many hang already: then they are given up after it, each in its turn.
 class CallLane {
  public:
   using Work = std::function<void(Deadline)>;
+  static constexpr std::size_t kMostLeftBehind = 8;
 
   /// A call is to come back at its deadline; after `grace` more it is given up.  `renew` is then to
   /// replace whatever the call may still use; where it cannot, the calls that wait are given up
@@ -42,7 +45,8 @@ class CallLane {
   /// The way back from a thread, which may have been left behind and outlive the lane and the loop.
   struct Back {
     std::mutex mutex;
-    CallLane* lane;  // null: it is gone
+    CallLane* lane;                         // null: it is gone
+    std::set<std::uint64_t> left_behind{};  // calls whose threads hang
   };
   struct Call {
     std::uint64_t number;
@@ -52,6 +56,7 @@ class CallLane {
     asio::steady_timer watch;
   };
   void begin_next();
+  void go_on_elsewhere(std::uint64_t number);
   void returned(std::uint64_t number);
   void answer(const std::shared_ptr<Call>& call, bool given_up);
 

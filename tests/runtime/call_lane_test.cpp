@@ -72,5 +72,13 @@ TEST_F(CallLaneTest, WhatCannotBeRenewedIsTriedAgainWithTheNextCall) {
   EXPECT_EQ(renewed_, 1);
 }
 
+TEST_F(CallLaneTest, ThreadsThatHangAreNotMadeWithoutEnd) {
+  for (std::size_t i = 0; i < CallLane::kMostLeftBehind + 3; ++i) call(1ms, "hanging", hang());
+  run_for(500ms);
+  EXPECT_EQ(answers_.size(), CallLane::kMostLeftBehind + 3);
+  EXPECT_EQ(renewed_, static_cast<int>(CallLane::kMostLeftBehind));
+  EXPECT_FALSE(lane_.is_busy());
+}
+
 }  // namespace
 }  // namespace hpcbatch

@@ -1,7 +1,10 @@
 #include "authentication.hpp"
 
+#include "agent_socket.hpp"
+
 #include "../common/login_words.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +15,10 @@
 namespace hpcbatch {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+// A person may have to allow it, or to touch a key.
+constexpr std::chrono::seconds kAgentPatience{20};
 constexpr const char* kByHand =
     "the transport 'openssh' can use a connection that you open by hand";
 
@@ -66,9 +73,7 @@ class Attempt {
     if (!is_over()) {
       // Keys that were chosen come before those that an agent happens to have: servers count tries.
       if (!settings_.identities.empty()) try_files(settings_.identities, true);
-      if (!is_over() && settings_.agent && std::getenv("SSH_AUTH_SOCK") != nullptr)
-        answered(finish([this] { return ssh_userauth_agent(session_.get(), nullptr); }),
-                 "the agent");
+      if (!is_over() && settings_.agent && std::getenv("SSH_AUTH_SOCK") != nullptr) try_agent();
       if (!is_over() && settings_.identities.empty()) try_files(own_files(), false);
     }
     if (answer_ == SSH_AUTH_SUCCESS) return {};
@@ -80,6 +85,14 @@ class Attempt {
   template <class Call>
   int finish(Call call) {
     return session_.finish(call, deadline_, SSH_AUTH_AGAIN);
+  }
+  void try_agent() {
+    AgentSocket agent(std::min(deadline_, Clock::now() + kAgentPatience));
+    if (!agent.lend_to(session_.get())) return;
+    const int answer = finish([this] { return ssh_userauth_agent(session_.get(), nullptr); });
+    const bool is_silent = agent.was_shut();
+    answered(is_silent ? SSH_AUTH_DENIED : answer,
+             is_silent ? "the agent, which did not answer" : "the agent");
   }
   void answered(int answer, const std::string& tried) {
     answer_ = answer;

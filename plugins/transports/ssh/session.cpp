@@ -5,6 +5,8 @@
 
 #include "../common/login_words.hpp"
 
+#include "hpcbatch/shell_quote.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <new>
@@ -93,19 +95,29 @@ std::string Session::fingerprint() const {
   return text;
 }
 
+std::string Session::known_hosts_line() const {
+  char* line = nullptr;
+  if (ssh_session_export_known_hosts_entry(session_, &line) != SSH_OK) return {};
+  std::string text = line;
+  ssh_string_free_char(line);
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 Result<void> Session::check_host_key(const SshSettings& settings) const {
   const std::string file = settings.known_hosts.empty() ? own_known_hosts() : settings.known_hosts;
   switch (ssh_session_is_known_server(session_)) {
     case SSH_KNOWN_HOSTS_OK:
       return {};
     case SSH_KNOWN_HOSTS_CHANGED:
-    case SSH_KNOWN_HOSTS_OTHER:
       return login_words::changed_host_key(settings.target, fingerprint(), file);
+    case SSH_KNOWN_HOSTS_OTHER:  // a key of another kind is known
     case SSH_KNOWN_HOSTS_UNKNOWN:
     case SSH_KNOWN_HOSTS_NOT_FOUND:
+      // This very key: another connection may find another host.
       return login_words::unknown_host_key(
           settings.target, fingerprint(),
-          "ssh-keyscan -p " + std::to_string(settings.port) + " " + settings.host + " >> " + file);
+          "printf '%s\\n' " + shell_quoted(known_hosts_line()) + " >> " + shell_quoted(file));
     default:
       return Error{Error::Kind::Rejected, "cannot log in to " + settings.target +
                                               ": the known hosts could not be read from " + file +

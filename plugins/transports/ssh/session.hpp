@@ -66,6 +66,8 @@ class Session {
   Result<void> connect(const SshSettings& settings, Deadline deadline);
   Result<void> check_host_key(const SshSettings& settings) const;
   std::string fingerprint() const;
+  /// Of the key that it has shown.
+  std::string known_hosts_line() const;
 
   ssh_session session_;
   ssh_counter_struct heard_{};
