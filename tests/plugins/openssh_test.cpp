@@ -53,7 +53,8 @@ TEST(OpenSsh, WhereAPersonMustAnswerItSaysHowToOpenTheConnection) {
   ASSERT_FALSE(names);
   EXPECT_EQ(names.error().kind, Error::Kind::Rejected);
   EXPECT_THAT(names.error().text, testing::HasSubstr("wants a person to answer"));
-  EXPECT_THAT(names.error().text, testing::HasSubstr("ssh -M -N -f -S " + sshd.path("control/")));
+  EXPECT_THAT(names.error().text, testing::HasSubstr("ssh -M -N -f -o ServerAliveInterval=30 -S " +
+                                                     sshd.path("control/")));
 }
 
 TEST(OpenSsh, AConnectionOpenedByHandIsUsed) {

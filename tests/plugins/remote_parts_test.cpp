@@ -85,6 +85,14 @@ TEST(BackOff, PausesEverLongerUpToAMinute) {
   EXPECT_FALSE(back_off.pause(start));
 }
 
+TEST(BackOff, WhoWasRefusedKnocksLessOften) {
+  BackOff back_off;
+  const auto start = BackOff::Clock::now();
+  for (int i = 0; i < 20; ++i) back_off.failed({Error::Kind::Rejected, "no"}, start);
+  EXPECT_TRUE(back_off.pause(start + std::chrono::seconds(350)));
+  EXPECT_FALSE(back_off.pause(start + std::chrono::seconds(601)));
+}
+
 TEST(SourceFile, OneThatIsChangedWhileItIsReadIsAnError) {
   const std::string path = testing::TempDir() + "source-" + std::to_string(::getpid());
   std::ofstream(path) << "before";

@@ -5,10 +5,11 @@
 namespace hpcbatch {
 
 void BackOff::failed(const Error& error, Clock::time_point now) {
-  constexpr unsigned kMostDoublings = 6;
+  constexpr unsigned kMostDoublings = 10;
   constexpr double kLongest = 60;
-  const double longest =
-      std::min(kLongest, static_cast<double>(1u << std::min(failures_, kMostDoublings)));
+  constexpr double kLongestRefused = 600;
+  const double longest = std::min(error.kind == Error::Kind::Rejected ? kLongestRefused : kLongest,
+                                  static_cast<double>(1u << std::min(failures_, kMostDoublings)));
   // Many that failed together are not to come again together.
   const double pause = std::max(1.0, longest * std::uniform_real_distribution<>(0.6, 1.0)(random_));
   ++failures_;

@@ -10,7 +10,7 @@
 
 namespace hpcbatch {
 
-/// Pauses from one second to a minute, each about twice the last.
+/// Pauses from one second to a minute, of what was refused to ten, each about twice the last.
 class BackOff {
  public:
   using Clock = std::chrono::steady_clock;

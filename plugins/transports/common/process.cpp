@@ -61,7 +61,8 @@ struct Program {
 /// In a child that has our memory until it is the command: nothing here may allocate, lock or
 /// return.  The error is our parent's to read.
 [[noreturn]] void become(const Program& program, volatile int& error) {
-  ::setpgid(0, 0);
+  // Nothing that it starts may ask a person at our terminal.
+  ::setsid();
   if (program.dies_with_us) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != program.us) ::_exit(127);

@@ -99,6 +99,9 @@ Result<CommandOutput> RemoteTransport::run(const CommandLine& command, Deadline 
   }
   if (*ended == Ending::TimedOut) kill(answer.group(), deadline + kForTheKill);
   if (*ended == Ending::Closed && !answer.is_whole()) return no_answer(what, answer);
+  // A program that is not found may have moved with a new version since its path was learned.
+  if (answer.is_whole() && (answer.exit_code() == 126 || answer.exit_code() == 127))
+    learned_at_ = 0;
   return CommandOutput{.exit_code = answer.is_whole() ? answer.exit_code() : -1,
                        .timed_out = !answer.is_whole(),
                        .standard_output = std::move(answer.kept(Stream::Output)),

@@ -24,7 +24,7 @@ std::string default_control_directory() {
   return "/tmp/hpcbatch-ssh-" + std::to_string(::geteuid());
 }
 
-std::string control_socket(const std::string& directory, const std::string& identity) {
+void check_control_directory(const std::string& directory) {
   // ssh would expand a per cent sign.
   if (directory.find_first_of("%$ \"'\\") != std::string::npos)
     throw std::runtime_error("the control directory " + directory + " must have a plain name");
@@ -39,6 +39,9 @@ std::string control_socket(const std::string& directory, const std::string& iden
                              "chmod 700 " +
                              directory + ", or set control_dir");
   }
+}
+
+std::string control_socket(const std::string& directory, const std::string& identity) {
   std::string path = directory + "/" + sha256_of(identity).substr(0, 16);
   if (path.size() > kLongestPath)
     throw std::runtime_error("the path of the control socket " + path +

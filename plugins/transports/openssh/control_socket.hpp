@@ -8,8 +8,9 @@ namespace hpcbatch {
 
 /// Below $XDG_RUNTIME_DIR, else /tmp.
 std::string default_control_directory();
-/// Makes the directory, or checks that it is ours alone, and names the socket after `identity`.
-/// Throws std::runtime_error with what is wrong.
+/// Makes it, or checks that it is ours alone.  Throws std::runtime_error with what is wrong.
+void check_control_directory(const std::string& directory);
+/// Named after `identity`.  Throws std::runtime_error where the path is too long.
 std::string control_socket(const std::string& directory, const std::string& identity);
 
 }  // namespace hpcbatch

@@ -25,6 +25,9 @@ Environment our_environment() {
     if (equals != std::string::npos) environment[text.substr(0, equals)] = text.substr(equals + 1);
   }
   environment["LC_ALL"] = "C";
+  // BatchMode does not reach the ssh that ssh starts for a jump host.
+  for (const char* name : {"DISPLAY", "WAYLAND_DISPLAY", "SSH_ASKPASS"}) environment.erase(name);
+  environment["SSH_ASKPASS_REQUIRE"] = "never";
   environment.try_emplace("PATH", "/usr/local/bin:/usr/bin:/bin");
   return environment;
 }
@@ -53,6 +56,7 @@ ProgramSettings read_settings(const Keys& keys) {
   const auto directories = keys.paths("control_dir");
   const std::string directory =
       directories.empty() ? default_control_directory() : directories.front();
+  check_control_directory(directory);
   const std::string socket = control_socket(directory, shell_quoted(where) + " " + *host);
   const auto persist = std::to_string(keys.number("persist", 1, 2'592'000, 600));
   const auto keep_alive = std::to_string(keys.number("keep_alive", 1, 3600, 30));
@@ -82,7 +86,10 @@ ProgramSettings read_settings(const Keys& keys) {
   const auto user = keys.text("user");
   settings.who = {.target = (user ? *user + "@" : "") + *host,
                   .by_hand = "ssh " + tail,
-                  .open_master = "ssh -M -N -f -S " + socket + " " + tail};
+                  .open_master = "ssh -M -N -f -o ServerAliveInterval=" + keep_alive + " -S " +
+                                 socket + " " + tail};
+  settings.control_directory = directory;
+  settings.control_socket = socket;
   return settings;
 }
 

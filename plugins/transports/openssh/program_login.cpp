@@ -1,16 +1,20 @@
 #include "program_login.hpp"
 
+#include "control_socket.hpp"
+
 #include "../common/login_words.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -21,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFailureOfSsh = 255;
 constexpr std::size_t kMostSaid = 64u << 10;
 constexpr std::chrono::milliseconds kPatience{300};
+constexpr std::chrono::seconds kGoodbye{3};
 
 Error system_error(const std::string& what) {
   return {Error::Kind::Transient, what + ": " + std::strerror(errno)};
@@ -198,6 +203,13 @@ std::string text_of(int file) {
 
 ProgramLogin::~ProgramLogin() {
   reap();
+  // They end when their stream is closed, which takes a round trip.
+  const auto patience = Clock::now() + kGoodbye;
+  for (const pid_t process : talking_) {
+    Child child(process);
+    child.wait(patience, {});
+    if (!child.has_ended()) child.kill(Child::Whom::ItselfAlone);
+  }
 }
 
 CommandLine ProgramLogin::command(const std::string& text) const {
@@ -206,8 +218,24 @@ CommandLine ProgramLogin::command(const std::string& text) const {
   return command;
 }
 
+std::optional<Error> ProgramLogin::obstacle() {
+  // Who tidies up /tmp takes an empty directory too, and without it every call is a new login.
+  try {
+    check_control_directory(settings_.control_directory);
+  } catch (const std::runtime_error& e) {
+    return Error{Error::Kind::Transient, e.what()};
+  }
+  // A person has opened the connection.
+  if (needs_person_ && ::access(settings_.control_socket.c_str(), F_OK) == 0) {
+    needs_person_ = false;
+    return std::nullopt;
+  }
+  return back_off_.pause(Clock::now());
+}
+
 Error ProgramLogin::failed(const std::string& standard_error) {
   Error error = program_error(settings_.who, standard_error);
+  needs_person_ = error.kind == Error::Kind::Rejected;
   back_off_.failed(error, Clock::now());
   return error;
 }
@@ -218,7 +246,7 @@ void ProgramLogin::reap() {
 
 Result<Ending> ProgramLogin::exec(const std::string& text, Exchange& exchange, Deadline deadline) {
   reap();
-  if (auto pause = back_off_.pause(Clock::now())) return *pause;
+  if (auto obstacle = this->obstacle()) return *obstacle;
   auto input = make_socket_pair();
   auto output = make_pipe();
   auto error = make_pipe();
@@ -248,7 +276,7 @@ Result<Ending> ProgramLogin::exec(const std::string& text, Exchange& exchange, D
 Result<ByteStream> ProgramLogin::open(const std::string& text, const std::string& input,
                                       const std::string& line, Deadline deadline) {
   reap();
-  if (auto pause = back_off_.pause(Clock::now())) return *pause;
+  if (auto obstacle = this->obstacle()) return *obstacle;
   auto ends = make_socket_pair();
   if (!ends) return ends.error();
   const Fd said(::memfd_create("said", MFD_CLOEXEC));

@@ -7,6 +7,7 @@
 #include "../common/login.hpp"
 #include "../common/process.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ struct ProgramSettings {
   std::vector<std::string> argv;  ///< up to and with the host
   Environment environment;
   WhoAndHow who;
+  std::string control_directory;
+  std::string control_socket;
 };
 
 class ProgramLogin final : public Login {
@@ -32,11 +35,14 @@ class ProgramLogin final : public Login {
 
  private:
   CommandLine command(const std::string& text) const;
+  /// Why ssh is not started now.
+  std::optional<Error> obstacle();
   Error failed(const std::string& standard_error);
   void reap();
 
   ProgramSettings settings_;
   BackOff back_off_;
+  bool needs_person_{false};  // as the last login that failed said
   std::vector<pid_t> talking_;
 };
 

@@ -43,7 +43,10 @@ Error program_error(const WhoAndHow& who, const std::string& said) {
   const auto says = [&](const char* text) { return said.find(text) != std::string::npos; };
   const std::string& target = who.target;
   if (says("HOST IDENTIFICATION HAS CHANGED")) {
-    std::string file = after(said, "key in ", "\r\n");
+    // The line before names a file too, to which the new key is to be added.
+    const auto offending = said.find("Offending");
+    std::string file =
+        after(said.substr(offending == std::string::npos ? 0 : offending), "key in ", "\r\n");
     return words::changed_host_key(target, fingerprint_in(said), file.substr(0, file.rfind(':')));
   }
   if (says("host key is known for") || says("Host key verification failed"))
