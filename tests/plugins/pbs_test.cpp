@@ -184,6 +184,8 @@ TEST_F(PbsSubmit, AsksForKindsOfGpusAndPlacesInTheAdministratorsWords) {
   EXPECT_THAT(submitted(large(), "{place: 'scatter:excl', gpu_kinds: {a100: gpu_model=A100}}"),
               HasSubstr("<select=2:ncpus=4:ngpus=2:gpu_model=A100:mem=2049mb><-l><place=scatter:"
                         "excl>"));
+  EXPECT_THAT(submitted(large(), "gpu_kinds: {a100: gpu_a100}"),
+              HasSubstr("<select=2:ncpus=4:gpu_a100=2:mem=2049mb>"));
   EXPECT_THAT(submitted(large(), "{dialect: torque, gpu_kinds: {a100: ampere}}"),
               HasSubstr("<nodes=2:ppn=4:gpus=2:ampere,"));
 }
@@ -202,7 +204,7 @@ TEST_F(PbsSubmit, WithoutACommandThatSaysWhatItIsNothingIsSubmitted) {
 }
 
 TEST(PbsAnswer, ANumberIsSuccess) {
-  for (const char* number : {"6.vm", "4711", "123.pbs-1.site.org"}) {
+  for (const char* number : {"6.vm", "4711", "123.pbs-1.site.org", "0.vm:15051"}) {
     EXPECT_EQ(std::get<std::string>(
                   make()->read_submit(answer(0, "Welcome!\n" + std::string(number) + "\n"))),
               number);
@@ -277,6 +279,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"no_server", 162, "cannot connect to server pbs (errno=110): Connection timed out",
                 Refusal::Transient},
         Refused{"refused", 111, "Connection refused", Refusal::Transient},
+        Refused{"no_submit_host", 15, "Access from host not allowed, or unknown host",
+                Refusal::Permanent},
+        Refused{"names_license", 187, "Unknown resource: matlab_license", Refusal::Permanent},
+        Refused{"not_saved", 1, "Failed to save job/resv, refer server logs for details",
+                Refusal::Unclear},
         Refused{"end_of_file", 1, "End of File", Refusal::Unclear},
         Refused{"time", 1, "Timeout", Refusal::Unclear},
         Refused{"protocol", 183, "Sorry", Refusal::Unclear},
@@ -475,6 +482,13 @@ TEST(PbsPoll, WhatTheCommentOfAQueuedOneMeans) {
       {"Not Running: User has reached server running job limit.", BatchState::LimitReached},
       {"Not Running: would exceed queue workq's per-user limit", BatchState::LimitReached},
       {"Not Running: Queue not started.", BatchState::Outage},
+      {"Not Running: Node is in an ineligible state: down", BatchState::Outage},
+      {"Can Never Run: Insufficient amount of resource: ncpus (R: 1 A: 0 T: 0)",
+       BatchState::Outage},
+      {"Can Never Run: Insufficient amount of resource: mem (R: 1gb A: 0kb T: 0kb)",
+       BatchState::Outage},
+      {"Can Never Run: Insufficient amount of resource: ncpus (R: 64 A: 8 T: 8)",
+       BatchState::NeverStarts},
       {"Can Never Run: no such node", BatchState::NeverStarts}};
   for (const auto& [comment, state] : comments) {
     const auto job = only("    job_state = Q\n    comment = " + comment + "\n");
@@ -498,6 +512,8 @@ TEST(PbsPoll, WhatExitCodesMean) {
                                               {"    Exit_status = -3", EndCause::LaunchFailed},
                                               {"    Exit_status = -4", EndCause::NodeFailed},
                                               {"    Exit_status = -20", EndCause::NodeFailed},
+                                              {"    Exit_status = -31", EndCause::OutOfMemory},
+                                              {"    Exit_status = -32", EndCause::NodeFailed},
                                               {"    Exit_status = -11", EndCause::NodeFailed},
                                               {"    exit_status = -11", EndCause::Timeout},
                                               {"    exit_status = -10", EndCause::OutOfMemory},
@@ -703,6 +719,23 @@ TEST(PbsProbe, JoinsQueuesAndTheirNodes) {
   EXPECT_EQ(offers->at(1).nodes, 2u);
   EXPECT_EQ(offers->at(1).cpus, 64);
   EXPECT_EQ(offers->at(1).gpus, (std::map<std::string, std::uint32_t>{{"", 1}, {"a100", 4}}));
+}
+
+TEST_F(PbsShell, APbsThatIsInNobodysPathIsFoundByItsConfiguration) {
+  is_openpbs();
+  scripted("qsub", "echo 7.vm");
+  std::filesystem::create_directories(root_ / "pbs/bin");
+  for (const char* program : {"qstat", "qsub", "qstat.more"})
+    std::filesystem::rename(root_ / program, root_ / "pbs/bin" / program);
+  file("pbs.conf", "PBS_SERVER=vm\nPBS_EXEC=" + path("pbs") + "\n");
+  // Where no other PBS is in the path.
+  std::filesystem::create_directories(root_ / "tools");
+  for (const char* program : {"sh", "grep"})
+    std::filesystem::create_symlink("/bin/" + std::string(program), root_ / "tools" / program);
+  const auto command = make()->submit(request(), "/w/script");
+  const auto output = sh("exec env PATH=" + path("tools") + " PBS_CONF_FILE=" + path("pbs.conf") +
+                         " " + shell_quoted(command.argv));
+  EXPECT_EQ(output.standard_output, "7.vm\n") << output.standard_error;
 }
 
 TEST_F(PbsShell, NodesThatMayNotBeAskedForLeaveTheQueues) {

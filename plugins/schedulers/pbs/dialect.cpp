@@ -5,10 +5,17 @@
 namespace hpcbatch::pbs {
 namespace {
 
+/// A PBS of its own installer is in the path of login shells alone; its configuration says where it
+/// is (pbs.conf(8): lines NAME=VALUE).
 /// SLURM's scripts have no `--version`, and without a SLURM they say nothing but its errors; what
 /// they are stands in their text.
 constexpr const char* kTell = R"sh(
 dialect=$1; shift
+command -v qstat >/dev/null 2>&1 || {
+  conf=${PBS_CONF_FILE:-/etc/pbs.conf}
+  [ ! -r "$conf" ] || . "$conf"
+  [ -z "$PBS_EXEC" ] || { PATH=$PATH:$PBS_EXEC/bin; export PATH; }
+}
 if [ -z "$dialect" ]; then
   if grep -q '^use Slurm' "$(command -v qstat)" 2>/dev/null; then
     dialect=slurm-torque

@@ -50,8 +50,9 @@ if [ "$dialect" = openpbs ]; then
   for name in "$@"; do
     case "$jobs
 " in *"Job_Name = $name
-"*) ;; *) ids="$ids $(qselect -x -u "$user" -N "$name" 2>/dev/null)" ;;
-    esac
+"*) continue ;; esac
+    ended=$(qselect -x -u "$user" -N "$name") || exit
+    ids="$ids $ended"
   done
   printf '%s\n' "$jobs"
   show $ids

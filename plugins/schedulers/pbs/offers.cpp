@@ -88,6 +88,12 @@ Node read_node(const Settings& settings, const Record& record) {
       read_number(first_of({record.value("resources_available.ngpus"), record.value("gpus")}))
           .value_or(0);
   if (gpus > 0) node.gpus[gpu_kind(settings, record)] = static_cast<std::uint32_t>(gpus);
+  // Sites that count each kind by a resource of its own.
+  for (const auto& [kind, words] : settings.gpu_kinds) {
+    if (words.find('=') != std::string::npos) continue;
+    const long own = read_number(record.value("resources_available." + words)).value_or(0);
+    if (own > 0) node.gpus[kind] = static_cast<std::uint32_t>(own);
+  }
   return node;
 }
 

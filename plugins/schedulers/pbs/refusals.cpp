@@ -14,12 +14,15 @@ namespace {
 // errors (15000 and more), of which an exit code keeps what is left modulo 256.
 
 // Nobody was reached.
+// What the server says to a host or a user that it never takes anything from.
+constexpr std::array<std::string_view, 1> kUnwelcome{"access from host not allowed"};
 constexpr std::array<std::string_view, 9> kNoContact{
     "cannot connect to",      "could not connect to",     "unable to connect to",
     "connection refused",     "(connect failure)",        "no route to host",
     "network is unreachable", "no permission to connect", "unknown host"};
 // The request may have reached the server.
-constexpr std::array<std::string_view, 15> kUnclear{"timeout",
+constexpr std::array<std::string_view, 16> kUnclear{"failed to save job",
+                                                    "timeout",
                                                     "timed out",
                                                     "end of file",
                                                     "premature end",
@@ -42,7 +45,7 @@ constexpr std::array<std::string_view, 10> kLimit{
     "maxjobcount limit",      "exceeds queue limit on number"};
 // A limit of SLURM's on what one batch job asks for is not reached by having many.
 constexpr std::array<std::string_view, 2> kPerJob{"perjob", "pernode"};
-constexpr std::array<std::string_view, 16> kTransient{"queue is not enabled",
+constexpr std::array<std::string_view, 18> kTransient{"queue is not enabled",
                                                       "queue not enabled",
                                                       "not accepting",
                                                       "shutting down",
@@ -52,7 +55,9 @@ constexpr std::array<std::string_view, 16> kTransient{"queue is not enabled",
                                                       "connection table full",
                                                       "temporarily",
                                                       "try again",
-                                                      "license",
+                                                      "floating license",
+                                                      "licenses are",
+                                                      "license is invalid",
                                                       "rate limit exceeded",
                                                       "authentication credential",
                                                       "cannot allocate memory",
@@ -109,6 +114,7 @@ Refusal classify(const CommandOutput& output, const std::string& text) {
   }
   // Of a client that tried twice: the first time may have been enough.
   if (has_one_of(without_lines_of(text, kNoContact), kUnclear)) return Refusal::Unclear;
+  if (has_one_of(text, kUnwelcome)) return Refusal::Permanent;
   if (has_one_of(text, kNoContact)) return Refusal::Transient;
   if (has_one_of(text, kLimit))
     return has_one_of(text, kPerJob) ? Refusal::Permanent : Refusal::Limit;
@@ -125,13 +131,13 @@ Refusal classify(const CommandOutput& output, const std::string& text) {
   return qsub_spoke || is_absent || is_usage ? Refusal::Permanent : Refusal::Unclear;
 }
 
-/// "1234", "1234.server"
+/// "1234", "1234.server", "1234.server:15051" of one that listens elsewhere
 bool is_number(std::string_view text) {
   const auto end = std::min(text.find_first_not_of("0123456789"), text.size());
   if (end == 0) return false;
   if (end == text.size()) return true;
   constexpr std::string_view kHost =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:";
   return text[end] == '.' && end + 1 < text.size() &&
          text.find_first_not_of(kHost, end) == std::string_view::npos;
 }

@@ -10,12 +10,38 @@ bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+/// "Insufficient amount of resource: ncpus (R: 4 A: 0 T: 0)": no node that counts has any.
+bool offers_nothing_now(std::string_view comment) {
+  for (const std::string_view resource : {"resource: ncpus ", "resource: mem "}) {
+    const auto at = comment.find(resource);
+    if (at == std::string_view::npos) continue;
+    const std::string_view amounts = comment.substr(at, comment.find(')', at) - at);
+    if (amounts.ends_with("T: 0") || amounts.ends_with("T: 0kb") || amounts.ends_with("T: 0b"))
+      return true;
+  }
+  return false;
+}
+
+/// "Node is in an ineligible state: down"
+bool is_for_lack_of_nodes(std::string_view comment) {
+  constexpr std::string_view kState = "ineligible state:";
+  const auto at = comment.find(kState);
+  if (at == std::string_view::npos) return false;
+  const std::string_view state = comment.substr(at + kState.size());
+  return has(state, "down") || has(state, "offline") || has(state, "stale") ||
+         has(state, "unknown");
+}
+
 /// What the scheduler notes of a batch job that waits.
 BatchState waiting(std::string_view comment) {
-  if (has(comment, "Can Never Run")) return BatchState::NeverStarts;
+  // A node that is away, or has not reported yet, offers nothing at all, and the scheduler says
+  // what holds for this moment.
+  if (has(comment, "Can Never Run"))
+    return offers_nothing_now(comment) ? BatchState::Outage : BatchState::NeverStarts;
   if (has(comment, "limit")) return BatchState::LimitReached;
   if (has(comment, "ueue not started") || has(comment, "ueue is not started") ||
-      has(comment, "odes are down") || has(comment, "odes are offline")) {
+      has(comment, "odes are down") || has(comment, "odes are offline") ||
+      is_for_lack_of_nodes(comment)) {
     return BatchState::Outage;
   }
   return BatchState::Queued;
@@ -44,7 +70,9 @@ EndCause ended_by_system(long status, bool is_torque) {
   if (status == -26 || status == -27) return EndCause::OutOfMemory;
   if (status == -29) return EndCause::Timeout;
   if (status <= -24 && status >= -28) return EndCause::Failed;  // other limits
-  if (!is_torque && (status == -11 || status == -16 || status == -18)) return EndCause::NodeFailed;
+  if (!is_torque && (status == -11 || status == -16 || status == -18 || status == -32))
+    return EndCause::NodeFailed;
+  if (!is_torque && status == -31) return EndCause::OutOfMemory;
   if (std::find(kNodeFailed.begin(), kNodeFailed.end(), status) != kNodeFailed.end())
     return EndCause::NodeFailed;
   return EndCause::LaunchFailed;

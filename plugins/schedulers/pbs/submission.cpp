@@ -27,16 +27,27 @@ esac
 
 struct Gpus {
   std::uint32_t count{0};
-  std::string kinds;  ///< ":gpu_model=A100"
+  std::string kinds;    ///< ":gpu_model=A100", or a property of Torque's nodes
+  std::string openpbs;  ///< ":ngpus=2:gpu_model=A100", ":gpu_a100=2"
 };
 
 Gpus gpus_of(const Settings& settings, const AllocationRequest& request) {
   Gpus gpus;
+  std::uint32_t by_ngpus = 0;
+  std::string words;
   for (const auto& [kind, count] : request.gpus) {
     gpus.count += count;
     const auto known = settings.gpu_kinds.find(kind);
-    if (known != settings.gpu_kinds.end()) gpus.kinds += ":" + known->second;
+    const bool is_known = known != settings.gpu_kinds.end();
+    if (is_known) gpus.kinds += ":" + known->second;
+    if (is_known && known->second.find('=') == std::string::npos) {
+      gpus.openpbs += ":" + known->second + "=" + std::to_string(count);
+      continue;
+    }
+    by_ngpus += count;
+    if (is_known) words += ":" + known->second;
   }
+  if (by_ngpus > 0) gpus.openpbs += ":ngpus=" + std::to_string(by_ngpus) + words;
   return gpus;
 }
 
@@ -61,7 +72,7 @@ std::vector<std::string> resources(const Settings& settings, const AllocationReq
   // With `ppn` SLURM would spread the slots unevenly.
   std::string slurm = "nodes=" + nodes + ":ppn=1";
   if (gpus.count > 0) {
-    chunk += ":ngpus=" + count + gpus.kinds;
+    chunk += gpus.openpbs;
     torque += ":gpus=" + count + gpus.kinds;
     slurm += ":gpus=" + count;  // it would take a kind for a host
   }

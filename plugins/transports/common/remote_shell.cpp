@@ -1,5 +1,7 @@
 #include "remote_shell.hpp"
 
+#include "batch_variables.hpp"
+
 #include "hpcbatch/shell_quote.hpp"
 
 #include <algorithm>
@@ -9,11 +11,13 @@ namespace hpcbatch {
 namespace {
 
 constexpr const char* kPlainPath = "/usr/local/bin:/usr/bin:/bin";
-// What the clients of batch systems look for, and nothing else of a user's environment.
-constexpr std::array kWanted{
-    "PATH",        "SLURM_CONF", "PBS_CONF_FILE", "PBS_EXEC",         "PBS_SERVER",
-    "PBS_DEFAULT", "SGE_ROOT",   "SGE_CELL",      "SGE_CLUSTER_NAME", "LSF_ENVDIR",
-    "LSF_BINDIR",  "LSF_LIBDIR", "LSF_SERVERDIR"};
+
+/// Of a user's environment nothing else.
+std::vector<std::string> wanted() {
+  std::vector<std::string> names{"PATH"};
+  names.insert(names.end(), kBatchVariables.begin(), kBatchVariables.end());
+  return names;
+}
 
 // sshd makes each command the leader of a session; its group is what a kill must reach, and what
 // the watcher belongs to, which so needs no number.  The shell's own remarks ("Killed") are no part
@@ -101,7 +105,7 @@ std::string kill_script(const Frame& frame, int group) {
 std::string environment_script(const Frame& frame) {
   const std::string mark = frame.nonce + "-environment";
   std::string names;
-  for (const char* name : kWanted) names += std::string(" ") + name;
+  for (const std::string& name : wanted()) names += " " + name;
   const std::string show = "printf \"%s\\n\" " + mark + "; for n in" + names +
                            "; do eval \"v=\\${$n-}\"; [ -z \"$v\" ] || printf \"%s\\n\" "
                            "\"$n=$v\"; done; printf \"%s\\n\" " +
@@ -125,6 +129,7 @@ std::optional<std::map<std::string, std::string>> read_environment(const Frame& 
   const auto from = output.find(mark);
   const auto to = output.rfind(mark);
   if (from == std::string_view::npos || from == to) return std::nullopt;
+  const std::vector<std::string> names = wanted();
   std::map<std::string, std::string> environment;
   std::string_view rest = output.substr(from + mark.size(), to - from - mark.size());
   while (!rest.empty()) {
@@ -133,7 +138,7 @@ std::optional<std::map<std::string, std::string>> read_environment(const Frame& 
     const auto equals = line.find('=');
     if (equals == std::string_view::npos) continue;
     const auto name = line.substr(0, equals);
-    if (std::find(kWanted.begin(), kWanted.end(), name) != kWanted.end())
+    if (std::find(names.begin(), names.end(), name) != names.end())
       environment.emplace(name, line.substr(equals + 1));
   }
   return environment;

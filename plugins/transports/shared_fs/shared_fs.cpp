@@ -3,6 +3,7 @@
 //   environment: {PATH: /opt/slurm/bin:/usr/bin:/bin}   # added to what commands get
 #include "files.hpp"
 
+#include "../common/batch_variables.hpp"
 #include "../common/process.hpp"
 
 #include "hpcbatch/transport.hpp"
@@ -17,12 +18,13 @@
 namespace hpcbatch {
 namespace {
 
-/// SLURM's clients find their cluster by SLURM_CONF where it is not in /etc.
 Environment minimal_environment() {
   Environment environment{{"LC_ALL", "C"}, {"PATH", "/usr/local/bin:/usr/bin:/bin"}};
-  for (const char* name : {"HOME", "PATH", "USER", "SLURM_CONF"}) {
+  const auto take = [&environment](const char* name) {
     if (const char* value = std::getenv(name)) environment[name] = value;
-  }
+  };
+  for (const char* name : {"HOME", "PATH", "USER"}) take(name);
+  for (const char* name : kBatchVariables) take(name);
   return environment;
 }
 
