@@ -55,6 +55,16 @@ Meaning meaning_of(EndCause cause, bool by_us) {
   return {Failure::PilotKilled, true, "the batch system no longer knows it"};
 }
 
+/// A batch system that keeps no history says nothing of an end; what its pilots said tells most.
+EndCause end_of_vanished(const AllocationEntry& entry, const Shape* shape, Time now) {
+  const Allocation& facts = entry.facts;
+  if (facts.pilots_seen == 0 || !facts.running_since) return EndCause::None;
+  if (entry.let_go.size() >= facts.pilots_seen) return EndCause::Completed;
+  if (shape && now >= *facts.running_since + shape->walltime - end_margin(shape->walltime))
+    return EndCause::Timeout;
+  return entry.terminated_at ? EndCause::Cancelled : EndCause::None;
+}
+
 bool is_live(BatchState state) {
   return state != BatchState::Ended;
 }
@@ -182,7 +192,11 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
   }
   const std::uint32_t enough = HPCBATCH_PLANTED(gone_when_absent_once) ? 1 : kAbsentPolls;
   if (entry.absent_polls < enough) return std::nullopt;
-  return over(entry, EndCause::None, "", now);
+  const ShapeState* shape = shape_state(entry.facts);
+  const EndCause cause = end_of_vanished(entry, shape ? &shape->shape : nullptr, now);
+  return over(entry, cause,
+              cause == EndCause::None ? "" : "as its pilots said; the batch system keeps no record",
+              now);
 }
 
 std::vector<AllocationOver> SiteBook::polled(const SitePolled& event,

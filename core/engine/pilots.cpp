@@ -367,6 +367,7 @@ void Engine::end_if_empty(PilotState& pilot) {
     return;
   if (pilot.owed_an_answer) return;
   pilot.ending = true;
+  sites_.pilot_let_go(pilot.id);
   actions_.push_back(EndPilot{pilot.id});
 }
 

@@ -226,7 +226,7 @@ bool SiteBook::refused(const AllocationRefused& event, Time now) {
         back_off(*shape, 1min, 1h, "a limit of the batch system is reached: " + event.text, now);
         break;
       default:
-        back_off(*shape, 10s, 10min, "the batch system could not take it: " + event.text, now);
+        back_off(*shape, 10s, 10min, event.text, now);
     }
   }
   return true;
@@ -278,6 +278,10 @@ void SiteBook::pilot_terminated(const AllocationId& id, Time now) {
   if (!found || found->facts.state == AllocationState::Ended) return;
   found->terminated_at = now;
   poll_soon(found->facts.site, now + kFirstLook);
+}
+
+void SiteBook::pilot_let_go(const PilotId& pilot) {
+  if (AllocationEntry* found = entry(pilot.allocation)) found->let_go.insert(pilot.rank);
 }
 
 void SiteBook::of_no_use(const AllocationId& id, const std::string& text, Time now) {

@@ -60,6 +60,7 @@ struct AllocationEntry {
   bool of_no_use{false};
   std::optional<Time> terminated_at;  ///< a pilot of it was ended from outside
   std::uint32_t pilots_away{0};       ///< of those that registered, not connected now
+  std::set<std::uint32_t> let_go{};   ///< ranks of pilots that held nothing and were told to end
 };
 
 /// The end of an allocation, for the tasks that it still held.
@@ -96,6 +97,8 @@ class SiteBook {
   /// The batch system or a person ended a pilot: no more of its shape before the batch system has
   /// said why.
   void pilot_terminated(const AllocationId& id, Time now);
+  /// It held nothing and was told to end.
+  void pilot_let_go(const PilotId& pilot);
   /// Its tasks are settled.  Only now its end is saved: an engine that starts before that must
   /// settle them.
   void forget(const AllocationId& id);

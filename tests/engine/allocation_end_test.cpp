@@ -63,6 +63,39 @@ TEST_F(AllocationEndTest, WhatVanishedFromSeveralListsIsGone) {
   expect({"open B: *"});
 }
 
+TEST_F(AllocationEndTest, WhereNoHistoryIsKeptOrderlyEndsAreKnownByThePilots) {
+  for (const char* letter : {"A", "B", "C", "D"}) {
+    submit(New());
+    accepts(letter);
+    registers(std::string(letter) + "0");
+    after(1s);
+    ends(std::to_string(*letter - 'A' + 1));
+    leaves(std::string(letter) + "0");
+    batch_forgot(letter);
+    disconnects(std::string(letter) + "0");
+    after(1min);
+  }
+  forget_what_was_asked();
+  submit(New());
+  expect({"accept 5", "open E: *"});
+}
+
+TEST_F(AllocationEndTest, WhereNoHistoryIsKeptADeletedOneIsRespected) {
+  submit(New());
+  accepts("A");
+  registers("A0");
+  starts("1");
+  leaves("A0", "terminated");
+  batch_forgot("A");
+  disconnects("A0");
+  forget_what_was_asked();
+  after(1min);
+  expect({"read the outbox of A"});
+  reads_outbox("A");
+  EXPECT_FALSE(saved_.failed_attempts().back().charged);
+  forget_what_was_asked();
+}
+
 TEST_F(AllocationEndTest, APilotThatIsThereOutweighsAListThatLacksIt) {
   given_pilot();
   submit(New());
