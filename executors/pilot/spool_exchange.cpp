@@ -1,6 +1,5 @@
 #include "spool_exchange.hpp"
 
-#include "log_line.hpp"
 #include "spool_box.hpp"
 #include "standard_streams.hpp"
 #include "wire/spool.hpp"
@@ -44,17 +43,19 @@ Result<std::vector<std::string>> connections_in(const std::string& spool,
 /// Up to which of the order's pieces all are there, by connection.  Behind one that could not be
 /// written none is.
 std::map<std::string, std::uint64_t> put_pieces(const std::string& spool,
-                                                const wire::SpoolOrder& order) {
+                                                const wire::SpoolOrder& order,
+                                                wire::SpoolReport& report) {
   std::map<std::string, std::uint64_t> put;
   std::set<std::string> failed;
   for (const wire::SpoolPiece& piece : order.pieces()) {
     const std::string& name = piece.connection();
     if (!is_connection(name, order.prefix()) || failed.contains(name)) continue;
-    const auto written = SpoolConnection(spool + "/" + name).down.put(piece.number(), piece.data());
+    const SpoolConnection connection(spool + "/" + name);
+    const auto written = connection.down.put(piece.number(), piece.data());
     if (written) {
       put[name] = piece.number();
     } else {
-      log_line(written.error().text);
+      if (!connection.is_closed()) report.set_trouble(written.error().text);
       failed.insert(name);
     }
   }
@@ -106,13 +107,13 @@ void take_along(const std::string& spool, const std::vector<std::string>& names,
 
 Result<wire::SpoolReport> exchange(const std::string& spool, const wire::SpoolOrder& order) {
   ::mkdir(spool.c_str(), 0700);
-  const auto put = put_pieces(spool, order);
+  wire::SpoolReport report;
+  const auto put = put_pieces(spool, order, report);
   for (const std::string& name : order.closed()) {
     if (is_connection(name, order.prefix())) SpoolConnection(spool + "/" + name).close();
   }
   const auto names = connections_in(spool, order.prefix());
   if (!names) return names.error();
-  wire::SpoolReport report;
   std::vector<std::string> open;
   for (const std::string& name : *names) {
     const SpoolConnection connection(spool + "/" + name);

@@ -159,6 +159,7 @@ TEST_F(SpoolTest, BehindAPieceThatCannotBeWrittenNoneIs) {
   const auto report = exchange(spool(), order_);
   ASSERT_TRUE(report);
   EXPECT_EQ(report->connections(0).put(), 1U);
+  EXPECT_THAT(report->trouble(), testing::HasSubstr(wire::piece_name(2)));
   EXPECT_FALSE(fs::exists(spool() + "/" + name + "/down/" + wire::piece_name(3)));
 }
 

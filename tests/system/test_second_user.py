@@ -104,7 +104,7 @@ def test_files_folders_and_sockets_are_the_owners_alone(umask):
         scratch = [path for path in everything_below(engine.scratch)[1:]]
         assert scratch and not let_do(scratch), "what pilots have on their node"
         relative = {os.path.relpath(path, engine.directory) for path in tried}
-        assert relative >= {"state/hpcbatch/" + name for name in ("store.db", "store.db-wal", "engine.log", "engine.lock", "ports", "dropboxes.json",
+        assert relative >= {"state/hpcbatch/" + name for name in ("store.db", "store.db-wal", "engine.log", "engine.lock", "dropboxes.json",
                                                                   "pilots")} | {"run/hpcbatch/socket", "space-relay/relay", "space-spool/outbox"}
         for folder in ("bin", "allocations", "logs", "spool"):
             assert any(name.startswith(f"space-spool/{folder}/") for name in relative), folder
