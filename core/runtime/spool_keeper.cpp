@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace hpcbatch {
@@ -159,7 +160,11 @@ void SpoolKeeper::answered(const Result<wire::SpoolReport>& report,
         std::min(kLongestPauseInTrouble, kPauseInTrouble * (1U << std::min(failures_++, 5U))));
   }
   failures_ = 0;
-  trouble_.clear();
+  if (report->trouble().empty()) {
+    trouble_.clear();
+  } else {
+    tell(report->trouble());
+  }
   const bool is_busy = heard(*report) || has_more_;
   if (!wanted_ && connections_.empty()) return;
   const auto longest = connections_.empty() ? kLongestPauseAlone : kLongestPause;
@@ -171,6 +176,7 @@ void SpoolKeeper::answered(const Result<wire::SpoolReport>& report,
 }
 
 bool SpoolKeeper::heard(const wire::SpoolReport& report) {
+  if (!std::exchange(has_heard_, true)) begin_anew(report);
   bool any = false;
   unsigned begun = 0;
   for (const wire::SpoolPiece& piece : report.pieces()) {
@@ -204,6 +210,19 @@ bool SpoolKeeper::heard(const wire::SpoolReport& report) {
     ++at;
   }
   return any;
+}
+
+/// A pilot that was heard by an engine before this one may say nothing for minutes: it is told now
+/// to begin anew, and one that has only just begun bears that.
+void SpoolKeeper::begin_anew(const wire::SpoolReport& first) {
+  std::set<std::string> beginning;
+  for (const wire::SpoolPiece& piece : first.pieces()) {
+    if (piece.number() == 1) beginning.insert(piece.connection());
+  }
+  for (const auto& one : first.connections()) {
+    if (!beginning.contains(one.name())) connections_[one.name()].is_closed = true;
+  }
+  if (!connections_.empty()) has_more_ = true;
 }
 
 void SpoolKeeper::hear(Connection& from, const wire::SpoolPiece& piece) {

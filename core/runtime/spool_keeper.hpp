@@ -55,6 +55,7 @@ class SpoolKeeper {
   void answered(const Result<wire::SpoolReport>& report, std::chrono::milliseconds took);
   /// Whether anything came of it.
   bool heard(const wire::SpoolReport& report);
+  void begin_anew(const wire::SpoolReport& first);
   static void hear(Connection& from, const wire::SpoolPiece& piece);
   static bool passed_on(Connection& to, const wire::SpoolReport::Connection& shown);
   bool begin(const std::string& name);
@@ -80,6 +81,7 @@ class SpoolKeeper {
   bool wanted_{false};
   bool is_exchanging_{false};
   bool has_more_{false};
+  bool has_heard_{false};  ///< of the site at all
   std::shared_ptr<bool> lives_{std::make_shared<bool>(true)};
 };
 

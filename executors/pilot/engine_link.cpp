@@ -116,7 +116,8 @@ std::vector<EngineLink::Way> EngineLink::ways(Time now) {
         found.push_back({one, "relay " + to_text(one), false});
     } else {
       const bool is_slow = address.kind == Kind::Spool;
-      if (is_slow && now < alone_since_ + before_slow) continue;
+      // Where files were the way before they are tried at once, behind the others.
+      if (is_slow && !came_by_files_ && now < alone_since_ + before_slow) continue;
       found.push_back({address, to_text(address), is_slow});
     }
   }
@@ -276,6 +277,7 @@ void EngineLink::drop(const std::string& why, Time now) {
     log_line("link down: " + why);
     last_failure_ = why;
     alone_since_ = now;
+    came_by_files_ = ways_[way_].is_slow;
     way_ = ways_.size() - 1;
   }
   failed(was_up ? why : ways_[way_].name + ": " + why, now);

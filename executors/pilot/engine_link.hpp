@@ -98,6 +98,7 @@ class EngineLink {
   std::vector<Way> ways_;
   std::size_t way_{0};
   Time alone_since_;
+  bool came_by_files_{false};  // when it was not alone last
   std::string last_failure_;
   std::optional<SpoolCarrier> carrier_;
   Fd socket_;

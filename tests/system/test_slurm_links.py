@@ -76,6 +76,19 @@ def test_where_nothing_may_connect_a_pilot_finds_the_files(slurm):
         assert "Network is unreachable" in "".join(log.read_text() for log in (site.directory / "w/allocations").glob("*.out"))
 
 
+def test_a_quiet_pilot_is_found_again_by_files(slurm):
+    with SlurmSite(slurm, SMALL, link="auto", setup=[NO_NETWORK]) as site:
+        task = site.submit("--", "sh", "-c", f"while [ ! -e {site.directory}/go ]; do sleep 0.1; done")
+        wait_until(lambda: site.show(task)["state"] == "running", 60, "the task to run")
+        assert link_of(site).startswith("spool ")
+        site.kill_engine()
+        site.ok("engine", "start")
+        # Its next word by itself is due after 90 s.
+        wait_until(lambda: site.show(task)["state"] == "running", 40, "the engine to know that it runs")
+        (site.directory / "go").touch()
+        assert site.wait(task) == 0
+
+
 def test_pilots_hear_by_files_that_the_engine_is_stopped(slurm):
     with SlurmSite(slurm, SMALL, link="spool") as site:
         site.ok("run", "--", "true")
