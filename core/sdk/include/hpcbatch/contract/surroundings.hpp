@@ -28,7 +28,9 @@ struct Surroundings {
 
   static Surroundings now() {
     // The thread sanitizer starts a thread of its own beside the first one.
-    std::thread([] {}).join();
+    pid_t first = 0;
+    std::thread([&first] { first = ::gettid(); }).join();
+    wait_until_unlisted(first);
     Surroundings s;
     s.directory = std::filesystem::current_path();
     sigset_t mask;
@@ -60,6 +62,14 @@ struct Surroundings {
   }
 
  private:
+  /// A thread that was joined is listed a moment longer.
+  static void wait_until_unlisted(pid_t thread) {
+    const auto listed = "/proc/self/task/" + std::to_string(thread);
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+    while (std::filesystem::exists(listed) && std::chrono::steady_clock::now() < patience)
+      std::this_thread::yield();
+  }
+
   static std::ptrdiff_t entries(const char* directory) {
     return std::distance(std::filesystem::directory_iterator(directory), {});
   }
