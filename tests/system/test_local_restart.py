@@ -142,13 +142,14 @@ def test_a_workspace_that_is_away_is_waited_for(home):
     os.kill(max(pilots), signal.SIGTERM)
     wait_until(lambda: not any(map(is_alive, pilots)), 30, "the end of the pilot")
     workspace = home.home / "workspace"
-    left = list((workspace / "outbox").iterdir())
-    assert left
-    (workspace / "outbox").rename(workspace / "away")
+    assert list((workspace / "outbox").iterdir())
+    # As a place shows itself where nothing is mounted.
+    away = workspace.rename(home.home / "away")
+    workspace.mkdir(0o700)
     os.kill(engine, signal.SIGCONT)
     wait_until(lambda: "mounted?" in home.log_end(), 60, "the engine to miss the outbox")
-    (workspace / "outbox").exists() and (workspace / "outbox").rmdir()
-    (workspace / "away").rename(workspace / "outbox")
+    workspace.rename(home.home / "empty")
+    away.rename(workspace)
     assert home.wait(array) == 0
     tries = {str(n): home.show(f"{array}.{n}").get("attempts", []) for n in range(1, 101)}
     cut = [index for index, each in tries.items() if any("started_at" in one and one["failure"] == "pilot_killed" for one in each)]
