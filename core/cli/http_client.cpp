@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include <sys/socket.h>
 
@@ -63,7 +64,8 @@ class Reading {
   void read_some(TimedStream& stream, std::string& body, error_code& error) {
     if (!parser_.is_header_done()) {
       http::read_header(stream, buffer_, parser_, error);
-      if (error) return;
+      // An answer without a body is complete here, and more is never coming.
+      if (error || parser_.is_done()) return;
     }
     piece_.resize(kPiece);
     parser_.get().body().data = piece_.data();
@@ -123,14 +125,18 @@ class FollowedLines final : public LineStream {
   std::size_t looked_at_{0};
 };
 
-/// A follow whose request could not even be sent.
+/// A follow whose request could not even be sent: says so once, and nothing more comes.
 class FailedLines final : public LineStream {
  public:
   explicit FailedLines(Answer failure) : failure_(std::move(failure)) {}
-  Next next(std::chrono::milliseconds) override { return {Next::Kind::Failed, {}, failure_}; }
+  Next next(std::chrono::milliseconds) override {
+    if (std::exchange(is_told_, true)) return {Next::Kind::End, {}, {}};
+    return {Next::Kind::Failed, {}, failure_};
+  }
 
  private:
   Answer failure_;
+  bool is_told_{false};
 };
 
 }  // namespace

@@ -32,6 +32,8 @@ std::array<int, 2> make_pipe() {
   }
   for (int number = 0; number < 3; ++number)
     ::dup2(streams[static_cast<std::size_t>(number)], number);
+  // Who started the tests in the background left us an interrupt that means nothing.
+  ::signal(SIGINT, SIG_DFL);
   ::execve(HPCBATCH_CLI_PROBE, words, environment);
   ::_exit(99);
 }

@@ -100,6 +100,22 @@ TEST_F(HttpClientTest, AnInterruptEndsAWait) {
   ::close(interrupt);
 }
 
+TEST_F(HttpClientTest, AnInterruptBeforeAStreamIsToldOnce) {
+  const int interrupt = ::eventfd(0, EFD_CLOEXEC);
+  FakeEngine engine(
+      socket(), [](const FakeRequest&, FakeConnection& connection) { connection.answer(200, ""); });
+  HttpClient client({socket()}, interrupt);
+  ASSERT_EQ(client.request("GET", "/", {}, 10s).outcome, Exchange::Answered);
+  const std::uint64_t one = 1;
+  ASSERT_EQ(::write(interrupt, &one, sizeof one), 8);
+  const auto lines = client.follow("/");
+  const Next next = lines->next(10s);
+  EXPECT_EQ(next.kind, Next::Kind::Failed);
+  EXPECT_EQ(next.failure.outcome, Exchange::Interrupted);
+  EXPECT_EQ(lines->next(10s).kind, Next::Kind::End);
+  ::close(interrupt);
+}
+
 TEST_F(HttpClientTest, AKeptConnectionThatWasClosedIsReplaced) {
   std::atomic<int> asked{0};
   FakeEngine engine(socket(), [&](const FakeRequest&, FakeConnection& connection) {
