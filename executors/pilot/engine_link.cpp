@@ -38,8 +38,9 @@ constexpr Duration kSlowHeartbeat = 90s;
 constexpr Duration kLastPieces = 10s;
 constexpr Duration kCompany = 20ms;
 constexpr auto kLastWords = 1000ms;
-// A missing file is believed when it is missing twice: NFS may hide it for a moment.
-constexpr unsigned kMissingFor = 2;
+// A missing file is believed when it stays so: NFS may hide it for a moment, and the workspace may
+// be mounted anew.
+constexpr Duration kMissingFor = 10s;
 constexpr std::size_t kLargeFrame = std::size_t{1} << 20;
 
 /// Between half and one and a half: many pilots that lost their engine at once do not come back at
@@ -78,11 +79,15 @@ EngineLink::~EngineLink() {
 
 void EngineLink::try_again(Time now) {
   if (tries_ > 0) {
+    look_anew(path_.substr(0, path_.rfind('/')));
     if (auto file = wire::read_pilot_file(path_)) {
-      file_missing_ = 0;
+      missing_since_.reset();
       if (file->allocation == file_.allocation) file_ = std::move(*file);
-    } else if (::access(path_.c_str(), F_OK) != 0 && errno == ENOENT &&
-               ++file_missing_ >= kMissingFor) {
+    } else if (::access(path_.c_str(), F_OK) == 0 || errno != ENOENT) {
+      missing_since_.reset();
+    } else if (!missing_since_) {
+      missing_since_ = now;
+    } else if (now >= *missing_since_ + kMissingFor) {
       state_ = State::GivenUp;
       try_at_.reset();
       log_line("the pilot file " + path_ + " is gone: the engine wants no more of this pilot");

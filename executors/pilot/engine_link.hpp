@@ -94,7 +94,7 @@ class EngineLink {
   std::optional<Time> try_at_;
   std::optional<Time> deadline_;
   unsigned tries_{0};
-  unsigned file_missing_{0};
+  std::optional<Time> missing_since_;  // the pilot file
   std::vector<Way> ways_;
   std::size_t way_{0};
   Time alone_since_;

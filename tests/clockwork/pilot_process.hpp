@@ -114,7 +114,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   std::shared_ptr<Link> link_;
   bool up_{false};
   unsigned tries_{0};
-  unsigned file_missing_{0};
+  std::optional<Time> missing_since_;  // the pilot file
   wire::ToEngine outgoing_;
   bool any_outgoing_{false};
   bool flushing_{false};

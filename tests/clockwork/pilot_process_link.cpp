@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Duration kHeartbeat = 10s;  // as the real one (pilot.cpp)
+constexpr Duration kHeartbeat = 10s;   // as the real one (pilot.cpp)
+constexpr Duration kMissingFor = 10s;  // as the real one (engine_link.cpp)
 
 }  // namespace
 
@@ -20,8 +21,10 @@ void PilotProcess::connect() {
   if (gone_) return;
   if (tries_ > 0) {
     if (world_.workspace.pilot_files.contains(id_.allocation.name)) {
-      file_missing_ = 0;
-    } else if (++file_missing_ >= 2) {
+      missing_since_.reset();
+    } else if (!missing_since_) {
+      missing_since_ = world_.clock.now();
+    } else if (world_.clock.now() >= *missing_since_ + kMissingFor) {
       hears([self = shared_from_this()] { self->decide_->given_up(); });
       return;
     }

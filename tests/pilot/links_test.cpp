@@ -8,11 +8,13 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -228,6 +230,30 @@ TEST_F(LinksTest, WithItsFileGoneItFinishesAndLeavesItsResults) {
   ASSERT_TRUE(result.ParseFromString(box->results[0]));
   EXPECT_EQ(result.failure(), "ok");
   EXPECT_EQ(output(result), "done\n");
+}
+
+TEST_F(LinksTest, AFileThatIsHiddenForAMomentIsNotBelievedGone) {
+  start();
+  engine_dies();
+  std::filesystem::rename(path("pilot"), path("hidden"));
+  const Fd looks(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
+  ASSERT_GE(::inotify_add_watch(looks.get(), path("").c_str(), IN_OPEN | IN_ONLYDIR), 0);
+  int seen = 0;
+  until("the pilot to look three times", [&] {
+    alignas(inotify_event) std::array<char, 4096> events;
+    for (ssize_t size; (size = ::read(looks.get(), events.data(), events.size())) > 0;) {
+      for (ssize_t at = 0; at < size;) {
+        const auto* event = reinterpret_cast<const inotify_event*>(events.data() + at);
+        if ((event->mask & IN_ISDIR) != 0) ++seen;
+        at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+      }
+    }
+    return seen >= 3;
+  });
+  std::filesystem::rename(path("hidden"), path("pilot"));
+  listen();
+  welcome();
+  EXPECT_EQ(outcome(shell(1, "true")).failure(), "ok");
 }
 
 TEST_F(LinksTest, ASecondPilotDeliversWhatTheFirstLeft) {
