@@ -272,25 +272,26 @@ void LinkServer::accept(std::shared_ptr<Acceptor> acceptor) {
     boost::system::error_code ignored;
     acceptor->close(ignored);
   });
-  // Each turn starts the next; the function owns itself through what waits on the acceptor.
-  auto next = std::make_shared<std::function<void()>>();
-  *next = [this, acceptor, next] {
-    acceptor->async_accept(
-        [this, acceptor, next](const boost::system::error_code& error, auto socket) {
-          if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
-          if (!error) {
-            adopt(asio::generic::stream_protocol::socket(std::move(socket)), {});
-            return (*next)();
-          }
-          // Out of descriptors: the pilot waits at the door, and asking again at once would only
-          // turn in circles.
-          auto pause = std::make_shared<asio::steady_timer>(loop_, kWhenFull);
-          pause->async_wait([acceptor, next, pause](const boost::system::error_code& stopped) {
-            if (!stopped && acceptor->is_open()) (*next)();
-          });
+  accept_next(std::move(acceptor));
+}
+
+template <class Acceptor>
+void LinkServer::accept_next(std::shared_ptr<Acceptor> acceptor) {
+  Acceptor& door = *acceptor;
+  door.async_accept(
+      [this, acceptor = std::move(acceptor)](const boost::system::error_code& error, auto socket) {
+        if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
+        if (!error) {
+          adopt(asio::generic::stream_protocol::socket(std::move(socket)), {});
+          return accept_next(acceptor);
+        }
+        // Out of descriptors: the pilot waits at the door, and asking again at once would only turn
+        // in circles.
+        auto pause = std::make_shared<asio::steady_timer>(loop_, kWhenFull);
+        pause->async_wait([this, acceptor, pause](const boost::system::error_code& stopped) {
+          if (!stopped && acceptor->is_open()) accept_next(acceptor);
         });
-  };
-  (*next)();
+      });
 }
 
 void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience patience) {

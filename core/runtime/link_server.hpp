@@ -119,6 +119,8 @@ class LinkServer {
  private:
   template <class Acceptor>
   void accept(std::shared_ptr<Acceptor> acceptor);
+  template <class Acceptor>
+  void accept_next(std::shared_ptr<Acceptor> acceptor);
   void count(TurnedAwayFor reason, const std::string& text);
 
   asio::io_context& loop_;
