@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -119,7 +118,6 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& row) { return row.param.name; });
 
 TEST(Yaml, CapsStopHostileDocumentsEarly) {
-  const auto begin = std::chrono::steady_clock::now();
   std::string many;
   for (int i = 0; i < 150'000; ++i) many += "k" + std::to_string(i) + ":\n";
   EXPECT_EQ(refusal(many), "f.yaml:1: the document is larger than 1048576 bytes");
@@ -132,8 +130,6 @@ TEST(Yaml, CapsStopHostileDocumentsEarly) {
   std::string blocks;
   for (int i = 0; i < 700; ++i) blocks += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
   EXPECT_EQ(refusal(blocks), "f.yaml:33: lists and maps are nested more than 32 deep");
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(took.count(), 2.0) << "about 0.1 s was seen; sanitizers are slow";
 }
 
 TEST(Yaml, ReadsLongFlowCollections) {

@@ -122,6 +122,6 @@ def test_a_job_that_was_deleted_before_both_were_killed_is_cancelled(galaxy, tmp
     galaxy.start()
     wait_until(lambda: galaxy.engine.verb("engine", "status").code == 0, 60, "an engine to be started")
     wait_until(lambda: galaxy.engine.show(unwanted)["state"] == "cancelled", 30, "the task to be cancelled")
-    assert galaxy.engine.show(wanted)["state"] == "running"
+    wait_until(lambda: galaxy.engine.show(wanted)["state"] == "running", 30, "the pilot to tell of the other")
     gate.touch()
     galaxy.ok(pair[1])

@@ -178,10 +178,7 @@ TEST_F(LinksTest, WorksOnWithoutItsEngineAndDeliversWhenItIsBack) {
   results_.clear();
   started_.clear();
   listen();
-  const auto before = std::chrono::steady_clock::now();
   welcome();
-  EXPECT_LT(std::chrono::steady_clock::now() - before, 2s)
-      << "a restarted engine gets its pilots back soon";
   EXPECT_EQ(registration_.held_size(), 3);
   for (unsigned n : {1U, 2U, 3U}) EXPECT_EQ(result_of(n).failure(), "ok");
   EXPECT_EQ(output(results_[3]), "task 3\n");

@@ -21,7 +21,11 @@ Result = collections.namedtuple("Result", "code out err")
 
 
 def wait_until(condition, seconds=60, what="the condition"):
-    """Waits for what another process will do; a condition that stays false fails the test."""
+    """Waits for what another process will do; a condition that stays false fails the test.
+
+    `seconds` are those of an idle machine: a busy one has a minute at least.
+    """
+    seconds = max(seconds, 60)
     end = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < end, f"{what} was not true within {seconds} s"

