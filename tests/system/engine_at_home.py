@@ -141,13 +141,17 @@ class EngineAtHome:
         return {pid for pid in named if parent_of(parent_of(pid)) not in named}
 
     def service_pids(self, name):
-        """The processes of services of that name: not those that they have forked, which have names of their own."""
+        """The processes of services of that name: not those that they have forked, which are in their service's group until
+        they have names of their own."""
         found = set()
-        for pid, line in processes_with(f"HPCBATCH_SERVICE={name}").items():
+        for pid in processes_with(f"HPCBATCH_SERVICE={name}"):
             process = pathlib.Path(f"/proc/{pid}")
             try:
+                # In this order: a fork that leads a group has its name, and one that is executed has another command line.
+                leads = os.getpgid(pid) == pid
+                named = (process / "comm").read_text().startswith("task ")
                 ours = os.fsencode(self.home) in (process / "environ").read_bytes()
-                if ours and "fork_service" in line and not (process / "comm").read_text().startswith("task "):
+                if leads and not named and ours and b"fork_service" in (process / "cmdline").read_bytes():
                     found.add(pid)
             except OSError:
                 pass  # it has ended
