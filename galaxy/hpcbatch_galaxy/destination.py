@@ -50,7 +50,7 @@ _GALAXYS = (
     "container_monitor*", "require_container", "tmp_dir", "shared_home_dir", "cleanup_job", "metadata_strategy",
     "outputs_to_working_directory", "object_store_id", "galaxy_infrastructure_url",
     "retry_metadata_internally", "retry_interactivetool_metadata_internally", "tool_evaluation_strategy", "use_metadata_binary",
-    "check_job_script_integrity*", "enabled", "id", "tpv_*", "resubmit", "env", "job_script_*",
+    "check_job_script_integrity*", "enabled", "id", "tpv_*", "resubmit", "env", "metrics", "job_script_*",
     "__*",
 )
 # Galaxy's own, by the values that cannot be had with `stage: copy`.

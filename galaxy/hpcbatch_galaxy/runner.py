@@ -4,8 +4,10 @@
       hpcbatch: {load: hpcbatch_galaxy.runner:HpcbatchJobRunner, workers: 4}
 """
 
+import contextlib
 import logging
 import os
+import sys
 import tarfile
 import threading
 import time
@@ -19,6 +21,7 @@ from .bursts import Bursts
 from .cancels import Cancels
 from .hpcbatch import client as engine
 from .hpcbatch.feed import Feed
+from .remarks import remark
 from .verdict import not_put_back, used, verdict_of
 from .words import Refusal
 
@@ -114,7 +117,11 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     # --- submitting ---------------------------------------------------------------------------------------------------
 
     def queue_job(self, job_wrapper):
+        if job_wrapper.get_state() == model.Job.states.PAUSED:
+            return  # over its quota: before 25.1 Galaxy hands it on nevertheless
         resubmissions = _resubmissions_of(job_wrapper.get_job())
+        if resubmissions and not job_wrapper.job_destination.env:
+            self._restore_variables(job_wrapper.job_destination)
         try:
             wanted = destination.read(job_wrapper.job_destination.params, is_strict=resubmissions == 0)
         except Refusal as why:
@@ -164,6 +171,13 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         state.asked = wanted.task
         self.submit(state)
 
+    def _restore_variables(self, there):
+        """Galaxy 24.2 forgets `env:` of the environment that it sends a job to again."""
+        with contextlib.suppress(KeyError):
+            configured = self.app.job_config.get_destination(there.id)
+            if configured.runner == there.runner:
+                there.env = configured.env
+
     def _key_of(self, job_wrapper):
         job = job_wrapper.get_job()
         return jobs.key_of(job_wrapper.get_id_tag(), job.create_time, _resubmissions_of(job))
@@ -183,6 +197,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
     def _submit_of(self, state, wanted, metadata_apart, key):
         job_wrapper = state.job_wrapper
         places = staged_job.places_of(job_wrapper)
+        # Galaxy adds what the tool alone is to know, credentials among it.
+        variables = list(job_wrapper.job_destination.env)
         text = self.get_job_file(job_wrapper, exit_code_path=state.exit_code_file, shell=job_wrapper.shell,
                                  slots_statement=jobs.slots_statement(wanted.slots),
                                  memory_statement=jobs.memory_statement(wanted.slots), **(staged_job.SCRIPT_OPTIONS if places else {}))
@@ -196,8 +212,9 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                                   os.path.abspath(state.error_file), state.job_name)
         step = None
         if metadata_apart and (command := metadata.command_of(job_wrapper)):
-            galaxys = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env, environment,
-                                              job_wrapper.job_destination.env)
+            # Before 26.1 Galaxy looks at VIRTUAL_ENV alone.
+            own = sys.prefix if sys.prefix != sys.base_prefix else None
+            galaxys = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env or own, environment, variables)
             step = metadata.task_of(command, directory, galaxys, wanted.task)
         return engine.submit_of(self._name, jobs.tasks_of(script, step), key, directory, environment, engine.own_umask())
 
@@ -211,6 +228,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         tag = state.job_wrapper.get_id_tag()
         if state.job_wrapper.get_state() in _UNWANTED:
             log.info("(%s) was deleted or stopped before it was submitted", tag)
+            self._clean_up_deleted(state.job_wrapper)
             return
         with self._feed:  # a short task has ended before it is watched
             try:
@@ -306,6 +324,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         job_wrapper, tasks = state.job_wrapper, state.tasks
         job_state = job_wrapper.get_state()
         if job_state in _GONE:
+            self._clean_up_deleted(job_wrapper)
             return  # Galaxy has made an end of it
         event = tasks.ends[tasks.ids[0]]
         try:
@@ -318,14 +337,17 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             event = self._with_words(event)
             verdict = self._put_back(state)
         verdict = verdict or verdict_of(event, tasks.asked, os.path.exists(state.exit_code_file))
+        if tasks.explained is not None and not state.running:
+            remark(job_wrapper, None)  # too short to be seen running
         if verdict is not None and job_state not in _STOPPED:
             state.runner_state = getattr(state.runner_states, verdict.runner_state)
             state.fail_message = verdict.message
             state.stop_job = False
             self.fail_job(state)
             return
-        for path in self._streams_of(state, wanted):
+        for path in self._streams_of(state, wanted, job_state in _STOPPED):
             if not os.path.exists(path):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
                 open(path, "ab").close()  # it never started: there is nothing that it said
         if job_wrapper.requires_setting_metadata and self._who_sets_metadata(job_wrapper, wanted) == "external":
             self._handle_metadata_externally(job_wrapper, resolve_requirements=True)
@@ -350,9 +372,14 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             return not_put_back(error)
         return None
 
-    def _streams_of(self, state, wanted):
+    def _clean_up_deleted(self, job_wrapper):
+        """Nobody else does, once its directory is ours."""
+        if job_wrapper.get_state() == model.Job.states.DELETED and job_wrapper.cleanup_job in ("always", "onsuccess"):
+            job_wrapper.cleanup()
+
+    def _streams_of(self, state, wanted, is_stopped):
         streams = [state.output_file, state.error_file]
-        if wanted.stage == "copy":  # of one that was stopped nothing came back
+        if wanted.stage == "copy" or is_stopped:  # nothing came back, or it was stopped while it waited
             streams += [os.path.join(state.job_wrapper.working_directory, "outputs", name) for name in ("tool_stdout", "tool_stderr")]
         return streams
 
@@ -388,8 +415,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                 continue
             state.running = True
             if state.job_wrapper.get_state() == model.Job.states.QUEUED:
-                said = "The job runs." if state.tasks.explained else False
-                state.job_wrapper.change_state(model.Job.states.RUNNING, info=said)
+                state.job_wrapper.change_state(model.Job.states.RUNNING)  # takes the remark away
 
     def _explain_the_oldest(self):
         now = time.monotonic()
@@ -402,7 +428,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                 continue  # it has ended just now
             if why != state.tasks.explained and state.job_wrapper.get_state() == model.Job.states.QUEUED:
                 state.tasks.explained = why
-                state.job_wrapper.change_state(model.Job.states.QUEUED, info=why)
+                remark(state.job_wrapper, why)
 
     # --- ending and taking up -----------------------------------------------------------------------------------------
 
@@ -428,7 +454,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         with self.app.model.new_session() as session:
             for at in range(0, len(possible), _PAGE):
                 ended = select(model.Job).where(model.Job.job_runner_external_id.in_(possible[at:at + _PAGE]),
-                                                model.Job.state.in_(model.Job.terminal_states))
+                                                model.Job.state.in_((*model.Job.terminal_states, model.Job.states.STOPPED)))
                 for job in session.scalars(ended):
                     # By its key: an engine that began anew has given the same numbers to other jobs.
                     key = jobs.key_of(job.get_id_tag(), job.create_time, _resubmissions_of(job))
@@ -444,7 +470,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             self.put(job_wrapper)
             return
         state = self._state_of(job_wrapper, job.job_runner_external_id)
-        state.running = job.state == model.Job.states.RUNNING
+        if job.state == model.Job.states.RUNNING:
+            state.running = True  # any assignment begins its walltime
         try:
             wanted = destination.read(job_wrapper.job_destination.params, is_strict=False)
             asked = wanted.task
@@ -454,5 +481,6 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             asked = {}
         state.tasks = _Tasks(ids, asked)
         state.tasks.submitted_at = None
+        state.tasks.explained = ""  # perhaps, before this start
         self._follow_tasks(state)
         self.work_queue.put((self.look_at_tasks, state))

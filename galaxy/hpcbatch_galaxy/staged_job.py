@@ -18,7 +18,8 @@ def begin(job_wrapper):
     """Before Galaxy makes the job.  Raises Refusal."""
     tool = job_wrapper.tool
     staging.check_job({fact for fact, holds in {
-        "galaxy_python": tool.requires_galaxy_python_environment,
+        # Galaxy 25.1 believes it of users' own tools, which are always in containers.
+        "galaxy_python": tool.requires_galaxy_python_environment and tool.tool_type != "user_defined",
         "interactive": getattr(tool, "produces_entry_points", False),
         "cwl": job_wrapper.is_cwl_job,
         "remote_evaluation": job_wrapper.remote_command_line,

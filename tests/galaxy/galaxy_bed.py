@@ -28,7 +28,7 @@ sites:
 ENVIRONMENTS = {
     "here": {"runner": "hpcbatch", "cores": 1, "mem": 0.5},
     "two": {"runner": "hpcbatch", "cores": 2, "mem": "1G"},
-    "asked_by_tool": {"runner": "hpcbatch"},
+    "asked_by_tool": {"runner": "hpcbatch", "metrics": [{"type": "core"}]},
     "in_script": {"runner": "hpcbatch", "cores": 1, "metadata": "job"},
     "by_server": {"runner": "hpcbatch", "cores": 1, "embed_metadata_in_job": False},
     "in_server": {"runner": "hpcbatch", "cores": 1, "metadata": "server"},

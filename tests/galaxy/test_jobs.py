@@ -1,5 +1,7 @@
 """What a user of Galaxy sees of jobs that run in pilots."""
 
+import pathlib
+
 import pytest
 from engine_at_home import wait_until
 
@@ -23,6 +25,9 @@ def test_a_job_runs_in_a_pilot(galaxy, tmp_path):
     assert outputs["out1"]["metadata_data_lines"] == 3 and outputs["out1"]["misc_blurb"] == "3 lines"
     environment = dict(line.partition("=")[::2] for line in galaxy.text(outputs["envfile"]["id"]).splitlines())
     assert environment["HPCBATCH_TASK_ID"] == script and "PYTHONPATH" not in environment
+    # What the tool alone is to know stays out of the step that sets metadata.
+    assert environment["HB_CREDENTIAL"] == "known-to-the-tool"
+    assert not [path for path in galaxy.engine.home.glob("store.db*") if b"known-to-the-tool" in path.read_bytes()]
     assert found["exit_code"] == 0 and found["tool_stdout"] == "on stdout\n" and found["tool_stderr"] == "on stderr\n"
     assert found["job_stdout"] == found["job_stderr"] == ""
     assert ledger.read_text() == "run\n"
@@ -90,6 +95,28 @@ def test_a_deleted_job_is_cancelled(galaxy, tmp_path):
     galaxy.call("DELETE", f"jobs/{job}")
     wait_until(lambda: galaxy.engine.show(task)["state"] == "cancelled", 10, "the task to be cancelled")
     assert galaxy.job(job)["state"] in ("deleted", "deleting")
+
+
+def test_the_directory_of_a_deleted_job_is_removed(galaxy, tmp_path):
+    (job,) = galaxy.run("hb_wait", gate=str(tmp_path / "never"))
+    galaxy.until_running(job)
+    directory = pathlib.Path(galaxy.engine.show(galaxy.job(job)["external_id"].split("+")[0])["directory"])
+    assert directory.is_relative_to(galaxy.folder) and directory.exists()
+    galaxy.call("DELETE", f"jobs/{job}")
+    wait_until(lambda: not directory.exists(), 60, "the removal")
+
+
+def test_why_a_job_waits_is_said_at_its_dataset_until_it_runs(galaxy, tmp_path):
+    gate = tmp_path / "gate"
+    jobs = [galaxy.run("hb_wait", gate=str(gate))[0] for _ in range(3)]
+    for job in jobs[:2]:
+        galaxy.until_running(job)
+    said = wait_until(lambda: galaxy.outputs(jobs[2])["out1"]["misc_info"], 120, "a reason")
+    gate.touch()
+    assert "room" in said, said
+    for job in jobs:
+        galaxy.ok(job)
+        assert not galaxy.outputs(job)["out1"]["misc_info"]
 
 
 def test_a_misspelt_parameter_is_named_and_the_others_work(galaxy):
