@@ -34,7 +34,7 @@ std::string base64(const std::string& bytes) {
   return text;
 }
 
-std::uint64_t number_in(const HttpRequest& request, const char* key, std::uint64_t otherwise) {
+std::uint64_t bytes_in(const HttpRequest& request, const char* key, std::uint64_t otherwise) {
   const auto at = request.query.find(key);
   if (at == request.query.end()) return otherwise;
   std::uint64_t value = 0;
@@ -86,10 +86,10 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
     stream = at->second == "stderr" ? 2 : 1;
   }
   // Of a task that has ended: so many bytes from the end, instead of from an offset.
-  const std::uint64_t tail = number_in(request, "tail", 0);
-  const std::uint64_t asked = number_in(request, "offset", 0);
+  const std::uint64_t tail = bytes_in(request, "tail", 0);
+  const std::uint64_t asked = bytes_in(request, "offset", 0);
   const std::size_t limit =
-      std::min<std::size_t>(number_in(request, "limit", kDefaultLimit), kLargestLimit);
+      std::min<std::size_t>(bytes_in(request, "limit", kDefaultLimit), kLargestLimit);
   if (runtime_.engine().state_of(task)) return log_of_running(task, stream, asked, limit, reply);
   read_facts(task, [this, task, stream, asked, tail, limit, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));

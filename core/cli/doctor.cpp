@@ -42,7 +42,7 @@ void add_sites(std::vector<Check>& checks, EngineClient& client) {
   }
 }
 
-void add_engine(std::vector<Check>& checks, const Session& session) {
+void check_engine(std::vector<Check>& checks, const Session& session) {
   EngineClient client = session.client();
   const Answer connected = client.http().connect();
   if (connected.outcome == Exchange::NoEngine) {
@@ -69,7 +69,7 @@ int check_installation(const DoctorCommand& command, const Session& session) {
                             check_configuration(session.places),
                             check_plugins(program),
                             check_pilot(program)};
-  add_engine(checks, session);
+  check_engine(checks, session);
 
   json::array rows;
   for (const Check& check : checks) {

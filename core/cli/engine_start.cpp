@@ -24,7 +24,7 @@ namespace {
 constexpr std::chrono::seconds kStartTime{60};
 /// An engine that holds the lock listens soon after, or is about to end.
 constexpr std::chrono::seconds kOtherTime{10};
-constexpr std::chrono::milliseconds kTryEvery{20};
+constexpr std::chrono::milliseconds kLookForEngineEvery{20};
 constexpr int kReadyInChild = 3;
 
 [[noreturn]] void cannot_start(const std::string& why) {
@@ -155,7 +155,7 @@ bool connect_to_other(EngineClient& client, const Interrupt& interrupt) {
   const auto deadline = std::chrono::steady_clock::now() + kOtherTime;
   while (std::chrono::steady_clock::now() < deadline) {
     if (is_connected(client.http().connect())) return true;
-    interrupt.pause(kTryEvery);
+    interrupt.pause(kLookForEngineEvery);
   }
   return false;
 }

@@ -26,8 +26,8 @@ namespace {
 constexpr std::chrono::hours kNoEnd{24 * 365};
 constexpr std::chrono::milliseconds kLookAgain{500};
 /// An engine that is being restarted is back by then.
-constexpr std::chrono::seconds kAway{60};
-constexpr std::chrono::milliseconds kTryEvery{200};
+constexpr std::chrono::seconds kInputAway{60};
+constexpr std::chrono::milliseconds kSendInputEvery{200};
 constexpr std::chrono::seconds kCancelTime{2};
 using Clock = std::chrono::steady_clock;
 
@@ -70,7 +70,7 @@ enum class Sent { Taken, NotWanted, Stopped, EngineAway };
 /// Over restarts of the engine: the offset in the target lets it skip what the task was given
 /// before.
 Sent send(HttpClient& client, const std::string& target, std::string_view body, int stop) {
-  auto until = Clock::now() + kAway;
+  auto until = Clock::now() + kInputAway;
   for (;;) {
     const auto asked = Clock::now();
     const Answer answer = client.request("POST", target, body, kNoEnd);
@@ -84,14 +84,14 @@ Sent send(HttpClient& client, const std::string& target, std::string_view body, 
         return Sent::EngineAway;
       case Exchange::Lost:
         // It may have waited for hours until the task would take more.
-        if (Clock::now() - asked > kTryEvery) until = Clock::now() + kAway;
+        if (Clock::now() - asked > kSendInputEvery) until = Clock::now() + kInputAway;
         break;
       case Exchange::NoEngine:
         break;
     }
     if (Clock::now() >= until) return Sent::EngineAway;
     pollfd stopped{stop, POLLIN, 0};
-    if (::poll(&stopped, 1, static_cast<int>(kTryEvery.count())) > 0) return Sent::Stopped;
+    if (::poll(&stopped, 1, static_cast<int>(kSendInputEvery.count())) > 0) return Sent::Stopped;
   }
 }
 

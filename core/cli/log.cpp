@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::chrono::hours kForEver{24 * 365};
-constexpr int kPage = 1 << 20;
+constexpr int kLogPage = 1 << 20;
 // A task that goes on printing always has more.  A page may be cut short by a slow link, but one
 // as short as this is what was printed just now.
 constexpr int kTail = 1 << 16;
@@ -37,7 +37,7 @@ std::string bytes_of(const json::object& piece) {
 
 void print_stream(EngineClient& client, const LogCommand& command, const char* stream) {
   const std::string target = "/v1/tasks/" + command.id + "/log?stream=" + stream +
-                             "&limit=" + std::to_string(kPage) + "&offset=";
+                             "&limit=" + std::to_string(kLogPage) + "&offset=";
   std::string offset = "0";
   for (;;) {
     json::object piece = client.get(target + offset);

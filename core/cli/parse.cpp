@@ -72,7 +72,7 @@ void check_work(const WorkOptions& work, const std::string& verb) {
   }
 }
 
-void check(const Command& command) {
+void check_command(const Command& command) {
   if (const auto* run = std::get_if<RunCommand>(&command)) {
     check_work(run->work, "run");
   }
@@ -152,7 +152,7 @@ Command parse_command(const std::vector<std::string>& words) {
     std::reverse(left.begin(), left.end());  // as CLI11 wants them
     app.parse(left);
     set_command(command, std::move(after_dashes));
-    check(command);
+    check_command(command);
   } catch (const CLI::CallForHelp&) {
     return ShowText{app.help()};
   } catch (const CLI::ExtrasError& error) {

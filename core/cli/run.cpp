@@ -27,7 +27,7 @@ void say(const std::string& text) {
 }
 
 /// How a process of the task's end ends itself.
-int exit_code_of(const json::object& task) {
+int exit_code_for(const json::object& task) {
   const std::string state = text_at(task, "state");
   const int signal = static_cast<int>(number_at(task, "signal"));
   const int code = static_cast<int>(number_at(task, "exit_code"));
@@ -105,7 +105,7 @@ int run_task(const RunCommand& command, const Session& session) {
       return 128 + end.signal;
   }
   report(submitted.id, *end.task);
-  return exit_code_of(*end.task);
+  return exit_code_for(*end.task);
 }
 
 }  // namespace hpcbatch

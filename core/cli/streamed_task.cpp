@@ -18,14 +18,14 @@ namespace {
 namespace json = boost::json;
 
 /// A cancelled task has this long to end before we go without it.
-constexpr std::chrono::milliseconds kCancelTime{2000};
-constexpr std::chrono::milliseconds kShowEvery{1000};
+constexpr std::chrono::milliseconds kCancelStreamTime{2000};
+constexpr std::chrono::milliseconds kShowStreamEvery{1000};
 constexpr std::chrono::milliseconds kNothingToDo{60'000};
 /// An engine that is being restarted is back by then.
-constexpr std::chrono::seconds kAway{60};
-constexpr std::chrono::milliseconds kTryEvery{100};
+constexpr std::chrono::seconds kStreamAway{60};
+constexpr std::chrono::milliseconds kStreamEvery{100};
 
-std::string bytes_of(const json::object& line) {
+std::string bytes_in(const json::object& line) {
   if (line.contains("base64")) return decode_base64(text_at(line, "base64")).value_or("");
   return text_at(line, "text");
 }
@@ -51,7 +51,7 @@ std::chrono::milliseconds StreamedTask::patience() const {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up_ - Clock::now());
     return std::max(left, std::chrono::milliseconds{1});
   }
-  return is_waiting_ && status_.is_visible() ? kShowEvery : kNothingToDo;
+  return is_waiting_ && status_.is_visible() ? kShowStreamEvery : kNothingToDo;
 }
 
 std::optional<StreamedTask::End> StreamedTask::take(const LineStream::Next& next) {
@@ -86,7 +86,7 @@ std::optional<StreamedTask::End> StreamedTask::take_line(const std::string& line
     return End{signal_ != 0 ? Why::Interrupted : Why::Ended, *task, signal_, is_cancelled_};
   }
   if (!object.contains("stream")) return {};
-  if (write(text_at(object, "stream") == "stderr" ? 1 : 0, bytes_of(object))) return {};
+  if (write(text_at(object, "stream") == "stderr" ? 1 : 0, bytes_in(object))) return {};
   cancel();
   return End{Why::OutputClosed, {}, 0, is_cancelled_};
 }
@@ -107,7 +107,7 @@ std::optional<StreamedTask::End> StreamedTask::interrupted() {
   // The second time the user means us.
   if (signal_ != 0) return interrupted_end();
   signal_ = signal;
-  give_up_ = Clock::now() + kCancelTime;
+  give_up_ = Clock::now() + kCancelStreamTime;
   status_.clear();
   cancel();
   if (!is_cancelled_) return interrupted_end();
@@ -119,14 +119,14 @@ void StreamedTask::cancel() {
   // led here.
   HttpClient http(sockets_of(session_.places), -1);
   const std::string body = json::serialize(json::object{{"ids", json::array{id_}}});
-  const Answer answer = http.request("POST", "/v1/tasks/cancel", body, kCancelTime);
+  const Answer answer = http.request("POST", "/v1/tasks/cancel", body, kCancelStreamTime);
   is_cancelled_ = answer.outcome == Exchange::Answered && answer.status == 200;
 }
 
 void StreamedTask::show_waiting() {
   if (!is_waiting_ || !status_.is_visible() || signal_ != 0) return;
   HttpClient http(sockets_of(session_.places), session_.interrupt.descriptor());
-  const Answer answer = http.request("GET", "/v1/tasks/" + id_ + "/explain", {}, kShowEvery);
+  const Answer answer = http.request("GET", "/v1/tasks/" + id_ + "/explain", {}, kShowStreamEvery);
   if (answer.outcome != Exchange::Answered || answer.status != 200) return;
   const json::object why = object_of(answer);
   const std::string state = text_at(why, "state");
@@ -139,11 +139,11 @@ void StreamedTask::show_waiting() {
 
 std::optional<StreamedTask::End> StreamedTask::reconnect() {
   client_.http().disconnect();
-  const Clock::time_point until = Clock::now() + kAway;
+  const Clock::time_point until = Clock::now() + kStreamAway;
   while (Clock::now() < until) {
     if (signal_ != 0 && Clock::now() >= give_up_) return interrupted_end();
     try {
-      session_.interrupt.pause(kTryEvery);
+      session_.interrupt.pause(kStreamEvery);
     } catch (const InterruptedByUser&) {
       if (auto end = interrupted()) return end;
     }
@@ -162,12 +162,13 @@ StreamedTask::End StreamedTask::interrupted_end() const {
 
 void withdraw(const Places& places, const json::object& request) {
   HttpClient http(sockets_of(places), -1);
-  const Answer answer = http.request("POST", "/v1/tasks", json::serialize(request), kCancelTime);
+  const Answer answer =
+      http.request("POST", "/v1/tasks", json::serialize(request), kCancelStreamTime);
   if (answer.outcome != Exchange::Answered || answer.status != 200) return;
   const json::object accepted = object_of(answer);
   if (const json::array* ids = array_at(accepted, "ids")) {
     http.request("POST", "/v1/tasks/cancel", json::serialize(json::object{{"ids", *ids}}),
-                 kCancelTime);
+                 kCancelStreamTime);
   }
 }
 

@@ -35,14 +35,15 @@ const std::vector<std::string> kOthers{
     "stdin",   "environment", "array",      "items",      "container", "stdout",    "stderr",
     "name",    "after",       "after_any",  "after_each", "not_sites", "shared"};
 
-bool is_among(const std::vector<std::string>& names, const std::string& name) {
+bool is_named_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 void check_keys(const json::object& task, const std::string& file, int line) {
   for (const auto& entry : task) {
     const std::string key(entry.key());
-    if (is_among(kNumbers, key) || is_among(kBooleans, key) || is_among(kOthers, key)) continue;
+    if (is_named_in(kNumbers, key) || is_named_in(kBooleans, key) || is_named_in(kOthers, key))
+      continue;
     std::vector<std::string> known = kOthers;
     known.insert(known.end(), kNumbers.begin(), kNumbers.end());
     known.insert(known.end(), kBooleans.begin(), kBooleans.end());
@@ -99,9 +100,9 @@ json::object task_of(const Node& node, const std::string& file) {
     const View view(field.value, file, field.name);
     check_keys({{field.name, nullptr}}, file, field.line);
     if (view.is_null()) continue;
-    if (is_among(kNumbers, field.name)) {
+    if (is_named_in(kNumbers, field.name)) {
       task[field.name] = number_of(view);
-    } else if (is_among(kBooleans, field.name)) {
+    } else if (is_named_in(kBooleans, field.name)) {
       task[field.name] = view.boolean();
     } else if (field.name == "gpus" || field.name == "resources") {
       task[field.name] = number_or_map(view);

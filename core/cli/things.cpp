@@ -32,7 +32,7 @@ void print_proposal(const json::object& answer) {
   print("\nproposed entry:\n" + make_printable(proposal->get_string()));
 }
 
-int check(EngineClient& client, const ThingsCommand& command, const std::string& target) {
+int check_thing(EngineClient& client, const ThingsCommand& command, const std::string& target) {
   const json::object answer = client.post(target + "/check", {}, kCheckTime);
   const bool is_good = flag_at(answer, "ok");
   if (command.json) {
@@ -146,7 +146,7 @@ int show_things(const ThingsCommand& command, const Session& session) {
   }
   const std::string word = word_of(command.kind);
   const std::string one = "/v1/" + word + "/" + encode_part(command.name);
-  if (command.act == ThingsCommand::Act::Check) return check(client, command, one);
+  if (command.act == ThingsCommand::Act::Check) return check_thing(client, command, one);
   if (command.act == ThingsCommand::Act::Show) {
     const json::object thing = client.get(one);
     if (command.json)

@@ -61,10 +61,10 @@ std::string picture(const json::object& all) {
   const auto section = [&out](const Table& table) {
     if (!table.empty()) out += "\n" + table.text();
   };
-  using Kind = ThingsCommand::Kind;
-  section(thing_table(Kind::Sites, *array_at(all, "sites")));
-  section(thing_table(Kind::Allocations, live(*array_at(all, "allocations"))));
-  section(thing_table(Kind::Pilots, *array_at(all, "pilots")));
+  using Shown = ThingsCommand::Kind;
+  section(thing_table(Shown::Sites, *array_at(all, "sites")));
+  section(thing_table(Shown::Allocations, live(*array_at(all, "allocations"))));
+  section(thing_table(Shown::Pilots, *array_at(all, "pilots")));
   Table tasks = task_table();
   for (const json::value& task : *array_at(all, "tasks")) {
     if (task.is_object()) add_task_row(tasks, task.get_object());

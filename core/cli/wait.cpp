@@ -20,8 +20,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kWatched{1};
 constexpr std::chrono::seconds kUnwatched{30};
 constexpr std::chrono::seconds kAnswerMargin{30};
-constexpr std::chrono::seconds kAway{60};
-constexpr std::chrono::milliseconds kTryEvery{200};
+constexpr std::chrono::seconds kWaitAway{60};
+constexpr std::chrono::milliseconds kWaitEvery{200};
 
 std::string progress_of(const json::object& counts, Clock::duration elapsed) {
   const double ended =
@@ -57,9 +57,9 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
     const Answer answer =
         client.http().request("POST", "/v1/tasks/wait", body, time + kAnswerMargin);
     const bool is_away = answer.outcome == Exchange::NoEngine || answer.outcome == Exchange::Lost;
-    if (is_away && Clock::now() - last_heard < kAway) {
+    if (is_away && Clock::now() - last_heard < kWaitAway) {
       status.show("the engine is away; trying again");
-      session.interrupt.pause(kTryEvery);
+      session.interrupt.pause(kWaitEvery);
       continue;
     }
     const json::object counts = object_of(answer);

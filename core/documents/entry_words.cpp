@@ -9,8 +9,8 @@
 namespace hpcbatch::entry {
 namespace {
 
-constexpr std::uint64_t kMega = std::uint64_t{1} << 20;
-constexpr std::uint64_t kGiga = std::uint64_t{1} << 30;
+constexpr std::uint64_t kWholeMega = std::uint64_t{1} << 20;
+constexpr std::uint64_t kWholeGiga = std::uint64_t{1} << 30;
 
 /// On one line.
 std::string flow(const Node& node) {
@@ -88,8 +88,8 @@ std::string duration(Duration time) {
 }
 
 std::string size(std::uint64_t bytes) {
-  if (bytes % kGiga == 0) return fmt::format("{}G", bytes / kGiga);
-  if (bytes % kMega == 0) return fmt::format("{}M", bytes / kMega);
+  if (bytes % kWholeGiga == 0) return fmt::format("{}G", bytes / kWholeGiga);
+  if (bytes % kWholeMega == 0) return fmt::format("{}M", bytes / kWholeMega);
   return fmt::format("{}", bytes);
 }
 

@@ -27,7 +27,7 @@ constexpr std::uint64_t kGiga = std::uint64_t{1} << 30;
 constexpr std::uint64_t kLeastMemory = 256 * kMega;
 constexpr double kMostCpus = 65536;
 constexpr std::uint32_t kMostGpus = 1024;
-constexpr std::uint32_t kMostBatchJobs = 100'000;
+constexpr std::uint32_t kMostProposedBatchJobs = 100'000;
 /// Longer ones wait longer in most queues, and few tasks need them.
 constexpr std::chrono::seconds kLongestWalltime = 24h;
 constexpr std::chrono::seconds kShortestWalltime = 10s;
@@ -128,7 +128,8 @@ Counts within(const JobLimits& limits, Counts now) {
     now.queued = std::min(now.queued, all / 2);
     now.running = std::min(now.running, all - now.queued);
   }
-  return {std::clamp(now.queued, 1U, kMostBatchJobs), std::clamp(now.running, 1U, kMostBatchJobs)};
+  return {std::clamp(now.queued, 1U, kMostProposedBatchJobs),
+          std::clamp(now.running, 1U, kMostProposedBatchJobs)};
 }
 
 class Composer {

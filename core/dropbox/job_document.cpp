@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::size_t kLongestOutput = std::size_t{64} * 1024;
 // Ours are larger than what a client may write: they hold that and the texts of the result.
-constexpr DocumentLimits kLimits{.bytes = std::size_t{16} << 20, .nodes = 20'000, .depth = 40};
+constexpr DocumentLimits kDocumentLimits{
+    .bytes = std::size_t{16} << 20, .nodes = 20'000, .depth = 40};
 
 void set(Node& map, std::string name, Node value) {
   map.kind = Node::Kind::Map;
@@ -55,7 +56,7 @@ Node result_node(const JobResult& result) {
   return node;
 }
 
-JobFile::Map map_of(const View& view) {
+JobFile::Map text_map(const View& view) {
   JobFile::Map map;
   for (const View& entry : view.map().entries()) map.emplace_back(entry.name(), entry.text());
   return map;
@@ -91,15 +92,15 @@ std::string refused_document(const Node& document, const JobResult& result) {
 
 ReadSubmitted parse_submitted(std::string_view text, const std::string& file) {
   ReadSubmitted read;
-  const Node document = parse_yaml(text, file, kLimits);
+  const Node document = parse_yaml(text, file, kDocumentLimits);
   const View whole(document, file, "the submitted job");
   MapView map = whole.map();
   MapView hpc = map.get("hpc").map();
   read.job.key = hpc.get("key").non_empty_text();
   read.job.workspace = hpc.get("workspace").absolute_path();
   read.job.owner = static_cast<std::uint32_t>(hpc.get("owner").integer(0, UINT32_MAX));
-  read.job.inputs = map_of(hpc.get("input_map"));
-  read.job.outputs = map_of(hpc.get("output_map"));
+  read.job.inputs = text_map(hpc.get("input_map"));
+  read.job.outputs = text_map(hpc.get("output_map"));
   read.is_finished = map.find("job").has_value();
   read.job.document = document;
   std::erase_if(read.job.document.fields,

@@ -12,7 +12,8 @@
 namespace hpcbatch {
 namespace {
 
-constexpr DocumentLimits kLimits{.bytes = std::size_t{4} << 20, .nodes = 10'000, .depth = 32};
+constexpr DocumentLimits kJobFileLimits{
+    .bytes = std::size_t{4} << 20, .nodes = 10'000, .depth = 32};
 
 bool is_key(std::string_view name) {
   const auto is_fine = [](char c) {
@@ -56,7 +57,7 @@ JobFile job_of(const Node& document, const std::string& file) {
 }
 
 JobFile parse_job(std::string_view text, const std::string& file) {
-  return job_of(parse_yaml(text, file, kLimits), file);
+  return job_of(parse_yaml(text, file, kJobFileLimits), file);
 }
 
 }  // namespace hpcbatch

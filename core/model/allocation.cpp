@@ -5,18 +5,18 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::array<std::string_view, 6> kWords{"intended", "submitting", "unclear",
-                                                 "queued",   "running",    "ended"};
+constexpr std::array<std::string_view, 6> kAllocationStates{"intended", "submitting", "unclear",
+                                                            "queued",   "running",    "ended"};
 
 }  // namespace
 
 std::string_view to_string(AllocationState state) {
-  return kWords[static_cast<std::size_t>(state)];
+  return kAllocationStates[static_cast<std::size_t>(state)];
 }
 
 std::optional<AllocationState> parse_allocation_state(std::string_view word) {
-  for (std::size_t i = 0; i < kWords.size(); ++i) {
-    if (kWords[i] == word) return static_cast<AllocationState>(i);
+  for (std::size_t i = 0; i < kAllocationStates.size(); ++i) {
+    if (kAllocationStates[i] == word) return static_cast<AllocationState>(i);
   }
   return std::nullopt;
 }

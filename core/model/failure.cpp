@@ -5,42 +5,42 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::array<std::string_view, kFailures> kWords{"ok",
-                                                         "tool_failed",
-                                                         "tool_signal",
-                                                         "oom_task",
-                                                         "time_task",
-                                                         "disk_task",
-                                                         "looping",
-                                                         "input_missing",
-                                                         "input_changed",
-                                                         "output_missing",
-                                                         "output_invalid",
-                                                         "stage_in_failed",
-                                                         "stage_out_failed",
-                                                         "container_missing",
-                                                         "container_failed",
-                                                         "gpu_error",
-                                                         "node_lost",
-                                                         "service_lost",
-                                                         "pilot_walltime",
-                                                         "pilot_preempted",
-                                                         "pilot_killed",
-                                                         "dependency_failed",
-                                                         "set_aside",
-                                                         "never_fits",
-                                                         "cancelled",
-                                                         "engine_error"};
+constexpr std::array<std::string_view, kFailures> kFailureWords{"ok",
+                                                                "tool_failed",
+                                                                "tool_signal",
+                                                                "oom_task",
+                                                                "time_task",
+                                                                "disk_task",
+                                                                "looping",
+                                                                "input_missing",
+                                                                "input_changed",
+                                                                "output_missing",
+                                                                "output_invalid",
+                                                                "stage_in_failed",
+                                                                "stage_out_failed",
+                                                                "container_missing",
+                                                                "container_failed",
+                                                                "gpu_error",
+                                                                "node_lost",
+                                                                "service_lost",
+                                                                "pilot_walltime",
+                                                                "pilot_preempted",
+                                                                "pilot_killed",
+                                                                "dependency_failed",
+                                                                "set_aside",
+                                                                "never_fits",
+                                                                "cancelled",
+                                                                "engine_error"};
 
 }  // namespace
 
 std::string_view to_string(Failure failure) {
-  return kWords[static_cast<std::size_t>(failure)];
+  return kFailureWords[static_cast<std::size_t>(failure)];
 }
 
 std::optional<Failure> parse_failure(std::string_view word) {
-  for (std::size_t i = 0; i < kWords.size(); ++i) {
-    if (kWords[i] == word) return static_cast<Failure>(i);
+  for (std::size_t i = 0; i < kFailureWords.size(); ++i) {
+    if (kFailureWords[i] == word) return static_cast<Failure>(i);
   }
   return std::nullopt;
 }

@@ -5,8 +5,8 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::array<std::string_view, 7> kWords{"waiting", "held",   "running",  "unknown",
-                                                 "done",    "failed", "cancelled"};
+constexpr std::array<std::string_view, 7> kTaskStates{"waiting", "held",   "running",  "unknown",
+                                                      "done",    "failed", "cancelled"};
 
 constexpr std::string_view kNeverStarted = "can never start, because of ";
 
@@ -18,12 +18,12 @@ bool ends_before_the_command(Failure failure) {
 }  // namespace
 
 std::string_view to_string(TaskState state) {
-  return kWords[static_cast<std::size_t>(state)];
+  return kTaskStates[static_cast<std::size_t>(state)];
 }
 
 std::optional<TaskState> parse_task_state(std::string_view word) {
-  for (std::size_t i = 0; i < kWords.size(); ++i) {
-    if (kWords[i] == word) return static_cast<TaskState>(i);
+  for (std::size_t i = 0; i < kTaskStates.size(); ++i) {
+    if (kTaskStates[i] == word) return static_cast<TaskState>(i);
   }
   return std::nullopt;
 }

@@ -20,8 +20,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kFirstPause{2000};
-constexpr std::chrono::milliseconds kLongestPause{60'000};
+constexpr std::chrono::milliseconds kFirstFetchPause{2000};
+constexpr std::chrono::milliseconds kLongestFetchPause{60'000};
 constexpr const char* kStopped = "cancelled by user while its outputs were fetched";
 constexpr unsigned kLateFiles = 6;  // tries, two minutes
 
@@ -161,7 +161,8 @@ void BringBack::again(const AttemptId& attempt, const std::string& why) {
   Under& under = under_way_.at(attempt);
   under.is_published = false;
   if (under.is_stopped) return done(attempt, "cancelled", kStopped);
-  const auto pause = std::min(kLongestPause, kFirstPause * (1U << std::min(under.failures++, 5U)));
+  const auto pause =
+      std::min(kLongestFetchPause, kFirstFetchPause * (1U << std::min(under.failures++, 5U)));
   spdlog::warn("cannot fetch the outputs of {} from {}: {}; trying again in {} s",
                to_string(attempt.task), under.site->name, why, pause.count() / 1000);
   delayed_(attempt, why);

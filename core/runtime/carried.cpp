@@ -8,12 +8,12 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::size_t kRoom = std::size_t{64} << 10;
+constexpr std::size_t kCarriedPiece = std::size_t{64} << 10;
 
 }  // namespace
 
 Carried::Carried(asio::io_context& loop, Callbacks callbacks)
-    : callbacks_(std::move(callbacks)), near_(loop), far_(loop), room_(kRoom, '\0') {}
+    : callbacks_(std::move(callbacks)), near_(loop), far_(loop), room_(kCarriedPiece, '\0') {}
 
 std::shared_ptr<Carried> Carried::make(asio::io_context& loop, Callbacks callbacks) {
   std::shared_ptr<Carried> made(new Carried(loop, std::move(callbacks)));

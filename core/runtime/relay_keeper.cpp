@@ -18,15 +18,16 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStartLimit = 120s;
-constexpr auto kGrace = 10s;
-constexpr auto kFirstPause = 1000ms;
-constexpr auto kLongestPause = 60'000ms;
+constexpr auto kRelayGrace = 10s;
+constexpr auto kFirstRelayPause = 1000ms;
+constexpr auto kLongestRelayPause = 60'000ms;
 // One that stood so long has nothing to do with the failures before it.
 constexpr auto kStood = 60s;
 
 /// Between half and one and a half: sites count logins.
 std::chrono::milliseconds pause_after(unsigned failures) {
-  const auto pause = std::min(kLongestPause, kFirstPause * (1U << std::min(failures, 10U)));
+  const auto pause =
+      std::min(kLongestRelayPause, kFirstRelayPause * (1U << std::min(failures, 10U)));
   static std::minstd_rand random{std::random_device{}()};
   return std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(
       pause.count() / 2, pause.count() * 3 / 2)(random));
@@ -88,7 +89,7 @@ void RelayKeeper::stop() {
 }
 
 void RelayKeeper::start() {
-  again_.expires_after(kStartLimit + kGrace);
+  again_.expires_after(kStartLimit + kRelayGrace);
   again_.async_wait([this](const boost::system::error_code& error) {
     if (!error) failed("its start did not come back in time");
   });

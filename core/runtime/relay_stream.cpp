@@ -12,7 +12,7 @@ namespace {
 
 using Kind = wire::RelayFrame::Kind;
 
-constexpr std::size_t kRoom = std::size_t{256} << 10;
+constexpr std::size_t kStreamPiece = std::size_t{256} << 10;
 
 int without_blocking(int descriptor) {
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);
@@ -26,7 +26,7 @@ RelayStream::RelayStream(asio::io_context& loop, int descriptor, Callbacks callb
       callbacks_(std::move(callbacks)),
       stream_(loop, without_blocking(descriptor)),
       timer_(loop),
-      room_(kRoom, '\0'),
+      room_(kStreamPiece, '\0'),
       last_heard_(std::chrono::steady_clock::now()),
       last_said_(last_heard_) {}
 

@@ -22,7 +22,7 @@ namespace hpcbatch {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
 constexpr auto kSurveyLimit = 60s;
 constexpr auto kWayLimit = 20s;
@@ -30,7 +30,7 @@ constexpr auto kModulesLimit = 30s;
 constexpr auto kEndLimit = 5s;
 
 Deadline sooner(Deadline deadline, std::chrono::seconds limit) {
-  return std::min<Deadline>(deadline, Clock::now() + limit);
+  return std::min<Deadline>(deadline, Steady::now() + limit);
 }
 
 std::string in_a_row(const std::vector<wire::Address>& addresses) {
@@ -98,7 +98,7 @@ Result<std::string> next_bytes(int descriptor, Deadline deadline) {
   std::array<char, 4096> room{};
   for (;;) {
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Steady::now()).count();
     pollfd look{descriptor, POLLIN, 0};
     const int ready = left <= 0 ? 0 : ::poll(&look, 1, static_cast<int>(left));
     if (ready == 0) return Error{Error::Kind::Transient, "it did not say in time where it listens"};

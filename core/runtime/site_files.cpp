@@ -15,10 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kGrace = 10s;
-constexpr std::chrono::milliseconds kFirstPause{2000};
-constexpr std::chrono::milliseconds kLongestPause{60'000};
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
+constexpr auto kFilesGrace = 10s;
+constexpr std::chrono::milliseconds kFirstBringPause{2000};
+constexpr std::chrono::milliseconds kLongestBringPause{60'000};
 // A file system that answers nothing for so long is given up; hashing itself ends after a slice.
 constexpr auto kHashLimit = 60s;
 constexpr auto kHashSlice = 2s;
@@ -83,19 +82,19 @@ SiteFiles::Body::Body(asio::io_context& loop, MakeTransport make_transport, Site
       site_(std::move(site)),
       program_(std::move(program)),
       book_(site_.name, site_.store_limit),
-      most_bytes_(kMostBytes),
+      most_bytes_(kMostExchanged),
       exchange_pause_(loop),
       copy_pause_(loop),
       drop_timer_(loop),
       age_timer_(loop),
       hasher_(std::make_shared<FileHasher>()),
-      hashes_(loop, kGrace,
+      hashes_(loop, kFilesGrace,
               [this] {
                 hasher_ = std::make_shared<FileHasher>();
                 return true;
               }),
-      exchanges_(loop, kGrace, [this] { return renew(exchange_tools_); }),
-      copies_(loop, kGrace, [this] { return renew(copy_tools_); }) {}
+      exchanges_(loop, kFilesGrace, [this] { return renew(exchange_tools_); }),
+      copies_(loop, kFilesGrace, [this] { return renew(copy_tools_); }) {}
 
 void SiteFiles::Body::bring(std::vector<Wanted> wanted, std::function<void(Brought)> answer) {
   std::map<StageOwner, std::vector<std::string>> by_owner;
@@ -252,7 +251,7 @@ void SiteFiles::Body::hashed(const std::vector<std::string>& paths, const HashPr
 void SiteFiles::Body::pause(Pause& pause) {
   pause.is_on = true;
   pause.timer.expires_after(
-      std::min(kLongestPause, kFirstPause * (1U << std::min(pause.failures++, 5U))));
+      std::min(kLongestBringPause, kFirstBringPause * (1U << std::min(pause.failures++, 5U))));
   pause.timer.async_wait([weak = weak_from_this(), &pause](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self) return;

@@ -9,6 +9,7 @@
 #include "runtime/site_files.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
@@ -17,6 +18,9 @@
 #include <vector>
 
 namespace hpcbatch {
+
+/// What one exchange carries at most, in bytes.
+inline constexpr std::uint64_t kMostExchanged = std::uint64_t{16} << 20;
 
 /// A turn of the loop looks what can be begun, and tells at its end what has been decided.
 class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {

@@ -18,7 +18,6 @@ constexpr auto kExchangeLimit = 240s;
 // The program there begins nothing more after that.
 constexpr std::chrono::milliseconds kWorkLimit{90'000};
 constexpr auto kDropsWait = 5s;
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 10;
 constexpr std::size_t kMostFiles = 1000;
 constexpr std::size_t kMostQuestions = 20'000;
@@ -165,7 +164,7 @@ void SiteFiles::Body::exchanged(Flight flight, ExchangeOutcome outcome) {
   figures_.trouble.clear();
   exchange_pause_.failures = 0;
   wants_exchange_ = false;
-  most_bytes_ = std::min(kMostBytes, most_bytes_ * 2);
+  most_bytes_ = std::min(kMostExchanged, most_bytes_ * 2);
   const wire::FilesReport& report = *outcome.report;
   free_bytes_ = report.free_bytes();
   if (flight.lists) read_list(report);

@@ -27,7 +27,7 @@ constexpr auto kBelievePilot = 10min;
 constexpr const char* kHalfWritten = ".tmp";
 constexpr const char* kDamaged = ".damaged";
 // A transport is to come back at its deadline; after this much more it is left behind.
-constexpr auto kGrace = 10s;
+constexpr auto kHandsGrace = 10s;
 
 /// What a plugin throws says nothing about whether the command ran.
 Result<CommandOutput> run_once(Transport& transport, const CommandLine& command,
@@ -52,7 +52,7 @@ SiteHands::SiteHands(asio::io_context& loop, const PluginHost& plugins, Site sit
       site_(std::move(site)),
       program_(std::move(program)),
       // The plugin was there a moment ago; should it be gone, the next call tries again.
-      calls_(loop, kGrace, [this] { return new_tools().has_value(); }) {}
+      calls_(loop, kHandsGrace, [this] { return new_tools().has_value(); }) {}
 
 Result<void> SiteHands::open() {
   auto scheduler = plugins_.scheduler(site_.scheduler, site_.scheduler_config);

@@ -19,7 +19,7 @@ bool is_unseen(const std::string& path, const Site& site) {
   return path.starts_with('/') && !seen_as(site.path_map, path);
 }
 
-bool goes_on(char next) {
+bool is_path_letter(char next) {
   return std::isalnum(static_cast<unsigned char>(next)) != 0 || next == '.' || next == '_' ||
          next == '-' || next == '/';
 }
@@ -27,7 +27,7 @@ bool goes_on(char next) {
 /// Whether a path may begin there: not in the middle of another, but behind the letter of an
 /// option.
 bool may_begin(const std::string& text, std::size_t at) {
-  if (at == 0 || !goes_on(text[at - 1])) return true;
+  if (at == 0 || !is_path_letter(text[at - 1])) return true;
   return text.starts_with('-') && text.find('/') == at;
 }
 
@@ -42,7 +42,7 @@ void rename_in(std::string& text, const Names& names) {
       for (const auto& name : names) {
         const std::size_t end = at + name.first.size();
         if (text.compare(at, name.first.size(), name.first) == 0 &&
-            (end == text.size() || !goes_on(text[end])) &&
+            (end == text.size() || !is_path_letter(text[end])) &&
             (!found || name.first.size() > found->first.size()))
           found = &name;
       }

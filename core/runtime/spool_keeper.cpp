@@ -13,18 +13,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kExchangeLimit = 120s;
-constexpr auto kGrace = 10s;
+constexpr auto kSpoolExchangeLimit = 120s;
+constexpr auto kSpoolGrace = 10s;
 constexpr auto kShortestPause = 50ms;
-constexpr auto kLongestPause = 3000ms;
-constexpr auto kLongestPauseAlone = 15'000ms;
+constexpr auto kLongestSpoolPause = 3000ms;
+constexpr auto kLongestSpoolPauseAlone = 15'000ms;
 constexpr std::chrono::milliseconds kPauseInTrouble{2000};
 constexpr std::chrono::milliseconds kLongestPauseInTrouble{60'000};
 // New connections of one exchange: each is a stranger until it has proved who it is, and has two
 // descriptors.
 constexpr unsigned kMostBegun = 32;
 // Of one exchange, in each direction.
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::size_t kMostSpoolBytes = std::size_t{16} << 20;
 constexpr std::size_t kWindow = std::size_t{4} << 20;
 
 }  // namespace
@@ -37,7 +37,7 @@ SpoolKeeper::SpoolKeeper(asio::io_context& loop, const PluginHost& plugins, cons
       program_(program),
       prefix_(std::move(prefix)),
       connected_(std::move(connected)),
-      calls_(loop, kGrace, [this] { return new_tools(); }),
+      calls_(loop, kSpoolGrace, [this] { return new_tools(); }),
       timer_(loop) {}
 
 SpoolKeeper::~SpoolKeeper() {
@@ -95,7 +95,7 @@ void SpoolKeeper::wake() {
 wire::SpoolOrder SpoolKeeper::order() {
   wire::SpoolOrder order;
   order.set_prefix(prefix_);
-  order.set_most_bytes(kMostBytes);
+  order.set_most_bytes(kMostSpoolBytes);
   std::size_t bytes = 0;
   const auto put = [&](const wire::SpoolPiece& piece) {
     bytes += piece.data().size();
@@ -105,7 +105,7 @@ wire::SpoolOrder SpoolKeeper::order() {
     // Those of an exchange that did not come back are said again: the same number is the same
     // piece.
     for (const wire::SpoolPiece& piece : connection.on_their_way) put(piece);
-    while (!connection.unsaid.empty() && bytes < kMostBytes &&
+    while (!connection.unsaid.empty() && bytes < kMostSpoolBytes &&
            connection.waiting + connection.on_their_way.size() < wire::kPiecesUnderWay) {
       wire::SpoolPiece piece;
       piece.set_connection(name);
@@ -141,7 +141,7 @@ void SpoolKeeper::exchange() {
     };
   };
   const auto began = std::chrono::steady_clock::now();
-  calls_.call(kExchangeLimit, std::move(begin), [this, report, began](bool given_up) {
+  calls_.call(kSpoolExchangeLimit, std::move(begin), [this, report, began](bool given_up) {
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::steady_clock::now() - began);
     answered(given_up ? Result<wire::SpoolReport>(
@@ -167,7 +167,7 @@ void SpoolKeeper::answered(const Result<wire::SpoolReport>& report,
   }
   const bool is_busy = heard(*report) || has_more_;
   if (!wanted_ && connections_.empty()) return;
-  const auto longest = connections_.empty() ? kLongestPauseAlone : kLongestPause;
+  const auto longest = connections_.empty() ? kLongestSpoolPauseAlone : kLongestSpoolPause;
   const auto next =
       is_busy ? kShortestPause
               : std::clamp<std::chrono::milliseconds>(pause_ * 3 / 2, kShortestPause, longest);

@@ -1,5 +1,7 @@
 #include "wire/link.hpp"
 
+#include "wire/little_endian.hpp"
+
 #include <sodium.h>
 #include <algorithm>
 #include <cstdio>
@@ -10,7 +12,7 @@
 namespace hpcbatch::wire {
 namespace {
 
-constexpr std::string_view kMagic = "hpcbatch";
+constexpr std::string_view kLinkMagic = "hpcbatch";
 constexpr std::size_t kPublicSize = crypto_scalarmult_BYTES;
 constexpr std::size_t kNameSize = 16;
 // magic, oldest, newest, name, rank, ephemeral key
@@ -22,22 +24,6 @@ constexpr std::size_t kSealSize = crypto_secretstream_xchacha20poly1305_ABYTES;
 constexpr std::size_t kLengthSize = 4;
 constexpr std::size_t kProofSize = kHeaderSize + kLengthSize + kSealSize;
 constexpr std::uint64_t kRekeyAfter = std::uint64_t{64} << 20;
-
-template <class Integer>
-void put(std::string& out, Integer value) {
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    out.push_back(static_cast<char>((value >> (8 * i)) & 0xFF));
-  }
-}
-
-template <class Integer>
-Integer get(std::string_view bytes, std::size_t at) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < sizeof(Integer); ++i) {
-    value |= std::uint64_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
-  }
-  return static_cast<Integer>(value);
-}
 
 const unsigned char* raw(std::string_view bytes) {
   return reinterpret_cast<const unsigned char*>(bytes.data());
@@ -144,7 +130,7 @@ struct Link::State {
     }
     const std::size_t sealed = message.size() + kSealSize;
     const std::size_t at = out.size();
-    put(out, static_cast<std::uint32_t>(sealed));
+    append_number(out, static_cast<std::uint32_t>(sealed));
     out.resize(at + kLengthSize + sealed);
     ::crypto_secretstream_xchacha20poly1305_push(&sealing, raw(out) + at + kLengthSize, nullptr,
                                                  raw(message), message.size(), raw(out) + at,
@@ -181,20 +167,20 @@ struct Link::State {
 };
 
 hpcbatch::Result<void> Link::State::on_hello(std::string_view bytes) {
-  const Versions theirs{get<std::uint16_t>(bytes, 8), get<std::uint16_t>(bytes, 10)};
+  const Versions theirs{number_at<std::uint16_t>(bytes, 8), number_at<std::uint16_t>(bytes, 10)};
   std::string_view name = bytes.substr(12, kNameSize);
   name = name.substr(0, name.find('\0'));
   if (!is_name(name))
     return refuse(LinkFault::Hello, "a peer at the door gave a name that no allocation can have");
-  pilot = {std::string(name), get<std::uint32_t>(bytes, 12 + kNameSize)};
+  pilot = {std::string(name), number_at<std::uint32_t>(bytes, 12 + kNameSize)};
   const std::uint16_t common = std::min(theirs.newest, versions.newest);
   const bool speakable = common >= theirs.oldest && common >= versions.oldest;
   hello = bytes;
-  std::string answer(kMagic);
-  put(answer, speakable ? common : std::uint16_t{0});
-  put(answer, versions.oldest);
-  put(answer, versions.newest);
-  put(answer, std::uint16_t{0});
+  std::string answer(kLinkMagic);
+  append_number(answer, speakable ? common : std::uint16_t{0});
+  append_number(answer, versions.oldest);
+  append_number(answer, versions.newest);
+  append_number(answer, std::uint16_t{0});
   answer += new_public();
   out += answer;
   if (!speakable) {
@@ -216,10 +202,10 @@ hpcbatch::Result<void> Link::State::on_hello(std::string_view bytes) {
 }
 
 hpcbatch::Result<void> Link::State::on_answer(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic))
+  if (!bytes.starts_with(kLinkMagic))
     return refuse(LinkFault::Hello, "what answered is not an engine of hpcbatch");
-  const auto chosen = get<std::uint16_t>(bytes, 8);
-  const Versions theirs{get<std::uint16_t>(bytes, 10), get<std::uint16_t>(bytes, 12)};
+  const auto chosen = number_at<std::uint16_t>(bytes, 8);
+  const Versions theirs{number_at<std::uint16_t>(bytes, 10), number_at<std::uint16_t>(bytes, 12)};
   if (chosen < versions.oldest || chosen > versions.newest) {
     return refuse(LinkFault::Version, "the engine speaks " + range(theirs) +
                                           " of the wire, this pilot " + range(versions) +
@@ -237,7 +223,7 @@ hpcbatch::Result<void> Link::State::on_answer(std::string_view bytes) {
 hpcbatch::Result<void> Link::State::on_proof(std::string_view bytes) {
   std::string nothing;
   const std::string_view frame = bytes.substr(kHeaderSize);
-  const bool proved = get<std::uint32_t>(frame, 0) == kSealSize &&
+  const bool proved = number_at<std::uint32_t>(frame, 0) == kSealSize &&
                       ::crypto_secretstream_xchacha20poly1305_init_pull(&opening, raw(bytes),
                                                                         opening_key.data()) == 0 &&
                       open(frame, nothing);
@@ -253,7 +239,7 @@ hpcbatch::Result<void> Link::State::on_proof(std::string_view bytes) {
   step = Step::Established;
   std::string_view waiting = kept;
   while (!waiting.empty()) {
-    const auto length = get<std::uint32_t>(waiting, 0);
+    const auto length = number_at<std::uint32_t>(waiting, 0);
     seal(waiting.substr(kLengthSize, length));
     waiting.remove_prefix(kLengthSize + length);
   }
@@ -270,7 +256,7 @@ hpcbatch::Result<void> Link::State::take(std::string_view& rest,
     hpcbatch::Result<void> done;
     switch (step) {
       case Step::AwaitingHello:
-        if (const auto begin = rest.substr(0, kMagic.size()); !kMagic.starts_with(begin))
+        if (const auto begin = rest.substr(0, kLinkMagic.size()); !kLinkMagic.starts_with(begin))
           return refuse(LinkFault::Hello, "a peer at the door did not speak the wire of hpcbatch");
         wanted = kHelloSize;
         if (rest.size() < wanted) return {};
@@ -283,7 +269,7 @@ hpcbatch::Result<void> Link::State::take(std::string_view& rest,
         break;
       case Step::AwaitingProof:
         if (rest.size() >= kHeaderSize + kLengthSize) {
-          const auto sealed = get<std::uint32_t>(rest, kHeaderSize);
+          const auto sealed = number_at<std::uint32_t>(rest, kHeaderSize);
           if (is_too_long(sealed)) {
             return refuse(LinkFault::Length, "a peer that calls itself pilot " + shown(pilot) +
                                                  " announced a first frame of " +
@@ -296,7 +282,7 @@ hpcbatch::Result<void> Link::State::take(std::string_view& rest,
         break;
       case Step::Established: {
         if (rest.size() < kLengthSize) return {};
-        const auto sealed = get<std::uint32_t>(rest, 0);
+        const auto sealed = number_at<std::uint32_t>(rest, 0);
         if (is_too_long(sealed) || sealed < kSealSize) {
           return refuse(is_too_long(sealed) ? LinkFault::Length : LinkFault::Frame,
                         "a frame on the link of pilot " + shown(pilot) +
@@ -333,13 +319,13 @@ Link Link::connecting(PilotName self, const Key& key, Versions versions) {
   state->pilot = std::move(self);
   state->key = key;
   std::string& hello = state->hello;
-  hello = kMagic;
-  put(hello, versions.oldest);
-  put(hello, versions.newest);
+  hello = kLinkMagic;
+  append_number(hello, versions.oldest);
+  append_number(hello, versions.newest);
   std::string name = state->pilot.allocation;
   name.resize(kNameSize, '\0');
   hello += name;
-  put(hello, state->pilot.rank);
+  append_number(hello, state->pilot.rank);
   hello += state->new_public();
   state->out = hello;
   return Link(std::move(state));
@@ -390,7 +376,7 @@ void Link::send(std::string_view message) {
   if (established()) {
     state_->seal(message);
   } else {
-    put(state_->kept, static_cast<std::uint32_t>(message.size()));
+    append_number(state_->kept, static_cast<std::uint32_t>(message.size()));
     state_->kept += message;
   }
 }

@@ -14,7 +14,7 @@ namespace {
 
 // A record: the four letters, the checksum of all behind it, then the fields below in this order,
 // then its bytes.
-constexpr std::string_view kMagic = "HBLR";
+constexpr std::string_view kRecordMagic = "HBLR";
 constexpr std::size_t kSumAt = 4;
 constexpr std::size_t kFieldsAt = 8;
 
@@ -32,7 +32,7 @@ struct Fields {
 static_assert(kFieldsAt + sizeof(Fields) == kLogHeaderSize);
 
 std::optional<LogRecord> header_of(std::string_view bytes) {
-  if (bytes.size() < kLogHeaderSize || !bytes.starts_with(kMagic)) return std::nullopt;
+  if (bytes.size() < kLogHeaderSize || !bytes.starts_with(kRecordMagic)) return std::nullopt;
   Fields f;
   std::memcpy(&f, bytes.data() + kFieldsAt, sizeof f);
   if (f.length > kLargestLogRecord) return std::nullopt;
@@ -63,7 +63,7 @@ void append_log_record(std::string& out, LogRecord record, std::string_view byte
   const Fields f{record.array,  record.epoch,  record.offset, record.previous, record.index,
                  record.number, record.stream, record.length, {0, 0}};
   const std::size_t at = out.size();
-  out.append(kMagic);
+  out.append(kRecordMagic);
   out.append(4, '\0');
   out.append(reinterpret_cast<const char*>(&f), sizeof f);
   out.append(bytes);
@@ -142,13 +142,13 @@ hpcbatch::Result<void> scan_log(
     constexpr std::size_t kStep = std::size_t{64} << 10;
     const auto more = read(place + 1, kStep);
     if (!more) return more.error();
-    const std::size_t next = more->find(kMagic);
+    const std::size_t next = more->find(kRecordMagic);
     if (next != std::string::npos) {
       place += 1 + next;
     } else if (more->size() < kStep) {
       return {};
     } else {
-      place += 1 + kStep - kMagic.size();
+      place += 1 + kStep - kRecordMagic.size();
     }
   }
 }

@@ -2,20 +2,14 @@
 
 #include "wire/checksum.hpp"
 #include "wire/file.hpp"
+#include "wire/little_endian.hpp"
 
 #include <cstring>
 
 namespace hpcbatch::wire {
 namespace {
 
-constexpr std::string_view kMagic = "hpcbatch outbox 1\n";
-
-template <class Integer>
-void put(std::string& out, Integer value) {
-  char bytes[sizeof value];
-  std::memcpy(bytes, &value, sizeof value);
-  out.append(bytes, sizeof value);
-}
+constexpr std::string_view kOutboxMagic = "hpcbatch outbox 1\n";
 
 /// Takes little-endian numbers and counted bytes off the front; remembers when something was
 /// missing.
@@ -47,8 +41,8 @@ class Taker {
   bool short_{false};
 };
 
-Error damaged(const std::string& what) {
-  return Error{Error::Kind::Rejected, "the outbox is damaged: " + what};
+Error damaged_outbox(const std::string& what) {
+  return Error{Error::Kind::Rejected, "the outbox is damaged_outbox: " + what};
 }
 
 }  // namespace
@@ -58,29 +52,30 @@ std::string outbox_name(const PilotName& pilot) {
 }
 
 std::string encode(const Outbox& outbox) {
-  std::string bytes(kMagic);
-  put(bytes, static_cast<std::uint8_t>(outbox.pilot.allocation.size()));
+  std::string bytes(kOutboxMagic);
+  append_number(bytes, static_cast<std::uint8_t>(outbox.pilot.allocation.size()));
   bytes += outbox.pilot.allocation;
-  put(bytes, outbox.pilot.rank);
-  put(bytes, outbox.incarnation);
-  put(bytes, static_cast<std::uint32_t>(outbox.results.size()));
+  append_number(bytes, outbox.pilot.rank);
+  append_number(bytes, outbox.incarnation);
+  append_number(bytes, static_cast<std::uint32_t>(outbox.results.size()));
   for (const std::string& result : outbox.results) {
-    put(bytes, static_cast<std::uint32_t>(result.size()));
+    append_number(bytes, static_cast<std::uint32_t>(result.size()));
     bytes += result;
   }
-  put(bytes, crc32(bytes));
+  append_number(bytes, crc32(bytes));
   return bytes;
 }
 
 hpcbatch::Result<Outbox> decode_outbox(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return damaged("it does not begin with 'hpcbatch outbox 1'");
+  if (!bytes.starts_with(kOutboxMagic))
+    return damaged_outbox("it does not begin with 'hpcbatch outbox 1'");
   constexpr std::size_t kSumSize = 4;
-  if (bytes.size() < kMagic.size() + kSumSize) return damaged("it is cut off");
+  if (bytes.size() < kOutboxMagic.size() + kSumSize) return damaged_outbox("it is cut off");
   const std::string_view content = bytes.substr(0, bytes.size() - kSumSize);
   if (Taker(bytes.substr(content.size())).take<std::uint32_t>() != crc32(content)) {
-    return damaged("its checksum is wrong");
+    return damaged_outbox("its checksum is wrong");
   }
-  Taker taker(content.substr(kMagic.size()));
+  Taker taker(content.substr(kOutboxMagic.size()));
   Outbox outbox;
   outbox.pilot.allocation = taker.take_bytes(taker.take<std::uint8_t>());
   outbox.pilot.rank = taker.take<std::uint32_t>();
@@ -89,7 +84,7 @@ hpcbatch::Result<Outbox> decode_outbox(std::string_view bytes) {
   for (std::uint32_t i = 0; i < count && !taker.cut_off(); ++i) {
     outbox.results.emplace_back(taker.take_bytes(taker.take<std::uint32_t>()));
   }
-  if (!taker.whole()) return damaged("its counts are wrong");
+  if (!taker.whole()) return damaged_outbox("its counts are wrong");
   return outbox;
 }
 

@@ -1,5 +1,7 @@
 #include "wire/relay.hpp"
 
+#include "wire/little_endian.hpp"
+
 #include <algorithm>
 
 namespace hpcbatch::wire {
@@ -8,18 +10,6 @@ namespace {
 // kind, connection, length: 1 + 4 + 4 bytes, the lowest byte first.
 constexpr std::size_t kHeader = 9;
 constexpr std::size_t kNumber = 4;
-
-void append_number(std::string& out, std::uint32_t number) {
-  for (unsigned shift = 0; shift < 32; shift += 8)
-    out += static_cast<char>((number >> shift) & 0xFFU);
-}
-
-std::uint32_t number_at(std::string_view bytes, std::size_t at) {
-  std::uint32_t number = 0;
-  for (std::size_t i = 0; i < kNumber; ++i)
-    number |= std::uint32_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
-  return number;
-}
 
 Error broken(const std::string& what) {
   return {Error::Kind::Rejected, "the relay's stream is broken: " + what};
@@ -31,7 +21,7 @@ void append(std::string& out, const RelayFrame& frame) {
   out += static_cast<char>(frame.kind);
   append_number(out, frame.connection);
   if (frame.kind == RelayFrame::Kind::Taken) {
-    append_number(out, kNumber);
+    append_number(out, static_cast<std::uint32_t>(kNumber));
     append_number(out, frame.taken);
   } else {
     append_number(out, static_cast<std::uint32_t>(frame.bytes.size()));
@@ -48,17 +38,17 @@ hpcbatch::Result<std::vector<RelayFrame>> RelayFrames::receive(std::string_view 
     if (kind < static_cast<unsigned char>(RelayFrame::Kind::Listening) ||
         kind > static_cast<unsigned char>(RelayFrame::Kind::Ended))
       return broken("a frame of kind " + std::to_string(kind));
-    const std::size_t length = number_at(rest_, done + 1 + kNumber);
+    const std::size_t length = number_at<std::uint32_t>(rest_, done + 1 + kNumber);
     if (length > kLargestRelayFrame)
       return broken("a frame of " + std::to_string(length) + " bytes");
     if (rest_.size() - done < kHeader + length) break;
     RelayFrame frame{.kind = static_cast<RelayFrame::Kind>(kind),
-                     .connection = number_at(rest_, done + 1),
+                     .connection = number_at<std::uint32_t>(rest_, done + 1),
                      .taken = 0,
                      .bytes = {}};
     if (frame.kind == RelayFrame::Kind::Taken) {
       if (length != kNumber) return broken("a count of " + std::to_string(length) + " bytes");
-      frame.taken = number_at(rest_, done + kHeader);
+      frame.taken = number_at<std::uint32_t>(rest_, done + kHeader);
     } else {
       frame.bytes = rest_.substr(done + kHeader, length);
     }

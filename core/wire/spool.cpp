@@ -1,6 +1,7 @@
 #include "wire/spool.hpp"
 
 #include "wire/checksum.hpp"
+#include "wire/little_endian.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,20 +13,6 @@ namespace {
 constexpr std::string_view kPieceMark = "hbspool1";
 constexpr std::string_view kExchangeMark = "hbexchg1";
 constexpr std::size_t kNameLength = 10;
-
-template <class Number>
-void append_number(std::string& out, Number number) {
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    out += static_cast<char>((number >> (8 * i)) & 0xFFU);
-}
-
-template <class Number>
-Number number_at(std::string_view bytes, std::size_t at) {
-  Number number = 0;
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    number |= static_cast<Number>(Number{static_cast<unsigned char>(bytes[at + i])} << (8 * i));
-  return number;
-}
 
 std::string hex(std::uint64_t number) {
   std::array<char, 17> text{};

@@ -30,7 +30,7 @@ constexpr std::size_t kLongestAnswer = 32 * 1024;
   ::_exit(written == static_cast<ssize_t>(text.size()) ? 0 : 1);
 }
 
-std::string read_all(int fd) {
+std::string answer_from(int fd) {
   std::string text(kLongestAnswer, '\0');
   std::size_t got = 0;
   while (got < text.size()) {
@@ -70,7 +70,7 @@ bool Chores::reaped(pid_t pid, int status) {
   const Chore chore = std::move(at->second);
   running_.erase(at);
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  chore.done(well ? read_all(chore.answer.get()) : chore.died);
+  chore.done(well ? answer_from(chore.answer.get()) : chore.died);
   return true;
 }
 

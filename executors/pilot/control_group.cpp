@@ -42,7 +42,7 @@ bool lists(std::string_view words, std::string_view word, char separator) {
 }
 
 /// Our path in the hierarchy of a controller ("memory"), or in that of v2 ("").
-std::string own_path(std::string_view controller) {
+std::string own_group(std::string_view controller) {
   for (const std::string& line : lines_of("/proc/self/cgroup")) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
@@ -56,7 +56,7 @@ std::string own_path(std::string_view controller) {
 
 Place find_place() {
   for (const bool v2 : {false, true}) {
-    const std::string path = own_path(v2 ? "" : "memory");
+    const std::string path = own_group(v2 ? "" : "memory");
     if (path.empty()) continue;
     for (const std::string& line : lines_of("/proc/self/mountinfo")) {
       // number parent device root mountpoint options ... - type source super-options

@@ -1,5 +1,6 @@
 #include "engine_link.hpp"
 
+#include "clock.hpp"
 #include "connect.hpp"
 #include "log_line.hpp"
 #include "wire/file.hpp"
@@ -20,9 +21,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kFirstPause = 50ms;
-constexpr Duration kLongestPause = 2s;
-constexpr Duration kLongestPauseHere =
+constexpr Duration kFirstTryPause = 50ms;
+constexpr Duration kLongestTryPause = 2s;
+constexpr Duration kLongestTryPauseHere =
     500ms;  // for a socket of this machine, which costs nothing to try
 constexpr Duration kAnswer = 5s;
 constexpr Duration kHeartbeat = 10s;
@@ -48,10 +49,6 @@ constexpr std::size_t kLargeFrame = std::size_t{1} << 20;
 Duration jittered(Duration pause) {
   const auto part = static_cast<Duration::rep>(wire::random_number() % 1000);
   return pause / 2 + pause * part / 1000;
-}
-
-Time clock_now() {
-  return std::chrono::steady_clock::now();
 }
 
 /// NFS remembers for a minute that a file was not there, unless its folder is opened.
@@ -165,8 +162,8 @@ void EngineLink::failed(const std::string& why, Time now) {
     return;
   }
   const bool here = !ways_.empty() && ways_[way_].address.kind == wire::Address::Kind::Unix;
-  const Duration pause = kFirstPause * (1U << std::min(tries_ > 0 ? tries_ - 1 : 0, 10U));
-  try_at_ = now + jittered(std::min(pause, here ? kLongestPauseHere : kLongestPause));
+  const Duration pause = kFirstTryPause * (1U << std::min(tries_ > 0 ? tries_ - 1 : 0, 10U));
+  try_at_ = now + jittered(std::min(pause, here ? kLongestTryPauseHere : kLongestTryPause));
 }
 
 void EngineLink::ready(std::uint32_t events) {

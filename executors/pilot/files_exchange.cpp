@@ -24,12 +24,12 @@ constexpr int kPutTogether = 64;
 using wire::FileTrouble;
 
 /// What is left of the file system that holds the workspace, for who is not root.
-struct Room {
+struct Free {
   std::uint64_t bytes{UINT64_MAX};
   std::uint64_t files{UINT64_MAX};
 };
 
-Room room_of(int workspace) {
+Free free_in(int workspace) {
   struct statvfs facts {};
   // A file system that does not count has no end.
   if (::fstatvfs(workspace, &facts) != 0 || facts.f_blocks == 0) return {};
@@ -46,7 +46,7 @@ void answer(wire::FilesReport::Done& done, const FileOutcome& outcome) {
 /// What was wanted and what there is, where there was no room.
 FileOutcome with_room(FileOutcome outcome, std::uint64_t wanted, int workspace) {
   if (outcome && (outcome->kind == FileTrouble::DiskFull || outcome->kind == FileTrouble::Quota)) {
-    const Room room = room_of(workspace);
+    const Free room = free_in(workspace);
     outcome->text += ": " + std::to_string(wanted) + " bytes wanted, " +
                      std::to_string(room.bytes) + " bytes and room for " +
                      std::to_string(room.files) + " files free there";
@@ -183,7 +183,7 @@ Result<wire::FilesReport> exchange_files(const std::string& workspace,
   } else {
     report.set_list_ended(!open_store);
   }
-  const Room room = room_of(root.get());
+  const Free room = free_in(root.get());
   report.set_free_bytes(room.bytes);
   report.set_free_files(room.files);
   return report;

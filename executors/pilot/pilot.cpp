@@ -1,5 +1,6 @@
 #include "pilot.hpp"
 
+#include "clock.hpp"
 #include "log_line.hpp"
 #include "wire/outbox.hpp"
 
@@ -26,10 +27,6 @@ constexpr Duration kUntilFoundFarAway = std::chrono::seconds{10};
 // So many results make a frame of their own.
 constexpr int kResultsInFrame = 4096;
 constexpr std::size_t kBytesInFrame = std::size_t{1} << 20;
-
-Time clock_now() {
-  return std::chrono::steady_clock::now();
-}
 
 std::string text_of(const wire::PilotName& name) {
   return name.allocation + "." + std::to_string(name.rank);

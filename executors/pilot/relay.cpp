@@ -1,5 +1,6 @@
 #include "relay.hpp"
 
+#include "clock.hpp"
 #include "log_line.hpp"
 
 #include <fcntl.h>
@@ -26,10 +27,6 @@ std::size_t most_connections() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   return limit.rlim_cur > 2 * kOwnDescriptors ? limit.rlim_cur - kOwnDescriptors : kOwnDescriptors;
-}
-
-Time clock_now() {
-  return std::chrono::steady_clock::now();
 }
 
 void no_blocking(int fd) {

@@ -22,8 +22,8 @@ namespace {
 using namespace std::chrono_literals;
 
 // How soon it is looked again whether processes that were killed are gone; doubled each time.
-constexpr Duration kFirstPause = 2ms;
-constexpr Duration kLongestPause = 500ms;
+constexpr Duration kFirstSweepPause = 2ms;
+constexpr Duration kLongestSweepPause = 500ms;
 constexpr Duration kDoubt = 200ms;
 // A batch system that ends a batch job signals every process in it, the pilot perhaps after its
 // tasks.
@@ -150,7 +150,7 @@ void Runner::sweep(Running& task, Time now) {
     finish(AttemptId(task.id));
     return;
   }
-  task.sweep_pause = std::clamp(task.sweep_pause * 2, kFirstPause, kLongestPause);
+  task.sweep_pause = std::clamp(task.sweep_pause * 2, kFirstSweepPause, kLongestSweepPause);
   task.sweep_at = now + task.sweep_pause;
 }
 

@@ -19,8 +19,8 @@ constexpr Duration kAnswerTime = 20s;
 constexpr unsigned kTries = 2;
 // So many failures, none of them on a start, and the service itself is not trusted.
 constexpr unsigned kFailuresInARow = 3;
-constexpr Duration kFirstPause = 10s;
-constexpr Duration kLongestPause = 10min;
+constexpr Duration kFirstStartPause = 10s;
+constexpr Duration kLongestStartPause = 10min;
 
 std::string seconds_in(Duration time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
@@ -133,7 +133,7 @@ void ServiceCare::give_up(const std::string& why, Time now) {
   failures_in_a_row_ = 0;
   if (asked_ && asked_->is_wanted) waiting_.push_front(*asked_);
   asked_.reset();
-  pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
+  pause_ = std::clamp(pause_ * 2, kFirstStartPause, kLongestStartPause);
   not_before_ = now + pause_;
   given_up_ = why;
 }

@@ -1,5 +1,6 @@
 #include "services.hpp"
 
+#include "clock.hpp"
 #include "log_line.hpp"
 #include "prepare.hpp"
 #include "process_tree.hpp"
@@ -26,18 +27,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kMeasure = 1s;
-constexpr Duration kFarewell = 2s;  // between TERM and KILL
+constexpr Duration kMeasureServices = 1s;
+constexpr Duration kServiceFarewell = 2s;  // between TERM and KILL
 // So soon after its descriptors a process that ends is reaped.
-constexpr Duration kDoubt = 100ms;
-constexpr std::size_t kLastWords = 4096;
-constexpr int kRounds = 16;
+constexpr Duration kServiceDoubt = 100ms;
+constexpr std::size_t kMostLastWords = 4096;
+constexpr int kMostRounds = 16;
 // Each holds all that it has imported.
 constexpr std::size_t kMostServices = 8;
-
-Time clock_now() {
-  return std::chrono::steady_clock::now();
-}
 
 /// Both ends close on exec.  The first does not block.
 bool socket_pair(Fd& ours, Fd& theirs) {
@@ -187,14 +184,14 @@ void Services::tick(Time now) {
   for (auto& [pid, kill_at] : ending_) {
     if (kill_at > now) continue;
     ::kill(-pid, SIGKILL);
-    kill_at = now + kFarewell;
+    kill_at = now + kServiceFarewell;
   }
   const bool any_lives = std::any_of(services_.begin(), services_.end(),
                                      [](const Service& service) { return service.pid > 0; });
   if (!any_lives) {
     measure_at_.reset();
   } else if (!measure_at_ || *measure_at_ <= now) {
-    measure_at_ = now + kMeasure;
+    measure_at_ = now + kMeasureServices;
     for (Service& service : services_) {
       if (service.pid <= 0) continue;
       if (const auto facts = facts_of(service.pid)) {
@@ -344,7 +341,7 @@ void Services::ask(Service& service, const AttemptId& id, Time now) {
 }
 
 void Services::hear(Service& service, Time now) {
-  for (int round = 0; service.control && round < kRounds; ++round) {
+  for (int round = 0; service.control && round < kMostRounds; ++round) {
     const auto heard = receive(service.control.get(), false);
     if (!heard) return;
     due_ = true;
@@ -403,7 +400,7 @@ void Services::hear_reply(Service& service, Time now) {
 void Services::doubt(Service& service, Time now) {
   loop_.forget(service.asked->reply.get());
   service.asked->reply.reset();
-  service.asked->doubted_until = now + kDoubt;
+  service.asked->doubted_until = now + kServiceDoubt;
 }
 
 void Services::close_ask(Service& service) {
@@ -415,7 +412,7 @@ void Services::close_ask(Service& service) {
 void Services::keep_words(Service& service) {
   char bytes[4096];
   // One that writes without pause takes turns with all else.
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kMostRounds; ++round) {
     const ssize_t count = ::read(service.output.get(), bytes, sizeof bytes);
     if (count < 0) return;
     if (count == 0) {
@@ -424,8 +421,8 @@ void Services::keep_words(Service& service) {
       return;
     }
     service.last_words.append(bytes, static_cast<std::size_t>(count));
-    if (service.last_words.size() > kLastWords)
-      service.last_words.erase(0, service.last_words.size() - kLastWords);
+    if (service.last_words.size() > kMostLastWords)
+      service.last_words.erase(0, service.last_words.size() - kMostLastWords);
   }
 }
 
@@ -446,7 +443,7 @@ void Services::end(Service& service, const std::string& why) {
   ::kill(-service.pid, SIGTERM);
   // One that is stopped takes no other signal before it goes on.
   ::kill(-service.pid, SIGCONT);
-  ending_[service.pid] = clock_now() + kFarewell;
+  ending_[service.pid] = clock_now() + kServiceFarewell;
   let_go_of(service);
 }
 

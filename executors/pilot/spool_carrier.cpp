@@ -25,14 +25,14 @@ using Clock = std::chrono::steady_clock;
 // How often the folder is looked at: often behind something that came, ever less often while
 // nothing does.
 constexpr auto kShortestPause = 20ms;
-constexpr auto kLongestPause = 2000ms;
+constexpr auto kLongestLookPause = 2000ms;
 // A folder that is missing is believed when it is missing for so long: NFS may hide it for a
 // moment.
-constexpr auto kMissingFor = 30s;
+constexpr auto kSpoolMissingFor = 30s;
 // Last words that cannot be written are given up.
 constexpr auto kLastTries = 10s;
 // What is said in so short a time goes in one piece.
-constexpr auto kCompany = 5ms;
+constexpr auto kSpoolCompany = 5ms;
 
 /// One connection, from its first piece to its last.
 class Carrying {
@@ -47,7 +47,7 @@ class Carrying {
       const bool has_heard = hear_engine();
       pause_ = has_said || has_heard
                    ? kShortestPause
-                   : std::min<std::chrono::milliseconds>(kLongestPause, pause_ * 3 / 2);
+                   : std::min<std::chrono::milliseconds>(kLongestLookPause, pause_ * 3 / 2);
     }
     // One that was never answered is nothing to anybody.
     if (is_closed_ || next_down_ == 1) connection_.remove_all();
@@ -69,7 +69,7 @@ class Carrying {
   bool is_going_on() {
     const auto now = Clock::now();
     if (!connection_.is_gone()) seen_at_ = now;
-    if (is_closed_ || now >= seen_at_ + kMissingFor) return false;
+    if (is_closed_ || now >= seen_at_ + kSpoolMissingFor) return false;
     if (!link_is_closed_) return true;
     return !said_.empty() && next_down_ > 1 && now < link_closed_at_ + kLastTries;
   }
@@ -86,7 +86,7 @@ class Carrying {
     if (auto put = connection_.up.put(next_up_, said_); !put) {
       if (put.error().text != last_trouble_) log_line("spool: " + put.error().text);
       last_trouble_ = put.error().text;
-      std::this_thread::sleep_for(kLongestPause);
+      std::this_thread::sleep_for(kLongestLookPause);
       return false;
     }
     ++next_up_;
@@ -118,7 +118,7 @@ class Carrying {
         link_closed();
         return;
       }
-      patience = kCompany;
+      patience = kSpoolCompany;
     }
   }
 

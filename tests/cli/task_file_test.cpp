@@ -12,7 +12,7 @@ namespace {
 namespace json = boost::json;
 using testing::HasSubstr;
 
-std::string refusal(const auto& read, const std::string& text) {
+std::string file_refusal(const auto& read, const std::string& text) {
   try {
     read(text, "t");
   } catch (const DocumentError& error) {
@@ -28,11 +28,12 @@ TEST(TaskFile, JsonLinesAreTakenAsTheyAre) {
 }
 
 TEST(TaskFile, ABadLineIsNamed) {
-  EXPECT_THAT(refusal(tasks_of_json_lines, "{\"command\": []}\n{oops"),
+  EXPECT_THAT(file_refusal(tasks_of_json_lines, "{\"command\": []}\n{oops"),
               HasSubstr("t:2: this line is not valid JSON"));
-  EXPECT_THAT(refusal(tasks_of_json_lines, "\n[]"), HasSubstr("t:2: a task must be a JSON object"));
-  EXPECT_THAT(refusal(tasks_of_json_lines, "{}"), HasSubstr("t:1: a task needs"));
-  EXPECT_THAT(refusal(tasks_of_json_lines, "{\"command\": [\"a\"], \"comand\": 1}"),
+  EXPECT_THAT(file_refusal(tasks_of_json_lines, "\n[]"),
+              HasSubstr("t:2: a task must be a JSON object"));
+  EXPECT_THAT(file_refusal(tasks_of_json_lines, "{}"), HasSubstr("t:1: a task needs"));
+  EXPECT_THAT(file_refusal(tasks_of_json_lines, "{\"command\": [\"a\"], \"comand\": 1}"),
               HasSubstr("did you mean 'command'?"));
 }
 
@@ -53,12 +54,12 @@ TEST(TaskFile, YamlScalarsBecomeWhatTheirKeyCallsFor) {
 }
 
 TEST(TaskFile, ABadYamlTaskIsNamedWithItsLine) {
-  EXPECT_THAT(refusal(tasks_of_yaml, "- command: [a]\n  cpu: 2\n"),
+  EXPECT_THAT(file_refusal(tasks_of_yaml, "- command: [a]\n  cpu: 2\n"),
               HasSubstr("t:2: a task has no key 'cpu'; did you mean 'cpus'?"));
-  EXPECT_THAT(refusal(tasks_of_yaml, "- command: [a]\n- cpus: 1\n"),
+  EXPECT_THAT(file_refusal(tasks_of_yaml, "- command: [a]\n- cpus: 1\n"),
               HasSubstr("t:2: a task needs"));
-  EXPECT_THAT(refusal(tasks_of_yaml, "- command: [a]\n  cpus: many\n"), HasSubstr("t:2:"));
-  EXPECT_THAT(refusal(tasks_of_yaml, "job: 1"), HasSubstr("tasks"));
+  EXPECT_THAT(file_refusal(tasks_of_yaml, "- command: [a]\n  cpus: many\n"), HasSubstr("t:2:"));
+  EXPECT_THAT(file_refusal(tasks_of_yaml, "job: 1"), HasSubstr("tasks"));
 }
 
 TEST(TaskFile, AFileOfAnUnknownKindIsRefused) {

@@ -16,7 +16,7 @@ namespace {
 // is a day after refusals for good, an hour after what this world does to one.
 constexpr Duration kLongestPeace = 6h;
 // How often is looked whether engine and pilots agree, and what a message takes at the most.
-constexpr Duration kLook = 10s;
+constexpr Duration kLookEvery = 10s;
 constexpr Duration kHeard = 30s;
 // No world of a scenario has so much to do.
 constexpr std::uint64_t kMostSteps = 3'000'000;
@@ -28,7 +28,12 @@ std::uint64_t hash_of(std::uint64_t before, const std::string& text) {
 }  // namespace
 
 World::World(Scenario scenario)
-    : scenario_(std::move(scenario)), observer(*this), engine(*this), batch(*this), files(*this), users(*this) {}
+    : scenario_(std::move(scenario)),
+      observer(*this),
+      engine(*this),
+      batch(*this),
+      files(*this),
+      users(*this) {}
 
 void World::fail(const std::string& text) {
   if (wrong_.empty())
@@ -55,14 +60,14 @@ void World::run() {
     }
   };
   for (Time look = clock.now(); look < Clock::kBegin + scenario_.length && !has_failed();) {
-    look = std::min<Time>(look + kLook, Clock::kBegin + scenario_.length);
+    look = std::min<Time>(look + kLookEvery, Clock::kBegin + scenario_.length);
     go_on(look);
     check_leases();
   }
   make_peace();
   const Time latest = clock.now() + kLongestPeace;
   for (Time look = clock.now(); !has_failed() && !is_over() && clock.now() < latest;) {
-    look += kLook;
+    look += kLookEvery;
     clock.at(look, [] {});
     go_on(look);
     // What an engine accepted while it was dying nobody knows to be held.

@@ -14,7 +14,7 @@
 namespace hpcbatch {
 namespace {
 
-std::string refusal(std::string_view text, const DocumentLimits& limits = {}) {
+std::string yaml_refusal(std::string_view text, const DocumentLimits& limits = {}) {
   try {
     parse_yaml(text, "f.yaml", limits);
   } catch (const DocumentError& e) {
@@ -69,67 +69,68 @@ TEST(Yaml, EmptyTextIsNull) {
   EXPECT_EQ(parse_yaml("---\n", "f").kind, Node::Kind::Null);
 }
 
-struct Bad {
+struct Document {
   const char* name;
   std::string text;
   std::string says;
 };
 
-class BadYaml : public testing::TestWithParam<Bad> {};
+class BadYaml : public testing::TestWithParam<Document> {};
 
 TEST_P(BadYaml, IsRefusedWithItsLine) {
-  EXPECT_EQ(refusal(GetParam().text), GetParam().says);
+  EXPECT_EQ(yaml_refusal(GetParam().text), GetParam().says);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Table, BadYaml,
     testing::Values(
-        Bad{"Anchor", "a: 1\nb: &x 2\n",
-            "f.yaml:2: an anchor (&name) is not allowed; write the value out"},
-        Bad{"AnchorOfAList", "a: &x [1]\n",
-            "f.yaml:1: an anchor (&name) is not allowed; write the value out"},
-        Bad{"SelfAlias", "&x [*x]",
-            "f.yaml:1: an anchor (&name) is not allowed; write the value out"},
-        Bad{"Tag", "a: !!python/object:os.system x\n",
-            "f.yaml:1: a tag (tag:yaml.org,2002:python/object:os.system) is not allowed"},
-        Bad{"MergeKey", "a: 1\nb:\n  <<: {c: 1}\n",
-            "f.yaml:3: a merge key (<<) is not allowed; write the keys out"},
-        Bad{"DuplicateKey", "a: 1\nb: 2\na: 3\n",
-            "f.yaml:3: the key 'a' stands here a second time"},
-        Bad{"TwoDocuments", "a: 1\n---\nb: 1\n",
-            "f.yaml:2: a second document begins here; the file must hold one"},
-        Bad{"MapAsKey", "{a: 1}: 2\n", "f.yaml:1: a key must be a text, not a list or a map"},
-        Bad{"EmptyKey", "~: 2\n", "f.yaml:1: a key is empty; a key must be a text"},
-        Bad{"Nul", std::string("a: x\nb: y\0z\n", 12),
-            "f.yaml:2: the text holds the control byte 0x00"},
-        Bad{"EscapedNul", "a: \"x\\0y\"\n", "f.yaml:1: 'x\\x00y' holds a control byte"},
-        Bad{"Escape", "a: \x1b[2J\n", "f.yaml:1: the text holds the control byte 0x1b"},
-        Bad{"LoneCarriageReturn", "a: x\rb: y\n", "f.yaml:1: the text holds the control byte 0x0d"},
-        Bad{"InvalidUtf8", "a: 1\nb: \xff\n", "f.yaml:2: the text is not valid UTF-8"},
-        Bad{"Utf16",
-            std::string("\xff\xfe"
-                        "a\0:\0",
-                        6),
-            "f.yaml:1: the text is not valid UTF-8"},
-        Bad{"Broken", "a: 1\nb: [1, 2\n",
-            "f.yaml:3: this is not valid YAML: end of sequence flow not found"},
-        Bad{"Deep", std::string(40, '[') + std::string(40, ']'),
-            "f.yaml:1: lists and maps are nested more than 32 deep"}),
+        Document{"Anchor", "a: 1\nb: &x 2\n",
+                 "f.yaml:2: an anchor (&name) is not allowed; write the value out"},
+        Document{"AnchorOfAList", "a: &x [1]\n",
+                 "f.yaml:1: an anchor (&name) is not allowed; write the value out"},
+        Document{"SelfAlias", "&x [*x]",
+                 "f.yaml:1: an anchor (&name) is not allowed; write the value out"},
+        Document{"Tag", "a: !!python/object:os.system x\n",
+                 "f.yaml:1: a tag (tag:yaml.org,2002:python/object:os.system) is not allowed"},
+        Document{"MergeKey", "a: 1\nb:\n  <<: {c: 1}\n",
+                 "f.yaml:3: a merge key (<<) is not allowed; write the keys out"},
+        Document{"DuplicateKey", "a: 1\nb: 2\na: 3\n",
+                 "f.yaml:3: the key 'a' stands here a second time"},
+        Document{"TwoDocuments", "a: 1\n---\nb: 1\n",
+                 "f.yaml:2: a second document begins here; the file must hold one"},
+        Document{"MapAsKey", "{a: 1}: 2\n", "f.yaml:1: a key must be a text, not a list or a map"},
+        Document{"EmptyKey", "~: 2\n", "f.yaml:1: a key is empty; a key must be a text"},
+        Document{"Nul", std::string("a: x\nb: y\0z\n", 12),
+                 "f.yaml:2: the text holds the control byte 0x00"},
+        Document{"EscapedNul", "a: \"x\\0y\"\n", "f.yaml:1: 'x\\x00y' holds a control byte"},
+        Document{"Escape", "a: \x1b[2J\n", "f.yaml:1: the text holds the control byte 0x1b"},
+        Document{"LoneCarriageReturn", "a: x\rb: y\n",
+                 "f.yaml:1: the text holds the control byte 0x0d"},
+        Document{"InvalidUtf8", "a: 1\nb: \xff\n", "f.yaml:2: the text is not valid UTF-8"},
+        Document{"Utf16",
+                 std::string("\xff\xfe"
+                             "a\0:\0",
+                             6),
+                 "f.yaml:1: the text is not valid UTF-8"},
+        Document{"Broken", "a: 1\nb: [1, 2\n",
+                 "f.yaml:3: this is not valid YAML: end of sequence flow not found"},
+        Document{"Deep", std::string(40, '[') + std::string(40, ']'),
+                 "f.yaml:1: lists and maps are nested more than 32 deep"}),
     [](const auto& row) { return row.param.name; });
 
 TEST(Yaml, CapsStopHostileDocumentsEarly) {
   std::string many;
   for (int i = 0; i < 150'000; ++i) many += "k" + std::to_string(i) + ":\n";
-  EXPECT_EQ(refusal(many), "f.yaml:1: the document is larger than 1048576 bytes");
-  EXPECT_EQ(refusal(many.substr(0, 1 << 20)),
+  EXPECT_EQ(yaml_refusal(many), "f.yaml:1: the document is larger than 1048576 bytes");
+  EXPECT_EQ(yaml_refusal(many.substr(0, 1 << 20)),
             "f.yaml:5001: the document has more than 10000 values");
-  EXPECT_NE(refusal(std::string(100'000, '[')), "accepted");
+  EXPECT_NE(yaml_refusal(std::string(100'000, '[')), "accepted");
   std::string nested;
   for (int i = 0; i < 5'000; ++i) nested += "{a: ";
-  EXPECT_NE(refusal(nested), "accepted");
+  EXPECT_NE(yaml_refusal(nested), "accepted");
   std::string blocks;
   for (int i = 0; i < 700; ++i) blocks += std::string(static_cast<std::size_t>(i), ' ') + "a:\n";
-  EXPECT_EQ(refusal(blocks), "f.yaml:33: lists and maps are nested more than 32 deep");
+  EXPECT_EQ(yaml_refusal(blocks), "f.yaml:33: lists and maps are nested more than 32 deep");
 }
 
 TEST(Yaml, ReadsLongFlowCollections) {

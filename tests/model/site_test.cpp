@@ -17,7 +17,7 @@ Shape cpu_shape() {
   return shape;
 }
 
-Needs needing(std::int64_t cpus, std::int64_t memory = 0, std::optional<Duration> time = {}) {
+Needs needs_of(std::int64_t cpus, std::int64_t memory = 0, std::optional<Duration> time = {}) {
   Needs needs;
   needs.amounts.set(kCpus, Amount::of(cpus));
   needs.amounts.set(kMemory, Amount::of(memory));
@@ -43,16 +43,16 @@ TEST(Shapes, KeepTimeForTheStartAndTheEnd) {
 
 TEST(Shapes, CouldRunWhatFitsInAllRespects) {
   const Shape shape = cpu_shape();
-  EXPECT_TRUE(could_run(needing(8, 98 * kGiga, 1h - 2min), shape));
-  EXPECT_FALSE(could_run(needing(9), shape));
-  EXPECT_FALSE(could_run(needing(1, 99 * kGiga), shape));
-  EXPECT_FALSE(could_run(needing(1, 0, 1h - 90s), shape)) << "no pilot starts at once";
-  Needs tagged = needing(1);
+  EXPECT_TRUE(could_run(needs_of(8, 98 * kGiga, 1h - 2min), shape));
+  EXPECT_FALSE(could_run(needs_of(9), shape));
+  EXPECT_FALSE(could_run(needs_of(1, 99 * kGiga), shape));
+  EXPECT_FALSE(could_run(needs_of(1, 0, 1h - 90s), shape)) << "no pilot starts at once";
+  Needs tagged = needs_of(1);
   tagged.tags = {"ssd"};
   EXPECT_TRUE(could_run(tagged, shape));
   tagged.tags = {"slow", "ssd"};
   EXPECT_FALSE(could_run(tagged, shape));
-  Needs wide = needing(1);
+  Needs wide = needs_of(1);
   wide.nodes = 2;
   EXPECT_FALSE(could_run(wide, shape));
 }

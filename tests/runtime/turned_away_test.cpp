@@ -289,7 +289,7 @@ TEST_F(TurnedAwayTest, AWrongKeyThatComesByARelay) {
                                  },
                              .ended = [](const std::string& why) { FAIL() << why; }});
   stream->start();
-  using Kind = wire::RelayFrame::Kind;
+  using Frame = wire::RelayFrame::Kind;
   const auto say = [&](const wire::RelayFrame& frame) {
     std::string bytes;
     append(bytes, frame);
@@ -298,10 +298,10 @@ TEST_F(TurnedAwayTest, AWrongKeyThatComesByARelay) {
   wire::Link pilot = link_of(kPilot, wire::random_key());
   wire::RelayFrames frames;
   bool is_closed = false;
-  say({.kind = Kind::Opened, .connection = 3});
+  say({.kind = Frame::Opened, .connection = 3});
   until([&] {
     if (pilot.has_output())
-      say({.kind = Kind::Data, .connection = 3, .bytes = pilot.take_output()});
+      say({.kind = Frame::Data, .connection = 3, .bytes = pilot.take_output()});
     std::array<char, 4096> room;
     boost::system::error_code error;
     const std::size_t bytes = relay.read_some(asio::buffer(room), error);
@@ -309,8 +309,8 @@ TEST_F(TurnedAwayTest, AWrongKeyThatComesByARelay) {
     const auto heard = frames.receive({room.data(), bytes});
     EXPECT_TRUE(heard);
     for (const wire::RelayFrame& frame : *heard) {
-      if (frame.kind == Kind::Data) (void)pilot.receive(frame.bytes);
-      is_closed = is_closed || frame.kind == Kind::Closed;
+      if (frame.kind == Frame::Data) (void)pilot.receive(frame.bytes);
+      is_closed = is_closed || frame.kind == Frame::Closed;
     }
     return is_closed;
   });

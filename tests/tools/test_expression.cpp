@@ -50,7 +50,7 @@ TEST(Expression, CanBeEvaluatedAgain) {
   EXPECT_DOUBLE_EQ(e.evaluate({{"a", 4}}), 8);
 }
 
-std::string refusal(const std::string& text) {
+std::string why_not(const std::string& text) {
   try {
     value(text);
   } catch (const std::invalid_argument& e) {
@@ -92,20 +92,20 @@ TEST(Expression, TakesUnitsThatCanBeMeant) {
 }
 
 TEST(Expression, SaysWhatIsWrong) {
-  EXPECT_EQ(refusal("input.sise"), "'input.sise' is not known here; did you mean 'input.size'?");
-  EXPECT_EQ(refusal("10 parsecs"),
+  EXPECT_EQ(why_not("input.sise"), "'input.sise' is not known here; did you mean 'input.size'?");
+  EXPECT_EQ(why_not("10 parsecs"),
             "'parsecs' is not known here; known are input.size, inputs.count, level, sin");
-  EXPECT_EQ(refusal("10parsecs"),
+  EXPECT_EQ(why_not("10parsecs"),
             "'parsecs' is no unit; units are K, M, G, T of bytes and ms, s, m, h, d of time");
-  EXPECT_EQ(refusal("2 +"), "it ends too early or is empty");
-  EXPECT_EQ(refusal(""), "it ends too early or is empty");
-  EXPECT_EQ(refusal("(2"), "a ')' is missing");
-  EXPECT_EQ(refusal("2)"), "it cannot be read at ')'");
-  EXPECT_EQ(refusal("2 3"), "it cannot be read at '('");
-  EXPECT_EQ(refusal("level = 3"), "'=' cannot stand here; a comparison is ==");
-  EXPECT_EQ(refusal("2 $ 3"), "'$' cannot stand in an expression");
-  EXPECT_EQ(refusal("`ls`"), "'`' cannot stand in an expression");
-  EXPECT_EQ(refusal("max()"), "it cannot be read at 'max'");
+  EXPECT_EQ(why_not("2 +"), "it ends too early or is empty");
+  EXPECT_EQ(why_not(""), "it ends too early or is empty");
+  EXPECT_EQ(why_not("(2"), "a ')' is missing");
+  EXPECT_EQ(why_not("2)"), "it cannot be read at ')'");
+  EXPECT_EQ(why_not("2 3"), "it cannot be read at '('");
+  EXPECT_EQ(why_not("level = 3"), "'=' cannot stand here; a comparison is ==");
+  EXPECT_EQ(why_not("2 $ 3"), "'$' cannot stand in an expression");
+  EXPECT_EQ(why_not("`ls`"), "'`' cannot stand in an expression");
+  EXPECT_EQ(why_not("max()"), "it cannot be read at 'max'");
 }
 
 }  // namespace

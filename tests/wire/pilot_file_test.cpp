@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-PilotFile example() {
+PilotFile example_file() {
   return {.allocation = "Hb1a2b3c",
           .site = "cluster",
           .key = random_key(),
@@ -36,9 +36,9 @@ std::string minimal(const std::string& more = "") {
 }
 
 TEST(PilotFile, ComesBackAsItWas) {
-  const auto back = parse_pilot_file(to_text(example()), "f");
+  const auto back = parse_pilot_file(to_text(example_file()), "f");
   ASSERT_TRUE(back) << back.error().text;
-  PilotFile expected = example();
+  PilotFile expected = example_file();
   expected.key = back->key;
   EXPECT_EQ(*back, expected);
 }
@@ -84,7 +84,7 @@ TEST(PilotFile, IsRefusedWhereOthersMayReadIt) {
   const auto absent = read_pilot_file(path);
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().kind, Error::Kind::Transient);
-  ASSERT_TRUE(write_pilot_file(path, example()));
+  ASSERT_TRUE(write_pilot_file(path, example_file()));
   EXPECT_TRUE(read_pilot_file(path));
   ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
   const auto loose = read_pilot_file(path);

@@ -64,7 +64,7 @@ fi
 echo "hbend $user"
 )sh";
 
-Error distrust(const std::string& why) {
+Error no_listing(const std::string& why) {
   return {Error::Kind::Transient, "cannot list the batch jobs of PBS: " + why};
 }
 
@@ -73,13 +73,13 @@ Result<std::pair<std::string, std::string>> whole(const std::string& text) {
   constexpr std::string_view kEnd = "hbend ";
   const auto last = text.find_last_not_of('\n');
   const auto begin = last == std::string::npos ? 0 : text.rfind('\n', last) + 1;
-  if (text.compare(begin, kEnd.size(), kEnd) != 0) return distrust("half an answer");
+  if (text.compare(begin, kEnd.size(), kEnd) != 0) return no_listing("half an answer");
   const auto user = begin + kEnd.size();
   return std::pair{text.substr(0, begin), text.substr(user, last + 1 - user)};
 }
 
 Result<BatchJob> read_job(const Record& record, std::string number) {
-  if (record.value("job_state").empty()) return distrust("no state of batch job " + number);
+  if (record.value("job_state").empty()) return no_listing("no state of batch job " + number);
   const Meaning meaning = meaning_of(record);
   BatchJob job{.name = std::string(record.value("Job_Name")),
                .number = std::move(number),
@@ -105,10 +105,10 @@ CommandLine list_jobs(const std::string& dialect, const std::vector<std::string>
 }
 
 Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output) {
-  if (output.timed_out) return distrust("qstat gave no answer in time");
+  if (output.timed_out) return no_listing("qstat gave no answer in time");
   if (output.exit_code != 0) {
-    return distrust("exit " + std::to_string(output.exit_code) + ": " +
-                    one_line(output.standard_error));
+    return no_listing("exit " + std::to_string(output.exit_code) + ": " +
+                      one_line(output.standard_error));
   }
   const auto text = whole(output.standard_output);
   if (!text) return text.error();

@@ -113,7 +113,7 @@ Offer offer_of(const Record& queue, const std::string& name, const std::vector<N
   return offer;
 }
 
-Error distrust(const std::string& why) {
+Error no_offers(const std::string& why) {
   return {Error::Kind::Transient, "cannot list the queues of PBS: " + why};
 }
 
@@ -123,16 +123,16 @@ struct Answer {
 };
 
 Result<Answer> read_answer(const Settings& settings, const CommandOutput& output) {
-  if (output.timed_out) return distrust("qstat gave no answer in time");
+  if (output.timed_out) return no_offers("qstat gave no answer in time");
   if (output.exit_code != 0) {
-    return distrust("exit " + std::to_string(output.exit_code) + ": " +
-                    one_line(output.standard_error));
+    return no_offers("exit " + std::to_string(output.exit_code) + ": " +
+                     one_line(output.standard_error));
   }
   const std::string& text = output.standard_output;
   const auto middle = text.find("\nhbnodes\n");
   const auto end = text.rfind("\nhbend\n");
   if (middle == std::string::npos || end == std::string::npos || end < middle)
-    return distrust("half an answer");
+    return no_offers("half an answer");
   Answer answer{read_records(text.substr(0, middle + 1)), {}};
   for (const Record& record : read_records(text.substr(middle + 9, end + 1 - (middle + 9)))) {
     if (!record.attributes.empty()) answer.nodes.push_back(read_node(settings, record));
@@ -217,7 +217,7 @@ Result<std::vector<Offer>> read_queues(const Settings& settings, const CommandOu
     const std::string name = after(record.head, "Queue:");
     if (!name.empty()) offers.push_back(offer_of(record, name, answer->nodes));
   }
-  if (offers.empty()) return distrust("qstat named none");
+  if (offers.empty()) return no_offers("qstat named none");
   return offers;
 }
 
@@ -234,7 +234,7 @@ Result<Survey> read_survey(const Settings& settings, const CommandOutput& output
     const std::string name = after(record.head, "Queue:");
     if (!name.empty()) survey.partitions.push_back(surveyed(record, name, answer->nodes));
   }
-  if (survey.partitions.empty()) return distrust("qstat named none");
+  if (survey.partitions.empty()) return no_offers("qstat named none");
   return survey;
 }
 

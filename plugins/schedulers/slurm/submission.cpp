@@ -40,7 +40,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-std::string lower(std::string text) {
+std::string lower_case(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return text;
@@ -123,7 +123,7 @@ constexpr std::array<std::string_view, 10> kPermanent{"batch job submission fail
                                                       "spank"};
 
 Refusal classify(const CommandOutput& output) {
-  const std::string text = lower(output.standard_error + output.standard_output);
+  const std::string text = lower_case(output.standard_error + output.standard_output);
   // By a signal, or as a shell says it of its child: the request may have been under way.
   constexpr int kSignalled = 128;
   constexpr int kBadOption = 255;

@@ -21,10 +21,10 @@ constexpr std::uint64_t kMostInOneScript = 8u << 20;
 constexpr milliseconds kStartFiles{30'000};
 constexpr milliseconds kForTheKill{900};
 
-Error rejected(const std::string& text) {
+Error refused(const std::string& text) {
   return {Error::Kind::Rejected, text};
 }
-Error transient(const std::string& text) {
+Error passing(const std::string& text) {
   return {Error::Kind::Transient, text};
 }
 
@@ -38,10 +38,10 @@ std::string last_words(const FramedAnswer& answer) {
 /// The far side ended and did not say how.
 Error no_answer(const std::string& what, const FramedAnswer& answer) {
   if (answer.has_begun())
-    return transient(what + ": it was killed there before it could say how it ended");
+    return passing(what + ": it was killed there before it could say how it ended");
   const std::string said = last_words(answer);
-  return transient(what + ": the login shell there did not run it" +
-                   (said.empty() ? "" : "; it said: " + said));
+  return passing(what + ": the login shell there did not run it" +
+                 (said.empty() ? "" : "; it said: " + said));
 }
 
 /// A command's output, up to what may be kept.
@@ -64,8 +64,7 @@ class Running final : public Question {
 
 Result<RemoteTransport::Answer> RemoteTransport::ask(const std::string& what,
                                                      const std::string& body, Deadline deadline) {
-  if (Clock::now() >= deadline)
-    return transient(what + ": its deadline passed before it was begun");
+  if (Clock::now() >= deadline) return passing(what + ": its deadline passed before it was begun");
   const Frame frame = new_frame();
   const std::string script = framed(frame, body);
   Question question(frame, script);
@@ -73,19 +72,19 @@ Result<RemoteTransport::Answer> RemoteTransport::ask(const std::string& what,
       starter(script.size(), InputAfterScript::No, FarEnvironment::Minimal), question, deadline);
   if (!ended) return ended.error();
   if (*ended == Ending::TimedOut)
-    return transient(what + ": " + login_->name() + " did not answer before the deadline");
+    return passing(what + ": " + login_->name() + " did not answer before the deadline");
   if (!question.answer.is_whole()) return no_answer(what, question.answer);
   return Answer{question.answer.exit_code(), std::move(question.answer.kept(Stream::Output)),
                 std::move(question.answer.kept(Stream::Error))};
 }
 
 Result<CommandOutput> RemoteTransport::run(const CommandLine& command, Deadline deadline) {
-  if (command.argv.empty()) return rejected("cannot run an empty command");
+  if (command.argv.empty()) return refused("cannot run an empty command");
   const std::string what = "cannot run " + command.argv.front() + " on " + login_->name();
   auto environment = environment_of(command, deadline);
   if (!environment) return environment.error();
   const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-  if (left <= milliseconds{0}) return transient(what + ": its deadline passed before it was begun");
+  if (left <= milliseconds{0}) return passing(what + ": its deadline passed before it was begun");
   const Frame frame = new_frame();
   const std::string script = command_script(frame, command, *environment, left);
   Running running(frame, script, command.input);
@@ -95,7 +94,7 @@ Result<CommandOutput> RemoteTransport::run(const CommandLine& command, Deadline 
   FramedAnswer& answer = running.answer;
   if (running.too_much()) {
     kill(answer.group(), Clock::now() + kForTheKill);
-    return transient(command.argv.front() + " was killed: it printed more than 64 MB");
+    return passing(command.argv.front() + " was killed: it printed more than 64 MB");
   }
   if (*ended == Ending::TimedOut) kill(answer.group(), deadline + kForTheKill);
   if (*ended == Ending::Closed && !answer.is_whole()) return no_answer(what, answer);
@@ -132,11 +131,11 @@ Result<void> RemoteTransport::learn_environment(Deadline deadline) {
                    std::min(deadline, Clock::now() + kStartFiles));
   if (!ended) return ended.error();
   if (*ended == Ending::TimedOut)
-    return transient(what + ": the login shell's start files did not end in time" + mend);
+    return passing(what + ": the login shell's start files did not end in time" + mend);
   if (!question.answer.is_whole()) return no_answer(what, question.answer);
   auto environment = read_environment(frame, question.answer.kept(Stream::Output));
   if (!environment) {
-    return transient(
+    return passing(
         script_error(what + ": the login shell did not answer", question.answer.kept(Stream::Error))
             .text +
         mend);
@@ -149,11 +148,11 @@ Result<void> RemoteTransport::learn_environment(Deadline deadline) {
 Result<Environment> RemoteTransport::environment_of(const CommandLine& command, Deadline deadline) {
   for (const auto& [name, value] : command.environment) {
     if (!is_variable_name(name))
-      return rejected("cannot set '" + name + "': it is no name of a variable");
+      return refused("cannot set '" + name + "': it is no name of a variable");
   }
   if (Clock::now() >= deadline)
-    return transient("cannot run " + command.argv.front() +
-                     ": its deadline passed before it was begun");
+    return passing("cannot run " + command.argv.front() +
+                   ": its deadline passed before it was begun");
   if (auto learned = learn_environment(deadline); !learned) return learned.error();
   Environment environment = command.environment;
   environment.insert(configured_.begin(), configured_.end());
@@ -244,7 +243,7 @@ Result<std::vector<std::string>> RemoteTransport::list(const std::string& direct
 Result<void> RemoteTransport::remove(const std::vector<std::string>& paths, Deadline deadline) {
   if (paths.empty()) return {};
   if (std::find(paths.begin(), paths.end(), "") != paths.end())
-    return rejected("cannot remove a file without a name");
+    return refused("cannot remove a file without a name");
   const std::string what = "cannot remove " + paths.front() +
                            (paths.size() > 1 ? " and others" : "") + " on " + login_->name();
   auto answer = ask(what, remove_script(paths), deadline);
@@ -254,7 +253,7 @@ Result<void> RemoteTransport::remove(const std::vector<std::string>& paths, Dead
 }
 
 Result<ByteStream> RemoteTransport::open(const CommandLine& command, Deadline deadline) {
-  if (command.argv.empty()) return rejected("cannot run an empty command");
+  if (command.argv.empty()) return refused("cannot run an empty command");
   auto environment = environment_of(command, deadline);
   if (!environment) return environment.error();
   const Frame frame = new_frame();

@@ -9,7 +9,7 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::size_t kPiece = 64u << 10;
+constexpr std::size_t kPumpedPiece = 64u << 10;
 constexpr std::size_t kMostOnTheWay = 256u << 10;
 
 }  // namespace
@@ -20,7 +20,11 @@ bool is_closed(ssh_channel channel) {
 }
 
 Pump::Pump(Session& session, int near, ssh_channel far, std::string first)
-    : session_(session), near_(near), far_(far), to_near_(std::move(first)), buffer_(kPiece) {}
+    : session_(session),
+      near_(near),
+      far_(far),
+      to_near_(std::move(first)),
+      buffer_(kPumpedPiece) {}
 
 void Pump::run() {
   for (;;) {
@@ -44,8 +48,8 @@ void Pump::take_near() {
 
 bool Pump::give_far() {
   while (!to_far_.empty() && ssh_channel_window_size(far_) > 0) {
-    const int n = ssh_channel_write(far_, to_far_.data(),
-                                    static_cast<std::uint32_t>(std::min(to_far_.size(), kPiece)));
+    const int n = ssh_channel_write(
+        far_, to_far_.data(), static_cast<std::uint32_t>(std::min(to_far_.size(), kPumpedPiece)));
     if (n == SSH_ERROR) return false;
     if (n <= 0) break;
     to_far_.erase(0, static_cast<std::size_t>(n));
