@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import os
 import pathlib
+import random
 import shutil
 import signal
 import subprocess
@@ -23,16 +24,25 @@ def _run(*words):
     return done.stdout
 
 
+def _free_pair():
+    """Two addresses of a /30 in 10.213.0.0/16 that no run beside this one has on a device here."""
+    taken = _run("ip", "-4", "-o", "address")
+    while True:
+        block = random.randrange(16384) * 4
+        pair = [f"10.213.{block // 256}.{block % 256 + end}" for end in (1, 2)]
+        if f" {pair[0]}/30 " not in taken:
+            return pair
+
+
 class FarCluster(Slurm):
     """Outside, only the address `host` leads there; inside, nothing leads out."""
 
     def __enter__(self):
         number = next(_numbers)
         self.namespace = f"hbfar{os.getpid()}x{number}"
-        self.outside, self.inside = f"hbf{os.getpid() % 100000}{number}a", f"hbf{os.getpid() % 100000}{number}b"
-        # Runs beside this one have their own.
-        block = (os.getpid() * 4 + number) % 16384 * 4
-        self.gate, self.host = (f"10.213.{block // 256}.{block % 256 + end}" for end in (1, 2))
+        # A device has 15 letters at most.
+        self.outside, self.inside = (f"hbf{os.getpid() % 10**7:x}x{number:x}{end}" for end in "ab")
+        self.gate, self.host = _free_pair()
         self._sshd = None
         _run("ip", "netns", "add", self.namespace)
         try:

@@ -1,18 +1,21 @@
 """A Python below build/ with what a test needs, made once and kept until what it needs changes."""
 
 import fcntl
+import fnmatch
 import hashlib
+import os
 import pathlib
 import shutil
 import subprocess
 import venv
 
 ROOT = pathlib.Path(__file__).parents[2]
+LEFT_OUT = ("__pycache__", "build", "*.egg-info")
 
 
 def own_python(name, requirements, packages, constraints=None):
     """The interpreter of build/NAME: `requirements` and `constraints` are pip's files; `packages` are folders of this repository,
-    installed anew each time, as users do it."""
+    installed as users do it."""
     folder = ROOT / "build" / name
     folder.parent.mkdir(exist_ok=True)
     with open(folder.with_name(name + ".lock"), "w") as lock:
@@ -26,15 +29,32 @@ def own_python(name, requirements, packages, constraints=None):
             venv.create(folder, with_pip=True, symlinks=True)
             _pip(python, "-r", requirements, *(["-c", constraints] if constraints else []))
             mark.write_text(wanted)
-        # A copy, because a build leaves files beside what it builds.
-        sources = folder / "sources"
-        shutil.rmtree(sources, ignore_errors=True)
-        copies = []
-        for package in packages:
-            copies.append(sources / package.replace("/", "-"))
-            shutil.copytree(ROOT / package, copies[-1], ignore=shutil.ignore_patterns("__pycache__", "build", "*.egg-info"))
-        _pip(python, "--force-reinstall", "--no-deps", *copies)
+        # Installed again only where they have changed: tests beside this one may be running out of them.
+        installed = folder / "packages"
+        content = _content_of([ROOT / package for package in packages])
+        if not installed.exists() or installed.read_text() != content:
+            # A copy, because a build leaves files beside what it builds.
+            sources = folder / "sources"
+            shutil.rmtree(sources, ignore_errors=True)
+            copies = []
+            for package in packages:
+                copies.append(sources / package.replace("/", "-"))
+                shutil.copytree(ROOT / package, copies[-1], ignore=shutil.ignore_patterns(*LEFT_OUT))
+            _pip(python, "--force-reinstall", "--no-deps", *copies)
+            installed.write_text(content)
     return python
+
+
+def _content_of(folders):
+    """A sum of all files that would be copied, with their paths and modes; links count as what they lead to."""
+    found = hashlib.sha256()
+    for folder in folders:
+        for where, inner, files in os.walk(folder, followlinks=True):
+            inner[:] = sorted(name for name in inner if not any(fnmatch.fnmatch(name, left) for left in LEFT_OUT))
+            for name in sorted(files):
+                path = pathlib.Path(where, name)
+                found.update(f"{path.relative_to(ROOT)} {path.stat().st_mode} ".encode() + hashlib.sha256(path.read_bytes()).digest())
+    return found.hexdigest()
 
 
 def _pip(python, *words):

@@ -81,6 +81,7 @@ class Rehearsal(FarSite):
         return {facts[0]: int(when) / 1e6 for when, _, happened, *facts in lines if happened == what}
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("way", ["relay", "direct"])
 def test_a_distant_pilots_slots_are_busy(distant, way):
     count, takes = 20_000, 0.05
