@@ -110,6 +110,7 @@ void FileHasher::remember(const std::string& path, const HashedFile& file) {
   young_.insert_or_assign(path, file);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::optional<HashAnswer> FileHasher::read_on(const std::string& path,
                                               std::chrono::steady_clock::time_point until) {
   const wire::Fd file(open_to_read(path));
@@ -126,6 +127,8 @@ std::optional<HashAnswer> FileHasher::read_on(const std::string& path,
     }
   }
   std::string room(std::min<std::uint64_t>(kPiece, state->size + 1), '\0');
+  // One piece at least in each call: where a slice is over before it begins, a file still ends.
+  bool was_read = false;
   while (true) {
     const auto now = state_of(file.get());
     if (!now || *now != begun.state) {
@@ -134,7 +137,7 @@ std::optional<HashAnswer> FileHasher::read_on(const std::string& path,
       begun.was_changed = true;
     }
     // Begun again in each call where it does not stay the same, and never without end.
-    if (begun.done > 0 && std::chrono::steady_clock::now() >= until) {
+    if (was_read && std::chrono::steady_clock::now() >= until) {
       const std::lock_guard lock(mutex_);
       begun_.insert_or_assign(path, std::move(begun));
       return std::nullopt;
@@ -146,6 +149,7 @@ std::optional<HashAnswer> FileHasher::read_on(const std::string& path,
     if (got > 0) {
       begun.hash.add(std::string_view(room).substr(0, static_cast<std::size_t>(got)));
       begun.done += static_cast<std::uint64_t>(got);
+      was_read = true;
       continue;
     }
     const auto after = state_of(file.get());
@@ -186,7 +190,7 @@ void FileHasher::hash(const std::vector<std::string>& paths, std::chrono::millis
     tbb::parallel_for(
         0U, threads,
         [&](unsigned thread) {
-          while (std::chrono::steady_clock::now() < until) {
+          do {
             std::size_t file = 0;
             {
               const std::lock_guard lock(choice);
@@ -199,7 +203,7 @@ void FileHasher::hash(const std::vector<std::string>& paths, std::chrono::millis
             } else {
               progress.put_off(file);
             }
-          }
+          } while (std::chrono::steady_clock::now() < until);
         },
         tbb::simple_partitioner{});
   });

@@ -79,6 +79,14 @@ TEST_F(HashFilesTest, WhatIsLargeIsReadOverManyCalls) {
   EXPECT_EQ(hash_of(answers[2]), "input_missing");
 }
 
+TEST_F(HashFilesTest, WhereASliceIsOverBeforeItBeginsAFileIsReadAllTheSame) {
+  const std::string text(20 << 20, 'x');
+  wire::ContentHash expected;
+  expected.add(text);
+  const auto answers = hash({write("large", text), write("small", "small")}, 0ms);
+  EXPECT_EQ(hash_of(answers[0]), expected.digits());
+}
+
 TEST_F(HashFilesTest, WhatIsWrittenAllTheTimeIsNotSaidToBeAnything) {
   const std::string path = write("log", std::string(32 << 20, 'x'));
   std::atomic<bool> ends{false};
