@@ -19,6 +19,12 @@ constexpr Duration kCancelReach = 2s;
 
 }  // namespace
 
+BatchSystems::~BatchSystems() {
+  for (Job& job : jobs_) {
+    for (const auto& pilot : job.pilots) pilot->world_ends();
+  }
+}
+
 void BatchSystems::command(const std::string& site, std::function<void(Draw)> run) {
   Lane& lane = lanes_[site];
   Draw draw = world_.draw({'b', std::hash<std::string>{}(site), ++lane.commands});

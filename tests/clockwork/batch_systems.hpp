@@ -45,6 +45,9 @@ class BatchSystems {
  public:
   using Answer = std::function<void(const Event&)>;
   explicit BatchSystems(World& world) : world_(world) {}
+  ~BatchSystems();
+  BatchSystems(const BatchSystems&) = delete;
+  BatchSystems& operator=(const BatchSystems&) = delete;
 
   void submit(const OpenAllocation& asked, const Shape& shape, Answer answer);
   void cancel(const CancelAllocation& asked);

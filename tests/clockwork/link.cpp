@@ -58,13 +58,16 @@ void Link::arrive(End end, std::uint64_t number, const std::string& bytes) {
   }
   ++to.expected;
   to.last_heard = clock_.now();
-  if (to.ears.heard) to.ears.heard(bytes);
+  // A copy: what hears it may close this side.
+  if (const auto heard = to.ears.heard) heard(bytes);
 }
 
 void Link::end_side(End end) {
   Side& at = side(end);
   if (!std::exchange(at.open, false) || at.closing) return;
-  if (at.ears.closed) at.ears.closed();
+  // Who listens holds this link: nothing comes any more, so it lets go.
+  const Ears ears = std::exchange(at.ears, {});
+  if (ears.closed) ears.closed();
 }
 
 void Link::close(End from) {
@@ -74,10 +77,10 @@ void Link::close(End from) {
               [self = shared_from_this(), from] { self->end_side(other(from)); });
   }
   side(from).open = false;
+  side(from).ears = {};
 }
 
 void Link::vanish(End end) {
-  side(end).ears = {};
   close(end);
 }
 

@@ -133,6 +133,7 @@ void PilotProcess::kill() {
     world_.record("outside", "pilot-killed", {{"process", name()}});
   }
   tasks_.clear();
+  while_frozen_.clear();
   if (link_) link_->vanish(Link::End::Pilot);
   world_.batch.pilot_gone(shared_from_this());
 }
@@ -169,6 +170,12 @@ void PilotProcess::thaw() {
 
 void PilotProcess::lose_link() {
   if (link_) link_->cut();
+}
+
+void PilotProcess::world_ends() {
+  gone_ = true;
+  while_frozen_.clear();
+  if (link_) link_->vanish(Link::End::Pilot);
 }
 
 void PilotProcess::exit() {

@@ -49,6 +49,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   void freeze(Duration length, bool tasks_too);
   void thaw();
   void lose_link();
+  void world_ends();  ///< lets go of what holds this process
 
  private:
   struct Task {
