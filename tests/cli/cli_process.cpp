@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -128,6 +130,19 @@ CliProcess::~CliProcess() {
 
 void CliProcess::signal(int number) const {
   ::kill(pid_, number);
+}
+
+void CliProcess::wait_until_it_blocks(int number) const {
+  const std::string path = "/proc/" + std::to_string(pid_) + "/status";
+  for (int tries = 0; tries < 6000; ++tries) {
+    std::ifstream status(path);
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("SigBlk:")) continue;
+      if ((std::stoull(line.substr(7), nullptr, 16) >> (number - 1) & 1) != 0) return;
+    }
+    ::usleep(10'000);
+  }
+  throw std::runtime_error("signal " + std::to_string(number) + " is not blocked");
 }
 
 void CliProcess::type(const std::string& keys) const {

@@ -91,12 +91,14 @@ TEST_F(HttpClientTest, SilenceEndsAtTheDeadline) {
 
 TEST_F(HttpClientTest, AnInterruptEndsAWait) {
   const int interrupt = ::eventfd(0, EFD_CLOEXEC);
-  FakeEngine engine(socket(), [&](const FakeRequest&, FakeConnection&) {
-    const std::uint64_t one = 1;
-    ASSERT_EQ(::write(interrupt, &one, sizeof one), 8);
-  });
-  HttpClient client({socket()}, interrupt);
-  EXPECT_EQ(client.request("GET", "/", {}, 1h).outcome, Exchange::Interrupted);
+  {
+    FakeEngine engine(socket(), [&](const FakeRequest&, FakeConnection&) {
+      const std::uint64_t one = 1;
+      ASSERT_EQ(::write(interrupt, &one, sizeof one), 8);
+    });
+    HttpClient client({socket()}, interrupt);
+    EXPECT_EQ(client.request("GET", "/", {}, 1h).outcome, Exchange::Interrupted);
+  }
   ::close(interrupt);
 }
 

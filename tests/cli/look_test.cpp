@@ -106,8 +106,7 @@ TEST_F(LookTest, SitesAreListedShownAndChecked) {
   EXPECT_EQ(check.exit_code, 1);
   EXPECT_THAT(check.out, HasSubstr("BAD  workspace  not writable"));
   EXPECT_THAT(check.out, HasSubstr("\nnote: partition old is left out\n"));
-  EXPECT_THAT(check.out,
-              HasSubstr("\nproposed entry:\n- name: quartz\n  scheduler: slurm\n"));
+  EXPECT_THAT(check.out, HasSubstr("\nproposed entry:\n- name: quartz\n  scheduler: slurm\n"));
 }
 
 TEST_F(LookTest, EveryListHasItsTable) {

@@ -3,8 +3,6 @@
 #include "verb_test.hpp"
 
 #include <atomic>
-#include <chrono>
-#include <thread>
 
 #include <signal.h>
 
@@ -53,7 +51,7 @@ TEST_F(SubmitTest, CtrlCEndsTheReadingOfStandardInput) {
   CliOptions options;
   options.keep_input_open = true;
   CliProcess submit(home(), {"submit", "--each", "-", "--", "echo", "{}"}, options);
-  std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  submit.wait_until_it_blocks(SIGINT);
   submit.signal(SIGINT);
   EXPECT_EQ(submit.wait().exit_code, 130);
 }

@@ -98,10 +98,9 @@ def test_the_controller_away_in_the_middle_of_a_run(slurm):
         site.wait_for_lines(8)
         slurm.cluster("controller-pause")
         try:
-            begin, seen = time.monotonic(), len(site.lines())
+            seen = len(site.lines())
             wait_until(lambda: site.json("sites")[0].get("message"), away, "the site's trouble")
-            wait_until(lambda: time.monotonic() - begin > away, 2 * away)
-            assert len(site.lines()) > seen + 10 * away, "the pilot did not work on"
+            site.wait_for_lines(seen + 10 * away)
         finally:
             slurm.cluster("controller-resume")
         assert site.wait(array) == 0
