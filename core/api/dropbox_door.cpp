@@ -110,6 +110,7 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
     if (box_) box_->task_ended(std::move(end));
   }
 
+  // NOLINTNEXTLINE(readability-function-size)
   void submit_on_loop(const DropboxTask& task) {
     if (!box_) return;  // closed meanwhile
     Recipe recipe;

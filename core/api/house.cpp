@@ -268,6 +268,7 @@ void Api::tools(Request request, const ReplyPtr& reply) {
   answer_things(request, reply, "tools", std::move(things));
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void Api::engine(Request request, const ReplyPtr& reply) {
   if (request.method == "POST" && request.path.size() == 3 && request.path[2] == "stop") {
     const json::value body = parse_body(request.body);
@@ -331,6 +332,7 @@ void Api::engine(Request request, const ReplyPtr& reply) {
                 });
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Api::dropbox(Request request, const ReplyPtr& reply) {
   if (request.method == "GET") {
     json::array list;

@@ -168,6 +168,7 @@ void read_after(const json::value& value, const std::string& what, Reading& read
   }
 }
 
+// NOLINTNEXTLINE(readability-function-size)
 const std::unordered_map<std::string_view, Reader>& readers() {
   using V = const json::value&;
   using S = const std::string&;

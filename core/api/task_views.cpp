@@ -65,6 +65,7 @@ void Api::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
       std::move(answer));
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
   const store::ArrayRow& array = *facts.array;
   json::object object{{"id", to_string(task)}, {"array", std::to_string(task.array.value)}};
@@ -142,6 +143,7 @@ void Api::show_task(TaskId task, const ReplyPtr& reply) {
   });
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Api::explain_task(TaskId task, const ReplyPtr& reply) {
   read_facts(task, [this, task, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
@@ -198,6 +200,7 @@ void Api::explain_task(TaskId task, const ReplyPtr& reply) {
   });
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void Api::list_tasks(Request request, const ReplyPtr& reply) {
   store::Filter filter;
   filter.limit = std::min<std::uint32_t>(number_in(request, "limit", 100), 100'000);

@@ -11,6 +11,7 @@ double seconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::string valid_utf8(const std::string& bytes) {
   std::string out;
   for (std::size_t i = 0; i < bytes.size();) {

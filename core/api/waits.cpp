@@ -137,6 +137,7 @@ void Api::wait_tasks(Request request, const ReplyPtr& reply) {
   });
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Api::events(Request request, const ReplyPtr& reply) {
   if (request.method != "GET") return reply->error(400, "/v1/events takes GET");
   const auto text = [&](const char* key) {

@@ -32,6 +32,7 @@ std::pair<std::string, std::string> parse_env(const std::string& text) {
   return {text, value};
 }
 
+// NOLINTNEXTLINE(readability-function-size)
 void add_resources(CLI::App& verb, WorkOptions& work) {
   add_value(
       verb, "--cpus", "N", [&work](const std::string& t) { work.cpus = parse_amount(t); },

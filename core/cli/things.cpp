@@ -63,6 +63,7 @@ const char* word_of(Kind kind) {
   return "";
 }
 
+// NOLINTNEXTLINE(readability-function-size)
 Table thing_table(Kind kind, const json::array& things) {
   using Side = Table::Side;
   struct Shown {

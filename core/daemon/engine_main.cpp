@@ -154,6 +154,7 @@ class EngineProcess {
 
   void check() { check_plugins(plugins_, configuration_); }
 
+  // NOLINTNEXTLINE(readability-function-size)
   void open() {
     check();
     auto store = store::Store::open(places_.home + "/store.db");

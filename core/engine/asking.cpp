@@ -62,6 +62,7 @@ double Engine::busy_part(const PilotState& pilot, const std::vector<provision::D
   return std::min(1.0, busy);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Engine::ask_for_pilots(Time now) {
   const ReadyQueue& queue = tasks_.queue();
   if (queue.size() == 0 && pilots_.backlogs() == 0) return;

@@ -199,6 +199,7 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
               now);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::vector<AllocationOver> SiteBook::polled(const SitePolled& event,
                                              const std::set<AllocationId>& alive, Time now) {
   SiteState& state = state_of(event.site);

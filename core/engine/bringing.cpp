@@ -130,6 +130,7 @@ void Engine::bring_files(Time now) {
 }
 
 /// `needs`: of each of these tasks.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void Engine::bring_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
                             std::map<std::string, std::uint64_t>& ahead, Time now) {
   if (waiting.empty()) return;

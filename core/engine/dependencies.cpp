@@ -34,6 +34,7 @@ IndexSet TaskTable::unblocked(const ArrayState& array, const IndexSet& indices) 
   return ready;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
   for (const Dependency& dependency : array.after()) {
     if (find(dependency.array)) {
@@ -127,6 +128,7 @@ void TaskTable::spread_ends() {
 
 /// Looks at what the state of `ended` means for one array that waits for it.  `news` are the
 /// indices that ended since that was done last: looking at them alone keeps a million pairs cheap.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news,
                           const std::string& cause, Time now) {
   const ArrayState& before = get(ended);

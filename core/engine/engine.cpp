@@ -256,6 +256,7 @@ void Engine::walk_invariants_if_due() {
   check_invariants();
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Engine::check_invariants() const {
   tasks_.check_invariants();
   pilots_.check_invariants();

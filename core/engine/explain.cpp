@@ -70,6 +70,7 @@ void Engine::explain_files(const ArrayState& array, std::uint32_t index, Time no
   }
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   const auto state = state_of(task);
   if (!state) return std::nullopt;

@@ -62,6 +62,7 @@ bool Engine::is_left_to_warm(const PilotState& cold, ClassId id, Time now) const
 }
 
 /// Whose turn it is at a pilot.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) const {
   const ReadyQueue& queue = tasks_.queue();
   const auto is_kept_for_another = [&](ClassId id) {
@@ -161,6 +162,7 @@ bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
   return true;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void Engine::fill_pilots(Time now) {
   recall_due_.reset();
   cold_due_.reset();
@@ -247,6 +249,7 @@ void Engine::note_passed_over(const PilotState& pilot, const QueuePlace& taken, 
 
 /// A task that was passed over for a while gets one pilot kept free for it: the one with most room
 /// already.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Engine::keep_room(Time now) {
   ReadyQueue& queue = tasks_.queue();
   for (auto& [id, pilot] : pilots_.all()) {
@@ -274,6 +277,7 @@ void Engine::keep_room(Time now) {
 }
 
 /// A pilot has nothing to do, and at another leases wait for room that it could start.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Engine::call_back_for_idle(Time now) {
   if (pilots_.backlogs() == 0) return;
   std::vector<PilotState*> fullest_first;

@@ -193,6 +193,7 @@ void PilotTable::settle(Lease& lease, const Needs& needs, const PilotState& pilo
   lease.guessed = false;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void PilotTable::check_invariants() const {
   std::size_t leased = 0;
   std::size_t backlogs = 0;

@@ -119,6 +119,7 @@ void Engine::judge_newcomer(Time now) {
 }
 
 /// Compares what the pilot says it holds with what was leased to it.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process,
                        Time now) {
   std::set<TaskId> held;

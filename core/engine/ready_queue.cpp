@@ -219,6 +219,7 @@ std::uint32_t ReadyQueue::take(const QueuePlace& place) {
   return index;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void ReadyQueue::check_invariants() const {
   std::uint64_t size = 0;
   std::size_t heads = 0;

@@ -299,6 +299,7 @@ void SiteBook::forget(const AllocationId& id) {
   allocations_.erase(id);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void SiteBook::on_time(Time now) {
   for (SiteState& state : sites_) {
     for (ShapeState& shape : state.shapes) {
@@ -403,6 +404,7 @@ std::optional<Duration> SiteBook::expected_start(const AllocationEntry& entry, T
   return *whole - (now - entry.facts.opened);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
   std::vector<provision::Outlet> outlets;
   for (const SiteState& state : sites_) {
@@ -443,6 +445,7 @@ std::vector<provision::SiteLimits> SiteBook::limits() const {
   return limits;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void SiteBook::check_invariants() const {
   std::set<std::string> watched;
   for (const auto& [id, entry] : allocations_) {

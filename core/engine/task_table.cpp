@@ -61,6 +61,7 @@ ClassId TaskTable::class_of_task(TaskId task) const {
   return least.value_or(at->second.terms->in_class);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event,
                                                  const EndedFacts& ended) const {
   if (event.arrays.empty()) return "cannot queue a submission without tasks; name at least one";
@@ -371,6 +372,7 @@ std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
   return changed.size();
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void TaskTable::check_invariants() const {
   queue_.check_invariants();
   HPCBATCH_CHECK(ends_.empty());

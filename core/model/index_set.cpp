@@ -270,6 +270,7 @@ std::uint32_t IndexSet::pop_first() {
   return index;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::optional<IndexSet> parse_index_set(std::string_view text) {
   std::vector<IndexRange> ranges;
   const char* at = text.data();

@@ -141,6 +141,7 @@ void FileBook::not_identified(const std::string& path) {
   unidentified_.push_front(path);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void FileBook::identified(const std::string& path, const HashAnswer& answer, Time now) {
   const auto at = paths_.find(path);
   if (at == paths_.end()) return;

@@ -113,6 +113,7 @@ AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape)
   return request;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void SiteHands::submit(
     const AllocationId& id, const Shape& shape, wire::PilotFile file,
     std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer) {
@@ -223,6 +224,7 @@ void SiteHands::cancel(const AllocationId& id, const std::string& number) {
       [](bool) {});
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void SiteHands::read_outbox(const AllocationId& id,
                             std::function<void(Result<std::vector<std::string>>)> answer) {
   auto result = std::make_shared<Result<std::vector<std::string>>>(
@@ -273,6 +275,7 @@ void SiteHands::read_outbox(const AllocationId& id,
   });
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void SiteHands::forget(const AllocationId& id) {
   auto work = [file = file_path(id), outbox = site_.workspace + "/outbox", prefix = id.name + ".",
                script = site_.workspace + "/allocations/" + id.name + ".sh"](Tools& tools,

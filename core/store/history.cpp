@@ -291,6 +291,7 @@ RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted,
   return revived;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Revivable Store::revivable(const std::vector<Selection>& tasks) {
   std::map<ArrayId, RevivedArray> found;
   std::set<ArrayId> live;
@@ -370,8 +371,8 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
     for (const char* statement :
          {"DELETE FROM results WHERE array=?", "DELETE FROM attempts WHERE array=?",
           "DELETE FROM items WHERE array=?", "DELETE FROM dependencies WHERE array=?",
-          "UPDATE environments SET arrays=arrays-1 WHERE id=(SELECT environment FROM arrays WHERE "
-          "id=?)",
+          "UPDATE environments SET arrays=arrays-1 "
+          "WHERE id=(SELECT environment FROM arrays WHERE id=?)",
           "DELETE FROM arrays WHERE id=?"}) {
       db_.query(statement).run(id.value);
     }

@@ -86,6 +86,7 @@ LiveArrays Store::live_arrays() {
   return [rows = std::make_shared<LiveArrayRows>(db_)] { return rows->next(); };
 }
 
+// NOLINTNEXTLINE(readability-function-size)
 Snapshot Store::begin() {
   Snapshot snapshot;
   snapshot.engine_start = std::stoull(meta("starts")) + 1;

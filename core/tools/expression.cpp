@@ -107,6 +107,7 @@ double round_off(double value) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void check_units(std::string_view text, Measure measure) {
   std::string bare;      // a size that so far is a term of its own
   char before = '+';     // what stands before the next word

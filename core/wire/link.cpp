@@ -249,6 +249,7 @@ hpcbatch::Result<void> Link::State::on_proof(std::string_view bytes) {
 }
 
 /// Takes as much as is complete off the front of `rest`.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 hpcbatch::Result<void> Link::State::take(std::string_view& rest,
                                          std::vector<std::string>& messages) {
   for (;;) {

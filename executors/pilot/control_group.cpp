@@ -54,6 +54,7 @@ std::string own_group(std::string_view controller) {
   return {};
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Place find_place() {
   for (const bool v2 : {false, true}) {
     const std::string path = own_group(v2 ? "" : "memory");

@@ -317,6 +317,7 @@ bool Decide::fits_in_time(const Held& held, Time now) const {
   return held.time_limit <= *terms_.usable_until - now;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Decide::start_what_fits(Time now) {
   std::vector<Held*> passed;
   std::size_t at = 0;

@@ -222,6 +222,7 @@ std::vector<FileOutcome> FileStore::put(
   return outcomes;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 bool FileStore::list(const std::string& after, std::size_t most,
                      const std::function<bool()>& still_time,
                      google::protobuf::RepeatedPtrField<wire::FilesReport::Entry>& entries) const {

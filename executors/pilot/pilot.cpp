@@ -220,6 +220,7 @@ void Pilot::reap() {
   }
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 int Pilot::run() {
   while (!exit_code_) {
     const bool pack_was_lost = pack_.is_lost();

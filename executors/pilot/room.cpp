@@ -70,6 +70,7 @@ std::vector<std::size_t> Room::devices_for(const Thing& thing, std::int64_t amou
   return chosen;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::optional<Placement> Room::take(const Needs& needs) {
   if (free_slots_.empty() && next_slot_ == kMostSlots) return std::nullopt;
   for (const Need& need : needs) {

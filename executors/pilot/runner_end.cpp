@@ -177,6 +177,7 @@ void Runner::finish(const AttemptId& id) {
   end(task, verdict_of(facts), true);
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void Runner::end(Running& task, const Verdict& verdict, bool ran) {
   wire::Result result;
   to_wire(task.id, result.mutable_attempt());

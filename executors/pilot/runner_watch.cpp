@@ -52,6 +52,7 @@ void Runner::tick(Time now) {
   }
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::vector<MemoryUse> Runner::measure(Time) {
   const bool any_without_group =
       std::any_of(running_.begin(), running_.end(),

@@ -138,6 +138,7 @@ void ServiceCare::give_up(const std::string& why, Time now) {
   given_up_ = why;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::vector<ServiceCare::Action> ServiceCare::decide(Time now) {
   if (state_ == State::Starting && now >= since_ + kStartTime) {
     give_up("it was not ready after " + seconds_in(kStartTime), now);

@@ -63,6 +63,7 @@ std::map<std::string, std::uint64_t> put_pieces(const std::string& spool,
 }
 
 /// In turns, so that one that says much does not silence the others.
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void take_along(const std::string& spool, const std::vector<std::string>& names,
                 const std::map<std::string, std::uint64_t>& taken, std::uint64_t most_bytes,
                 wire::SpoolReport& report) {

@@ -93,6 +93,7 @@ CommandLine list_jobs(const std::vector<std::string>& names) {
   return command;
 }
 
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const CommandOutput& output) {
   if (output.timed_out) return distrust("squeue gave no answer in time");
   if (output.exit_code != 0) {
