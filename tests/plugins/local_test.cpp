@@ -255,11 +255,20 @@ TEST_F(LocalTest, ThePilotStartsAtOnce) {
   EXPECT_LT(best, 1s) << "meant are 20 ms on an idle machine; more is somebody who waits";
 }
 
-TEST_F(LocalTest, AStateDirectoryThatCannotBeMadeIsAPermanentRefusal) {
+TEST_F(LocalTest, AStateDirectoryThatCannotBeMadeIsARefusal) {
   scheduler_ =
       contract::load<Scheduler>(PLUGINS "/schedulers/local.so", "directory: /proc/no/such");
   EXPECT_THAT(submit_shell("hbM", "true"), HasSubstr("refused: mkdir"));
   names_.clear();
+}
+
+// As where the workspace was not mounted for a moment.
+TEST_F(LocalTest, AScriptThatIsGoneMeanwhileIsARefusalForNow) {
+  const auto answer = scheduler_->read_submit(
+      run(scheduler_->submit(request("hbO", {"true"}), "/proc/no/such/script")));
+  ASSERT_TRUE(std::holds_alternative<SubmitRefused>(answer));
+  EXPECT_EQ(std::get<SubmitRefused>(answer).refusal, Refusal::Transient);
+  EXPECT_THAT(std::get<SubmitRefused>(answer).text, HasSubstr("/proc/no/such/script"));
 }
 
 TEST_F(LocalTest, ItsSizeIsKnown) {

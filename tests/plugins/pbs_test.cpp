@@ -260,7 +260,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"resource", 187, "Unknown resource: gpus", Refusal::Permanent},
         Refused{"value", 166, "Illegal attribute or resource value Resource_List.walltime",
                 Refusal::Permanent},
-        Refused{"no_file", 1, "script file:: No such file or directory", Refusal::Permanent}),
+        Refused{"no_file", 1, "script file:: No such file or directory", Refusal::Transient}),
     [](const auto& p) { return p.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(

@@ -180,7 +180,7 @@ INSTANTIATE_TEST_SUITE_P(
                 Refusal::Permanent, "This does not look like a batch script.  The first"},
         Refused{"empty", 1, "sbatch: error: Batch script is empty!\n", Refusal::Permanent,
                 "Batch script is empty!"},
-        Refused{"no_script", 1, "sbatch: error: Unable to open file none.sh\n", Refusal::Permanent,
+        Refused{"no_script", 1, "sbatch: error: Unable to open file none.sh\n", Refusal::Transient,
                 "Unable to open file none.sh"},
         Refused{"bad_time", 255, "sbatch: error: Invalid --time specification\n",
                 Refusal::Permanent, "Invalid --time specification"},

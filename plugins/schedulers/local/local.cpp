@@ -128,9 +128,10 @@ class Local final : public Scheduler {
     const std::string number = one_line(output.standard_output);
     unsigned long process = 0;
     if (!output.timed_out && output.exit_code == 0 && read_number(number, process)) return number;
-    // Exit 3 is said by our own lines only, and before anything was started.
+    // Exit 3 is said by our own lines only, and before anything was started.  A script that is away
+    // with its file system, no process or no space left: all of it may be better in a while.
     const bool refused = !output.timed_out && output.exit_code == 3;
-    return SubmitRefused{refused ? Refusal::Permanent : Refusal::Unclear,
+    return SubmitRefused{refused ? Refusal::Transient : Refusal::Unclear,
                          one_line(output.standard_error)};
   }
 

@@ -45,7 +45,9 @@ constexpr std::array<std::string_view, 10> kLimit{
     "maxjobcount limit",      "exceeds queue limit on number"};
 // A limit of SLURM's on what one batch job asks for is not reached by having many.
 constexpr std::array<std::string_view, 2> kPerJob{"perjob", "pernode"};
-constexpr std::array<std::string_view, 18> kTransient{"queue is not enabled",
+// "script file:": it had just been written, so a file system is away.
+constexpr std::array<std::string_view, 19> kTransient{"script file:",
+                                                      "queue is not enabled",
                                                       "queue not enabled",
                                                       "not accepting",
                                                       "shutting down",

@@ -76,7 +76,9 @@ constexpr std::array<std::string_view, 4> kLimit{"job violates accounting/qos po
 // A limit that holds for one batch job alone is not reached by having many.
 constexpr std::array<std::string_view, 3> kPerJob{"perjob", "pernode", "minutes"};
 // Nobody was reached, or the controller said: later.
-constexpr std::array<std::string_view, 33> kTransient{"rate limit exceeded",
+// "unable to open": the script, which had just been written, or a configuration; a file system is
+// away.
+constexpr std::array<std::string_view, 34> kTransient{"rate limit exceeded",
                                                       "(connect failure)",
                                                       "communication connection failure",
                                                       "connection refused",
@@ -105,22 +107,22 @@ constexpr std::array<std::string_view, 33> kTransient{"rate limit exceeded",
                                                       "start immediately",
                                                       "immediate execution impossible",
                                                       "waiting for burst buffer",
+                                                      "unable to open",
                                                       "i/o error writing",
                                                       "input/output error",
                                                       "cannot allocate memory",
                                                       "no space left on device"};
 // Said by sbatch itself, before it asks anybody, or by the controller while it refuses; a reason
 // that is not known there is most often one of the site's own submit plugin.
-constexpr std::array<std::string_view, 10> kPermanent{"batch job submission failed",
-                                                      "dos line breaks",
-                                                      "does not look like a batch script",
-                                                      "batch script is empty",
-                                                      "unable to open",
-                                                      "invalid",
-                                                      "can not be satisfied",
-                                                      "sbatch: fatal: ",
-                                                      "cli_filter plugin",
-                                                      "spank"};
+constexpr std::array<std::string_view, 9> kPermanent{"batch job submission failed",
+                                                     "dos line breaks",
+                                                     "does not look like a batch script",
+                                                     "batch script is empty",
+                                                     "invalid",
+                                                     "can not be satisfied",
+                                                     "sbatch: fatal: ",
+                                                     "cli_filter plugin",
+                                                     "spank"};
 
 Refusal classify(const CommandOutput& output) {
   const std::string text = lower_case(output.standard_error + output.standard_output);
