@@ -1,27 +1,17 @@
-"""Which jobs need no second Snakemake at all, and the command that a task is given in its place.
+"""Which jobs need no second Snakemake at all.
 
 A plain `shell:` job is a command, a directory and a few variables; the main process checks, moves and records its outputs
 for every executor alike.  What is used of Snakemake here goes beyond the plugins' interface, so whatever is not as known
 makes a job ineligible, never wrong.
 """
 
-import os
 import tempfile
 
-# Longer ones go through a script's file in Snakemake's own shell (its MAX_ARG_LEN), which is left to it.
-_LONGEST_COMMAND = 16 * 4096 - 1
-_SHELLS = ("bash", "sh", "dash", "zsh", "ksh")
 _FOREIGN_FLAGS = ("pipe", "service", "nodelocal")
 
 
 class Ineligible(Exception):
     """Why a job takes the next safer mode."""
-
-
-class Command:
-    def __init__(self, argv, env):
-        self.argv = argv
-        self.env = env
 
 
 def check(job, workflow):
@@ -35,7 +25,7 @@ def check(job, workflow):
         raise Ineligible("a rule of a module has names of its own")
     if getattr(rule, "is_handover", False):
         raise Ineligible("a handover rule manages its own jobs")
-    deployed = _deployment(workflow)
+    deployed = deployment(workflow)
     if "conda" in deployed and job.conda_env_spec:
         raise Ineligible("its conda environment has to be activated")
     if "apptainer" in deployed and job.container_img_url:
@@ -67,7 +57,8 @@ def _all_of(params):
     return [*params, *(value for _, value in params.items())]
 
 
-def _deployment(workflow):
+def deployment(workflow):
+    """The names of Snakemake's ways to deploy software that are in use."""
     # A set of texts from version 10 of the interface on.
     settings = workflow.deployment_settings
     methods = getattr(settings, "deployment_methods", None) or getattr(settings, "deployment_method", None) or ()
@@ -98,37 +89,6 @@ def _looks_at_tmpdir(function):
     """A function of the rule that may ask for what is known only where the job runs."""
     code = getattr(function, "__code__", None)
     return code is None or "tmpdir" in code.co_names or "tmpdir" in code.co_consts
-
-
-def command_of(job):
-    """The command as Snakemake's own `shell()` would run it.  Raises Ineligible."""
-    from snakemake.shell import shell
-
-    text = job.format_wildcards(job.rule.shellcmd, bench_iteration=0 if job.benchmark is not None else None)
-    if "<TBD>" in text:
-        raise Ineligible("its command is known only where it runs")
-    program = job.resources.get("shell_exec") or shell.get_executable()
-    if not program:
-        raise Ineligible("its shell is not known")
-    prefix = shell._get_process_prefix(program)
-    text = " ".join((prefix, text, shell._process_suffix)).strip()
-    if len(text.replace("'", r"'\''")) + 2 > _LONGEST_COMMAND:
-        raise Ineligible("its command is too long for one argument")
-    if os.path.basename(program) in _SHELLS:
-        text = 'export TMP="$TMPDIR" TEMP="$TMPDIR" TEMPDIR="$TMPDIR"; ' + text
-    threads = str(job.threads)
-    env = {
-        name: threads
-        for name in (
-            "OMP_NUM_THREADS",
-            "GOTO_NUM_THREADS",
-            "OPENBLAS_NUM_THREADS",
-            "MKL_NUM_THREADS",
-            "VECLIB_MAXIMUM_THREADS",
-            "NUMEXPR_NUM_THREADS",
-        )
-    }
-    return Command([str(program), "-c", text], env)
 
 
 def write_benchmark(job, event, extended):

@@ -145,11 +145,12 @@ class Executor(RemoteExecutor):
         run(coroutine)
 
     def _direct_command(self, job):
-        from .direct import Ineligible, check, command_of
+        from .command import command_of
+        from .direct import Ineligible, check
 
         try:
             check(job, self.workflow)
-            return command_of(job)
+            return command_of(job, self.workflow)
         except Ineligible as why:
             self._say_once(job, f"runs warm, not direct: {why}")
         except (AttributeError, TypeError) as why:

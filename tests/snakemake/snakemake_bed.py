@@ -1,5 +1,6 @@
 """Runs a real Snakemake with our executor."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -19,6 +20,16 @@ sites:
 def installed():
     """The Python in which Snakemake, its SLURM executor and both our plugins are installed."""
     return own_python("snakemake", HERE / "requirements.txt", ["snakemake", "snakemake/scheduler"])
+
+
+def compared(python, folder, *words, timeout=300):
+    """What each shell: job ran with Snakemake's local executor and would have run as a task, and all that was printed."""
+    found = folder / "commands.jsonl"
+    done = subprocess.run([python, HERE / "compare_commands.py", found, *words], cwd=folder, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, encoding="utf-8", errors="replace",
+                          check=False)
+    jobs = [json.loads(line) for line in found.read_text().splitlines()] if found.exists() else []
+    return jobs, done.stdout
 
 
 class Bed:
