@@ -81,6 +81,19 @@ TEST_P(Remote, AChangedHostKeyIsRefused) {
   EXPECT_THAT(error.text, testing::HasSubstr(sshd.path("known_hosts")));
 }
 
+TEST_P(Remote, ARevokedHostKeyIsRefusedThoughItIsKnown) {
+  Sshd sshd;
+  std::ifstream in(sshd.path("known_hosts"));
+  std::string host, kind, key;
+  in >> host >> kind >> key;
+  std::ofstream(sshd.path("known_hosts"), std::ios::app)
+      << "# a comment\n@revoked * " << kind << ' ' << key << " stolen\n";
+  const Error error = error_of(*make(sshd));
+  EXPECT_EQ(error.kind, Error::Kind::Rejected);
+  EXPECT_THAT(error.text, testing::HasSubstr("HOST KEY IS REVOKED"));
+  EXPECT_THAT(error.text, testing::Not(testing::HasSubstr("is not known")));
+}
+
 TEST_P(Remote, AKeyThatTheServerDoesNotKnowIsRejected) {
   Sshd sshd;
   Sshd::make_key(sshd.path("other_key"));

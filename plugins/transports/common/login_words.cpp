@@ -34,6 +34,15 @@ Error changed_host_key(const std::string& target, const std::string& fingerprint
       (file.empty() ? "the file of known hosts" : file));
 }
 
+Error revoked_host_key(const std::string& target, const std::string& fingerprint,
+                       const std::string& file) {
+  return rejected("REFUSED to log in to " + target + ": its HOST KEY IS REVOKED" +
+                  in_brackets(fingerprint) + " by a line of " +
+                  (file.empty() ? "the file of known hosts" : file) +
+                  ", so whoever answers there may have stolen it; nothing is sent there until the "
+                  "site has a new key");
+}
+
 Error not_let_in(const std::string& target, const std::string& tried, const std::string& offered,
                  const std::string& remedy) {
   return rejected("cannot log in to " + target + ": the server took none of what was tried" +

@@ -12,6 +12,8 @@ Error unknown_host_key(const std::string& target, const std::string& fingerprint
                        const std::string& remedy);
 Error changed_host_key(const std::string& target, const std::string& fingerprint,
                        const std::string& file);
+Error revoked_host_key(const std::string& target, const std::string& fingerprint,
+                       const std::string& file);
 Error not_let_in(const std::string& target, const std::string& tried, const std::string& offered,
                  const std::string& remedy);
 Error needs_person(const std::string& target, const std::string& offered,

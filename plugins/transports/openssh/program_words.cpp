@@ -42,6 +42,8 @@ bool line_was_lost(const std::string& said) {
 Error program_error(const WhoAndHow& who, const std::string& said) {
   const auto says = [&](const char* text) { return said.find(text) != std::string::npos; };
   const std::string& target = who.target;
+  if (says("REVOKED HOST KEY"))
+    return words::revoked_host_key(target, fingerprint_in(said), after(said, "key file ", ":"));
   if (says("HOST IDENTIFICATION HAS CHANGED")) {
     // The line before names a file too, to which the new key is to be added.
     const auto offending = said.find("Offending");

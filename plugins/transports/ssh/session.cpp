@@ -1,6 +1,7 @@
 #include "session.hpp"
 
 #include "authentication.hpp"
+#include "revoked_keys.hpp"
 #include "tcp.hpp"
 
 #include "../common/login_words.hpp"
@@ -9,7 +10,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <new>
+#include <vector>
 
 #include <libssh/server.h>
 
@@ -21,6 +25,8 @@ using std::chrono::milliseconds;
 
 // The library may hold what it has not looked at; nothing waits for it longer than this.
 constexpr milliseconds kLookEvery{500};
+
+constexpr const char* kGlobalKnownHosts = "/etc/ssh/ssh_known_hosts";
 
 std::string own_known_hosts() {
   const char* home = std::getenv("HOME");
@@ -106,6 +112,16 @@ std::string Session::known_hosts_line() const {
 
 Result<void> Session::check_host_key(const SshSettings& settings) const {
   const std::string file = settings.known_hosts.empty() ? own_known_hosts() : settings.known_hosts;
+  const std::string line = known_hosts_line();
+  const std::string key = line.substr(line.rfind(' ') + 1);
+  std::vector<std::string> files{file};
+  if (settings.known_hosts.empty()) files.push_back(kGlobalKnownHosts);
+  for (const std::string& each : files) {
+    std::ifstream in(each);
+    const std::string text(std::istreambuf_iterator<char>(in), {});
+    if (is_revoked(text, key))
+      return login_words::revoked_host_key(settings.target, fingerprint(), each);
+  }
   switch (ssh_session_is_known_server(session_)) {
     case SSH_KNOWN_HOSTS_OK:
       return {};
@@ -117,7 +133,7 @@ Result<void> Session::check_host_key(const SshSettings& settings) const {
       // This very key: another connection may find another host.
       return login_words::unknown_host_key(
           settings.target, fingerprint(),
-          "printf '%s\\n' " + shell_quoted(known_hosts_line()) + " >> " + shell_quoted(file));
+          "printf '%s\\n' " + shell_quoted(line) + " >> " + shell_quoted(file));
     default:
       return Error{Error::Kind::Rejected, "cannot log in to " + settings.target +
                                               ": the known hosts could not be read from " + file +
