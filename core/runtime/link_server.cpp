@@ -17,8 +17,6 @@
 namespace hpcbatch {
 namespace {
 
-// Whoever has not proved himself is one of few, gets a few seconds, and learns nothing.
-constexpr std::ptrdiff_t kUnproved = 64;
 constexpr std::chrono::milliseconds kWhenFull{100};
 // A frame that has this much is full; with one more thing in it, it is still far from what a frame
 // may have.
@@ -144,6 +142,18 @@ void PilotLink::received(std::size_t bytes) {
     if (!open_) return;
   }
   write();
+}
+
+Stranger PilotLink::as_stranger() const {
+  return {from_, link_.names_a_pilot(), last_heard_};
+}
+
+void PilotLink::give_way() {
+  refuse(TurnedAwayFor::TooManyAtATime,
+         fmt::format("a peer{} that had not proved yet that it is a pilot, because there were too "
+                     "many of them",
+                     from_));
+  close();
 }
 
 /// The first reason stays.
@@ -295,14 +305,11 @@ void LinkServer::accept_next(std::shared_ptr<Acceptor> acceptor) {
 }
 
 void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience patience) {
-  const auto unproved = std::count_if(links_.begin(), links_.end(), [&](const auto& link) {
-    return !link->established() && link->door() == patience.door;
-  });
-  if (unproved >= kUnproved) {
+  if (!make_room(place_of(socket), patience.door)) {
     return count(TurnedAwayFor::TooManyAtATime,
-                 fmt::format("a peer{}, because {} others at its door have not proved yet that "
-                             "they are pilots",
-                             place_of(socket), unproved));
+                 fmt::format("a peer{}, because the others at its door have all said hello and "
+                             "are about to prove that they are pilots",
+                             place_of(socket)));
   }
   if (is_tcp(socket.local_endpoint())) {
     const int on = 1;
@@ -318,6 +325,20 @@ void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience p
                                   });
   links_.insert(link);
   link->start();
+}
+
+/// Whoever has not proved himself is one of few, gets a few seconds, and learns nothing.
+bool LinkServer::make_room(const std::string& from, unsigned door) {
+  std::vector<std::shared_ptr<PilotLink>> links;
+  std::vector<Stranger> strangers;
+  for (const auto& link : links_) {
+    if (link->established() || link->door() != door) continue;
+    links.push_back(link);
+    strangers.push_back(link->as_stranger());
+  }
+  const StrangerPlace place = place_for(strangers, from, std::chrono::steady_clock::now());
+  if (place.goes) links[*place.goes]->give_way();
+  return place.has_room;
 }
 
 void LinkServer::count(TurnedAwayFor reason, const std::string& text) {

@@ -4,6 +4,7 @@
 #include "model/ids.hpp"
 #include "runtime/asio.hpp"
 #include "runtime/round_trip.hpp"
+#include "runtime/strangers.hpp"
 #include "runtime/turned_away.hpp"
 #include "wire/link.hpp"
 
@@ -55,6 +56,10 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   bool is_open() const { return open_; }
   bool established() const { return link_.established(); }
   unsigned door() const { return patience_.door; }
+  /// Of one that is not established; since it came.
+  Stranger as_stranger() const;
+  /// Closes for another stranger.
+  void give_way();
   PilotId pilot() const;
   struct Refusal {
     TurnedAwayFor reason;
@@ -121,6 +126,7 @@ class LinkServer {
   void accept(std::shared_ptr<Acceptor> acceptor);
   template <class Acceptor>
   void accept_next(std::shared_ptr<Acceptor> acceptor);
+  bool make_room(const std::string& from, unsigned door);
   void count(TurnedAwayFor reason, const std::string& text);
 
   asio::io_context& loop_;

@@ -391,6 +391,9 @@ bool Link::established() const {
 const PilotName& Link::peer() const {
   return state_->pilot;
 }
+bool Link::names_a_pilot() const {
+  return state_->step == State::Step::AwaitingProof && !state_->is_unknown;
+}
 std::uint16_t Link::version() const {
   return state_->version;
 }

@@ -89,6 +89,9 @@ class Link {
   /// Who the other end is (engine's end), or who we are (pilot's end).  Proved only once
   /// established.
   const PilotName& peer() const;
+  /// Of one that accepts: its peer has said hello as a pilot that is known, and has not proved it
+  /// yet.
+  bool names_a_pilot() const;
   /// The version that both speak; 0 before that is known.
   std::uint16_t version() const;
 

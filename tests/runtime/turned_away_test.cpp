@@ -265,14 +265,13 @@ TEST_F(TurnedAwayTest, WhoStopsBehindTheHello) {
   must_be_put_out(peer, TurnedAwayFor::NoProof);
 }
 
-TEST_F(TurnedAwayTest, OneMoreStrangerThanTheDoorTakes) {
+TEST_F(TurnedAwayTest, TheOldestOfTooManyWhoSayNothing) {
+  Peer oldest = connect_as_no_pilot();
   std::vector<std::unique_ptr<Peer>> strangers;
-  for (int i = 0; i < 64; ++i) strangers.push_back(std::make_unique<Peer>(connect(kPilot)));
-  Peer peer = connect_as_no_pilot();
-  must_be_put_out(peer, TurnedAwayFor::TooManyAtATime);
-  strangers.clear();
+  for (int i = 0; i < 63; ++i) strangers.push_back(std::make_unique<Peer>(connect_as_no_pilot()));
   Peer pilot = connect(kPilot);
   stands(pilot);
+  must_be_put_out(oldest, TurnedAwayFor::TooManyAtATime);
 }
 
 TEST_F(TurnedAwayTest, AWrongKeyThatComesByARelay) {
