@@ -13,6 +13,20 @@ namespace hpcbatch {
 
 namespace json = boost::json;
 
+namespace {
+
+/// As the configuration has it.
+constexpr double kMostOfAnything = 1e9;
+
+double positive(const json::value& value, const std::string& what) {
+  if (!value.is_number()) throw BadRequest(what + " must be a number");
+  const double number = value.to_number<double>();
+  if (!(number >= 0)) throw BadRequest(what + " must be a number from 0 up");
+  return number;
+}
+
+}  // namespace
+
 std::string text_of(const json::value& value, const std::string& what) {
   if (!value.is_string()) throw BadRequest(what + " must be a text");
   const auto& text = value.get_string();
@@ -39,10 +53,10 @@ std::map<std::string, std::string> text_map_of(const json::value& value, const s
 }
 
 double number_of(const json::value& value, const std::string& what) {
-  if (!value.is_number()) throw BadRequest(what + " must be a number");
-  const double number = value.to_number<double>();
-  if (!(number >= 0)) throw BadRequest(what + " must be a number from 0 up");
-  if (number > 1e18) throw BadRequest(what + " is larger than anything that could be had");
+  const double number = positive(value, what);
+  if (number > kMostOfAnything)
+    throw BadRequest(
+        fmt::format("{} is {:g}, which is more than could be had anywhere", what, number));
   return number;
 }
 
@@ -62,19 +76,19 @@ bool bool_of(const json::value& value, const std::string& what) {
 }
 
 Amount size_of(const json::value& value, const std::string& what) {
-  if (value.is_number())
-    return Amount::of(static_cast<std::int64_t>(std::min(number_of(value, what), 5e14)));
-  const auto bytes = parse_size(text_of(value, what));
+  const std::string text =
+      value.is_number() ? fmt::format("{:.0f}", positive(value, what)) : text_of(value, what);
+  const auto bytes = parse_size(text);
   if (!bytes)
-    throw BadRequest(fmt::format("{} '{}' is no size; write for example 8G or 512M", what,
-                                 text_of(value, what)));
+    throw BadRequest(
+        fmt::format("{} '{}' is no size up to 512T; write for example 8G or 512M", what, text));
   return Amount::of(static_cast<std::int64_t>(*bytes));
 }
 
 Duration duration_of(const json::value& value, const std::string& what) {
   std::optional<Duration> duration;
   if (value.is_number()) {
-    duration = Duration{static_cast<std::int64_t>(number_of(value, what) * 1e6)};
+    duration = parse_duration(fmt::format("{:f}", positive(value, what)));
   } else {
     duration = parse_duration(text_of(value, what));
   }

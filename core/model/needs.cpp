@@ -15,6 +15,7 @@ std::int64_t round_up(std::int64_t value) {
   if (value <= 16) return value;
   const int bits = 64 - __builtin_clzll(static_cast<std::uint64_t>(value));
   const std::int64_t step = std::int64_t{1} << (bits - 4);
+  if (value > Amount::kMost - step) return Amount::kMost;
   return (value + step - 1) / step * step;
 }
 

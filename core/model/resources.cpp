@@ -30,7 +30,12 @@ std::pair<std::string, Amount> roomiest_gpu(const Resources& demand, const Resou
 }  // namespace
 
 Amount Amount::of_fraction(double value) {
-  return Amount{static_cast<std::int64_t>(std::llround(value * kTicks))};
+  const double ticks = value * kTicks;
+  // 2^63 is the least that has no place.
+  if (ticks >= 0x1p63) return Amount{kMost};
+  if (ticks <= -0x1p63) return Amount{-kMost};
+  if (ticks > 0 && ticks < 1) return Amount{1};
+  return Amount{static_cast<std::int64_t>(std::llround(ticks))};
 }
 
 Amount Resources::get(std::string_view name) const {

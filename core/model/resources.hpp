@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,23 +11,32 @@
 
 namespace hpcbatch {
 
-/// An amount in 1/10000, so that fractions add up exactly; of bytes up to 900 TB.
+/// An amount in 1/10000, so that fractions add up exactly; of bytes up to 900 TB.  What would be
+/// more stays at the most that there is, and never turns round.
 struct Amount {
   std::int64_t ticks{0};
   static constexpr std::int64_t kTicks = 10'000;
+  static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-  static constexpr Amount of(std::int64_t whole) { return Amount{whole * kTicks}; }
+  static constexpr Amount of(std::int64_t whole) {
+    std::int64_t ticks = 0;
+    return Amount{__builtin_mul_overflow(whole, kTicks, &ticks) ? (whole > 0 ? kMost : -kMost)
+                                                                : ticks};
+  }
+  /// What is more than nothing stays more than nothing.
   static Amount of_fraction(double value);
   constexpr double value() const { return static_cast<double>(ticks) / kTicks; }
   constexpr std::int64_t whole() const { return ticks / kTicks; }
 
   friend constexpr auto operator<=>(Amount, Amount) = default;
   constexpr Amount& operator+=(Amount other) {
-    ticks += other.ticks;
+    if (__builtin_add_overflow(ticks, other.ticks, &ticks))
+      ticks = other.ticks > 0 ? kMost : -kMost;
     return *this;
   }
   constexpr Amount& operator-=(Amount other) {
-    ticks -= other.ticks;
+    if (__builtin_sub_overflow(ticks, other.ticks, &ticks))
+      ticks = other.ticks < 0 ? kMost : -kMost;
     return *this;
   }
   friend constexpr Amount operator+(Amount a, Amount b) { return a += b; }

@@ -1,7 +1,10 @@
 // What fits into what, and how often; GPUs of any kind take one kind.
 #include "model/resources.hpp"
+#include "model/needs.hpp"
 
 #include <gtest/gtest.h>
+
+#include <random>
 
 namespace hpcbatch {
 namespace {
@@ -33,6 +36,37 @@ TEST(ResourcesTest, AddFractionsExactly) {
 TEST(ResourcesTest, HoldTheMemoryOfLargeNodes) {
   const std::int64_t bytes = std::int64_t{512} << 40;
   EXPECT_EQ(Amount::of(bytes).whole(), bytes);
+}
+
+TEST(ResourcesTest, NoAmountTurnsRound) {
+  EXPECT_EQ(Amount::of(INT64_MAX).ticks, Amount::kMost);
+  EXPECT_EQ(Amount::of(INT64_MIN).ticks, -Amount::kMost);
+  EXPECT_EQ(Amount::of_fraction(9.3e14).ticks, Amount::kMost);
+  EXPECT_EQ(Amount::of_fraction(1e300).ticks, Amount::kMost);
+  EXPECT_EQ(Amount::of_fraction(-1e300).ticks, -Amount::kMost);
+  EXPECT_EQ(Amount::of_fraction(1e-9).ticks, 1) << "who asks for a little asks for something";
+  EXPECT_EQ(Amount::of_fraction(0).ticks, 0);
+  std::mt19937_64 random(20);
+  const std::int64_t edges[] = {0,        1, 16, 9999, 10'000, INT64_MAX / 10'000, INT64_MAX / 2,
+                                INT64_MAX};
+  const auto any = [&] {
+    const std::int64_t edge = edges[random() % std::size(edges)];
+    const auto near = static_cast<std::int64_t>(random() % 3);
+    return Amount{edge > INT64_MAX - near ? edge : edge + near};
+  };
+  for (int i = 0; i < 100'000; ++i) {
+    const Amount a = any(), b = any();
+    EXPECT_GE(a + b, std::max(a, b));
+    EXPECT_LE(a - b, a);
+    EXPECT_EQ(a - b < Amount{}, a < b);
+    Resources demand, supply;
+    demand.set("cpus", a);
+    supply.set("cpus", b);
+    EXPECT_EQ(how_often(demand, supply) > 0, a <= b);
+    Needs needs;
+    needs.amounts.set(kMemory, a);
+    EXPECT_GE(class_of(needs).amounts.get(kMemory), a);
+  }
 }
 
 TEST(Fits, ComparesEachName) {
