@@ -91,6 +91,16 @@ class Api {
   void wait_tasks(Request request, const ReplyPtr& reply);
   void take_input(TaskId task, Request request, const ReplyPtr& reply);
   void log_of_task(TaskId task, Request request, const ReplyPtr& reply);
+  /// Which bytes of a task's output; `tail`, where it is not 0, counts from the end.
+  struct LogRange {
+    std::uint32_t stream{1};
+    std::uint64_t offset{0}, tail{0};
+    std::size_t limit{0};
+  };
+  void log_of_attempt(TaskId task, std::uint64_t number, const LogRange& range,
+                      const ReplyPtr& reply);
+  void answer_log(const store::ResultRow& ended, const std::string& site, const LogRange& range,
+                  const ReplyPtr& reply);
   void log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset, std::size_t limit,
                       const ReplyPtr& reply);
   struct Reader;

@@ -90,6 +90,10 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
   const std::uint64_t asked = bytes_in(request, "offset", 0);
   const std::size_t limit =
       std::min<std::size_t>(bytes_in(request, "limit", kDefaultLimit), kLargestLimit);
+  if (request.query.contains("attempt")) {
+    const std::uint64_t number = bytes_in(request, "attempt", 0);
+    return log_of_attempt(task, number, {stream, asked, tail, limit}, reply);
+  }
   if (runtime_.engine().state_of(task)) return log_of_running(task, stream, asked, limit, reply);
   read_facts(task, [this, task, stream, asked, tail, limit, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
@@ -98,17 +102,72 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
           400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}", task.array.value,
                            facts.array->indices.ranges().back().first));
     }
-    const LogPlace& log = facts.result->outcome.log;
-    const std::uint64_t size = stream == 2 ? log.err_bytes : log.out_bytes;
-    const std::uint64_t offset = tail == 0 ? asked : size - std::min(size, tail);
-    read_log(*facts.result, facts.allocation ? facts.allocation->site : "", stream, offset, limit,
-             [reply, offset, size, truncated = log.truncated](const Result<std::string>& bytes) {
-               if (!bytes)
-                 return reply->error(503, "cannot read the output: " + bytes.error().text);
-               reply->answer(200,
-                             piece_json(*bytes, offset, offset + bytes->size() >= size, truncated));
-             });
+    answer_log(*facts.result, facts.allocation ? facts.allocation->site : "",
+               {stream, asked, tail, limit}, reply);
   });
+}
+
+/// Of one that has ended, also where the task goes on.
+void Api::log_of_attempt(TaskId task, std::uint64_t number, const LogRange& range,
+                         const ReplyPtr& reply) {
+  struct Found {
+    bool is_task{false};
+    std::optional<store::ResultRow> ended;
+    std::string site, known;
+  };
+  runtime_.read(
+      [task, number](store::Store& store) {
+        Found found;
+        const auto array = store.array(task.array);
+        found.is_task = array && array->indices.contains(task.index);
+        std::vector<store::ResultRow> ended;
+        for (store::AttemptRow& row : store.attempts(task)) {
+          ended.push_back({.array = task.array,
+                           .indices = {task.index, task.index},
+                           .attempt = row.attempt,
+                           .epoch = row.epoch,
+                           .outcome = std::move(row.outcome),
+                           .pilot = std::move(row.pilot)});
+        }
+        if (auto result = store.result(task)) ended.push_back(std::move(*result));
+        for (store::ResultRow& row : ended) {
+          found.known += (found.known.empty() ? "" : ", ") + std::to_string(row.attempt);
+          // The last one, where a task that was retried by hand counts from 1 again.
+          if (row.attempt == number) found.ended = std::move(row);
+        }
+        if (found.ended) {
+          if (const auto pilot = parse_pilot(found.ended->pilot)) {
+            if (const auto allocation = store.allocation(pilot->allocation.name))
+              found.site = allocation->site;
+          }
+        }
+        return found;
+      },
+      [this, task, number, range, reply](const Found& found) {
+        if (!found.is_task)
+          return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+        if (!found.ended) {
+          return reply->error(
+              404, found.known.empty()
+                       ? fmt::format("no attempt of task {} has ended yet", to_string(task))
+                       : fmt::format("task {} has no attempt {} that has ended; there are: {}",
+                                     to_string(task), number, found.known));
+        }
+        answer_log(*found.ended, found.site, range, reply);
+      });
+}
+
+void Api::answer_log(const store::ResultRow& ended, const std::string& site, const LogRange& range,
+                     const ReplyPtr& reply) {
+  const LogPlace& log = ended.outcome.log;
+  const std::uint64_t size = range.stream == 2 ? log.err_bytes : log.out_bytes;
+  const std::uint64_t offset = range.tail == 0 ? range.offset : size - std::min(size, range.tail);
+  read_log(ended, site, range.stream, offset, range.limit,
+           [reply, offset, size, truncated = log.truncated](const Result<std::string>& bytes) {
+             if (!bytes) return reply->error(503, "cannot read the output: " + bytes.error().text);
+             reply->answer(200,
+                           piece_json(*bytes, offset, offset + bytes->size() >= size, truncated));
+           });
 }
 
 /// Reads along for as long as what is there keeps coming, then answers with it.

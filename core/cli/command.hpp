@@ -76,6 +76,7 @@ struct ShowCommand {
 };
 struct LogCommand {
   std::string id;
+  std::optional<std::uint32_t> attempt;
   bool follow{false};
   bool standard_output{true};
   bool standard_error{true};

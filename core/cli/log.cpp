@@ -36,7 +36,9 @@ std::string bytes_of(const json::object& piece) {
 }
 
 void print_stream(EngineClient& client, const LogCommand& command, const char* stream) {
-  const std::string target = "/v1/tasks/" + command.id + "/log?stream=" + stream +
+  const std::string attempt =
+      command.attempt ? "&attempt=" + std::to_string(*command.attempt) : std::string();
+  const std::string target = "/v1/tasks/" + command.id + "/log?stream=" + stream + attempt +
                              "&limit=" + std::to_string(kLogPage) + "&offset=";
   std::string offset = "0";
   for (;;) {

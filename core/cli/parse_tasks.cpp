@@ -78,7 +78,12 @@ void add_log(CLI::App& app, Command& into) {
   CLI::App* verb =
       app.add_subcommand("log", "what a task printed: its standard output and its standard error");
   add_id(*verb, command->id);
-  verb->add_flag("-f,--follow", command->follow, "go on until the task ends");
+  CLI::Option* follow = verb->add_flag("-f,--follow", command->follow, "go on until the task ends");
+  verb->add_option("--attempt", command->attempt,
+                   "of that attempt, which has ended ('show' has their list)")
+      ->type_name("N")
+      ->check(CLI::PositiveNumber)
+      ->excludes(follow);
   CLI::Option* out = verb->add_flag("--stdout", *only_out, "only its standard output");
   verb->add_flag("--stderr", *only_err, "only its standard error")->excludes(out);
   add_json_flag(*verb, command->json);

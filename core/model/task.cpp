@@ -35,6 +35,7 @@ TaskState state_after(Failure failure) {
 
 std::optional<std::int32_t> shell_exit_code(const Outcome& outcome) {
   if (!outcome.started || ends_before_the_command(outcome.failure)) return std::nullopt;
+  if (outcome.signal == 0 && outcome.exit_code < 0) return std::nullopt;
   return outcome.signal != 0 ? 128 + outcome.signal : outcome.exit_code;
 }
 

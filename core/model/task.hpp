@@ -53,7 +53,7 @@ struct LogPlace {
 /// How one attempt ended, or how a task ended that never started.
 struct Outcome {
   Failure failure{Failure::Ok};
-  std::int32_t exit_code{0};
+  std::int32_t exit_code{0};  ///< below 0: not known
   std::int32_t signal{0};
   std::string message;
   std::optional<Time> started;  ///< by the node's clock

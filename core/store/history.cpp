@@ -1,5 +1,6 @@
 // What clients ask of tasks that have ended, or of what a task runs.
 #include "store/encoding.hpp"
+#include "store/result_rows.hpp"
 #include "store/result_run.hpp"
 #include "store/store.hpp"
 
@@ -14,50 +15,8 @@ namespace {
 // What a commit may take away, so that leases and results need not wait for long behind it.
 constexpr std::uint64_t kPrunedAtOnce = 50'000;
 
-#define RESULT_COLUMNS                                                                           \
-  "sequence,array,first,last,attempt,failure,exit_code,signal,message,started,ended,pilot,node," \
-  "peak,cpu,log,last_out,"                                                                       \
-  "last_err,out_bytes,err_bytes,truncated,epoch,details"
-constexpr int kDetails = 22;
 #define ARRAY_COLUMNS \
   "id,client,name,tool,indices,needs,priority,retries,max_running,after,submitted,ended,recipe"
-
-ResultRow read_result(sqlite::Statement& row) {
-  ResultRow result{.sequence = static_cast<std::uint64_t>(row.number(0)),
-                   .array = ArrayId{static_cast<std::uint64_t>(row.number(1))},
-                   .indices = {static_cast<std::uint32_t>(row.number(2)),
-                               static_cast<std::uint32_t>(row.number(3))},
-                   .attempt = static_cast<std::uint32_t>(row.number(4))};
-  Outcome& outcome = result.outcome;
-  outcome.failure = static_cast<Failure>(row.number(5));
-  outcome.exit_code = static_cast<std::int32_t>(row.number(6));
-  outcome.signal = static_cast<std::int32_t>(row.number(7));
-  outcome.message = row.text(8);
-  if (row.number(9) != 0) outcome.started = from_microseconds(row.number(9));
-  outcome.ended = from_microseconds(row.number(10));
-  result.pilot = row.text(11);
-  result.node = row.text(12);
-  outcome.peak_memory = static_cast<std::uint64_t>(row.number(13));
-  outcome.cpu_time = Duration{row.number(14)};
-  outcome.log = {row.text(15),
-                 static_cast<std::uint64_t>(row.number(16)),
-                 static_cast<std::uint64_t>(row.number(17)),
-                 static_cast<std::uint64_t>(row.number(18)),
-                 static_cast<std::uint64_t>(row.number(19)),
-                 row.number(20) != 0};
-  result.epoch = static_cast<std::uint64_t>(row.number(21));
-  return result;
-}
-
-/// Makes a row of many tasks that of one of them.
-void pick(ResultRow& row, const OwnDetails& own, std::uint32_t index) {
-  row.indices = {index, index};
-  row.attempt = own.attempt;
-  row.epoch = own.epoch;
-  const std::string file = row.outcome.log.file;
-  row.outcome = own.outcome;
-  row.outcome.log.file = file;
-}
 
 }  // namespace
 
@@ -138,8 +97,9 @@ std::vector<ResultRow> Store::results(const Filter& filter) {
 
 std::vector<AttemptRow> Store::attempts(TaskId task) {
   sqlite::Statement rows = db_.query(
-      "SELECT attempt,failure,message,pilot,node,started,ended FROM attempts WHERE array=? AND "
-      "item=? ORDER BY ended");
+      "SELECT attempt,failure,message,pilot,node,started,ended,exit_code,signal,peak,cpu,epoch,"
+      "log,last_out,last_err,out_bytes,err_bytes,truncated FROM attempts WHERE array=? AND item=? "
+      "ORDER BY ended");
   rows.bind(task.array.value, task.index);
   std::vector<AttemptRow> found;
   while (rows.step()) {
@@ -150,6 +110,12 @@ std::vector<AttemptRow> Store::attempts(TaskId task) {
     row.outcome.message = rows.text(2);
     if (rows.number(5) != 0) row.outcome.started = from_microseconds(rows.number(5));
     row.outcome.ended = from_microseconds(rows.number(6));
+    row.outcome.exit_code = static_cast<std::int32_t>(rows.number(7));
+    row.outcome.signal = static_cast<std::int32_t>(rows.number(8));
+    row.outcome.peak_memory = static_cast<std::uint64_t>(rows.number(9));
+    row.outcome.cpu_time = Duration{rows.number(10)};
+    row.epoch = static_cast<std::uint64_t>(rows.number(11));
+    row.outcome.log = read_log_place(rows, 12);
     found.push_back(std::move(row));
   }
   return found;

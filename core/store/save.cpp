@@ -9,18 +9,6 @@
 #include <utility>
 
 namespace hpcbatch::store {
-namespace {
-
-/// Of a part of a row.
-std::string details_of(const std::string& all, std::int64_t begins, std::int64_t first,
-                       std::int64_t last) {
-  if (all.empty()) return all;
-  return cut_details(all, static_cast<std::size_t>(first - begins),
-                     static_cast<std::size_t>(last - first + 1));
-}
-
-}  // namespace
-
 /// Of the environment of one more array; made where it is new.
 std::int64_t Store::id_of(const std::shared_ptr<const std::string>& environment) {
   if (!environment || environment->empty()) return 0;
@@ -87,15 +75,22 @@ void Store::save(const SavePermitted& save) {
 }
 
 void Store::save(const SaveFailedAttempt& save) {
-  const TaskId task = save.attempt.task;
-  const Outcome& outcome = save.outcome;
-  leases_.remove(task);
-  db_.query("INSERT OR REPLACE INTO attempts VALUES(?,?,?,?,?,?,?,?,?,?,?,?,0)")
-      .run(task.array.value, task.index, save.attempt.number, save.attempt.epoch,
-           static_cast<int>(outcome.failure), outcome.message, to_string(save.pilot), save.node,
-           save.charged, save.unexplained,
-           outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
-           to_microseconds(outcome.ended));
+  leases_.remove(save.attempt.task);
+  insert_attempt(save.attempt, to_string(save.pilot), save.node, save.outcome,
+                 {save.charged, save.unexplained, false});
+}
+
+void Store::insert_attempt(const AttemptId& attempt, const std::string& pilot,
+                           const std::string& node, const Outcome& outcome,
+                           const AttemptMarks& marks) {
+  db_.query("INSERT OR REPLACE INTO attempts VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)")
+      .run(attempt.task.array.value, attempt.task.index, attempt.number, attempt.epoch,
+           static_cast<int>(outcome.failure), outcome.message, pilot, node, marks.charged,
+           marks.unexplained, outcome.started ? to_microseconds(*outcome.started) : std::int64_t{0},
+           to_microseconds(outcome.ended), marks.past, outcome.exit_code, outcome.signal,
+           outcome.peak_memory, static_cast<std::int64_t>(outcome.cpu_time.count()),
+           outcome.log.file, outcome.log.last_out, outcome.log.last_err, outcome.log.out_bytes,
+           outcome.log.err_bytes, outcome.log.truncated);
 }
 
 void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& attempt,
@@ -149,51 +144,6 @@ void Store::save(const SaveArrayEnded& save) {
          "UPDATE arrays SET ended=max(1,coalesce((SELECT max(ended) FROM results WHERE "
          "array=arrays.id),1)) WHERE id=?")
       .run(save.array.value);
-}
-
-void Store::save(const SaveRevived& save) {
-  // Of an array that lives, other tasks may be held.
-  db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?")
-      .run(save.array.value);
-  for (const IndexRange& range : save.indices.ranges()) {
-    leases_.withdraw(save.array, range);
-    // They begin with a clean record; what failed before is there to be looked at only.
-    db_.query("UPDATE attempts SET past=1 WHERE array=? AND item BETWEEN ? AND ?")
-        .run(save.array.value, range.first, range.last);
-    // A row may stand for many tasks of which only some run again: it is cut where they begin and
-    // end.
-    sqlite::Statement rows = db_.query(
-        "SELECT sequence, first, last, failure, details FROM results WHERE array=? AND first<=? "
-        "AND "
-        "last>=?");
-    rows.bind(save.array.value, range.last, range.first);
-    struct Row {
-      std::int64_t sequence, first, last;
-      Failure failure;
-      std::string details;
-    };
-    std::vector<Row> hit;
-    while (rows.step()) {
-      hit.push_back({rows.number(0), rows.number(1), rows.number(2),
-                     static_cast<Failure>(rows.number(3)), rows.text(4)});
-    }
-    for (const Row& row : hit) {
-      const auto copy = [&](std::int64_t first, std::int64_t last) {
-        db_.query(
-               "INSERT INTO results SELECT "
-               "NULL,array,?,?,attempt,failure,exit_code,signal,message,started,ended,"
-               "pilot,node,peak,cpu,log,last_out,last_err,out_bytes,err_bytes,truncated,epoch,? "
-               "FROM results WHERE sequence=?")
-            .run(first, last, details_of(row.details, row.first, first, last), row.sequence);
-      };
-      if (row.first < range.first) copy(row.first, std::int64_t{range.first} - 1);
-      if (row.last > range.last) copy(std::int64_t{range.last} + 1, row.last);
-      db_.query("DELETE FROM results WHERE sequence=?").run(row.sequence);
-      const std::int64_t withdrawn = std::min<std::int64_t>(row.last, range.last) -
-                                     std::max<std::int64_t>(row.first, range.first) + 1;
-      totals_then_.of(row.failure) -= static_cast<std::uint64_t>(withdrawn);
-    }
-  }
 }
 
 void Store::save(const SaveAllocation& save) {

@@ -17,7 +17,8 @@
 namespace hpcbatch::store {
 namespace {
 
-constexpr const char* kVersion = "4";
+constexpr const char* kVersion = "5";
+constexpr const char* kVersionBefore = "4";
 
 // The write-ahead log is moved into the database when it is this long: 16 MiB in pages of 4 KiB.
 constexpr int kLongestLog = 4000;
@@ -39,6 +40,8 @@ CREATE INDEX dependencies_of_array ON dependencies(array);
 CREATE TABLE items(array INTEGER, item INTEGER, text BLOB, PRIMARY KEY(array, item)) WITHOUT ROWID;
 CREATE TABLE attempts(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, failure INTEGER, message BLOB,
   pilot BLOB, node BLOB, charged INTEGER, unexplained INTEGER, started INTEGER, ended INTEGER, past INTEGER,
+  exit_code INTEGER, signal INTEGER, peak INTEGER, cpu INTEGER, log BLOB, last_out INTEGER, last_err INTEGER,
+  out_bytes INTEGER, err_bytes INTEGER, truncated INTEGER,
   PRIMARY KEY(array, item, attempt, epoch)) WITHOUT ROWID;
 CREATE TABLE results(sequence INTEGER PRIMARY KEY AUTOINCREMENT, array INTEGER, first INTEGER, last INTEGER,
   attempt INTEGER, failure INTEGER, exit_code INTEGER, signal INTEGER, message BLOB, started INTEGER, ended INTEGER,
@@ -48,6 +51,20 @@ CREATE INDEX results_of_array ON results(array, first);
 CREATE TABLE allocations(name TEXT PRIMARY KEY, site BLOB, shape BLOB, state INTEGER, number BLOB, opened INTEGER,
   running_since INTEGER, ended INTEGER, cause INTEGER, reason BLOB, cancel_asked INTEGER, pilots_seen INTEGER);
 CREATE INDEX allocations_by_age ON allocations(opened);
+)";
+
+/// What earlier attempts ended with and had printed was not kept; -1: that exit code is not known.
+constexpr const char* kFromBefore = R"(
+ALTER TABLE attempts ADD COLUMN exit_code INTEGER DEFAULT -1;
+ALTER TABLE attempts ADD COLUMN signal INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN peak INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN cpu INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN log BLOB DEFAULT x'';
+ALTER TABLE attempts ADD COLUMN last_out INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN last_err INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN out_bytes INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN err_bytes INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN truncated INTEGER DEFAULT 0;
 )";
 
 Error refusal(const std::string& text) {
@@ -100,6 +117,10 @@ void Store::migrate() {
     set_meta("secret", std::string(reinterpret_cast<const char*>(random + 5), 32));
     set_meta("starts", "0");
     set_meta("pruned", "0");
+  }
+  if (meta("version") == kVersionBefore) {
+    db_.execute(kFromBefore);
+    set_meta("version", kVersion);
   }
   if (const std::string version = meta("version"); version != kVersion) {
     throw std::runtime_error(fmt::format(

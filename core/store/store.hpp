@@ -59,6 +59,7 @@ struct ResultRow {
 
 struct AttemptRow {
   std::uint32_t attempt{0};
+  std::uint64_t epoch{0};
   Outcome outcome;
   std::string pilot;
   std::string node;
@@ -173,6 +174,14 @@ class Store {
   void save(const SaveArrayEnded& save);
   void save(const SaveRevived& save);
   void save(const SaveAllocation& save);
+  struct AttemptMarks {
+    bool charged{false}, unexplained{false};
+    bool past{false};  ///< of a life before the task was retried by hand
+  };
+  void insert_attempt(const AttemptId& attempt, const std::string& pilot, const std::string& node,
+                      const Outcome& outcome, const AttemptMarks& marks);
+  void withdraw_results(ArrayId array, const IndexRange& range);
+  void keep_as_attempts(const ResultRow& row, const std::string& details, const IndexRange& range);
   void insert_result(ArrayId array, IndexRange range, const AttemptId& attempt,
                      const std::string& pilot, const std::string& node, const Outcome& outcome,
                      const std::string& details);

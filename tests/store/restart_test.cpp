@@ -189,6 +189,64 @@ TEST_F(StoreInFolder, KnowsWhatFailedAttemptsHaveTaughtUntilTheTaskIsRevived) {
   EXPECT_EQ(store->attempts({ArrayId{1}, 2}).size(), 1U) << "it can still be looked at";
 }
 
+TEST_F(StoreInFolder, AResultThatIsWithdrawnIsThereAsAnEarlierAttempt) {
+  SaveFailedAttempt first{attempt(1, 2, 1, 10), pilot(), "node7", {}, true, false};
+  first.outcome.failure = Failure::ToolFailed;
+  first.outcome.exit_code = 3;
+  first.outcome.started = from_microseconds(1000);
+  first.outcome.ended = from_microseconds(2000);
+  first.outcome.log = {"h1.0.log", 7, 8, 9, 10, true};
+  SaveResult second{attempt(1, 2, 2, 11), pilot(), "node8", first.outcome};
+  second.outcome.exit_code = 4;
+  second.outcome.ended = from_microseconds(3000);
+  second.outcome.log.last_out = 17;
+  save({array(1, IndexRange{1, 3}),
+        {first, {}},
+        {second, {}},
+        result(1, 3, Failure::DependencyFailed)});
+  save({{SaveRevived{ArrayId{1}, IndexRange{1, 3}}, {}}});
+  reopen();
+  const auto attempts = store->attempts({ArrayId{1}, 2});
+  ASSERT_EQ(attempts.size(), 2U);
+  EXPECT_EQ(attempts[0].attempt, 1U);
+  EXPECT_EQ(attempts[0].epoch, 10U);
+  EXPECT_EQ(shell_exit_code(attempts[0].outcome), 3);
+  EXPECT_EQ(attempts[0].outcome.log.file, "h1.0.log");
+  EXPECT_EQ(attempts[0].outcome.log.out_bytes, 9U);
+  EXPECT_TRUE(attempts[0].outcome.log.truncated);
+  EXPECT_EQ(attempts[1].attempt, 2U);
+  EXPECT_EQ(shell_exit_code(attempts[1].outcome), 4);
+  EXPECT_EQ(attempts[1].outcome.log.last_out, 17U);
+  EXPECT_EQ(attempts[1].node, "node8");
+  EXPECT_TRUE(store->begin().failed_attempts.empty()) << "they count for nothing any more";
+}
+
+TEST_F(StoreInFolder, AStoreOfTheVersionBeforeIsTakenAndSaysNoExitCodeThatItDoesNotKnow) {
+  SaveFailedAttempt first{attempt(1, 2), pilot(), "node7", {}, true, false};
+  first.outcome.failure = Failure::ToolFailed;
+  first.outcome.exit_code = 3;
+  first.outcome.started = from_microseconds(1000);
+  first.outcome.ended = from_microseconds(2000);
+  save({array(1, IndexRange{1, 3}), {first, {}}});
+  store.reset();
+  {
+    sqlite::Connection connection(folder + "/store.db");
+    for (const char* column : {"exit_code", "signal", "peak", "cpu", "log", "last_out", "last_err",
+                               "out_bytes", "err_bytes", "truncated"})
+      connection.execute(std::string("ALTER TABLE attempts DROP COLUMN ") + column);
+    connection.execute("UPDATE meta SET value=CAST('4' AS BLOB) WHERE key=CAST('version' AS BLOB)");
+  }
+  for (int i = 0; i < 2; ++i) {
+    reopen();
+    ASSERT_TRUE(store);
+    const auto attempts = store->attempts({ArrayId{1}, 2});
+    ASSERT_EQ(attempts.size(), 1U);
+    EXPECT_EQ(attempts[0].outcome.failure, Failure::ToolFailed);
+    EXPECT_EQ(shell_exit_code(attempts[0].outcome), std::nullopt);
+    EXPECT_EQ(attempts[0].outcome.log.file, "");
+  }
+}
+
 TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
   Allocation running{.id = AllocationId{"habcde123456789"},
                      .site = "cluster",

@@ -1,0 +1,77 @@
+// Tasks that run again: their results are withdrawn and stay to be looked at as earlier attempts.
+#include "store/result_rows.hpp"
+#include "store/store.hpp"
+
+#include <algorithm>
+
+namespace hpcbatch::store {
+namespace {
+
+/// Of a part of a row.
+std::string details_of(const std::string& all, std::int64_t begins, std::int64_t first,
+                       std::int64_t last) {
+  if (all.empty()) return all;
+  return cut_details(all, static_cast<std::size_t>(first - begins),
+                     static_cast<std::size_t>(last - first + 1));
+}
+
+}  // namespace
+
+void Store::save(const SaveRevived& save) {
+  // Of an array that lives, other tasks may be held.
+  db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?")
+      .run(save.array.value);
+  for (const IndexRange& range : save.indices.ranges()) {
+    leases_.withdraw(save.array, range);
+    // They begin with a clean record; what failed before is there to be looked at only.
+    db_.query("UPDATE attempts SET past=1 WHERE array=? AND item BETWEEN ? AND ?")
+        .run(save.array.value, range.first, range.last);
+    withdraw_results(save.array, range);
+  }
+}
+
+void Store::withdraw_results(ArrayId array, const IndexRange& range) {
+  sqlite::Statement rows =
+      db_.query("SELECT " RESULT_COLUMNS " FROM results WHERE array=? AND first<=? AND last>=?");
+  rows.bind(array.value, range.last, range.first);
+  struct Hit {
+    ResultRow row;
+    std::string details;
+  };
+  std::vector<Hit> hit;
+  while (rows.step()) hit.push_back({read_result(rows), rows.text(kDetails)});
+  for (const auto& [row, details] : hit) {
+    // A row may stand for many tasks of which only some run again: it is cut where they begin and
+    // end.
+    const auto copy = [&, &row = row, &details = details](std::int64_t first, std::int64_t last) {
+      db_.query(
+             "INSERT INTO results SELECT "
+             "NULL,array,?,?,attempt,failure,exit_code,signal,message,started,ended,"
+             "pilot,node,peak,cpu,log,last_out,last_err,out_bytes,err_bytes,truncated,epoch,? "
+             "FROM results WHERE sequence=?")
+          .run(first, last, details_of(details, row.indices.first, first, last), row.sequence);
+    };
+    if (row.indices.first < range.first) copy(row.indices.first, std::int64_t{range.first} - 1);
+    if (row.indices.last > range.last) copy(std::int64_t{range.last} + 1, row.indices.last);
+    const IndexRange both{std::max(row.indices.first, range.first),
+                          std::min(row.indices.last, range.last)};
+    keep_as_attempts(row, details, both);
+    db_.query("DELETE FROM results WHERE sequence=?").run(row.sequence);
+    totals_then_.of(row.outcome.failure) -= std::uint64_t{both.last} - both.first + 1;
+  }
+}
+
+void Store::keep_as_attempts(const ResultRow& row, const std::string& details,
+                             const IndexRange& range) {
+  const auto own = details.empty() ? std::vector<OwnDetails>{} : decode_details(details);
+  for (std::uint64_t index = range.first; index <= range.last; ++index) {
+    ResultRow one = row;
+    if (!own.empty())
+      pick(one, own.at(index - row.indices.first), static_cast<std::uint32_t>(index));
+    if (one.attempt == 0) continue;  // it never began
+    insert_attempt({{row.array, static_cast<std::uint32_t>(index)}, one.attempt, one.epoch},
+                   one.pilot, one.node, one.outcome, {false, false, true});
+  }
+}
+
+}  // namespace hpcbatch::store
