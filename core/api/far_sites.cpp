@@ -1,6 +1,7 @@
 #include "api/far_sites.hpp"
 
 #include "api/bad_request.hpp"
+#include "runtime/places.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,6 +23,7 @@ std::vector<std::string> files_of(const Recipe& recipe) {
 }
 
 bool sees(const Site& site, const std::string& path, const std::vector<std::string>& items) {
+  // An index or an id says nothing of the folder.
   if (items.empty() || !has_item(path)) return seen_as(site.path_map, path).has_value();
   return std::all_of(items.begin(), items.end(), [&](const std::string& item) {
     return seen_as(site.path_map, with_item(path, item)).has_value();
@@ -63,8 +65,8 @@ void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,
   needs.not_on.insert(needs.not_on.end(), excluded.begin(), excluded.end());
   std::sort(needs.not_on.begin(), needs.not_on.end());
   std::sort(needs.brought_to.begin(), needs.brought_to.end());
-  needs.own_files = !needs.brought_to.empty() && !items.empty() &&
-                    std::any_of(recipe.inputs.begin(), recipe.inputs.end(), has_item);
+  needs.own_files = !needs.brought_to.empty() && recipe.filled != Filled::Nothing &&
+                    std::any_of(recipe.inputs.begin(), recipe.inputs.end(), has_place);
 }
 
 }  // namespace hpcbatch

@@ -1,7 +1,5 @@
 #include "api/named_files.hpp"
 
-#include "runtime/recipe.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,7 +54,6 @@ void check_inputs(const TaskRequest& task, const std::string& what) {
 }
 
 void check_outputs(const TaskRequest& task, const std::string& what) {
-  const std::size_t tasks = task.items.empty() ? task.array.indices.size() : task.items.size();
   std::set<std::string> destinations;
   for (const auto& [name, path] : task.outputs) {
     check_name("output", name, "out.txt", what);
@@ -65,10 +62,6 @@ void check_outputs(const TaskRequest& task, const std::string& what) {
                                    what, name, path));
     if (!destinations.insert(path).second)
       throw BadRequest(fmt::format("{}: two outputs go to {}", what, path));
-    if (tasks > 1 && (task.items.empty() || !has_item(path)))
-      throw BadRequest(fmt::format(
-          "{}: all {} tasks would write {}; make them of 'items' and put the item into it, as {{}}",
-          what, tasks, path));
   }
 }
 
@@ -96,6 +89,9 @@ void check_named_files(const TaskRequest& task, const std::string& what) {
     for (const std::string& path : paths) check_path(task, path, what);
   }
   for (const auto& [name, path] : task.outputs) check_path(task, path, what);
+  for (const std::string* path :
+       {&task.standard_input, &task.standard_output, &task.standard_error})
+    check_path(task, *path, what);
   // A tool says itself where its files lie.
   if (!task.tool.empty() || (task.inputs.empty() && task.outputs.empty())) return;
   if (task.directory)

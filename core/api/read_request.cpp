@@ -1,5 +1,7 @@
 #include "api/read_request.hpp"
 
+#include "api/own_paths.hpp"
+
 #include "api/json_words.hpp"
 
 #include <boost/json/monotonic_resource.hpp>
@@ -54,6 +56,7 @@ SubmitRequest read_submit(const json::value& body) {
   if (!has_tasks) throw BadRequest("'tasks' is missing");
   if (request.client.empty())
     throw BadRequest("'client' is missing: a name for whoever submits, for example shell:alice");
+  check_written_once(request);
   return request;
 }
 

@@ -2,6 +2,7 @@
 
 #include "api/json_words.hpp"
 #include "api/named_files.hpp"
+#include "api/own_paths.hpp"
 #include "api/read_service.hpp"
 #include "api/selections.hpp"
 
@@ -196,11 +197,11 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"outputs", read_outputs},
       {"shared", read_shared},
       {"stdin",
-       [](V value, S where, Reading& to) { to.task.standard_input = path_of(value, where); }},
+       [](V value, S where, Reading& to) { to.task.standard_input = file_of(value, where); }},
       {"stdout",
-       [](V value, S where, Reading& to) { to.task.standard_output = path_of(value, where); }},
+       [](V value, S where, Reading& to) { to.task.standard_output = file_of(value, where); }},
       {"stderr",
-       [](V value, S where, Reading& to) { to.task.standard_error = path_of(value, where); }},
+       [](V value, S where, Reading& to) { to.task.standard_error = file_of(value, where); }},
       {"stream_input",
        [](V value, S where, Reading& to) { to.task.array.streams_input = bool_of(value, where); }},
 
@@ -271,6 +272,7 @@ void check_together(Reading& reading, const std::string& what) {
     array.indices = IndexRange{1, static_cast<std::uint32_t>(task.items.size())};
   }
   check_named_files(task, what);
+  check_own_paths(task, what);
   if (task.service && (!reading.has_command || !task.container.empty()))
     throw BadRequest(what + ": a 'service' goes with a 'command' without a 'container'");
   if (array.streams_input && (array.indices.size() != 1 || !task.standard_input.empty())) {

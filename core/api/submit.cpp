@@ -1,8 +1,9 @@
 // A submit on its way to the engine: tools are looked up, inputs looked at, commands rendered.
 #include "api/api.hpp"
 #include "api/far_sites.hpp"
+#include "api/files_now.hpp"
+#include "api/own_paths.hpp"
 #include "runtime/asio.hpp"
-#include "runtime/hash_files.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/serializer.hpp>
@@ -11,12 +12,8 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
-
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -46,38 +43,6 @@ std::uint64_t content_of(const boost::json::value& body) {
   std::uint64_t hash = 0;
   std::memcpy(&hash, digest, sizeof hash);
   return hash >> 1;  // the store's integers have a sign
-}
-
-// Of so many items at most the files are looked at while their user waits.
-constexpr std::size_t kItemsLookedAt = 10'000;
-
-struct SeenInputs {
-  std::map<std::string, InputFile> files;
-  std::string missing;
-};
-
-SeenInputs look_at(const std::vector<std::string>& paths) {
-  SeenInputs seen;
-  for (const std::string& path : paths) {
-    // A FIFO is opened without its other end, and refused for what it is.
-    const int file = open_to_read(path);
-    struct stat facts {};
-    if (file < 0 || ::fstat(file, &facts) != 0) {
-      seen.missing = fmt::format("cannot read the input {}: {}", path, std::strerror(errno));
-    } else if (!S_ISREG(facts.st_mode)) {
-      seen.missing = fmt::format("cannot take {} as an input: it is no regular file", path);
-    } else {
-      const auto modified = std::chrono::seconds{facts.st_mtim.tv_sec} +
-                            std::chrono::nanoseconds{facts.st_mtim.tv_nsec};
-      seen.files[path] = {
-          path, static_cast<std::uint64_t>(facts.st_size),
-          std::chrono::system_clock::time_point(
-              std::chrono::duration_cast<std::chrono::system_clock::duration>(modified))};
-    }
-    if (file >= 0) ::close(file);
-    if (!seen.missing.empty()) break;
-  }
-  return seen;
 }
 
 std::string random_token() {
@@ -117,7 +82,7 @@ Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
   recipe.standard_error = task.standard_error;
   recipe.stream_input = task.array.streams_input;
   recipe.container = task.container;
-  recipe.has_items = !task.items.empty();
+  recipe.filled = filled_of(task);
   recipe.service = task.service;
   return recipe;
 }
@@ -136,23 +101,6 @@ Recipe command_recipe(const TaskRequest& task, const SubmitRequest& request) {
   return recipe;
 }
 
-/// Files that must be there when the work is handed in.
-std::vector<std::string> wanted_now(const TaskRequest& task) {
-  std::vector<std::string> paths;
-  // What another task makes is not there yet; a tool's needs may depend on it all the same.
-  if (task.tool.empty() && !task.array.after.empty()) return paths;
-  for (const auto& [name, inputs] : task.inputs) {
-    for (const std::string& path : inputs) {
-      if (task.items.empty() || !has_item(path)) {
-        paths.push_back(path);
-      } else if (task.items.size() <= kItemsLookedAt) {
-        for (const std::string& item : task.items) paths.push_back(with_item(path, item));
-      }
-    }
-  }
-  return paths;
-}
-
 /// Files beside the tool's own that its command names: where that folder is not seen they go along.
 void add_own_files(ToolShelf& shelf, const std::string& name, Recipe& recipe) {
   const auto tool = shelf.find(name);
@@ -167,7 +115,7 @@ void add_own_files(ToolShelf& shelf, const std::string& name, Recipe& recipe) {
 
 /// Throws BadRequest.
 Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request,
-                   const SeenInputs& seen) {
+                   const SeenFiles& seen) {
   ToolCall call{task.tool, task.parameters, {}, task.outputs};
   for (const auto& [name, paths] : task.inputs) {
     for (const std::string& path : paths) call.inputs[name].push_back(seen.files.at(path));
@@ -268,14 +216,10 @@ void Api::keys(Request request, const ReplyPtr& reply) {
 }
 
 void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
-  std::vector<std::string> paths;
-  for (const TaskRequest& task : request.tasks) {
-    auto wanted = wanted_now(task);
-    std::move(wanted.begin(), wanted.end(), std::back_inserter(paths));
-  }
+  NamedFiles named = named_now(request);
   auto render = [this, request = std::move(request), content,
-                 answer](const SeenInputs& seen) mutable {
-    if (!seen.missing.empty()) return answer(SubmitRefusal{seen.missing});
+                 answer](const SeenFiles& seen) mutable {
+    if (!seen.refusal.empty()) return answer(SubmitRefusal{seen.refusal});
     Submission submission{request.client, request.key, content, {}, {}};
     const auto shared =
         request.environment.empty()
@@ -306,10 +250,10 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
     }
     runtime_.submit(std::move(submission), std::move(answer));
   };
-  if (paths.empty()) return render({});
+  if (named.inputs.empty() && named.destinations.empty()) return render({});
   auto shared_render = std::make_shared<decltype(render)>(std::move(render));
-  files_.run([&loop = runtime_.loop(), paths = std::move(paths), shared_render] {
-    auto seen = std::make_shared<SeenInputs>(look_at(paths));
+  files_.run([&loop = runtime_.loop(), named = std::move(named), shared_render] {
+    auto seen = std::make_shared<SeenFiles>(look_at(named));
     asio::post(loop, [seen, shared_render] { (*shared_render)(*seen); });
   });
 }

@@ -108,7 +108,9 @@ void add_surroundings(CLI::App& verb, WorkOptions& work) {
   verb.add_option("--stdin", work.standard_input, "standard input (none)")
       ->type_name("FILE")
       ->group("Surroundings");
-  verb.add_option("--stdout", work.standard_output, "standard output to this file (kept for `log`)")
+  verb.add_option("--stdout", work.standard_output,
+                  "standard output to this file (kept for `log`); of many tasks with {index}, {id} "
+                  "or, for the item, {} in it")
       ->type_name("FILE")
       ->group("Surroundings");
   verb.add_option("--stderr", work.standard_error, "standard error to this file (kept for `log`)")
@@ -192,8 +194,9 @@ void add_work_verbs(CLI::App& app, Command& into) {
       [submit](const std::string& text) { submit->array = parse_array(text); },
       "one task for each index; at most N at once")
       ->group("Many");
-  verb->add_option("--each", submit->each,
-                   "one task for each line; {} in the command is the line; - is standard input")
+  verb->add_option(
+          "--each", submit->each,
+          "one task for each line; {} in the command and in paths is the line; - is standard input")
       ->type_name("FILE")
       ->group("Many");
   verb->add_option("--file", submit->file,

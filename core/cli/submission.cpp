@@ -3,6 +3,7 @@
 #include "cli/exit.hpp"
 #include "documents/text_check.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -30,8 +31,9 @@ json::value number(double value) {
 
 class TaskWriter {
  public:
-  TaskWriter(const std::string& callers, const WorkOptions& work)
+  TaskWriter(const std::string& callers, const WorkOptions& work, bool items_are_paths)
       : callers_(callers),
+        items_are_paths_(items_are_paths),
         directory_(work.directory.empty() ? callers : absolute(callers, work.directory)) {}
 
   void text(const char* key, const std::string& value) {
@@ -76,13 +78,13 @@ class TaskWriter {
   json::object take() { return std::move(task_); }
 
  private:
-  static std::string absolute(const std::string& from, const std::string& path) {
-    // The item makes it a path.
-    if (path.starts_with("{}")) return path;
+  std::string absolute(const std::string& from, const std::string& path) const {
+    if (items_are_paths_ && path.starts_with("{}")) return path;
     return (std::filesystem::path(from) / path).lexically_normal().string();
   }
 
   const std::string& callers_;
+  bool items_are_paths_;
   std::string directory_;
   json::object task_;
 };
@@ -105,8 +107,10 @@ void write_needs(TaskWriter& task, const WorkOptions& work) {
 
 }  // namespace
 
-json::object task_of(const WorkOptions& work, const std::string& directory) {
-  TaskWriter task(directory, work);
+json::object task_of(const WorkOptions& work, const std::string& directory,
+                     const json::array* items) {
+  const auto is_path = [](const json::value& item) { return item.as_string().starts_with('/'); };
+  TaskWriter task(directory, work, items && std::any_of(items->begin(), items->end(), is_path));
   task.list("command", work.command);
   task.text("tool", work.tool);
   task.map("parameters", work.parameters, false);

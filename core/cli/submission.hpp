@@ -12,8 +12,10 @@
 
 namespace hpcbatch {
 
-/// One task of a submit.  Relative paths are taken from `directory`, the caller's.
-boost::json::object task_of(const WorkOptions& work, const std::string& directory);
+/// One task of a submit.  Relative paths are taken from `directory`, the caller's, but for those
+/// that begin with an item that is an absolute path itself.
+boost::json::object task_of(const WorkOptions& work, const std::string& directory,
+                            const boost::json::array* items = nullptr);
 
 /// The whole submit.  `key` may be empty.
 boost::json::object submission_of(boost::json::array tasks, const Surroundings& around,

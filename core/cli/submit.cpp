@@ -9,6 +9,7 @@
 #include <boost/json/array.hpp>
 
 #include <cstdio>
+#include <optional>
 
 namespace hpcbatch {
 namespace {
@@ -17,7 +18,14 @@ namespace json = boost::json;
 
 json::array tasks_of(const SubmitCommand& command, const std::string& directory,
                      const Interrupt& interrupt) {
-  json::object task = task_of(command.work, directory);
+  std::optional<json::array> items;
+  if (!command.each.empty()) {
+    items = items_of(read_input(command.each, interrupt));
+    if (items->empty())
+      throw CommandError(kExitUsage,
+                         "--each " + command.each + " has no lines: there is nothing to run");
+  }
+  json::object task = task_of(command.work, directory, items ? &*items : nullptr);
   if (!command.file.empty()) {
     json::array tasks = read_tasks(command.file, interrupt);
     // What the flags say holds for each task of the file that does not say it itself.
@@ -30,13 +38,7 @@ json::array tasks_of(const SubmitCommand& command, const std::string& directory,
     task["array"] = command.array->indices;
     if (command.array->max_running > 0) task["max_running"] = command.array->max_running;
   }
-  if (!command.each.empty()) {
-    json::array items = items_of(read_input(command.each, interrupt));
-    if (items.empty())
-      throw CommandError(kExitUsage,
-                         "--each " + command.each + " has no lines: there is nothing to run");
-    task["items"] = std::move(items);
-  }
+  if (items) task["items"] = std::move(*items);
   return {std::move(task)};
 }
 

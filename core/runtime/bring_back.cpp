@@ -68,10 +68,10 @@ void BringBack::add(const Site& site, SiteFiles& files, const PilotId& pilot, At
   writer_.read(
       [attempt](store::Store& store) {
         wire::Start start;
-        bool has_items = false;
+        Filled filled{};
         if (const auto recipe = store.recipe(attempt.task.array)) {
-          start = start_from_bytes(recipe->bytes, has_items);
-          if (has_items) put_item(start, store.item(attempt.task));
+          start = start_from_bytes(recipe->bytes, filled);
+          fill(start, filled, attempt.task, [&] { return store.item(attempt.task); });
         }
         return start;
       },

@@ -163,13 +163,14 @@ struct LeaseTexts {
   std::map<std::uint64_t, std::string> environments;  ///< by their numbers
 };
 
-/// An item makes each task's command another one.
-void add_with_items(LeaseTexts& texts, store::Store& store, const LeaseRun& run,
-                    const wire::Start& recipe) {
+/// Of tasks whose texts differ.
+void add_each(LeaseTexts& texts, store::Store& store, const LeaseRun& run,
+              const wire::Start& recipe, Filled filled) {
   for (std::uint32_t i = 0; i < run.count; ++i) {
     const LeaseRun one{lease_in(run, i), 1};
     wire::Start start = recipe;
-    put_item(start, store.item(one.first.attempt.task));
+    const TaskId task = one.first.attempt.task;
+    fill(start, filled, task, [&] { return store.item(task); });
     texts.starts.push_back(start_of(one, std::move(start)));
   }
 }
@@ -184,11 +185,11 @@ LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs, bo
     if (!recipe || last != array) recipe = store.recipe(array);
     last = array;
     HPCBATCH_CHECK(recipe);
-    bool has_items = false;
-    wire::Start start = start_from_bytes(recipe->bytes, has_items);
+    Filled filled{};
+    wire::Start start = start_from_bytes(recipe->bytes, filled);
     start.set_environment(static_cast<std::uint32_t>(recipe->environment));
-    if (has_items) {
-      add_with_items(texts, store, run, start);
+    if (filled != Filled::Nothing) {
+      add_each(texts, store, run, start, filled);
     } else if (one_by_one) {
       for (std::uint32_t i = 0; i < run.count; ++i)
         texts.starts.push_back(start_of({lease_in(run, i), 1}, start));

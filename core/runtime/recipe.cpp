@@ -1,5 +1,6 @@
 #include "runtime/recipe.hpp"
 
+#include "runtime/places.hpp"
 #include "store/store.hpp"
 #include "wire/wire.pb.h"
 
@@ -9,10 +10,6 @@
 
 namespace hpcbatch {
 namespace {
-
-// The first byte of a stored recipe: whether its command has a place for an item.
-constexpr char kPlain = 'p';
-constexpr char kItems = 'i';
 
 void put(const RecipeService& service, wire::Service* out) {
   out->set_name(service.name);
@@ -73,19 +70,19 @@ std::string to_bytes(const Recipe& recipe) {
     out->set_target(link.path);
   }
   if (recipe.service) put(*recipe.service, start.mutable_service());
-  return (recipe.has_items ? kItems : kPlain) + start.SerializeAsString();
+  return static_cast<char>(recipe.filled) + start.SerializeAsString();
 }
 
-wire::Start start_from_bytes(const std::string& bytes, bool& has_items) {
+wire::Start start_from_bytes(const std::string& bytes, Filled& filled) {
   wire::Start start;
-  has_items = !bytes.empty() && bytes.front() == kItems;
+  filled = bytes.empty() ? Filled::Nothing : static_cast<Filled>(bytes.front());
   if (!bytes.empty()) start.ParseFromArray(bytes.data() + 1, static_cast<int>(bytes.size() - 1));
   return start;
 }
 
 Recipe recipe_from_bytes(const std::string& bytes) {
   Recipe recipe;
-  const wire::Start start = start_from_bytes(bytes, recipe.has_items);
+  const wire::Start start = start_from_bytes(bytes, recipe.filled);
   recipe.argv.assign(start.argv().begin(), start.argv().end());
   for (const wire::Variable& variable : start.variables())
     recipe.variables[variable.name()] = variable.value();
@@ -109,23 +106,25 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   return recipe;
 }
 
-bool has_item(const std::string& text) {
-  return text.find("{}") != std::string::npos;
-}
-
-std::string with_item(std::string text, const std::string& item) {
-  // One pass: an item that holds `{}` itself stays as it is.
-  for (auto at = text.find("{}"); at != std::string::npos; at = text.find("{}", at + item.size()))
-    text.replace(at, 2, item);
-  return text;
-}
-
-void put_item(wire::Start& start, const std::string& item) {
-  const auto put_into = [&item](std::string& text) { text = with_item(std::move(text), item); };
-  for (std::string& argument : *start.mutable_argv()) put_into(argument);
+void fill(wire::Start& start, Filled filled, TaskId task,
+          const std::function<std::string()>& item) {
+  if (filled == Filled::Nothing) return;
+  std::optional<std::string> own;
+  if (filled == Filled::Items) own = item();
+  const auto put_into = [&](std::string& path) {
+    if (has_place(path)) path = with_places(path, task, own);
+  };
+  put_into(*start.mutable_standard_output());
+  put_into(*start.mutable_standard_error());
+  if (task.index == 0) return;
+  put_into(*start.mutable_directory());
+  put_into(*start.mutable_standard_input());
   for (std::string& input : *start.mutable_inputs()) put_into(input);
   for (wire::Alias& link : *start.mutable_links()) put_into(*link.mutable_target());
   for (wire::Output& output : *start.mutable_outputs()) put_into(*output.mutable_destination());
+  if (!own) return;
+  for (std::string& argument : *start.mutable_argv())
+    argument = with_item(std::move(argument), *own);
 }
 
 std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
@@ -137,8 +136,8 @@ std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
     return refusal("the environment has", recipe.environment->size());
   std::size_t bytes = recipe.bytes.size();
   if (!recipe.items.empty() && bytes <= kLargestPart) {
-    bool has_items = false;
-    const wire::Start start = start_from_bytes(recipe.bytes, has_items);
+    Filled filled{};
+    const wire::Start start = start_from_bytes(recipe.bytes, filled);
     std::size_t places = 0;
     for (const std::string& argument : start.argv()) {
       for (auto at = argument.find("{}"); at != std::string::npos; at = argument.find("{}", at + 2))

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,6 +48,13 @@ struct RecipeService {
   std::uint32_t requests{0};                     ///< is started anew after so many
 };
 
+/// What of a recipe is each task's own.
+enum class Filled : char {
+  Nothing = 'p',
+  Paths = 'n',  ///< places in its paths
+  Items = 'i'   ///< those, and the item in its command
+};
+
 struct Recipe {
   std::vector<std::string> argv;
   std::map<std::string, std::string> variables;  ///< over the environment
@@ -60,18 +68,16 @@ struct Recipe {
   std::vector<std::string> inputs;
   std::vector<RecipeLink> links;         ///< their paths are among the inputs
   std::optional<RecipeService> service;  ///< runs argv, where it can
-  bool has_items{false};  ///< `{}` in argv and in the paths of inputs, links and outputs is
-                          ///< replaced by the task's item
+  Filled filled{Filled::Nothing};
 };
 
 std::string to_bytes(const Recipe& recipe);
 Recipe recipe_from_bytes(const std::string& bytes);
 /// The same as a message for a pilot, all but the attempt and what it is granted.
-wire::Start start_from_bytes(const std::string& bytes, bool& has_items);
-bool has_item(const std::string& text);
-/// `{}` replaced by the item.
-std::string with_item(std::string text, const std::string& item);
-void put_item(wire::Start& start, const std::string& item);
+wire::Start start_from_bytes(const std::string& bytes, Filled& filled);
+/// Puts in what stands for one task; of one that is alone only its id, into where its output goes.
+/// The item is asked for where there is one.
+void fill(wire::Start& start, Filled filled, TaskId task, const std::function<std::string()>& item);
 /// One sentence where a task of it, or its environment, is larger than a pilot can be sent.
 std::optional<std::string> refusal_of_size(const store::Recipe& recipe);
 

@@ -21,8 +21,8 @@ std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const BringFiles
   std::vector<SiteFiles::Wanted> wanted;
   const auto recipe = store.recipe(action.array);
   if (!recipe) return wanted;
-  bool has_items = false;
-  const wire::Start shared = start_from_bytes(recipe->bytes, has_items);
+  Filled filled{};
+  const wire::Start shared = start_from_bytes(recipe->bytes, filled);
   if (!action.of_each) {
     wanted.push_back({{action.array, std::nullopt}, files_to_bring(shared, site)});
     return wanted;
@@ -31,7 +31,7 @@ std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const BringFiles
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const TaskId task{action.array, static_cast<std::uint32_t>(i)};
       wire::Start own = shared;
-      if (has_items) put_item(own, store.item(task));
+      fill(own, filled, task, [&] { return store.item(task); });
       wanted.push_back({{task.array, task.index}, files_to_bring(own, site)});
     }
   }

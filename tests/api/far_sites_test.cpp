@@ -44,6 +44,7 @@ TEST_F(FarSitesTest, FilesAreBroughtWhereTheyAreNotSeen) {
 }
 
 TEST_F(FarSitesTest, ItemsGiveEachTaskFilesOfItsOwn) {
+  recipe_.filled = Filled::Items;
   recipe_.inputs = {"{}"};
   EXPECT_EQ(note({}, {"/data/a", "/data/b"}).brought_to, Names{"far"});
   EXPECT_EQ(note({}, {"/data/a", "/home/b"}).brought_to, (Names{"far", "half"}));

@@ -34,6 +34,51 @@ TEST(ReadSubmit, TakesNeedsInBothSpellings) {
   EXPECT_EQ(to_string(task.array.indices), "0");
 }
 
+TEST(ReadSubmit, SeveralTasksDoNotWriteOneFile) {
+  const auto of_one = [](const std::string& keys) {
+    return refusal(R"({"client": "t", "directory": "/d", "tasks": [{"command": ["c"], )" + keys +
+                   "}]}");
+  };
+  EXPECT_EQ(of_one(R"("array": "1-5", "stdout": "/same.txt")"),
+            "task: all 5 tasks would write /same.txt (stdout); put {index}, {id} or, for the item, "
+            "{} into the path; without it 'log' and 'show' tell what each of them printed");
+  EXPECT_EQ(of_one(R"("array": "1-5", "stderr": "/same.txt")").substr(0, 40),
+            "task: all 5 tasks would write /same.txt ");
+  EXPECT_EQ(of_one(R"("tool": "t", "array": "1-5", "outputs": {"o": "/same"})").substr(0, 5),
+            "task ")
+      << "it has a command and a tool";
+  for (const char* path : {"/o.{}", "/o.{index}", "/o.{id}", "/dev/null"}) {
+    EXPECT_EQ(of_one(R"("array": "1-5", "stderr": ")" + std::string(path) + "\""), "accepted")
+        << path;
+  }
+  EXPECT_EQ(of_one(R"("array": "7", "stdout": "/one.txt")"), "accepted");
+  EXPECT_EQ(of_one(R"("stdout": "/one.txt", "stderr": "/one.txt")"), "accepted");
+  EXPECT_EQ(of_one(R"("stdout": "/one.{id}")"), "accepted");
+  EXPECT_EQ(
+      of_one(R"("stdout": "/one.{}")"),
+      "task: stdout '/one.{}' asks for an index or an item, which a task alone does not have; "
+      "write {id} for its id");
+  EXPECT_EQ(of_one(R"("inputs": {"a": "/one.{}"})"), "accepted") << "a file may be called that";
+  EXPECT_EQ(of_one(R"("items": ["a", "b", "a"], "stdout": "/o.{}")"),
+            "task: items 1 and 3 are both 'a', and both would write /o.{}; put {index} into the "
+            "path");
+  EXPECT_EQ(of_one(R"("items": ["a", "b", "a"], "stdout": "/o.{}.{index}")"), "accepted");
+  EXPECT_EQ(of_one(R"("items": ["a", "b"], "stdout": "{}.txt")"),
+            "task: the item 'a' is no absolute path, as '{}.txt' needs it");
+
+  const auto of_two = [](const std::string& first, const std::string& second) {
+    return refusal(R"({"client": "t", "directory": "/d", "tasks": [{"command": ["c"], )" + first +
+                   R"(}, {"command": ["c"], )" + second + "}]}");
+  };
+  EXPECT_EQ(of_two(R"("stdout": "/a")", R"("stderr": "/a")"),
+            "tasks 1 and 2 would both write /a (stderr); without it 'log' and 'show' tell what "
+            "each of them printed");
+  EXPECT_EQ(of_two(R"("outputs": {"o": "/a"})", R"("outputs": {"p": "/a"})"),
+            "tasks 1 and 2 would both write /a (p)");
+  EXPECT_EQ(of_two(R"("stdout": "/a")", R"("stdout": "/b")"), "accepted");
+  EXPECT_EQ(of_two(R"("stdout": "/dev/null")", R"("stdout": "/dev/null")"), "accepted");
+}
+
 TEST(ReadSubmit, ACommandsFilesHaveNamesInItsDirectory) {
   const TaskRequest task =
       read(
@@ -61,7 +106,9 @@ TEST(ReadSubmit, ACommandsFilesHaveNamesInItsDirectory) {
             "task: the output 'a' must go to a file, not to the folder /y/");
   EXPECT_EQ(
       refused(R"("array": "1-3", "outputs": {"a": "/y"})"),
-      "task: all 3 tasks would write /y; make them of 'items' and put the item into it, as {}");
+      "task: all 3 tasks would write /y (a); put {index}, {id} or, for the item, {} into the path");
+  EXPECT_EQ(refused(R"("array": "1-3", "outputs": {"a": "/y{index}"})"), "accepted");
+  EXPECT_EQ(refused(R"("array": "1-3", "outputs": {"a": "/y{}"})"), "accepted");
   EXPECT_EQ(refused(R"("items": ["1", "2"], "outputs": {"a": "/y{}"})"), "accepted");
   EXPECT_EQ(refused(R"("items": ["/1"], "inputs": {"a": "{}"})"), "accepted");
   EXPECT_EQ(refused(R"("items": ["1"], "inputs": {"a": "{}"})"),
@@ -134,6 +181,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{R"({"command": ["true"], "cpus": 0})", "more than 0"},
                     Case{R"({"command": ["true"], "cpus": -1})", "from 0 up"},
                     Case{R"({"command": ["true"], "memory": "lots"})", "'lots' is no size"},
+                    Case{R"({"command": ["true"], "memory": 1e18})", "is no size up to 512T"},
+                    Case{R"({"command": ["true"], "cpus": 9.3e14})",
+                         "cpus is 9.3e+14, which is more than could be had anywhere"},
+                    Case{R"({"command": ["true"], "gpus": 1e15})",
+                         "gpus is 1e+15, which is more than could be had anywhere"},
+                    Case{R"({"command": ["true"], "time": 1e15})", "must be a time"},
                     Case{R"({"command": ["true"], "memory": 1024})", "1024 bytes are too few"},
                     Case{R"({"command": ["true"], "time": "soon"})", "must be a time"},
                     Case{R"({"command": ["true"], "array": "0-9"})", "begin at 1"},

@@ -37,10 +37,46 @@ TEST(Recipe, PutsAnItemInOnceAndDoesNotLookAtItAgain) {
   start.add_argv("cp");
   start.add_argv("{}");
   start.add_argv("{}.bak-{}");
-  put_item(start, "a{}b");
+  fill(start, Filled::Items, {ArrayId{1}, 1}, [] { return "a{}b"; });
   EXPECT_EQ(start.argv(0), "cp");
   EXPECT_EQ(start.argv(1), "a{}b");
   EXPECT_EQ(start.argv(2), "a{}b.bak-a{}b");
+}
+
+TEST(Recipe, FillsEveryPathOfATaskOfAnArray) {
+  wire::Start start;
+  start.add_argv("{} {index}");
+  start.set_directory("/run.{index}");
+  start.set_standard_input("/in.{}");
+  start.set_standard_output("/out.{}.{index}.{id}");
+  start.set_standard_error("/{x}{{}}");
+  start.add_inputs("/i.{}");
+  start.add_links()->set_target("/i.{}");
+  start.add_outputs()->set_destination("/o.{id}");
+  wire::Start items = start;
+  fill(start, Filled::Paths, {ArrayId{7}, 3}, [] { return "not asked for"; });
+  EXPECT_EQ(start.argv(0), "{} {index}") << "find and awk have their own use for it";
+  EXPECT_EQ(start.directory(), "/run.3");
+  EXPECT_EQ(start.standard_input(), "/in.3");
+  EXPECT_EQ(start.standard_output(), "/out.3.3.7.3");
+  EXPECT_EQ(start.standard_error(), "/{x}{3}");
+  EXPECT_EQ(start.inputs(0), "/i.3");
+  EXPECT_EQ(start.links(0).target(), "/i.3");
+  EXPECT_EQ(start.outputs(0).destination(), "/o.7.3");
+  fill(items, Filled::Items, {ArrayId{7}, 3}, [] { return "{id}"; });
+  EXPECT_EQ(items.argv(0), "{id} {index}");
+  EXPECT_EQ(items.standard_output(), "/out.{id}.3.7.3");
+}
+
+TEST(Recipe, OfATaskAloneOnlyTheIdIsPutInAndOnlyWhereItsOutputGoes) {
+  wire::Start start;
+  start.set_standard_output("/out.{id}");
+  start.set_standard_input("/in.{id}");
+  start.add_inputs("/a{}b");
+  fill(start, Filled::Paths, {ArrayId{7}, 0}, [] { return ""; });
+  EXPECT_EQ(start.standard_output(), "/out.7");
+  EXPECT_EQ(start.standard_input(), "/in.{id}");
+  EXPECT_EQ(start.inputs(0), "/a{}b") << "a file may be called that";
 }
 
 TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
@@ -59,7 +95,7 @@ TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
             std::string::npos);
 
   recipe.argv = {"echo", "{} {} {}"};
-  recipe.has_items = true;
+  recipe.filled = Filled::Items;
   stored.bytes = to_bytes(recipe);
   stored.items = {"small", std::string(kLargestPart / 4, 'x'), "small"};
   EXPECT_FALSE(refusal_of_size(stored));

@@ -1,0 +1,121 @@
+#include "api/own_paths.hpp"
+
+#include "api/read_request.hpp"
+#include "runtime/places.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <unordered_map>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::string_view kIndex = "{index}";
+
+/// As many tasks as like may write there.
+bool is_device(std::string_view path) {
+  return path.starts_with("/dev/");
+}
+
+struct Written {
+  std::string_view what, path;
+  bool is_stream{false};  ///< what `log` tells otherwise
+};
+
+std::vector<Written> written_by(const TaskRequest& task) {
+  std::vector<Written> all;
+  if (!task.standard_output.empty()) all.push_back({"stdout", task.standard_output, true});
+  if (!task.standard_error.empty() && task.standard_error != task.standard_output)
+    all.push_back({"stderr", task.standard_error, true});
+  for (const auto& [name, path] : task.outputs) all.push_back({name, path, false});
+  return all;
+}
+
+const char* otherwise(const Written& written) {
+  return written.is_stream ? "; without it 'log' and 'show' tell what each of them printed" : "";
+}
+
+/// Of a path that differs by its item alone.
+void check_items(const TaskRequest& task, const Written& written, const std::string& what) {
+  if (task.items.empty() || has_id(written.path) ||
+      written.path.find(kIndex) != std::string_view::npos)
+    return;
+  std::unordered_map<std::string_view, std::size_t> seen;
+  std::size_t number = 0;
+  for (const std::string& item : task.items) {
+    ++number;
+    if (const auto [at, is_new] = seen.emplace(item, number); !is_new) {
+      throw BadRequest(
+          fmt::format("{}: items {} and {} are both '{}', and both would write {}; put {{index}} "
+                      "into the path",
+                      what, at->second, number, item, written.path));
+    }
+  }
+}
+
+}  // namespace
+
+bool is_array(const TaskRequest& task) {
+  return task.array.indices.size() != 1 || !task.array.indices.contains(0);
+}
+
+Filled filled_of(const TaskRequest& task) {
+  if (!task.items.empty()) return Filled::Items;
+  bool any = has_place(task.standard_output) || has_place(task.standard_error);
+  if (is_array(task)) {
+    any = any || has_place(task.standard_input) || has_place(task.directory.value_or(""));
+    for (const auto& [name, paths] : task.inputs) {
+      for (const std::string& path : paths) any = any || has_place(path);
+    }
+    for (const auto& [name, path] : task.outputs) any = any || has_place(path);
+  }
+  return any ? Filled::Paths : Filled::Nothing;
+}
+
+void check_own_paths(const TaskRequest& task, const std::string& what) {
+  const std::size_t tasks = task.array.indices.size();
+  for (const Written& written : written_by(task)) {
+    if (!is_array(task) && written.is_stream &&
+        (has_item(written.path) || written.path.find(kIndex) != std::string_view::npos)) {
+      throw BadRequest(
+          fmt::format("{}: {} '{}' asks for an index or an item, which a task alone does not have; "
+                      "write {{id}} for its id",
+                      what, written.what, written.path));
+    }
+    if (tasks < 2 || is_device(written.path)) continue;
+    if (!has_place(written.path)) {
+      throw BadRequest(
+          fmt::format("{}: all {} tasks would write {} ({}); put {{index}}, {{id}} or, for the "
+                      "item, {{}} into the path{}",
+                      what, tasks, written.path, written.what, otherwise(written)));
+    }
+    check_items(task, written, what);
+  }
+}
+
+void check_written_once(const SubmitRequest& request) {
+  std::unordered_map<std::string_view, std::size_t> writers;
+  std::size_t number = 0;
+  for (const TaskRequest& task : request.tasks) {
+    ++number;
+    if (is_array(task) && !task.directory && has_place(request.directory) &&
+        filled_of(task) != Filled::Nothing) {
+      throw BadRequest(
+          fmt::format("the folder {} has a placeholder in its name, which would be filled for "
+                      "each task; name another 'directory'",
+                      request.directory));
+    }
+    if (request.tasks.size() == 1) return;
+    for (const Written& written : written_by(task)) {
+      if (has_place(written.path) || is_device(written.path)) continue;
+      if (const auto [at, is_new] = writers.emplace(written.path, number);
+          !is_new && at->second != number) {
+        throw BadRequest(fmt::format("tasks {} and {} would both write {} ({}){}", at->second,
+                                     number, written.path, written.what, otherwise(written)));
+      }
+    }
+  }
+}
+
+}  // namespace hpcbatch
