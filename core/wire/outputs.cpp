@@ -15,6 +15,9 @@
 namespace hpcbatch::wire {
 namespace {
 
+/// Without setuid, setgid and sticky.
+constexpr mode_t kPlainMode = 0777;
+
 /// Opens `path` below `directory` step by step, so that no link on the way leads elsewhere.
 Fd open_below(const std::string& directory, std::string_view path, int flags) {
   Fd at(::open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
@@ -81,6 +84,31 @@ struct Staged {
   bool published{false};
 };
 
+const char* kind_of(mode_t mode) {
+  switch (mode & S_IFMT) {
+    case S_IFDIR:
+      return "a directory";
+    case S_IFLNK:
+      return "a link; name the file that it leads to";
+    case S_IFIFO:
+      return "a FIFO";
+    case S_IFSOCK:
+      return "a socket";
+    default:
+      return "a device";
+  }
+}
+
+/// Nothing but a file, or nothing at all, is ever replaced.
+std::optional<OutputRefusal> check_replaced(const Staged& staged) {
+  struct stat there {};
+  if (::fstatat(staged.folder.get(), staged.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+      S_ISREG(there.st_mode))
+    return std::nullopt;
+  return refuse("stage_out_failed", *staged.output,
+                std::string("the destination is ") + kind_of(there.st_mode));
+}
+
 std::optional<OutputRefusal> open_destination(Staged& staged) {
   const Output& output = *staged.output;
   const std::string& destination = output.destination();
@@ -106,12 +134,7 @@ std::optional<OutputRefusal> open_destination(Staged& staged) {
     return refuse("stage_out_failed", output,
                   "others than its owner may write in the destination's directory");
   }
-  struct stat there {};
-  if (::fstatat(staged.folder.get(), staged.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-      S_ISDIR(there.st_mode)) {
-    return refuse("stage_out_failed", output, "the destination is a directory");
-  }
-  return std::nullopt;
+  return check_replaced(staged);
 }
 
 int copy_to(int from, int to) {
@@ -142,27 +165,33 @@ std::optional<OutputRefusal> bring_beside(Staged& staged, const std::string& dir
       slash == std::string::npos ? output.staged() : output.staged().substr(slash + 1);
   const Fd from = open_below(directory, inner, O_RDONLY | O_DIRECTORY);
   struct stat before {};
-  struct stat after {};
-  if (from &&
+  if (::fstat(source.get(), &before) != 0)
+    return refuse("stage_out_failed", output, "cannot look at it", errno);
+  // Under another name of its own the task's user could go on changing it.
+  const bool is_shared = before.st_nlink > 1;
+  if (!is_shared && from &&
       ::renameat(from.get(), last.c_str(), staged.folder.get(), staged.aside.c_str()) == 0) {
     // Nothing of the task lives any more, but what arrived is to be what was checked.
+    struct stat after {};
     const bool same =
-        ::fstat(source.get(), &before) == 0 &&
         ::fstatat(staged.folder.get(), staged.aside.c_str(), &after, AT_SYMLINK_NOFOLLOW) == 0 &&
         before.st_ino == after.st_ino && before.st_dev == after.st_dev;
     if (!same) return refuse("output_invalid", output, "it changed while it was moved");
+    if ((before.st_mode & ~S_IFMT & ~kPlainMode) != 0 &&
+        ::fchmod(source.get(), before.st_mode & kPlainMode) != 0)
+      return refuse("stage_out_failed", output, "cannot take its special rights away", errno);
     if (::fsync(source.get()) != 0)
       return refuse("stage_out_failed", output, "cannot sync it", errno);
     return std::nullopt;
   }
-  if (errno != EXDEV) return refuse("stage_out_failed", output, "cannot move it there", errno);
-  ::fstat(source.get(), &before);
+  if (!is_shared && errno != EXDEV)
+    return refuse("stage_out_failed", output, "cannot move it there", errno);
   ::unlinkat(staged.folder.get(), staged.aside.c_str(), 0);
   Fd copy(::openat(staged.folder.get(), staged.aside.c_str(),
                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!copy) return refuse("stage_out_failed", output, "cannot make a file there", errno);
   int error = copy_to(source.get(), copy.get());
-  if (error == 0 && ::fchmod(copy.get(), before.st_mode & 0777) != 0) error = errno;
+  if (error == 0 && ::fchmod(copy.get(), before.st_mode & kPlainMode) != 0) error = errno;
   if (error == 0 && ::fsync(copy.get()) != 0) error = errno;
   // A full disk behind NFS may be told of only here.
   if (error == 0 && ::close(copy.release()) != 0) error = errno;
@@ -220,6 +249,11 @@ std::optional<OutputRefusal> publish_outputs(const std::string& directory,
     }
   }
   for (Staged& staged : all) {
+    // It may have come there since.
+    if (auto refusal = check_replaced(staged)) {
+      take_back(all);
+      return refusal;
+    }
     if (::renameat(staged.folder.get(), staged.aside.c_str(), staged.folder.get(),
                    staged.name.c_str()) != 0) {
       auto refusal = refuse("stage_out_failed", *staged.output, "cannot give it its name", errno);

@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import socket
+import stat
 
 import pytest
 from engine_at_home import EngineAtHome, is_alive, wait_until
@@ -113,6 +114,47 @@ def test_a_bad_file_of_tasks_queues_nothing_and_names_the_line(shared, folder):
 
 # --- Looking ---
 
+def test_an_output_replaces_a_file_or_nothing(shared, folder):
+    os.mkfifo(folder / "fifo")
+    (folder / "file").write_text("before")
+    (folder / "link").symlink_to(folder / "file")
+    for path, is_a in ("/dev/null", "a device"), (folder / "fifo", "a FIFO"), (folder / "link", "a link"), (folder, "a folder"):
+        refused = shared.verb("submit", "--output", f"report={path}", "--", "sh", "-c", "echo x > report")
+        assert refused.code == 2 and str(path) in refused.err and is_a in refused.err, refused
+    # One that comes there later is found when the output is published.
+    late = shared.submit("--output", f"report={folder}/late", "--", "sh", "-c", f"echo x > report; mkfifo {folder}/late")
+    assert shared.wait(late) == 1
+    assert shared.show(late)["failure"] == "stage_out_failed" and "a FIFO" in shared.show(late)["message"]
+    assert stat.S_ISFIFO((folder / "late").stat().st_mode) and os.path.exists("/dev/null")
+    fine = shared.submit("--output", f"report={folder}/file", "--", "sh", "-c", "echo x > report")
+    assert shared.wait(fine) == 0 and (folder / "file").read_text() == "x\n"
+
+
+def test_an_output_is_a_plain_file_that_nobody_else_holds(shared, folder):
+    task = shared.submit("--output", f"a={folder}/a", "--output", f"b={folder}/b", "--", "sh", "-c",
+                         f"echo x > a; chmod 6755 a; echo y > b; ln b {folder}/held")
+    assert shared.wait(task) == 0
+    assert stat.S_IMODE((folder / "a").stat().st_mode) == 0o755
+    assert (folder / "b").stat().st_nlink == 1 and (folder / "b").read_text() == "y\n"
+
+
+def test_each_task_of_an_array_has_paths_of_its_own(shared, folder):
+    array = shared.submit("--array", "1-3", "--stdout", f"{folder}/o.{{}}", "--stderr", f"{folder}/e.{{index}}.{{id}}", "--cwd", folder,
+                          "--", "sh", "-c", "echo out $HPCBATCH_TASK_INDEX; echo '{}' >&2")
+    assert shared.wait(array) == 0
+    for n in 1, 2, 3:
+        assert (folder / f"o.{n}").read_text() == f"out {n}\n"
+        assert (folder / f"e.{n}.{array}.{n}").read_text() == "{}\n"
+    refused = shared.verb("submit", "--array", "1-5", "--stdout", "same.txt", "--", "true")
+    assert refused.code == 2 and "all 5 tasks would write" in refused.err and "'log' and 'show'" in refused.err, refused
+    (folder / "names").write_text("a\nb\n")
+    each = shared.submit("--each", folder / "names", "--cwd", folder, "--stdout", "{}.txt", "--", "echo", "{}")
+    assert shared.wait(each) == 0
+    assert [(folder / f"{n}.txt").read_text() for n in "ab"] == ["a\n", "b\n"]
+    alone = shared.submit("--stdout", f"{folder}/alone.{{id}}", "--", "echo", "alone")
+    assert shared.wait(alone) == 0 and (folder / f"alone.{alone}").read_text() == "alone\n"
+
+
 def test_list_show_and_explain_of_a_failure(shared):
     task = shared.submit("--name", "my name", "--", "sh", "-c", "echo why >&2; exit 4")
     assert shared.wait(task) == 1
@@ -136,6 +178,21 @@ def test_retries_use_up_the_attempts_and_each_is_shown(shared, folder):
     assert shared.wait(task) == 0
     shown = shared.show(task)
     assert shown["attempt"] == 3 and [a["failure"] for a in shown["attempts"]][:2] == ["tool_failed"] * 2
+
+
+def test_each_attempt_keeps_its_exit_code_and_what_it_printed(shared, folder):
+    script = f"echo x >> {folder}/tries; n=$(wc -l < {folder}/tries); echo out $n; echo err $n >&2; test $n = 4 || exit $((n + 2))"
+    task = shared.submit("--retries", "1", "--", "sh", "-c", script)
+    assert shared.wait(task) == 1
+    assert [(a["attempt"], a["exit_code"]) for a in shared.show(task)["attempts"]] == [(1, 3)]
+    shared.ok("retry", task)
+    assert shared.wait(task) == 0
+    assert [(a["attempt"], a["exit_code"]) for a in shared.show(task)["attempts"]] == [(1, 3), (2, 4), (3, 5)]
+    for attempt in 1, 2, 3, 4:
+        assert shared.verb("log", task, "--attempt", attempt) == (0, f"out {attempt}\n", f"err {attempt}\n")
+    assert shared.verb("log", task) == (0, "out 4\n", "err 4\n")
+    refused = shared.verb("log", task, "--attempt", 5)
+    assert refused.code == 2 and "there are: 1, 2, 3, 4" in refused.err, refused
 
 
 def test_retry_runs_an_ended_task_again(shared, folder):
