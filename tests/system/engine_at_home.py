@@ -49,6 +49,14 @@ def parent_of(pid):
         return 0
 
 
+def name_of(pid):
+    """Empty where there is no such process."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().rstrip("\n")
+    except OSError:
+        return ""
+
+
 def processes_with(text):
     """The processes, as {pid: command line}, whose command line or environment holds the text; this one is none."""
     found = {}

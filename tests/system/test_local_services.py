@@ -1,12 +1,11 @@
 """Services: one process has its imports done, and a process forked from it is a task like any other."""
 
 import os
-import pathlib
 import signal
 import sys
 
 import pytest
-from engine_at_home import ROOT, EngineAtHome, processes_with, wait_until
+from engine_at_home import ROOT, EngineAtHome, name_of, processes_with, wait_until
 
 sys.path.insert(0, str(ROOT / "python"))
 from hpcbatch.client import Client  # noqa: E402
@@ -150,8 +149,7 @@ def test_a_fork_that_leaves_its_session_is_ended_with_its_task(home):
     assert home.wait(task) == 0
 
     def named():
-        return [pid for pid in processes_with("HPCBATCH_SERVICE=warm")
-                if (comm := pathlib.Path(f"/proc/{pid}/comm")).exists() and comm.read_text() == f"task {task}\n"]
+        return [pid for pid in processes_with("HPCBATCH_SERVICE=warm") if name_of(pid) == f"task {task}"]
 
     wait_until(lambda: not named(), 10, "the end of what it had left behind")
     assert home.show(other)["state"] == "running"

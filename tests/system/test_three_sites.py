@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from engine_at_home import wait_until
+from engine_at_home import processes_with, wait_until
 from slurm_site import SMALL, SlurmSite
 from bed import Slurm
 
@@ -47,7 +47,9 @@ class ThreeSites(SlurmSite):
         return where
 
     def pilot_pids_of(self, site):
-        return {pid for pid in self.pilot_pids() if str(self.directory / site).encode() in open(f"/proc/{pid}/cmdline", "rb").read()}
+        workspace = str(self.directory / site)
+        pilots = self.pilot_pids()
+        return {pid for pid, line in processes_with(workspace).items() if pid in pilots and workspace in line}
 
     def kill_pilots_of(self, site):
         pids = self.pilot_pids_of(site)
