@@ -60,6 +60,38 @@ json::object piece_json(const std::string& bytes, std::uint64_t offset, bool end
   return piece;
 }
 
+struct FoundAttempt {
+  bool is_task{false};
+  std::optional<store::ResultRow> ended;
+  std::string site;
+  std::string known;  ///< the numbers of those that have ended
+};
+
+FoundAttempt find_attempt(store::Store& store, TaskId task, std::uint64_t number) {
+  FoundAttempt found;
+  const auto array = store.array(task.array);
+  found.is_task = array && array->indices.contains(task.index);
+  std::vector<store::ResultRow> ended;
+  for (store::AttemptRow& row : store.attempts(task)) {
+    ended.push_back({.array = task.array,
+                     .indices = {task.index, task.index},
+                     .attempt = row.attempt,
+                     .epoch = row.epoch,
+                     .outcome = std::move(row.outcome),
+                     .pilot = std::move(row.pilot)});
+  }
+  if (auto result = store.result(task)) ended.push_back(std::move(*result));
+  for (store::ResultRow& row : ended) {
+    found.known += (found.known.empty() ? "" : ", ") + std::to_string(row.attempt);
+    if (row.attempt == number) found.ended = std::move(row);
+  }
+  if (!found.ended) return found;
+  const auto pilot = parse_pilot(found.ended->pilot);
+  const auto allocation = pilot ? store.allocation(pilot->allocation.name) : std::nullopt;
+  if (allocation) found.site = allocation->site;
+  return found;
+}
+
 }  // namespace
 
 void Api::read_log(const store::ResultRow& result, const std::string& site, std::uint32_t stream,
@@ -110,51 +142,18 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
 /// Of one that has ended, also where the task goes on.
 void Api::log_of_attempt(TaskId task, std::uint64_t number, const LogRange& range,
                          const ReplyPtr& reply) {
-  struct Found {
-    bool is_task{false};
-    std::optional<store::ResultRow> ended;
-    std::string site, known;
-  };
-  runtime_.read(
-      [task, number](store::Store& store) {
-        Found found;
-        const auto array = store.array(task.array);
-        found.is_task = array && array->indices.contains(task.index);
-        std::vector<store::ResultRow> ended;
-        for (store::AttemptRow& row : store.attempts(task)) {
-          ended.push_back({.array = task.array,
-                           .indices = {task.index, task.index},
-                           .attempt = row.attempt,
-                           .epoch = row.epoch,
-                           .outcome = std::move(row.outcome),
-                           .pilot = std::move(row.pilot)});
-        }
-        if (auto result = store.result(task)) ended.push_back(std::move(*result));
-        for (store::ResultRow& row : ended) {
-          found.known += (found.known.empty() ? "" : ", ") + std::to_string(row.attempt);
-          // The last one, where a task that was retried by hand counts from 1 again.
-          if (row.attempt == number) found.ended = std::move(row);
-        }
-        if (found.ended) {
-          if (const auto pilot = parse_pilot(found.ended->pilot)) {
-            if (const auto allocation = store.allocation(pilot->allocation.name))
-              found.site = allocation->site;
-          }
-        }
-        return found;
-      },
-      [this, task, number, range, reply](const Found& found) {
-        if (!found.is_task)
-          return reply->error(404, fmt::format("there is no task {}", to_string(task)));
-        if (!found.ended) {
-          return reply->error(
-              404, found.known.empty()
-                       ? fmt::format("no attempt of task {} has ended yet", to_string(task))
-                       : fmt::format("task {} has no attempt {} that has ended; there are: {}",
-                                     to_string(task), number, found.known));
-        }
-        answer_log(*found.ended, found.site, range, reply);
-      });
+  runtime_.read([task, number](store::Store& store) { return find_attempt(store, task, number); },
+                [this, task, number, range, reply](const FoundAttempt& found) {
+                  if (!found.is_task)
+                    return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+                  if (found.ended) return answer_log(*found.ended, found.site, range, reply);
+                  const std::string what =
+                      found.known.empty()
+                          ? fmt::format("no attempt of task {} has ended yet", to_string(task))
+                          : fmt::format("task {} has no attempt {} that has ended; there are: {}",
+                                        to_string(task), number, found.known);
+                  reply->error(404, what);
+                });
 }
 
 void Api::answer_log(const store::ResultRow& ended, const std::string& site, const LogRange& range,

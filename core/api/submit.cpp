@@ -187,7 +187,7 @@ void Api::post_submits(Request request, const ReplyPtr& reply) {
   std::size_t place = 0;
   for (const boost::json::value& one : list->get_array()) {
     const auto answer = [reply, gathered,
-                         place](std::variant<std::vector<ArrayId>, SubmitRefusal> said) {
+                         place](const std::variant<std::vector<ArrayId>, SubmitRefusal>& said) {
       gathered->answers[place] = answer_of(said);
       if (--gathered->missing == 0) reply->answer(200, {{"answers", std::move(gathered->answers)}});
     };

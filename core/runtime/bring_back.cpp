@@ -172,7 +172,7 @@ void BringBack::again(const AttemptId& attempt, const std::string& why) {
   });
 }
 
-void BringBack::done(const AttemptId& attempt, std::string failure, std::string message) {
+void BringBack::done(const AttemptId& attempt, const std::string& failure, std::string message) {
   auto node = under_way_.extract(attempt);
   if (node.empty()) return;
   Under under = std::move(node.mapped());

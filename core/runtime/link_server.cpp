@@ -67,7 +67,7 @@ PilotLink::PilotLink(asio::generic::stream_protocol::socket socket, wire::Link l
       closed_(std::move(closed)),
       silence_(socket_.get_executor()),
       last_heard_(std::chrono::steady_clock::now()),
-      buffer_(64 * 1024),
+      buffer_(std::size_t{64} * 1024),
       from_(place_of(socket_)) {}
 
 PilotLink::~PilotLink() = default;

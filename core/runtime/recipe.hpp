@@ -1,6 +1,8 @@
 // What a task runs, as the store keeps it and a pilot gets it.
 #pragma once
 
+#include "model/ids.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>

@@ -15,8 +15,8 @@
 namespace hpcbatch::wire {
 namespace {
 
-/// Without setuid, setgid and sticky.
 constexpr mode_t kPlainMode = 0777;
+constexpr mode_t kSpecialMode = S_ISUID | S_ISGID | S_ISVTX;
 
 /// Opens `path` below `directory` step by step, so that no link on the way leads elsewhere.
 Fd open_below(const std::string& directory, std::string_view path, int flags) {
@@ -177,7 +177,7 @@ std::optional<OutputRefusal> bring_beside(Staged& staged, const std::string& dir
         ::fstatat(staged.folder.get(), staged.aside.c_str(), &after, AT_SYMLINK_NOFOLLOW) == 0 &&
         before.st_ino == after.st_ino && before.st_dev == after.st_dev;
     if (!same) return refuse("output_invalid", output, "it changed while it was moved");
-    if ((before.st_mode & ~S_IFMT & ~kPlainMode) != 0 &&
+    if ((before.st_mode & kSpecialMode) != 0 &&
         ::fchmod(source.get(), before.st_mode & kPlainMode) != 0)
       return refuse("stage_out_failed", output, "cannot take its special rights away", errno);
     if (::fsync(source.get()) != 0)

@@ -93,7 +93,7 @@ class TurnedAwayTest : public testing::Test {
     other_ = std::make_unique<Peer>(connect(kOther));
     until([&] { return other_->link.established(); });
   }
-  ~TurnedAwayTest() override {
+  void TearDown() override {
     spdlog::set_default_logger(before_);
     std::filesystem::remove_all(folder_);
   }
@@ -268,6 +268,7 @@ TEST_F(TurnedAwayTest, WhoStopsBehindTheHello) {
 TEST_F(TurnedAwayTest, TheOldestOfTooManyWhoSayNothing) {
   Peer oldest = connect_as_no_pilot();
   std::vector<std::unique_ptr<Peer>> strangers;
+  strangers.reserve(63);
   for (int i = 0; i < 63; ++i) strangers.push_back(std::make_unique<Peer>(connect_as_no_pilot()));
   Peer pilot = connect(kPilot);
   stands(pilot);
