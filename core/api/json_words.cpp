@@ -17,6 +17,7 @@ namespace {
 
 /// As the configuration has it.
 constexpr double kMostOfAnything = 1e9;
+constexpr double kMostBytes = 0x1p49;
 
 double positive(const json::value& value, const std::string& what) {
   if (!value.is_number()) throw BadRequest(what + " must be a number");
@@ -76,8 +77,10 @@ bool bool_of(const json::value& value, const std::string& what) {
 }
 
 Amount size_of(const json::value& value, const std::string& what) {
-  const std::string text =
-      value.is_number() ? fmt::format("{:.0f}", positive(value, what)) : text_of(value, what);
+  // A job's own arithmetic may ask for more than there is: it is told where it does not fit.
+  if (value.is_number())
+    return Amount::of(static_cast<std::int64_t>(std::min(positive(value, what), kMostBytes)));
+  const std::string text = text_of(value, what);
   const auto bytes = parse_size(text);
   if (!bytes)
     throw BadRequest(
