@@ -15,18 +15,7 @@
 namespace hpcbatch {
 namespace {
 
-int do_command(const Command& command, const EngineMain& engine_main) {
-  if (const auto* text = std::get_if<ShowText>(&command)) {
-    std::fputs(text->text.c_str(), stdout);
-    return kExitDone;
-  }
-  // The engine has signals of its own.
-  if (const auto* options = std::get_if<EngineOptions>(&command)) return engine_main(*options);
-
-  const auto places = find_places(own_environment());
-  if (!places) throw CommandError(kExitUsage, places.error().text);
-  Interrupt interrupt;
-  const Session session{*places, interrupt};
+int do_verb(const Command& command, const Session& session) {
   return match(
       command, [](const ShowText&) { return kExitDone; },
       [](const EngineOptions&) { return kExitDone; },
@@ -45,6 +34,26 @@ int do_command(const Command& command, const EngineMain& engine_main) {
       [&](const DoctorCommand& c) { return check_installation(c, session); },
       [&](const TopCommand& c) { return show_top(c, session); },
       [&](const DropboxCommand& c) { return watch_dropbox(c, session); });
+}
+
+int do_command(const Command& command, const EngineMain& engine_main) {
+  if (const auto* text = std::get_if<ShowText>(&command)) {
+    std::fputs(text->text.c_str(), stdout);
+    return kExitDone;
+  }
+  // The engine has signals of its own.
+  if (const auto* options = std::get_if<EngineOptions>(&command)) return engine_main(*options);
+
+  const auto places = find_places(own_environment());
+  if (!places) throw CommandError(kExitUsage, places.error().text);
+  Interrupt interrupt;
+  try {
+    return do_verb(command, {*places, interrupt});
+  } catch (const InterruptedByUser&) {
+    // Taken off: it would end us once it is let through again.
+    const int number = interrupt.take();
+    return number == 0 ? kExitInterrupted : 128 + number;
+  }
 }
 
 int complain(const std::string& text, int exit_code) {
@@ -66,8 +75,6 @@ int run_command_line(int argc, char** argv, const EngineMain& engine_main) {
     return complain(error.what(), is_run ? kExitOwnFailure : error.exit_code());
   } catch (const DocumentError& error) {
     return complain(error.what(), is_run ? kExitOwnFailure : kExitUsage);
-  } catch (const InterruptedByUser&) {
-    return kExitInterrupted;
   } catch (const std::exception& error) {
     return complain(std::string("internal error: ") + error.what(),
                     is_run ? kExitOwnFailure : kExitUsage);

@@ -182,6 +182,7 @@ CliResult CliProcess::wait() {
   int status = 0;
   ::waitpid(pid_, &status, 0);
   pid_ = 0;
+  result_.is_killed = !WIFEXITED(status);
   result_.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result_;
 }

@@ -35,6 +35,7 @@ struct CliOptions {
 
 struct CliResult {
   int exit_code{-1};  ///< 128 + n for signal n
+  bool is_killed{false};
   std::string out;
   std::string err;  ///< of a terminal: in `out` as well
 };

@@ -53,7 +53,20 @@ TEST_F(SubmitTest, CtrlCEndsTheReadingOfStandardInput) {
   CliProcess submit(home(), {"submit", "--each", "-", "--", "echo", "{}"}, options);
   submit.wait_until_it_blocks(SIGINT);
   submit.signal(SIGINT);
-  EXPECT_EQ(submit.wait().exit_code, 130);
+  const CliResult result = submit.wait();
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_FALSE(result.is_killed) << "who starts it without a shell is told the same";
+}
+
+TEST_F(SubmitTest, ATerminationIsToldAsSuch) {
+  CliOptions options;
+  options.keep_input_open = true;
+  CliProcess submit(home(), {"submit", "--each", "-", "--", "echo", "{}"}, options);
+  submit.wait_until_it_blocks(SIGTERM);
+  submit.signal(SIGTERM);
+  const CliResult result = submit.wait();
+  EXPECT_EQ(result.exit_code, 143);
+  EXPECT_FALSE(result.is_killed);
 }
 
 TEST_F(SubmitTest, FlagsHoldForTheTasksOfAFileThatDoNotSay) {
