@@ -105,6 +105,10 @@ json::object allocation_json(const Allocation& facts, const AllocationEntry* liv
   if (!facts.number.empty()) object["batch_id"] = facts.number;
   if (facts.running_since) object["started_at"] = seconds(*facts.running_since);
   if (facts.ended) object["ended_at"] = seconds(*facts.ended);
+  if (live && live->suspended_at && !facts.ended) {
+    object["state"] = "suspended";
+    object["suspended_at"] = seconds(*live->suspended_at);
+  }
   if (live && live->time_left) object["ends_at"] = seconds(live->seen_at + *live->time_left);
   return object;
 }

@@ -127,6 +127,10 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
   if (entry.seen == BatchState::Suspended && job.state != BatchState::Suspended)
     entry.resumed_at = now;
   entry.seen = job.state;
+  if (job.state != BatchState::Suspended)
+    entry.suspended_at.reset();
+  else if (!entry.suspended_at)
+    entry.suspended_at = now;
   entry.time_left = job.time_left;
   if (entry.pilots_away == 0) entry.seen_at = now;
   facts.reason = job.reason;

@@ -138,6 +138,8 @@ class Engine {
 
   void explain_files(const ArrayState& array, std::uint32_t index, Time now,
                      std::vector<std::string>& details) const;
+  /// Where the batch system has suspended it.
+  void explain_suspended(const AllocationId& id, Time now, std::vector<std::string>& details) const;
 
   // asking.cpp
   void ask_for_pilots(Time now);

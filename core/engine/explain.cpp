@@ -70,6 +70,16 @@ void Engine::explain_files(const ArrayState& array, std::uint32_t index, Time no
   }
 }
 
+void Engine::explain_suspended(const AllocationId& id, Time now,
+                               std::vector<std::string>& details) const {
+  const AllocationEntry* entry = sites_.find(id);
+  if (!entry || !entry->suspended_at) return;
+  details.push_back(fmt::format(
+      "the batch system of {} has suspended allocation {} (batch job {}), seen {} ago: its pilots "
+      "go on when it lets them",
+      entry->facts.site, id.name, entry->facts.number, show_duration(now - *entry->suspended_at)));
+}
+
 // NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   const auto state = state_of(task);
@@ -110,6 +120,7 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
                              show_duration(now - lease->started.value_or(lease->since)));
     }
     if (lease->cancelled) why.text += "; it is being cancelled";
+    explain_suspended(lease->pilot.allocation, now, why.details);
     return why;
   }
   if (*state == TaskState::Held) {
@@ -190,10 +201,12 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   for (const auto& [id, entry] : sites_.allocations()) {
     const bool has_pilot =
         entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0;
-    if (has_pilot || entry.facts.state == AllocationState::Ended) continue;
+    if (entry.facts.state == AllocationState::Ended) continue;
     const Shape* shape = sites_.shape_of(id);
     if (!shape || !could_run(its_class.needs, *shape)) continue;
     if (!may_run_at(its_class.needs, entry.facts.site)) continue;
+    explain_suspended(id, now, why.details);
+    if (has_pilot) continue;
     const auto start = sites_.expected_start(entry, now);
     if (start && sites_.is_on_its_way(entry, now) && (!soonest || *start < *soonest)) {
       soonest = start;
@@ -211,7 +224,7 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     why.details.push_back(
         fmt::format("expected to start in about {} on {}", show_about(*soonest), where));
   } else if (soonest) {
-    why.details.push_back(fmt::format("expected to start on {} already, {} ago", where,
+    why.details.push_back(fmt::format("was expected to start on {} {} ago, and has not", where,
                                       show_about(Duration{} - *soonest)));
   }
   return why;

@@ -54,9 +54,10 @@ struct AllocationEntry {
                             ///< way
   Time alive_at{};          ///< a pilot of it came or went: lists asked for earlier prove nothing
   Time cancelled_at{};      ///< the last cancel command
-  Time resumed_at{};        ///< after it was suspended
-  std::uint32_t absent_polls{0};   ///< trusted lists in a row that did not show it
-  std::uint32_t never_arrived{0};  ///< submits whose answer was lost and that left no batch job
+  std::optional<Time> suspended_at;  ///< while it is
+  Time resumed_at{};                 ///< after it was suspended
+  std::uint32_t absent_polls{0};     ///< trusted lists in a row that did not show it
+  std::uint32_t never_arrived{0};    ///< submits whose answer was lost and that left no batch job
   bool of_no_use{false};
   std::optional<Time> terminated_at;  ///< a pilot of it was ended from outside
   std::uint32_t pilots_away{0};       ///< of those that registered, not connected now

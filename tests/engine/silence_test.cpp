@@ -205,7 +205,9 @@ TEST_F(SilenceTest, WhatIsSuspendedIsNotCancelledForItsSilence) {
   forget_what_was_asked();
   after(1h);
   expect_nothing();
+  expect_explained("2", "*of here has suspended allocation *: its pilots go on*");
   batch("A", BatchState::Running);
+  expect_explained("2", "*silent*");
   after(14min);
   expect_nothing();
   after(2min);

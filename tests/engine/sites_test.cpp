@@ -79,7 +79,7 @@ TEST_F(SitesTest, AWaitingTaskIsToldWhenItIsExpectedToStart) {
   after(4min);
   expect_explained("2", "*expected to start in about 6m on here");
   after(9min);
-  expect_explained("2", "*expected to start on here already, 3m ago");
+  expect_explained("2", "*was expected to start on here 3m ago, and has not");
   submit(New().not_on("here"));
   expect_explained("3", "*allocation * on there is submitting since 0s");
   forget_what_was_asked();
