@@ -209,7 +209,7 @@ void answer_things(const HttpRequest& request, const ReplyPtr& reply, const char
   std::vector<std::string> known;
   for (json::value& thing : things) {
     const std::string name(thing.at("name").get_string());
-    if (name == request.path[2]) return reply->answer(200, std::move(thing));
+    if (name == request.path[2]) return reply->answer(200, thing);
     known.push_back(name);
   }
   if (known.size() > kMostNamed) known.clear();
@@ -361,9 +361,9 @@ void Api::dropbox(Request request, const ReplyPtr& reply) {
   const json::value body = parse_body(request.body);
   DropboxSettings settings;
   for (const auto& [key, value] : body.get_object()) {
-    const auto path = [&](const json::value& entry) {
+    const auto path = [name = std::string(key)](const json::value& entry) {
       if (!entry.is_string() || !std::string_view(entry.get_string()).starts_with('/'))
-        throw BadRequest(fmt::format("'{}' must hold absolute paths", std::string(key)));
+        throw BadRequest(fmt::format("'{}' must hold absolute paths", name));
       return std::string(entry.get_string());
     };
     if (key == "directory") {

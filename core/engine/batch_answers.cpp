@@ -101,10 +101,8 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
     } else if (!never_registered && orderly) {
       // It works, and there is room for the next one.
       shape->back_off = {};
-    } else if (!never_registered && cause != EndCause::NodeFailed) {
-      back_off(*shape, 1s, 10min, text, now);
-    } else if (never_registered &&
-               (cause == EndCause::NodeFailed || cause == EndCause::Preempted)) {
+    } else if (never_registered ? cause == EndCause::NodeFailed || cause == EndCause::Preempted
+                                : cause != EndCause::NodeFailed) {
       // Not the shape's fault; but nodes that fail again and again fail the next one too.
       back_off(*shape, 1s, 10min, text, now);
     } else if (never_registered) {
