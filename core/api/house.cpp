@@ -95,7 +95,15 @@ json::object files_json(const SiteFiles::Figures& files) {
   return object;
 }
 
-json::object allocation_json(const Allocation& facts, const AllocationEntry* live) {
+/// Neither the batch system nor a pilot of it says now what has become of it.
+bool is_unknown(const SiteBook& book, const AllocationEntry& live) {
+  const SiteState* site = book.site(live.facts.site);
+  return live.facts.state != AllocationState::Ended && site && !site->trouble.empty() &&
+         live.facts.pilots_seen == live.pilots_away;
+}
+
+json::object allocation_json(const SiteBook& book, const Allocation& facts,
+                             const AllocationEntry* live) {
   json::object object{{"name", facts.id.name},
                       {"site", facts.site},
                       {"shape", facts.shape},
@@ -108,6 +116,12 @@ json::object allocation_json(const Allocation& facts, const AllocationEntry* liv
   if (live && live->suspended_at && !facts.ended) {
     object["state"] = "suspended";
     object["suspended_at"] = seconds(*live->suspended_at);
+  }
+  if (live && is_unknown(book, *live)) {
+    object["state"] = "unknown";
+    object["seen_at"] = seconds(live->seen_at);
+    object["message"] = valid_utf8(
+        fmt::format("was {}; {}", to_string(facts.state), book.site(facts.site)->trouble));
   }
   if (live && live->time_left) object["ends_at"] = seconds(live->seen_at + *live->time_left);
   return object;
@@ -243,8 +257,9 @@ void Api::allocations(Request request, const ReplyPtr& reply) {
                 [this, request, reply](const std::vector<Allocation>& stored) {
                   json::array things;
                   for (const Allocation& facts : stored) {
-                    const AllocationEntry* live = runtime_.engine().sites().find(facts.id);
-                    things.push_back(allocation_json(live ? live->facts : facts, live));
+                    const SiteBook& book = runtime_.engine().sites();
+                    const AllocationEntry* live = book.find(facts.id);
+                    things.push_back(allocation_json(book, live ? live->facts : facts, live));
                   }
                   answer_things(request, reply, "allocations", std::move(things));
                 });

@@ -19,6 +19,7 @@ using namespace std::chrono_literals;
 // often.
 constexpr Duration kImpatientPoll = 3s;
 constexpr Duration kLongestPollPause = 5min;
+constexpr Duration kSlowAnswer = 20s;
 // A batch system needs a moment to notice that a pilot it started is gone.
 constexpr Duration kFirstLook = 500ms;
 // A submit whose outcome is not known after this long is nothing to count on.
@@ -26,6 +27,11 @@ constexpr Duration kAnswerDue = 1min;
 // For so long it is waited for what the batch system says of an allocation whose pilot was ended
 // from outside.
 constexpr Duration kReasonDue = 30s;
+
+/// When a list that was asked for is late.
+Time slow_from(const SiteState& site) {
+  return site.asked_at + kSlowAnswer;
+}
 
 /// A list that fails once is no sign yet.
 bool answers(const SiteState& site) {
@@ -322,10 +328,17 @@ void SiteBook::on_time(Time now) {
       state.trouble_since.reset();
       continue;
     }
-    if (state.poll_in_flight) continue;
+    if (state.poll_in_flight) {
+      if (state.trouble.empty() && now >= slow_from(state)) {
+        state.trouble = "the batch system has not answered yet";
+        state.trouble_since = state.asked_at;
+      }
+      continue;
+    }
     if (state.next_poll == Time{}) state.next_poll = now + state.site.poll_every;
     if (state.next_poll > now) continue;
     state.poll_in_flight = true;
+    state.asked_at = now;
     const Duration every =
         impatient ? std::min(kImpatientPoll, state.site.poll_every) : state.site.poll_every;
     state.next_poll = now + every;
@@ -366,6 +379,8 @@ std::optional<Time> SiteBook::next_wake() const {
   const auto earlier = [&](Time at) { wake = wake ? std::min(*wake, at) : at; };
   for (const SiteState& state : sites_) {
     if (state.next_poll != Time{} && !state.poll_in_flight) earlier(state.next_poll);
+    if (state.next_poll != Time{} && state.poll_in_flight && state.trouble.empty())
+      earlier(slow_from(state));
     for (const ShapeState& shape : state.shapes) {
       if (shape.back_off.until) earlier(*shape.back_off.until);
     }

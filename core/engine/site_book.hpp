@@ -38,9 +38,10 @@ struct SiteState {
   Site site;
   std::vector<ShapeState> shapes;
   bool poll_in_flight{false};
+  Time asked_at{};  ///< of the last poll
   Time next_poll{};
   std::uint32_t failed_polls{0};
-  std::string trouble;  ///< of the last poll; empty: none
+  std::string trouble;  ///< of the last poll, or of one that is late; empty: none
   std::optional<Time> trouble_since;
 };
 

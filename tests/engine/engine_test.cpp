@@ -141,6 +141,7 @@ void EngineTest::happens(const Event& event) {
 
 void EngineTest::answer_poll(const std::string& site) {
   ++polls_;
+  if (polls_hang_) return;
   if (!polls_succeed_) return happens(SitePollFailed{site, "no contact"});
   SitePolled polled{site, {}, now_};
   for (const auto& [id, job] : batch_) {

@@ -91,6 +91,7 @@ class EngineTest : public ::testing::Test {
   void batch_ended(const std::string& allocation, EndCause cause);
   void batch_forgot(const std::string& allocation);
   bool polls_succeed_{true};
+  bool polls_hang_{false};
   bool cancels_work_{true};
 
   // expect: each pattern (`*` stands for anything) matches one thing asked for, in order; then

@@ -173,5 +173,20 @@ TEST_F(FailingSiteTest, WhatTheOthersDidIsNotDoneAgainThere) {
   expect({"end A0"});
 }
 
+TEST_F(SitesTest, AListThatIsLateIsToldBeforeItIsGivenUp) {
+  submit(New());
+  accepts("A");
+  polls_hang_ = true;
+  after(Site{}.poll_every);
+  const SiteState& here = engine_->sites().sites()[0];
+  EXPECT_TRUE(here.poll_in_flight);
+  EXPECT_EQ(here.trouble, "");
+  after(20s);
+  EXPECT_NE(here.trouble.find("has not answered"), std::string::npos) << here.trouble;
+  expect_explained("1", "*site here has not answered for 20s*");
+  happens(SitePolled{"here", {}, now_});
+  EXPECT_EQ(here.trouble, "");
+}
+
 }  // namespace
 }  // namespace hpcbatch
