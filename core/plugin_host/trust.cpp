@@ -50,6 +50,23 @@ std::string all_writable(const std::filesystem::path& path, const std::filesyste
   return text;
 }
 
+/// Who may rename a folder above puts his own in its place.  In one with the sticky bit only the
+/// owner of what is there may.
+std::optional<std::string> untrusted_folder_above(const std::filesystem::path& path, uid_t user) {
+  for (auto at = path; at.has_relative_path();) {
+    at = at.parent_path();
+    struct stat facts {};
+    if (::stat(at.c_str(), &facts) != 0)
+      return fmt::format("{} cannot be read: {}", at.string(), std::strerror(errno));
+    if ((facts.st_mode & S_ISVTX) != 0) facts.st_mode &= ~(S_IWGRP | S_IWOTH);
+    if (auto why = distrust(facts, user)) {
+      return fmt::format("the folder above it, {}, {}{}", at.string(), *why,
+                         why->ends_with("go-w") ? " " + at.string() : "");
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> untrusted_plugin(const std::filesystem::path& file, uid_t user) {
@@ -74,6 +91,13 @@ std::optional<std::string> untrusted_plugin(const std::filesystem::path& file, u
   if (auto why = distrust(facts, user)) {
     return fmt::format("plugin {} is refused: its directory {}{}", file.string(), *why,
                        why->ends_with("go-w") ? all_writable(directory, root) : "");
+  }
+  // As it is named, and where links lead to.
+  std::error_code error;
+  const auto real = std::filesystem::canonical(file, error);
+  for (const std::filesystem::path& place : {directory.lexically_normal(), error ? file : real}) {
+    if (auto why = untrusted_folder_above(place, user))
+      return fmt::format("plugin {} is refused: {}", file.string(), *why);
   }
   return std::nullopt;
 }

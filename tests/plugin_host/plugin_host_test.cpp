@@ -145,6 +145,40 @@ TEST_F(PluginFolderTest, ADirectoryThatOthersCanWriteIsRefused) {
   EXPECT_THAT(answer(), AllOf(HasSubstr("its directory"), HasSubstr("everybody")));
 }
 
+TEST_F(PluginFolderTest, AFolderAboveThatOthersCanWriteIsRefused) {
+  ::chmod(root_.c_str(), 0777);
+  EXPECT_THAT(answer(), AllOf(HasSubstr("the folder above it, " + root_.string()),
+                              HasSubstr("chmod go-w " + root_.string())));
+  ::chmod(root_.c_str(), 01777);  // as /tmp: nobody renames what is another's
+  EXPECT_EQ(answer(), "accepted");
+}
+
+TEST_F(PluginFolderTest, AFolderAboveTheRealPlaceOfALinkIsLookedAt) {
+  const std::filesystem::path open = root_ / "open";
+  std::filesystem::create_directory(open);
+  std::filesystem::rename(root_ / "tools", open / "tools");
+  std::filesystem::create_symlink(open / "tools", root_ / "tools");
+  EXPECT_EQ(answer(), "accepted");
+  ::chmod(open.c_str(), 0777);
+  EXPECT_THAT(answer(), HasSubstr("the folder above it, " + open.string()));
+}
+
+TEST_F(PluginFolderTest, AFileThatIsCutOffIsRefusedInWords) {
+  const auto size = std::filesystem::file_size(plugin());
+  for (std::uintmax_t part = 1; part < 16; ++part) {
+    // What was loaded stays loaded: a new file each time.
+    std::filesystem::remove(plugin());
+    std::filesystem::copy_file(kBroken / "tools/sound.so", plugin());
+    ::chmod(plugin().c_str(), 0755);
+    std::filesystem::resize_file(plugin(), size * part / 16);
+    const std::string said = answer();
+    // Where only what nobody loads is cut off it is as good as before.
+    if (part < 3 || said != "accepted") {
+      EXPECT_THAT(said, HasSubstr("cannot load plugin " + plugin().string())) << part;
+    }
+  }
+}
+
 TEST_F(PluginFolderTest, AllThatAnUmaskLeftWritableIsNamedAtOnce) {
   std::filesystem::create_directory(root_ / "schedulers");
   std::ofstream(root_ / "schedulers/other.so") << "";
