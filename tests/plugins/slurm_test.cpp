@@ -465,6 +465,15 @@ TEST(SlurmPoll, NodeListsThatCannotBeTakenApartStayAsTheyAre) {
   EXPECT_THAT(nodes("r[1-999999999]"), ElementsAre("r[1-999999999]"));
 }
 
+TEST(SlurmPoll, ALineNamesNoMoreNodesThanSlurmCanHave) {
+  std::string list = "r[1-60000]";
+  while (list.size() < 8000) list += ",r[1-60000]";
+  const auto jobs =
+      make()->read_poll("hb", answer(0, "hb|1|RUNNING|1:00|" + list + "|None|hbA\nhbend\n"));
+  ASSERT_TRUE(jobs);
+  EXPECT_THAT(jobs->front().nodes, ElementsAre(list));
+}
+
 // ---- the shell texts, with scripted commands in place of SLURM's
 
 class SlurmShell : public testing::Test {

@@ -5,6 +5,7 @@
 #include "states.hpp"
 
 #include <algorithm>
+#include <set>
 #include <sstream>
 
 namespace hpcbatch::pbs {
@@ -127,12 +128,12 @@ Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const Command
 
 std::vector<std::string> node_names(std::string_view exec_host) {
   std::vector<std::string> names;
+  std::set<std::string_view> known;
   while (!exec_host.empty()) {
     const auto plus = std::min(exec_host.find('+'), exec_host.size());
     const std::string_view slot = exec_host.substr(0, plus);
-    const std::string name(slot.substr(0, slot.find('/')));
-    if (!name.empty() && std::find(names.begin(), names.end(), name) == names.end())
-      names.push_back(name);
+    const std::string_view name = slot.substr(0, slot.find('/'));
+    if (!name.empty() && known.insert(name).second) names.emplace_back(name);
     exec_host.remove_prefix(std::min(plus + 1, exec_host.size()));
   }
   return names;

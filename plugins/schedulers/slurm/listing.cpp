@@ -10,6 +10,7 @@
 namespace hpcbatch::slurm {
 namespace {
 
+// Of one batch job: as many as SLURM's own lists may have (MAX_SLURM_NODES).
 constexpr std::size_t kMostNodes = 65536;
 
 /// squeue lists all of this user's at once, ended ones for MinJobAge (300 s) after their end.  Only
@@ -69,7 +70,8 @@ bool add_ranges(std::string_view head, std::string_view ranges, std::string_view
     const std::string_view last = dash == std::string_view::npos ? first : range.substr(dash + 1);
     unsigned long from = 0;
     unsigned long to = 0;
-    if (!read_number(first, from) || !read_number(last, to) || to < from || to - from > kMostNodes)
+    if (!read_number(first, from) || !read_number(last, to) || to < from ||
+        to - from >= kMostNodes - std::min(names.size(), kMostNodes))
       return false;
     for (; from <= to; ++from) {
       std::string number = std::to_string(from);
