@@ -1,5 +1,6 @@
 #include "cli/streamed_task.hpp"
 
+#include "cli/away.hpp"
 #include "cli/base64.hpp"
 #include "cli/exit.hpp"
 #include "cli/values.hpp"
@@ -9,6 +10,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <cstdio>
 
 #include <unistd.h>
 
@@ -21,8 +23,6 @@ namespace json = boost::json;
 constexpr std::chrono::milliseconds kCancelStreamTime{2000};
 constexpr std::chrono::milliseconds kShowStreamEvery{1000};
 constexpr std::chrono::milliseconds kNothingToDo{60'000};
-/// An engine that is being restarted is back by then.
-constexpr std::chrono::seconds kStreamAway{60};
 constexpr std::chrono::milliseconds kStreamEvery{100};
 
 std::string bytes_in(const json::object& line) {
@@ -69,7 +69,7 @@ std::optional<StreamedTask::End> StreamedTask::take(const LineStream::Next& next
       break;
   }
   if (next.failure.outcome == Exchange::Interrupted) return interrupted();
-  if (next.failure.outcome == Exchange::Answered)
+  if (next.failure.outcome == Exchange::Answered && next.failure.status != kBusyStatus)
     object_of(next.failure);  // throws what the engine says
   is_broken_ = true;
   return {};
@@ -139,13 +139,17 @@ void StreamedTask::show_waiting() {
 
 std::optional<StreamedTask::End> StreamedTask::reconnect() {
   client_.http().disconnect();
-  const Clock::time_point until = Clock::now() + kStreamAway;
-  while (Clock::now() < until) {
+  Away away(Clock::now());
+  while (!away.is_too_long(Clock::now())) {
     if (signal_ != 0 && Clock::now() >= give_up_) return interrupted_end();
     try {
       session_.interrupt.pause(kStreamEvery);
     } catch (const InterruptedByUser&) {
       if (auto end = interrupted()) return end;
+    }
+    if (away.is_to_be_told(Clock::now())) {
+      status_.clear();
+      std::fputs(kAwayText, stderr);
     }
     const Answer answer = client_.http().connect();
     if (answer.outcome == Exchange::Answered) return {};

@@ -1,4 +1,5 @@
 // `wait`: until tasks have ended, with progress on a terminal.
+#include "cli/away.hpp"
 #include "cli/exit.hpp"
 #include "cli/session.hpp"
 #include "cli/status_line.hpp"
@@ -9,6 +10,7 @@
 #include <boost/json/serialize.hpp>
 
 #include <chrono>
+#include <cstdio>
 
 namespace hpcbatch {
 namespace {
@@ -20,7 +22,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kWatched{1};
 constexpr std::chrono::seconds kUnwatched{30};
 constexpr std::chrono::seconds kAnswerMargin{30};
-constexpr std::chrono::seconds kWaitAway{60};
 constexpr std::chrono::milliseconds kWaitEvery{200};
 
 std::string progress_of(const json::object& counts, Clock::duration elapsed) {
@@ -33,6 +34,21 @@ std::string progress_of(const json::object& counts, Clock::duration elapsed) {
   }
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(elapsed);
   return line + ", " + show_duration(seconds);
+}
+
+bool has_no_answer(const Answer& answer) {
+  switch (answer.outcome) {
+    case Exchange::NoEngine:
+    case Exchange::Lost:
+    case Exchange::TimedOut:
+      return true;
+    case Exchange::Answered:
+      return answer.status == kBusyStatus;
+    case Exchange::Interrupted:
+    case Exchange::Refused:
+      break;
+  }
+  return false;
 }
 
 }  // namespace
@@ -52,18 +68,19 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
   // back.
   if (const Answer connected = client.http().connect(); connected.outcome != Exchange::Answered)
     client.object_of(connected);
-  Clock::time_point last_heard = Clock::now();
+  Away away(Clock::now());
   for (;;) {
     const Answer answer =
         client.http().request("POST", "/v1/tasks/wait", body, time + kAnswerMargin);
-    const bool is_away = answer.outcome == Exchange::NoEngine || answer.outcome == Exchange::Lost;
-    if (is_away && Clock::now() - last_heard < kWaitAway) {
+    if (has_no_answer(answer) && !away.is_too_long(Clock::now())) {
       status.show("the engine is away; trying again");
+      if (!status.is_visible() && away.is_to_be_told(Clock::now())) std::fputs(kAwayText, stderr);
       session.interrupt.pause(kWaitEvery);
+      if (client.http().connect().outcome == Exchange::Answered) away.seen(Clock::now());
       continue;
     }
     const json::object counts = object_of(answer);
-    last_heard = Clock::now();
+    away.seen(Clock::now());
     if (flag_at(counts, "done")) {
       status.clear();
       if (command.json) print_json(counts);

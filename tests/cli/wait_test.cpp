@@ -1,4 +1,5 @@
 // `wait` and the verbs that change tasks, against a fake engine.
+#include "cli/away.hpp"
 #include "verb_test.hpp"
 
 #include <atomic>
@@ -71,6 +72,15 @@ TEST_F(WaitTest, AsksAgainWhereTheEngineGoesBeforeItsFirstAnswer) {
   EXPECT_EQ(cli({"wait", "12"}).exit_code, 0);
 }
 
+TEST_F(WaitTest, AsksAgainWhereTheEngineHasTooMuchToDo) {
+  std::atomic<int> asked{0};
+  engine_does([&](const FakeRequest&, FakeConnection& connection) {
+    if (++asked < 3) return connection.answer(503, R"({"error": "too many clients"})");
+    connection.answer(200, kAllWell);
+  });
+  EXPECT_EQ(cli({"wait", "12"}).exit_code, 0);
+}
+
 TEST_F(WaitTest, CtrlCOnlyStopsWaiting) {
   std::promise<void> asked;
   engine_does([&](const FakeRequest&, FakeConnection&) { asked.set_value(); });
@@ -103,6 +113,28 @@ TEST_F(WaitTest, ChangesSayHowManyTheyChanged) {
   EXPECT_EQ(cli({"hold", "12"}).out, "1 task held\n");
   EXPECT_EQ(cli({"release", "12"}).out, "nothing to do: none of these tasks was held\n");
   EXPECT_EQ(cli({"retry", "--json", "12"}).out, "{\"tasks\":2}\n");
+}
+
+TEST(AwayTest, AnEngineThatComesAndGoesIsWaitedFor) {
+  Away::Clock::time_point now{};
+  Away away(now);
+  for (int times = 0; times < 10; ++times) {
+    now += std::chrono::minutes{9};
+    EXPECT_FALSE(away.is_too_long(now));
+    away.seen(now);
+  }
+  now += std::chrono::minutes{10};
+  EXPECT_TRUE(away.is_too_long(now));
+}
+
+TEST(AwayTest, IsToldOnceEachTime) {
+  Away::Clock::time_point now{};
+  Away away(now);
+  EXPECT_FALSE(away.is_to_be_told(now + std::chrono::seconds{4}));
+  EXPECT_TRUE(away.is_to_be_told(now + std::chrono::seconds{5}));
+  EXPECT_FALSE(away.is_to_be_told(now + std::chrono::seconds{6}));
+  away.seen(now + std::chrono::seconds{7});
+  EXPECT_TRUE(away.is_to_be_told(now + std::chrono::seconds{12}));
 }
 
 }  // namespace
