@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 // Estimates of running work, silent pilots and passed-over tasks are looked at this often while
 // there are any.
 constexpr Duration kLook = 1s;
+// For batch systems to say that allocations have ended, whose files are then removed.
+constexpr Duration kLastLook = 10s;
 
 }  // namespace
 
@@ -52,10 +54,7 @@ Actions Engine::on(const Event& event, Time now) {
   if (work_changed_ && !draining_) ask_for_pilots(now);
   work_changed_ = false;
   sites_.on_time(now);
-  if (draining_ && pilots_.leases().empty() && !idle_told_) {
-    idle_told_ = true;
-    actions_.push_back(EngineIdle{});
-  }
+  end_if_drained(now);
 #ifdef HPCBATCH_WALK_INVARIANTS
   walk_invariants_if_due();
 #endif
@@ -64,7 +63,7 @@ Actions Engine::on(const Event& event, Time now) {
 
 std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
-  for (const auto& due : {recall_due_, cold_due_, bring_due_})
+  for (const auto& due : {recall_due_, cold_due_, bring_due_, drained_by_})
     if (due) wake = wake ? std::min(*wake, *due) : due;
   bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0;
   for (const auto& [id, pilot] : pilots_.all())
@@ -73,6 +72,19 @@ std::optional<Time> Engine::next_wake() const {
     watching = watching || !sites_.site(entry.facts.site);
   if (watching) wake = wake ? std::min(*wake, next_look_) : next_look_;
   return wake;
+}
+
+void Engine::end_if_drained(Time now) {
+  if (!draining_ || idle_told_ || !pilots_.leases().empty()) return;
+  if (!drained_by_) drained_by_ = now + kLastLook;
+  const auto& allocations = sites_.allocations();
+  const bool some_are_to_end = std::any_of(
+      allocations.begin(), allocations.end(),
+      [&](const auto& entry) { return sites_.site(entry.second.facts.site) != nullptr; });
+  if (some_are_to_end && now < *drained_by_) return;
+  idle_told_ = true;
+  drained_by_.reset();
+  actions_.push_back(EngineIdle{});
 }
 
 void Engine::handle(const TasksSubmitted& event, Time now) {

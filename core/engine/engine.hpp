@@ -79,6 +79,7 @@ class Engine {
   void handle(const FilesBrought& event, Time now);
   void handle(const TimePassed& event, Time now);
 
+  void end_if_drained(Time now);
   void walk_invariants_if_due();
   std::optional<std::string> misfit(const NewArray& array) const;
   void restore_pilots(const Snapshot& snapshot, Time now);
@@ -180,6 +181,7 @@ class Engine {
   Time next_look_{};                         ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool draining_{false};
+  std::optional<Time> drained_by_;  ///< nothing is leased any more: how long ends are waited for
   bool idle_told_{false};
   std::uint64_t events_since_walk_{0};
 };

@@ -28,7 +28,12 @@ TEST_F(StopTest, DrainingWaitsForWhatRunsAndStartsNothing) {
   ends("2.1-3");
   expect({"tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*"});
   ends("2.4");
-  expect({"tell 2", "acknowledge 2.4 to A0", "end A0", "idle"});
+  expect({"tell 2", "acknowledge 2.4 to A0", "end A0"});
+  leaves("A0", "drained");
+  disconnects("A0");
+  batch_ended("A", EndCause::Completed);
+  after(5s);
+  expect({"forget A", "idle"});
   submit(New());
   after(1h);
   expect({"accept 3"});
@@ -39,7 +44,22 @@ TEST_F(StopTest, DrainingCancelsWhatIsQueued) {
   accepts("A");
   forget_what_was_asked();
   stop(StopAsked::Mode::Drain);
-  expect({"cancel A", "idle"});
+  expect({"cancel A"});
+  after(9s);
+  expect({"forget A", "idle"});
+}
+
+TEST_F(StopTest, ABatchSystemThatDoesNotSayThatAllIsOverIsNotWaitedForLong) {
+  submit(New());
+  accepts("A");
+  forget_what_was_asked();
+  polls_succeed_ = false;
+  stop(StopAsked::Mode::Drain);
+  expect({"cancel A"});
+  after(9s);
+  expect_nothing();
+  after(2s);
+  expect({"idle"});
 }
 
 TEST_F(StopTest, DrainingCancelsWhatIsAcceptedLater) {
@@ -47,7 +67,7 @@ TEST_F(StopTest, DrainingCancelsWhatIsAcceptedLater) {
   forget_what_was_asked();
   stop(StopAsked::Mode::Drain);
   accepts("A");
-  expect({"idle", "cancel A"});
+  expect({"cancel A"});
 }
 
 TEST_F(StopTest, DrainingAsksForNothingUnclearAgain) {
@@ -56,7 +76,7 @@ TEST_F(StopTest, DrainingAsksForNothingUnclearAgain) {
   stop(StopAsked::Mode::Drain);
   refuses("A", Refusal::Unclear);
   after(5min);
-  expect({"idle", "cancel A", "forget A"});
+  expect({"cancel A", "idle", "forget A"});
 }
 
 TEST_F(StopTest, APilotThatComesWhileDrainingMayGo) {
@@ -67,7 +87,7 @@ TEST_F(StopTest, APilotThatComesWhileDrainingMayGo) {
   forget_what_was_asked();
   stop(StopAsked::Mode::Drain);
   registers("A0");
-  expect({"idle", "welcome A0", "end A0"});
+  expect({"welcome A0", "end A0"});
 }
 
 TEST_F(StopTest, NowEndsEverything) {
@@ -81,8 +101,7 @@ TEST_F(StopTest, NowEndsEverything) {
           "cancel *", "cancel *", "cancel *", "cancel *", "cancel *", "cancel *", "cancel *",
           "cancel *"});
   ends("2.1-4", Failure::ToolSignal);
-  expect(
-      {"tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "end A0", "idle"});
+  expect({"tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "end A0"});
   EXPECT_TRUE(engine_->tasks().empty());
 }
 
