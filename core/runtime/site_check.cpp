@@ -4,6 +4,7 @@
 #include "runtime/machine.hpp"
 #include "runtime/site_exchange.hpp"
 #include "runtime/site_modules.hpp"
+#include "runtime/submit_trial.hpp"
 #include "wire/relay.hpp"
 #include "wire/wire.pb.h"
 
@@ -25,6 +26,7 @@ using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock;
 
 constexpr auto kSurveyLimit = 60s;
+constexpr auto kTrialLimit = 30s;
 constexpr auto kWayLimit = 20s;
 constexpr auto kModulesLimit = 30s;
 constexpr auto kEndLimit = 5s;
@@ -260,6 +262,11 @@ SiteReport check_site(const Site& site, const PilotProgram& program, const Sched
   if (survey) {
     for (SiteCheck& check : check_shapes(site, *survey)) report.checks.push_back(std::move(check));
     report.survey = std::move(*survey);
+    for (SiteCheck& check : put ? try_shapes(site, scheduler, transport, folder,
+                                             sooner(deadline, kTrialLimit))
+                                : std::vector<SiteCheck>()) {
+      report.checks.push_back(std::move(check));
+    }
   }
   const auto modules = guarded(
       "transport", [&] { return transport.run(list_modules(), sooner(deadline, kModulesLimit)); });

@@ -1,6 +1,7 @@
 #include "runtime/site_hands.hpp"
 
 #include "plugin_host/guarded.hpp"
+#include "runtime/allocation_request.hpp"
 #include "wire/outbox.hpp"
 
 #include <fmt/format.h>
@@ -93,24 +94,8 @@ std::string SiteHands::file_path(const AllocationId& id) const {
 }
 
 AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape) const {
-  AllocationRequest request{
-      .name = id.name,
-      .partition = shape.partition,
-      .nodes = shape.nodes,
-      .cpus = shape.capacity.get(kCpus).value(),
-      .memory = static_cast<std::uint64_t>(shape.capacity.get(kMemory).whole()),
-      .gpus = {},
-      .walltime = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime),
-      .options = site_.options,
-      .setup = site_.setup,
-      .pilot = {program_.path_in(site_.workspace), file_path(id)},
-      .directory = site_.workspace + "/allocations"};
-  for (const auto& [name, amount] : shape.capacity.entries()) {
-    if (name.starts_with(kGpuPrefix)) {
-      request.gpus[name.substr(kGpuPrefix.size())] = static_cast<std::uint32_t>(amount.whole());
-    }
-  }
-  return request;
+  return allocation_request(site_, shape, id.name,
+                            {program_.path_in(site_.workspace), file_path(id)});
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)

@@ -287,6 +287,25 @@ TEST(SlurmSubmit, WhatSlurmsWordsMean) {
   }
 }
 
+TEST(SlurmSubmit, ATrialSubmitsNothingAndSaysWhatWouldHappen) {
+  const auto plugin = make();
+  const auto* trial = dynamic_cast<const SubmitTrial*>(plugin.get());
+  ASSERT_NE(trial, nullptr);
+  const auto command = trial->try_submit(request(), "/w/trial.sh");
+  EXPECT_EQ(command.argv[0], "sbatch");
+  EXPECT_EQ(command.argv[1], "--test-only");
+  EXPECT_EQ(command.argv.back(), "/w/trial.sh");
+  const auto good = trial->read_try_submit(answer(
+      0, "", "sbatch: Job 7 to start at 2026-11-25T01:00:00 using 4 processors on nodes n1\n"));
+  ASSERT_TRUE(good);
+  EXPECT_THAT(*good, HasSubstr("to start at 2026-11-25"));
+  const auto bad = trial->read_try_submit(
+      answer(1, "", "allocation failure: Invalid account or account/partition combination\n"));
+  ASSERT_FALSE(bad);
+  EXPECT_THAT(bad.error().text, HasSubstr("Invalid account"));
+  EXPECT_EQ(bad.error().kind, Error::Kind::Rejected);
+}
+
 TEST(SlurmSubmit, ANumberIsSuccess) {
   EXPECT_EQ(std::get<std::string>(make()->read_submit(answer(0, "4711\n"))), "4711");
   EXPECT_EQ(std::get<std::string>(make()->read_submit(answer(0, "4711;hpc2\n"))), "4711");

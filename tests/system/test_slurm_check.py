@@ -58,3 +58,14 @@ def test_what_is_wrong_is_said_beside_the_proposal(slurm):
         assert refused.code == 1, refused
         assert "asks for 64 cpus of 4" in refused.out and "there is no partition 'nowhere'" in refused.out, refused
         assert "proposed entry:" in refused.out, refused
+
+
+def test_options_are_tried_by_slurms_own_test(slurm):
+    with SlurmSite(slurm, SMALL) as site:
+        checks = {check["check"]: check for check in checked(site)["checks"]}
+        assert "to start at" in checks[f"submit {SMALL['name']}"]["text"], checks
+        assert site.living_jobs() == []
+    with SlurmSite(slurm, SMALL, options=["--reservation=none-of-ours"]) as site:
+        site.ok("engine", "start")
+        refused = site.verb("sites", "check", "cluster")
+        assert refused.code == 1 and "would not be taken" in refused.out and "reservation" in refused.out, refused

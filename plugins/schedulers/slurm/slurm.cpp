@@ -6,6 +6,7 @@
 #include "survey.hpp"
 
 #include "hpcbatch/scheduler.hpp"
+#include "hpcbatch/submit_trial.hpp"
 #include "hpcbatch/survey.hpp"
 
 #include <yaml-cpp/yaml.h>
@@ -23,7 +24,7 @@ for name in "$@"; do scancel --name="$name" || failed=$?; done
 exit $failed
 )sh";
 
-class Slurm final : public Scheduler, public Surveyor {
+class Slurm final : public Scheduler, public Surveyor, public SubmitTrial {
  public:
   explicit Slurm(const char* config_yaml) {
     const YAML::Node config = YAML::Load(config_yaml);
@@ -63,6 +64,13 @@ class Slurm final : public Scheduler, public Surveyor {
     return slurm::read_partitions(output);
   }
   CommandLine survey() const override { return slurm::survey_partitions(); }
+  CommandLine try_submit(const AllocationRequest& request,
+                         const std::string& script_path) const override {
+    return slurm::sbatch_test(request, script_path);
+  }
+  Result<std::string> read_try_submit(const CommandOutput& output) const override {
+    return slurm::read_sbatch_test(output);
+  }
   Result<Survey> read_survey(const CommandOutput& output) const override {
     return slurm::read_survey(output);
   }

@@ -210,6 +210,24 @@ CommandLine sbatch(const AllocationRequest& request, const std::string& script_p
   return command;
 }
 
+CommandLine sbatch_test(const AllocationRequest& request, const std::string& script_path) {
+  CommandLine command = sbatch(request, script_path);
+  command.argv.insert(command.argv.begin() + 1, "--test-only");
+  return command;
+}
+
+Result<std::string> read_sbatch_test(const CommandOutput& output) {
+  // It speaks on its standard error, also where all is well.
+  std::string text = one_line(output.standard_error + output.standard_output);
+  if (!output.timed_out && output.exit_code == 0)
+    return text.empty() ? "sbatch --test-only takes it" : text;
+  if (output.timed_out) return Error{Error::Kind::Transient, "sbatch --test-only: no answer in time"};
+  if (text.empty()) text = "exit " + std::to_string(output.exit_code);
+  const bool is_final = classify(output) == Refusal::Permanent;
+  return Error{is_final ? Error::Kind::Rejected : Error::Kind::Transient,
+               "sbatch --test-only: " + text};
+}
+
 std::variant<std::string, SubmitRefused> read_sbatch(const CommandOutput& output) {
   if (!output.timed_out && output.exit_code == 0) {
     std::vector<std::string> numbers;

@@ -11,6 +11,7 @@
 #include "hpcbatch/contract/load.hpp"
 #include "hpcbatch/contract/surroundings.hpp"
 #include "hpcbatch/scheduler.hpp"
+#include "hpcbatch/submit_trial.hpp"
 #include "hpcbatch/survey.hpp"
 
 #include <gtest/gtest.h>
@@ -141,6 +142,10 @@ TEST_P(SchedulerContract, APollThatDidNotSucceedConcludesNothing) {
   if (const auto* surveyor = dynamic_cast<const Surveyor*>(scheduler_.get())) {
     EXPECT_FALSE(surveyor->survey().argv.empty());
     EXPECT_FALSE(surveyor->read_survey(silence()));
+  }
+  if (const auto* trial = dynamic_cast<const SubmitTrial*>(scheduler_.get())) {
+    EXPECT_FALSE(trial->read_try_submit(silence()));
+    EXPECT_FALSE(trial->read_try_submit(answer(1, "", "no contact")));
   }
 }
 
