@@ -13,6 +13,7 @@
 #include "spawn.hpp"
 #include "streamed_input.hpp"
 #include "surroundings.hpp"
+#include "tree_memory.hpp"
 #include "verdict.hpp"
 
 #include <sys/resource.h>
@@ -110,6 +111,8 @@ class Runner {
     std::string note;                  // said of it however it ends
     std::uint64_t shared{0};           // resident bytes that it has from its service
     std::vector<pid_t> members;        // when they were looked at last
+    std::uint64_t resident{0};         // the sum of theirs
+    TreeMemory tree;
     bool doubted{false};
     std::optional<Time> sweep_at;
     std::optional<Time> whose_term_until;
@@ -133,6 +136,9 @@ class Runner {
   void finish(const AttemptId& id);
   void end(Running& task, const Verdict& verdict, bool ran);
   std::vector<MemoryUse> measure(Time now);
+  /// Of a task without a control group.
+  static std::uint64_t used_by(Running& task, Time now);
+  static void count_exactly(Running& task);
 
   Loop& loop_;
   PackFile& pack_;

@@ -2,6 +2,7 @@
 // are to be gone.
 #include "runner.hpp"
 
+#include "clock.hpp"
 #include "process_tree.hpp"
 
 #include <algorithm>
@@ -52,8 +53,27 @@ void Runner::tick(Time now) {
   }
 }
 
+void Runner::count_exactly(Running& task) {
+  const Time began = clock_now();
+  std::uint64_t exact = 0;
+  for (const pid_t pid : task.members) exact += proportional_memory(pid);
+  task.tree.counted(task.resident, exact, began, clock_now());
+}
+
+std::uint64_t Runner::used_by(Running& task, Time now) {
+  task.resident = 0;
+  for (const pid_t pid : task.members) {
+    if (const auto facts = facts_of(pid)) task.resident += facts->resident;
+  }
+  // What it has in common with its service is no memory of its own.
+  if (task.resident > task.shared) task.resident -= task.shared;
+  if (task.members.size() < 2) return task.resident;
+  if (task.tree.is_due(task.resident, task.peak, now)) count_exactly(task);
+  return task.tree.estimate(task.resident);
+}
+
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-std::vector<MemoryUse> Runner::measure(Time) {
+std::vector<MemoryUse> Runner::measure(Time now) {
   const bool any_without_group =
       std::any_of(running_.begin(), running_.end(),
                   [](const auto& entry) { return entry.second.group == nullptr; });
@@ -70,11 +90,7 @@ std::vector<MemoryUse> Runner::measure(Time) {
         killed_by_kernel.push_back({id, ""});
     } else {
       task.members = std::move(members[task.placement.slot]);
-      for (const pid_t pid : task.members) {
-        if (const auto facts = facts_of(pid)) used += facts->resident;
-      }
-      // What it has in common with its service is no memory of its own.
-      if (used > task.shared) used -= task.shared;
+      used = used_by(task, now);
     }
     task.peak = std::max(task.peak, used);
     together += used;
@@ -83,16 +99,14 @@ std::vector<MemoryUse> Runner::measure(Time) {
   // Services are a luxury.
   together += services_.memory();
   if (place_.memory_capacity != 0 && together > place_.memory_capacity) services_.end_idle(0);
-  // Resident memory counts what processes share once for each: before a task is ended for it, it is
-  // counted exactly.
+  // Before a task is ended for it, it is counted exactly.
   for (MemoryUse& use : uses) {
-    const Running& task = running_.at(use.id);
+    Running& task = running_.at(use.id);
     const bool over = (use.is_limit && use.granted != 0 && use.used > use.granted) ||
                       (place_.memory_capacity != 0 && together > place_.memory_capacity);
     if (task.group != nullptr || !over) continue;
-    std::uint64_t exact = 0;
-    for (const pid_t pid : task.members) exact += proportional_memory(pid);
-    if (exact != 0) use.used = exact;
+    if (task.tree.can_afford(now)) count_exactly(task);
+    if (const auto exact = task.tree.exact()) use.used = *exact;
   }
   for (const MemoryVictim& victim : killed_by_kernel) callbacks_.over_memory(victim);
   return uses;

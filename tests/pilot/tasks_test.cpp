@@ -307,5 +307,13 @@ TEST_F(PilotTest, ArgumentsArriveByteForByte) {
   EXPECT_TRUE(output(outcome(task(1, {"printf", "%s|%s", odd, ""}))) == odd + "|");
 }
 
+TEST_F(PilotTest, PeakMemoryCountsWhatProcessesShareOnce) {
+  start();
+  // Each sleep has more than a megabyte resident, nearly all of it the C library's.
+  const auto result = outcome(shell(1, "for i in $(seq 60); do sleep 1.5 & done; wait"));
+  EXPECT_EQ(result.failure(), "ok");
+  EXPECT_LT(result.peak_memory(), 40'000'000U);
+}
+
 }  // namespace
 }  // namespace hpcbatch::pilot
