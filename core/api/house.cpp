@@ -65,6 +65,8 @@ json::object site_json(const SiteBook& book, const SiteState& state, Time now) {
   std::uint64_t queued = 0, running = 0;
   json::array shapes;
   std::string message = state.trouble;
+  if (message.empty() && state.workspace_in_trouble())
+    message = "the workspace is in trouble: " + state.workspace_trouble.begin()->second;
   std::optional<Time> until;
   for (const ShapeState& shape : state.shapes) {
     json::object line = shape_json(book, state, shape, now);
@@ -143,6 +145,7 @@ json::object pilot_json(const PilotState& pilot, const PilotTable& table, const 
   put_amounts(object, pilot.capacity);
   if (!way.empty()) object["link"] = valid_utf8(way);
   if (pilot.end) object["ends_at"] = seconds(*pilot.end);
+  if (!pilot.workspace_trouble.empty()) object["message"] = valid_utf8(pilot.workspace_trouble);
   if (!pilot.leaving_reason.empty()) object["message"] = valid_utf8(pilot.leaving_reason);
   return object;
 }

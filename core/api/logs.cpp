@@ -162,10 +162,12 @@ void Api::answer_log(const store::ResultRow& ended, const std::string& site, con
   const std::uint64_t size = range.stream == 2 ? log.err_bytes : log.out_bytes;
   const std::uint64_t offset = range.tail == 0 ? range.offset : size - std::min(size, range.tail);
   read_log(ended, site, range.stream, offset, range.limit,
-           [reply, offset, size, truncated = log.truncated](const Result<std::string>& bytes) {
+           [reply, offset, size, log](const Result<std::string>& bytes) {
              if (!bytes) return reply->error(503, "cannot read the output: " + bytes.error().text);
-             reply->answer(200,
-                           piece_json(*bytes, offset, offset + bytes->size() >= size, truncated));
+             json::object piece =
+                 piece_json(*bytes, offset, offset + bytes->size() >= size, log.truncated);
+             if (log.lost) piece["lost"] = true;
+             reply->answer(200, std::move(piece));
            });
 }
 

@@ -57,8 +57,10 @@ void print_stream(EngineClient& client, const LogCommand& command, const char* s
     }
     if (is_last) {
       if (flag_at(piece, "truncated") && !command.json) {
-        std::fprintf(stderr, "hpcbatch: the %s of task %s was cut: it was longer than is kept\n",
-                     stream, command.id.c_str());
+        std::fprintf(stderr, "hpcbatch: the %s of task %s was cut: %s\n", stream,
+                     command.id.c_str(),
+                     flag_at(piece, "lost") ? "it could not be written to the workspace of its site"
+                                            : "it was longer than is kept");
       }
       return;
     }

@@ -51,12 +51,12 @@ void add_list(CLI::App& app, Command& into) {
       [command](const std::string& text) {
         if (!parse_task_state(text)) {
           throw std::invalid_argument("'" + text + "' is not a state" +
-                                      spelling_hint(text, {"waiting", "held", "running", "unknown",
+                                      spelling_hint(text, {"waiting", "held", "running", "finishing", "unknown",
                                                            "done", "failed", "cancelled"}));
         }
         command->state = text;
       },
-      "only these: waiting, held, running, unknown, done, failed, cancelled");
+      "only these: waiting, held, running, finishing, unknown, done, failed, cancelled");
   add_value(
       *verb, "--array", "ID",
       [command](const std::string& text) { command->array = checked_id(text); },

@@ -40,7 +40,8 @@ std::optional<TaskState> Engine::state_of(TaskId task) const {
   const Lease* lease = pilots_.lease(task);
   if (!lease || lease->state == Lease::State::Sent) return TaskState::Waiting;
   const PilotState* pilot = pilots_.find(lease->pilot);
-  return pilot && !pilot->connected && !lease->has_left ? TaskState::Unknown : TaskState::Running;
+  if (pilot && !pilot->connected && !lease->has_left) return TaskState::Unknown;
+  return lease->waits_for_workspace ? TaskState::Finishing : TaskState::Running;
 }
 
 /// Where the files of a task that waits are, or why they are nowhere.
@@ -111,6 +112,9 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
                             show_duration(Site{}.lost_after), pilot->site);
       why.text = fmt::format("unknown: {} has been silent for {}; it is asked for again {}", where,
                              show_duration(now - pilot->silent_since), until);
+    } else if (lease->waits_for_workspace) {
+      why.text = fmt::format("done at {}, its result waits for the workspace of {}: {}", where,
+                             pilot->site, pilot->workspace_trouble);
     } else if (lease->state == Lease::State::Sent) {
       why.text = "waits at " + where + " for room";
     } else if (lease->state == Lease::State::Publishing) {
@@ -186,6 +190,12 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     if (!site.trouble.empty()) {
       why.details.push_back(fmt::format("site {} has not answered for {}: {}", site.site.name,
                                         show_duration(now - *site.trouble_since), site.trouble));
+    }
+    if (site.workspace_in_trouble()) {
+      why.details.push_back(fmt::format(
+          "nothing starts at site {}: for {} its pilots have not been able to use the workspace: {}",
+          site.site.name, show_duration(now - site.workspace_trouble_since),
+          site.workspace_trouble.begin()->second));
     }
     for (const ShapeState& shape : site.shapes) {
       if (!could_run(its_class.needs, shape.shape)) continue;

@@ -29,6 +29,7 @@ struct Lease {
   bool guessed{
       false};  ///< `granted` was not read back at a restart; settled when its pilot registers
   bool cancelled{false};  ///< its pilot was told, or will be when it is back
+  bool waits_for_workspace{false};  ///< it has ended, and its result waits there
   State state{State::Sent};
   Time since{};  ///< leased
   std::optional<Time> started;
@@ -70,7 +71,10 @@ struct PilotState {
   Time recalled_at{};
   std::optional<ClassId> kept_for;  ///< room is kept for a task that was passed over
   Time kept_since{};
-  bool takes_tasks() const { return connected && !leaving && !ending; }
+  std::string workspace_trouble;  ///< why it cannot write there; empty: it can
+  bool takes_tasks() const {
+    return connected && !leaving && !ending && workspace_trouble.empty();
+  }
 };
 
 class PilotTable {

@@ -66,6 +66,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.shape = allocation->facts.shape;
   if (const Shape* shape = sites_.shape_of(event.pilot.allocation)) pilot.tags = shape->tags;
   pilot.warm.clear();
+  pilot.workspace_trouble.clear();
   pilot.node = event.node;
   pilot.incarnation = event.incarnation;
   pilot.capacity = event.capacity;
@@ -136,6 +137,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
       continue;
     }
     held.insert(there.attempt.task);
+    lease->waits_for_workspace = false;
     if (there.state == HeldAttempt::State::Waiting) {
       lease->state = Lease::State::Sent;
     } else {
@@ -190,7 +192,7 @@ void Engine::handle(const PilotDisconnected& event, Time now) {
   pilot->connected = false;
   pilot->silent_since = now;
   pilot->recalled = false;
-  sites_.pilot_gone(event.pilot.allocation, now);
+  sites_.pilot_gone(event.pilot, now);
   if (HPCBATCH_PLANTED(silence_leases_again)) {
     const std::set<TaskId> leases = pilot->leases;
     for (const TaskId task : leases) return_lease(task, now);

@@ -269,7 +269,21 @@ bool SiteBook::pilot_registered(const PilotRegistered& event, Time now) {
   return true;
 }
 
-void SiteBook::pilot_gone(const AllocationId& id, Time now) {
+void SiteBook::workspace_seen(const PilotId& pilot, const std::string& trouble, Time now) {
+  const AllocationEntry* allocation = find(pilot.allocation);
+  if (!allocation || !site(allocation->facts.site)) return;
+  SiteState& state = state_of(allocation->facts.site);
+  if (trouble.empty()) {
+    state.workspace_trouble.erase(pilot);
+    return;
+  }
+  if (!state.workspace_in_trouble()) state.workspace_trouble_since = now;
+  state.workspace_trouble[pilot] = trouble;
+}
+
+void SiteBook::pilot_gone(const PilotId& pilot, Time now) {
+  workspace_seen(pilot, "", now);
+  const AllocationId& id = pilot.allocation;
   AllocationEntry* found = entry(id);
   if (!found || found->facts.state == AllocationState::Ended) return;
   ++found->pilots_away;
@@ -301,6 +315,10 @@ void SiteBook::forget(const AllocationId& id) {
   HPCBATCH_CHECK(found && found->facts.state == AllocationState::Ended);
   save(*found);
   if (site(found->facts.site)) actions_.push_back(ForgetAllocation{id, found->facts.site});
+  if (site(found->facts.site)) {
+    std::erase_if(state_of(found->facts.site).workspace_trouble,
+                  [&](const auto& trouble) { return trouble.first.allocation == id; });
+  }
   ended_names_.insert(id.name);
   allocations_.erase(id);
 }
@@ -427,7 +445,8 @@ std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
       provision::Outlet outlet{.site = state.site.name,
                                .shape = shape.shape,
                                .proven = shape.proven,
-                               .open = may_ask(shape, now) && answers(state),
+                               .open = may_ask(shape, now) && answers(state) &&
+                                       !state.workspace_in_trouble(),
                                .wait = expected_wait(state, shape, now).value_or(Duration{})};
       for (const auto& [id, entry] : allocations_) {
         if (entry.facts.site != state.site.name || entry.facts.shape != shape.shape.name) continue;

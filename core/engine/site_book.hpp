@@ -43,6 +43,10 @@ struct SiteState {
   std::uint32_t failed_polls{0};
   std::string trouble;  ///< of the last poll, or of one that is late; empty: none
   std::optional<Time> trouble_since;
+  /// Of those pilots that are there and cannot write to it, why.
+  std::map<PilotId, std::string> workspace_trouble;
+  Time workspace_trouble_since{};
+  bool workspace_in_trouble() const { return !workspace_trouble.empty(); }
 };
 
 struct AllocationEntry {
@@ -95,7 +99,9 @@ class SiteBook {
   /// A pilot of it registered: settles what was unclear.  False where the allocation is over or was
   /// never ours.
   bool pilot_registered(const PilotRegistered& event, Time now);
-  void pilot_gone(const AllocationId& id, Time now);
+  void pilot_gone(const PilotId& pilot, Time now);
+  /// Whether a pilot can write to its workspace; `trouble` empty: it can.
+  void workspace_seen(const PilotId& pilot, const std::string& trouble, Time now);
   /// The batch system or a person ended a pilot: no more of its shape before the batch system has
   /// said why.
   void pilot_terminated(const AllocationId& id, Time now);

@@ -127,6 +127,12 @@ struct ServicesWarm {
   PilotId pilot;
   std::vector<std::string> services;
 };
+/// Whether the pilot can write to its workspace.  It can when it registers.
+struct WorkspaceSeen {
+  PilotId pilot;
+  std::string trouble;           ///< why not; empty: it can
+  std::vector<AttemptId> ended;  ///< have ended; their results wait for the workspace
+};
 /// How long it takes to the pilot and back, where that has changed.  None is known when it
 /// registers.
 struct LinkMeasured {
@@ -191,6 +197,7 @@ using Event =
     std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked, PilotRegistered,
                  PilotDisconnected, AttemptsStarted, AttemptsEnded, OutputsComing, AttemptsReturned,
                  ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
-                 SitePolled, SitePollFailed, OutboxRead, FilesBrought, OutputsDelayed, TimePassed>;
+                 SitePolled, SitePollFailed, OutboxRead, FilesBrought, OutputsDelayed, WorkspaceSeen,
+                 TimePassed>;
 
 }  // namespace hpcbatch

@@ -30,7 +30,8 @@ constexpr std::array<std::string_view, kFailures> kFailureWords{"ok",
                                                                 "set_aside",
                                                                 "never_fits",
                                                                 "cancelled",
-                                                                "engine_error"};
+                                                                "engine_error",
+                                                                "workspace_lost"};
 
 }  // namespace
 
@@ -53,6 +54,7 @@ bool is_not_the_tasks_fault(Failure failure) {
     case Failure::PilotWalltime:
     case Failure::PilotPreempted:
     case Failure::PilotKilled:
+    case Failure::WorkspaceLost:
       return true;
     default:
       return false;

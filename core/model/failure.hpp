@@ -34,8 +34,9 @@ enum class Failure : std::uint8_t {
   NeverFits,
   Cancelled,
   EngineError,
+  WorkspaceLost,  ///< it had ended, and what it left could not be written to the workspace
 };
-inline constexpr int kFailures = static_cast<int>(Failure::EngineError) + 1;
+inline constexpr int kFailures = static_cast<int>(Failure::WorkspaceLost) + 1;
 
 /// The stable word: `ok`, `tool_failed`, `oom_task`, ...
 std::string_view to_string(Failure failure);

@@ -5,8 +5,8 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::array<std::string_view, 7> kTaskStates{"waiting", "held",   "running",  "unknown",
-                                                      "done",    "failed", "cancelled"};
+constexpr std::array<std::string_view, 8> kTaskStates{
+    "waiting", "held", "running", "unknown", "done", "failed", "cancelled", "finishing"};
 
 constexpr std::string_view kNeverStarted = "can never start, because of ";
 

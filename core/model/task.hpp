@@ -48,6 +48,7 @@ struct LogPlace {
   std::uint64_t out_bytes{0};
   std::uint64_t err_bytes{0};
   bool truncated{false};
+  bool lost{false};  ///< and that because it could not be written
 };
 
 /// How one attempt ended, or how a task ended that never started.
@@ -71,7 +72,16 @@ std::optional<std::int32_t> shell_exit_code(const Outcome& outcome);
 std::string message_of_never_started(std::string_view cause);
 std::string first_cause(TaskId task, Failure failure, std::string_view message);
 
-enum class TaskState : std::uint8_t { Waiting, Held, Running, Unknown, Done, Failed, Cancelled };
+enum class TaskState : std::uint8_t {
+  Waiting,
+  Held,
+  Running,
+  Unknown,
+  Done,
+  Failed,
+  Cancelled,
+  Finishing  ///< has ended at its pilot, and its result waits for the workspace
+};
 std::string_view to_string(TaskState state);
 std::optional<TaskState> parse_task_state(std::string_view word);
 /// The state a task is in once it has ended that way.

@@ -21,7 +21,7 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   outcome.cpu_time = Duration{static_cast<std::int64_t>(result.cpu_us())};
   const wire::LogPlace& log = result.log();
   outcome.log = {log.file(),      log.last_out(),  log.last_err(),
-                 log.out_bytes(), log.err_bytes(), log.truncated()};
+                 log.out_bytes(), log.err_bytes(), log.truncated(), log.lost()};
   return end;
 }
 
@@ -51,6 +51,13 @@ PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& mess
 
 std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message, Time now) {
   std::vector<Event> events;
+  // What it gives back with this is not to be leased to it again.
+  if (message.has_workspace()) {
+    WorkspaceSeen seen{pilot, message.workspace().trouble(), {}};
+    for (const wire::Attempt& attempt : message.workspace().ended())
+      seen.ended.push_back(from_wire(attempt));
+    events.emplace_back(std::move(seen));
+  }
   if (message.started_size() != 0) {
     AttemptsStarted started{pilot, {}};
     for (const wire::Attempt& attempt : message.started())

@@ -78,10 +78,15 @@ std::string Runtime::way_of(const PilotId& pilot) const {
 Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   if (sodium_init() < 0)
     return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
+  std::error_code no_memory;  // then workspaces are taken to be new
+  std::filesystem::create_directory(options_.home + "/workspaces", no_memory);
   for (const Site& site : options_.sites) {
     auto hands = std::make_unique<SiteHands>(
         loop_, plugins_, site,
-        programs_.try_emplace(site.name, options_.pilot_program).first->second);
+        programs_
+            .try_emplace(site.name, options_.pilot_program,
+                         fmt::format("{}/workspaces/{}", options_.home, site.name))
+            .first->second);
     if (auto opened = hands->open(); !opened) return opened;
     sites_.emplace(site.name, std::move(hands));
   }

@@ -41,6 +41,13 @@ Result<CommandOutput> run_once(Transport& transport, const CommandLine& command,
   return std::move(said->output);
 }
 
+/// Writing into it would make it, also where its file system is only not mounted.
+bool has_folder(Transport& transport, const std::string& workspace, const std::string& folder,
+                Deadline deadline) {
+  const auto there = transport.list(workspace, deadline);
+  return there && std::find(there->begin(), there->end(), folder) != there->end();
+}
+
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
@@ -116,7 +123,8 @@ void SiteHands::submit(
     if (!script) return refuse(Refusal::Permanent, script.error().text);
     auto ready = guarded("transport", [&]() -> Result<void> {
       const auto now = std::chrono::steady_clock::now();
-      if (!tools.pilot_seen || now >= *tools.pilot_seen + kBelievePilot) {
+      const bool is_there = has_folder(*tools.transport, workspace, "allocations", deadline);
+      if (!is_there || !tools.pilot_seen || now >= *tools.pilot_seen + kBelievePilot) {
         if (auto put = program.deliver(*tools.transport, workspace, deadline); !put) return put;
         tools.pilot_seen = now;
       }
@@ -161,10 +169,12 @@ void SiteHands::submit(
 void SiteHands::renew_pilot_file(const AllocationId& id, wire::PilotFile file) {
   call(
       kFileLimit,
-      [file = std::move(file), at = file_path(id)](Tools& tools, Deadline deadline) {
+      [file = std::move(file), at = file_path(id), workspace = site_.workspace](
+          Tools& tools, Deadline deadline) {
         // A pilot that cannot read its new addresses keeps trying the old ones: nothing better can
         // be done here.
-        (void)guarded("transport", [&] {
+        (void)guarded("transport", [&]() -> Result<void> {
+          if (!has_folder(*tools.transport, workspace, "allocations", deadline)) return {};
           return tools.transport->put_text({{at, wire::to_text(file), 0600}}, deadline);
         });
       },

@@ -20,7 +20,19 @@ for part in '' /allocations /logs /outbox /work /bin; do
   fi
   find -H "$at" -prune -perm -0020 -exec echo group {} ';'
 done
+bare=yes
+for part in allocations logs outbox work bin; do [ ! -e "$1/$part" ] || bare=; done
+[ ! "$bare" ] || echo bare
+at=$1
+while [ ! -e "$at" ] && [ "$at" != / ]; do at=$(dirname "$at"); done
+echo file_system $(stat -f -c '%T %i' "$at" 2>/dev/null)
 echo looked)";
+
+/// Kind and number, or of one in memory the kind alone.
+std::string_view lasting(std::string_view file_system) {
+  const std::string_view kind = file_system.substr(0, file_system.find(' '));
+  return kind == "tmpfs" || kind == "ramfs" ? kind : file_system;
+}
 
 }  // namespace
 
@@ -35,12 +47,26 @@ std::optional<WorkspaceFinding> read_workspace(const CommandOutput& output) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     if (line == "looked") return finding;
-    for (const auto& [word, place] : {std::pair{std::string_view("others "), &finding.others},
-                                      std::pair{std::string_view("group "), &finding.group}}) {
+    if (line == "bare") finding.is_bare = true;
+    for (const auto& [word, place] :
+         {std::pair{std::string_view("others "), &finding.others},
+          std::pair{std::string_view("group "), &finding.group},
+          std::pair{std::string_view("file_system "), &finding.file_system}}) {
       if (line.starts_with(word) && place->empty()) *place = line.substr(word.size());
     }
   }
   return std::nullopt;
+}
+
+std::optional<std::string> refusal_of_bare(const WorkspaceFinding& finding,
+                                           const std::string& before,
+                                           const std::string& workspace) {
+  if (!finding.is_bare || before.empty() || finding.file_system.empty()) return std::nullopt;
+  if (lasting(finding.file_system) == lasting(before)) return std::nullopt;
+  return fmt::format(
+      "nothing is left of the workspace {0}, and it would be on another file system than before; is "
+      "that not mounted? Where it is to be made anew, say so by 'mkdir -p {0}/outbox' there",
+      workspace);
 }
 
 std::string refusal_of(const WorkspaceFinding& finding) {

@@ -2,13 +2,24 @@
 
 namespace hpcbatch::store {
 
+namespace {
+
+enum Cut : std::uint8_t { None, Truncated, Lost };
+
+}  // namespace
+
+int cut_of(const LogPlace& log) {
+  return log.lost ? Cut::Lost : log.truncated ? Cut::Truncated : Cut::None;
+}
+
 LogPlace read_log_place(sqlite::Statement& row, int first) {
   return {row.text(first),
           static_cast<std::uint64_t>(row.number(first + 1)),
           static_cast<std::uint64_t>(row.number(first + 2)),
           static_cast<std::uint64_t>(row.number(first + 3)),
           static_cast<std::uint64_t>(row.number(first + 4)),
-          row.number(first + 5) != 0};
+          row.number(first + 5) != Cut::None,
+          row.number(first + 5) == Cut::Lost};
 }
 
 ResultRow read_result(sqlite::Statement& row) {

@@ -14,6 +14,8 @@ namespace hpcbatch::store {
 
 constexpr int kDetails = 22;  ///< its column in RESULT_COLUMNS
 
+/// How the column `truncated` says what is missing of an output.
+int cut_of(const LogPlace& log);
 /// Of six columns from `first` on.
 LogPlace read_log_place(sqlite::Statement& row, int first);
 /// Of RESULT_COLUMNS.

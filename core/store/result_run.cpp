@@ -19,7 +19,7 @@ bool share_a_row(const SaveResult& a, const SaveResult& b) {
   return a.attempt.task.array == b.attempt.task.array &&
          a.attempt.task.index + 1 == b.attempt.task.index && ended_well(a.outcome) &&
          ended_well(b.outcome) && a.pilot == b.pilot && a.node == b.node &&
-         a.outcome.log.file == b.outcome.log.file;
+         a.outcome.log.file == b.outcome.log.file && !a.outcome.log.lost && !b.outcome.log.lost;
 }
 
 /// Both directions: what a number was before is remembered.

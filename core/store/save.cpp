@@ -90,7 +90,7 @@ void Store::insert_attempt(const AttemptId& attempt, const std::string& pilot,
            to_microseconds(outcome.ended), marks.past, outcome.exit_code, outcome.signal,
            outcome.peak_memory, static_cast<std::int64_t>(outcome.cpu_time.count()),
            outcome.log.file, outcome.log.last_out, outcome.log.last_err, outcome.log.out_bytes,
-           outcome.log.err_bytes, outcome.log.truncated);
+           outcome.log.err_bytes, cut_of(outcome.log));
 }
 
 void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& attempt,
@@ -103,7 +103,7 @@ void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& atte
            to_microseconds(outcome.ended), pilot, node, outcome.peak_memory,
            static_cast<std::int64_t>(outcome.cpu_time.count()), outcome.log.file,
            outcome.log.last_out, outcome.log.last_err, outcome.log.out_bytes, outcome.log.err_bytes,
-           outcome.log.truncated, attempt.epoch, details);
+           cut_of(outcome.log), attempt.epoch, details);
   totals_then_.of(outcome.failure) += std::uint64_t{range.last} - range.first + 1;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -27,8 +28,19 @@ bool Capture::make_pipe() {
   reading_ = Fd(ends[0]);
   writing_ = Fd(ends[1]);
   ::fcntl(reading_.get(), F_SETFL, O_NONBLOCK);
-  loop_.watch(reading_.get(), EPOLLIN, [this](std::uint32_t) { take_some(); });
+  loop_.watch(reading_.get(), EPOLLIN, [this](std::uint32_t) {
+    pack_.is_full() ? pause() : static_cast<void>(take_some());
+  });
   return true;
+}
+
+void Capture::pause() {
+  if (std::exchange(paused_, true)) return;
+  loop_.change(reading_.get(), 0);
+  pack_.when_it_takes([this] {
+    paused_ = false;
+    loop_.change(reading_.get(), EPOLLIN);
+  });
 }
 
 int Capture::begin(const AttemptId& id, std::uint64_t limit) {

@@ -53,6 +53,8 @@ class Capture {
   /// empty.
   bool take_some();
   void keep(std::string_view bytes);
+  /// What the task prints stays in its pipe, and the task waits, until the pack takes it.
+  void pause();
 
   Loop& loop_;
   PackFile& pack_;
@@ -69,6 +71,7 @@ class Capture {
   std::uint64_t last_place_{0};
   bool truncated_{false};
   bool lost_{false};
+  bool paused_{false};
 };
 
 }  // namespace hpcbatch::pilot

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <utility>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -32,7 +33,7 @@ void Decide::leased(const Lease& lease) {
     last_granted_ = lease.granted;
     last_needs_ = needs ? std::make_shared<const Room::Needs>(*needs) : nullptr;
   }
-  if (phase_ != Phase::Working || !last_needs_) {
+  if (phase_ != Phase::Working || stuck_ || !last_needs_) {
     held_.erase(at);
     actions_.push_back(Return{lease.id});
     return;
@@ -171,6 +172,25 @@ void Decide::workspace_failed() {
   leave("workspace failed");
 }
 
+void Decide::workspace_stuck(Time now) {
+  if (std::exchange(stuck_, true)) return;
+  return_waiting();
+  for (auto& [id, held] : held_) {
+    if (!held.alarm || held.stopping) continue;
+    held.time_left = *held.alarm - now;
+    set_alarm(id, held, std::nullopt);
+  }
+}
+
+void Decide::workspace_well(Time now) {
+  if (!std::exchange(stuck_, false)) return;
+  if (idle_since_) idle_since_ = now;
+  for (auto& [id, held] : held_) {
+    const auto left = std::exchange(held.time_left, std::nullopt);
+    if (left && held.state == State::Running && !held.stopping) set_alarm(id, held, now + *left);
+  }
+}
+
 void Decide::terminated(Time now) {
   const bool at_end = time_is_up(now);
   leave(at_end ? "walltime" : "terminated");
@@ -205,7 +225,12 @@ void Decide::began(const AttemptId& id, Time now) {
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Running) return;
   Held& held = at->second;
-  if (held.time_limit > Duration{} && !held.stopping) set_alarm(id, held, now + held.time_limit);
+  if (held.time_limit == Duration{} || held.stopping) return;
+  if (stuck_) {
+    held.time_left = held.time_limit;
+  } else {
+    set_alarm(id, held, now + held.time_limit);
+  }
 }
 
 bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, Time now) {
@@ -266,6 +291,7 @@ std::vector<Action> Decide::decide(Time now) {
   if (phase_ == Phase::Working) start_what_fits(now);
   if (phase_ == Phase::Working && is_empty()) {
     const bool idle_long = terms_.idle > Duration{} && now >= *idle_since_ + idle() &&
+                           !waits_for_workspace() &&
                            !HPCBATCH_PLANTED(idle_pilot_stays);
     const bool unregistered_long = !welcomed_ && now >= started_ + kUnregistered;
     if (idle_long || unregistered_long) leave("idle");
@@ -429,7 +455,7 @@ std::optional<Time> Decide::next() const {
   if (phase_ == Phase::Working) {
     if (terms_.usable_until) consider(*terms_.usable_until);
     if (is_empty()) {
-      if (terms_.idle > Duration{}) consider(*idle_since_ + idle());
+      if (terms_.idle > Duration{} && !waits_for_workspace()) consider(*idle_since_ + idle());
       if (!welcomed_) consider(started_ + kUnregistered);
     }
   } else if (phase_ == Phase::Draining && terms_.usable_until && !haste_since_) {

@@ -106,6 +106,10 @@ class Decide {
   void given_up();  // the pilot file is gone
   void checks_failed(Time now);
   void workspace_failed();  // what tasks say can be kept no more
+  /// Nothing can be written to the workspace, which may pass: nothing starts meanwhile, and no
+  /// task's time runs.
+  void workspace_stuck(Time now);
+  void workspace_well(Time now);
   void terminated(Time now);
   void keeper_died(Time now);
   /// Pilot and tasks were stopped for that long: no time has passed for them, nor for their
@@ -147,6 +151,7 @@ class Decide {
     bool stopping{false};
     bool by_force{false};
     std::optional<Time> alarm;  // its time limit, or its second signal
+    std::optional<Duration> time_left;  // to its time limit, while the workspace is stuck
     std::size_t result_bytes{0};
   };
   using Holds = std::unordered_map<AttemptId, Held, AttemptHash>;
@@ -168,6 +173,7 @@ class Decide {
   void leave_if_done(Time now);
   void write_outbox(Time now);
   bool outbox_is_hopeless(Time now) const;
+  bool waits_for_workspace() const { return stuck_ && unacknowledged_ > 0; }
   bool is_empty() const {
     return waiting_ == 0 && running_ == 0 && staged_ == 0 && publishing_ == 0;
   }
@@ -186,6 +192,7 @@ class Decide {
   bool checks_failed_{false};
   bool results_wanted_{true};  // false once fenced
   Time started_;
+  bool stuck_{false};  // the workspace cannot be written
   std::optional<Time> idle_since_;
   std::optional<Time> empty_since_;
   std::optional<Time>

@@ -1,6 +1,6 @@
 #include "node.hpp"
 
-#include "wire/file.hpp"
+#include "workspace_watch.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -61,14 +61,6 @@ DeviceFiles device_files() {
 std::string make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
   return "cannot make " + path + ": " + std::strerror(errno);
-}
-
-/// Writes for real: a full disk lets files be made.
-std::string check_writing(const std::string& folder, const std::string& pilot) {
-  const std::string path = folder + "/." + pilot + ".check";
-  const auto written = wire::replace_file(path, std::string(4096, '.'), wire::Readers::OwnerOnly);
-  ::unlink(path.c_str());
-  return written ? std::string() : written.error().text;
 }
 
 void check_workspace(Node& node, const wire::PilotFile& file, const std::string& pilot) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -14,7 +15,6 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kGather = std::size_t{1} << 20;
 constexpr std::size_t kKeepRoom = std::size_t{128} << 10;
-constexpr std::size_t kMostWaiting = std::size_t{32} << 20;  // while it cannot be written
 constexpr auto kRetry = 1s;
 
 }  // namespace
@@ -34,7 +34,6 @@ std::uint64_t PackFile::append(const wire::LogRecord& record, std::string_view b
   const std::uint64_t place = written_ + gathered_.size();
   wire::append_log_record(gathered_, record, bytes);
   if (gathered_.size() >= kGather) flush();
-  if (gathered_.size() >= kMostWaiting) lose();
   return lost_ ? 0 : place + 1;
 }
 
@@ -48,6 +47,12 @@ void PackFile::flush() {
   if (failing_since_) log_line("can write " + workspace_ + "/" + name_ + " again");
   failing_since_.reset();
   retry_at_.reset();
+  trouble_.clear();
+  wake();
+}
+
+void PackFile::wake() {
+  for (const auto& then : std::exchange(waiting_, {})) then();
 }
 
 /// A part that was written is written again with the rest: records count as written when all are.
@@ -73,6 +78,7 @@ void PackFile::failed(int error) {
     log_line("cannot write " + workspace_ + "/" + name_ + ": " + std::strerror(error) +
              "; output of tasks is kept in memory for a while");
   }
+  trouble_ = "cannot write " + workspace_ + "/" + name_ + ": " + std::strerror(error);
   retry_at_ = now + kRetry;
   if (now >= *failing_since_ + patience_) lose();
 }
@@ -82,6 +88,8 @@ void PackFile::lose() {
   lost_ = true;
   gathered_ = std::string();
   retry_at_.reset();
+  trouble_.clear();
+  wake();
 }
 
 void PackFile::finish() {

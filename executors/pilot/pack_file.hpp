@@ -7,9 +7,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hpcbatch::pilot {
 
@@ -19,7 +21,7 @@ class PackFile {
 
   /// `name` is relative to `workspace`; the file is made when the first record is written.
   PackFile(std::string workspace, std::string name,
-           std::chrono::milliseconds patience = std::chrono::minutes{1});
+           std::chrono::milliseconds patience = std::chrono::minutes{10});
 
   const std::string& name() const { return name_; }
 
@@ -32,16 +34,27 @@ class PackFile {
   void finish();
   /// It was given up: what `holds` not by now it never will.
   bool is_lost() const { return lost_; }
+  /// Why nothing can be written now; empty: it can, or was given up.
+  const std::string& trouble() const { return trouble_; }
+  /// How long it is tried before it is given up, from the first failure on.
+  void set_patience(std::chrono::milliseconds patience) { patience_ = patience; }
+  /// So much waits to be written that whoever can had better wait.
+  bool is_full() const { return !lost_ && gathered_.size() >= kMostWaiting; }
+  /// Calls once, when it is no longer full.
+  void when_it_takes(std::function<void()> then) { waiting_.push_back(std::move(then)); }
   /// When to call `flush` again though nothing was appended.
   std::optional<Time> next() const { return retry_at_; }
   /// Bytes of a record, written or not.
   std::string read(std::uint64_t place, std::size_t length);
 
  private:
+  static constexpr std::size_t kMostWaiting = std::size_t{8} << 20;
+
   bool open();
   bool write_gathered();
   void failed(int error);
   void lose();
+  void wake();
 
   std::string workspace_;
   std::string name_;
@@ -51,7 +64,9 @@ class PackFile {
   std::string gathered_;
   std::optional<Time> failing_since_;
   std::optional<Time> retry_at_;
+  std::string trouble_;
   bool lost_{false};
+  std::vector<std::function<void()>> waiting_;
 };
 
 }  // namespace hpcbatch::pilot

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -24,6 +25,8 @@ constexpr std::size_t kBacklog = std::size_t{1} << 20;
 constexpr Duration kSuspended = std::chrono::seconds{5};
 constexpr Duration kUntilFoundByFiles = std::chrono::minutes{3};
 constexpr Duration kUntilFoundFarAway = std::chrono::seconds{10};
+// With a workspace that cannot be written; longer where what waits for it took longer.
+constexpr std::chrono::minutes kPatience{10};
 // So many results make a frame of their own.
 constexpr int kResultsInFrame = 4096;
 constexpr std::size_t kBytesInFrame = std::size_t{1} << 20;
@@ -70,6 +73,7 @@ void drop_log(wire::Result& result) {
   result.mutable_log()->Clear();
   if (result.outputs_staged()) {
     result.mutable_log()->set_truncated(true);
+    result.mutable_log()->set_lost(true);
   } else {
     set_output_lost(result);
   }
@@ -106,16 +110,19 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       chores_([this](pid_t pid) { family_.ours(pid); }),
       removals_(chores_),
       pack_(file.workspace, wire::log_file_name(name_, incarnation_)),
-      publisher_(chores_, removals_,
+      workspace_(file.workspace, text_of(name_)),
+      publisher_(chores_, removals_, file.workspace,
                  [this](const AttemptId& id, wire::Result result) {
                    result.failure() == "ok" ? history_.published(id) : history_.discarded(id);
                    if (!is_written(pack_, result)) {
                      result.mutable_log()->Clear();
                      result.mutable_log()->set_truncated(true);
+                     result.mutable_log()->set_lost(true);
                    }
                    if (decide_.published(id, result.ByteSizeLong(), now_))
                      deliver(id, std::move(result));
-                 }),
+                 },
+                 [this](const std::string& why) { workspace_.failed(why, now_); }),
       runner_(loop_, pack_, groups_, removals_, family_,
               Runner::Place{{text_of(name_), file.site},
                             work_,
@@ -141,7 +148,8 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                   [this](const MemoryVictim& victim) {
                     decide_.over_memory(victim.id, victim.message);
                   },
-                  [this](const AttemptId& id) { decide_.began(id, clock_now()); }}),
+                  [this](const AttemptId& id) { decide_.began(id, clock_now()); },
+                  [this](const std::string& why) { workspace_.failed(why, now_); }}),
       followers_(pack_,
                  [this](const AttemptId& id, unsigned stream, std::uint64_t offset,
                         std::size_t limit) -> std::optional<std::string> {
@@ -225,6 +233,7 @@ int Pilot::run() {
   while (!exit_code_) {
     const bool pack_was_lost = pack_.is_lost();
     if (pack_was_lost) decide_.workspace_failed();
+    look_at_workspace();
     // What is done may bring the next event at once: a program that is not there ends as it starts.
     for (auto actions = decide_.decide(now_); !actions.empty(); actions = decide_.decide(now_)) {
       for (Action& action : actions) perform(action);
@@ -234,19 +243,23 @@ int Pilot::run() {
     pack_.flush();
     send_results();
     say_services();
+    say_workspace();
     link_.tick(now_);
     std::optional<Time> until = decide_.next();
     for (const auto& next : {runner_.next(), rehearsal_ ? rehearsal_->next() : std::nullopt,
-                             link_.next(), pack_.next()}) {
+                             link_.next(), pack_.next(), workspace_.next()}) {
       if (next && (!until || *next < *until)) until = next;
     }
-    if (more_to_follow_ || pack_.is_lost() != pack_was_lost) until = now_;
+    const bool has_news = pack_.is_lost() != pack_was_lost ||
+                          workspace_is_stuck_ == workspace_trouble().empty();
+    if (more_to_follow_ || has_news) until = now_;
     const Time asleep = clock_now();
     const Time woke = loop_.wait(until);
     now_ = clock_now();
     if (until) woke_late(woke - std::max(*until, asleep));
     runner_.tick(now_);
     if (rehearsal_) rehearsal_->tick(now_);
+    workspace_.tick(now_);
   }
   pack_.finish();
   send_results();
@@ -257,6 +270,32 @@ int Pilot::run() {
   log_line("ends: " + leaving_);
   history_.ended(leaving_);
   return *exit_code_;
+}
+
+const std::string& Pilot::workspace_trouble() const {
+  return pack_.trouble().empty() ? workspace_.trouble() : pack_.trouble();
+}
+
+void Pilot::look_at_workspace() {
+  const bool is_stuck = !workspace_trouble().empty();
+  const bool was_stuck = std::exchange(workspace_is_stuck_, is_stuck);
+  if (is_stuck) {
+    decide_.workspace_stuck(now_);
+    if (!leaving_.empty() || workspace_.is_hopeless(now_)) publisher_.give_up();
+  } else if (was_stuck) {
+    decide_.workspace_well(now_);
+    publisher_.try_again();
+  }
+  if (pack_.trouble().empty()) return;
+  // What would be lost is not given up sooner than running it again would take.
+  std::chrono::milliseconds patience = kPatience;
+  for (const AttemptId& id : to_send_) {
+    const auto at = results_.find(id);
+    if (at == results_.end()) continue;
+    const std::chrono::microseconds ran{at->second.ended_us() - at->second.started_us()};
+    patience = std::max(patience, std::chrono::duration_cast<std::chrono::milliseconds>(ran));
+  }
+  pack_.set_patience(patience);
 }
 
 /// A batch system suspends a job by SIGSTOP, and extends its end when it goes on.

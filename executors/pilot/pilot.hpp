@@ -14,6 +14,7 @@
 #include "rehearsal.hpp"
 #include "removals.hpp"
 #include "runner.hpp"
+#include "workspace_watch.hpp"
 
 #include <sys/resource.h>
 
@@ -56,6 +57,10 @@ class Pilot {
   void follow(const wire::Follow& follow);
   void gather(wire::ToEngine& outgoing);
   void say_services();
+  /// Why nothing can be written there; empty: it can.
+  const std::string& workspace_trouble() const;
+  void look_at_workspace();
+  void say_workspace();
 
   void perform(Action& action);
   void drop_lease(const AttemptId& id);
@@ -84,6 +89,7 @@ class Pilot {
   Removals removals_;
   PackFile pack_;
   ControlGroups groups_;
+  WorkspaceWatch workspace_;
   Publisher publisher_;
   Runner runner_;
   std::optional<Rehearsal> rehearsal_;  // instead of it
@@ -98,6 +104,9 @@ class Pilot {
   std::unordered_map<AttemptId, wire::Result, AttemptHash> results_;  // not acknowledged
   std::vector<AttemptId> started_;                                    // not told yet
   std::uint64_t services_said_{0};    // on this link; as Services counts their changes
+  bool workspace_is_stuck_{false};
+  std::string trouble_said_;          // of the workspace, on this link
+  std::size_t waiting_said_{0};       // and how many results wait for it
   std::vector<AttemptId> to_send_;    // results that wait until their output is written
   std::size_t bytes_in_frame_{0};     // of the results that wait for the link to send
   std::vector<AttemptId> held_back_;  // results that wait until their followed output is sent

@@ -48,6 +48,8 @@ void Pilot::link_up(const std::string& address) {
   }
   started_.clear();  // it is in what we hold
   services_said_ = 0;
+  trouble_said_.clear();
+  waiting_said_ = 0;
   link_.added(true, now_);
   for (const auto& [id, result] : results_) send_result(id);
   runner_.want_input_again();
@@ -68,6 +70,24 @@ void Pilot::say_services() {
   wire::Warm& warm = *link_.outgoing().mutable_warm();
   warm.clear_services();
   for (const std::string& name : runner_.services().names()) warm.add_services(name);
+  link_.added(true, now_);
+}
+
+/// Results are sent when what they printed is written: so many wait for the workspace.
+void Pilot::say_workspace() {
+  const std::string& trouble = workspace_trouble();
+  if (trouble.empty() && trouble_said_.empty()) return;
+  // Who hears that all is well may send tasks at once.
+  if (trouble.empty() && workspace_is_stuck_) return;
+  std::vector<AttemptId> ended = publisher_.stuck();
+  if (!pack_.trouble().empty()) ended.insert(ended.end(), to_send_.begin(), to_send_.end());
+  if (!link_.is_up() || (trouble == trouble_said_ && ended.size() == waiting_said_)) return;
+  trouble_said_ = trouble;
+  waiting_said_ = ended.size();
+  wire::Workspace& said = *link_.outgoing().mutable_workspace();
+  said.Clear();
+  said.set_trouble(trouble);
+  for (const AttemptId& id : ended) to_wire(id, said.add_ended());
   link_.added(true, now_);
 }
 

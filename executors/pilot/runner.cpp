@@ -77,8 +77,10 @@ std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const Base
     const std::string path = place_.work + "/" + attempt_directory(start.attempt());
     const auto make = [&path] { return ::mkdir(path.c_str(), 0700) == 0; };
     if (!make() && (errno != ENOENT || ::mkdir(place_.work.c_str(), 0700) != 0 || !make())) {
-      return Refusal{"stage_in_failed",
-                     "cannot make its directory " + path + ": " + std::strerror(errno), 0};
+      Refusal refusal{"workspace_lost",
+                      "cannot make its directory " + path + ": " + std::strerror(errno), 0};
+      callbacks_.workspace_failed(refusal.message);
+      return refusal;
     }
     task.directory = path;
     put_directory(start, path);

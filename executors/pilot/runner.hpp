@@ -50,6 +50,8 @@ class Runner {
     std::function<void(const MemoryVictim&)> over_memory;
     /// The process of a task that a service was to fork is there.
     std::function<void(const AttemptId&)> began;
+    /// Nothing can be made in the workspace now, which is no task's fault.
+    std::function<void(const std::string& why)> workspace_failed;
   };
 
   Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals, Family& family,

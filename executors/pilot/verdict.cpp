@@ -33,8 +33,9 @@ std::string memory_message(const EndFacts& facts) {
 
 void set_output_lost(wire::Result& result) {
   result.mutable_log()->set_truncated(true);
+  result.mutable_log()->set_lost(true);
   if (result.failure() != "ok") return;
-  result.set_failure("disk_task");
+  result.set_failure("workspace_lost");
   result.set_message("exit 0, but its output could not be written to the workspace");
 }
 

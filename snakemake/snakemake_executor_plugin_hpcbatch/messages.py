@@ -8,6 +8,7 @@ _WORDS = {
     "oom_task": "it used more memory than it may",
     "time_task": "it ran longer than it may",
     "disk_task": "its disk was full",
+    "workspace_lost": "what it left could not be written to the workspace of its site",
     "node_lost": "its node was lost",
     "cancelled": "it was cancelled",
     "never_fits": "no site could ever run it",

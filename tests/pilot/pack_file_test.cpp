@@ -75,14 +75,38 @@ TEST_F(PackFileTest, IsGivenUpAfterAWhile) {
   EXPECT_EQ(append(pack, "more"), 0U);
 }
 
-TEST_F(PackFileTest, KeepsNoMoreThanItMayInMemory) {
-  PackFile pack(directory_, "no such directory/pack");
+TEST_F(PackFileTest, SaysWhenWhoWritesHadBetterWait) {
+  const std::string folder = directory_ + "/away";
+  PackFile pack(folder, "pack");
   const std::string piece(std::size_t{1} << 20, 'x');
   unsigned kept = 0;
-  while (kept < 1000 && append(pack, piece) != 0) ++kept;
-  EXPECT_GT(kept, 10U);
-  EXPECT_LT(kept, 100U);
+  while (!pack.is_full()) {
+    ASSERT_LT(++kept, 100U);
+    ASSERT_NE(append(pack, piece), 0U);
+  }
+  EXPECT_NE(pack.trouble().find("No such file"), std::string::npos) << pack.trouble();
+  bool takes = false;
+  pack.when_it_takes([&] { takes = true; });
+  ASSERT_TRUE(pack.next());
+  std::this_thread::sleep_until(*pack.next());
+  std::filesystem::create_directory(folder);
+  pack.flush();
+  EXPECT_TRUE(takes);
+  EXPECT_FALSE(pack.is_full());
+  EXPECT_EQ(pack.trouble(), "");
+  EXPECT_TRUE(pack.holds(1));
+}
+
+TEST_F(PackFileTest, WhoWaitsIsToldThatItIsGivenUp) {
+  PackFile pack(directory_ + "/away", "pack");
+  append(pack, "lost");
+  pack.flush();
+  bool takes = false;
+  pack.when_it_takes([&] { takes = true; });
+  pack.finish();
+  EXPECT_TRUE(takes);
   EXPECT_TRUE(pack.is_lost());
+  EXPECT_EQ(pack.trouble(), "");
 }
 
 }  // namespace

@@ -195,6 +195,12 @@ void PilotTest::take(const wire::ToEngine& message) {
     ++input_wanted_[n];
     input_offset_[n] = wanted.offset();
   }
+  if (message.has_workspace()) {
+    trouble_ = message.workspace().trouble();
+    waiting_for_workspace_.clear();
+    for (const auto& ended : message.workspace().ended())
+      waiting_for_workspace_.insert(static_cast<unsigned>(ended.array()));
+  }
   if (message.leaving()) leaving_ = message.leaving_reason();
   if (message.heartbeat() != 0) {
     wire::ToPilot answer;

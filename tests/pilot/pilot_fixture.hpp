@@ -83,6 +83,8 @@ class PilotTest : public testing::Test {
   std::map<unsigned, unsigned> input_wanted_;
   std::map<unsigned, std::uint64_t> input_offset_;
   std::string leaving_;
+  std::string trouble_;  // of the workspace
+  std::set<unsigned> waiting_for_workspace_;
   bool closed_{false};
 
  private:

@@ -62,23 +62,58 @@ TEST_F(PilotTest, AResultWaitsUntilItsOutputCanBeWritten) {
   start();
   limit_files(pilot_process(), 0);
   run(shell(1, "echo precious"));
-  EXPECT_EQ(outcome(task(2, {"true"})).failure(), "ok");
+  until("its wait", [this] { return waiting_for_workspace_.contains(1); });
+  EXPECT_THAT(trouble_, AllOf(HasSubstr("cannot write"), HasSubstr("File too large")));
   EXPECT_FALSE(results_.contains(1));
   limit_files(pilot_process(), RLIM_INFINITY);
   const auto result = result_of(1);
   EXPECT_EQ(result.failure(), "ok");
   EXPECT_EQ(output(result), "precious\n");
+  until("the end of the trouble", [this] { return trouble_.empty(); });
+  EXPECT_EQ(outcome(shell(2, "echo more")).failure(), "ok");
   EXPECT_EQ(leaving_, "");
 }
 
-TEST_F(PilotTest, ATaskWhoseOutputIsLostHasNotSucceeded) {
+TEST_F(PilotTest, NothingStartsWhileTheWorkspaceTakesNothing) {
   start();
   limit_files(pilot_process(), 0);
-  const auto result = outcome(shell(1, "head -c 100000000 /dev/zero"));
-  EXPECT_EQ(result.failure(), "disk_task");
-  EXPECT_TRUE(result.log().truncated());
-  until("its leave", [this] { return !leaving_.empty(); });
-  EXPECT_EQ(leaving_, "workspace failed");
+  run(shell(1, "echo precious"));
+  until("the trouble", [this] { return !trouble_.empty(); });
+  run(shell(2, "touch " + path("ran")));
+  until("its return", [this] { return !returned_.empty(); });
+  EXPECT_THAT(returned_, testing::ElementsAre(2U));
+  EXPECT_FALSE(exists("ran"));
+  limit_files(pilot_process(), RLIM_INFINITY);
+  EXPECT_EQ(result_of(1).failure(), "ok");
+}
+
+TEST_F(PilotTest, ATaskThatPrintsMuchWaitsForTheWorkspaceAndItsTimeDoesNotRun) {
+  start();
+  limit_files(pilot_process(), 0);
+  auto loud = shell(1, "head -c 100000000 /dev/zero; echo end");
+  loud.set_time_limit_ms(2000);
+  run(loud);
+  until("the trouble", [this] { return !trouble_.empty(); });
+  const auto late = std::chrono::steady_clock::now() + 3s;
+  until("its time limit", [late] { return std::chrono::steady_clock::now() > late; });
+  EXPECT_FALSE(results_.contains(1));
+  limit_files(pilot_process(), RLIM_INFINITY);
+  const auto result = result_of(1);
+  EXPECT_EQ(result.failure(), "ok") << result.message();
+  EXPECT_EQ(result.log().out_bytes(), 100'000'004U);
+}
+
+TEST_F(PilotTest, ATaskWhoseOutputIsLostHasNotSucceededAndIsNotToBlame) {
+  start();
+  limit_files(pilot_process(), 0);
+  run(shell(1, "echo precious"));
+  run(shell(2, "echo precious; exit 3"));
+  until("their wait", [this] { return waiting_for_workspace_.size() == 2; });
+  ::kill(pilot_process(), SIGTERM);
+  EXPECT_EQ(result_of(1).failure(), "workspace_lost");
+  EXPECT_TRUE(results_[1].log().lost());
+  EXPECT_EQ(result_of(2).failure(), "tool_failed");
+  EXPECT_TRUE(results_[2].log().lost());
 }
 
 TEST_F(PilotTest, NamedFilesTakeTheStreams) {

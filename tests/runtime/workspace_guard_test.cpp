@@ -57,6 +57,25 @@ TEST_F(WorkspaceGuardTest, WhatIsOnesOwnIsTaken) {
   EXPECT_EQ(look(workspace_ + "/not there yet").others, "");
 }
 
+TEST_F(WorkspaceGuardTest, ABareOneOnAnotherFileSystemIsNotMadeAnew) {
+  const WorkspaceFinding bare = look(workspace_ + "/not there yet");
+  EXPECT_TRUE(bare.is_bare);
+  EXPECT_NE(bare.file_system, "");
+  EXPECT_EQ(bare.file_system, look(workspace_).file_system);
+  EXPECT_FALSE(refusal_of_bare(bare, "", "/w"));
+  EXPECT_FALSE(refusal_of_bare(bare, bare.file_system, "/w"));
+  const auto refusal = refusal_of_bare(bare, "nfs 0", "/w");
+  ASSERT_TRUE(refusal);
+  EXPECT_NE(refusal->find("mkdir -p /w/outbox"), std::string::npos) << *refusal;
+  folder("/outbox", 0700);
+  EXPECT_FALSE(refusal_of_bare(look(workspace_), "nfs 0", "/w"));
+}
+
+TEST_F(WorkspaceGuardTest, AFileSystemInMemoryIsTheSameAfterItsMachinesStart) {
+  EXPECT_FALSE(refusal_of_bare({"", "", true, "tmpfs 12"}, "tmpfs 34", "/w"));
+  EXPECT_TRUE(refusal_of_bare({"", "", true, "tmpfs 12"}, "ext2/ext3 12", "/w"));
+}
+
 TEST_F(WorkspaceGuardTest, WhatOthersMayWriteIsNamed) {
   folder("/bin", 0777);
   EXPECT_EQ(look(workspace_).others, workspace_ + "/bin");
