@@ -10,6 +10,8 @@ from . import client as engine
 
 # How long the engine may hold an answer that has nothing to tell.
 _WAIT_S = 20.0
+# After so long without an end it is asked whether there was none.
+_DOUBT_S = 60.0
 # For one question; who asks later tries again.
 _PATIENCE_S = 1.0
 # So long without an engine, and somebody is asked to start one.
@@ -37,12 +39,15 @@ class Feed:
         self._has_to_look = True
         self._cursor = None
         self._gaps = 0
+        self._heard = time.monotonic()
         self._here = threading.local()
 
     def begin(self):
         """From now on; for who has nothing to watch yet.  Raises client.Error; without it the first `wait` begins."""
-        self._cursor = self._client.get("/v1/events", after="now")["cursor"]
-        self._has_to_look = False
+        cursor = self._client.get("/v1/events", after="now")["cursor"]
+        with self._lock:
+            self._cursor = cursor
+            self._has_to_look = False
 
     def __enter__(self):
         """While tasks are being submitted, by this thread: what ends before it is watched is kept."""
@@ -75,14 +80,16 @@ class Feed:
         self._stopping = True
         self._client.interrupt()
 
-    def wait(self):
-        """For the next ends, or a while."""
+    def wait(self, most=_WAIT_S):
+        """For the next ends, or `most` seconds."""
         if self._stopping:
             return
         try:
             if self._has_to_look:
                 self._look_at_all()
-            events, cursor, pruned = self._client.events(self._name, self._cursor, _WAIT_S)
+            elif time.monotonic() - self._heard > _DOUBT_S:
+                self._doubt()
+            events, cursor, pruned = self._client.events(self._name, self._cursor, min(most, _WAIT_S))
         except engine.EngineAway:
             self._wait_for_engine()
             return
@@ -90,10 +97,29 @@ class Feed:
             self._warn(f"the engine does not say what has ended: {error}")
             self._pause(1.0)
             return
-        self._has_to_look = self._has_to_look or pruned
+        if pruned:
+            # Never false here: another thread may have found a reason to look meanwhile.
+            self._has_to_look = True
         for event in events:
             self.tell(event["id"], event)
         self._cursor = cursor
+        if events:
+            self._heard = time.monotonic()
+
+    def _doubt(self):
+        """What has ended and was not told, for whatever reason, is looked for: else it would be waited for for ever."""
+        self._heard = time.monotonic()
+        numbers = self.numbers()
+        if not numbers:
+            return
+        try:
+            counts = self._client.post("/v1/tasks/wait", {"ids": numbers, "timeout": 0})
+            if counts["ok"] + counts["failed"] + counts["cancelled"] == 0:
+                return
+        except engine.Refused as refusal:
+            if refusal.status != 404:  # one of them is so long ended that it is forgotten
+                raise
+        self._look_at_all()
 
     def tell(self, number, event):
         """A task has ended."""
