@@ -35,6 +35,13 @@ class ExecutorSettings(ExecutorSettingsBase):
         default=None,
         metadata={"help": "Memory of a job that asks for none, in MB. Without it such a job counts for its cpus' share of the node."},
     )
+    ignore: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "Resources that jobs run without although they ask for them, with commas: for example "
+            "slurm_account,slurm_extra of a profile that was written for another executor."
+        },
+    )
     program: Optional[str] = field(
         default=None,
         metadata={"help": "The program hpcbatch, by which an engine is started where none runs; else HPCBATCH_PROGRAM, else the one on PATH."},

@@ -7,13 +7,54 @@ here has nothing left to pace: a second for every job.
 """
 
 import atexit
+import logging
 import os
 import sys
+
+# What Snakemake says of its own beginning and end, which here are those of one job among many.
+_ITS_FRAME = (
+    "Building DAG of jobs",
+    "Using shell:",
+    "Provided cores:",
+    "Rules claiming more threads",
+    "Select jobs to execute",
+    "Execute ",
+    "Shutting down, this might take some time",
+    "Exiting because a job execution failed",
+    "Removing output files of failed job",
+    "Storing output in storage",
+    "Elapsed time:",
+)
+_THE_END = "At least one job did not complete successfully"
+# What the main Snakemake says of the job as well.
+_SAID_THERE = {"WORKFLOW_STARTED", "JOB_INFO", "SHELLCMD", "GROUP_INFO", "GROUP_ERROR"}
+
+
+def _is_of_the_job(is_group, record):
+    event = getattr(getattr(record, "event", None), "name", None)
+    if event == "JOB_ERROR" and is_group:
+        # This one alone knows which of the group's jobs it was; the rest about it the main Snakemake says.
+        record.msg, record.args, record.event = f"rule {record.rule_name} failed", None, None
+        return True
+    if event in _SAID_THERE or event == "JOB_ERROR":
+        return False
+    text = record.getMessage()
+    return not text.startswith(_ITS_FRAME) and _THE_END not in text
+
+
+def _say_only_what_is_the_jobs(arguments):
+    """So that the last lines of a job that fails are its own."""
+    from snakemake.logging import logger
+
+    if isinstance(logger, logging.Logger) and "--verbose" not in arguments:
+        is_group = "--local-groupid" in arguments
+        logger.addFilter(lambda record: _is_of_the_job(is_group, record))
 
 
 def main():
     from snakemake.cli import main as snakemake
 
+    _say_only_what_is_the_jobs(sys.argv[1:])
     code = 0
     try:
         snakemake(sys.argv[1:])

@@ -34,17 +34,6 @@ class _Entry:
         self.is_direct = is_direct
 
 
-def _rule_of(job):
-    return job.groupid if job.is_group() else job.rule.name
-
-
-def _name_of(job):
-    if job.is_group():
-        return f"group {job.groupid}"
-    wildcards = getattr(job, "wildcards_dict", None) or {}
-    return " ".join([job.rule.name, *(f"{name}={value}" for name, value in wildcards.items())])[:200]
-
-
 class Executor(RemoteExecutor):
     # The wait thread looks at these before __post_init__ has run.
     _feed = None
@@ -53,15 +42,15 @@ class Executor(RemoteExecutor):
     def __post_init__(self):
         from .hpcbatch import client as engine
         from .hpcbatch.feed import Feed
-        from .messages import Report
         from .run_state import client_of
         from .takeover import Takeover
+        from .telling import Telling
+        from .waiting import Waiting
 
         self._settings = self.workflow.executor_settings
         self._mode = getattr(self._settings, "mode", None) or "direct"
-        self._said = set()
-        self._offer = None
-        self._report = Report()
+        self._telling = Telling(self.logger)
+        self._is_leaving = False
         self._run = uuid.uuid4().hex[:12]
         self._submits = 0
         self._sending = None
@@ -74,18 +63,35 @@ class Executor(RemoteExecutor):
             program = getattr(self._settings, "program", None)
             self._engine = engine.connect(program)
             self._name = client_of(str(self.workflow.persistence.path))
-            self._takeover = Takeover(self._engine, self._name, self.workflow, self._say)
-            self._feed = Feed(self._engine, self._name, self._ended, self._warn_once, lambda: engine.connect(program))
-            self._feed.begin()
+            self._takeover = Takeover(self._engine, self._name, self.workflow, self._telling.say)
+            self._waiting = Waiting(self._engine, self._name, engine.Error, self._telling.say)
+            feed = Feed(self._engine, self._name, self._ended, self._telling.warn_once, lambda: engine.connect(program))
+            feed.begin()
+            self._look_ahead()
         except (engine.Error, OSError) as error:
             self.wait = False
             raise WorkflowError(f"hpcbatch: {error}") from None
+        except WorkflowError:
+            self.wait = False
+            raise
+        # From here on the wait thread has it.
+        self._feed = feed
         # Submits cost the batch system nothing here: Snakemake's own bound (the one that nobody set) is for those who
         # call it once a job.
         limit = getattr(self.workflow.scheduling_settings, "max_jobs_per_timespan", None)
         self._lifts_limit = limit is not None and (limit.max_jobs, limit.timespan) == (100, 1)
         if self._lifts_limit:
             limit.max_jobs = 10**9
+
+    def _look_ahead(self):
+        """What the engine has, and what of the workflow can never run on it."""
+        from .before import cap_threads, refuse_hopeless
+        from .resources import Offer
+
+        ignored = (getattr(self._settings, "ignore", None) or "").replace(",", " ").split()
+        self._offer = Offer(self._engine.patiently("GET", "/v1/sites")["sites"], ignored)
+        cap_threads(self.workflow, self._offer, self._telling)
+        refuse_hopeless(self.workflow, self._offer, getattr(self._settings, "default_mem_mb", None), self._telling)
 
     def _lift_limit(self):
         """Else each round of Snakemake's scheduler is followed by another a second later, its end too."""
@@ -118,6 +124,7 @@ class Executor(RemoteExecutor):
     def _prepare(self, job):
         """`(job, keys of its task, whether it is direct)`; None where it was refused, which it is told."""
         from .resources import Refusal
+        from .telling import name_of
 
         command = self._direct_command(job) if self._mode == "direct" else None
         try:
@@ -125,7 +132,7 @@ class Executor(RemoteExecutor):
         except Refusal as why:
             self._refuse(job, str(why))
             return None
-        task["name"] = _name_of(job)
+        task["name"] = name_of(job)
         # All its paths begin there.
         task["shared"] = [os.getcwd()]
         if command is None:
@@ -152,24 +159,19 @@ class Executor(RemoteExecutor):
             check(job, self.workflow)
             return command_of(job, self.workflow)
         except Ineligible as why:
-            self._say_once(job, f"runs warm, not direct: {why}")
+            self._telling.say_once(job, f"runs warm, not direct: {why}")
         except (AttributeError, TypeError) as why:
             # Another Snakemake than those that are known: the safe way.
-            self._say_once(job, f"runs warm, not direct: this Snakemake is not known well enough ({why})")
+            self._telling.say_once(job, f"runs warm, not direct: this Snakemake is not known well enough ({why})")
         return None
 
     def _needs_of(self, job):
-        from .resources import Offer, needs_of
+        from .resources import needs_of
 
-        if self._offer is None:
-            try:
-                self._offer = Offer(self._engine.patiently("GET", "/v1/sites")["sites"])
-            except self._error as error:
-                raise WorkflowError(f"hpcbatch: {error}") from None
         default = getattr(self._settings, "default_mem_mb", None)
         task, notices = needs_of(job.resources, job.threads, self._offer, default)
         for notice in notices:
-            self._warn_once(notice)
+            self._telling.warn_once(notice)
         priority = getattr(job, "priority", 0)
         if isinstance(priority, int) and priority > 0:
             task["priority"] = min(priority, 1_000_000)
@@ -191,7 +193,7 @@ class Executor(RemoteExecutor):
         if not plain or python != sys.executable:
             # It deploys something first, or runs where this Python is not.
             if self._mode != "relaunch":
-                self._say_once(job, "runs relaunched, not warm: its node has to be prepared by commands of Snakemake's")
+                self._telling.say_once(job, "runs relaunched, not warm: its node has to be prepared by commands of Snakemake's")
             task["command"] = ["sh", "-c", line]
             return
         task["command"] = [python, "-m", _PACKAGE + ".child", *words[3:]]
@@ -231,6 +233,8 @@ class Executor(RemoteExecutor):
                 raise WorkflowError(f"hpcbatch: {error}") from None
             now = time.time()
             for info, (_, task, is_direct), number in zip(infos, prepared, ids):
+                # What Snakemake shows; what it keeps is the mark.
+                info.external_jobid = number
                 self._feed.watch(number, _Entry(info, task, now, is_direct))
 
     def _send(self, key, tasks):
@@ -252,18 +256,19 @@ class Executor(RemoteExecutor):
                 return False
             task, mark = taken
             number = task["id"]
-            self._say(f"job {job.jobid} is taken up: task {number} ({task['state']}).")
+            self._telling.say(f"job {job.jobid} is taken up: task {number} ({task['state']}).")
             needs = task.get("needs", {})
             asked = {"cpus": needs.get("cpus", 1), "memory": needs.get("memory", 0)}
             info = SubmittedJobInfo(job, external_jobid=mark.text(self._name))
             RealExecutor.report_job_submission(self, info)
+            info.external_jobid = number
             self._feed.watch(number, _Entry(info, asked, task.get("submitted_at"), mark.is_direct))
             if task["state"] == "done":
                 self._feed.tell(number, task)
         return True
 
     def _refuse(self, job, why):
-        self.report_job_error(SubmittedJobInfo(job), msg=f"hpcbatch cannot take this job: {why}. ")
+        self._fail(SubmittedJobInfo(job), f"hpcbatch cannot take this job: {why}.", has_run=False)
 
     @property
     def cores(self):
@@ -275,10 +280,11 @@ class Executor(RemoteExecutor):
     async def check_active_jobs(self, active_jobs):
         for info in active_jobs:  # there are none: the feed has them
             yield info
-        if self._feed is None:
+        if self._feed is None or self.workflow.scheduler is None:  # who is told of ends, and of errors here
             time.sleep(0.02)
         else:
-            self._feed.wait()
+            self._feed.wait(self._waiting.due_in())
+            self._waiting.look()
 
     async def sleep(self):
         """The feed is waited for, not asked again after a while."""
@@ -286,17 +292,28 @@ class Executor(RemoteExecutor):
 
     def _ended(self, entry, number, event):
         job = entry.info.job
-        self._report.add(_rule_of(job), event, entry.asked, entry.submitted_at)
+        self._telling.add(job, event, entry.asked, entry.submitted_at)
         if event["state"] == "done":
             if event.get("message"):
-                self._say_once(job, event["message"])
+                self._telling.say_once(job, event["message"])
             if entry.is_direct and job.benchmark is not None:
                 self._write_benchmark(job, event)
             self.report_job_success(entry.info)
-            return
+        elif not self._is_leaving:  # then all are cancelled, which is said once
+            self._fail(entry.info, self._why_failed(entry, number, event), "started_at" in event)
+
+    def _fail(self, info, message, has_run):
+        self._telling.failed(info.job, message, info.external_jobid, has_run)
+        self.workflow.scheduler.error_callback(info.job)
+
+    def _why_failed(self, entry, number, event):
         from .messages import failure
 
-        self.report_job_error(entry.info, msg=failure(number, event, self._last_words(number), entry.asked))
+        try:
+            return failure(number, event, self._last_words(number), entry.asked)
+        except Exception as error:
+            self._telling.cannot_tell(error)
+            return f"Task {number} failed. More: hpcbatch explain {number}; hpcbatch log {number}"
 
     def _last_words(self, number):
         words = []
@@ -313,13 +330,7 @@ class Executor(RemoteExecutor):
         try:
             write_benchmark(job, event, self.workflow.output_settings.benchmark_extended)
         except Exception as error:  # of Snakemake's own code, on a thread that must not end
-            self.logger.error(f"hpcbatch: cannot write the benchmark file {job.benchmark}: {error}")
-
-    def print_job_error(self, job_info, msg=None, **kwargs):
-        # The message says where to look; there is no other log.
-        if job_info.external_jobid is not None:
-            kwargs["external_jobid"] = job_info.external_jobid
-        super(RemoteExecutor, self).print_job_error(job_info, msg=msg, **kwargs)
+            self._telling.error(f"cannot write the benchmark file {job.benchmark}: {error}")
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
@@ -329,21 +340,22 @@ class Executor(RemoteExecutor):
         self.shutdown()
 
     def _cancel_or_keep(self):
+        self._is_leaving = True
         numbers = self._feed.numbers()
         if getattr(self._settings, "on_exit", None) == "keep":
             if numbers:
                 # Snakemake would remove the folders that are still empty.
                 self.dag.cleanup_workdir = lambda: None
-                self._say(f"{len(numbers)} jobs go on; start Snakemake here again to take them up.")
+                self._telling.say(f"{len(numbers)} jobs go on; start Snakemake here again to take them up.")
             return
         try:
             if self._sending is not None:  # it was interrupted while the engine took it
                 numbers += self._engine.ids_of_key(self._name, self._sending)
             if numbers:
                 self._engine.cancel(numbers)
-                self._say(f"{len(numbers)} jobs were cancelled.")
+                self._telling.say(f"{len(numbers)} jobs were cancelled.")
         except self._error as error:
-            self.logger.error(f"hpcbatch: cannot cancel {len(numbers)} jobs: {error}; they are: {' '.join(numbers)}")
+            self._telling.error(f"cannot cancel {len(numbers)} jobs: {error}; they are: {' '.join(numbers)}")
 
     def cancel_jobs(self, active_jobs):
         """Never called: `cancel` knows what is active."""
@@ -351,22 +363,5 @@ class Executor(RemoteExecutor):
     def shutdown(self):
         if self._feed is not None:
             self._feed.stop()
-            for line in self._report.lines():
-                self.logger.info(line)
+            self._telling.report()
         super().shutdown()
-
-    # --- to the user --------------------------------------------------------------------------------------------------
-
-    def _say(self, line):
-        self.logger.info(f"hpcbatch: {line}")
-
-    def _say_once(self, job, what):
-        line = f"{'group' if job.is_group() else 'rule'} {_rule_of(job)} {what}."
-        if line not in self._said:
-            self._said.add(line)
-            self._say(line)
-
-    def _warn_once(self, line):
-        if line not in self._said:
-            self._said.add(line)
-            self.logger.warning(f"hpcbatch: {line}.")

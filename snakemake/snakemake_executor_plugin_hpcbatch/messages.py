@@ -18,8 +18,8 @@ _WORDS = {
 
 
 def size(count):
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024 or unit == "GiB":
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024 or unit == "TiB":
             return f"{count:.0f} {unit}" if unit in ("B", "KiB") else f"{count:.1f} {unit}"
         count /= 1024
     return ""

@@ -4,10 +4,15 @@ Pure: resources in, a task's keys and what there is to say about them out.
 """
 
 import re
+import shlex
 
-# Of the batch job, not of the task: pilots are submitted with the options of their site.
-_PILOTS = ("slurm_account", "qos", "reservation", "slurm_extra", "slurm_requeue")
-_ONE_NODE = ("nodes", "tasks", "tasks_per_node")
+from .messages import size
+
+# Options of the batch job, not of the task: pilots have those of their site.  By resource: as sbatch and qsub write them.
+_OF_BATCH_JOBS = {"slurm_account": ("--account", "-A"), "qos": ("--qos", "-q"), "reservation": ("--reservation", None)}
+# What a machine without a batch system gives to everybody.
+_EVERYWHERE_LOCAL = ("slurm_account", "qos")
+_ONE_NODE = ("nodes", "tasks", "tasks_per_node", "tasks_per_gpu")
 _GRES = re.compile(r"^gpu(?::(?P<kind>[A-Za-z_][\w.\-]*))?(?::(?P<count>\d+))?$")
 _KIND = re.compile(r"^(?P<kind>[A-Za-z_][\w.\-]*)(?::(?P<count>\d+))?$")
 _UNITS = {"d": 1440.0, "h": 60.0, "m": 1.0, "min": 1.0, "s": 1 / 60}
@@ -18,15 +23,80 @@ class Refusal(Exception):
 
 
 class Offer:
-    """What the engine's sites offer: read once per run from `/v1/sites`."""
+    """What the engine's sites offer: read once per run from `/v1/sites`.  `ignored`: resources that jobs are to run without."""
 
-    def __init__(self, sites):
+    def __init__(self, sites, ignored=()):
+        self.ignored = frozenset(ignored)
         self.sites = {site["name"] for site in sites}
-        self.partitions = {
-            shape["partition"] for site in sites for shape in site.get("shapes", ()) if shape.get("partition")
-        }
-        self.tags = {tag for site in sites for shape in site.get("shapes", ()) for tag in shape.get("tags", ())}
-        self.has_batch_system = any(site.get("scheduler") != "local" for site in sites)
+        self.shapes = [(site["name"], shape) for site in sites for shape in site.get("shapes", ())]
+        self.partitions = {shape["partition"] for _, shape in self.shapes if shape.get("partition")}
+        self.tags = {tag for _, shape in self.shapes for tag in shape.get("tags", ())}
+        self.local = {site["name"] for site in sites if site.get("scheduler") == "local"}
+        self.options = {site["name"]: _options(site.get("options", ())) for site in sites}
+        # Of this machine; 0 where there is anything else.
+        self.local_cpus = int(max((shape.get("cpus", 0) for _, shape in self.shapes), default=0)) if self.sites == self.local else 0
+
+    def misfit(self, task):
+        """Why no shape that there is can ever run it, or None.  Shapes that are found out only later may."""
+        closest = None
+        for site, shape in self.shapes:
+            if task.get("site", site) != site or site in task.get("not_sites", ()):
+                continue
+            lacks = _lacks(task, shape)
+            if not lacks:
+                return None
+            if closest is None or len(lacks) < len(closest[1]):
+                closest = f"{shape['name']} of {site}", lacks
+        if closest is None:
+            return None
+        name, lacks = closest
+        return f"it asks for {' and '.join(lacks)}, and that is the closest shape, {name}; ask for less (--set-threads, " \
+            "--set-resources), or give the engine a site that has it (hpcbatch sites)"
+
+
+def _lacks(task, shape):
+    """What the shape has less of, in words."""
+    lacks = []
+    if task["cpus"] > shape.get("cpus", task["cpus"]):
+        lacks.append(f"{task['cpus']} cpus where there are {shape['cpus']:g}")
+    if task.get("memory", 0) > shape.get("memory", float("inf")):
+        lacks.append(f"{size(task['memory'])} of memory where there are {size(shape['memory'])}")
+    if task.get("time", 0) > shape.get("walltime", float("inf")):
+        lacks.append(f"{task['time'] / 60:g} minutes where there are {shape['walltime'] / 60:g}")
+    gpus, there = task.get("gpus"), shape.get("gpus", {})
+    if isinstance(gpus, int) and gpus > sum(there.values()):
+        lacks.append(f"{gpus} GPUs where there are {sum(there.values()):g}")
+    for kind, count in gpus.items() if isinstance(gpus, dict) else ():
+        if count > there.get(kind, 0):
+            lacks.append(f"{count} GPUs {kind} where there are {there.get(kind, 0):g}")
+    lacks.extend(f"the tag {tag}" for tag in task.get("tags", ()) if tag not in shape.get("tags", ()))
+    return lacks
+
+
+def _options(words):
+    """Options of a batch system, each with its value: {"--account": {"abc"}, "--exclusive": {""}}."""
+    found, last = {}, None
+    for word in (piece for text in words for piece in _split(text)):
+        if word.startswith("--"):
+            last, _, value = word.partition("=")
+        elif word.startswith("-"):
+            last, value = word[:2], word[2:]
+        elif last is not None:  # the value of the one before
+            found[last].discard("")
+            found[last].add(word)
+            last = None
+            continue
+        else:
+            continue
+        found.setdefault(last, set()).add(value)
+    return found
+
+
+def _split(text):
+    try:
+        return shlex.split(str(text))
+    except ValueError:
+        return str(text).split()
 
 
 def _number(name, value, least):
@@ -107,34 +177,58 @@ def _where(resources, offer, task, notices):
         task["not_sites"] = names
     if partition := resources.get("slurm_partition"):
         names = [name for name in str(partition).split(",") if name in offer.partitions]
-        if names:
-            tags.append("partition=" + names[0])
-        elif offer.has_batch_system and offer.partitions:
-            raise Refusal(
-                f"slurm_partition={partition}: no site has a shape in such a partition; there are "
-                f"{', '.join(sorted(offer.partitions))}"
-            )
-        else:
-            notices.append(f"slurm_partition={partition} is not looked at: no site of this engine names its partitions")
+        if not names:
+            there = f"there are {', '.join(sorted(offer.partitions))}" if offer.partitions else "no site names its partitions"
+            raise Refusal(f"slurm_partition={partition}: no site has a shape in such a partition; {there}{_or_ignore('slurm_partition')}")
+        tags.append("partition=" + names[0])
     if constraint := resources.get("constraint"):
         tag = f"constraint={constraint}"
-        if tag in offer.tags:
-            tags.append(tag)
-        elif offer.has_batch_system:
+        if tag not in offer.tags:
             raise Refusal(
                 f"constraint={constraint}: no shape says that it has this; where one does, give it the tag {tag} in the "
-                "engine's configuration"
+                f"engine's configuration{_or_ignore('constraint')}"
             )
-        else:
-            notices.append(f"constraint={constraint} is not looked at: the engine has no batch system")
+        tags.append(tag)
     if tags:
         task["tags"] = tags
-    for name in _PILOTS:
-        if resources.get(name):
-            notices.append(
-                f"{name}={resources[name]} is not looked at: batch jobs are submitted with the options of their site "
-                "(options: in the engine's configuration)"
+    _whose_batch_jobs(resources, offer, task, notices)
+
+
+def _or_ignore(name):
+    return f", or let jobs run without it: --hpcbatch-ignore {name}"
+
+
+def _whose_batch_jobs(resources, offer, task, notices):
+    """Leaves the sites whose batch jobs have the options that the job asks for."""
+    left = {task["site"]} if "site" in task else offer.sites - set(task.get("not_sites", ()))
+    for name, spelled in _OF_BATCH_JOBS.items():
+        value = resources.get(name)
+        if not value:
+            continue
+        having = {site for site in left if any(str(value) in offer.options[site].get(option, ()) for option in spelled)}
+        if name in _EVERYWHERE_LOCAL:
+            having |= left & offer.local
+            if left and left <= offer.local:
+                notices.append(f"{name}={value} means nothing on this machine: it has no batch system")
+        if not having:
+            raise Refusal(
+                f"{name}={value}: batch jobs have the options of their site, and none of {', '.join(sorted(left))} has this; add "
+                f"'{spelled[0]}={value}' to its options: in the engine's configuration{_or_ignore(name)}"
             )
+        left = having
+    if extra := str(resources.get("slurm_extra") or "").strip():
+        wanted = _options([extra])
+        having = {site for site in left if wanted and all(values <= offer.options[site].get(option, set()) for option, values in wanted.items())}
+        if not having:
+            raise Refusal(
+                f"slurm_extra={extra}: batch jobs have the options of their site, and none of {', '.join(sorted(left))} has these; add "
+                f"them to its options: in the engine's configuration{_or_ignore('slurm_extra')}"
+            )
+        left = having
+    if "site" not in task and left != offer.sites:
+        task["not_sites"] = sorted(offer.sites - left)
+    if resources.get("slurm_requeue"):
+        notices.append("slurm_requeue is not looked at: what a lost node cut runs again by itself")
 
 
 def needs_of(resources, threads, offer, default_memory_mb=None):
@@ -142,6 +236,7 @@ def needs_of(resources, threads, offer, default_memory_mb=None):
 
     `mem_mb` and `mem_mb_per_cpu` are read as sbatch reads them, in MiB, so that a job never gets less than there."""
     task, notices = {}, []
+    resources = {name: value for name, value in resources.items() if name not in offer.ignored}
     if resources.get("mpi"):
         raise Refusal("mpi jobs cannot run in pilots yet; give the rule to another executor")
     for name in _ONE_NODE:

@@ -87,8 +87,8 @@ rule b:
 
 
 @pytest.mark.parametrize("resources, words", [
-    ("mem_mb=10**9", "never_fits"),
-    ("gpu=2", "never_fits"),
+    ("mem_mb=10**9", "TiB of memory where there are 4.0 GiB"),
+    ("gpu=2", "2 GPUs where there are 0"),
     ("mpi='srun', tasks=4", "mpi jobs cannot run in pilots yet"),
     ("nodes=2", "only 1 is possible"),
     ("gres='fpga:1'", "only GPUs are known"),
@@ -115,17 +115,17 @@ rule o:
     assert sorted(path.name for path in bed.folder.glob("o*.txt")) == [f"o{i}.txt" for i in range(9) if i != 4]
 
 
-def test_words_of_the_slurm_plugin_that_mean_nothing_here_are_told_once(bed):
+def test_words_of_the_slurm_plugin_mean_here_what_they_mean_there(bed):
     bed.write("""
 rule all:
     input: expand("o{i}.txt", i=range(3))
 rule o:
     output: "o{i}.txt"
-    resources: slurm_account="abc", slurm_partition="short", slurm_extra="--comment x", runtime="1h", mem_mb_per_cpu=50
+    resources: slurm_account="abc", qos="normal", runtime="1h", mem_mb_per_cpu=50
     shell: "echo > {output}"
 """)
     text = bed.ok()
-    for words in ("slurm_account=abc is not looked at", "slurm_partition=short is not looked at", "slurm_extra=--comment x is not looked at"):
+    for words in ("slurm_account=abc means nothing on this machine", "qos=normal means nothing on this machine"):
         assert text.count(words) == 1, text
     task = bed.engine.show(bed.tasks()[0]["id"])
     assert task["needs"]["time"] == 3600 and task["needs"]["memory"] == 50 << 20

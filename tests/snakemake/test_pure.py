@@ -1,7 +1,9 @@
 """What the plugins decide without Snakemake: resources, messages, which jobs to select, how the client speaks."""
 
+import importlib
 import importlib.util
 import pathlib
+import re
 import sys
 import types
 
@@ -17,13 +19,20 @@ def load(path, name):
     return module
 
 
-resources = load("snakemake/snakemake_executor_plugin_hpcbatch/resources.py", "hpcbatch_resources")
-messages = load("snakemake/snakemake_executor_plugin_hpcbatch/messages.py", "hpcbatch_messages")
+# A package of its modules alone: its own __init__ needs Snakemake.
+plugin = types.ModuleType("plugin_without_snakemake")
+plugin.__path__ = [str(ROOT / "snakemake/snakemake_executor_plugin_hpcbatch")]
+sys.modules[plugin.__name__] = plugin
+resources, messages, telling, waiting = (importlib.import_module(f"{plugin.__name__}.{name}")
+                                         for name in ("resources", "messages", "telling", "waiting"))
 
-LAPTOP = resources.Offer([{"name": "local", "scheduler": "local", "shapes": [{"name": "all"}]}])
-CLUSTER = resources.Offer([{"name": "big", "scheduler": "slurm", "shapes": [
-    {"name": "cpu", "partition": "short", "tags": ["constraint=ib", "partition=short"]},
-    {"name": "gpu", "partition": "gpu", "tags": ["partition=gpu"]}]}])
+LAPTOP = resources.Offer([{"name": "local", "scheduler": "local", "shapes": [{"name": "all", "cpus": 4, "memory": 8 << 30}]}])
+BIG = {"name": "big", "scheduler": "slurm", "options": ["--account=abc", "-q normal", "--exclusive"], "shapes": [
+    {"name": "cpu", "partition": "short", "tags": ["constraint=ib", "partition=short"], "cpus": 16, "memory": 64 << 30, "walltime": 3600},
+    {"name": "gpu", "partition": "gpu", "tags": ["partition=gpu"], "cpus": 4, "memory": 64 << 30, "gpus": {"a100": 2}}]}
+OTHER = {"name": "other", "scheduler": "slurm", "options": ["--account", "def"], "shapes": [{"name": "cpu", "cpus": 16}]}
+CLUSTER = resources.Offer([BIG])
+TWO = resources.Offer([BIG, OTHER])
 
 
 def needs(threads=1, offer=LAPTOP, default=None, **said):
@@ -82,8 +91,133 @@ def test_where_a_job_may_run():
         needs(offer=CLUSTER, slurm_partition="long")
     with pytest.raises(resources.Refusal, match="give it the tag constraint=avx"):
         needs(offer=CLUSTER, constraint="avx")
-    task, notices = resources.needs_of({"slurm_partition": "long", "constraint": "avx", "slurm_account": "abc"}, 1, LAPTOP)
-    assert task == {"cpus": 1} and len(notices) == 3
+
+
+@pytest.mark.parametrize("offer, said, wanted", [
+    (CLUSTER, {"slurm_account": "abc"}, {}),
+    (CLUSTER, {"qos": "normal", "slurm_extra": "--exclusive"}, {}),
+    (TWO, {"slurm_account": "abc"}, {"not_sites": ["other"]}),
+    (TWO, {"slurm_account": "def"}, {"not_sites": ["big"]}),
+    (TWO, {"slurm_extra": "'--account=def'", "not_clusters": "big"}, {"not_sites": ["big"]}),
+    (TWO, {"slurm_account": "def", "clusters": "other"}, {"site": "other"}),
+    (LAPTOP, {"slurm_account": "abc", "qos": "normal"}, {}),
+    (LAPTOP, {"slurm_extra": " "}, {}),
+])
+def test_options_of_batch_jobs_are_those_of_the_site(offer, said, wanted):
+    assert needs(offer=offer, **said) == {"cpus": 1} | wanted
+
+
+@pytest.mark.parametrize("offer, said, words", [
+    (CLUSTER, {"slurm_account": "def"}, "slurm_account=def: .* none of big has this; add '--account=def' to its options: .*--hpcbatch-ignore"),
+    (CLUSTER, {"qos": "long"}, "add '--qos=long'"),
+    (CLUSTER, {"reservation": "course"}, "add '--reservation=course'"),
+    (CLUSTER, {"slurm_extra": "--gres=gpu:1"}, "slurm_extra=--gres=gpu:1: .* none of big"),
+    (CLUSTER, {"slurm_extra": "--exclusive --licenses=x"}, "slurm_extra"),
+    (TWO, {"slurm_account": "abc", "clusters": "other"}, "none of other has this"),
+    (TWO, {"slurm_account": "def", "qos": "normal"}, "qos=normal: .* none of other"),
+    (LAPTOP, {"slurm_extra": "--gres=gpu:1"}, "slurm_extra"),
+    (LAPTOP, {"constraint": "avx"}, "constraint=avx"),
+    (LAPTOP, {"slurm_partition": "gpu"}, "slurm_partition=gpu: .*no site names its partitions"),
+    (LAPTOP, {"reservation": "course"}, "reservation"),
+    (LAPTOP, {"tasks_per_gpu": 2}, "only 1 is possible"),
+])
+def test_what_batch_jobs_do_not_have_is_refused(offer, said, words):
+    with pytest.raises(resources.Refusal, match=words):
+        needs(offer=offer, **said)
+
+
+def test_what_the_user_wants_ignored_is():
+    offer = resources.Offer([BIG], ["slurm_extra", "constraint"])
+    assert resources.needs_of({"slurm_extra": "--gres=gpu:1", "constraint": "avx"}, 1, offer) == ({"cpus": 1}, [])
+
+
+@pytest.mark.parametrize("offer, said, words", [
+    (LAPTOP, {"threads": 4, "mem_mb": 8192}, None),
+    (LAPTOP, {"threads": 5}, "5 cpus where there are 4"),
+    (LAPTOP, {"mem_mb": 10**9}, "of memory where there are 8.0 GiB, and that is the closest shape, all of local; ask for less"),
+    (LAPTOP, {"gpu": 1}, "1 GPUs where there are 0"),
+    (CLUSTER, {"threads": 16, "runtime": 60}, None),
+    (CLUSTER, {"threads": 16, "runtime": 61}, "61 minutes where there are 60"),
+    (CLUSTER, {"threads": 2, "gpu": 2, "runtime": 6000}, None),
+    (CLUSTER, {"threads": 2, "gpu": 2, "gpu_model": "v100"}, "2 GPUs v100 where there are 0"),
+    (CLUSTER, {"threads": 5, "gpu": 1}, "5 cpus where there are 4|1 GPUs where there are 0"),
+    (CLUSTER, {"slurm_partition": "gpu", "constraint": "ib"}, "the tag constraint=ib|the tag partition=gpu"),
+    (resources.Offer([{"name": "new", "scheduler": "slurm"}]), {"threads": 500}, None),
+])
+def test_what_no_shape_could_ever_run_is_known_before(offer, said, words):
+    found = offer.misfit(resources.needs_of(said, said.get("threads", 1), offer)[0])
+    assert (found is None) == (words is None) and re.search(words or "", found or ""), found
+
+
+def test_only_a_machine_by_itself_caps_threads():
+    assert (LAPTOP.local_cpus, CLUSTER.local_cpus, resources.Offer([]).local_cpus) == (4, 0, 0)
+
+
+class Job:
+    def __init__(self, group=None, rules=("a",)):
+        self.groupid = group
+        self.rule = types.SimpleNamespace(name=rules[0])
+        self.jobs = [types.SimpleNamespace(rule=types.SimpleNamespace(name=name)) for name in rules]
+
+    def is_group(self):
+        return self.groupid is not None
+
+
+def test_groups_have_names():
+    assert telling.rule_of(Job(0)) == "0" and telling.rule_of(Job("mine")) == "mine" and telling.rule_of(Job()) == "a"
+    assert telling.rule_of(Job("6a43417d-4f4e-46d5-aca9-022b44e5de4d", ("b", "a", "b"))) == "a+b"
+
+
+class Log:
+    """As a logger; of each level what was said."""
+
+    def __init__(self):
+        self.info, self.warning, self.error = [], [], []
+
+    def as_logger(self):
+        return types.SimpleNamespace(**{name: lambda text, name=name, **more: getattr(self, name).append(text)
+                                        for name in ("info", "warning", "error")})
+
+
+def test_no_line_fails_a_run():
+    log = Log()
+    tell = telling.Telling(log.as_logger())
+    tell.add(Job(0), {"state": "done", "peak_memory": "much"}, None, "never")
+    tell.add(Job(0), {}, {}, None)
+    tell.say_once(None, "x")
+    tell.say_once(None, "x")
+    tell.failed(Job(0), "it was wrong", "3", has_run=True)
+    tell.report()
+    assert len(log.warning) == 2 and all("could not be made" in line for line in log.warning)
+    assert log.error == ["hpcbatch: group 0 failed: it was wrong"]
+    assert any(line.split()[:2] == ["0", "2"] for line in log.info), log.info
+
+
+def test_why_jobs_wait_is_said_once_for_each_reason():
+    now, said = [0.0], []
+    waits = {"1": ["shape cpu of big is not asked for during the next 5m: a pilot found its node unfit: no python3 on n12"],
+             "2": ["shape cpu of big is not asked for during the next 4m: a pilot found its node unfit: no python3 on n7"]}
+
+    class Client:
+        def get(self, target, **query):
+            if target == "/v1/tasks":
+                assert query["state"] == "waiting" and query["client"] == "me"
+                return {"tasks": [{"id": "2", "name": "b"}, {"id": "1", "name": "a x=1"}]}
+            return {"text": "ready, 3 tasks of its kind ahead; no pilot has room", "details": waits[target.split("/")[3]] + ["2 pilots could run it once they have room"]}
+
+    look = waiting.Waiting(Client(), "me", KeyError, said.append, lambda: now[0])
+    look.look()
+    assert said == []
+    now[0] = 10.0
+    look.look()
+    assert len(said) == 1 and "waits: shape cpu of big" in said[0] and "unfit" in said[0] and "ready" not in said[0]
+    now[0] = 1000.0
+    look.look()
+    assert len(said) == 1
+    waits["1"] = ["the engine is being stopped"]
+    now[0] = 2000.0
+    look.look()
+    assert said[1:] == ["a x=1 (task 1) waits: the engine is being stopped."]
 
 
 def test_the_message_of_a_failure_has_all_that_is_known():
