@@ -11,6 +11,8 @@ import logging
 import os
 import sys
 
+from .shadows import keep_out_of_shadows
+
 # What Snakemake says of its own beginning and end, which here are those of one job among many.
 _ITS_FRAME = (
     "Building DAG of jobs",
@@ -54,6 +56,7 @@ def _say_only_what_is_the_jobs(arguments):
 def main():
     from snakemake.cli import main as snakemake
 
+    keep_out_of_shadows()
     _say_only_what_is_the_jobs(sys.argv[1:])
     code = 0
     try:

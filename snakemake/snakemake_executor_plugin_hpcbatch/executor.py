@@ -138,6 +138,10 @@ class Executor(RemoteExecutor):
         if command is None:
             self._put_snakemake(job, task)
         else:
+            if job.is_shadow:
+                from .shadows import keep_out_of_shadows
+
+                keep_out_of_shadows()
             self._run_async(job.prepare())
             task["command"] = command.argv
             task["env"] = command.env
