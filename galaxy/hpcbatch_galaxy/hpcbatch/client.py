@@ -1,0 +1,296 @@
+"""Speaks to the user's engine: HTTP with JSON on its Unix socket (docs/api.md).
+
+One `Client` may be used by several threads; each has a connection of its own.
+"""
+
+import http.client
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.parse
+
+# Of a shell, or given to each task by its pilot: without them a user's submits share one stored environment.
+_NOT_HANDED_ON = frozenset(
+    "_ SHLVL OLDPWD PWD TMPDIR HPCBATCH_TASK_ID HPCBATCH_TASK_INDEX HPCBATCH_ATTEMPT HPCBATCH_CPUS HPCBATCH_MEM_MB"
+    " HPCBATCH_GPUS HPCBATCH_PILOT HPCBATCH_SITE HPCBATCH_SERVICE".split()
+)
+# Only where the caller itself is a task; else they are the user's own settings.
+_NOT_HANDED_ON_BY_TASKS = frozenset(
+    "OMP_NUM_THREADS CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES GPU_DEVICE_ORDINAL ZE_AFFINITY_MASK".split()
+)
+
+
+class Error(Exception):
+    """What we tried, what happened, what to do, in one sentence."""
+
+
+class EngineAway(Error):
+    """No engine answers, or the one that does takes nothing now: the same again later may go well."""
+
+
+class Refused(Error):
+    """The engine refused the request; nothing was done.  `status`: 400, 404, 409 or 503."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+def socket_path(environment=os.environ):
+    """Where the user's engine listens."""
+    home = environment.get("HPCBATCH_HOME")
+    if home:
+        return os.path.join(home, "socket")
+    runtime = environment.get("XDG_RUNTIME_DIR", "")
+    if runtime.startswith("/"):
+        return os.path.join(runtime, "hpcbatch", "socket")
+    state = environment.get("XDG_STATE_HOME", "")
+    if not state.startswith("/"):
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(state, "hpcbatch", "socket")
+
+
+def find_program(named=None):
+    """The program `hpcbatch`: `named`, else HPCBATCH_PROGRAM, else on PATH.  Raises Error."""
+    program = named or os.environ.get("HPCBATCH_PROGRAM") or "hpcbatch"
+    path = shutil.which(program)
+    if path is None:
+        raise Error(f"cannot find the program {program}: put hpcbatch on PATH, or name it in HPCBATCH_PROGRAM")
+    return path
+
+
+def handed_on(environment=os.environ):
+    """The caller's environment as tasks are to have it."""
+    is_task = "HPCBATCH_TASK_ID" in environment
+    in_slurm = "SLURM_JOB_ID" in environment
+    in_pbs = "PBS_JOBID" in environment
+    kept = {}
+    for name, value in environment.items():
+        if name in _NOT_HANDED_ON or (is_task and name in _NOT_HANDED_ON_BY_TASKS):
+            continue
+        if in_slurm and name.startswith(("SLURM_", "SLURMD_")) and name != "SLURM_CONF":
+            continue
+        if in_pbs and name.startswith("PBS_"):
+            continue
+        try:
+            (name + value).encode()
+        except UnicodeEncodeError:
+            continue  # JSON cannot say it
+        kept[name] = value
+    return kept
+
+
+def own_umask():
+    """As tasks are to have it; None where the kernel does not say.  Read, not set and set back: other threads make files."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return None
+
+
+def _ids_or_error(answer):
+    if "ids" in answer:
+        return answer["ids"]
+    return EngineAway(answer["error"]) if answer["status"] == 503 else Refused(answer["status"], answer["error"])
+
+
+def submit_of(client, tasks, key, directory=None, environment=None, umask=None):
+    """A submit as the engine reads it (docs/api.md, "A submit")."""
+    body = {"client": client, "key": key, "tasks": tasks}
+    if directory is not None:
+        body["directory"] = directory
+    if environment is not None:
+        body["environment"] = environment
+    if umask is not None:
+        body["umask"] = f"{umask:04o}"
+    return body
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket, whose path may be longer than an address holds."""
+
+    def __init__(self, path, timeout):
+        super().__init__("engine", timeout=timeout)
+        self._path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        path = self._path
+        folder = -1
+        try:
+            if len(os.fsencode(path)) >= 108:
+                folder = os.open(os.path.dirname(path), os.O_PATH | os.O_DIRECTORY)
+                path = f"/proc/self/fd/{folder}/{os.path.basename(path)}"
+            self.sock.connect(path)
+        finally:
+            if folder >= 0:
+                os.close(folder)
+
+
+class Client:
+    """`timeout`: seconds for an answer to a request that does not wait for anything by itself."""
+
+    def __init__(self, path=None, timeout=60.0):
+        self.path = path or socket_path()
+        self._timeout = timeout
+        self._local = threading.local()
+        self._waiting = set()  # connections that wait for an answer
+        self._interrupted = False
+
+    def interrupt(self):
+        """From any thread: ends all requests that wait for something, now and from now on, by EngineAway."""
+        self._interrupted = True
+        for connection in list(self._waiting):
+            try:
+                connection.sock.shutdown(socket.SHUT_RDWR)
+            except (OSError, AttributeError):
+                pass
+
+    def request(self, method, target, body=None, waits=0.0):
+        """The answer as a dict.  `waits`: seconds that the engine may take its time.  Raises EngineAway or Refused.
+
+        A connection that was idle and is gone is made anew once; whatever is sent twice by that must bear it: a submit
+        does by its key."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {} if data is None else {"Content-Type": "application/json"}
+        for is_last in (False, True):
+            connection = getattr(self._local, "connection", None)
+            is_new = connection is None
+            if is_new:
+                connection = UnixConnection(self.path, self._timeout)
+            try:
+                if is_new:
+                    connection.connect()
+                connection.sock.settimeout(self._timeout + waits)
+                if waits > 0:
+                    self._waiting.add(connection)
+                    if self._interrupted:
+                        raise EngineAway("it was interrupted")
+                connection.request(method, target, data, headers)
+                answer = connection.getresponse()
+                text = answer.read()
+            except (OSError, http.client.HTTPException) as error:
+                connection.close()
+                self._local.connection = None
+                if is_new or is_last or (waits > 0 and self._interrupted):
+                    why = getattr(error, "strerror", None) or str(error) or type(error).__name__
+                    raise EngineAway(f"cannot reach the engine at {self.path}: {why}") from error
+                continue
+            except BaseException:
+                # Interrupted: what is left of the answer must not be read as another's.
+                connection.close()
+                self._local.connection = None
+                raise
+            finally:
+                self._waiting.discard(connection)
+            self._local.connection = None if answer.will_close else connection
+            try:
+                value = json.loads(text)
+            except ValueError:
+                value = {"error": f"the engine at {self.path} gave an answer that is no JSON"}
+            if answer.status != 200:
+                raise Refused(answer.status, str(value.get("error", f"status {answer.status}")))
+            return value
+
+    def get(self, target, waits=0.0, **query):
+        query = {name: value for name, value in query.items() if value is not None}
+        return self.request("GET", target + ("?" + urllib.parse.urlencode(query) if query else ""), waits=waits)
+
+    def post(self, target, body):
+        return self.request("POST", target, body)
+
+    def submit(self, client, tasks, key, directory=None, environment=None, umask=None):
+        """Queues `tasks` (docs/api.md, "A submit") and gives their ids, once they are on disk.
+
+        The same key with the same tasks again gives the same ids, so that a submit whose answer was lost is sent again
+        here, for as long as a restart of the engine takes."""
+        return self.patiently("POST", "/v1/tasks", submit_of(client, tasks, key, directory, environment, umask))["ids"]
+
+    def submit_many(self, submits):
+        """Queues many submits (`submit_of`) in one message.  For each, in their order: its ids, or the error that it met."""
+        answers = self.patiently("POST", "/v1/submits", {"submits": submits})["answers"]
+        return [_ids_or_error(answer) for answer in answers]
+
+    def patiently(self, method, target, body=None, patience=60.0):
+        """A request that may be sent twice, again while the engine is away or says "not now"; for so many seconds."""
+        until = time.monotonic() + patience
+        pause = 0.02
+        while True:
+            try:
+                return self.request(method, target, body)
+            except EngineAway:
+                if time.monotonic() >= until:
+                    raise
+            except Refused as refusal:
+                if refusal.status != 503:
+                    raise
+                if time.monotonic() >= until:
+                    raise EngineAway(str(refusal)) from refusal
+            time.sleep(pause)
+            pause = min(1.0, pause * 2)
+
+    def cancel(self, ids, patience=5.0):
+        """How many tasks it changed."""
+        return self.patiently("POST", "/v1/tasks/cancel", {"ids": list(ids)}, patience)["tasks"] if ids else 0
+
+    def ids_of_key(self, client, key, patience=60.0):
+        """What a submit with that key was given; empty where none was taken."""
+        try:
+            query = urllib.parse.urlencode({"client": client, "key": key})
+            return self.patiently("GET", "/v1/keys?" + query, None, patience)["ids"]
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+            return []
+
+    def task(self, number, patience=60.0):
+        """One task in full; None for one that is unknown."""
+        try:
+            return self.patiently("GET", f"/v1/tasks/{number}", None, patience)
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+            return None
+
+    def events(self, client, after, wait):
+        """`(events, cursor, pruned)`: what ended after the cursor; waits up to `wait` seconds for the first.
+
+        `pruned`: the history does not reach back to the cursor."""
+        answer = self.get("/v1/events", waits=wait, client=client, after=after, wait=wait)
+        return answer["events"], answer["cursor"], answer["pruned"]
+
+    def log_end(self, task, stream="stderr", most=2000):
+        """The last bytes of what an ended task printed, as text."""
+        shown = self.get(f"/v1/tasks/{task}/log", stream=stream, tail=most)
+        if "text" in shown:
+            return shown["text"]
+        import base64
+
+        return base64.b64decode(shown.get("base64", "")).decode(errors="replace")
+
+
+def connect(program=None, start=True):
+    """A client of the user's engine, which is started where none runs.  Raises Error with the one sentence to show."""
+    client = Client()
+    try:
+        client.get("/v1/engine")
+        return client
+    except EngineAway:
+        if not start:
+            raise
+    command = [find_program(program), "engine", "start", "--until-idle"]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Error(f"cannot start the engine by {' '.join(command)}: {error}") from error
+    if done.returncode != 0:
+        words = done.stderr.strip().splitlines()
+        raise Error(words[-1].removeprefix("hpcbatch: ") if words else f"cannot start the engine: exit {done.returncode}")
+    client.get("/v1/engine")
+    return client
