@@ -8,6 +8,7 @@
 #include "plugin_host/plugin_host.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/runtime.hpp"
+#include "runtime/workspace_memory.hpp"
 #include "store/owner.hpp"
 
 #include <boost/asio/signal_set.hpp>
@@ -15,6 +16,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -170,7 +173,7 @@ class EngineProcess {
     const std::vector<Site> sites = sites_of(configuration_, places_.home);
     // Elsewhere it is looked at where it lies.
     for (const Site& site : sites) {
-      if (site.transport == "shared_fs") make_workspace(site);
+      if (site.transport == "shared_fs") make_workspace(site, places_.home);
     }
     runtime_ =
         std::make_unique<Runtime>(loop_, plugins_, Runtime::Options{places_.home, pilot, sites},
@@ -238,8 +241,17 @@ class EngineProcess {
 
   /// What is new is ours alone.  What was there keeps its mode, and is refused where another user
   /// could put programs and keys there, which we would use.
-  static void make_workspace(const Site& site) {
-    for (const char* part : {"", "/allocations", "/logs", "/outbox", "/work", "/bin"}) {
+  static void make_workspace(const Site& site, const std::string& home) {
+    constexpr std::array kParts{"", "/allocations", "/logs", "/outbox", "/work", "/bin"};
+    const bool is_bare = std::all_of(kParts.begin() + 1, kParts.end(), [&](const char* part) {
+      std::error_code unknown;
+      return !std::filesystem::exists(site.workspace + part, unknown);
+    });
+    // One that was used before may only not be mounted: whoever is to put something there finds out.
+    if (is_bare &&
+        !remembered_file_system(workspace_memory(home, site.name), site.workspace).empty())
+      return;
+    for (const char* part : kParts) {
       const std::string path = site.workspace + part;
       std::error_code error;
       const bool is_new = std::filesystem::create_directories(path, error);

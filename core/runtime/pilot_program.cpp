@@ -1,7 +1,7 @@
 #include "runtime/pilot_program.hpp"
 
 #include "runtime/workspace_guard.hpp"
-#include "wire/file.hpp"
+#include "runtime/workspace_memory.hpp"
 #include "wire/key.hpp"
 
 #include <spdlog/spdlog.h>
@@ -18,15 +18,6 @@ std::string name_of_content(const std::string& program) {
   std::ifstream in(program, std::ios::binary);
   const std::string bytes{std::istreambuf_iterator<char>(in), {}};
   return "hpcbatch-pilot-" + wire::fingerprint(bytes);
-}
-
-/// The file system on which the workspace was; empty: nobody knows.
-std::string remembered(const std::string& memory, const std::string& workspace) {
-  const auto text = wire::read_file(memory, wire::Readers::OwnerOnly);
-  if (!text) return {};
-  const std::size_t end = text->find('\n');
-  return text->substr(std::min(end, text->size() - 1) + 1) == workspace + "\n" ? text->substr(0, end)
-                                                                               : std::string();
 }
 
 }  // namespace
@@ -53,7 +44,7 @@ Result<void> PilotProgram::deliver(Transport& transport, const std::string& work
         "the group of {} can write the workspace of {} and have its programs run as you; "
         "'chmod g-w' it",
         finding->group, workspace);
-  const std::string before = memory_.empty() ? std::string() : remembered(memory_, workspace);
+  const std::string before = memory_.empty() ? std::string() : remembered_file_system(memory_, workspace);
   if (const auto refusal = finding ? refusal_of_bare(*finding, before, workspace) : std::nullopt)
     return Error{Error::Kind::Transient, *refusal};
   const auto there = transport.list(workspace + "/bin", deadline);
@@ -63,15 +54,8 @@ Result<void> PilotProgram::deliver(Transport& transport, const std::string& work
     if (auto put = transport.put({{file_, path_in(workspace), 0700}}, deadline); !put) return put;
   }
   if (finding && !memory_.empty() && finding->file_system != before)
-    remember(finding->file_system, workspace);
+    remember_file_system(memory_, workspace, finding->file_system);
   return {};
-}
-
-/// A line with the file system, one with the workspace.
-void PilotProgram::remember(const std::string& file_system, const std::string& workspace) const {
-  const auto written = wire::replace_file(memory_, file_system + "\n" + workspace + "\n",
-                                          wire::Readers::OwnerOnly);
-  if (!written) spdlog::warn("{}", written.error().text);
 }
 
 }  // namespace hpcbatch

@@ -24,8 +24,6 @@ class PilotProgram {
   Result<void> deliver(Transport& transport, const std::string& workspace, Deadline deadline) const;
 
  private:
-  void remember(const std::string& file_system, const std::string& workspace) const;
-
   std::string file_;
   std::string memory_;
   std::string name_;

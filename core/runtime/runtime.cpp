@@ -4,6 +4,7 @@
 #include "runtime/attempts.hpp"
 #include "runtime/crash_point.hpp"
 #include "runtime/machine.hpp"
+#include "runtime/workspace_memory.hpp"
 #include "wire/key.hpp"
 #include "wire/relay.hpp"
 #include "wire/spool.hpp"
@@ -78,14 +79,12 @@ std::string Runtime::way_of(const PilotId& pilot) const {
 Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   if (sodium_init() < 0)
     return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
-  std::error_code no_memory;  // then workspaces are taken to be new
-  std::filesystem::create_directory(options_.home + "/workspaces", no_memory);
   for (const Site& site : options_.sites) {
     auto hands = std::make_unique<SiteHands>(
         loop_, plugins_, site,
         programs_
             .try_emplace(site.name, options_.pilot_program,
-                         fmt::format("{}/workspaces/{}", options_.home, site.name))
+                         workspace_memory(options_.home, site.name))
             .first->second);
     if (auto opened = hands->open(); !opened) return opened;
     sites_.emplace(site.name, std::move(hands));

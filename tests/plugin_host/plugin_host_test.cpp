@@ -164,17 +164,16 @@ TEST_F(PluginFolderTest, AFolderAboveTheRealPlaceOfALinkIsLookedAt) {
 }
 
 TEST_F(PluginFolderTest, AFileThatIsCutOffIsRefusedInWords) {
-  const auto size = std::filesystem::file_size(plugin());
-  for (std::uintmax_t part = 1; part < 16; ++part) {
+  for (const std::uintmax_t size : {0, 100, 1000, 4096, 8192, 16384, 32768, 65536}) {
     // What was loaded stays loaded: a new file each time.
     std::filesystem::remove(plugin());
     std::filesystem::copy_file(kBroken / "tools/sound.so", plugin());
     ::chmod(plugin().c_str(), 0755);
-    std::filesystem::resize_file(plugin(), size * part / 16);
+    std::filesystem::resize_file(plugin(), size);
     const std::string said = answer();
     // Where only what nobody loads is cut off it is as good as before.
-    if (part < 3 || said != "accepted") {
-      EXPECT_THAT(said, HasSubstr("cannot load plugin " + plugin().string())) << part;
+    if (size <= 4096 || said != "accepted") {
+      EXPECT_THAT(said, HasSubstr("cannot load plugin " + plugin().string())) << size;
     }
   }
 }

@@ -1,5 +1,6 @@
 """A workspace that takes nothing for a while: what has ended well stays ended well, and everybody is told."""
 
+import contextlib
 import os
 import subprocess
 
@@ -19,7 +20,7 @@ def workspace(home):
     """A file system of its own, small enough to be filled."""
     place = home.directory / "mount"
     place.mkdir(mode=0o700)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "hpcbatch-test", place], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0700", "hpcbatch-test", place], check=True)
     home.configure(SITE.format(workspace=place / "w"))
     yield place / "w"
     while os.path.ismount(place):
@@ -27,42 +28,34 @@ def workspace(home):
 
 
 def make_full(workspace):
-    with (workspace / "rest").open("wb") as rest:
-        while True:
-            try:
-                rest.write(b"x" * 4096)
-                rest.flush()
-            except OSError:
-                return
+    with contextlib.suppress(OSError), (workspace / "rest").open("wb", buffering=0) as rest:
+        while rest.write(b"x" * 4096):
+            pass
 
 
-def make_read_only(workspace):
-    subprocess.run(["mount", "-o", "remount,ro", workspace.parent], check=True)
+def make_room(workspace):
+    subprocess.run(["mount", "-o", "remount,size=64m", workspace.parent], check=True)
 
 
-def make_well(workspace):
-    subprocess.run(["mount", "-o", "remount,rw,size=64m", workspace.parent], check=True)
-
-
-@pytest.mark.parametrize("break_it, why", [(make_full, "No space left on device"), (make_read_only, "Read-only file system")])
-def test_a_result_waits_for_a_workspace_that_takes_nothing(home, workspace, break_it, why):
+def test_a_result_waits_for_a_workspace_that_takes_nothing(home, workspace):
+    why = "No space left on device"
     home.ok("run", "--", "echo", "the log is there")
     begun, go = home.directory / "begun", home.directory / "go"
     task = home.submit("--", "sh", "-c", f"echo > {begun}; until [ -e {go} ]; do sleep 0.01; done; seq 3000")
     wait_until(begun.exists, 30, "its start")
-    break_it(workspace)
+    make_full(workspace)
     go.touch()
     wait_until(lambda: home.show(task)["state"] == "finishing", 30, "its end")
     later = home.submit("--", "true")
-    said = home.ok("explain", task).out
+    said = home.ok("explain", task)
     assert "its result waits for the workspace" in said and why in said, said
-    wait_until(lambda: f"nothing starts at site here" in home.ok("explain", later).out, 30, "the wait to be explained")
+    wait_until(lambda: "nothing starts at site here" in home.ok("explain", later), 30, "the wait to be explained")
     [site] = home.json("sites")
     assert site["state"] == "waiting" and why in site["message"], site
     assert [line["id"] for line in home.json("list", "--tasks", "--state", "finishing")] == [task]
-    make_well(workspace)
+    make_room(workspace)
     assert home.wait(task, later) == 0
-    assert home.ok("log", task).out == "".join(f"{n}\n" for n in range(1, 3001))
+    assert home.ok("log", task) == "".join(f"{n}\n" for n in range(1, 3001))
     assert [len(home.show(one).get("attempts", [])) for one in (task, later)] in ([1, 1], [0, 0])
     [site] = home.json("sites")
     assert site["state"] == "ok", site
@@ -75,7 +68,7 @@ def test_a_workspace_that_is_not_mounted_is_not_made_in_its_place(home, workspac
     subprocess.run(["umount", "--lazy", workspace.parent], check=True)
     home.ok("engine", "start")
     task = home.submit("--", "true")
-    wait_until(lambda: "is that not mounted?" in home.ok("explain", task).out, 60, "the wait to be explained")
+    wait_until(lambda: "is that not mounted?" in home.ok("explain", task), 60, "the wait to be explained")
     assert list(workspace.parent.iterdir()) == []
     (workspace / "outbox").mkdir(mode=0o700, parents=True)
     workspace.chmod(0o700)
