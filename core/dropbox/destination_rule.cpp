@@ -20,6 +20,17 @@ std::string why_no_destination(std::string_view path) {
   return "";
 }
 
+namespace {
+
+bool could_replace(const DestinationFacts& facts, std::uint32_t owner_of_job) {
+  constexpr std::uint32_t kSticky = 01000;
+  if (facts.is_engines_user || owner_of_job == 0) return true;  // the kernel judges the engine
+  return facts.submitter_can_write &&
+         (!(facts.directory_mode & kSticky) || facts.directory_owner == owner_of_job);
+}
+
+}  // namespace
+
 std::string why_not_there(const DestinationFacts& facts, std::uint32_t owner_of_job,
                           const std::vector<std::string>& allow) {
   using Existing = DestinationFacts::Existing;
@@ -51,9 +62,12 @@ std::string why_not_there(const DestinationFacts& facts, std::uint32_t owner_of_
     case Existing::Other:
       return "something that is no regular file stands there already";
     case Existing::File:
-      if (is_allowed || facts.existing_owner == owner_of_job) return "";
+      if (facts.existing_owner == owner_of_job) return "";
+      if (is_allowed && could_replace(facts, owner_of_job)) return "";
       return fmt::format(
-          "a file of user {} stands there already and the job file belongs to user {}",
+          "a file of user {} stands there already, which user {}, to whom the job file belongs, "
+          "may "
+          "not replace",
           facts.existing_owner, owner_of_job);
   }
   return "";

@@ -16,13 +16,16 @@ struct DestinationFacts {
   std::uint32_t directory_mode{0};
   bool is_dropbox{false};  ///< the directory is the drop box itself
   Existing existing{Existing::Nothing};
-  std::uint32_t existing_owner{0};
+  std::uint32_t existing_owner{0};  ///< of a result that we published: its submitter
+  bool submitter_can_write{false};  ///< the owner of the job could write the directory himself
+  bool is_engines_user{false};      ///< the job is the engine's own user's
 };
 
 /// The rule: the directory belongs to the owner of the job file and nobody else can write it, or it
 /// lies below one of `allow` (absolute, without links).  What stands there already may be replaced
-/// only if it is a regular file, and one of the owner's where the directory is not allowed by name.
-/// Empty: it may; else why not.
+/// only if it is a regular file, and the owner's, or in a directory allowed by name one that the
+/// owner could have replaced himself (in a sticky one by its own owner only).  Empty: it may; else
+/// why not.
 std::string why_not_there(const DestinationFacts& facts, std::uint32_t owner_of_job,
                           const std::vector<std::string>& allow);
 

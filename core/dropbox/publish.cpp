@@ -4,14 +4,17 @@
 #include "dropbox/destination_rule.hpp"
 #include "dropbox/file_descriptor.hpp"
 #include "dropbox/transfer.hpp"
+#include "dropbox/user_rights.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstring>
 
@@ -41,6 +44,51 @@ std::vector<std::string> without_links(const std::vector<std::string>& directori
   return real;
 }
 
+/// What the superuser publishes belongs to the submitter; what another engine's user does belongs
+/// to that user, and this says for whom.
+constexpr const char* kSubmitter = "user.hpcbatch.submitter";
+
+std::uint32_t submitter_of(const Target& target) {
+  const uid_t us = ::geteuid();
+  if (us == 0 || target.existing.st_uid != us) return target.existing.st_uid;
+  std::array<char, 16> text{};
+  const std::string path = fmt::format("/proc/self/fd/{}/{}", target.directory.get(), target.name);
+  const ssize_t size = ::lgetxattr(path.c_str(), kSubmitter, text.data(), text.size());
+  std::uint32_t user = us;
+  if (size > 0) std::from_chars(text.data(), text.data() + size, user);
+  return user;
+}
+
+/// The right to read it and, where we may give files away, the file.
+Result<void> give(const Publication& output, const Target& target, int copy, std::uint32_t owner,
+                  mode_t mode) {
+  const uid_t us = ::geteuid();
+  if (owner == us) {
+    // As it is.
+  } else if (us == 0) {
+    const UserRights submitter = rights_of_user(owner);
+    const bool folder_gives = target.directory_status.st_mode & S_ISGID;
+    const gid_t group = target.has_existing                        ? target.existing.st_gid
+                        : folder_gives || submitter.groups.empty() ? static_cast<gid_t>(-1)
+                                                                   : submitter.groups.front();
+    if (::fchown(copy, owner, group) != 0) {
+      return refused(output,
+                     fmt::format("cannot give it to user {}: {}", owner, std::strerror(errno)));
+    }
+    mode |= S_IRUSR;
+  } else {
+    struct stat status {};
+    if (::fstat(copy, &status) != 0) return refused(output, std::strerror(errno));
+    status.st_mode = S_IRGRP;
+    mode |= has_right(rights_of_user(owner), status, S_IROTH) ? S_IRGRP : S_IRGRP | S_IROTH;
+    // Where the file system cannot keep it, the next job of this user does not replace the file.
+    const std::string user = std::to_string(owner);
+    (void)::fsetxattr(copy, kSubmitter, user.data(), user.size(), 0);
+  }
+  if (::fchmod(copy, mode) != 0 || ::fsync(copy) != 0) return refused(output, std::strerror(errno));
+  return {};
+}
+
 Result<Target> find_target(const Publication& output, const PublishRights& rights,
                            const std::vector<std::string>& allow) {
   if (const std::string why = why_no_destination(output.destination); !why.empty())
@@ -59,12 +107,13 @@ Result<Target> find_target(const Publication& output, const PublishRights& right
     return refused(output, std::strerror(errno));
   facts.directory_owner = target.directory_status.st_uid;
   facts.directory_mode = target.directory_status.st_mode;
-  std::array<char, PATH_MAX> real{};
-  const ssize_t length =
-      ::readlink(fmt::format("/proc/self/fd/{}", directory).c_str(), real.data(), real.size() - 1);
-  if (length <= 0)
+  facts.real_directory = real_path_of(directory);
+  if (facts.real_directory.empty())
     return refused(output, fmt::format("its folder has no name: {}", std::strerror(errno)));
-  facts.real_directory.assign(real.data(), static_cast<std::size_t>(length));
+  const UserRights submitter = rights_of_user(rights.owner);
+  facts.submitter_can_write = has_right(submitter, target.directory_status, S_IWOTH) &&
+                              can_reach(submitter, facts.real_directory + "/" + target.name);
+  facts.is_engines_user = rights.owner == ::geteuid();
   struct stat dropbox {};
   facts.is_dropbox = !rights.dropbox.empty() && ::stat(rights.dropbox.c_str(), &dropbox) == 0 &&
                      dropbox.st_dev == target.directory_status.st_dev &&
@@ -72,7 +121,7 @@ Result<Target> find_target(const Publication& output, const PublishRights& right
   if (::fstatat(directory, target.name.c_str(), &target.existing, AT_SYMLINK_NOFOLLOW) == 0) {
     using Existing = DestinationFacts::Existing;
     target.has_existing = true;
-    facts.existing_owner = target.existing.st_uid;
+    facts.existing_owner = submitter_of(target);
     facts.existing = S_ISREG(target.existing.st_mode)   ? Existing::File
                      : S_ISLNK(target.existing.st_mode) ? Existing::Link
                                                         : Existing::Other;
@@ -117,13 +166,26 @@ class Aside {
     if (directory_ >= 0) ::unlinkat(directory_, name_.c_str(), 0);
   }
   const std::string& name() const { return name_; }
-  bool rename_to(const std::string& name) {
-    if (::renameat(directory_, name_.c_str(), directory_, name.c_str()) != 0) return false;
+  /// Replaces only what was found there before; else false with errno.
+  bool rename_to(const Target& target) {
+    if (!(target.has_existing ? replace(target)
+                              : rename_to_nothing(directory_, name_, target.name))) {
+      return false;
+    }
     directory_ = -1;
     return true;
   }
 
  private:
+  bool replace(const Target& target) const {
+    struct stat now {};
+    if (::fstatat(directory_, target.name.c_str(), &now, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (now.st_dev != target.existing.st_dev || now.st_ino != target.existing.st_ino)) {
+      errno = EEXIST;
+      return false;
+    }
+    return ::renameat(directory_, name_.c_str(), directory_, target.name.c_str()) == 0;
+  }
   int directory_;
   std::string name_;
 };
@@ -159,12 +221,7 @@ Result<Aside> make_ready(const Publication& output, const Target& target, std::u
   if (const auto copied = copy_content(staged.get(), copy.get()); !copied) {
     return Error{copied.error().kind, refused(output, copied.error().text).text};
   }
-  if (::geteuid() == 0 && owner != 0 && ::fchown(copy.get(), owner, static_cast<gid_t>(-1)) != 0) {
-    return refused(output,
-                   fmt::format("cannot give it to user {}: {}", owner, std::strerror(errno)));
-  }
-  if (::fchmod(copy.get(), mode) != 0 || ::fsync(copy.get()) != 0)
-    return refused(output, std::strerror(errno));
+  if (auto given = give(output, target, copy.get(), owner, mode); !given) return given.error();
   return aside;
 }
 
@@ -188,7 +245,7 @@ Result<void> publish(const std::vector<Publication>& outputs, const PublishRight
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Target& target = (*targets)[i];
-    if (ready[i].rename_to(target.name)) continue;
+    if (ready[i].rename_to(target)) continue;
     const Error error = refused(outputs[i], std::strerror(errno));
     for (std::size_t done = 0; done < i; ++done) {
       ::unlinkat((*targets)[done].directory.get(), (*targets)[done].name.c_str(), 0);

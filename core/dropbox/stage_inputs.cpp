@@ -3,19 +3,14 @@
 #include "documents/text_check.hpp"
 #include "dropbox/file_descriptor.hpp"
 #include "dropbox/transfer.hpp"
+#include "dropbox/user_rights.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sys/stat.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <cstring>
-#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -30,52 +25,11 @@ Error missing(const std::string& path, std::string_view why) {
                fmt::format("input_missing: cannot use {}: {}", show_text(path, 300), why)};
 }
 
-/// A user as file permissions know it.
-struct Reader {
-  std::uint32_t user{0};
-  std::vector<gid_t> groups;
-};
-
-Reader reader_of(std::uint32_t user) {
-  Reader reader{.user = user, .groups = {}};
-  struct passwd entry {};
-  struct passwd* found = nullptr;
-  std::vector<char> text(std::size_t{1} << 16);
-  if (::getpwuid_r(user, &entry, text.data(), text.size(), &found) != 0 || !found) return reader;
-  int count = 64;
-  reader.groups.resize(static_cast<std::size_t>(count));
-  while (::getgrouplist(entry.pw_name, entry.pw_gid, reader.groups.data(), &count) < 0)
-    reader.groups.resize(static_cast<std::size_t>(count));
-  reader.groups.resize(static_cast<std::size_t>(count));
-  return reader;
-}
-
-/// `right` as others have it: S_IROTH or S_IXOTH.
-bool has_right(const Reader& reader, const struct stat& status, mode_t right) {
-  if (reader.user == 0) return true;
-  if (status.st_uid == reader.user) return status.st_mode & (right << 6U);
-  const bool in_group =
-      std::find(reader.groups.begin(), reader.groups.end(), status.st_gid) != reader.groups.end();
-  return status.st_mode & (in_group ? right << 3U : right);
-}
-
 /// Looks at the place of the open file itself, since a link of the reader's may have led there.
-bool could_open(const Reader& reader, const OpenInput& input) {
+bool could_open(const UserRights& reader, const OpenInput& input) {
   if (!has_right(reader, input.status, S_IROTH)) return false;
-  std::array<char, PATH_MAX> real{};
-  const std::string link = fmt::format("/proc/self/fd/{}", input.descriptor.get());
-  const ssize_t length = ::readlink(link.c_str(), real.data(), real.size() - 1);
-  if (length <= 0) return false;
-  std::string place(real.data(), static_cast<std::size_t>(length));
-  for (auto slash = place.rfind('/'); slash != std::string::npos; slash = place.rfind('/')) {
-    place.resize(slash);
-    struct stat folder {};
-    if (::stat(place.empty() ? "/" : place.c_str(), &folder) != 0 ||
-        !has_right(reader, folder, S_IXOTH)) {
-      return false;
-    }
-  }
-  return true;
+  const std::string place = real_path_of(input.descriptor.get());
+  return !place.empty() && can_reach(reader, place);
 }
 
 Result<OpenInput> open_input(const std::string& path, std::uint32_t owner_of_job) {
@@ -87,7 +41,7 @@ Result<OpenInput> open_input(const std::string& path, std::uint32_t owner_of_job
   if (::fstat(input.descriptor.get(), &input.status) != 0)
     return missing(path, std::strerror(errno));
   if (!S_ISREG(input.status.st_mode)) return missing(path, "it is not a regular file");
-  if (owner_of_job != ::geteuid() && !could_open(reader_of(owner_of_job), input)) {
+  if (owner_of_job != ::geteuid() && !could_open(rights_of_user(owner_of_job), input)) {
     return missing(path,
                    fmt::format("user {}, who owns the job file, cannot read it", owner_of_job));
   }

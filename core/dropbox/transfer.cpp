@@ -1,9 +1,12 @@
 #include "dropbox/transfer.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
@@ -55,6 +58,21 @@ Result<void> copy_content(int from, int to) {
   // Some file systems cannot, and some answer 0 for a file that is not empty; what is left goes by
   // hand.
   return copy_by_hand(from, to);
+}
+
+bool rename_to_nothing(int directory, const std::string& from, const std::string& to) {
+  if (::renameat2(directory, from.c_str(), directory, to.c_str(), RENAME_NOREPLACE) == 0)
+    return true;
+  if (errno != EINVAL && errno != ENOSYS) return false;
+  if (::linkat(directory, from.c_str(), directory, to.c_str(), 0) == 0)
+    return ::unlinkat(directory, from.c_str(), 0) == 0;
+  if (errno == EEXIST) return false;
+  struct stat status {};
+  if (::fstatat(directory, to.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    errno = EEXIST;
+    return false;
+  }
+  return ::renameat(directory, from.c_str(), directory, to.c_str()) == 0;
 }
 
 }  // namespace hpcbatch

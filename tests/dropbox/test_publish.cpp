@@ -112,6 +112,31 @@ TEST_F(PublishTest, TheSuperuserGivesTheFileToTheOwner) {
   EXPECT_EQ(status.st_uid, 12345U);
 }
 
+TEST_F(PublishTest, AnothersResultStays) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can give files away";
+  ASSERT_EQ(::chmod(folder.path().c_str(), 0755), 0);
+  rights.allow = {folder / "out"};
+  rights.owner = 12345;
+  EXPECT_EQ(refusal({output("a", "out/a.tsv")}), "published");
+  rights.owner = 12346;
+  EXPECT_THAT(refusal({output("b", "out/a.tsv")}), HasSubstr("a file of user 12345"));
+  EXPECT_EQ(folder.read("out/a.tsv"), "first");
+  rights.owner = 12345;
+  EXPECT_EQ(refusal({output("b", "out/a.tsv")}), "published") << "his own he may replace";
+}
+
+TEST_F(PublishTest, TheSubmitterCanReadItWhateverTheToolsUmask) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can give files away";
+  rights.owner = 12345;
+  rights.allow = {folder / "out"};
+  ASSERT_EQ(::chmod((folder / "staged/a").c_str(), 0), 0);
+  EXPECT_EQ(refusal({output("a", "out/a.tsv")}), "published");
+  struct stat status {};
+  ASSERT_EQ(::stat((folder / "out/a.tsv").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0400U);
+  EXPECT_EQ(status.st_uid, 12345U);
+}
+
 TEST_F(PublishTest, RefusesOddDestinations) {
   EXPECT_THAT(refusal({output("a", "out/x"), output("b", "out/../out/x")}),
               HasSubstr("it holds '..'"));
