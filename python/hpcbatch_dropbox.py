@@ -46,7 +46,8 @@ def submit(dropbox, job):
     aside = os.path.join(dropbox, f".{name}.part")
     # JSON is YAML. A file that is renamed to its name is whole when it is seen.
     text = json.dumps(job, ensure_ascii=False, indent=1, default=str) + "\n"
-    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    # What others can write is not its owner's word.
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
@@ -60,7 +61,8 @@ def submit(dropbox, job):
 
 
 def wait(path, period=10, timeout=None):
-    """Waits for the end of the job that submit() dropped; its result is removed from the drop box."""
+    """Waits for the end of the job that submit() dropped; its result is removed from the drop box, where that is the
+    caller's to do (in a shared folder results may be the engine's user's)."""
     finished = path + ".finished"
     until = None if timeout is None else time.monotonic() + timeout
     pause = min(0.05, period)
@@ -73,7 +75,10 @@ def wait(path, period=10, timeout=None):
         result = read_yaml(file.read()).get("job")
     if not isinstance(result, dict):
         raise JobError(f"{finished} holds no result")
-    os.unlink(finished)
+    try:
+        os.unlink(finished)
+    except PermissionError:
+        pass
     return result
 
 
@@ -86,6 +91,8 @@ def cancel(path):
             return ending != ""
         except FileNotFoundError:
             pass
+        except PermissionError:
+            raise JobError(f"{path}{ending} is not yours to remove in this folder; ask the engine's user to cancel the task") from None
     return True
 
 

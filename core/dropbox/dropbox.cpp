@@ -163,6 +163,10 @@ class Dropbox::Worker {
         case JobDesk::Taken::NotYet:
           refuse_in_time(name, taking.why);
           break;
+        case JobDesk::Taken::NobodysWord:
+          desk_.refuse(name, taking.why, false);
+          watch_.forget(name);
+          break;
         case JobDesk::Taken::Later:
           warn(fmt::format("{} waits: {}", show_text(name), taking.why));
           watch_.forget(name);  // the next look at all finds it again
@@ -173,7 +177,7 @@ class Dropbox::Worker {
 
   void refuse_in_time(const std::string& name, const std::string& why) {
     if (watch_.not_yet(name, forward_clock()) == JobWatch::Verdict::Wait) return;
-    desk_.refuse(name, why);
+    desk_.refuse(name, why, true);
     watch_.forget(name);
   }
 

@@ -1,15 +1,16 @@
 // One drop box: watches a directory for `X.job`, has each run as a task, and leaves
 // `X.job.finished` there.
 //
-//   X.job            -> X.job.submitted    accepted; the job and `hpc:` (its folder, its files'
-//   places) X.job.submitted  -> X.job.finished     ended; `job:` too.  The outputs lie at their
-//   destinations before that. X.job.submitted removed                the task is cancelled, its
-//   outputs are not published
+//   X.job -> X.job.submitted     accepted; the job and `hpc:` (its folder, its files' places)
+//   X.job.submitted -> X.job.finished   ended; `job:` too.  The outputs lie at their destinations
+//                                before that.
+//   X.job.submitted removed      the task is cancelled, its outputs are not published
+//   X.job -> X.job.ignored       its name is that of another job
 //
-// A job runs with the rights of the engine's user, so its file's owner decides what it may ask for.
-// Another user than the engine's may name templates only (a tool's parameters can name programs),
-// not give what the drop box's variables give, and read only what that user could read.  Outputs
-// obey `destination_rule.hpp`.
+// A job runs with the rights of the engine's user, so its file's owner decides what it may ask for,
+// where the file is its owner's word (whose_word.hpp).  Another user than the engine's may name
+// templates only (a tool's parameters can name programs), not give what the drop box's variables
+// give, and read only what that user could read.  Outputs obey `destination_rule.hpp`.
 #pragma once
 
 #include "dropbox/task_door.hpp"

@@ -2,6 +2,7 @@
 
 #include "documents/text_check.hpp"
 #include "dropbox/transfer.hpp"
+#include "dropbox/user_rights.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,16 +18,6 @@
 namespace hpcbatch {
 namespace {
 
-FileStamp stamp_of(const struct stat& status) {
-  constexpr std::int64_t kNs = 1'000'000'000;
-  return FileStamp{.inode = status.st_ino,
-                   .changed_ns = status.st_ctim.tv_sec * kNs + status.st_ctim.tv_nsec,
-                   .modified_ns = status.st_mtim.tv_sec * kNs + status.st_mtim.tv_nsec,
-                   .size = status.st_size,
-                   .owner = status.st_uid,
-                   .mode = status.st_mode};
-}
-
 bool is_ours(std::string_view name) {
   // Hidden names are those of files that somebody is still writing.
   if (name.starts_with('.')) return false;
@@ -34,22 +25,46 @@ bool is_ours(std::string_view name) {
          name.ends_with(kFinishedEnding);
 }
 
+/// Whether others than us and root can rename what lies there, or a folder above it.  A sticky
+/// folder lets them rename only what is their own, and nothing above is.
+bool can_be_swapped(std::string path) {
+  if (path.empty()) return true;
+  while (path.size() > 1) {
+    path.resize(std::max<std::size_t>(path.rfind('/'), 1));
+    struct stat above {};
+    if (::stat(path.c_str(), &above) != 0) return true;
+    const bool others_write = (above.st_mode & 022) && !(above.st_mode & S_ISVTX);
+    if ((above.st_uid != 0 && above.st_uid != ::geteuid()) || others_write) return true;
+  }
+  return false;
+}
+
 }  // namespace
+
+FileStamp stamp_of(const struct stat& status) {
+  constexpr std::int64_t kNs = 1'000'000'000;
+  return FileStamp{.inode = status.st_ino,
+                   .changed_ns = status.st_ctim.tv_sec * kNs + status.st_ctim.tv_nsec,
+                   .modified_ns = status.st_mtim.tv_sec * kNs + status.st_mtim.tv_nsec,
+                   .size = status.st_size,
+                   .owner = status.st_uid,
+                   .mode = status.st_mode,
+                   .links = status.st_nlink};
+}
+
+std::optional<FileStamp> stamp_of(const FileDescriptor& file) {
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) return std::nullopt;
+  return stamp_of(status);
+}
 
 Result<DropboxFolder> DropboxFolder::open(const std::string& path) {
   FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return errno_error(fmt::format("cannot watch the drop box {}", path));
-  struct stat status {};
-  if (::fstat(directory.get(), &status) != 0)
-    return errno_error(fmt::format("cannot look at the drop box {}", path));
-  if ((status.st_mode & S_IWOTH) && !(status.st_mode & S_ISVTX)) {
-    return Error{Error::Kind::Rejected,
-                 fmt::format("cannot use the drop box {}: everyone may write it and remove what "
-                             "others put there; use "
-                             "chmod o-w, or chmod +t",
-                             path)};
-  }
-  return DropboxFolder(std::move(directory));
+  DropboxFolder folder(std::move(directory));
+  if (const std::string why = why_no_dropbox(folder.facts(), ::geteuid()); !why.empty())
+    return Error{Error::Kind::Rejected, fmt::format("cannot use the drop box {}: {}", path, why)};
+  return folder;
 }
 
 Result<std::vector<DropboxFolder::Entry>> DropboxFolder::list() const {
@@ -85,8 +100,8 @@ std::optional<FileStamp> DropboxFolder::look(const std::string& name) const {
 Result<DropboxFolder::Content> DropboxFolder::read(const std::string& name,
                                                    std::size_t most) const {
   const std::string what = "cannot read " + show_text(name, 120);
-  const FileDescriptor file(::openat(directory_.get(), name.c_str(),
-                                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  FileDescriptor file(::openat(directory_.get(), name.c_str(),
+                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!file) return errno_error(what);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return errno_error(what);
@@ -109,10 +124,11 @@ Result<DropboxFolder::Content> DropboxFolder::read(const std::string& name,
       return rejected(fmt::format("it is larger than {} bytes", most));
   }
   content.is_steady = ::fstat(file.get(), &status) == 0 && stamp_of(status) == content.stamp;
+  content.file = std::move(file);
   return content;
 }
 
-Result<void> DropboxFolder::put(const std::string& name, std::string_view text) const {
+Result<FileDescriptor> DropboxFolder::put(const std::string& name, std::string_view text) const {
   static std::atomic<unsigned> number{0};
   const std::string what = "cannot write " + show_text(name, 120);
   struct timespec now {};
@@ -124,15 +140,15 @@ Result<void> DropboxFolder::put(const std::string& name, std::string_view text) 
     ::unlinkat(directory_.get(), aside.c_str(), 0);
     return error;
   };
-  const FileDescriptor file(::openat(directory_.get(), aside.c_str(),
-                                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
+  FileDescriptor file(::openat(directory_.get(), aside.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
   if (!file) return errno_error(what);
   if (!write_content(file.get(), text)) return failed();
   if (::fchmod(file.get(), 0644) != 0 || ::fsync(file.get()) != 0) return failed();
   if (::renameat(directory_.get(), aside.c_str(), directory_.get(), name.c_str()) != 0)
     return failed();
   ::fsync(directory_.get());
-  return {};
+  return file;
 }
 
 Result<void> DropboxFolder::rename(const std::string& from, const std::string& to) const {
@@ -143,11 +159,34 @@ Result<void> DropboxFolder::rename(const std::string& from, const std::string& t
   return {};
 }
 
+Result<std::string> DropboxFolder::rename_to_free(const std::string& from,
+                                                  const std::string& to) const {
+  constexpr int kMostNames = 10'000;
+  std::string name = to;
+  for (int number = 2; look(name) && number < kMostNames; ++number)
+    name = fmt::format("{}.{}", to, number);
+  if (!rename_to_nothing(directory_.get(), from, name)) {
+    return errno_error(
+        fmt::format("cannot rename {} to {}", show_text(from, 120), show_text(name, 120)));
+  }
+  return name;
+}
+
 Result<void> DropboxFolder::remove(const std::string& name) const {
   if (::unlinkat(directory_.get(), name.c_str(), 0) != 0 && errno != ENOENT) {
     return errno_error("cannot remove " + show_text(name, 120));
   }
   return {};
+}
+
+FolderFacts DropboxFolder::facts() const {
+  struct stat status {};
+  // What cannot be looked at is nobody's.
+  if (::fstat(directory_.get(), &status) != 0)
+    return {.owner = UINT32_MAX, .mode = 0, .can_be_swapped = true};
+  return {.owner = status.st_uid,
+          .mode = status.st_mode,
+          .can_be_swapped = can_be_swapped(real_path_of(directory_.get()))};
 }
 
 bool DropboxFolder::is_still(const std::string& path) const {

@@ -4,7 +4,10 @@
 
 #include "dropbox/file_descriptor.hpp"
 #include "dropbox/job_watch.hpp"
+#include "dropbox/whose_word.hpp"
 #include "hpcbatch/result.hpp"
+
+#include <sys/stat.h>
 
 #include <optional>
 #include <string>
@@ -13,6 +16,10 @@
 
 namespace hpcbatch {
 
+FileStamp stamp_of(const struct stat& status);
+/// Of an open file; no value where it cannot be looked at.
+std::optional<FileStamp> stamp_of(const FileDescriptor& file);
+
 inline constexpr std::string_view kJobEnding = ".job";
 inline constexpr std::string_view kSubmittedEnding = ".job.submitted";
 inline constexpr std::string_view kFinishedEnding = ".job.finished";
@@ -20,7 +27,7 @@ inline constexpr std::string_view kFinishedEnding = ".job.finished";
 /// All calls block on the file system.  Links are never followed.
 class DropboxFolder {
  public:
-  /// Refused where everyone may write the directory and remove what others put there.
+  /// Refused where `why_no_dropbox` says so.
   static Result<DropboxFolder> open(const std::string& path);
 
   struct Entry {
@@ -36,16 +43,21 @@ class DropboxFolder {
     std::string text;
     FileStamp stamp;
     bool is_steady{false};  ///< it did not change while it was read
+    FileDescriptor file;
   };
   /// Only regular files of at most `most` bytes.
   Result<Content> read(const std::string& name, std::size_t most) const;
-  /// Writes it aside and renames it to `name`; it is on disk when this returns.
-  Result<void> put(const std::string& name, std::string_view text) const;
+  /// Writes it aside and renames it to `name`; it is on disk when this returns.  The file.
+  Result<FileDescriptor> put(const std::string& name, std::string_view text) const;
   /// May be undone by a power failure; no step of a job rests on it being on disk.
   Result<void> rename(const std::string& from, const std::string& to) const;
+  /// Renames it to `to`, or where that is taken to `to` and a number.  The new name.
+  Result<std::string> rename_to_free(const std::string& from, const std::string& to) const;
   Result<void> remove(const std::string& name) const;
   /// Whether the path still leads to this directory.
   bool is_still(const std::string& path) const;
+  /// As things are now.
+  FolderFacts facts() const;
 
  private:
   explicit DropboxFolder(FileDescriptor directory) : directory_(std::move(directory)) {}

@@ -34,6 +34,13 @@ JobResult error_result(std::string message) {
   return result;
 }
 
+/// The superuser's documents become the submitter's, who may then remove them where that is his
+/// right.  By the file itself: another may stand at its name.
+void give(const FileDescriptor& document, std::uint32_t owner) {
+  if (::geteuid() == 0 && owner != 0)
+    (void)!::fchown(document.get(), owner, static_cast<gid_t>(-1));  // it is readable in any case
+}
+
 JobFile::Map staged(const JobFile::Map& files, const std::string& folder) {
   std::set<std::string> taken;
   JobFile::Map result;
@@ -57,22 +64,63 @@ PublishRights JobDesk::rights_of(const Active& active) const {
   return {.owner = active.job.owner, .allow = options_.allow, .dropbox = options_.directory};
 }
 
+/// Whether the document of this name is there for another user, and `owner` could not remove it.
+bool JobDesk::is_anothers(const std::string& document, std::uint32_t owner) const {
+  const auto stamp = folder_->look(document);
+  if (!stamp) return false;
+  if (owner == ::geteuid() || owner == 0 || owner == folder_->facts().owner) return false;
+  if (!S_ISREG(stamp->mode)) return true;
+  if (stamp->owner != ::geteuid()) return stamp->owner != owner;
+  const auto content = folder_->read(document, kLargestSubmitted);
+  return !content || submitter_in(content->text, document) != owner;
+}
+
+bool JobDesk::is_in_anothers_way(const std::string& name, std::uint32_t owner) const {
+  return is_anothers(with(name, kFinished), owner) || is_anothers(with(name, kSubmitted), owner);
+}
+
+Result<void> JobDesk::set_aside(const std::string& name, std::string_view why) {
+  const auto moved = folder_->rename_to_free(name, with(name, kIgnored));
+  if (!moved) return moved.error();
+  warn(fmt::format("{} {}; it is ignored and is now {}", show_text(name), why, show_text(*moved)));
+  return {};
+}
+
+Result<FileDescriptor> JobDesk::put(const std::string& name, const std::string& text) {
+  auto file = folder_->put(name, text);
+  if (!file) return file;
+  if (const auto stamp = stamp_of(*file)) known_.add(*stamp);
+  return file;
+}
+
 JobDesk::Taking JobDesk::take(const std::string& name, const DropboxFolder::Content& content) {
-  if (key_of_.contains(name)) {
-    // Were it left, it would run as a job of its own once the first one ends.
-    warn(fmt::format(
-        "{} was written again while it is being worked on; the second one is ignored and is now {}",
-        show_text(name), show_text(with(name, kIgnored))));
-    if (const auto moved = folder_->rename(name, with(name, kIgnored)); !moved)
-      return {Taken::Later, moved.error().text};
-    return {};
+  const FolderFacts folder = folder_->facts();
+  const std::uint32_t us = ::geteuid();
+  if (const std::string why = why_no_dropbox(folder, us); !why.empty())
+    return {Taken::Later, "the drop box cannot be used: " + why};
+  const std::uint32_t owner = content.stamp.owner;
+  // Were it left, it would run as a job of its own once the first one ends.
+  const bool is_again = key_of_.contains(name);
+  if (is_again || is_in_anothers_way(name, owner)) {
+    const auto moved = set_aside(name, is_again ? "was written again while it is being worked on"
+                                                : "has the name of another user's job");
+    return moved ? Taking{} : Taking{Taken::Later, moved.error().text};
   }
+  JobFacts facts{.owner = owner,
+                 .mode = content.stamp.mode,
+                 .links = content.stamp.links,
+                 .is_known = known_.contains(content.stamp)};
+  if (std::string why = why_nobodys_word(folder, facts, us); !why.empty())
+    return {Taken::NobodysWord, std::move(why)};
   JobFile job;
   try {
     job = parse_job(content.text, name);
   } catch (const DocumentError& e) {
     return {Taken::NotYet, fmt::format("line {}: {}", e.line, e.message)};
   }
+  facts.is_known = owner == us && job.has_ours;
+  if (std::string why = why_nobodys_word(folder, facts, us); !why.empty())
+    return {Taken::NobodysWord, std::move(why)};
   for (const std::string& text : job.warnings) warn(text);
 
   Active active;
@@ -80,18 +128,26 @@ JobDesk::Taking JobDesk::take(const std::string& name, const DropboxFolder::Cont
   active.job.document = job.document;
   active.job.key = job_key(name, content.stamp.inode, content.stamp.changed_ns, content.text);
   active.job.workspace = workspace_.name_folder(content.stamp.inode, wall_clock());
-  active.job.owner = content.stamp.owner;
+  active.job.owner = owner;
   active.job.inputs = staged(job.inputs, active.job.workspace + "/input");
   active.job.outputs = staged(job.outputs, active.job.workspace + "/output");
 
+  const std::string document = submitted_document(active.job);
+  if (others_can_put(folder, us)) {
+    const auto noted = workspace_.note_taken(active.job.workspace, {name, document});
+    if (!noted) return {Taken::Later, noted.error().text};
+  }
   // The rename takes the job: it is allowed or refused before anything else has happened.
   const std::string submitted = with(name, kSubmitted);
-  if (const auto moved = folder_->rename(name, submitted); !moved)
-    return {Taken::Later, moved.error().text};
-  if (const auto written = folder_->put(submitted, submitted_document(active.job)); !written) {
+  const auto moved = folder_->rename(name, submitted);
+  if (const auto written = moved ? put(submitted, document) : moved.error(); !written) {
+    workspace_.forget_taken(active.job.workspace);
+    if (!moved) return {Taken::Later, moved.error().text};
     if (const auto back = folder_->rename(submitted, name); !back) warn(back.error().text);
     return {Taken::Later, written.error().text};
   }
+  // It was replaced; where it is there still, somebody has given it another name meanwhile.
+  if (const auto left = stamp_of(content.file); left && left->links > 0) known_.add(*left);
   // A result of an earlier job of this name would be taken for this one's.
   if (const auto removed = folder_->remove(with(name, kFinished)); !removed)
     warn(removed.error().text);
@@ -108,9 +164,18 @@ void JobDesk::add(Active active, bool is_resumed) {
     deliver(kept, error_result(begun.error().text));
 }
 
-void JobDesk::refuse(const std::string& name, const std::string& why) {
+void JobDesk::refuse(const std::string& name, const std::string& why, bool is_told) {
+  const auto stamp = folder_->look(name);
+  if (!stamp) return;
+  if (key_of_.contains(name) || is_in_anothers_way(name, stamp->owner)) {
+    // Its result would be taken for that of the other.
+    const auto moved = set_aside(name, "has the name of another job and cannot be used: " + why);
+    if (!moved) warn(moved.error().text);
+    return;
+  }
   Node document;
-  if (const auto content = folder_->read(name, kLargestSubmitted)) {
+  const auto content = folder_->read(name, kLargestSubmitted);
+  if (is_told && content && content->stamp.links == 1 && content->stamp.owner == stamp->owner) {
     try {
       document = parse_yaml(content->text, name);
     } catch (const DocumentError&) {
@@ -122,46 +187,10 @@ void JobDesk::refuse(const std::string& name, const std::string& why) {
   // The job goes first: were it the other way round and a removal not allowed, it would be refused
   // again and again.
   if (const auto removed = folder_->remove(name); !removed) return warn(removed.error().text);
-  if (const auto put = folder_->put(with(name, kFinished), refused_document(document, result));
-      !put) {
-    warn(put.error().text);
-  }
-}
-
-void JobDesk::resume(const std::string& name) {
-  if (key_of_.contains(name)) return;
-  const std::string submitted = with(name, kSubmitted);
-  const auto content = folder_->read(submitted, kLargestSubmitted);
-  if (!content) return warn(content.error().text);
-  ReadSubmitted read;
-  try {
-    const Node document = parse_yaml(content->text, submitted,
-                                     {.bytes = kLargestSubmitted, .nodes = 20'000, .depth = 40});
-    if (!document.find("hpc")) {
-      // A crash between taking it and saying so; nothing has been submitted.
-      if (folder_->look(name))
-        return warn(fmt::format("{} is no document of ours", show_text(submitted)));
-      if (const auto back = folder_->rename(submitted, name); !back) warn(back.error().text);
-      return;
-    }
-    read = parse_submitted(content->text, submitted);
-  } catch (const DocumentError& e) {
-    return warn(fmt::format("cannot take up {} again: line {}: {}", show_text(submitted), e.line,
-                            e.message));
-  }
-  if (content->stamp.owner != ::geteuid()) {
-    return warn(fmt::format("{} was not written by us; it is left alone", show_text(submitted)));
-  }
-  if (read.is_finished) {
-    if (const auto moved = folder_->rename(submitted, with(name, kFinished)); !moved)
-      warn(moved.error().text);
-    if (!options_.keep_workspaces) workspace_.remove(read.job.workspace);
-    return;
-  }
-  Active active;
-  active.name = name;
-  active.job = std::move(read.job);
-  add(std::move(active), true);
+  const std::string finished = with(name, kFinished);
+  const auto written = put(finished, refused_document(document, result, stamp->owner));
+  if (!written) return warn(written.error().text);
+  give(*written, stamp->owner);
 }
 
 void JobDesk::look_after(const std::string& name) {
@@ -244,12 +273,15 @@ bool JobDesk::write_result(Active& active) {
   // The result goes into the old name first, so that one rename makes it seen and no crash leaves
   // both.
   const std::string submitted = with(active.name, kSubmitted);
-  const auto put = folder_->put(submitted, finished_document(active.job, *active.undelivered));
-  const auto moved = put ? folder_->rename(submitted, with(active.name, kFinished)) : put;
+  const auto written = put(submitted, finished_document(active.job, *active.undelivered));
+  const auto moved =
+      written ? folder_->rename(submitted, with(active.name, kFinished)) : written.error();
   if (!moved) {
     warn(fmt::format("the result of {} waits: {}", show_text(active.name), moved.error().text));
     return false;
   }
+  give(*written, active.job.owner);
+  workspace_.forget_taken(active.job.workspace);
   if (!options_.keep_workspaces) workspace_.remove(active.job.workspace);
   const std::string key = active.job.key;
   key_of_.erase(active.name);

@@ -5,6 +5,7 @@
 #include "dropbox/folder.hpp"
 #include "dropbox/job_document.hpp"
 #include "dropbox/job_folder.hpp"
+#include "dropbox/known_files.hpp"
 #include "dropbox/publish.hpp"
 
 #include <map>
@@ -26,15 +27,17 @@ class JobDesk {
   void use(DropboxFolder folder);
   const DropboxFolder& folder() const { return *folder_; }
 
-  enum class Taken { Yes, NotYet, Later };
+  enum class Taken { Yes, NotYet, Later, NobodysWord };
   struct Taking {
     Taken taken{Taken::Yes};
-    std::string why;  ///< not yet, or later
+    std::string why;  ///< where it is not Yes
   };
-  /// NotYet: it is no whole job (changes nothing).  Later: the drop box cannot be written just now.
+  /// NotYet: it is no whole job.  Later: the drop box cannot be used just now.  NobodysWord: it
+  /// does not speak for its owner.  Only Yes changes anything.
   Taking take(const std::string& name, const DropboxFolder::Content& content);
-  /// Delivers an error result for what never became a job.
-  void refuse(const std::string& name, const std::string& why);
+  /// Delivers an error result for what never became a job.  `is_told`: with what could be read of
+  /// it, which everybody may read then.
+  void refuse(const std::string& name, const std::string& why, bool is_told);
   /// Takes up again what an earlier drop box left, or what a crash left half done.
   void resume(const std::string& name);
   /// Cancels the job if its `.submitted` has been removed.
@@ -56,6 +59,11 @@ class JobDesk {
     std::optional<JobResult> undelivered;
   };
 
+  bool is_anothers(const std::string& document, std::uint32_t owner) const;
+  bool is_in_anothers_way(const std::string& name, std::uint32_t owner) const;
+  Result<void> set_aside(const std::string& name, std::string_view why);
+  Result<FileDescriptor> put(const std::string& name, const std::string& text);
+  std::optional<Submitted> job_to_resume(const std::string& name, const ReadSubmitted& read) const;
   Result<void> begin(Active& active, bool is_resumed);
   Result<DropboxTask> task_of(Active& active, const JobFile& job, bool is_resumed);
   Result<std::vector<std::string>> stage(const Active& active, const JobFile& job,
@@ -74,6 +82,7 @@ class JobDesk {
   Workspace workspace_;
   TaskDoor& door_;
   std::optional<DropboxFolder> folder_;
+  KnownFiles known_;  // our documents, and jobs that were taken and have another name yet
   int generation_{0};
   std::map<std::string, Active> active_;       // by key
   std::map<std::string, std::string> key_of_;  // by name

@@ -81,13 +81,27 @@ std::string finished_document(const Submitted& job, const JobResult& result) {
   return python_yaml(document);
 }
 
-std::string refused_document(const Node& document, const JobResult& result) {
+std::string refused_document(const Node& document, const JobResult& result, std::uint32_t owner) {
   Node whole;
   whole.kind = Node::Kind::Map;
   if (document.kind == Node::Kind::Map) whole = document;
-  std::erase_if(whole.fields, [](const Field& field) { return field.name == "hpc"; });
+  Node hpc;
+  set(hpc, "owner", integer_node(owner));
+  set(whole, "hpc", std::move(hpc));
   set(whole, "job", result_node(result));
   return python_yaml(whole);
+}
+
+std::optional<std::uint32_t> submitter_in(std::string_view text, const std::string& file) {
+  try {
+    const Node document = parse_yaml(text, file, kDocumentLimits);
+    const View whole(document, file, "the document");
+    MapView map = whole.map();
+    MapView hpc = map.get("hpc").map();
+    return static_cast<std::uint32_t>(hpc.get("owner").integer(0, UINT32_MAX));
+  } catch (const DocumentError&) {
+    return std::nullopt;
+  }
 }
 
 ReadSubmitted parse_submitted(std::string_view text, const std::string& file) {

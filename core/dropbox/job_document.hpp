@@ -38,8 +38,10 @@ std::string job_key(const std::string& name, std::uint64_t inode, std::int64_t c
 
 std::string submitted_document(const Submitted& job);
 std::string finished_document(const Submitted& job, const JobResult& result);
-/// For a job that was never accepted; `document` is what could be read of it.
-std::string refused_document(const Node& document, const JobResult& result);
+/// For a job that was never accepted; `document` is what could be read of it, `owner` its file's.
+std::string refused_document(const Node& document, const JobResult& result, std::uint32_t owner);
+/// The owner of the job whose document this is, as we have written it; no value where it says none.
+std::optional<std::uint32_t> submitter_in(std::string_view text, const std::string& file);
 
 struct ReadSubmitted {
   Submitted job;

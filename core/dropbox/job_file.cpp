@@ -49,6 +49,7 @@ JobFile job_of(const Node& document, const std::string& file) {
   for (const char* reserved : {"hpc", "job"}) {
     const auto is_it = [&](const Field& field) { return field.name == reserved; };
     if (std::erase_if(job.document.fields, is_it) > 0) {
+      job.has_ours = true;
       job.warnings.push_back(
           fmt::format("'{}' in {} is ignored; it is ours to write", reserved, show_text(file)));
     }

@@ -19,6 +19,7 @@ struct JobFile {
   Map outputs;    ///< key to absolute path
   Node document;  ///< all of it, unknown keys too, without the nodes `hpc` and `job`, which are
                   ///< ours to write
+  bool has_ours{false};  ///< it held `hpc` or `job`, as the documents do that we write
   std::vector<std::string> warnings;
 };
 

@@ -12,12 +12,16 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <filesystem>
 
 namespace hpcbatch {
 namespace {
 
 constexpr std::size_t kLargestTemplate = std::size_t{1} << 20;
+constexpr std::size_t kLargestTaken = std::size_t{17} << 20;
+constexpr const char* kTakenEnding = ".taken";
+constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
 
 std::string short_host() {
   std::array<char, 256> name{};
@@ -43,7 +47,7 @@ Result<Workspace> Workspace::open(const std::string& path) {
                              failed ? failed.message() : "it cannot be looked at")};
   }
   if (is_new) ::chmod(path.c_str(), 0700);
-  if (!is_new && (status.st_uid != ::geteuid() || (status.st_mode & S_IWOTH))) {
+  if (!is_new && (status.st_uid != ::geteuid() || (status.st_mode & kOthersWrite))) {
     return Error{
         Error::Kind::Rejected,
         fmt::format(
@@ -89,6 +93,38 @@ void Workspace::remove(const std::string& folder) const {
   std::filesystem::remove_all(folder, ignored);
 }
 
+Result<void> Workspace::note_taken(const std::string& folder, const Taken& taken) const {
+  const std::string path = folder + kTakenEnding;
+  forget_taken(folder);
+  const FileDescriptor file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return errno_error("cannot write " + path);
+  const std::string text = fmt::format("{}\n{}{}", taken.name.size(), taken.name, taken.document);
+  if (auto written = write_content(file.get(), text); !written) return written;
+  if (::fsync(file.get()) != 0) return errno_error("cannot write " + path);
+  return {};
+}
+
+std::optional<Workspace::Taken> Workspace::taken(const std::string& folder) const {
+  if (!is_job_folder(folder)) return std::nullopt;
+  std::string text;
+  try {
+    text = read_text(folder + kTakenEnding, kLargestTaken);
+  } catch (const DocumentError&) {
+    return std::nullopt;
+  }
+  const auto line = text.find('\n');
+  std::size_t size = 0;
+  const auto read = std::from_chars(text.data(), text.data() + std::min(line, text.size()), size);
+  if (line == std::string::npos || read.ec != std::errc{} || text.size() - line - 1 < size)
+    return std::nullopt;
+  return Taken{.name = text.substr(line + 1, size), .document = text.substr(line + 1 + size)};
+}
+
+void Workspace::forget_taken(const std::string& folder) const {
+  if (is_job_folder(folder)) ::unlink((folder + kTakenEnding).c_str());
+}
+
 Result<void> write_script(const std::string& folder, const std::string& name,
                           std::string_view text) {
   const std::string path = folder + "/" + name;
@@ -111,6 +147,12 @@ Result<std::optional<std::string>> find_template(const std::vector<std::string>&
     const std::string path = fmt::format("{}/{}.template", folder, script);
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) continue;
+    struct stat above {};
+    if (::stat(folder.c_str(), &above) == 0 && (above.st_mode & S_IWOTH)) {
+      return Error{
+          Error::Kind::Rejected,
+          fmt::format("cannot use the template {}: everyone can put files into its folder", path)};
+    }
     if ((status.st_uid != 0 && status.st_uid != ::geteuid()) || (status.st_mode & S_IWOTH)) {
       return Error{Error::Kind::Rejected, fmt::format("cannot use the template {}: it must belong "
                                                       "to root or user {}, and others must not be "

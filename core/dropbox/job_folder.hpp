@@ -26,6 +26,16 @@ class Workspace {
   /// Removes it with all that is in it; never anything else.
   void remove(const std::string& folder) const;
 
+  /// What was taken, where nobody else can write: beside the job's folder, on disk when this
+  /// returns.
+  struct Taken {
+    std::string name;      ///< of the job file
+    std::string document;  ///< as it was written into the drop box
+  };
+  Result<void> note_taken(const std::string& folder, const Taken& taken) const;
+  std::optional<Taken> taken(const std::string& folder) const;
+  void forget_taken(const std::string& folder) const;
+
  private:
   explicit Workspace(std::string path) : path_(std::move(path)) {}
   std::string path_;

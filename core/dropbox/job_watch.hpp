@@ -19,6 +19,7 @@ struct FileStamp {
   std::int64_t size{0};
   std::uint32_t owner{0};
   std::uint32_t mode{0};
+  std::uint64_t links{1};
   friend bool operator==(const FileStamp&, const FileStamp&) = default;
 };
 

@@ -14,6 +14,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <thread>
 
 namespace hpcbatch {
 namespace {
@@ -488,6 +489,124 @@ TEST_F(DropboxTest, LinksFoldersAndForgedFilesAreLeftAlone) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "box/link.job"));
 }
 
+TEST_F(DropboxTest, OurOwnDocumentIsNeverAJob) {
+  start();
+  drop("x.job", job());
+  run(door.next_task());
+  finished("x.job");
+  std::filesystem::copy_file(folder / "box/x.job.finished", folder / "box/copy.new");
+  std::filesystem::rename(folder / "box/x.job.finished", folder / "box/y.job");
+  std::filesystem::rename(folder / "box/copy.new", folder / "box/z.job");
+  for (const char* name : {"y.job", "z.job"}) {
+    EXPECT_THAT(finished(name).find("job")->find("message")->text,
+                HasSubstr("the drop box wrote it"));
+  }
+  EXPECT_TRUE(door.is_quiet());
+}
+
+TEST_F(DropboxTest, AFileThatOthersCanWriteOrThatHasTwoNamesIsNoJob) {
+  start();
+  folder.write("box/group.new", job());
+  ASSERT_EQ(::chmod((folder / "box/group.new").c_str(), 0664), 0);
+  std::filesystem::rename(folder / "box/group.new", folder / "box/group.job");
+  EXPECT_THAT(finished("group.job").find("job")->find("message")->text, HasSubstr("chmod go-w"));
+  folder.write("elsewhere", job());
+  std::filesystem::create_hard_link(folder / "elsewhere", folder / "box/linked.job");
+  const Node linked = finished("linked.job");
+  EXPECT_THAT(linked.find("job")->find("message")->text, HasSubstr("hard link"));
+  EXPECT_EQ(linked.find("script"), nullptr) << "what is nobody's word is not shown to everybody";
+  EXPECT_TRUE(door.is_quiet());
+}
+
+TEST_F(DropboxTest, InASharedFolderNoFileCommandsTheEngine) {
+  ASSERT_EQ(::chmod((folder / "box").c_str(), 01777), 0);
+  start();
+  drop("x.job", job());
+  EXPECT_THAT(finished("x.job").find("job")->find("message")->text, HasSubstr("others than user"));
+  EXPECT_TRUE(door.is_quiet());
+}
+
+TEST_F(DropboxTest, AFolderThatIsOpenedLaterServesNobody) {
+  start();
+  ASSERT_EQ(::chmod((folder / "box").c_str(), 0775), 0);
+  drop("x.job", job());
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto is_told = [&] {
+    const std::lock_guard lock(warnings_mutex);
+    return warnings.find("chmod +t") != std::string::npos;
+  };
+  while (!is_told()) {
+    ASSERT_LT(std::chrono::steady_clock::now(), until);
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(folder.has("box/x.job"));
+  EXPECT_TRUE(door.is_quiet());
+  ASSERT_EQ(::chmod((folder / "box").c_str(), 0755), 0);
+  EXPECT_EQ(door.next_task().name, "x.job") << "nothing is lost";
+}
+
+TEST_F(DropboxTest, JobsOfASharedFolderAreTakenUpAgainAndForgedOnesAreNot) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can make files of others";
+  for (const char* name : {"", "box", "data"})
+    ASSERT_EQ(::chmod((folder / name).c_str(), *name == 'b' ? 01777 : 0755), 0);
+  ASSERT_EQ(::chown((folder / "data").c_str(), 12345, 12345), 0);
+  start();
+  folder.write("box/x.new", job());
+  ASSERT_EQ(::chown((folder / "box/x.new").c_str(), 12345, 12345), 0);
+  std::filesystem::rename(folder / "box/x.new", folder / "box/x.job");
+  const DropboxTask task = door.next_task();
+  box.reset();
+  // Ours, as it came about through another's job: of another name, or of other words.
+  const std::string document = folder.read("box/x.job.submitted");
+  folder.write("box/y.job.submitted", document);
+  folder.write("box/z.job.submitted", "hpc: {workspace: " + (folder / "work/h-1-2") +
+                                          ", key: k, owner: 0, input_map: {}, output_map: {}}\n"
+                                          "script: tool\ninput_map: {}\noutput_map: {}\n");
+  std::string forged = document;
+  forged.replace(forged.find("owner: 12345"), 12, "owner: 0");
+  folder.write("box/x.job.submitted", forged);
+  start();
+  const DropboxTask again = door.next_task();
+  EXPECT_EQ(again.key, task.key);
+  run(again);
+  const Node result = finished("x.job");
+  EXPECT_EQ(result.find("job")->find("status")->text, "ok");
+  EXPECT_EQ(result.find("hpc")->find("owner")->text, "12345") << "as we noted it ourselves";
+  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(folder.has("box/y.job.submitted"));
+  EXPECT_TRUE(folder.has("box/z.job.submitted"));
+  box.reset();
+  EXPECT_EQ(folders_in_work(), 0U) << "nothing is left behind";
+}
+
+TEST_F(DropboxTest, AnothersResultIsNotReplaced) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only the superuser can make files of others";
+  for (const char* name : {"", "box", "data"})
+    ASSERT_EQ(::chmod((folder / name).c_str(), *name == 'b' ? 01777 : 0755), 0);
+  options.allow = {folder / "data"};
+  start();
+  const auto drop_as = [&](uid_t user, const std::string& name, const std::string& text) {
+    folder.write("box/" + name + ".new", text);
+    ASSERT_EQ(::chown((folder / ("box/" + name + ".new")).c_str(), user, user), 0);
+    std::filesystem::rename(folder / ("box/" + name + ".new"), folder / ("box/" + name));
+  };
+  drop_as(12345, "x.job", job());
+  run(door.next_task());
+  finished("x.job");
+  struct stat status {};
+  ASSERT_EQ(::stat((folder / "box/x.job.finished").c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 12345U) << "it is his to remove";
+  const std::string before = folder.read("box/x.job.finished");
+  drop_as(12346, "x.job", job("copy", "other.tsv"));
+  wait_for("x.job.ignored");
+  drop_as(12346, "x.job", "rubbish");
+  wait_for("x.job.ignored.2");
+  EXPECT_EQ(folder.read("box/x.job.finished"), before);
+  EXPECT_TRUE(door.is_quiet());
+  drop_as(12345, "x.job", job("copy", "other.tsv"));
+  EXPECT_EQ(door.next_task().name, "x.job") << "his own he may";
+}
+
 TEST(DropboxStart, SaysWhyNot) {
   const FolderOfTest folder;
   FakeDoor door;
@@ -500,6 +619,11 @@ TEST(DropboxStart, SaysWhyNot) {
   EXPECT_THAT(Dropbox::start(options, door).error().text, HasSubstr("chmod"));
   ASSERT_EQ(::chmod((folder / "box").c_str(), 01777), 0);
   EXPECT_TRUE(Dropbox::start(options, door));
+  for (const mode_t mode : {0775, 02770, 0757}) {
+    ASSERT_EQ(::chmod((folder / "box").c_str(), mode), 0);
+    EXPECT_THAT(Dropbox::start(options, door).error().text, HasSubstr("chmod"));
+  }
+  ASSERT_EQ(::chmod((folder / "box").c_str(), 0755), 0);
   ASSERT_EQ(::chmod((folder / "work").c_str(), 0777), 0);
   EXPECT_THAT(Dropbox::start(options, door).error().text, HasSubstr("workspace"));
 }

@@ -89,12 +89,15 @@ TEST_F(JobDocument, IsReadBack) {
 
 TEST_F(JobDocument, ARefusedFileKeepsWhatCouldBeRead) {
   const Node node = parse_yaml(
-      refused_document(parse_yaml("script: 3\nhpc: {a: 1}\n", "x"), {.message = "no"}), "y");
+      refused_document(parse_yaml("script: 3\nhpc: {a: 1}\n", "x"), {.message = "no"}, 1000), "y");
   EXPECT_EQ(node.find("script")->text, "3");
-  EXPECT_EQ(node.find("hpc"), nullptr);
+  EXPECT_EQ(node.find("hpc")->find("a"), nullptr) << "it is ours to write";
+  EXPECT_EQ(submitter_in(refused_document({}, {}, 1000), "y"), 1000U);
+  EXPECT_EQ(submitter_in(finished_document(job, {}), "y"), 1000U);
+  EXPECT_EQ(submitter_in("script: a\n", "y"), std::nullopt);
   EXPECT_EQ(node.find("job")->find("status")->text, "error");
   EXPECT_EQ(node.find("job")->find("rc")->text, "-1");
-  EXPECT_NE(parse_yaml(refused_document({}, {.message = "no"}), "y").find("job"), nullptr);
+  EXPECT_NE(parse_yaml(refused_document({}, {.message = "no"}, 1000), "y").find("job"), nullptr);
 }
 
 TEST_F(JobDocument, PyYamlReadsWhateverAToolPrinted) {

@@ -75,11 +75,16 @@ class EngineAtHome:
     """Runs verbs of hpcbatch with a home of its own. `directory` is there for files of the test, `home` is the
     engine's; `env` is what the verbs get. Use it as a context, or take the fixture `home`."""
 
-    def __init__(self, config=None, prefix=PREFIX, **env):
+    def __init__(self, config=None, prefix=PREFIX, user=0, **env):
+        """user: whose the home is and who runs the verbs, by number; another than root's has a group of its own number."""
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="hb-", dir="/tmp"))
+        self.rights = {"user": user, "group": user, "extra_groups": []} if user else {}
         self.home = self.directory / "home"
         self.history = self.directory / "history"
         self.history.mkdir()
+        if user:
+            for folder in (self.directory, self.history):
+                os.chown(folder, user, user)
         self.program = str(pathlib.Path(prefix) / "bin/hpcbatch")
         assert os.access(self.program, os.X_OK), f"{self.program} is not built"
         kept = {name: value for name, value in os.environ.items()
@@ -101,7 +106,7 @@ class EngineAtHome:
         words = [str(word) for word in words]
         done = subprocess.run([self.program, *words], input=stdin, stdin=subprocess.DEVNULL if stdin is None else None,
                               capture_output=True, timeout=timeout, cwd=cwd or self.directory, env=self.env | env,
-                              encoding="utf-8", errors="surrogateescape")
+                              encoding="utf-8", errors="surrogateescape", **self.rights)
         return Result(done.returncode, done.stdout, done.stderr)
 
     def ok(self, *words, **options):
@@ -113,7 +118,7 @@ class EngineAtHome:
     def begin(self, *words, **env):
         """Starts a verb and returns its Popen, with pipes; the test ends it, else the end of this context does."""
         return subprocess.Popen([self.program, *map(str, words)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, cwd=self.directory, env=self.env | env, text=True)
+                                stderr=subprocess.PIPE, cwd=self.directory, env=self.env | env, text=True, **self.rights)
 
     def submit(self, *words, **options):
         """The id that `submit` prints."""

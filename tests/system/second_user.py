@@ -85,11 +85,16 @@ json.dump(base64.b64encode(heard).decode(), sys.stdout)
 """
 
 
-def _as_second_user(program, given):
+def as_user(number, program, given, group=None):
+    """What a Python program printed that a user of that number ran: JSON both ways. His one group is `group`, else his number."""
     done = subprocess.run([sys.executable, "-I", "-c", program], input=json.dumps(given), capture_output=True, text=True, timeout=120,
-                          cwd="/", env={}, user=NUMBER, group=NUMBER, extra_groups=[])
+                          cwd="/", env={}, user=number, group=number if group is None else group, extra_groups=[])
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def _as_second_user(program, given):
+    return as_user(NUMBER, program, given)
 
 
 def everything_below(*roots):
