@@ -60,8 +60,8 @@ std::uint32_t submitter_of(const Target& target) {
 }
 
 /// The right to read it and, where we may give files away, the file.
-Result<void> give(const Publication& output, const Target& target, int copy, std::uint32_t owner,
-                  mode_t mode) {
+Result<void> give_to_submitter(const Publication& output, const Target& target, int copy,
+                               std::uint32_t owner, mode_t mode) {
   const uid_t us = ::geteuid();
   if (owner == us) {
     // As it is.
@@ -221,7 +221,8 @@ Result<Aside> make_ready(const Publication& output, const Target& target, std::u
   if (const auto copied = copy_content(staged.get(), copy.get()); !copied) {
     return Error{copied.error().kind, refused(output, copied.error().text).text};
   }
-  if (auto given = give(output, target, copy.get(), owner, mode); !given) return given.error();
+  if (auto given = give_to_submitter(output, target, copy.get(), owner, mode); !given)
+    return given.error();
   return aside;
 }
 
