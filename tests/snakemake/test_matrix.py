@@ -17,7 +17,8 @@ ROWS = re.search(r'ROWS = """(.*?)"""', SNAKEFILE, re.S)[1].split()
 MODES = "direct", "warm", "relaunch"
 # Rows that need a Snakemake of their own wherever they run; the rest must be able to run direct.
 NEVER_DIRECT = {"script", "script_bash", "run", "template", "script_params", "long_command", "tmpdir", "group", "pipe", "local",
-                "module", "module_name", "shadow_tmpdir", "own_tmpdir", "params_tmpdir"}
+                "module", "module_name", "shadow_tmpdir", "own_tmpdir", "params_tmpdir", "service", "jinja", "benchmark_repeats",
+                "localrule", "handover", "group_levels", "group_number", "run_many", "source_path"}
 
 
 @pytest.fixture(scope="module")
