@@ -32,8 +32,7 @@ def check(job, workflow):
         raise Ineligible("it runs in a container")
     if "env-modules" in deployed and job.env_modules:
         raise Ineligible("its environment modules have to be loaded")
-    # Snakemake 8 keeps the rules that are cached elsewhere.
-    if workflow.workflow_settings.cache is not None and getattr(rule, "cache", True):
+    if workflow.workflow_settings.cache is not None and _is_cached(rule):
         raise Ineligible("its outputs may come from the cache between workflows")
     if job.benchmark is not None and (job.benchmark_repeats or 1) > 1:
         raise Ineligible("it is to be run several times for its benchmark")
@@ -50,6 +49,12 @@ def check(job, workflow):
         raise Ineligible("it has a tmpdir of its own")
     if any(callable(value) and _looks_at_tmpdir(value) for value in _all_of(rule.params)):
         raise Ineligible("its parameters look at its tmpdir")
+
+
+def _is_cached(rule):
+    """Snakemake 8 keeps elsewhere which rules are."""
+    cache = getattr(rule, "cache", True)
+    return bool(getattr(cache, "output", cache))
 
 
 def _all_of(params):

@@ -207,6 +207,10 @@ class Executor(RemoteExecutor):
                 "command": [python, "-m", _PACKAGE + ".hpcbatch.fork_service", _PACKAGE + ".warm"],
             }
 
+    def additional_general_args(self):
+        # `--cache` without names of rules is not handed on by Snakemake, which takes "all" for "none" there.
+        return "--cache" if self.workflow.workflow_settings.cache in ([], (), set(), frozenset()) else ""
+
     def _submit(self, prepared):
         from .run_state import Mark, fingerprint_of
 
