@@ -62,6 +62,8 @@ json::object site_json(const SiteBook& book, const SiteState& state, Time now) {
                       {"workspace", site.workspace},
                       {"max_queued", site.max_queued},
                       {"max_running", site.max_running}};
+  if (!site.options.empty())
+    object["options"] = json::array(site.options.begin(), site.options.end());
   std::uint64_t queued = 0, running = 0;
   json::array shapes;
   std::string message = state.trouble;

@@ -6,6 +6,7 @@ import signal
 
 import pytest
 from engine_at_home import EngineAtHome, wait_until
+from slurm_site import SlurmSite
 from snakemake_bed import Bed
 
 PIPE = """
@@ -216,3 +217,14 @@ def test_what_the_user_wants_ignored_is_run_without(bare_bed):
     text = bare_bed.ok("--hpcbatch-ignore", "slurm_extra,constraint")
     assert len(list(bare_bed.folder.glob("*.txt"))) == 4
     assert text.count("slurm_account=abc means nothing on this machine") == 1
+
+
+def test_options_that_the_sites_batch_jobs_have_are_honoured(python, slurm):
+    with SlurmSite(slurm, options=["--comment=mine"]) as engine:
+        bed = Bed(engine, python)
+        bed.write(HOPELESS % "slurm_extra='--comment=mine', runtime=1")
+        bed.ok()
+        assert len(list(bed.folder.glob("*.txt"))) == 4
+        bed.write(HOPELESS % "slurm_account='theirs'")
+        code, text = bed.run("--forceall")
+        assert code == 1 and text.count("slurm_account=theirs: ") == 1 and "add '--account=theirs' to its options" in text, text
