@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kProfile = R"(# Snakemake on hpcbatch: snakemake --profile hpcbatch
 # Written by `hpcbatch snakemake-profile`; the settings are yours to change.
 executor: hpcbatch
-# Comes with `pip install snakemake-scheduler-plugin-hpcbatch`; without it, leave the line out.
+# From a checkout of hpcbatch: pip install ./snakemake ./snakemake/scheduler
 scheduler: hpcbatch
 # Everything that is ready is queued; what starts when is decided where there is room.
 jobs: 100000
@@ -17,7 +17,8 @@ jobs: 100000
 default-resources:
   - mem_mb=2000
   - runtime=60
-retries: 2
+# What a lost node or a pilot's end cut runs again by itself; a command that fails once fails again.
+retries: 0
 # What a Snakemake that was killed has running is taken up, not run again.
 rerun-incomplete: true
 latency-wait: 30
