@@ -23,6 +23,9 @@ TEMPORARY = 'export TMP="$TMPDIR" TEMP="$TMPDIR" TEMPDIR="$TMPDIR"; '
 # Of that name is the class, too.
 shell_module = sys.modules["snakemake.shell"]
 jobs = {}
+seen = []
+# Jobs with a shadow run by themselves, in this process too: for who runs one at a time.
+shadows_here = False
 of_thread = threading.local()
 
 
@@ -41,8 +44,11 @@ def listen():
     names = inspect.signature(run_wrapper)
 
     def single(self, job):
+        jobs.pop(job.jobid, None)
         if job.is_shell:
             jobs[job.jobid] = look_at(job, self.workflow)
+            seen.append(jobs[job.jobid])
+        self.use_threads = self.use_threads or shadows_here
         return run_single_job(self, job)
 
     def wrapper(*args, **kwargs):
@@ -65,10 +71,12 @@ def listen():
     shell_module.sp = own
 
 
-def write(path):
+def write(path, **more):
+    """What has been seen since the last time."""
     with open(path, "a") as out:
-        for found in jobs.values():
-            print(json.dumps(found), file=out)
+        for found in seen:
+            print(json.dumps(found | more), file=out)
+    seen.clear()
 
 
 if __name__ == "__main__":
