@@ -40,6 +40,8 @@ RecipeService read_service(const json::value& value, const std::string& what) {
       service.memory = static_cast<std::uint64_t>(size_of(entry, where).whole());
     } else if (key == "idle") {
       service.idle = std::chrono::ceil<std::chrono::milliseconds>(duration_of(entry, where));
+    } else if (key == "start") {
+      service.start = std::chrono::ceil<std::chrono::milliseconds>(duration_of(entry, where));
     } else if (key == "requests") {
       service.requests = static_cast<std::uint32_t>(whole_of(entry, where, 1, 1'000'000'000));
     } else {

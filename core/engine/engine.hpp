@@ -47,6 +47,8 @@ class Engine {
   /// Nothing for a task that has ended.
   std::optional<Explanation> explain(TaskId task, Time now) const;
   std::optional<TaskState> state_of(TaskId task) const;
+  /// An array whose tasks wait for that one and name a service, which is worth starting meanwhile.
+  std::optional<ArrayId> served_after(ArrayId before) const;
   /// Nothing runs, waits, or is asked for.
   bool is_idle() const;
   bool is_draining() const { return draining_; }
@@ -103,6 +105,10 @@ class Engine {
   void lose_leases(const AllocationOver& over, Time now);
   void forget_if_empty(const AllocationId& id);
   void forget_if_over(const AllocationId& id);
+
+  // services.cpp
+  bool waits_for_service(const PilotState& pilot, ClassId id) const;
+  std::optional<std::string> explain_service(const Needs& needs) const;
 
   // filling.cpp
   void fill_pilots(Time now);

@@ -152,8 +152,8 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   QueuePlace place = array.place();
   place.in_class = tasks_.class_of_task(task);
   const ResourceClass& its_class = tasks_.queue().get(place.in_class);
-  why.text = fmt::format("ready, {} tasks of its kind ahead; no pilot has room",
-                         tasks_.queue().ahead_of(place));
+  why.text = fmt::format("ready, {} tasks of its kind ahead; {}", tasks_.queue().ahead_of(place),
+                         explain_service(its_class.needs).value_or("no pilot has room"));
   bool any_site = false;
   bool any_shape = false;
   for (const SiteState& site : sites_.sites()) {

@@ -71,7 +71,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
   Turn turn;
   if (where == Into::Room) {
     turn.place = queue.best([&](ClassId id) {
-      if (is_kept_for_another(id) ||
+      if (is_kept_for_another(id) || waits_for_service(pilot, id) ||
           !PilotTable::has_room(queue.get(id).needs, pilot, pilot.free, now))
         return false;
       const bool is_left = is_left_to_warm(pilot, id, now);
@@ -96,6 +96,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
     // there.
     const ResourceClass& its_class = queue.get(id);
     if (share.with_room == 0 || its_class.ready == 0 || is_kept_for_another(id)) continue;
+    if (waits_for_service(pilot, id)) continue;
     if (!is_wanted(its_class)) continue;
     if (!PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) continue;
     const QueuePlace head = queue.head_of(id);
@@ -299,7 +300,7 @@ void Engine::call_back_for_idle(Time now) {
           const Time soon = pilots_.lease(pilot->backlog.front())->since + kLeftToWarm;
           return std::any_of(pilot->classes.begin(), pilot->classes.end(), [&](const auto& entry) {
             const auto& [id, share] = entry;
-            if (share.waiting == 0 ||
+            if (share.waiting == 0 || waits_for_service(idle, id) ||
                 !PilotTable::has_room(tasks_.queue().get(id).needs, idle, idle.free, now))
               return false;
             if (soon > now && is_left_to_warm(idle, id, now)) {

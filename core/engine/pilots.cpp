@@ -66,6 +66,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.shape = allocation->facts.shape;
   if (const Shape* shape = sites_.shape_of(event.pilot.allocation)) pilot.tags = shape->tags;
   pilot.warm.clear();
+  pilot.starting.clear();
   pilot.workspace_trouble.clear();
   pilot.node = event.node;
   pilot.incarnation = event.incarnation;
@@ -342,12 +343,6 @@ void Engine::handle(const AttemptsReturned& event, Time now) {
   }
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
   work_changed_ = true;
-}
-
-void Engine::handle(const ServicesWarm& event, Time /*now*/) {
-  PilotState* pilot = pilots_.find(event.pilot);
-  if (!pilot) return;
-  pilot->warm = {event.services.begin(), event.services.end()};
 }
 
 void Engine::handle(const LinkMeasured& event, Time /*now*/) {

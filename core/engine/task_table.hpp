@@ -89,6 +89,11 @@ class TaskTable {
 
   const ArrayState* find(ArrayId id) const;
   const TaskHistory* history(TaskId task) const;
+  /// Arrays of which something waits for that one; null: none.
+  const std::vector<ArrayId>* dependants(ArrayId id) const {
+    const auto at = dependants_.find(id);
+    return at == dependants_.end() ? nullptr : &at->second;
+  }
   ReadyQueue& queue() { return queue_; }
   const ReadyQueue& queue() const { return queue_; }
   const std::map<ArrayId, ArrayState>& arrays() const { return arrays_; }

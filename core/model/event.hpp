@@ -126,6 +126,7 @@ struct AttemptsReturned {
 struct ServicesWarm {
   PilotId pilot;
   std::vector<std::string> services;
+  std::vector<std::string> starting{};  ///< not ready for a while: it takes no task of theirs yet
 };
 /// Whether the pilot can write to its workspace.  It can when it registers.
 struct WorkspaceSeen {

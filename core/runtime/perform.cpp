@@ -175,12 +175,28 @@ void add_each(LeaseTexts& texts, store::Store& store, const LeaseRun& run,
   }
 }
 
-/// `one_by_one`: neighbours are not told together.
-LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs, bool one_by_one) {
+/// The service of an array that runs behind this one.
+void add_foreseen(LeaseTexts& texts, store::Store& store, ArrayId next, wire::Start& start) {
+  const auto recipe = store.recipe(next);
+  if (!recipe) return;
+  Filled filled{};
+  wire::Start its = start_from_bytes(recipe->bytes, filled);
+  if (!its.has_service()) return;
+  start.mutable_foreseen()->Swap(its.mutable_service());
+  start.set_foreseen_environment(static_cast<std::uint32_t>(recipe->environment));
+  if (recipe->environment != 0 && !texts.environments.contains(recipe->environment))
+    texts.environments[recipe->environment] = store.environment(recipe->environment);
+}
+
+/// `one_by_one`: neighbours are not told together.  `next`: what is to run behind each of `runs`.
+LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs,
+                      const std::vector<std::optional<ArrayId>>& next, bool one_by_one) {
   LeaseTexts texts;
   ArrayId last;
   std::optional<store::StoredRecipe> recipe;
+  auto behind = next.begin();
   for (const LeaseRun& run : runs) {
+    const std::optional<ArrayId> foreseen = *behind++;
     const ArrayId array = run.first.attempt.task.array;
     if (!recipe || last != array) recipe = store.recipe(array);
     last = array;
@@ -188,6 +204,7 @@ LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs, bo
     Filled filled{};
     wire::Start start = start_from_bytes(recipe->bytes, filled);
     start.set_environment(static_cast<std::uint32_t>(recipe->environment));
+    if (foreseen) add_foreseen(texts, store, *foreseen, start);
     if (filled != Filled::Nothing) {
       add_each(texts, store, run, start, filled);
     } else if (one_by_one) {
@@ -217,13 +234,16 @@ void Runtime::perform(const SendLeases& action) {
   crash_point("lease-decided");
   auto texts = std::make_shared<LeaseTexts>();
   const auto runs = std::make_shared<const std::vector<LeaseRun>>(runs_of(action.leases));
+  std::vector<std::optional<ArrayId>> next;
+  for (const LeaseRun& run : *runs)
+    next.push_back(engine_->served_after(run.first.attempt.task.array));
   const auto at = links_.find(action.pilot);
   const std::weak_ptr<PilotLink> decided_for = at == links_.end() ? nullptr : at->second;
   HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
   const bool one_by_one = !sees_everything(site_of(action.pilot));
   writer_->after_written(
-      [texts, runs, one_by_one](store::Store& store) {
-        *texts = read_texts(store, *runs, one_by_one);
+      [texts, runs, next = std::move(next), one_by_one](store::Store& store) {
+        *texts = read_texts(store, *runs, next, one_by_one);
       },
       [this, texts, runs, decided_for, one_by_one, pilot = action.pilot] {
         crash_point("lease-written");
@@ -236,8 +256,9 @@ void Runtime::perform(const SendLeases& action) {
           auto shown = one_by_one ? shown_at(pilot, std::move(recipe)) : std::move(recipe);
           if (!shown) continue;
           wire::Start& start = *shown;
-          const std::uint32_t environment = start.environment();
-          if (environment != 0 && link->environments.insert(environment).second) {
+          for (const std::uint32_t environment :
+               {start.environment(), start.foreseen_environment()}) {
+            if (environment == 0 || !link->environments.insert(environment).second) continue;
             const std::string& bytes = texts->environments[environment];
             wire::Environment* sent = link->outgoing(bytes.size()).add_environments();
             sent->ParseFromString(bytes);

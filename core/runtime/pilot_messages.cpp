@@ -71,15 +71,18 @@ std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message
       ended.ends.push_back(end_from_wire(result, now));
     events.emplace_back(std::move(ended));
   }
+  // Before what is given back because of it, which would go there again.
+  if (message.has_warm()) {
+    const auto& services = message.warm().services();
+    const auto& starting = message.warm().starting();
+    events.emplace_back(ServicesWarm{
+        pilot, {services.begin(), services.end()}, {starting.begin(), starting.end()}});
+  }
   if (message.returned_size() != 0) {
     AttemptsReturned returned{pilot, {}};
     for (const wire::Attempt& attempt : message.returned())
       returned.attempts.push_back(from_wire(attempt));
     events.emplace_back(std::move(returned));
-  }
-  if (message.has_warm()) {
-    const auto& services = message.warm().services();
-    events.emplace_back(ServicesWarm{pilot, {services.begin(), services.end()}});
   }
   if (message.leaving()) events.emplace_back(PilotLeaving{pilot, message.leaving_reason()});
   return events;

@@ -22,6 +22,7 @@ void put(const RecipeService& service, wire::Service* out) {
   out->set_memory(service.memory);
   out->set_idle_ms(static_cast<std::uint64_t>(service.idle.count()));
   out->set_requests(service.requests);
+  out->set_start_ms(static_cast<std::uint64_t>(service.start.count()));
 }
 
 RecipeService service_from(const wire::Service& from) {
@@ -33,6 +34,7 @@ RecipeService service_from(const wire::Service& from) {
   service.memory = from.memory();
   service.idle = std::chrono::milliseconds(from.idle_ms());
   service.requests = from.requests();
+  service.start = std::chrono::milliseconds(from.start_ms());
   return service;
 }
 

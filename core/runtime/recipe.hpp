@@ -48,6 +48,7 @@ struct RecipeService {
   std::uint64_t memory{0};                       ///< bytes that it may hold itself
   std::chrono::milliseconds idle{0};             ///< ends after that long without a request
   std::uint32_t requests{0};                     ///< is started anew after so many
+  std::chrono::milliseconds start{0};            ///< without a sign of life while it starts
 };
 
 /// What of a recipe is each task's own.

@@ -233,6 +233,18 @@ void Decide::began(const AttemptId& id, Time now) {
   }
 }
 
+void Decide::handed_back(const AttemptId& id, Time now) {
+  const auto at = held_.find(id);
+  if (at == held_.end() || at->second.state != State::Running) return;
+  room_.give_back(*at->second.needs, at->second.placement);
+  set_alarm(id, at->second, std::nullopt);
+  --running_;
+  idle_since_ = now;
+  if (at->second.silent) return forget(at);
+  actions_.push_back(Return{id});
+  held_.erase(at);
+}
+
 bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, Time now) {
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Running) return false;
@@ -289,13 +301,13 @@ void Decide::over_memory(const AttemptId& id, const std::string& message) {
 std::vector<Action> Decide::decide(Time now) {
   due(now);
   if (phase_ == Phase::Working) start_what_fits(now);
-  if (phase_ == Phase::Working && is_empty()) {
+  if (phase_ == Phase::Working && has_nothing_to_do()) {
     const bool idle_long = terms_.idle > Duration{} && now >= *idle_since_ + idle() &&
                            !waits_for_workspace() &&
                            !HPCBATCH_PLANTED(idle_pilot_stays);
     const bool unregistered_long = !welcomed_ && now >= started_ + kUnregistered;
     if (idle_long || unregistered_long) leave("idle");
-  } else if (!is_empty()) {
+  } else if (!has_nothing_to_do()) {
     idle_since_ = now;
   }
   // In haste the end may come at any moment.  An outbox that is empty by now is removed.
@@ -454,7 +466,7 @@ std::optional<Time> Decide::next() const {
   if (!alarms_.empty()) consider(alarms_.begin()->first);
   if (phase_ == Phase::Working) {
     if (terms_.usable_until) consider(*terms_.usable_until);
-    if (is_empty()) {
+    if (has_nothing_to_do()) {
       if (terms_.idle > Duration{} && !waits_for_workspace()) consider(*idle_since_ + idle());
       if (!welcomed_) consider(started_ + kUnregistered);
     }

@@ -117,6 +117,10 @@ class Decide {
   void suspended(Duration time);
   /// The process of a task that begins later is there.
   void began(const AttemptId& id, Time now);
+  /// Nothing of the task has run, and will not soon: its lease goes back.
+  void handed_back(const AttemptId& id, Time now);
+  /// Something is being made ready here for which leases will come: it is not idle.
+  void preparing(bool is_preparing) { preparing_ = is_preparing; }
   /// The task and all its descendants are gone.  `staged`: it waits to publish; else this is its
   /// last result.  False: nobody wants a result of it.
   [[nodiscard]] bool ended(const AttemptId& id, bool staged, std::size_t result_bytes, Time now);
@@ -174,6 +178,7 @@ class Decide {
   void write_outbox(Time now);
   bool outbox_is_hopeless(Time now) const;
   bool waits_for_workspace() const { return stuck_ && unacknowledged_ > 0; }
+  bool has_nothing_to_do() const { return is_empty() && !preparing_; }
   bool is_empty() const {
     return waiting_ == 0 && running_ == 0 && staged_ == 0 && publishing_ == 0;
   }
@@ -188,6 +193,7 @@ class Decide {
   int exit_code_{0};
   bool linked_{false};
   std::optional<Time> welcomed_;
+  bool preparing_{false};
   bool no_engine_{false};  // nobody to wait for: given up, fenced, told to end
   bool checks_failed_{false};
   bool results_wanted_{true};  // false once fenced

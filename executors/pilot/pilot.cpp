@@ -148,7 +148,16 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                   [this](const MemoryVictim& victim) {
                     decide_.over_memory(victim.id, victim.message);
                   },
-                  [this](const AttemptId& id) { decide_.began(id, clock_now()); },
+                  [this](const AttemptId& id) {
+                    if (unbegun_.erase(id) != 0) begun(id);
+                    decide_.began(id, clock_now());
+                  },
+                  [this](const AttemptId& id) {
+                    unbegun_.erase(id);
+                    followers_.stop(id);
+                    runner_.foresee_no_more(id, clock_now());
+                    decide_.handed_back(id, clock_now());
+                  },
                   [this](const std::string& why) { workspace_.failed(why, now_); }}),
       followers_(pack_,
                  [this](const AttemptId& id, unsigned stream, std::uint64_t offset,
@@ -234,6 +243,9 @@ int Pilot::run() {
     const bool pack_was_lost = pack_.is_lost();
     if (pack_was_lost) decide_.workspace_failed();
     look_at_workspace();
+    decide_.preparing(runner_.services().is_any_awaited());
+    // Before what is given back because of it, which would come again at once.
+    say_services();
     // What is done may bring the next event at once: a program that is not there ends as it starts.
     for (auto actions = decide_.decide(now_); !actions.empty(); actions = decide_.decide(now_)) {
       for (Action& action : actions) perform(action);
@@ -242,7 +254,6 @@ int Pilot::run() {
     send_followed();
     pack_.flush();
     send_results();
-    say_services();
     say_workspace();
     link_.tick(now_);
     std::optional<Time> until = decide_.next();
@@ -358,9 +369,12 @@ void Pilot::launch(const Launch& action) {
   Waiting lease = std::move(at->second);
   leases_.erase(at);
   if (lease.follow) followers_.follow(action.id, 0, 0);
-  started_.push_back(action.id);
-  history_.attempt_started(action.id);
-  if (link_.is_up()) added();
+  const bool is_served = lease.start->has_service() && !rehearsal_;
+  if (is_served) {
+    unbegun_.insert(action.id);
+  } else {
+    begun(action.id);
+  }
   if (lease.start->environment() != 0 && !lease.base) {
     wire::Result result;
     result.set_failure("engine_error");
@@ -375,7 +389,15 @@ void Pilot::launch(const Launch& action) {
   // Of neighbours that came together it may be any.
   start.set_shown_index(start.shown_index() + action.id.index - start.attempt().index());
   to_wire(action.id, start.mutable_attempt());
+  if (start.has_foreseen())
+    runner_.foresee(action.id, start.foreseen(), std::move(lease.foreseen_base));
   runner_.launch(action.id, std::move(start), std::move(lease.base), action.placement, now_);
+}
+
+void Pilot::begun(const AttemptId& id) {
+  started_.push_back(id);
+  history_.attempt_started(id);
+  if (link_.is_up()) added();
 }
 
 void Pilot::fail(const Fail& action) {
@@ -396,6 +418,8 @@ void Pilot::fail(const Fail& action) {
 
 void Pilot::task_ended(const AttemptId& id, wire::Result result, bool staged,
                        const std::string& directory, std::vector<wire::Output> outputs) {
+  runner_.foresee_no_more(id, now_);
+  if (unbegun_.erase(id) != 0) history_.attempt_started(id);
   history_.attempt_ended(id, result.failure(), staged);
   const bool wanted = decide_.ended(id, staged, result.ByteSizeLong(), now_);
   if (staged) publisher_.add(id, result, directory, std::move(outputs));

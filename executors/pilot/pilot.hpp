@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace hpcbatch::pilot {
@@ -42,6 +43,7 @@ class Pilot {
   struct Waiting {
     std::shared_ptr<const wire::Start> start;  // its own, or that of its first neighbour
     std::shared_ptr<const BaseEnvironment> base;
+    std::shared_ptr<const BaseEnvironment> foreseen_base;
     bool follow{false};
   };
 
@@ -65,6 +67,7 @@ class Pilot {
   void perform(Action& action);
   void drop_lease(const AttemptId& id);
   void launch(const Launch& action);
+  void begun(const AttemptId& id);
   void fail(const Fail& action);
   void task_ended(const AttemptId& id, wire::Result result, bool staged,
                   const std::string& directory, std::vector<wire::Output> outputs);
@@ -103,6 +106,7 @@ class Pilot {
   std::unordered_map<AttemptId, Waiting, AttemptHash> leases_;        // that have not started
   std::unordered_map<AttemptId, wire::Result, AttemptHash> results_;  // not acknowledged
   std::vector<AttemptId> started_;                                    // not told yet
+  std::unordered_set<AttemptId, AttemptHash> unbegun_;  // launched, and wait for their services
   std::uint64_t services_said_{0};    // on this link; as Services counts their changes
   bool workspace_is_stuck_{false};
   std::string trouble_said_;          // of the workspace, on this link

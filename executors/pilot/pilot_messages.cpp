@@ -68,8 +68,9 @@ void Pilot::say_services() {
   if (changes == services_said_ || !link_.is_up()) return;
   services_said_ = changes;
   wire::Warm& warm = *link_.outgoing().mutable_warm();
-  warm.clear_services();
+  warm.Clear();
   for (const std::string& name : runner_.services().names()) warm.add_services(name);
+  for (const std::string& name : runner_.services().slow_starters()) warm.add_starting(name);
   link_.added(true, now_);
 }
 
@@ -115,15 +116,18 @@ void Pilot::on_message(wire::ToPilot& message) {
 }
 
 void Pilot::keep_recipes(wire::ToPilot& message, const std::vector<bool>& is_new) {
+  const auto known = [this](std::uint32_t number) {
+    const auto at = environments_.find(number);
+    return at == environments_.end() ? nullptr : at->second;
+  };
   auto next = is_new.begin();
   for (wire::Start& said : *message.mutable_start()) {
     const auto start = std::make_shared<const wire::Start>(std::move(said));
-    const auto base = environments_.find(start->environment());
     const AttemptId first = from_wire(start->attempt());
     for (std::uint32_t i = 0; i < leased_by(*start); ++i) {
       if (!*next++) continue;
-      leases_[neighbour(first, i)] = {start, base == environments_.end() ? nullptr : base->second,
-                                      start->follow()};
+      leases_[neighbour(first, i)] = {start, known(start->environment()),
+                                      known(start->foreseen_environment()), start->follow()};
     }
   }
 }

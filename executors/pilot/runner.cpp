@@ -33,7 +33,8 @@ Runner::Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& remo
       services_(loop, family,
                 {[this](const AttemptId& id, pid_t pid) { service_began(id, pid); },
                  [this](const AttemptId& id, int error) { cannot_enter(id, error); },
-                 [this](const AttemptId& id, const std::string& why) { start_plainly(id, why); }}),
+                 [this](const AttemptId& id, const std::string& why) { start_plainly(id, why); },
+                 [this](const AttemptId& id) { hand_back(id); }}),
       nothing_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
       minimal_(std::make_shared<BaseEnvironment>(minimal_environment(environ))),
       kills_told_(groups.kills_around()) {}

@@ -50,6 +50,9 @@ class Runner {
     std::function<void(const MemoryVictim&)> over_memory;
     /// The process of a task that a service was to fork is there.
     std::function<void(const AttemptId&)> began;
+    /// Nothing of the task has run: its service takes a while to start, and another may have its
+    /// room meanwhile.
+    std::function<void(const AttemptId&)> handed_back;
     /// Nothing can be made in the workspace now, which is no task's fault.
     std::function<void(const std::string& why)> workspace_failed;
   };
@@ -71,6 +74,12 @@ class Runner {
   /// A child of the pilot was reaped: a task, something of one, or a service.
   void reaped(pid_t pid, int status, const rusage& usage, Time now);
   const Services& services() const { return services_; }
+  /// A task that runs will be followed by one that wants this service.
+  void foresee(const AttemptId& id, const wire::Service& service,
+               std::shared_ptr<const BaseEnvironment> base) {
+    services_.foresee(id, service, base ? std::move(base) : minimal_);
+  }
+  void foresee_no_more(const AttemptId& id, Time now) { services_.foresee_no_more(id, now); }
   /// Pilot and tasks were stopped for that long.
   void suspended(Duration time) { services_.suspended(time); }
   /// Memory, output that waits, processes that are left.
@@ -131,6 +140,7 @@ class Runner {
   void service_began(const AttemptId& id, pid_t pid);
   void cannot_enter(const AttemptId& id, int error);
   void start_plainly(const AttemptId& id, const std::string& why);
+  void hand_back(const AttemptId& id);
   void limit_memory(Running& task);
   void sweep(Running& task, Time now);
   std::vector<pid_t> members_of(const Running& task);

@@ -3,6 +3,9 @@
 //
 //   down -> starting -> ready -> down, and again as long as somebody wants it
 //
+// A start that takes long holds up nobody: leases of tasks that wait for it go back, and come again
+// when it is ready.  How long it may take is learned from starts before, and from signs of life.
+//
 // One request at a time is with the service, so that a service that dies or hangs has failed just
 // that one, which is then tried again.  Nothing of a task has run before its process is let go, so
 // that a request may be tried as often as it takes.
@@ -14,6 +17,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -25,6 +29,8 @@ struct ServiceTerms {
   std::uint64_t memory{};    // bytes; 0: no bound
   Duration idle{};           // zero: never
   std::uint32_t requests{};  // 0: no bound
+  Duration start{};          // without a sign of life while it starts; zero: as is usual
+  Duration longest_start{};  // that was seen before
 };
 
 class ServiceCare {
@@ -42,17 +48,30 @@ class ServiceCare {
     AttemptId id;
     std::string why;
   };
-  using Action = std::variant<Start, Ask, End, Plain>;
+  /// The lease goes back: its service takes a while to be ready.
+  struct HandBack {
+    AttemptId id;
+  };
+  using Action = std::variant<Start, Ask, End, Plain, HandBack>;
 
-  explicit ServiceCare(ServiceTerms terms) : terms_(std::move(terms)) {}
+  explicit ServiceCare(ServiceTerms terms)
+      : terms_(std::move(terms)), longest_start_(terms_.longest_start) {}
 
   /// A task wants it.
   void wanted(const AttemptId& id);
   /// That task wants it no more.
   void forget(const AttemptId& id);
+  /// A task that runs will be followed by one that wants it: it starts, or stays, meanwhile.
+  void foreseen(const AttemptId& id);
+  void foreseen_no_more(const AttemptId& id, Time now);
 
   /// The process could not be started.
   void not_started(const std::string& why, Time now);
+  /// Another that imports the same on this node goes first.
+  void not_yet(Time now);
+  bool may_wait_for_turn(Time now) const;
+  /// It says that its start goes on.
+  void lives(Time now);
   void ready(Time now);
   /// It starts itself anew, because what it has loaded has changed.
   void renewing(Time now);
@@ -70,6 +89,12 @@ class ServiceCare {
   std::optional<Time> next() const;
 
   bool is_down() const { return state_ == State::Down; }
+  Duration longest_start() const { return longest_start_; }
+  bool is_starting() const { return state_ == State::Starting; }
+  /// It has been starting for a while.
+  bool takes_long() const { return takes_long_; }
+  /// Tasks went back that will come again when it is ready.
+  bool is_awaited() const { return is_awaited_; }
   /// Nobody wants it, it does not run, and there is nothing to remember of it.
   bool is_forgettable(Time now) const;
 
@@ -84,10 +109,22 @@ class ServiceCare {
   void go_down();
   void failed(const std::string& why, Time now);
   void give_up(const std::string& why, Time now);
+  void begin_start(Time now);
+  void watch_start(Time now);
+  void hand_back(Time now);
+  Duration patience() const;
+  Time start_deadline() const;
 
   ServiceTerms terms_;
   State state_{State::Down};
-  Time since_{};  // of the state, or of the last request
+  Time since_{};                 // of the state, of the last request, or of the last sign of life
+  Time begun_{};                 // its process
+  Time first_begun_{};           // it was to start: another may have gone first
+  std::optional<Time> turn_at_;  // then it is asked again whether it may start
+  Duration longest_start_;
+  bool takes_long_{false};
+  bool is_awaited_{false};
+  std::set<AttemptId> foreseen_;  // by these tasks
   std::deque<Request> waiting_;
   std::optional<Request> asked_;
   std::uint32_t served_{0};  // by this process

@@ -28,9 +28,13 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kMeasureServices = 1s;
+// What starts faster never comes near its time.
+constexpr Duration kWorthKnowing = 10s;
 constexpr Duration kServiceFarewell = 2s;  // between TERM and KILL
 // So soon after its descriptors a process that ends is reaped.
 constexpr Duration kServiceDoubt = 100ms;
+// Every pilot on this node sees it.
+constexpr const char* kNodesFolder = "/tmp";
 constexpr std::size_t kMostLastWords = 4096;
 constexpr int kMostRounds = 16;
 // Each holds all that it has imported.
@@ -125,8 +129,12 @@ std::string how_it_ended(int status, const std::string& words) {
 }
 
 ServiceTerms terms_of(const wire::Service& service) {
-  return {service.name(), service.memory(), std::chrono::milliseconds(service.idle_ms()),
-          service.requests()};
+  return {.name = service.name(),
+          .memory = service.memory(),
+          .idle = std::chrono::milliseconds(service.idle_ms()),
+          .requests = service.requests(),
+          .start = std::chrono::milliseconds(service.start_ms()),
+          .longest_start = {}};
 }
 
 }  // namespace
@@ -141,7 +149,10 @@ Services::Service& Services::find(const wire::Service& wanted,
   for (Service& service : services_) {
     if (service.key == key && (service.base == base || *service.base == *base)) return service;
   }
-  return services_.emplace_back(std::move(key), wanted, std::move(base), terms_of(wanted));
+  ServiceTerms terms = terms_of(wanted);
+  if (const auto known = longest_starts_.find(key); known != longest_starts_.end())
+    terms.longest_start = known->second;
+  return services_.emplace_back(std::move(key), wanted, std::move(base), std::move(terms));
 }
 
 void Services::want(const AttemptId& id, const wire::Service& wanted,
@@ -149,6 +160,19 @@ void Services::want(const AttemptId& id, const wire::Service& wanted,
   Service& service = find(wanted, std::move(base));
   service.orders[id] = std::move(order);
   service.care.wanted(id);
+  due_ = true;
+}
+
+void Services::foresee(const AttemptId& id, const wire::Service& service,
+                       std::shared_ptr<const BaseEnvironment> base) {
+  find(service, std::move(base)).care.foreseen(id);
+  foreseen_by_.insert(id);
+  due_ = true;
+}
+
+void Services::foresee_no_more(const AttemptId& id, Time now) {
+  if (foreseen_by_.erase(id) == 0) return;
+  for (Service& service : services_) service.care.foreseen_no_more(id, now);
   due_ = true;
 }
 
@@ -207,8 +231,14 @@ void Services::tick(Time now) {
     }
     act(service, now);
   }
-  services_.remove_if([now](const Service& service) {
-    return service.pid <= 0 && service.orders.empty() && service.care.is_forgettable(now);
+  services_.remove_if([this, now](const Service& service) {
+    if (service.pid > 0 || !service.orders.empty() || !service.care.is_forgettable(now))
+      return false;
+    if (service.care.longest_start() > kWorthKnowing) {
+      Duration& longest = longest_starts_[service.key];
+      longest = std::max(longest, service.care.longest_start());
+    }
+    return true;
   });
 }
 
@@ -225,11 +255,25 @@ void Services::act(Service& service, Time now) {
       services.callbacks_.plain(
           a.id, "ran without its service " + service.definition.name() + ": " + a.why);
     }
+    void operator()(const ServiceCare::HandBack& a) const { services.hand_back(service, a.id); }
   } visitor{*this, service, now};
   for (auto actions = service.care.decide(now); !actions.empty();
        actions = service.care.decide(now)) {
     for (ServiceCare::Action& action : actions) std::visit(visitor, action);
   }
+  look_after_start(service);
+}
+
+void Services::hand_back(Service& service, const AttemptId& id) {
+  if (service.orders.erase(id) != 0) callbacks_.handed_back(id);
+}
+
+/// Whether it is one of those that take long, and whose turn it is to import.
+void Services::look_after_start(Service& service) {
+  if (!service.care.is_starting()) service.turn.end();
+  if (service.care.takes_long() == service.told_slow) return;
+  service.told_slow = service.care.takes_long();
+  ++changes_;
 }
 
 std::size_t Services::living() const {
@@ -240,8 +284,20 @@ std::size_t Services::living() const {
 std::set<std::string> Services::names() const {
   std::set<std::string> names;
   for (const Service& service : services_)
-    if (service.pid > 0) names.insert(service.definition.name());
+    if (service.pid > 0 && !service.care.takes_long()) names.insert(service.definition.name());
   return names;
+}
+
+std::set<std::string> Services::slow_starters() const {
+  std::set<std::string> names;
+  for (const Service& service : services_)
+    if (service.care.takes_long()) names.insert(service.definition.name());
+  return names;
+}
+
+bool Services::is_any_awaited() const {
+  return std::any_of(services_.begin(), services_.end(),
+                     [](const Service& service) { return service.care.is_awaited(); });
 }
 
 std::uint64_t Services::memory() const {
@@ -253,7 +309,7 @@ std::uint64_t Services::memory() const {
 void Services::end_idle(std::size_t most) {
   for (Service& service : services_) {
     if (living() <= most) return;
-    if (service.pid > 0 && service.orders.empty() && !service.asked) {
+    if (service.pid > 0 && service.orders.empty() && !service.asked && !service.care.is_awaited()) {
       service.care.end_asked();
       act(service, clock_now());
     }
@@ -262,6 +318,8 @@ void Services::end_idle(std::size_t most) {
 
 void Services::start(Service& service, Time now) {
   const wire::Service& what = service.definition;
+  if (!service.turn.begin(kNodesFolder, service.key) && service.care.may_wait_for_turn(now))
+    return service.care.not_yet(now);
   end_idle(kMostServices - 1);
   if (living() >= kMostServices)
     return service.care.not_started("this pilot keeps as many services as it may", now);
@@ -275,7 +333,8 @@ void Services::start(Service& service, Time now) {
   const Fd writing(pipe[1]);
   ::fcntl(service.output.get(), F_SETFL, O_NONBLOCK);
 
-  std::map<std::string, std::string> variables{{"HPCBATCH_SERVICE", what.name()}};
+  std::map<std::string, std::string> variables{{"HPCBATCH_SERVICE", what.name()},
+                                               {"HPCBATCH_SERVICE_HEARS", "starting"}};
   for (const wire::Variable& variable : what.variables())
     variables[variable.name()] = variable.value();
   TaskEnvironment environment(service.base, variables);
@@ -354,6 +413,8 @@ void Services::hear(Service& service, Time now) {
       ::kill(-service.pid, SIGKILL);
     } else if (heard->text == "ready") {
       service.care.ready(now);
+    } else if (heard->text.starts_with("starting")) {
+      service.care.lives(now);
     } else if (heard->text == "renewing") {
       log_line("service " + service.definition.name() +
                " starts itself anew: what it has loaded has changed");

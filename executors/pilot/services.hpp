@@ -8,6 +8,7 @@
 
 #include "family.hpp"
 #include "fd.hpp"
+#include "import_turn.hpp"
 #include "loop.hpp"
 #include "service_care.hpp"
 #include "surroundings.hpp"
@@ -44,6 +45,8 @@ class Services {
     std::function<void(const AttemptId&, int error)> cannot_enter;
     /// The service does not do it.
     std::function<void(const AttemptId&, const std::string& why)> plain;
+    /// The service takes a while to start: the task is not to wait for it here.
+    std::function<void(const AttemptId&)> handed_back;
   };
 
   Services(Loop& loop, Family& family, Callbacks callbacks)
@@ -54,6 +57,10 @@ class Services {
   void want(const AttemptId& id, const wire::Service& service,
             std::shared_ptr<const BaseEnvironment> base, Order order);
   void forget(const AttemptId& id);
+  /// A task that runs will be followed by one that wants this, until it is foreseen no more.
+  void foresee(const AttemptId& id, const wire::Service& service,
+               std::shared_ptr<const BaseEnvironment> base);
+  void foresee_no_more(const AttemptId& id, Time now);
 
   /// True where the child of the pilot was a service.
   bool reaped(pid_t pid, int status, Time now);
@@ -62,9 +69,12 @@ class Services {
   void tick(Time now);
   std::optional<Time> next() const;
 
-  /// Names of those that live.
+  /// Names of those that live, but for those that take long to start.
   std::set<std::string> names() const;
-  /// Grows whenever one is started or gone.
+  std::set<std::string> slow_starters() const;
+  /// Tasks went back that will come again when one of these is ready.
+  bool is_any_awaited() const;
+  /// Grows whenever one of these has changed.
   std::uint64_t changes() const { return changes_; }
   /// Resident bytes of all services, when they were looked at last.
   std::uint64_t memory() const;
@@ -95,12 +105,16 @@ class Services {
     Fd output;
     std::string last_words;
     std::optional<Asked> asked;
+    ImportTurn turn;  // while it starts
+    bool told_slow{false};
     std::unordered_map<AttemptId, Order, AttemptHash> orders;
   };
 
   std::size_t living() const;
   Service& find(const wire::Service& service, std::shared_ptr<const BaseEnvironment> base);
   void act(Service& service, Time now);
+  void hand_back(Service& service, const AttemptId& id);
+  void look_after_start(Service& service);
   void start(Service& service, Time now);
   void ask(Service& service, const AttemptId& id, Time now);
   void end(Service& service, const std::string& why);
@@ -116,6 +130,8 @@ class Services {
   Callbacks callbacks_;
   std::list<Service> services_;
   std::map<pid_t, Time> ending_;  // told to; when they are killed
+  std::set<AttemptId> foreseen_by_;
+  std::map<std::string, Duration> longest_starts_;  // of services that are gone, by their keys
   std::optional<Time> measure_at_;
   std::uint64_t changes_{0};
   bool due_{false};

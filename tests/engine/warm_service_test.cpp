@@ -140,5 +140,62 @@ TEST_F(WarmServiceTest, WhatWaitsAtTheWarmPilotIsNotCalledBackWhileItIsSoonThere
   expect({"lease 4.25-44 to A0"});
 }
 
+TEST_F(WarmServiceTest, WhereItsStartTakesLongOthersHaveTheRoomAndItsTasksWaitWithoutALease) {
+  given_pilot();
+  submit(New().array(1, 6).served_by("preloaded"));
+  expect({"accept 2", "lease 2.1-4 to A0"});
+  happens(ServicesWarm{pilot("A0"), {}, {"preloaded"}});
+  gives_back("2.1-4");
+  expect_nothing();
+  expect_explained("2.1", "*its service preloaded is starting on pilot *.0 on node1*");
+  submit(New().array(1, 3));
+  expect({"accept 3", "lease 3.1-3 to A0"});
+  // What is served by another may have it as well.
+  submit(New().served_by("another"));
+  expect({"accept 4", "lease 4 to A0"});
+  ends("3.1-2");
+  expect({"tell 3", "acknowledge 3.1 to A0", "tell 3", "acknowledge 3.2 to A0"});
+  has_warm("A0", {"preloaded"});
+  expect({"lease 2.1-2 to A0"});
+}
+
+TEST_F(WarmServiceTest, WhoHasItGoesOnWhileItStartsElsewhere) {
+  given_one_of_two_warm();
+  happens(ServicesWarm{pilot("A0"), {}, {"preloaded"}});
+  submit(New().array(1, 6).served_by("preloaded"));
+  expect({"accept 3", "lease 3.1-4 to B0"});
+  after(1s);
+  expect_nothing();
+  ends("3.1");
+  expect({"tell 3", "acknowledge 3.1 to B0", "lease 3.5-6 to B0"});
+}
+
+TEST_F(WarmServiceTest, ANewLinkKnowsOfNoStart) {
+  given_pilot();
+  happens(ServicesWarm{pilot("A0"), {}, {"preloaded"}});
+  disconnects("A0");
+  registers("A0");
+  forget_what_was_asked();
+  submit(New().served_by("preloaded"));
+  expect({"accept 2", "lease 2 to A0"});
+}
+
+TEST_F(WarmServiceTest, WhatRunsBehindATaskIsForeseen) {
+  given_pilot();
+  submit(New());
+  submit(New().served_by("preloaded").wait_for("2", Dependency::Kind::AnyEnd));
+  forget_what_was_asked();
+  EXPECT_EQ(engine_->served_after(ArrayId{2}), ArrayId{3});
+  EXPECT_EQ(engine_->served_after(ArrayId{3}), std::nullopt);
+}
+
+TEST_F(WarmServiceTest, OneTaskBehindThousandsIsNotForeseenAtEachOfTheirPilots) {
+  given_pilot();
+  submit(New().array(1, 2000));
+  submit(New().served_by("preloaded").wait_for("2", Dependency::Kind::AnyEnd));
+  forget_what_was_asked();
+  EXPECT_EQ(engine_->served_after(ArrayId{2}), std::nullopt);
+}
+
 }  // namespace
 }  // namespace hpcbatch

@@ -101,6 +101,37 @@ TEST_F(DecideTest, GivesBackWhatItCouldNeverRun) {
   EXPECT_TRUE(d().held().empty());
 }
 
+TEST_F(DecideTest, WhatIsHandedBackLeavesItsRoom) {
+  two_cpus();
+  for (unsigned n : {1, 2, 3}) lease(n);
+  expect("run 1; run 2");
+  d().handed_back(id_of(1), now_);
+  expect("return 1; run 3");
+  d().handed_back(id_of(1), now_);
+  expect("");
+  // Nobody wants to hear of one that the engine has given up.
+  d().kill_asked(id_of(2), "cancelled", true, now_);
+  expect("kill 2 cancelled");
+  d().handed_back(id_of(2), now_);
+  expect("forget 2");
+  EXPECT_EQ(d().running(), 1U);
+}
+
+TEST_F(DecideTest, WhatPreparesForWorkIsNotIdle) {
+  pilot({{"cpus", 10000}}, {.usable_until = {}, .margin = {}, .idle = 60s});
+  lease(1);
+  expect("run 1");
+  d().handed_back(id_of(1), now_);
+  d().preparing(true);
+  expect("return 1");
+  EXPECT_EQ(d().next(), std::nullopt);
+  after(600s);
+  expect("");
+  d().preparing(false);
+  wakes_after(60s);
+  expect("leaving idle");
+}
+
 TEST_F(DecideTest, RecallTakesTheNewestThatHaveNotStarted) {
   two_cpus();
   for (unsigned n : {1, 2, 3, 4, 5}) lease(n);

@@ -217,6 +217,80 @@ def test_a_service_that_cannot_start_makes_its_tasks_run_plainly(home):
     assert "cannot run /no/such/service" in home.ok("explain", two)
 
 
+def _slow(home):
+    """A module that is there when the test says so; it imports others meanwhile."""
+    (home.directory / "slow.py").write_text(
+        "import os, time, importlib\n"
+        f"open({str(home.directory / 'begins')!r}, 'a').write('x')\n"
+        f"while not os.path.exists({str(home.directory / 'gate')!r}):\n"
+        "    try:\n        importlib.import_module('there_is_no_such_module')\n    except ImportError:\n        pass\n"
+        "    time.sleep(0.1)\n")
+    return fork("slow")
+
+
+def test_a_service_that_takes_long_to_start_holds_no_cpu_up(home):
+    waiting = home.tasks([[PYTHON, "-c", "print('served')"]] * 3, _slow(home))
+    wait_until(lambda: "its service warm is starting on pilot" in home.ok("explain", waiting[0]), 30, "the tasks to wait without a lease")
+    # Both of its cpus are others' meanwhile.
+    others = [home.submit("--", "sh", "-c", "while [ ! -e others ]; do sleep 0.02; done", cwd=home.directory) for _ in range(2)]
+    wait_until(lambda: {home.show(task)["state"] for task in others} == {"running"}, 30, "others to have the room")
+    assert {home.show(task)["state"] for task in waiting} == {"waiting"}
+    (home.directory / "others").touch()
+    assert home.wait(*others) == 0
+    (home.directory / "gate").touch()
+    assert home.wait(*waiting) == 0
+    for task in waiting:
+        found = home.show(task)
+        assert home.log(task) == "served\n" and "message" not in found and found["attempt"] == 1
+    assert (home.directory / "begins").read_text() == "x", "it was imported more than once"
+
+
+def test_a_start_that_says_nothing_for_too_long_is_given_up(home):
+    silent = {"name": "warm", "command": ["sh", "-c", "exec cat"], "start": "3s"}
+    task = home.tasks([["echo", "still"]], silent)[0]
+    assert home.wait(task) == 0 and home.log(task) == "still\n"
+    assert "ran without its service warm: it was not ready after 3 s" in home.ok("explain", task)
+
+
+def test_a_task_that_waits_for_its_service_is_cancelled_at_once(home):
+    task = home.tasks([[PYTHON, "-c", "print('served')"]], _slow(home))[0]
+    wait_until(lambda: "its service warm is starting" in home.ok("explain", task), 30, "its wait")
+    home.ok("cancel", task)
+    assert home.wait(task) == 1 and home.show(task)["state"] == "cancelled"
+
+
+def test_a_service_is_started_while_what_goes_before_its_task_runs(home):
+    service = fork("json")
+    gate = home.directory / "gate"
+    first = [["sh", "-c", f"while [ ! -e {gate} ]; do sleep 0.02; done"], [PYTHON, "-c", "print('served')"]]
+    home.submits += 1
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "python"), "HPCBATCH_HOME": str(home.home)}
+    ids = home.client.submit("tests", [{"command": first[0]}, {"command": first[1], "service": service, "after_any": ["#1"],
+                                                               "environment": {**environment, "OWN": "of the service alone"}}],
+                             f"key {home.submits}", str(home.directory), environment)
+    (pid,) = wait_until(home.services, 30, "the service")
+    gate.touch()
+    assert home.wait(*ids) == 0
+    assert home.log(ids[1]) == "served\n" and home.services() == {pid}, "it was not the one that was started before"
+
+
+def test_pilots_of_one_node_import_one_after_another():
+    with Home(TWO_PILOTS) as home:
+        busy = {tag: home.submit("--tag", tag, "--", "sh", "-c", "while [ ! -e end ]; do sleep 0.02; done", cwd=home.directory)
+                for tag in ("one", "other")}
+        wait_until(lambda: home.status()["tasks"]["running"] == 2, 60, "two pilots")
+        slow = _slow(home)
+        waiting = [home.tasks([[PYTHON, "-c", "print('served')"]], slow, tags=[tag])[0] for tag in busy]
+        (home.directory / "end").touch()
+        assert home.wait(*busy.values()) == 0
+        for task in waiting:
+            wait_until(lambda task=task: "its service warm is starting" in home.ok("explain", task), 30, "its wait")
+        assert (home.directory / "begins").read_text() == "x"
+        (home.directory / "gate").touch()
+        assert home.wait(*waiting) == 0
+        assert (home.directory / "begins").read_text() == "xx"
+
+
 def test_a_service_that_leaks_is_renewed(home):
     # It grows with each request: what its module registers runs in the service before each fork.
     (home.directory / "leaky.py").write_text(
