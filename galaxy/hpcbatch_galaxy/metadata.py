@@ -7,6 +7,7 @@ import os
 import sys
 
 from . import jobs
+from .words import seconds
 
 # What Galaxy writes where nothing but its Python is needed for the step.
 _PLAIN = "python metadata/set.py"
@@ -15,6 +16,16 @@ _SERVICE = "galaxy-metadata"
 _LEAST_S = 300.0
 # Of the service itself: all datatypes' libraries.
 _SERVICE_MEMORY = "2G"
+
+
+def terms_of(start, idle):
+    """Of the service: how long it may be silent while it starts, and stays without work, as administrators write times; empty: as
+    is usual.  Raises Refusal."""
+    # Longer than a coffee break; where its pilot ends before, so does it.
+    terms = {"idle": seconds("metadata_idle", idle) if idle else 45 * 60.0}
+    if start:
+        terms["start"] = seconds("metadata_start", start)
+    return terms
 
 
 def can_be_warm(job_wrapper, variables):
@@ -60,8 +71,8 @@ def environment_of(galaxy_lib, virtual_env, inherited, variables):
     return environment
 
 
-def task_of(command, directory, environment, needs):
-    """The step as a task; `needs` are the keys of the script's."""
+def task_of(command, directory, environment, needs, terms):
+    """The step as a task; `needs` are the keys of the script's, `terms` more keys of the service."""
     package = __name__.rpartition(".")[0]
     python = sys.executable
     if environment.get("VIRTUAL_ENV"):
@@ -79,5 +90,5 @@ def task_of(command, directory, environment, needs):
     if command != _PLAIN:
         return {**task, "command": ["/bin/bash", "-c", command]}
     service = {"name": _SERVICE, "memory": _SERVICE_MEMORY,
-               "command": [python, "-m", f"{package}.hpcbatch.fork_service", f"{package}.preload"]}
+               "command": [python, "-m", f"{package}.hpcbatch.fork_service", f"{package}.preload"], **terms}
     return {**task, "command": [python, "metadata/set.py"], "service": service}

@@ -73,6 +73,10 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             program={"map": str, "default": ""},
             # Tells several Galaxy servers of one engine apart.
             instance={"map": str, "default": "galaxy"},
+            # How long the service that sets metadata may say nothing while it starts.
+            metadata_start={"map": str, "default": ""},
+            # How long it stays without work, as long as its pilot does.
+            metadata_idle={"map": str, "default": ""},
         )
         super().__init__(app, nworkers, **kwargs)
         self._name = f"galaxy:{self.runner_params.instance}"
@@ -86,9 +90,17 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         self._metrics = metrics.make_known(app.job_metrics)
         self._said = set()  # once is enough
         log.info("jobs go to the engine at %s, as those of %s", self._client.path, self._name)
+        self._service_terms = self._read_service_terms()
         self._check_destinations()
 
     # --- what administrators wrote ------------------------------------------------------------------------------------
+
+    def _read_service_terms(self):
+        try:
+            return metadata.terms_of(self.runner_params.metadata_start, self.runner_params.metadata_idle)
+        except Refusal as why:
+            log.error("job_conf: runner: %s: not looked at", why)
+            return metadata.terms_of("", "")
 
     def _check_destinations(self):
         """Says of each of our destinations what is wrong with it; the others work."""
@@ -215,7 +227,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             # Before 26.1 Galaxy looks at VIRTUAL_ENV alone.
             own = sys.prefix if sys.prefix != sys.base_prefix else None
             galaxys = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env or own, environment, variables)
-            step = metadata.task_of(command, directory, galaxys, wanted.task)
+            step = metadata.task_of(command, directory, galaxys, wanted.task, self._service_terms)
         return engine.submit_of(self._name, jobs.tasks_of(script, step), key, directory, environment, engine.own_umask())
 
     def _find_container(self, job_wrapper, **where):

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "galaxy"))
-from hpcbatch_galaxy import destination, jobs, native, verdict, words  # noqa: E402
+from hpcbatch_galaxy import destination, jobs, metadata, native, verdict, words  # noqa: E402
 from hpcbatch_galaxy.bursts import Bursts  # noqa: E402
 
 GB = 1 << 30
@@ -203,3 +203,10 @@ def test_a_message_that_fails_fails_for_all_of_it():
 def test_a_task_may_be_its_jobs_only_first_or_second_one():
     assert jobs.possible_external_ids(["7"]) == {"7", "6+7", "7+8"}
     assert jobs.possible_external_ids(["7", "8", "9.1-4"]) == {"7", "8", "6+7", "7+8", "8+9"}
+
+
+def test_terms_of_the_service_are_times():
+    assert metadata.terms_of("", "") == {"idle": 2700.0}
+    assert metadata.terms_of("10m", "1:00:00") == {"idle": 3600.0, "start": 600.0}
+    with pytest.raises(words.Refusal, match="metadata_idle: 'long' is no time"):
+        metadata.terms_of("", "long")
