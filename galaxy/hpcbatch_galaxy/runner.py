@@ -44,7 +44,7 @@ _PATIENCE_S = 1.0
 
 
 class _Tasks:
-    """Of one job: the ids of its tasks, what they ask for, how they ended."""
+    """Of one job: the ids of its tasks, the script's first, what they ask for, how they ended."""
 
     def __init__(self, ids, asked):
         self.ids = ids
@@ -52,9 +52,18 @@ class _Tasks:
         self.submitted_at = time.time()
         self.ends = {}
         self.is_over = False
+        # Held while Galaxy is told of the job's state: what is said late must not undo its end.
+        self.telling = threading.Lock()
+        self.is_ending = False
         self.can_be_entered = False
         self.explained_at = time.monotonic()
         self.explained = None
+
+
+    @property
+    def waiting(self):
+        """The task that the job waits for; None: all have ended."""
+        return next((number for number in self.ids if number not in self.ends), None)
 
 
 def _resubmissions_of(job):
@@ -325,15 +334,34 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         tasks = state.tasks
         with self._lock:
             tasks.ends[number] = event
-            if tasks.is_over or len(tasks.ends) < len(tasks.ids):
+            if tasks.is_over:
                 return
-            tasks.is_over = True
-        log.debug("(%s) has ended", state.job_id)
-        self.work_queue.put((self.job_ended, state))
+            is_over = tasks.is_over = len(tasks.ends) == len(tasks.ids)
+        log.debug("(%s) task %s has ended", state.job_id, number)
+        self.work_queue.put((self.job_ended if is_over else self.script_ended, state))
+
+    def script_ended(self, state):
+        """On a worker: its outputs are still to be looked at."""
+        tasks = state.tasks
+        if tasks.ids[0] not in tasks.ends or tasks.is_over:
+            return
+        self._tell_running(state)
+
+    def _tell_running(self, state):
+        tasks = state.tasks
+        with tasks.telling:
+            if state.running or tasks.is_ending:
+                return
+            state.running = True
+            tasks.explained, tasks.explained_at = None, time.monotonic()
+            if state.job_wrapper.get_state() == model.Job.states.QUEUED:
+                state.job_wrapper.change_state(model.Job.states.RUNNING)  # takes the remark away
 
     def job_ended(self, state):
         """On a worker: all tasks of a job have ended."""
         job_wrapper, tasks = state.job_wrapper, state.tasks
+        with tasks.telling:
+            tasks.is_ending = True
         job_state = job_wrapper.get_state()
         if job_state in _GONE:
             self._clean_up_deleted(job_wrapper)
@@ -349,8 +377,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             event = self._with_words(event)
             verdict = self._put_back(state)
         verdict = verdict or verdict_of(event, tasks.asked, os.path.exists(state.exit_code_file))
-        if tasks.explained is not None and not state.running:
-            remark(job_wrapper, None)  # too short to be seen running
+        if tasks.explained is not None:
+            remark(job_wrapper, None)  # nothing waits any more
         if verdict is not None and job_state not in _STOPPED:
             state.runner_state = getattr(state.runner_states, verdict.runner_state)
             state.fail_message = verdict.message
@@ -415,7 +443,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                 self._catch_up()
             if any(not state.running for state in self.watched):
                 self._mark_running()
-                self._explain_the_oldest()
+            self._explain_the_oldest()
         except engine.EngineAway:
             return  # it will be back
 
@@ -423,24 +451,30 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         found = self._client.get("/v1/tasks", state="running", client=self._name, limit=10_000)["tasks"]
         running = {task["id"] for task in found}
         for state in self.watched:
-            if state.running or state.tasks.ids[0] not in running or state.tasks.is_over:
-                continue
-            state.running = True
-            if state.job_wrapper.get_state() == model.Job.states.QUEUED:
-                state.job_wrapper.change_state(model.Job.states.RUNNING)  # takes the remark away
+            if not state.running and not running.isdisjoint(state.tasks.ids):
+                self._tell_running(state)
 
     def _explain_the_oldest(self):
+        """Of jobs whose script or whose last step waits: of that task."""
         now = time.monotonic()
-        waiting = [state for state in self.watched if not state.running and now - state.tasks.explained_at >= _EXPLAIN_S]
+        waiting = [state for state in self.watched if now - state.tasks.explained_at >= _EXPLAIN_S
+                   and not (state.running and state.tasks.waiting == state.tasks.ids[0])]
         for state in waiting[:_EXPLAINED]:
-            state.tasks.explained_at = now
+            tasks = state.tasks
+            tasks.explained_at, number = now, tasks.waiting
+            if number is None:
+                continue
             try:
-                why = self._client.get(f"/v1/tasks/{state.tasks.ids[0]}/explain")["text"]
+                found = self._client.get(f"/v1/tasks/{number}/explain")
             except engine.Refused:
                 continue  # it has ended just now
-            if why != state.tasks.explained and state.job_wrapper.get_state() == model.Job.states.QUEUED:
-                state.tasks.explained = why
-                remark(state.job_wrapper, why)
+            why = None if found["state"] in ("running", "done", "failed", "cancelled") else found["text"]
+            with tasks.telling:
+                if tasks.is_ending or tasks.waiting != number or why == tasks.explained:
+                    continue
+                if state.job_wrapper.get_state() in (model.Job.states.QUEUED, model.Job.states.RUNNING):
+                    tasks.explained = why
+                    remark(state.job_wrapper, why)
 
     # --- ending and taking up -----------------------------------------------------------------------------------------
 

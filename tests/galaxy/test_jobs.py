@@ -1,6 +1,9 @@
 """What a user of Galaxy sees of jobs that run in pilots."""
 
+import contextlib
+import os
 import pathlib
+import signal
 
 import pytest
 from engine_at_home import wait_until
@@ -71,6 +74,33 @@ def test_a_job_over_its_memory_is_told_so(galaxy):
     assert galaxy.ended(job)["state"] == "error"
     said = galaxy.outputs(job)["out1"]["misc_info"]
     assert said.startswith("The job needed more memory than its 0.195 GB") and "hpcbatch explain" in said
+
+
+@contextlib.contextmanager
+def _stopped_service(galaxy):
+    """A step that looks at outputs waits there."""
+    galaxy.ok(galaxy.run("hb_tiny", n=1)[0])
+    pids = galaxy.engine.service_pids("galaxy-metadata")
+    assert pids
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def test_a_job_whose_outputs_are_still_looked_at_is_shown_running(galaxy):
+    galaxy.send("hb_tiny", "here")
+    with _stopped_service(galaxy):
+        (job,) = galaxy.run("hb_tiny", n=1)
+        galaxy.until_running(job)
+        script, step = galaxy.job(job)["external_id"].split("+")
+        assert galaxy.engine.show(script)["state"] == "done" and galaxy.engine.show(step)["state"] == "waiting"
+    galaxy.ok(job)
+    assert not galaxy.outputs(job)["out1"]["misc_info"]
 
 
 def test_a_job_over_its_memory_goes_where_there_is_more(galaxy):
