@@ -1,5 +1,13 @@
 """A Galaxy job as a submit to the engine, and its name there.  Pure."""
 
+import re
+
+# Of the server alone: its configuration, and what opens other doors.
+_SERVERS_OWN = re.compile(
+    r"GALAXY_CONFIG|PASSWORD|PASSWD|PASSPHRASE|SECRET|CREDENTIAL|PRIVATE_?KEY|ACCESS_?KEY|API_?KEY|DATABASE_(URL|CONNECTION)|BROKER_URL"
+    r"|(^|_)(TOKEN|DSN|PWD_FILE)(_|$)|^(NOTIFY_SOCKET|SSH_AUTH_SOCK)$", re.IGNORECASE)
+_URL_WITH_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@", re.IGNORECASE)
+
 # Said of where a job may run, and so of its metadata step too.
 _WHERE = ("site", "not_sites", "tags", "priority")
 
@@ -27,9 +35,17 @@ def possible_external_ids(ids):
     return found
 
 
+def kept_back(inherited):
+    """Names of variables that Galaxy was started with and no tool is to see; a proxy's password is no secret of Galaxy's."""
+    return sorted(name for name, value in inherited.items()
+                  if _SERVERS_OWN.search(name) or (_URL_WITH_PASSWORD.search(value) and not name.lower().endswith("_proxy")))
+
+
 def environment_of(inherited):
-    """Of the job script: what Galaxy was started with, without Galaxy's own Python."""
+    """Of the job script: what Galaxy was started with, without Galaxy's own Python, and without what is the server's alone."""
     environment = dict(inherited)
+    for name in kept_back(inherited):
+        del environment[name]
     virtual_env = environment.pop("VIRTUAL_ENV", None)
     for name in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV_PROMPT", "PS1"):
         environment.pop(name, None)

@@ -28,11 +28,19 @@ def terms_of(start, idle):
     return terms
 
 
-def can_be_warm(job_wrapper, variables):
-    """Whether the step can be a task of its own: not where a shell has to make the environment for it."""
-    is_plain = all(one.get("name") and not any(one.get(key) for key in ("raw", "file", "execute"))
-                   and not set(str(one["value"])) & set("$`\\") for one in variables)
-    return bool(is_plain and job_wrapper.requires_setting_metadata and not job_wrapper.is_cwl_job and not job_wrapper.use_metadata_binary)
+def can_be_warm(job_wrapper):
+    """Whether the step can be a task of its own: it needs nothing but Galaxy's Python."""
+    return bool(job_wrapper.requires_setting_metadata and not job_wrapper.is_cwl_job and not job_wrapper.use_metadata_binary)
+
+
+def _is_plain(variable):
+    return bool(variable.get("name") and not any(variable.get(key) for key in ("raw", "file", "execute"))
+                and not set(str(variable["value"])) & set("$`\\"))
+
+
+def left_to_the_tool(variables):
+    """Names of what only a shell can make of an environment's `env:`; the step does without."""
+    return [str(one.get("name") or one.get("file") or one.get("execute")) for one in variables if not _is_plain(one)]
 
 
 def command_of(job_wrapper):
@@ -61,7 +69,7 @@ def command_of(job_wrapper):
 def environment_of(galaxy_lib, virtual_env, inherited, variables):
     """Galaxy's Python, in what the job script has too: `variables` are the destination's, as Galaxy reads `env:`."""
     environment = dict(inherited)
-    environment.update({one["name"]: str(one["value"]) for one in variables if one.get("name") and not one.get("raw")})
+    environment.update({one["name"]: str(one["value"]) for one in variables if _is_plain(one)})
     if virtual_env and virtual_env != "None":
         environment["VIRTUAL_ENV"] = virtual_env
         environment["PATH"] = os.path.join(virtual_env, "bin") + os.pathsep + environment.get("PATH", os.defpath)

@@ -16,7 +16,7 @@ from galaxy import model
 from galaxy.jobs.runners import AsynchronousJobRunner, AsynchronousJobState
 from sqlalchemy import select
 
-from . import destination, jobs, metadata, metrics, staged_files, staged_job
+from . import destination, jobs, metadata, metrics, patience, staged_files, staged_job
 from .bursts import Bursts
 from .cancels import Cancels
 from .hpcbatch import client as engine
@@ -99,7 +99,9 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         self._metrics = metrics.make_known(app.job_metrics)
         self._said = set()  # once is enough
         log.info("jobs go to the engine at %s, as those of %s", self._client.path, self._name)
+        patience.wait_for_locks(app.model.engine, lambda thread: thread.name.startswith(f"{self.runner_name}."))
         self._service_terms = self._read_service_terms()
+        self._say_what_does_not_reach_jobs()
         self._check_destinations()
 
     # --- what administrators wrote ------------------------------------------------------------------------------------
@@ -110,6 +112,19 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         except Refusal as why:
             log.error("job_conf: runner: %s: not looked at", why)
             return metadata.terms_of("", "")
+
+    def _say_what_does_not_reach_jobs(self):
+        if self.app.config.external_chown_script:
+            log.warning("galaxy.yml: external_chown_script is not heeded: all jobs of this runner run as the user that Galaxy runs as")
+        if kept_back := jobs.kept_back(engine.handed_on()):
+            log.info("of the server's environment jobs do not get %s; what tools need, an environment's env: gives them", ", ".join(kept_back))
+
+    def _say_what_the_step_lacks(self, name, variables):
+        left = metadata.left_to_the_tool(variables)
+        if left and ("env", name, *left) not in self._said:
+            self._said.add(("env", name, *left))
+            log.warning("job_conf: environment %r: env: %s: made by a shell for tools alone; the step that sets metadata does without "
+                        "(metadata: job has it in the job script, within the tool's memory)", name, ", ".join(left))
 
     def _check_destinations(self):
         """Says of each of our destinations what is wrong with it; the others work."""
@@ -128,6 +143,8 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                     log.exception("job_conf: environment %r cannot be read", name)
                     continue
                 self._say_what_is_left_out(name, wanted)
+                if wanted.metadata == "warm":
+                    self._say_what_the_step_lacks(name, one.env)
 
     def _say_what_is_left_out(self, name, wanted):
         if wanted.left_out and (name, *wanted.left_out) not in self._said:
@@ -211,7 +228,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         """One of destination.METADATA."""
         if wanted.metadata in ("warm", "job") and "celery" in job_wrapper.metadata_strategy:
             return "external"
-        if wanted.metadata == "warm" and not metadata.can_be_warm(job_wrapper, job_wrapper.job_destination.env):
+        if wanted.metadata == "warm" and not metadata.can_be_warm(job_wrapper):
             return "job"
         return wanted.metadata
 
@@ -236,6 +253,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
             # Before 26.1 Galaxy looks at VIRTUAL_ENV alone.
             own = sys.prefix if sys.prefix != sys.base_prefix else None
             galaxys = metadata.environment_of(job_wrapper.galaxy_lib_dir, job_wrapper.galaxy_virtual_env or own, environment, variables)
+            self._say_what_the_step_lacks(job_wrapper.job_destination.id, variables)
             step = metadata.task_of(command, directory, galaxys, wanted.task, self._service_terms)
         return engine.submit_of(self._name, jobs.tasks_of(script, step), key, directory, environment, engine.own_umask())
 
@@ -341,9 +359,13 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         self.work_queue.put((self.job_ended if is_over else self.script_ended, state))
 
     def script_ended(self, state):
-        """On a worker: its outputs are still to be looked at."""
+        """On a worker: its outputs are still to be looked at, where it is worth that."""
         tasks = state.tasks
         if tasks.ids[0] not in tasks.ends or tasks.is_over:
+            return
+        # Whatever its exit code, which may be seen here later than there.
+        if verdict_of(tasks.ends[tasks.ids[0]], tasks.asked, has_exit_code=True) is not None:
+            self._cancels.ids(tasks.ids[1:])  # what is left of it is not to be looked at
             return
         self._tell_running(state)
 
@@ -392,6 +414,34 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         if job_wrapper.requires_setting_metadata and self._who_sets_metadata(job_wrapper, wanted) == "external":
             self._handle_metadata_externally(job_wrapper, resolve_requirements=True)
         self.finish_job(state)
+
+    def _finish_or_resubmit_job(self, job_state, job_stdout, job_stderr, **ids):
+        """Galaxy's, again where its database was busy."""
+        job_wrapper = job_state.job_wrapper
+        if getattr(job_wrapper, "is_task", False):
+            super()._finish_or_resubmit_job(job_state, job_stdout, job_stderr, **ids)
+            return
+        outputs = [(path.false_path, path.real_path) for path in job_wrapper.job_io.get_output_fnames() if path.false_path]
+        working = job_wrapper.tool_working_directory
+        left = patience.Left(working if staged_job.may_have_more_outputs(job_wrapper.tool, working) else None, outputs)
+        for pause in patience.PAUSES:
+            try:
+                with patience.raising(job_state):
+                    super()._finish_or_resubmit_job(job_state, job_stdout, job_stderr, **ids)
+                return
+            except patience.Busy as busy:
+                self.sa_session.rollback()
+                if not left.is_still_there():
+                    log.exception("(%s) was half finished when the database was busy", job_state.job_id)
+                    job_wrapper.fail("Unable to finish job: the database was busy while its outputs were collected")
+                    return
+                if pause == patience.PAUSES[0]:
+                    log.warning("(%s) is finished again, for up to %d minutes: the database is busy: %s", job_state.job_id,
+                                sum(patience.PAUSES) // 60, busy)
+            time.sleep(pause)
+            if self._should_stop:
+                return  # it is taken up at the next start
+        super()._finish_or_resubmit_job(job_state, job_stdout, job_stderr, **ids)
 
     def _with_words(self, event):
         """Why the command of a staged job gave up stands in what it printed, and nowhere else."""

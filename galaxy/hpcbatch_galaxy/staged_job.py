@@ -57,6 +57,11 @@ def _looks_through_working(tool):
     return any(output.collection or getattr(output, "dataset_collector_descriptions", None) for output in tool.outputs.values())
 
 
+def may_have_more_outputs(tool, working):
+    """Whether Galaxy may find outputs in a job's working directory that it did not know of before."""
+    return _looks_through_working(tool) or os.path.exists(os.path.join(working, tool.provided_metadata_file))
+
+
 def task_of(state, needs, places):
     """Packs the job, whose script is written.  Raises Refusal or OSError."""
     tool = state.job_wrapper.tool

@@ -32,6 +32,8 @@ ENVIRONMENTS = {
     "in_script": {"runner": "hpcbatch", "cores": 1, "metadata": "job"},
     "by_server": {"runner": "hpcbatch", "cores": 1, "embed_metadata_in_job": False},
     "in_server": {"runner": "hpcbatch", "cores": 1, "metadata": "server"},
+    "with_shell": {"runner": "hpcbatch", "cores": 1, "mem": "1G",
+                   "env": [{"name": "HB_OF_HOME", "value": "$HOME/x"}, {"execute": "export HB_EXECUTED=yes"}]},
     "misspelt": {"runner": "hpcbatch", "coers": 2},
     "small": {"runner": "hpcbatch", "mem": "200M", "cores": 1,
               "resubmit": [{"condition": "memory_limit_reached", "environment": "large"}]},
@@ -39,6 +41,8 @@ ENVIRONMENTS = {
     "no_more": {"runner": "hpcbatch", "mem": "200M", "cores": 1},
     "short": {"runner": "hpcbatch", "walltime": "0:00:02", "mem": "1G", "cores": 1},
 }
+# What a server is started with that is nothing to its tools.
+SECRETS = {"HB_DATABASE": "postgresql://galaxy:hb-secret@db/galaxy", "HB_API_TOKEN": "hb-secret", "GALAXY_CONFIG_BRAND": "hb-secret"}
 ENDED = ("ok", "error", "deleted", "paused", "stopped")
 
 
@@ -136,7 +140,7 @@ class Galaxy:
     def start(self):
         kept = {name: value for name, value in self.engine.env.items() if name not in ("PYTHONPATH", "HOME")}
         venv = self.python.parent.parent
-        environment = kept | {
+        environment = kept | SECRETS | {
             "HOME": str(self.engine.directory), "GALAXY_CONFIG_FILE": str(self.folder / "galaxy.yml"), "VIRTUAL_ENV": str(venv), "PYTHONPATH": str(HERE),
             "PATH": f"{venv / 'bin'}:{kept['PATH']}", "HPCBATCH_PROGRAM": self.engine.program, "PYTHONDONTWRITEBYTECODE": "1",
         }

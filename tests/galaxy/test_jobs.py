@@ -4,6 +4,8 @@ import contextlib
 import os
 import pathlib
 import signal
+import sqlite3
+import time
 
 import pytest
 from engine_at_home import wait_until
@@ -28,6 +30,10 @@ def test_a_job_runs_in_a_pilot(galaxy, tmp_path):
     assert outputs["out1"]["metadata_data_lines"] == 3 and outputs["out1"]["misc_blurb"] == "3 lines"
     environment = dict(line.partition("=")[::2] for line in galaxy.text(outputs["envfile"]["id"]).splitlines())
     assert environment["HPCBATCH_TASK_ID"] == script and "PYTHONPATH" not in environment
+    # What the server alone is to know stays there.
+    assert not [name for name in environment if name.startswith("GALAXY_CONFIG")] and "hb-secret" not in str(environment)
+    assert not [path for path in galaxy.engine.home.glob("store.db*") if b"hb-secret" in path.read_bytes()]
+    assert "jobs do not get GALAXY_CONFIG_BRAND, GALAXY_CONFIG_FILE, HB_API_TOKEN, HB_DATABASE;" in galaxy.log()
     # What the tool alone is to know stays out of the step that sets metadata.
     assert environment["HB_CREDENTIAL"] == "known-to-the-tool"
     assert not [path for path in galaxy.engine.home.glob("store.db*") if b"known-to-the-tool" in path.read_bytes()]
@@ -101,6 +107,59 @@ def test_a_job_whose_outputs_are_still_looked_at_is_shown_running(galaxy):
         assert galaxy.engine.show(script)["state"] == "done" and galaxy.engine.show(step)["state"] == "waiting"
     galaxy.ok(job)
     assert not galaxy.outputs(job)["out1"]["misc_info"]
+
+
+def test_what_a_job_over_its_memory_has_left_is_not_looked_at(galaxy):
+    galaxy.send("hb_greedy", "no_more")
+    galaxy.send("hb_tiny", "here")
+    with _stopped_service(galaxy):
+        (job,) = galaxy.run("hb_greedy", megabytes=400, seconds=20)
+        script, step = wait_until(lambda: galaxy.job(job)["external_id"], 60, "its tasks").split("+")
+        wait_until(lambda: galaxy.engine.show(step)["state"] == "cancelled", 60, "the step to be cancelled")
+        assert galaxy.engine.show(script)["failure"] == "oom_task"
+    assert galaxy.ended(job)["state"] == "error"
+    assert galaxy.outputs(job)["out1"]["misc_info"].startswith("The job needed more memory")
+    galaxy.send("hb_greedy", "small")
+
+
+def test_variables_that_a_shell_makes_reach_the_tool_and_leave_the_step_apart(galaxy):
+    galaxy.send("hb_probe", "with_shell")
+    for _ in range(2):
+        (job,) = galaxy.run("hb_probe", input1=_input(galaxy.paste()))
+        script, step = galaxy.ok(job)["external_id"].split("+")
+        assert galaxy.engine.show(step)["service"] == "galaxy-metadata" and "memory" not in galaxy.engine.show(step)["needs"]
+    found = galaxy.text(galaxy.outputs(job)["envfile"]["id"])
+    assert "HB_EXECUTED=yes" in found and "HB_OF_HOME=/" in found
+    assert galaxy.log().count("environment 'with_shell': env: HB_OF_HOME, export HB_EXECUTED=yes: made by a shell for tools alone") == 1
+    galaxy.send("hb_probe", "two")
+
+
+@pytest.mark.parametrize("tool, inputs, state, exit_code", [("hb_tiny", {"n": 1}, "ok", 0), ("hb_fail", {"code": 3}, "error", 3)])
+def test_a_job_is_finished_again_where_the_database_was_busy(galaxy, tool, inputs, state, exit_code):
+    galaxy.send("hb_tiny", "here")
+    (galaxy.folder / "busy_database").write_text("2")
+    (job,) = galaxy.run(tool, **inputs)
+    found = galaxy.ended(job)
+    assert (galaxy.folder / "busy_database").read_text() == "0"
+    assert found["state"] == state and found["exit_code"] == exit_code
+    if state == "error":
+        assert [message["desc"] for message in found["job_messages"]] == ["Fatal error: Exit code 3 ()"]
+    assert galaxy.outputs(job)["out1"]["metadata_data_lines"] == 1
+
+
+def test_a_database_that_somebody_locks_for_a_while_is_waited_for(galaxy, tmp_path):
+    gate = tmp_path / "gate"
+    (job,) = galaxy.run("hb_wait", gate=str(gate))
+    galaxy.until_running(job)
+    step = galaxy.job(job)["external_id"].split("+")[1]
+    other = sqlite3.connect(galaxy.folder / "data/universe.sqlite", isolation_level=None, timeout=60)
+    with contextlib.closing(other):
+        other.execute("BEGIN IMMEDIATE")
+        gate.touch()
+        wait_until(lambda: galaxy.engine.show(step)["state"] == "done", 60, "the job's end")
+        time.sleep(8)  # longer than SQLite waits where nothing is said
+        other.execute("ROLLBACK")
+    galaxy.ok(job)
 
 
 def test_a_job_over_its_memory_goes_where_there_is_more(galaxy):

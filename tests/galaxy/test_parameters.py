@@ -8,7 +8,7 @@ import threading
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "galaxy"))
-from hpcbatch_galaxy import destination, jobs, metadata, native, verdict, words  # noqa: E402
+from hpcbatch_galaxy import destination, jobs, metadata, native, patience, verdict, words  # noqa: E402
 from hpcbatch_galaxy.bursts import Bursts  # noqa: E402
 
 GB = 1 << 30
@@ -205,8 +205,135 @@ def test_a_task_may_be_its_jobs_only_first_or_second_one():
     assert jobs.possible_external_ids(["7", "8", "9.1-4"]) == {"7", "8", "6+7", "7+8", "8+9"}
 
 
+def test_what_is_the_servers_alone_stays_there():
+    kept = {"PATH": "/usr/bin", "KEYBOARD": "us", "MONKEY": "1", "HTTPS_PROXY": "http://me:word@proxy:3128", "TOKENIZERS_PARALLELISM": "false",
+            "R_LIBS": "/opt/r", "PWD": "/srv", "OLDPWD": "/", "SITE": "http://[::1]:80/a@b"}
+    own = {"GALAXY_CONFIG_FILE": "/x", "GALAXY_CONFIG_OVERRIDE_ID_SECRET": "x", "PGPASSWORD": "x", "GITHUB_TOKEN": "x", "AWS_ACCESS_KEY_ID": "x",
+           "DATABASE_URL": "x", "BROKER": "amqp://me:word@host/vhost", "SENTRY_DSN": "x", "CREDENTIALS_DIRECTORY": "/run", "token": "x",
+           "SSH_AUTH_SOCK": "/tmp/x", "NOTIFY_SOCKET": "/run/x"}
+    assert jobs.kept_back({**kept, **own}) == sorted(own)
+    assert jobs.environment_of({**kept, **own}) == kept
+
+
+def test_the_step_has_those_variables_that_need_no_shell():
+    variables = [{"name": "A", "value": 1}, {"name": "B", "value": "$HOME/b"}, {"name": "C", "value": "x", "raw": True},
+                 {"name": None, "file": "/etc/profile"}, {"name": None, "execute": "module load x"}, {"name": "D", "value": "`date`"}]
+    assert metadata.left_to_the_tool(variables) == ["B", "C", "/etc/profile", "module load x", "D"]
+    environment = metadata.environment_of("None", "/venv", {"PATH": "/usr/bin"}, variables)
+    assert environment == {"A": "1", "PATH": "/venv/bin:/usr/bin", "VIRTUAL_ENV": "/venv", "PYTHONWARNINGS": "ignore"}
+
+
 def test_terms_of_the_service_are_times():
     assert metadata.terms_of("", "") == {"idle": 2700.0}
     assert metadata.terms_of("10m", "1:00:00") == {"idle": 3600.0, "start": 600.0}
     with pytest.raises(words.Refusal, match="metadata_idle: 'long' is no time"):
         metadata.terms_of("", "long")
+
+
+class OperationalError(Exception):
+    pass
+
+
+class _Wrapper:
+    def __init__(self):
+        self.failed = []
+
+    def fail(self, message, exception=False):
+        self.failed.append(message)
+
+
+class _State:
+    def __init__(self):
+        self.job_wrapper = _Wrapper()
+        self.exit_code_file = __file__
+        self.cleaned = 0
+
+    def cleanup(self):
+        self.cleaned += 1
+
+
+def _finish(state, error):
+    """As Galaxy does it."""
+    try:
+        state.cleanup()
+        if error:
+            raise error
+    except Exception:
+        state.job_wrapper.fail("Unable to finish job", exception=True)
+
+
+def test_the_end_of_a_job_for_a_busy_database_is_raised_and_leaves_its_files():
+    state = _State()
+    with pytest.raises(patience.Busy, match="database is locked"), patience.raising(state):
+        _finish(state, OperationalError("(sqlite3.OperationalError) database is locked\n[SQL: UPDATE job]"))
+    assert state.job_wrapper.failed == [] and state.cleaned == 0
+    with patience.raising(state):
+        _finish(state, OperationalError("no such column: x"))
+    assert state.job_wrapper.failed == ["Unable to finish job"] and state.cleaned == 1
+    with patience.raising(state):
+        _finish(state, None)
+    assert state.cleaned == 2
+
+
+def test_a_database_may_be_busy_behind_another_error():
+    try:
+        try:
+            raise OperationalError("deadlock detected")
+        except OperationalError as busy:
+            raise RuntimeError("cannot flush") from busy
+    except RuntimeError as error:
+        assert patience.is_busy(error)
+    assert not patience.is_busy(ValueError("database is locked")) and not patience.is_busy(None)
+
+
+def test_what_finishing_has_taken_away_is_noticed(tmp_path):
+    working = tmp_path / "working"
+    working.mkdir()
+    (working / "found.txt").write_text("x")
+    written, kept = tmp_path / "out", tmp_path / "dataset"
+    written.write_text("")
+    left = patience.Left(str(working), [(str(written), str(kept))])
+    assert left.is_still_there()
+    written.rename(kept)
+    assert left.is_still_there() and written.exists(), "an empty output would be taken for one that is lost"
+    (working / "found.txt").unlink()
+    assert not left.is_still_there()
+    assert patience.Left(None, []).is_still_there()
+
+
+def test_a_warning_is_said_once_until_all_is_well(monkeypatch):
+    from hpcbatch_galaxy.hpcbatch import client, feed
+
+    said, revivals = [], []
+
+    class Away:
+        is_here = False
+
+        def events(self, *_):
+            if self.is_here:
+                return [], "cursor", False
+            raise client.EngineAway("nobody answers")
+
+        def get(self, *_, **__):
+            if self.is_here:
+                return {"cursor": "cursor"}
+            raise client.EngineAway("nobody answers")
+
+    engine = Away()
+
+    def revive():
+        revivals.append(1)
+        if len(revivals) % 5 == 0:
+            engine.is_here = True
+            return
+        raise client.Error("cannot start one")
+
+    monkeypatch.setattr(feed, "_AWAY_S", -1.0)
+    followed = feed.Feed(engine, "me", None, said.append, revive)
+    monkeypatch.setattr(followed, "_pause", lambda seconds: None)
+    followed.wait()
+    followed.wait()
+    assert len(revivals) == 5 and said == ["waiting for the engine: cannot start one"]
+    engine.is_here = False
+    followed.wait()
+    assert len(revivals) == 10 and said == ["waiting for the engine: cannot start one"] * 2

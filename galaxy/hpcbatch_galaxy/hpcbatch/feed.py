@@ -40,6 +40,7 @@ class Feed:
         self._cursor = None
         self._gaps = 0
         self._heard = time.monotonic()
+        self._said = None  # the last warning, until all is well again
         self._here = threading.local()
 
     def begin(self):
@@ -94,9 +95,10 @@ class Feed:
             self._wait_for_engine()
             return
         except engine.Error as error:
-            self._warn(f"the engine does not say what has ended: {error}")
+            self._warn_once(f"the engine does not say what has ended: {error}")
             self._pause(1.0)
             return
+        self._said = None
         if pruned:
             # Never false here: another thread may have found a reason to look meanwhile.
             self._has_to_look = True
@@ -169,10 +171,15 @@ class Feed:
                     self._revive()
                     break
                 except engine.Error as error:
-                    self._warn(f"waiting for the engine: {error}")
+                    self._warn_once(f"waiting for the engine: {error}")
                     since = time.monotonic()
             self._pause(0.1)
         self._has_to_look = True
+
+    def _warn_once(self, line):
+        if line != self._said:
+            self._said = line
+            self._warn(line)
 
     def _pause(self, seconds):
         if not self._stopping:

@@ -44,5 +44,26 @@ def _starts_no_engine():
     HpcbatchJobRunner._revive = refuse
 
 
+def _has_a_busy_database():
+    """As often as a file says, a job cannot be finished for that."""
+    import sqlite3
+
+    from galaxy.jobs import JobWrapper
+    from sqlalchemy.exc import OperationalError
+
+    finish = JobWrapper.finish
+
+    def busy(self, *args, **kwargs):
+        mark = CHOICES.with_name("busy_database")
+        left = int(mark.read_text()) if mark.exists() else 0
+        if left:
+            mark.write_text(str(left - 1))
+            raise OperationalError("UPDATE job", {}, sqlite3.OperationalError("database is locked"))
+        return finish(self, *args, **kwargs)
+
+    JobWrapper.finish = busy
+
+
 _dies_before_writing_down()
+_has_a_busy_database()
 _starts_no_engine()
