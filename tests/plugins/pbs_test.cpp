@@ -122,7 +122,9 @@ class PbsSubmit : public PbsShell {
     scripted("qsub", "printf '<%s>' \"$@\"");
   }
   std::string submitted(const AllocationRequest& r, const std::string& config = "") const {
-    const auto output = run(make(config)->submit(r, "/w/script"));
+    const auto command = make(config)->submit(r, "/w/script");
+    const auto output =
+        sh("exec env -i PATH=\"$PATH\" HOME=/h " + environment_ + " " + shell_quoted(command.argv));
     EXPECT_EQ(output.exit_code, 0) << output.standard_error;
     return output.standard_output;
   }
@@ -136,16 +138,20 @@ class PbsSubmit : public PbsShell {
     r.options = {"-A", "abc", "-W", "umask=027"};
     return r;
   }
+  std::string environment_;
 };
 
+constexpr const char* kHandedOn = "<-v><HPCBATCH_HANDED_ON,PATH>";
 constexpr const char* kCommon =
     "<-N><hbQ7x><-j><oe><-o></w/logs/hbQ7x.out><-r><n><-V><-q><gpu><-A><abc><-W><umask=027>";
 
 TEST_F(PbsSubmit, ToOpenPbsAsChunksThatAreScattered) {
   is_openpbs();
   const std::string resources =
-      "<-f><-l><select=2:ncpus=4:ngpus=2:mem=2049mb><-l><place=scatter><-l><walltime="
-      "25:01:01>";
+      std::string(
+          "<-f><-l><select=2:ncpus=4:ngpus=2:mem=2049mb><-l><place=scatter><-l><walltime="
+          "25:01:01>") +
+      kHandedOn;
   EXPECT_EQ(submitted(large()), resources + kCommon + "<--></bin/sh></w/script>");
 }
 
@@ -175,8 +181,36 @@ TEST_F(PbsSubmit, AsksForNothingThatTheShapeDoesNotSay) {
   r.walltime = 0s;
   r.cpus = 0.5;
   EXPECT_EQ(submitted(r),
-            "<-f><-l><select=1:ncpus=1><-N><hbQ7x><-j><oe><-o></w/logs/"
-            "hbQ7x.out><-r><n><-V><--></bin/sh></w/script>");
+            std::string("<-f><-l><select=1:ncpus=1>") + kHandedOn +
+                "<-N><hbQ7x><-j><oe><-o></w/logs/hbQ7x.out><-r><n><-V><--></bin/sh></w/script>");
+}
+
+TEST_F(PbsSubmit, NamesToOpenPbsEachVariableThatTheTransportHas) {
+  is_openpbs();
+  // As the real one does it: a name alone stands for its value here, `-V` for nothing.
+  scripted("qsub", R"sh(
+last=
+while [ $# -gt 0 ]; do [ "$1" != -v ] || last=$2; shift; done
+IFS=,
+for name in $last; do
+  case $name in *=*) echo "$name" ;; *) eval "printf '%s=<%s>\n' $name \"\${$name}\"" ;; esac
+done)sh");
+  environment_ = R"(TOKEN='a,b "c" \d' LANG=C.UTF-8 TWO='x
+export place=y' BASH_FUNC_x%%='() { :; }')";
+  auto r = request();
+  const std::string path = root_.string() + ":/usr/bin:/bin";
+  std::string said = submitted(r);
+  EXPECT_THAT(said, HasSubstr("PATH=<" + path + ">\n"));
+  EXPECT_THAT(said, HasSubstr("TOKEN=<a,b \"c\" \\d>\n"));
+  EXPECT_THAT(said, HasSubstr("LANG=<C.UTF-8>\n"));
+  EXPECT_THAT(said, Not(HasSubstr("HOME=")));
+  EXPECT_THAT(said, Not(HasSubstr("TWO="))) << "of several lines, which a list of PBS cannot have";
+  r.options = {"-v", "OWN=1", "-A", "abc"};
+  said = submitted(r);
+  EXPECT_THAT(said, HasSubstr("TOKEN="));
+  EXPECT_THAT(said, HasSubstr("OWN=1\n"));
+  r.options = {"-vOWN=1"};
+  EXPECT_THAT(submitted(r), HasSubstr("OWN=1\n"));
 }
 
 TEST_F(PbsSubmit, AsksForKindsOfGpusAndPlacesInTheAdministratorsWords) {
@@ -348,6 +382,37 @@ TEST_F(PbsScript, OnSeveralNodesEachHostGetsAPilotWithItsRankAndSetup) {
   const std::string rest = " in " + root_.filename().string() + ": it's \"here\" $HOME";
   EXPECT_THAT(said, ElementsAre(testing::_, "good day, rank 0" + rest, "good day, rank 1" + rest,
                                 "good day, rank 2" + rest, "slot 0", "slot 2", "slot 5"));
+}
+
+TEST_F(PbsScript, OnSeveralNodesPilotsGetWhatTheBatchJobWasGiven) {
+  auto r = of_three();
+  r.nodes = 1;
+  r.pilot = {"sh", "-c", "echo \"<$GREETING><$TOKEN><$FOREIGN>\""};
+  scripted("pbsdsh", "shift 3\ncd /; exec env -i PATH=/usr/bin:/bin \"$@\"");
+  file("nodes", "n1\n");
+  const std::string given =
+      "PBS_NODEFILE=nodes FOREIGN=no TOKEN='it'\\''s \"$5\"' GREETING=none "
+      "HPCBATCH_HANDED_ON='TOKEN GREETING'";
+  for (const std::uint32_t nodes : {1u, 2u}) {
+    r.nodes = nodes;
+    const std::string foreign = nodes == 1 ? "<no>" : "<>";
+    EXPECT_EQ(run_script(r, given), "<good day><it's \"$5\">" + foreign + "\nexit 0\n");
+  }
+  for (const auto& left : std::filesystem::directory_iterator(root_))
+    EXPECT_NE(left.path().extension(), ".env");
+}
+
+TEST_F(PbsScript, PbsdshIsFoundByTheConfigurationOfPbs) {
+  std::filesystem::create_directories(root_ / "pbs/bin");
+  scripted("pbs/bin/pbsdsh", "shift 3; exec \"$@\"");
+  file("pbs.conf", "PBS_EXEC=" + path("pbs") + "\n");
+  file("nodes", "n1\n");
+  auto r = of_three();
+  EXPECT_THAT(run_script(r, "PBS_NODEFILE=nodes PBS_CONF_FILE=pbs.conf"),
+              HasSubstr("good day, rank 0"));
+  const std::string said = run_script(r, "PBS_NODEFILE=nodes PBS_CONF_FILE=/nowhere");
+  EXPECT_THAT(said, HasSubstr("there is no pbsdsh in "));
+  EXPECT_THAT(said, HasSubstr("\nexit 127\n"));
 }
 
 TEST_F(PbsScript, OnSeveralNodesOfSlurmItsSrunStartsOneEach) {

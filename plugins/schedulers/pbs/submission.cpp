@@ -14,8 +14,42 @@ namespace {
 /// end it is gone at once, and the rest of the batch job is killed. A command is run by itself.
 /// `-f`: without it qsub leaves a process behind that submits what comes next, and one that has
 /// lost its server answers unclearly.
+/// What the transport's environment has is meant for its batch jobs too. `-V` hands it on, but not
+/// that of OpenPBS 23.06, which hands on nothing: there each variable is named, and qsub itself
+/// quotes the values. The last `-v` alone counts, so a configured one is joined with ours. Which
+/// they are is said to the script, for pbsdsh hands on nothing either.
 constexpr const char* kSubmit = R"sh(
 openpbs=$1 place=$2 walltime=$3 torque=$4 slurm=$5 script=$6; shift 6
+HPCBATCH_HANDED_ON=
+while read -r line; do
+  case $line in 'export '*=*|'declare -x '*=*) line=${line%%=*}; line=${line##* } ;; *) continue ;; esac
+  case $line in
+  ''|[0-9]*|*[!A-Za-z0-9_]*) ;;
+  HOME|USER|LOGNAME|SHELL|PWD|OLDPWD|SHLVL|_|PBS_O_*|PBS_JOB*|PBS_NODE*|HPCBATCH_HANDED_ON) ;;
+  *)
+    eval "value=\${$line-}"
+    case $value in *'
+'*) ;; *) HPCBATCH_HANDED_ON="$HPCBATCH_HANDED_ON${HPCBATCH_HANDED_ON:+ }$line" ;; esac ;;
+  esac
+done <<END
+$(export -p)
+END
+export HPCBATCH_HANDED_ON
+names=HPCBATCH_HANDED_ON
+for name in $HPCBATCH_HANDED_ON; do names=$names,$name; done
+if [ "$dialect" = openpbs ]; then
+  left=$#
+  while [ "$left" -gt 0 ]; do
+    left=$((left - 1))
+    case $1 in
+    -v)
+      if [ "$left" -gt 0 ]; then names=$names,$2; shift 2; left=$((left - 1)); else shift; fi ;;
+    -v*) names=$names,${1#-v}; shift ;;
+    *) word=$1; shift; set -- "$@" "$word" ;;
+    esac
+  done
+  set -- -v "$names" "$@"
+fi
 case $dialect in
 openpbs)
   exec qsub -f -l "select=$openpbs" ${place:+-l "place=$place"} \
@@ -94,9 +128,7 @@ CommandLine qsub(const Settings& settings, const AllocationRequest& request,
                  const std::string& script_path) {
   std::vector<std::string> arguments = resources(settings, request);
   arguments.push_back(script_path);
-  // `-V` hands on the transport's environment, which is minimal: what a site's configuration says
-  // there is meant for its batch jobs too. `-r n`: an allocation that ran again would come with a
-  // pilot that nobody asked for.
+  // `-r n`: an allocation that ran again would come with a pilot that nobody asked for.
   arguments.insert(arguments.end(),
                    {"-N", request.name, "-j", "oe", "-o",
                     request.directory + "/" + request.name + ".out", "-r", "n", "-V"});
