@@ -132,6 +132,13 @@ Counts within(const JobLimits& limits, Counts now) {
           std::clamp(now.running, 1U, kMostProposedBatchJobs)};
 }
 
+/// Of what one partition grants to all its shapes together, the part of one: the first get what is
+/// left over.
+std::uint32_t share(std::uint32_t granted, std::size_t shapes, std::size_t at) {
+  const auto each = static_cast<std::uint32_t>(granted / shapes);
+  return std::max(each + (at < granted % shapes ? 1U : 0U), 1U);
+}
+
 class Composer {
  public:
   Composer(const Site& site, const Survey& survey) : site_(site), survey_(survey) {}
@@ -221,9 +228,30 @@ class Composer {
         kinds.push_back(std::move(one));
       }
     }
-    if (partition.kinds.empty()) leave_out(partition, "it has no nodes that could be seen");
+    if (partition.kinds.empty())
+      leave_out(partition, partition.why_closed.empty()
+                               ? "it has no nodes that could be seen"
+                               : "it is " + show_text(partition.why_closed));
+    const Counts site = within(survey_.limits, {site_.max_queued, site_.max_running});
+    const Counts own = within(partition.limits, site);
+    const bool is_limited = own.queued < site.queued || own.running < site.running;
+    if (is_limited && kinds.size() > own.running) {
+      notes_.push_back(
+          fmt::format("partition {}: {} kinds of nodes are left out, for no more than {} batch "
+                      "jobs may be there",
+                      partition.name, kinds.size() - own.running, own.running));
+      kinds.resize(own.running);
+    }
     const std::vector<std::string> names = endings(kinds);
-    for (std::size_t i = 0; i < kinds.size(); ++i) shape(partition, kinds[i], names[i]);
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      shape(partition, kinds[i], names[i]);
+      // The limit holds for all of them together.
+      const Counts part{share(own.queued, kinds.size(), i), share(own.running, kinds.size(), i)};
+      if (is_limited && part.queued < site.queued)
+        text_ += fmt::format("      max_queued: {}\n", part.queued);
+      if (is_limited && part.running < site.running)
+        text_ += fmt::format("      max_running: {}\n", part.running);
+    }
     if (!kinds.empty())
       note_limits("partition " + partition.name + " lets you have", partition.limits);
   }
@@ -244,10 +272,6 @@ class Composer {
     if (!kind.gpus.empty()) say("gpus", gpus(kind));
     if (!is_local_ || partition.walltime)
       say("walltime", duration(std::min(kLongestWalltime, partition.walltime.value_or(24h))));
-    const Counts site = within(survey_.limits, {site_.max_queued, site_.max_running});
-    const Counts own = within(partition.limits, site);
-    if (own.queued < site.queued) say("max_queued", fmt::format("{}", own.queued));
-    if (own.running < site.running) say("max_running", fmt::format("{}", own.running));
     if (!sized.note.empty()) notes_.push_back("shape " + name + ": " + sized.note);
   }
 

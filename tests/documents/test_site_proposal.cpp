@@ -138,6 +138,21 @@ TEST(SiteProposal, AsksForNoMoreThanTheBatchSystemGrants) {
 
 TEST(SiteProposal, SaysWhatItLeavesOut) {
   auto closed = partition("old", {kPlain});
+TEST(SiteProposal, ShapesOfOnePartitionStayWithinItsLimitTogether) {
+  auto both = partition("both", {kPlain, kA100});
+  both.limits.running = 3;
+  auto one = partition("one", {kPlain, kA100});
+  one.limits.all = 1;
+  const SiteProposal proposal = propose_site(site(), survey({both, one}));
+  const Site back = read_back(proposal);
+  ASSERT_EQ(back.shapes.size(), 3u);
+  EXPECT_EQ(back.shapes[0].max_running, 2u);
+  EXPECT_EQ(back.shapes[1].max_running, 1u);
+  EXPECT_EQ(back.shapes[2].partition, "one");
+  EXPECT_EQ(back.shapes[2].max_running, 1u);
+  EXPECT_THAT(proposal.notes, Contains(HasSubstr("1 kinds of nodes are left out")));
+}
+
   closed.is_open = false;
   closed.why_closed = "drain";
   const SiteProposal proposal = propose_site(

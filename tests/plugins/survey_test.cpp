@@ -98,8 +98,8 @@ TEST(SlurmSurvey, LimitsAreThoseOfTheUserHisQosAndThePartitions) {
   EXPECT_EQ(survey->partitions[1].limits.all, 4u);
   const Site site = proposed("slurm", *survey);
   EXPECT_EQ(site.max_running, 16u);
-  EXPECT_EQ(site.shapes.at(1).max_running, 2u);
-  EXPECT_EQ(site.shapes.at(1).max_queued, 2u);
+  EXPECT_EQ(site.shapes.at(1).max_running, 1u) << "the other kind of its nodes has one too";
+  EXPECT_EQ(site.shapes.at(1).max_queued, 1u);
 }
 
 TEST(SlurmSurvey, LimitsAsARealAccountingSaysThem) {
@@ -168,11 +168,84 @@ TEST(PbsSurvey, HasQueuesTheirNodesAndLimits) {
   EXPECT_EQ(special.kinds[1].gpus, (std::map<std::string, std::uint32_t>{{"a100", 1}}));
   EXPECT_EQ(survey->partitions[2].why_closed, "a routing queue");
   EXPECT_EQ(survey->partitions[3].why_closed, "not started");
-  EXPECT_EQ(survey->limits.running, std::nullopt) << "that is what all users have together";
+  EXPECT_EQ(survey->limits.running, 100u) << "what all users have together";
   EXPECT_EQ(survey->limits.all, 40u);
   const Site site = proposed("pbs", *survey);
   EXPECT_THAT(names(site), ElementsAre("workq", "special", "special-a100"));
   EXPECT_EQ(site.shapes.at(0).capacity.get(kMemory).whole(), std::int64_t{22} << 30);
+}
+
+/// One queue as it is told to alice, of the group physics.
+SurveyedPartition queue(const std::string& attributes) {
+  const std::string text =
+      "Queue: q\n    queue_type = Execution\n    enabled = True\n    started = True\n" +
+      attributes + "\nhbuser alice\n    group = physics\n\n\nhbnodes\n" + kNodes +
+      "g\n     resources_available.ncpus = 16\n     resources_available.mem = "
+      "64gb\n     resources_available.ngpus = 4\n\n\nhbend\n";
+  const auto survey = read("pbs", answer(0, text));
+  EXPECT_TRUE(survey) << survey.error().text;
+  return survey ? survey->partitions.at(0) : SurveyedPartition{};
+}
+
+TEST(PbsSurvey, EachEntryOfALimitCounts) {
+  // One line for each, as OpenPBS 23.06 prints them.
+  EXPECT_EQ(
+      queue("    max_queued = [o:PBS_ALL=50]\n    max_queued = [u:PBS_GENERIC=5]\n").limits.all,
+      5u);
+  EXPECT_EQ(queue("    max_queued = [u:PBS_GENERIC=5]\n    max_queued = [u:alice=2]\n").limits.all,
+            2u);
+  EXPECT_EQ(queue("    max_queued = [u:alice=9]\n    max_queued = [u:PBS_GENERIC=5]\n").limits.all,
+            9u)
+      << "his own goes before that of any user";
+  EXPECT_EQ(queue("    max_run = [o:PBS_ALL=7]\n    max_run = [u:alice=9]\n").limits.running, 7u);
+  EXPECT_EQ(queue("    max_run = [u:malice=1]\n    max_run = [u:alic=1]\n").limits.running,
+            std::nullopt);
+  EXPECT_EQ(queue("    max_run = [u:PBS_GENERIC=5],[g:physics=4]\n").limits.running, 4u);
+  EXPECT_EQ(queue("    max_run = [g:PBS_GENERIC=3]\n").limits.running, 3u);
+  EXPECT_EQ(queue("    max_user_run = 6\n").limits.running, 6u);
+}
+
+TEST(PbsSurvey, AQueueTakesNoOtherBatchJobsThanItSays) {
+  const auto most_gpus = [](const SurveyedPartition& partition) {
+    std::uint32_t most = 0;
+    for (const NodeKind& kind : partition.kinds) {
+      for (const auto& [name, count] : kind.gpus) most = std::max(most, count);
+    }
+    return most;
+  };
+  EXPECT_EQ(most_gpus(queue("")), 4u);
+  EXPECT_EQ(most_gpus(queue("    resources_max.ngpus = 2\n")), 2u);
+  EXPECT_EQ(most_gpus(queue("    resources_max.ngpus = 0\n")), 0u);
+  EXPECT_EQ(queue("    resources_min.ngpus = 1\n").kinds.size(), 1u);
+  EXPECT_EQ(queue("    resources_min.ncpus = 16\n").kinds.size(), 1u);
+  EXPECT_EQ(queue("    resources_min.mem = 32gb\n").kinds.size(), 1u);
+  EXPECT_TRUE(queue("    resources_min.walltime = 12:00:00\n").is_open);
+  const SurveyedPartition for_long = queue("    resources_min.walltime = 48:00:00\n");
+  EXPECT_EQ(for_long.why_closed, "for walltimes of 48:00:00 and more");
+  EXPECT_TRUE(for_long.is_open) << "to a shape of three days";
+  EXPECT_TRUE(for_long.kinds.empty()) << "none is proposed";
+  EXPECT_EQ(queue("    from_route_only = True\n").why_closed, "reached by routing queues alone");
+}
+
+TEST(PbsSurvey, ARoutingQueueStandsForThoseThatItAloneReaches) {
+  const auto survey =
+      read("pbs", answer(0,
+                         "Queue: in\n    queue_type = Route\n    route_destinations = "
+                         "shut,long@vm,work\n    max_queued = [u:PBS_GENERIC=4]\n    enabled = "
+                         "True\n    started = True\n\n"
+                         "Queue: shut\n    queue_type = Execution\n    from_route_only = True\n    "
+                         "enabled = False\n    started = True\n\n"
+                         "Queue: long\n    queue_type = Execution\n    from_route_only = True\n    "
+                         "resources_max.walltime = 10:00:00\n    enabled = True\n    started = "
+                         "True\n\nServer: vm\n    server_state = Active\n\n\nhbnodes\n" +
+                             kNodes + "\nhbend\n"));
+  ASSERT_TRUE(survey) << survey.error().text;
+  const SurveyedPartition& in = survey->partitions.at(0);
+  EXPECT_TRUE(in.is_open) << in.why_closed;
+  EXPECT_EQ(in.walltime, 10h);
+  EXPECT_EQ(in.limits.all, 4u);
+  EXPECT_EQ(in.kinds.size(), 1u);
+  EXPECT_THAT(names(proposed("pbs", *survey)), ElementsAre("in"));
 }
 
 TEST(PbsSurvey, GpusWithoutAKindGetAName) {

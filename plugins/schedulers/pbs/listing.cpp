@@ -114,7 +114,7 @@ Result<std::vector<BatchJob>> read_jobs(const std::string& prefix, const Command
   const auto text = whole(output.standard_output);
   if (!text) return text.error();
   std::vector<BatchJob> jobs;
-  for (const Record& record : read_records(text->first)) {
+  for (const Record& record : read_records(text->first, Repeated::FirstCounts)) {
     std::string number = after(record.head, "Job Id:");
     if (number.empty() || !record.value("Job_Name").starts_with(prefix)) continue;
     const std::string_view owner = record.value("Job_Owner");

@@ -4,7 +4,6 @@
 #include "settings.hpp"
 
 #include "hpcbatch/scheduler.hpp"
-#include "hpcbatch/survey.hpp"
 
 #include <vector>
 
@@ -12,9 +11,5 @@ namespace hpcbatch::pbs {
 
 CommandLine list_queues(const std::string& dialect);
 Result<std::vector<Offer>> read_queues(const Settings& settings, const CommandOutput& output);
-
-/// The same in more detail, and what one user may have.
-CommandLine survey_queues(const std::string& dialect);
-Result<Survey> read_survey(const Settings& settings, const CommandOutput& output);
 
 }  // namespace hpcbatch::pbs

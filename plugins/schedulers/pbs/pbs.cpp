@@ -7,6 +7,7 @@
 #include "refusals.hpp"
 #include "settings.hpp"
 #include "submission.hpp"
+#include "survey.hpp"
 
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/survey.hpp"

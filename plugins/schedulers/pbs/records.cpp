@@ -21,6 +21,8 @@ bool is_name(std::string_view text) {
 
 class Reader {
  public:
+  explicit Reader(Repeated repeated) : repeated_(repeated) {}
+
   void take(std::string_view line) {
     const auto depth = std::min(line.find_first_not_of(kBlank), line.size());
     if (depth == line.size()) return;
@@ -47,13 +49,14 @@ class Reader {
     current_ = nullptr;
   }
 
-  /// The first of a name counts: what comes later may be a line of somebody's variable.
   void attribute(std::string name, std::string_view value) {
     const auto [place, is_new] =
         records_.back().attributes.try_emplace(std::move(name), without_blanks_before(value));
-    current_ = is_new ? &place->second : nullptr;
+    current_ = is_new || repeated_ == Repeated::IsAList ? &place->second : nullptr;
+    if (!is_new && current_) *current_ += "," + std::string(without_blanks_before(value));
   }
 
+  Repeated repeated_;
   std::vector<Record> records_;
   std::string indent_;
   std::string* current_{nullptr};
@@ -66,8 +69,8 @@ std::string_view Record::value(const std::string& name) const {
   return found == attributes.end() ? std::string_view() : std::string_view(found->second);
 }
 
-std::vector<Record> read_records(const std::string& text) {
-  Reader reader;
+std::vector<Record> read_records(const std::string& text, Repeated repeated) {
+  Reader reader(repeated);
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) reader.take(line);
   return std::move(reader).records();

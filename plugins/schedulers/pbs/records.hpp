@@ -24,7 +24,12 @@ struct Record {
   std::string_view value(const std::string& name) const;
 };
 
-std::vector<Record> read_records(const std::string& text);
+/// What a name means that a record has twice.  Of a batch job the first counts: what comes later
+/// may be a line of somebody's variable.  Lists of queues and servers (limits, users) are printed
+/// entry by entry, each with the name again; they are joined with commas (OpenPBS 23.06).
+enum class Repeated : std::uint8_t { FirstCounts, IsAList };
+
+std::vector<Record> read_records(const std::string& text, Repeated repeated);
 
 /// What stands behind "Job Id:" or "Queue:"; empty where the head is none of those.
 std::string after(std::string_view head, std::string_view kind);
