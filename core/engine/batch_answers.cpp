@@ -82,16 +82,22 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
   std::string text = fmt::format("allocation {} on {}{}: {}{}", facts.id.name, facts.site, number,
                                  meaning.text, reason.empty() ? "" : " (" + reason + ")");
   const bool never_registered = facts.pilots_seen == 0;
+  const bool has_words = never_registered && !entry.last_words.empty();
+  const std::string words =
+      has_words ? "; its output ends with: " + entry.last_words : std::string();
   const bool orderly =
       cause == EndCause::Completed || cause == EndCause::Timeout || cause == EndCause::Preempted;
   facts.state = AllocationState::Ended;
   facts.cause = cause;
   facts.ended = now;
-  facts.reason = text;
+  facts.reason = text + words;
   if (ShapeState* shape = shape_state(facts); shape && !facts.cancel_asked) {
     if (cause == EndCause::LaunchFailed) {
       back_off(*shape, 10min, 24h,
-               text + "; look at the workspace's directories and the set-up lines", now);
+               text + (has_words ? words
+                                 : "; look at the workspace's directories and the set-up "
+                                   "lines"),
+               now);
     } else if (cause == EndCause::Cancelled) {
       // Respect whoever did it: wait a little the first time, long the next.
       back_off(*shape, shape->back_off.failures.empty() ? Duration{30s} : Duration{5min}, 1h, text,
@@ -107,10 +113,12 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
       back_off(*shape, 1s, 10min, text, now);
     } else if (never_registered) {
       back_off(*shape, 10s, 1h,
-               text + ", and its pilot never registered; its output lies in the workspace", now);
+               text + ", and its pilot never registered" +
+                   (has_words ? words : "; its output lies in the workspace"),
+               now);
     }
   }
-  return {facts.id, meaning.failure, meaning.unexplained, std::move(text)};
+  return {facts.id, meaning.failure, meaning.unexplained, text + words};
 }
 
 std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const BatchJob& job,
@@ -210,6 +218,9 @@ std::vector<AllocationOver> SiteBook::polled(const SitePolled& event,
   state.trouble.clear();
   state.trouble_since.reset();
 
+  for (const auto& [name, words] : event.last_words) {
+    if (AllocationEntry* found = entry(AllocationId{name})) found->last_words = words;
+  }
   std::vector<AllocationOver> ended;
   std::set<std::string> shown;
   for (const BatchJob& job : event.jobs) {

@@ -10,6 +10,7 @@
 #include "hpcbatch/scheduler.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -163,6 +164,9 @@ struct SitePolled {
   std::string site;
   std::vector<BatchJob> jobs;
   Time asked{};
+  /// The last line that batch jobs printed of which no pilot was ever there, by the allocation's
+  /// name; of those that have ended or are not listed.
+  std::map<std::string, std::string> last_words{};
 };
 struct SitePollFailed {
   std::string site;

@@ -345,20 +345,24 @@ void Runtime::perform(const PollSite& action) {
   SiteHands* hands = site(action.site);
   if (!hands) return;
   std::vector<std::string> names;
+  std::vector<std::string> silent;
   for (const auto& [id, entry] : engine_->sites().allocations()) {
-    if (entry.facts.site == action.site && entry.facts.state != AllocationState::Ended)
-      names.push_back(id.name);
+    const Allocation& facts = entry.facts;
+    if (facts.site != action.site || facts.state == AllocationState::Ended) continue;
+    names.push_back(id.name);
+    if (facts.pilots_seen == 0 && facts.state >= AllocationState::Queued) silent.push_back(id.name);
   }
-  hands->poll("h" + engine_name_, std::move(names),
-              [this, name = action.site, asked = now()](Result<std::vector<BatchJob>> jobs) {
-                crash_point("poll-answered");
-                if (jobs) {
-                  feed(SitePolled{name, std::move(*jobs), asked});
-                } else {
-                  spdlog::warn("site {}: {}", name, jobs.error().text);
-                  feed(SitePollFailed{name, jobs.error().text});
-                }
-              });
+  hands->poll(
+      "h" + engine_name_, std::move(names), std::move(silent),
+      [this, name = action.site, asked = now()](Result<SiteHands::Listed> listed) {
+        crash_point("poll-answered");
+        if (listed) {
+          feed(SitePolled{name, std::move(listed->jobs), asked, std::move(listed->last_words)});
+        } else {
+          spdlog::warn("site {}: {}", name, listed.error().text);
+          feed(SitePollFailed{name, listed.error().text});
+        }
+      });
 }
 
 void Runtime::perform(const ReadOutbox& action) {

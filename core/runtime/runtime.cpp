@@ -271,9 +271,9 @@ void Runtime::sweep_workspaces() {
       for (const AllocationId& id : found) names.push_back(id.name);
       // Whether one of them still runs, its site may have been away for long, the batch system
       // knows.
-      site.poll("h" + engine_name_, std::move(names),
-                [this, &site, found](Result<std::vector<BatchJob>> jobs) {
-                  if (jobs) sweep_next(site, found, std::move(*jobs));
+      site.poll("h" + engine_name_, std::move(names), {},
+                [this, &site, found](Result<SiteHands::Listed> listed) {
+                  if (listed) sweep_next(site, found, std::move(listed->jobs));
                 });
     });
   }

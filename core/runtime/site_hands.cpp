@@ -182,10 +182,9 @@ void SiteHands::renew_pilot_file(const AllocationId& id, wire::PilotFile file) {
 }
 
 void SiteHands::poll(const std::string& prefix, std::vector<std::string> names,
-                     std::function<void(Result<std::vector<BatchJob>>)> answer) {
-  auto result =
-      std::make_shared<Result<std::vector<BatchJob>>>(Error{Error::Kind::Transient, "no answer"});
-  auto work = [prefix, names = std::move(names), result,
+                     std::vector<std::string> silent, std::function<void(Result<Listed>)> answer) {
+  auto result = std::make_shared<Result<Listed>>(Error{Error::Kind::Transient, "no answer"});
+  auto work = [prefix, names = std::move(names), silent = std::move(silent), result,
                directory = site_.workspace + "/allocations"](Tools& tools, Deadline deadline) {
     auto output = guarded("transport", [&] {
       return tools.transport->run(tools.scheduler->poll(prefix, names), deadline);
@@ -195,7 +194,21 @@ void SiteHands::poll(const std::string& prefix, std::vector<std::string> names,
     } else if (output->timed_out) {
       *result = Error{Error::Kind::Transient, "the batch system did not answer in time"};
     } else {
-      *result = guarded("scheduler", [&] { return tools.scheduler->read_poll(prefix, *output); });
+      auto jobs = guarded("scheduler", [&] { return tools.scheduler->read_poll(prefix, *output); });
+      if (!jobs) {
+        *result = jobs.error();
+        return;
+      }
+      Listed listed{std::move(*jobs), {}};
+      const std::vector<std::string> over = not_living(silent, listed.jobs);
+      if (!over.empty()) {
+        // What cannot be read is no reason to know nothing of the batch jobs.
+        const auto said = guarded("transport", [&] {
+          return tools.transport->run(ask_last_words(directory, over), deadline);
+        });
+        if (said) listed.last_words = read_last_words(over, said->standard_output);
+      }
+      *result = std::move(listed);
     }
   };
   call(kPollLimit, std::move(work), [result, answer = std::move(answer)](bool given_up) {
@@ -273,10 +286,9 @@ void SiteHands::read_outbox(const AllocationId& id,
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void SiteHands::forget(const AllocationId& id) {
   auto work = [file = file_path(id), outbox = site_.workspace + "/outbox", prefix = id.name + ".",
-               script = site_.workspace + "/allocations/" + id.name + ".sh"](Tools& tools,
-                                                                             Deadline deadline) {
+               own = site_.workspace + "/allocations/" + id.name](Tools& tools, Deadline deadline) {
     (void)guarded("transport", [&]() -> Result<void> {
-      std::vector<std::string> gone{script, file};
+      std::vector<std::string> gone{own + ".sh", own + ".env", file};
       if (auto names = tools.transport->list(outbox, deadline)) {
         for (const std::string& name : *names) {
           if (name.starts_with(prefix) && !name.ends_with(kDamaged))

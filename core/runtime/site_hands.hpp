@@ -7,6 +7,7 @@
 #include "plugin_host/plugin_host.hpp"
 #include "runtime/asio.hpp"
 #include "runtime/call_lane.hpp"
+#include "runtime/last_words.hpp"
 #include "runtime/pilot_program.hpp"
 #include "runtime/site_check.hpp"
 #include "wire/pilot_file.hpp"
@@ -38,8 +39,14 @@ class SiteHands {
               std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer);
   /// Replaces the pilot file of an allocation that may still start or run.
   void renew_pilot_file(const AllocationId& id, wire::PilotFile file);
+  struct Listed {
+    std::vector<BatchJob> jobs;
+    LastWords last_words;
+  };
+  /// `silent`: those of the names of which no pilot was ever there; what their batch jobs printed
+  /// last is read where they have ended or are not listed.
   void poll(const std::string& prefix, std::vector<std::string> names,
-            std::function<void(Result<std::vector<BatchJob>>)> answer);
+            std::vector<std::string> silent, std::function<void(Result<Listed>)> answer);
   void cancel(const AllocationId& id, const std::string& number);
   /// Serialized wire::Result messages that the allocation's pilots left behind.
   void read_outbox(const AllocationId& id,

@@ -151,6 +151,30 @@ TEST_F(AllocationEndTest, APilotThatNeverRegistersIsNotAskedForAgainAtOnce) {
   }
 }
 
+TEST_F(AllocationEndTest, WhatItsBatchJobPrintedLastSaysWhyAPilotNeverRegistered) {
+  submit(New());
+  const std::string words = "/var/spool/5.SC: 12: pbsdsh: not found";
+  accepts("A");
+  after(1s);
+  const std::string name = allocation("A").name;
+  const BatchJob job{
+      .name = name, .number = "1", .state = BatchState::Ended, .cause = EndCause::Failed};
+  happens(SitePolled{"here", {job}, now_, {{name, words}, {"hbUnknown", "x"}}});
+  forget_what_was_asked();
+  expect_explained("1", "*its pilot never registered; its output ends with: " + words + "*");
+  after(30s);
+  expect({"forget *", "open *"});
+  // Where the batch system keeps no record the file is there nonetheless.
+  accepts("B");
+  const std::string second = allocation("B").name;
+  for (int list = 0; list < 3; ++list) {
+    after(1s);
+    happens(SitePolled{"here", {}, now_, {{second, "module: not found"}}});
+  }
+  forget_what_was_asked();
+  expect_explained("1", "*no longer knows it*its output ends with: module: not found*");
+}
+
 TEST_F(AllocationEndTest, WhatCouldNotBeLaunchedPausesItsShapeAtOnce) {
   submit(New());
   accepts("A");

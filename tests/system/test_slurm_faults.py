@@ -55,6 +55,14 @@ def test_a_batch_job_cancelled_by_somebody_else(slurm):
         must_end_elsewhere(site, array, "pilot_killed", "the batch system or a person ended the pilot")
 
 
+def test_a_batch_job_that_ends_without_a_pilot_says_why_by_its_output(slurm):
+    with SlurmSite(slurm, setup=["echo some words", "echo 'no such module: python/9' >&2", "exit 7"]) as site:
+        task = site.submit("--", "true")
+        said = site.explained(task, "its output ends with: no such module: python/9")
+        assert "its pilot never registered" in said, said
+        assert "no such module" in site.json("allocations")[0]["message"]
+
+
 def test_a_node_lost(slurm):
     """A node's daemon, its batch job's step and pilot are gone: SLURM calls the node lost after SlurmdTimeout."""
     with SlurmSite(slurm, SMALL | {"cpus": 4}) as site:
