@@ -1,5 +1,8 @@
 #include "runtime/direct_doors.hpp"
 
+#include "wire/node_addresses.hpp"
+
+#include <fmt/ranges.h>
 #include <spdlog/spdlog.h>
 
 #include <fstream>
@@ -8,15 +11,18 @@
 namespace hpcbatch {
 namespace {
 
-constexpr const char* kNoWayOut = "127.0.0.1";
 /// Nobody listens there (RFC 863): a pilot that tries it looks into its file again.
 constexpr std::uint16_t kDiscard = 9;
 
-bool is_direct(const Site& site) {
-  return has_way(site, LinkKind::Direct);
-}
-
 }  // namespace
+
+std::vector<std::string> direct_addresses(const Site& site, std::vector<std::string> outward) {
+  if (!site.interface.empty()) return {site.interface};
+  std::erase_if(outward, wire::is_loopback);
+  const bool is_here = site.scheduler == "local" && site.transport == "shared_fs";
+  if (outward.empty() && is_here) return {"127.0.0.1"};
+  return outward;
+}
 
 DirectDoors::DirectDoors(std::string remembered, Outward outward, Listen listen)
     : remembered_(std::move(remembered)), outward_(std::move(outward)), listen_(std::move(listen)) {
@@ -28,18 +34,24 @@ DirectDoors::DirectDoors(std::string remembered, Outward outward, Listen listen)
 
 bool DirectDoors::look(const std::vector<Site>& sites) {
   bool is_changed = false;
+  const std::vector<std::string> outward = outward_();
   for (const Site& site : sites) {
-    if (!is_direct(site)) continue;
-    std::string& known = addresses_[site.name];
-    std::string found = site.interface.empty() ? outward_() : site.interface;
-    // No way out for a moment: the old one may be there again in the next.
-    if (found == kNoWayOut && !known.empty()) found = known;
+    if (!has_way(site, LinkKind::Direct)) continue;
+    std::vector<std::string>& known = addresses_[site.name];
+    std::vector<std::string> found = direct_addresses(site, outward);
+    // No way out for a moment: the old ones may be there again in the next.
+    if (found.empty()) found = known;
+    if (found.empty() && warned_.insert("site " + site.name).second)
+      spdlog::warn(
+          "this machine has no address by which pilots of {} could reach it; they go another way, "
+          "if there is one, or name it as the site's 'interface'",
+          site.name);
     if (!known.empty() && found != known)
-      spdlog::info("pilots of {} reach this machine at {} now, no longer at {}", site.name, found,
-                   known);
+      spdlog::info("pilots of {} reach this machine at {} now, no longer at {}", site.name,
+                   fmt::join(found, ", "), fmt::join(known, ", "));
     is_changed = is_changed || found != known;
     known = std::move(found);
-    is_changed = listen_at(known) || is_changed;
+    for (const std::string& address : known) is_changed = listen_at(address) || is_changed;
   }
   if (is_changed) remember();
   return is_changed;
@@ -60,13 +72,20 @@ bool DirectDoors::listen_at(const std::string& address) {
   return true;
 }
 
-wire::Address DirectDoors::of(const Site& site) const {
-  const std::string& address = addresses_.at(site.name);
-  for (const auto* ports : {&ports_, &before_}) {
-    const auto port = ports->find(address);
-    if (port != ports->end()) return {wire::Address::Kind::Tcp, address, port->second};
+std::vector<wire::Address> DirectDoors::of(const Site& site) const {
+  std::vector<wire::Address> told;
+  const std::vector<std::string>& all = addresses_.at(site.name);
+  for (const std::string& address : all) {
+    for (const auto* ports : {&ports_, &before_}) {
+      const auto port = ports->find(address);
+      if (port == ports->end()) continue;
+      told.push_back({wire::Address::Kind::Tcp, address, port->second});
+      break;
+    }
   }
-  return {wire::Address::Kind::Tcp, address, kDiscard};
+  if (told.empty() && !all.empty())
+    told.push_back({wire::Address::Kind::Tcp, all.front(), kDiscard});
+  return told;
 }
 
 void DirectDoors::remember() const {

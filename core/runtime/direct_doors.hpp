@@ -1,4 +1,4 @@
-// Where pilots reach this machine directly: an address of it for each site, and the port that is
+// Where pilots reach this machine directly: its addresses for each site, and the ports that are
 // listened at.
 #pragma once
 
@@ -16,12 +16,16 @@
 
 namespace hpcbatch {
 
+/// The addresses that pilots of a site are told, of those by which other machines reach this one.
+/// Loopback is right for pilots of this very machine alone.
+std::vector<std::string> direct_addresses(const Site& site, std::vector<std::string> outward);
+
 /// A machine's address changes while the engine runs (a lease of DHCP, a VPN that comes up), and
 /// one site's that cannot be listened at now must not keep the others.  Of the loop's thread only.
 class DirectDoors {
  public:
-  /// The machine's address towards others; 127.0.0.1 where there is no way out now.
-  using Outward = std::function<std::string()>;
+  /// The machine's addresses towards others; none where there is no way out now.
+  using Outward = std::function<std::vector<std::string>()>;
   /// At that port, or at another where it is taken; the port.
   using Listen =
       std::function<Result<std::uint16_t>(const std::string& address, std::uint16_t port)>;
@@ -30,11 +34,11 @@ class DirectDoors {
   /// without reading their file anew.
   DirectDoors(std::string remembered, Outward outward, Listen listen);
 
-  /// Finds the address of each site anew and listens where it does not yet.  True where pilots have
-  /// to be told.
+  /// Finds the addresses of each site anew and listens where it does not yet.  True where pilots
+  /// have to be told.
   bool look(const std::vector<Site>& sites);
   /// Of a site that was looked at.  Where nothing can be listened at now, what will probably hold.
-  wire::Address of(const Site& site) const;
+  std::vector<wire::Address> of(const Site& site) const;
 
  private:
   bool listen_at(const std::string& address);
@@ -43,10 +47,10 @@ class DirectDoors {
   std::string remembered_;
   Outward outward_;
   Listen listen_;
-  std::map<std::string, std::string> addresses_;  // by site
-  std::map<std::string, std::uint16_t> ports_;    // that are listened at, by address
-  std::map<std::string, std::uint16_t> before_;   // of the last engine
-  std::set<std::string> warned_;                  // addresses that could not be listened at
+  std::map<std::string, std::vector<std::string>> addresses_;  // by site
+  std::map<std::string, std::uint16_t> ports_;                 // that are listened at, by address
+  std::map<std::string, std::uint16_t> before_;                // of the last engine
+  std::set<std::string> warned_;  // addresses that could not be listened at, sites without any
 };
 
 }  // namespace hpcbatch

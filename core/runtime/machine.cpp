@@ -1,6 +1,7 @@
 #include "runtime/machine.hpp"
 
 #include "wire/fd.hpp"
+#include "wire/node_addresses.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
 
@@ -88,6 +89,25 @@ int usable_gpus() {
   return visible != nullptr && there > 0 ? devices_in(visible) : there;
 }
 
+/// Of the interface towards the world; empty where there is no such route.
+std::string address_of_route() {
+  // Nothing is sent: connecting a datagram socket only asks for the route (RFC 5737 and RFC 3849
+  // reserve the addresses).
+  for (const char* const far : {"192.0.2.1", "2001:db8::1"}) {
+    const Found there = numeric(far, SOCK_DGRAM);
+    const wire::Fd probe = there ? socket_for(*there) : wire::Fd();
+    sockaddr_storage near{};
+    socklen_t size = sizeof near;
+    auto* const near_address = reinterpret_cast<sockaddr*>(&near);
+    char text[NI_MAXHOST] = {};
+    if (probe && ::connect(probe.get(), there->ai_addr, there->ai_addrlen) == 0 &&
+        ::getsockname(probe.get(), near_address, &size) == 0 &&
+        ::getnameinfo(near_address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
+      return text;
+  }
+  return "";
+}
+
 }  // namespace
 
 std::optional<std::int64_t> memory_limit(const std::string& groups,
@@ -165,22 +185,16 @@ Site default_site(const std::string& home) {
   return site;
 }
 
-std::string outward_address() {
-  // Nothing is sent: connecting a datagram socket only asks for the route (RFC 5737 and RFC 3849
-  // reserve the addresses).
-  for (const char* const far : {"192.0.2.1", "2001:db8::1"}) {
-    const Found there = numeric(far, SOCK_DGRAM);
-    const wire::Fd probe = there ? socket_for(*there) : wire::Fd();
-    sockaddr_storage near{};
-    socklen_t size = sizeof near;
-    auto* const near_address = reinterpret_cast<sockaddr*>(&near);
-    char text[NI_MAXHOST] = {};
-    if (probe && ::connect(probe.get(), there->ai_addr, there->ai_addrlen) == 0 &&
-        ::getsockname(probe.get(), near_address, &size) == 0 &&
-        ::getnameinfo(near_address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0)
-      return text;
+std::vector<std::string> outward_addresses() {
+  constexpr std::size_t kMostTold = 3;
+  std::vector<std::string> found;
+  if (std::string routed = address_of_route(); !routed.empty() && !wire::is_loopback(routed))
+    found.push_back(std::move(routed));
+  for (std::string& one : wire::addresses_for_others(wire::own_addresses())) {
+    if (std::find(found.begin(), found.end(), one) == found.end()) found.push_back(std::move(one));
   }
-  return "127.0.0.1";
+  if (found.size() > kMostTold) found.resize(kMostTold);
+  return found;
 }
 
 bool has_address(const std::string& address) {

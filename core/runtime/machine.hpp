@@ -27,8 +27,10 @@ void complete_local_site(Site& site, const std::string& home);
 /// The site that is there without any configuration.
 Site default_site(const std::string& home);
 
-/// Numeric addresses of this machine's interface towards the world; loopback where there is none.
-std::string outward_address();
+/// The addresses, in numbers, by which other machines may reach this one, three at most, for each
+/// that leads nowhere costs a pilot seconds: first that of its route to the world.  None where it
+/// has nothing but loopback.
+std::vector<std::string> outward_addresses();
 
 /// Whether it can be listened at here now; numeric, of IPv4 or IPv6.
 bool has_address(const std::string& address);

@@ -151,7 +151,7 @@ Result<void> Runtime::listen() {
   if (auto listening = server_->listen_unix(pilots_socket_); !listening) return listening;
 
   doors_here_ =
-      std::make_unique<DirectDoors>(options_.home + "/ports", outward_address,
+      std::make_unique<DirectDoors>(options_.home + "/ports", outward_addresses,
                                     [this](const std::string& address, std::uint16_t port) {
                                       return server_->listen_tcp(address, port);
                                     });
@@ -193,7 +193,10 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site,
       file.addresses.push_back({Kind::Relay, wire::relay_file(site.workspace), 0});
     if (way == LinkKind::Spool)
       file.addresses.push_back({Kind::Spool, wire::spool_folder(site.workspace), 0});
-    if (way == LinkKind::Direct) file.addresses.push_back(doors_here_->of(site));
+    if (way == LinkKind::Direct) {
+      for (wire::Address& address : doors_here_->of(site))
+        file.addresses.push_back(std::move(address));
+    }
   }
   file.workspace = site.workspace;
   file.scratch = site.scratch;

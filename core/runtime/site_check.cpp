@@ -1,14 +1,17 @@
 #include "runtime/site_check.hpp"
 
 #include "plugin_host/guarded.hpp"
+#include "runtime/direct_doors.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/site_exchange.hpp"
 #include "runtime/site_modules.hpp"
 #include "runtime/submit_trial.hpp"
+#include "wire/node_addresses.hpp"
 #include "wire/relay.hpp"
 #include "wire/wire.pb.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -188,21 +191,36 @@ Result<void> try_spool(const Site& site, const PilotProgram& program, const std:
 }
 
 /// A way that pilots of the site do not take may be closed.
-SiteCheck way(const Site& site, LinkKind kind, const char* name, bool works, std::string text) {
+SiteCheck way(const Site& site, LinkKind kind, const char* name, bool works,
+              const std::string& text) {
   const bool is_taken = has_way(site, kind);
-  if (!is_taken) text += "; `link` leaves it out";
-  return {fmt::format("link {}", name), works || !is_taken, std::move(text)};
+  return {fmt::format("link {}", name), works || !is_taken,
+          is_taken ? text : "not taken, `link` leaves it out: " + text};
+}
+
+SiteCheck check_direct(const Site& site) {
+  std::vector<std::string> here = direct_addresses(site, outward_addresses());
+  const auto say = [&](bool works, const std::string& text) {
+    return way(site, LinkKind::Direct, "direct", works, text);
+  };
+  if (here.empty())
+    return say(false,
+               "this machine has no address but loopback; pilots go another way, or name the one "
+               "that nodes reach as 'interface'");
+  const std::string all = fmt::format("{}", fmt::join(here, " or "));
+  std::erase_if(here, [](const std::string& one) { return !has_address(one); });
+  if (here.empty())
+    return say(false,
+               fmt::format("this machine has no address {} now; name another 'interface'", all));
+  const bool is_own = std::all_of(here.begin(), here.end(), wire::is_loopback);
+  return say(true, fmt::format("needs a route from the nodes to {}{}", fmt::join(here, " or "),
+                               is_own ? ", which only this machine has to itself" : ""));
 }
 
 void check_ways(const Site& site, const PilotProgram& program, const std::string& folder,
                 Transport& transport, Transport& streams, Deadline deadline,
                 std::vector<SiteCheck>& checks) {
-  const std::string here = site.interface.empty() ? outward_address() : site.interface;
-  const bool is_ours = has_address(here);
-  checks.push_back(way(
-      site, LinkKind::Direct, "direct", is_ours,
-      is_ours ? fmt::format("needs a route from the nodes to {}", here)
-              : fmt::format("this machine has no address {} now; name another 'interface'", here)));
+  checks.push_back(check_direct(site));
   const auto delivered =
       guarded("transport", [&] { return program.deliver(transport, site.workspace, deadline); });
   if (!delivered) {

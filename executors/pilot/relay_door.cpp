@@ -2,20 +2,15 @@
 
 #include "socket_address.hpp"
 #include "wire/file.hpp"
+#include "wire/node_addresses.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/relay.hpp"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -24,51 +19,6 @@ namespace hpcbatch::pilot {
 namespace {
 
 constexpr int kWaitingPilots = 128;
-
-std::vector<NodeAddress> own_addresses() {
-  std::vector<NodeAddress> found;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return found;
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
-    std::array<char, INET6_ADDRSTRLEN> text{};
-    const int family = one->ifa_addr->sa_family;
-    const void* bytes = nullptr;
-    if (family == AF_INET) bytes = &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
-    if (family == AF_INET6)
-      bytes = &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr;
-    if (bytes != nullptr && ::inet_ntop(family, bytes, text.data(), text.size()) != nullptr)
-      found.push_back({one->ifa_name, text.data()});
-  }
-  ::freeifaddrs(all);
-  return found;
-}
-
-/// What container engines and hypervisors make for themselves: every node may have the same
-/// addresses there, and reaches itself by them.
-bool is_of_own_guests(const std::string& interface) {
-  static constexpr std::array kNames{"docker", "br-",   "virbr", "veth", "cni",     "podman",
-                                     "lxcbr",  "lxdbr", "vnet",  "cali", "flannel", "incusbr"};
-  return std::any_of(kNames.begin(), kNames.end(),
-                     [&](const char* name) { return interface.starts_with(name); });
-}
-
-bool is_private(const std::string& address) {
-  in_addr v4{};
-  if (::inet_pton(AF_INET, address.c_str(), &v4) == 1) {
-    // RFC 1918, and RFC 6598 for those behind a provider's own translation.
-    const std::uint32_t bits = ntohl(v4.s_addr);
-    return (bits >> 24) == 10 || (bits >> 20) == 0xAC1 || (bits >> 16) == 0xC0A8 ||
-           (bits >> 22) == 0x191;
-  }
-  // RFC 4193.
-  return address.starts_with("fc") || address.starts_with("fd");
-}
-
-bool is_loopback_or_link_local(const std::string& address) {
-  return address.starts_with("127.") || address == "::1" || address.starts_with("169.254.") ||
-         address.starts_with("fe80:");
-}
 
 Result<std::pair<Fd, std::uint16_t>> listen_on(const std::string& address, std::uint16_t wanted) {
   for (const std::uint16_t port : {wanted, std::uint16_t{0}}) {
@@ -109,17 +59,6 @@ std::map<std::string, std::uint16_t> ports_before(const std::string& file) {
 
 }  // namespace
 
-std::vector<std::string> addresses_for_pilots(const std::vector<NodeAddress>& all) {
-  std::vector<std::string> reachable;
-  for (const NodeAddress& one : all) {
-    if (!is_loopback_or_link_local(one.address) && !is_of_own_guests(one.interface))
-      reachable.push_back(one.address);
-  }
-  std::vector<std::string> inside;
-  std::copy_if(reachable.begin(), reachable.end(), std::back_inserter(inside), is_private);
-  return inside.empty() ? reachable : inside;
-}
-
 RelayDoor::RelayDoor(std::string file, std::vector<Fd> listeners, std::string text)
     : file_(std::move(file)), listeners_(std::move(listeners)), text_(std::move(text)) {}
 
@@ -127,7 +66,7 @@ Result<RelayDoor> RelayDoor::open(const std::string& workspace, const std::strin
   const std::string file = wire::relay_file(workspace);
   const auto before = ports_before(file);
   const std::vector<std::string> wanted =
-      address.empty() ? addresses_for_pilots(own_addresses()) : std::vector{address};
+      address.empty() ? wire::addresses_for_others(wire::own_addresses()) : std::vector{address};
   if (wanted.empty())
     return Error{
         Error::Kind::Rejected,

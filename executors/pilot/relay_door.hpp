@@ -37,12 +37,4 @@ class RelayDoor {
   std::string text_;
 };
 
-struct NodeAddress {
-  std::string interface;
-  std::string address;  ///< numeric
-};
-
-/// Those of a node's addresses that a relay listens on.  Pure.
-std::vector<std::string> addresses_for_pilots(const std::vector<NodeAddress>& all);
-
 }  // namespace hpcbatch::pilot

@@ -12,6 +12,7 @@
 
 #include "connect.hpp"
 #include "wire/file.hpp"
+#include "wire/node_addresses.hpp"
 
 namespace hpcbatch::pilot {
 namespace {
@@ -22,9 +23,9 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 
 std::vector<std::string> chosen(const std::vector<std::string>& addresses) {
-  std::vector<NodeAddress> all;
+  std::vector<wire::NodeAddress> all;
   for (const std::string& address : addresses) all.push_back({"eth0", address});
-  return addresses_for_pilots(all);
+  return wire::addresses_for_others(all);
 }
 
 TEST(RelayDoor, ListensInsideTheClusterWhereThereIsAnInside) {
@@ -39,13 +40,13 @@ TEST(RelayDoor, ListensInsideTheClusterWhereThereIsAnInside) {
 }
 
 TEST(RelayDoor, TakesNoBridgeToANodesOwnGuestsForTheInside) {
-  EXPECT_THAT(addresses_for_pilots({{"lo", "127.0.0.1"},
-                                    {"eno1", "130.1.2.3"},
-                                    {"docker0", "172.17.0.1"},
-                                    {"br-0123456789ab", "172.18.0.1"},
-                                    {"virbr0", "192.168.122.1"}}),
+  EXPECT_THAT(wire::addresses_for_others({{"lo", "127.0.0.1"},
+                                          {"eno1", "130.1.2.3"},
+                                          {"docker0", "172.17.0.1"},
+                                          {"br-0123456789ab", "172.18.0.1"},
+                                          {"virbr0", "192.168.122.1"}}),
               ElementsAre("130.1.2.3"));
-  EXPECT_THAT(addresses_for_pilots({{"bond0", "10.1.0.1"}, {"docker0", "172.17.0.1"}}),
+  EXPECT_THAT(wire::addresses_for_others({{"bond0", "10.1.0.1"}, {"docker0", "172.17.0.1"}}),
               ElementsAre("10.1.0.1"));
 }
 

@@ -32,12 +32,14 @@ class DirectDoorsTest : public ::testing::Test {
         });
   }
   std::string text_of(const DirectDoors& doors, std::size_t site) {
-    const wire::Address at = doors.of(sites_[site]);
-    return at.place + ":" + std::to_string(at.port);
+    std::string text;
+    for (const wire::Address& at : doors.of(sites_[site]))
+      text += (text.empty() ? "" : " ") + at.place + ":" + std::to_string(at.port);
+    return text;
   }
 
   std::vector<Site> sites_;
-  std::string outward_{"10.0.0.1"};
+  std::vector<std::string> outward_{"10.0.0.1"};
   std::string absent_;
   std::uint16_t next_port_{1000};
   unsigned tried_{0};
@@ -56,14 +58,14 @@ TEST_F(DirectDoorsTest, StayWhereTheyAre) {
 TEST_F(DirectDoorsTest, GoWithTheMachine) {
   DirectDoors here = doors();
   here.look(sites_);
-  outward_ = "127.0.0.1";
+  outward_ = {};
   EXPECT_FALSE(here.look(sites_)) << "no way out for a moment";
   EXPECT_EQ(text_of(here, 0), "10.0.0.1:1001");
-  outward_ = "192.168.3.4";
+  outward_ = {"192.168.3.4"};
   EXPECT_TRUE(here.look(sites_));
   EXPECT_EQ(text_of(here, 0), "192.168.3.4:1003");
   EXPECT_EQ(text_of(here, 1), "10.8.0.2:1002");
-  outward_ = "10.0.0.1";
+  outward_ = {"10.0.0.1"};
   EXPECT_TRUE(here.look(sites_));
   EXPECT_EQ(text_of(here, 0), "10.0.0.1:1001");
 }
@@ -73,7 +75,7 @@ TEST_F(DirectDoorsTest, OneThatIsNotThereKeepsNobodyAndComesLater) {
   DirectDoors here = doors();
   EXPECT_TRUE(here.look(sites_));
   EXPECT_EQ(text_of(here, 0), "10.0.0.1:1001");
-  EXPECT_EQ(here.of(sites_[1]).place, "10.8.0.2");
+  EXPECT_EQ(text_of(here, 1), "10.8.0.2:9");
   EXPECT_FALSE(here.look(sites_));
   absent_.clear();
   EXPECT_TRUE(here.look(sites_));
@@ -88,6 +90,41 @@ TEST_F(DirectDoorsTest, TakeThePortsOfTheLastEngine) {
   again.look(sites_);
   EXPECT_EQ(text_of(again, 0), "10.0.0.1:1001");
   EXPECT_EQ(text_of(again, 1), "10.8.0.2:1002") << "it will probably be that";
+}
+
+TEST_F(DirectDoorsTest, AllAddressesThatMayBeRightAreTold) {
+  outward_ = {"130.1.2.3", "10.0.0.1", "10.1.0.1"};
+  absent_ = "10.0.0.1";
+  DirectDoors here = doors();
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "130.1.2.3:1001 10.1.0.1:1002");
+  absent_.clear();
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "130.1.2.3:1001 10.0.0.1:1004 10.1.0.1:1002");
+}
+
+TEST_F(DirectDoorsTest, LoopbackIsToldToPilotsOfThisMachineAlone) {
+  outward_ = {};
+  sites_.resize(1);
+  DirectDoors here = doors();
+  EXPECT_FALSE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "");
+  sites_[0].name = "own";
+  sites_[0].scheduler = "local";
+  sites_[0].transport = "shared_fs";
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "127.0.0.1:1001");
+  sites_[0].name = "behind a login";
+  sites_[0].transport = "ssh";
+  EXPECT_FALSE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "");
+  outward_ = {"::1", "10.0.0.1"};
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "10.0.0.1:1002");
+  sites_[0].name = "as it was told";
+  sites_[0].interface = "127.0.0.1";
+  EXPECT_TRUE(here.look(sites_));
+  EXPECT_EQ(text_of(here, 0), "127.0.0.1:1001");
 }
 
 }  // namespace

@@ -7,6 +7,10 @@
 #include <cstdlib>
 #include <fstream>
 
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 namespace hpcbatch {
 namespace {
 
@@ -56,6 +60,43 @@ TEST(LocalSite, HandsItsVisibleDevicesOn) {
   Site other{.name = "there", .scheduler = "local"};
   complete_local_site(other, "/home");
   EXPECT_TRUE(other.setup.empty());
+}
+
+/// What is found where the shell commands have made the network; they run in a namespace of their
+/// own.
+std::string outward_in_network(const std::string& commands) {
+  int ends[2];
+  if (::pipe(ends) != 0) return "no pipe";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::string text = "no namespace";
+    if (::unshare(CLONE_NEWNET) == 0 && std::system(commands.c_str()) == 0) {
+      text.clear();
+      for (const std::string& address : outward_addresses()) text += address + " ";
+    }
+    ::_exit(::write(ends[1], text.data(), text.size()) < 0 ? 1 : 0);
+  }
+  ::close(ends[1]);
+  std::string text(1000, ' ');
+  const ssize_t size = ::read(ends[0], text.data(), text.size());
+  ::close(ends[0]);
+  ::waitpid(child, nullptr, 0);
+  return text.substr(0, size < 0 ? 0 : static_cast<std::size_t>(size));
+}
+
+TEST(OutwardAddresses, AreFoundWithoutARouteToTheWorldAndAreNeverLoopback) {
+  if (::geteuid() != 0) GTEST_SKIP() << "a network of its own takes root";
+  const std::string lo = "ip link set lo up && ";
+  const std::string lan =
+      lo +
+      "ip link add e0 type veth peer name e1 && ip addr add 10.77.0.1/24 dev e0 && "
+      "ip link set e0 up && ip link set e1 up";
+  EXPECT_EQ(outward_in_network(lo + "true"), "");
+  EXPECT_EQ(outward_in_network(lan), "10.77.0.1 ");
+  // A default route that leads out by another interface goes first.
+  EXPECT_EQ(outward_in_network(lan + " && ip addr add 130.1.2.3/24 dev e1 && "
+                                     "ip route add default via 130.1.2.4 dev e1"),
+            "130.1.2.3 10.77.0.1 ");
 }
 
 }  // namespace
