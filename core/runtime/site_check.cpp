@@ -62,36 +62,96 @@ Result<Survey> ask(const Scheduler& scheduler, Transport& transport, Deadline de
   });
 }
 
-SiteCheck check_shape(const Shape& shape, const Survey& survey) {
-  const SurveyedPartition* best = nullptr;
-  for (const SurveyedPartition& partition : survey.partitions) {
-    if (partition.name == shape.partition || shape.partition.empty()) best = &partition;
-    if (partition.name == shape.partition) break;
+std::string gpus_of(const std::map<std::string, double>& gpus) {
+  std::string text;
+  for (const auto& [kind, count] : gpus)
+    text += fmt::format("{}{:g} {}", text.empty() ? "" : ", ", count, kind.empty() ? "gpu" : kind);
+  return text.empty() ? "no GPU" : text;
+}
+
+std::map<std::string, double> gpus_of(const Shape& shape) {
+  std::map<std::string, double> gpus;
+  for (const auto& [name, amount] : shape.capacity.entries()) {
+    if (name.starts_with(kGpuPrefix)) gpus[name.substr(kGpuPrefix.size())] = amount.value();
   }
-  SiteCheck line{"shape " + shape.name, false, ""};
-  if (!best) {
-    line.text = fmt::format("there is no partition '{}'", shape.partition);
-    return line;
+  return gpus;
+}
+
+/// Names of kinds are the batch system's in one place and the configuration's in the other, so only
+/// their number is compared where a name is not known.
+bool has_gpus(const NodeKind& kind, const std::map<std::string, double>& wanted) {
+  double there = 0;
+  double all = 0;
+  for (const auto& [name, count] : kind.gpus) there += count;
+  for (const auto& [name, count] : wanted) {
+    const auto same = kind.gpus.find(name);
+    if (same != kind.gpus.end() && same->second < count) return false;
+    all += count;
   }
+  return all <= there;
+}
+
+/// Why no node of the partition is enough; nothing where one is.  What is 0 is not known.
+std::optional<std::string> why_too_small(const Shape& shape, const SurveyedPartition& partition,
+                                         bool gpus_are_told) {
+  const double cpus = shape.capacity.get(kCpus).value();
+  const auto memory = static_cast<std::uint64_t>(shape.capacity.get(kMemory).whole());
+  const auto gpus = gpus_are_told ? gpus_of(shape) : std::map<std::string, double>();
+  double most_cpus = 0;
+  std::uint64_t most_memory = 0;
   std::uint32_t nodes = 0;
-  double cpus = 0;
-  std::uint64_t memory = 0;
-  for (const NodeKind& kind : best->kinds) {
+  bool has_any_gpus = partition.kinds.empty();
+  bool fits = partition.kinds.empty();
+  for (const NodeKind& kind : partition.kinds) {
     nodes += kind.nodes;
-    cpus = std::max(cpus, kind.cpus);
-    memory = std::max(memory, kind.memory);
+    most_cpus = std::max(most_cpus, kind.cpus);
+    most_memory = std::max(most_memory, kind.memory);
+    has_any_gpus = has_any_gpus || has_gpus(kind, gpus);
+    fits = fits || ((kind.cpus == 0 || cpus <= kind.cpus) &&
+                    (kind.memory == 0 || memory <= kind.memory) && has_gpus(kind, gpus));
   }
-  const double wanted = shape.capacity.get(kCpus).value();
-  if (shape.nodes > nodes && nodes != 0) {
-    line.text = fmt::format("asks for {} nodes of {}", shape.nodes, nodes);
-  } else if (cpus != 0 && wanted > cpus) {
-    line.text = fmt::format("asks for {:g} cpus of {:g}", wanted, cpus);
-  } else if (best->walltime && shape.walltime > *best->walltime) {
-    line.text =
-        fmt::format("its walltime is longer than the partition's {} s", best->walltime->count());
+  if (shape.nodes > nodes && nodes != 0)
+    return fmt::format("asks for {} nodes of {}", shape.nodes, nodes);
+  if (fits) return std::nullopt;
+  if (most_cpus != 0 && cpus > most_cpus)
+    return fmt::format("asks for {:g} cpus of {:g}", cpus, most_cpus);
+  if (most_memory != 0 && memory > most_memory)
+    return fmt::format("asks for {} MB of memory of {}", memory >> 20, most_memory >> 20);
+  if (!has_any_gpus) return fmt::format("asks for {}, which no node there has", gpus_of(gpus));
+  return "no node there has all that it asks for: cpus, memory and GPUs together";
+}
+
+SiteCheck check_in(const Shape& shape, const SurveyedPartition& partition, bool gpus_are_told) {
+  SiteCheck line{"shape " + shape.name, false, ""};
+  if (auto why = why_too_small(shape, partition, gpus_are_told)) {
+    line.text = std::move(*why);
+  } else if (partition.walltime && shape.walltime > *partition.walltime) {
+    line.text = fmt::format("its walltime is longer than the partition's {} s",
+                            partition.walltime->count());
+  } else if (!partition.is_open) {
+    line.text = fmt::format("partition {} takes no batch jobs now{}", partition.name,
+                            partition.why_closed.empty() ? "" : ": it is " + partition.why_closed);
   } else {
     line.ok = true;
-    line.text = "fits partition " + (best->name.empty() ? "(default)" : best->name);
+    line.text = "fits partition " + (partition.name.empty() ? "(default)" : partition.name);
+  }
+  return line;
+}
+
+SiteCheck check_shape(const Shape& shape, const Survey& survey) {
+  // A batch system that tells of none may keep them to itself.
+  const bool gpus_are_told =
+      std::any_of(survey.partitions.begin(), survey.partitions.end(), [](const auto& partition) {
+        return std::any_of(partition.kinds.begin(), partition.kinds.end(),
+                           [](const NodeKind& kind) { return !kind.gpus.empty(); });
+      });
+  SiteCheck line{"shape " + shape.name, false,
+                 fmt::format("there is no partition '{}'", shape.partition)};
+  // Which one is the default is not told: any may be.
+  for (const SurveyedPartition& partition : survey.partitions) {
+    if (partition.name != shape.partition && !shape.partition.empty()) continue;
+    line = check_in(shape, partition, gpus_are_told);
+    if (line.ok) break;
   }
   return line;
 }
@@ -286,11 +346,12 @@ SiteReport check_site(const Site& site, const PilotProgram& program, const Sched
       report.checks.push_back(std::move(check));
     }
   }
-  const auto modules = guarded(
+  const auto output = guarded(
       "transport", [&] { return transport.run(list_modules(), sooner(deadline, kModulesLimit)); });
-  // A site may do without them.
+  // A site may do without them, but not without saying so.
+  const auto modules = output ? read_modules(*output) : std::nullopt;
   report.checks.push_back(
-      {"modules", true, show_modules(modules ? read_modules(*modules) : std::nullopt)});
+      {"modules", modules.has_value(), output ? show_modules(modules) : output.error().text});
   if (!put) return report;
   const auto ways = link_ways(site);
   const bool is_here =

@@ -52,6 +52,42 @@ TEST(SiteCheck, ShapesAreHeldAgainstTheirPartition) {
   Site wide = with_shape("cpu", 8, 1h);
   wide.shapes.front().nodes = 5;
   EXPECT_EQ(check(wide).text, "asks for 5 nodes of 4");
+  Site full = with_shape("cpu", 8, 1h);
+  Shape& shape = full.shapes.front();
+  shape.capacity.set(kMemory, Amount::of(std::int64_t{1} << 34));
+  shape.capacity.set("gpus/a100", Amount::of(1));
+  EXPECT_TRUE(check(full).ok) << check(full).text;
+  shape.capacity.set("gpus/a100", Amount::of(2));
+  EXPECT_EQ(check(full).text, "asks for 2 a100, which no node there has");
+  shape.capacity.set("gpus/a100", Amount::of(1));
+  shape.capacity.set(kMemory, Amount::of(std::int64_t{1} << 35));
+  EXPECT_EQ(check(full).text, "asks for 32768 MB of memory of 16384");
+}
+
+TEST(SiteCheck, AShapeFitsOneKindOfNodeAndNotTheBestOfAll) {
+  Survey survey = offered();
+  survey.partitions.front().kinds.push_back({1, 64, std::uint64_t{1} << 30, {}});
+  Site site = with_shape("cpu", 64, 1h);
+  EXPECT_TRUE(check_shapes(site, survey).at(0).ok);
+  site.shapes.front().capacity.set(kMemory, Amount::of(std::int64_t{1} << 34));
+  EXPECT_EQ(check_shapes(site, survey).at(0).text,
+            "no node there has all that it asks for: cpus, memory and GPUs together");
+}
+
+TEST(SiteCheck, APartitionThatIsClosedFitsNobody) {
+  Survey survey = offered();
+  survey.partitions.front().is_open = false;
+  survey.partitions.front().why_closed = "drain";
+  const SiteCheck line = check_shapes(with_shape("cpu", 8, 1h), survey).at(0);
+  EXPECT_FALSE(line.ok);
+  EXPECT_EQ(line.text, "partition cpu takes no batch jobs now: it is drain");
+}
+
+TEST(SiteCheck, AShapeWithoutAPartitionMayFitAny) {
+  Survey survey = offered();
+  survey.partitions.push_back({.name = "small", .kinds = {{1, 2, 0, {}}}});
+  EXPECT_TRUE(check_shapes(with_shape("", 8, 1h), survey).at(0).ok);
+  EXPECT_FALSE(check_shapes(with_shape("", 9, 1h), survey).at(0).ok);
 }
 
 }  // namespace

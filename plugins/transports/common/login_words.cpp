@@ -88,8 +88,21 @@ Error closed_by_server(const std::string& target, const std::string& why) {
 
 Error channel_refused(const std::string& target, const std::string& why) {
   return transient("cannot run a command on " + target +
-                   ": the server refused another channel of this login" + in_brackets(why) +
-                   "; its MaxSessions may be reached");
+                   ": the server refused the first channel of a new login" + in_brackets(why) +
+                   "; ask the site whether it lets you run commands there at all (MaxSessions, "
+                   "ForceCommand)");
+}
+
+Error shared_is_full(const std::string& target, const std::string& why, const Error& own) {
+  return {own.kind,
+          "cannot run a command on " + target +
+              ": the server refused another channel of the shared connection" + in_brackets(why) +
+              "; its MaxSessions may be reached; and a login of its own failed: " + own.text};
+}
+
+Error not_through_jump(const std::string& target, const std::string& why) {
+  return transient("cannot log in to " + target + ": the host on the way there could not connect" +
+                   in_brackets(why) + "; look at 'host', 'port' and ProxyJump");
 }
 
 Error lost(const std::string& target, const std::string& why) {

@@ -25,6 +25,9 @@ Error timed_out(const std::string& target, const std::string& while_doing);
 Error no_route(const std::string& target, const std::string& why);
 Error closed_by_server(const std::string& target, const std::string& why);
 Error channel_refused(const std::string& target, const std::string& why);
+/// `own`: why the login that was tried in its place failed.
+Error shared_is_full(const std::string& target, const std::string& why, const Error& own);
+Error not_through_jump(const std::string& target, const std::string& why);
 Error lost(const std::string& target, const std::string& why);
 Error other(const std::string& target, const std::string& why);
 

@@ -24,6 +24,13 @@ std::string fingerprint_in(const std::string& text) {
   return hash.empty() ? "" : "SHA256:" + hash;
 }
 
+/// What follows the line in which `at` is.
+std::string after_line(const std::string& text, std::size_t at) {
+  const auto end = text.find('\n', at);
+  const auto next = end == std::string::npos ? end : text.find_first_not_of("\r\n", end);
+  return next == std::string::npos ? "" : text.substr(next);
+}
+
 std::string last_line(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   return text.substr(text.rfind('\n') + 1);
@@ -55,9 +62,19 @@ Error program_error(const WhoAndHow& who, const std::string& said) {
     return words::unknown_host_key(target, fingerprint_in(said),
                                    who.by_hand + " (it shows the fingerprint and asks)");
   if (says("UNPROTECTED PRIVATE KEY FILE")) return words::key_too_open(after(said, " for '", "'"));
-  // Then ssh tries a login of its own, whose end says nothing about the shared one.
-  if (says("Session open refused by peer") || says("open failed"))
-    return words::channel_refused(target, last_line(said));
+  // Then ssh tries a login of its own, and what follows is about that.
+  constexpr std::string_view kFull = "Session open refused by peer";
+  if (const auto full = said.find(kFull); full != std::string::npos) {
+    const std::string rest = after_line(said, full);
+    return rest.empty()
+               ? words::channel_refused(target, std::string(kFull))
+               : words::shared_is_full(target, std::string(kFull), program_error(who, rest));
+  }
+  if (says("stdio forwarding failed")) {
+    const std::string why = after(said, "open failed: ", "\r\n");
+    return words::not_through_jump(target, why);
+  }
+  if (says("open failed")) return words::channel_refused(target, last_line(said));
   if (says("Permission denied (") || says("Too many authentication failures")) {
     const std::string offered = after(said, "Permission denied (", ")");
     const std::string remedy =
