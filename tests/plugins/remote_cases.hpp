@@ -25,6 +25,17 @@ struct RemoteCase {
   }
 };
 
+/// The process that the file names, once it does: dead, or waiting for whoever inherited it.
+inline bool is_over_there(const std::string& file) {
+  int process = 0;
+  const bool is_named =
+      comes_true([&] { return (process = std::atoi(text_of_file(file).c_str())) > 1; });
+  return is_named && comes_true([&] {
+           const std::string stat = text_of_file("/proc/" + std::to_string(process) + "/stat");
+           return stat.empty() || stat.find(") Z ") != std::string::npos;
+         });
+}
+
 class Remote : public testing::TestWithParam<RemoteCase> {
  protected:
   static Deadline soon(std::chrono::milliseconds time = std::chrono::seconds(60)) {
@@ -179,17 +190,53 @@ TEST_P(Remote, TheDeadlineKillsWhatRunsThere) {
             limit);
     EXPECT_TRUE(output.timed_out);
     EXPECT_EQ(output.exit_code, -1);
-    const int process = std::atoi(text_of_file(sshd.path("pid")).c_str());
-    if (process <= 1) continue;
-    // Dead, or waiting for whoever inherited it.
-    EXPECT_TRUE(comes_true([&] {
-      const std::string stat = text_of_file("/proc/" + std::to_string(process) + "/stat");
-      return stat.empty() || stat.find(") Z ") != std::string::npos;
-    }));
+    if (std::atoi(text_of_file(sshd.path("pid")).c_str()) <= 1) continue;
+    EXPECT_TRUE(is_over_there(sshd.path("pid")));
     is_by_us = std::chrono::steady_clock::now() - start < limit + std::chrono::milliseconds(900);
     std::filesystem::remove(sshd.path("pid"));
   }
   EXPECT_TRUE(is_by_us);
+}
+
+TEST_P(Remote, AServerOfOneSessionIsEnough) {
+  Sshd sshd("MaxSessions 1");
+  const auto transport = make(sshd);
+  const std::string large = bytes(std::size_t{1} << 20);
+  std::ofstream(sshd.path("large"), std::ios::binary) << large;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run(*transport, "echo one").standard_output, "one\n");
+    const auto names = transport->list("/", soon());
+    EXPECT_TRUE(names) << names.error().text;
+    const auto put = transport->put({{sshd.path("large"), sshd.path("there"), 0600}}, soon());
+    EXPECT_TRUE(put) << put.error().text;
+    const auto got = transport->get({{sshd.path("there"), sshd.path("back"), 0600}}, soon());
+    EXPECT_TRUE(got) << got.error().text;
+    EXPECT_TRUE(text_of_file(sshd.path("back")) == large);
+  }
+  // What holds the one session is ended there all the same.
+  const auto hung = run(*transport, "echo $$ > " + sshd.path("pid") + "; sleep 600",
+                        std::chrono::milliseconds(1500));
+  EXPECT_TRUE(hung.timed_out);
+  EXPECT_TRUE(is_over_there(sshd.path("pid")));
+  const auto stream = transport->open({.argv = {"cat"}, .environment = {}, .input = {}}, soon());
+  ASSERT_TRUE(stream) << stream.error().text;
+  EXPECT_EQ(run(*transport, "echo beside").standard_output, "beside\n");
+  ::close(stream->descriptor);
+}
+
+TEST_P(Remote, ALoginProfileThatHangsLeavesNothingThere) {
+  Sshd sshd;
+  // A shell with job control gives what it starts a group of its own.
+  std::ofstream(sshd.home() + "/.bash_profile")
+      << "set -m\n(echo $BASHPID > " << sshd.path("own") << "; exec sleep 600) &\n"
+      << "echo $$ > " << sshd.path("pid") << "\nsleep 600\n";
+  const auto transport = make(sshd);
+  const auto output = transport->run({.argv = {"true"}, .environment = {}, .input = {}},
+                                     soon(std::chrono::milliseconds(2500)));
+  ASSERT_FALSE(output);
+  EXPECT_THAT(output.error().text, testing::HasSubstr("start files did not end in time"));
+  EXPECT_TRUE(is_over_there(sshd.path("pid")));
+  EXPECT_TRUE(is_over_there(sshd.path("own")));
 }
 
 TEST_P(Remote, WhatStartFilesPrintDoesNoHarm) {

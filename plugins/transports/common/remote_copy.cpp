@@ -75,6 +75,12 @@ class Sending final : public Question {
   std::optional<Error> error_;
 };
 
+std::chrono::milliseconds time_left(Deadline deadline) {
+  return std::max(
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()),
+      std::chrono::milliseconds{0});
+}
+
 Error too_late(const std::string& what) {
   return {Error::Kind::Transient,
           what + ": its deadline passed; what has arrived is kept for the next try"};
@@ -103,7 +109,7 @@ Try send_once(Login& login, const Copy& file, const Content& content, const Read
   const std::string what =
       "cannot copy " + (file.from.empty() ? "a text" : file.from) + " to " + file.to;
   const Frame frame = new_frame();
-  const std::string script = framed(frame, receive_script(file, content));
+  const std::string script = framed(frame, receive_script(file, content), time_left(deadline));
   Sending sending(frame, script, content.size, read);
   const auto ended = login.exec(
       starter(script.size(), InputAfterScript::Yes, FarEnvironment::Minimal), sending, deadline);
@@ -208,7 +214,7 @@ Result<void> check_and_publish(Receiving& receiving, const std::string& what, De
 Try receive_once(Login& login, const Copy& file, Deadline deadline) {
   const std::string what = "cannot copy " + file.from + " from " + login.name() + " to " + file.to;
   const Frame frame = new_frame();
-  const std::string script = framed(frame, send_script(file.from));
+  const std::string script = framed(frame, send_script(file.from), time_left(deadline));
   Receiving receiving(frame, script, file);
   const auto ended = login.exec(
       starter(script.size(), InputAfterScript::Yes, FarEnvironment::Minimal), receiving, deadline);

@@ -26,7 +26,9 @@ constexpr const char* kFrame = R"sh(watch() {
   exec >/dev/null 2>&1 </dev/null 3<&- 4>&-
   sleep "$limit" & sleeper=$!
   trap 'kill $sleeper' TERM
-  wait $sleeper && kill -s KILL 0
+  wait $sleeper || return
+  kill_others "$group"
+  kill -s KILL 0
 }
 main() {
   exec 3<&0 4>&2 2>/dev/null
@@ -34,15 +36,28 @@ main() {
   read -r pid name state parent group rest < /proc/self/stat
   printf '%s\n' "$begin $group" >&4 || exit
   printf '%s\n' "$begin $group" || exit
-  watcher=
-  [ -z "$limit" ] || { watch & watcher=$!; }
+  watch & watcher=$!
   (body) <&3 2>&4 3<&- 4>&-
   code=$?
-  [ -z "$watcher" ] || kill $watcher
+  kill $watcher
   printf '%s\n' "$end $code"
   printf '%s\n' "$end $code" >&4
 }
 main
+)sh";
+
+// A shell with job control, which start files may switch on, gives each command a group of its own;
+// the session they have in common (proc(5): the fields of stat behind the name).
+constexpr const char* kKillOthers = R"sh(kill_others() {
+  for one in /proc/[0-9]*; do
+    read -r rest 2>/dev/null < "$one/stat" || continue
+    of=${rest##*) }
+    of=${of#* * }
+    its_group=${of%% *}
+    of=${of#* }
+    [ "${of%% *}" != "$1" ] || [ "$its_group" = "$1" ] || kill -s KILL "${one#/proc/}"
+  done 2>/dev/null
+}
 )sh";
 
 // What commands there make, a batch system's files among them, is as private as what the engine
@@ -78,17 +93,17 @@ std::string starter(std::size_t script_size, InputAfterScript after, FarEnvironm
   return text + ")\"'";
 }
 
-std::string framed(const Frame& frame, const std::string& body) {
-  return "begin='" + frame.begin() + "' end='" + frame.end() + "'\nbody() {\n" + body + "\n}\n" +
-         kFrame;
+std::string framed(const Frame& frame, const std::string& body, std::chrono::milliseconds limit) {
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count() + 1;
+  return "limit=" + std::to_string(seconds) + " begin='" + frame.begin() + "' end='" + frame.end() +
+         "'\nbody() {\n" + body + "\n}\n" + kKillOthers + kFrame;
 }
 
 std::string command_script(const Frame& frame, const CommandLine& command,
                            const std::map<std::string, std::string>& environment,
                            std::chrono::milliseconds limit) {
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(limit).count() + 1;
-  return "limit=" + std::to_string(seconds) + "\n" +
-         framed(frame, kPrivate + exports(environment) + "exec " + shell_quoted(command.argv));
+  return framed(frame, kPrivate + exports(environment) + "exec " + shell_quoted(command.argv),
+                limit);
 }
 
 std::string stream_script(const Frame& frame, const CommandLine& command,
@@ -98,11 +113,12 @@ std::string stream_script(const Frame& frame, const CommandLine& command,
          " 2>/dev/null\n}\nmain\n";
 }
 
-std::string kill_script(const Frame& frame, int group) {
-  return framed(frame, "kill -s KILL -- -" + std::to_string(group));
+std::string kill_script(const Frame& frame, int group, std::chrono::milliseconds limit) {
+  const std::string number = std::to_string(group);
+  return framed(frame, "kill -s KILL -- -" + number + "\nkill_others " + number, limit);
 }
 
-std::string environment_script(const Frame& frame) {
+std::string environment_script(const Frame& frame, std::chrono::milliseconds limit) {
   const std::string mark = frame.nonce + "-environment";
   std::string names;
   for (const std::string& name : wanted()) names += " " + name;
@@ -111,8 +127,7 @@ std::string environment_script(const Frame& frame) {
                            "\"$n=$v\"; done; printf \"%s\\n\" " +
                            mark;
   // csh knows -l only by itself.
-  return "limit=\n" +
-         framed(frame,
+  return framed(frame,
                 "H=" + shell_quoted(show) +
                     "; export H\n"
                     "s=${SHELL:-/bin/sh}\n"
@@ -120,7 +135,8 @@ std::string environment_script(const Frame& frame) {
                     "*csh) exec \"$s\" -c 'if (-r /etc/csh.login) source /etc/csh.login; "
                     "if (-r ~/.login) source ~/.login; exec /bin/sh -c \"$H\"' </dev/null ;;\n"
                     "*) exec \"$s\" -lc 'exec /bin/sh -c \"$H\"' </dev/null ;;\n"
-                    "esac");
+                    "esac",
+                limit);
 }
 
 std::optional<std::map<std::string, std::string>> read_environment(const Frame& frame,

@@ -25,21 +25,22 @@ enum class FarEnvironment : std::uint8_t { Minimal, Users };
 /// it with sh.  Of a script that was cut off nothing runs.
 std::string starter(std::size_t script_size, InputAfterScript after, FarEnvironment environment);
 
-/// The body between the lines of the frame; its exit status is the answer's.
-std::string framed(const Frame& frame, const std::string& body);
+/// The body between the lines of the frame; its exit status is the answer's.  Whatever becomes of
+/// the connection, it and what it started are killed after `limit`.
+std::string framed(const Frame& frame, const std::string& body, std::chrono::milliseconds limit);
 
-/// A command with its environment.  Whatever becomes of the connection, it and its children are
-/// killed after `limit`.
+/// A command with its environment.
 std::string command_script(const Frame& frame, const CommandLine& command,
                            const std::map<std::string, std::string>& environment,
                            std::chrono::milliseconds limit);
 /// A command that becomes the stream behind the frame's first line.
 std::string stream_script(const Frame& frame, const CommandLine& command,
                           const std::map<std::string, std::string>& environment);
-std::string kill_script(const Frame& frame, int group);
+/// Ends the group and all else of the session that it leads.
+std::string kill_script(const Frame& frame, int group, std::chrono::milliseconds limit);
 
 /// Asks the user's login shell for what commands of batch systems need.
-std::string environment_script(const Frame& frame);
+std::string environment_script(const Frame& frame, std::chrono::milliseconds limit);
 /// Nothing where the login shell did not answer.
 std::optional<std::map<std::string, std::string>> read_environment(const Frame& frame,
                                                                    std::string_view output);

@@ -21,6 +21,10 @@ constexpr std::uint64_t kMostInOneScript = 8u << 20;
 constexpr milliseconds kStartFiles{30'000};
 constexpr milliseconds kForTheKill{900};
 
+milliseconds left_until(Deadline deadline) {
+  return std::max(std::chrono::ceil<milliseconds>(deadline - Clock::now()), milliseconds{0});
+}
+
 Error refused(const std::string& text) {
   return {Error::Kind::Rejected, text};
 }
@@ -66,13 +70,15 @@ Result<RemoteTransport::Answer> RemoteTransport::ask(const std::string& what,
                                                      const std::string& body, Deadline deadline) {
   if (Clock::now() >= deadline) return passing(what + ": its deadline passed before it was begun");
   const Frame frame = new_frame();
-  const std::string script = framed(frame, body);
+  const std::string script = framed(frame, body, left_until(deadline));
   Question question(frame, script);
   const auto ended = login_->exec(
       starter(script.size(), InputAfterScript::No, FarEnvironment::Minimal), question, deadline);
   if (!ended) return ended.error();
-  if (*ended == Ending::TimedOut)
+  if (*ended == Ending::TimedOut) {
+    kill(question.answer.group(), deadline + kForTheKill);
     return passing(what + ": " + login_->name() + " did not answer before the deadline");
+  }
   if (!question.answer.is_whole()) return no_answer(what, question.answer);
   return Answer{question.answer.exit_code(), std::move(question.answer.kept(Stream::Output)),
                 std::move(question.answer.kept(Stream::Error))};
@@ -83,8 +89,8 @@ Result<CommandOutput> RemoteTransport::run(const CommandLine& command, Deadline 
   const std::string what = "cannot run " + command.argv.front() + " on " + login_->name();
   auto environment = environment_of(command, deadline);
   if (!environment) return environment.error();
-  const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-  if (left <= milliseconds{0}) return passing(what + ": its deadline passed before it was begun");
+  const milliseconds left = left_until(deadline);
+  if (left == milliseconds{0}) return passing(what + ": its deadline passed before it was begun");
   const Frame frame = new_frame();
   const std::string script = command_script(frame, command, *environment, left);
   Running running(frame, script, command.input);
@@ -111,7 +117,7 @@ Result<CommandOutput> RemoteTransport::run(const CommandLine& command, Deadline 
 void RemoteTransport::kill(int group, Deadline deadline) {
   if (group <= 1) return;
   const Frame frame = new_frame();
-  const std::string script = kill_script(frame, group);
+  const std::string script = kill_script(frame, group, left_until(deadline));
   Question question(frame, script);
   (void)login_->exec(starter(script.size(), InputAfterScript::No, FarEnvironment::Minimal),
                      question, deadline);
@@ -124,14 +130,16 @@ Result<void> RemoteTransport::learn_environment(Deadline deadline) {
   const std::string what = "cannot learn the environment of " + login_->name();
   const std::string mend = "; set PATH under 'environment' of the site's transport";
   const Frame frame = new_frame();
-  const std::string script = environment_script(frame);
+  const Deadline until = std::min(deadline, Clock::now() + kStartFiles);
+  const std::string script = environment_script(frame, left_until(until));
   Question question(frame, script);
-  const auto ended =
-      login_->exec(starter(script.size(), InputAfterScript::No, FarEnvironment::Users), question,
-                   std::min(deadline, Clock::now() + kStartFiles));
+  const auto ended = login_->exec(
+      starter(script.size(), InputAfterScript::No, FarEnvironment::Users), question, until);
   if (!ended) return ended.error();
-  if (*ended == Ending::TimedOut)
+  if (*ended == Ending::TimedOut) {
+    kill(question.answer.group(), until + kForTheKill);
     return passing(what + ": the login shell's start files did not end in time" + mend);
+  }
   if (!question.answer.is_whole()) return no_answer(what, question.answer);
   auto environment = read_environment(frame, question.answer.kept(Stream::Output));
   if (!environment) {

@@ -17,6 +17,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPiece = 64u << 10;
+constexpr std::chrono::milliseconds kUntilFree{1000};
+constexpr std::chrono::milliseconds kLookAgain{20};
+constexpr std::chrono::milliseconds kFlush{100};
 
 /// Takes what is there; false where the connection is lost.
 bool drain(ssh_channel channel, Exchange& exchange) {
@@ -69,8 +72,9 @@ class Opening final : public Exchange {
 
 }  // namespace
 
+/// With the streams that it carries.
 void LibraryLogin::drop() {
-  talks_.clear();
+  talks_.remove_if([this](const Talk& talk) { return talk.session == session_; });
   session_.reset();
 }
 
@@ -90,36 +94,64 @@ Result<void> LibraryLogin::be_logged_in(Deadline deadline) {
   return {};
 }
 
-Result<Channel> LibraryLogin::try_channel(const std::string& text, Deadline deadline) {
+LibraryLogin::Opened LibraryLogin::try_channel(const std::string& text, Deadline deadline) {
   session_->listen_anew();
   Channel channel(ssh_channel_new(session_->get()));
-  if (!channel) return login_words::other(name(), session_->error());
+  if (!channel) return {login_words::other(name(), session_->error())};
   int answer = session_->finish([&] { return ssh_channel_open_session(channel.get()); }, deadline);
   if (answer == SSH_ERROR && ssh_is_connected(session_->get()) != 0)
-    return login_words::channel_refused(name(), session_->error());
+    return {login_words::channel_refused(name(), session_->error()), true};
   if (answer == SSH_OK) {
     answer = session_->finish([&] { return ssh_channel_request_exec(channel.get(), text.c_str()); },
                               deadline);
   }
-  if (answer == SSH_OK) return channel;
+  if (answer == SSH_OK) return {std::move(channel)};
   if (answer == SSH_AGAIN)
-    return Error{Error::Kind::Transient, name() + " did not answer before the deadline"};
-  return login_words::lost(name(), session_->error());
+    return {Error{Error::Kind::Transient, name() + " did not answer before the deadline"}};
+  return {login_words::lost(name(), session_->error())};
+}
+
+/// A server of few sessions (MaxSessions) may not have seen yet that the last one is over.
+LibraryLogin::Opened LibraryLogin::try_until_free(const std::string& text, Deadline deadline) {
+  const Deadline patience = std::min(deadline, Clock::now() + kUntilFree);
+  Opened opened = try_channel(text, deadline);
+  const auto is_ours = [this](const Talk& talk) { return talk.session == session_; };
+  if (std::any_of(talks_.begin(), talks_.end(), is_ours)) return opened;
+  while (opened.is_refused && Clock::now() < patience) {
+    session_->wait(std::min(patience, Clock::now() + kLookAgain));
+    opened = try_channel(text, deadline);
+  }
+  return opened;
+}
+
+/// The one before goes on with its streams, if it has any.
+Result<Channel> LibraryLogin::open_on_new_login(const std::string& text, Deadline deadline) {
+  session_.reset();
+  if (auto in = be_logged_in(deadline); !in) return in.error();
+  return try_channel(text, deadline).channel;
 }
 
 Result<Channel> LibraryLogin::open_channel(const std::string& text, Deadline deadline) {
   forget_abandoned();
   const bool is_old = session_ != nullptr;
   if (auto in = be_logged_in(deadline); !in) return in.error();
-  auto channel = try_channel(text, deadline);
-  if (channel) return channel;
+  Opened opened = is_old ? try_until_free(text, deadline) : try_channel(text, deadline);
+  if (opened.channel) return std::move(opened.channel);
+  // What still runs there holds its place; in a login of its own a command has one.
+  if (opened.is_refused && is_old) return open_on_new_login(text, deadline);
   const bool is_lost = ssh_is_connected(session_->get()) == 0;
   const bool is_silent = !session_->was_heard() && Clock::now() >= deadline;
   if (is_lost || is_silent) drop();
   // A connection that was lost while nobody looked: nothing of this call has been sent.
-  if (!is_lost || !is_old) return channel;
-  if (auto in = be_logged_in(deadline); !in) return in.error();
-  return try_channel(text, deadline);
+  if (!is_lost || !is_old) return std::move(opened.channel);
+  return open_on_new_login(text, deadline);
+}
+
+/// What hangs there is ended by the server: a start file that hangs keeps out the command that
+/// would say who is to be killed.  Servers that know no signals (OpenSSH before 7.9) take no harm.
+void LibraryLogin::end_there(ssh_channel channel) {
+  ssh_channel_request_send_signal(channel, "KILL");
+  ssh_blocking_flush(session_->get(), static_cast<int>(kFlush.count()));
 }
 
 Result<Ending> LibraryLogin::carry(ssh_channel channel, Exchange& exchange, Deadline deadline) {
@@ -134,7 +166,10 @@ Result<Ending> LibraryLogin::carry(ssh_channel channel, Exchange& exchange, Dead
     }
     if (!session_->is_alive()) return login_words::lost(name(), session_->error());
     if (!flows || is_closed(channel)) return Ending::Closed;
-    if (Clock::now() >= deadline) return Ending::TimedOut;
+    if (Clock::now() >= deadline) {
+      end_there(channel);
+      return Ending::TimedOut;
+    }
     session_->wait(deadline);
   }
 }
@@ -172,7 +207,7 @@ Result<ByteStream> LibraryLogin::open(const std::string& text, const std::string
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Error{Error::Kind::Transient,
                  std::string("cannot make a socket pair: ") + std::strerror(errno)};
-  talks_.push_back({ends[0], Fd(ends[1]), std::move(*channel), opening.rest()});
+  talks_.push_back({ends[0], Fd(ends[1]), session_, std::move(*channel), opening.rest()});
   return ByteStream{.descriptor = ends[0], .wants_pump = true};
 }
 
@@ -187,9 +222,9 @@ void LibraryLogin::forget_abandoned() {
 void LibraryLogin::pump(int descriptor) {
   const auto talk = std::find_if(talks_.begin(), talks_.end(),
                                  [&](const Talk& one) { return one.theirs == descriptor; });
-  if (talk == talks_.end() || !session_) return;
-  session_->listen_anew();
-  Pump(*session_, talk->ours.get(), talk->channel.get(), std::move(talk->first)).run();
+  if (talk == talks_.end()) return;
+  talk->session->listen_anew();
+  Pump(*talk->session, talk->ours.get(), talk->channel.get(), std::move(talk->first)).run();
   talks_.erase(talk);
 }
 

@@ -36,21 +36,29 @@ class LibraryLogin final : public Login {
   struct Talk {
     int theirs{-1};
     Fd ours;
+    std::shared_ptr<Session> session;  ///< may be another than that of calls
     Channel channel;
     std::string first;  ///< what came with the line before it
+  };
+  struct Opened {
+    Result<Channel> channel;
+    bool is_refused{false};  ///< by a server that goes on with the connection
   };
 
   Result<void> be_logged_in(Deadline deadline);
   Result<Channel> open_channel(const std::string& text, Deadline deadline);
-  Result<Channel> try_channel(const std::string& text, Deadline deadline);
+  Opened try_channel(const std::string& text, Deadline deadline);
+  Opened try_until_free(const std::string& text, Deadline deadline);
+  Result<Channel> open_on_new_login(const std::string& text, Deadline deadline);
   Result<Ending> carry(ssh_channel channel, Exchange& exchange, Deadline deadline);
+  void end_there(ssh_channel channel);
   void drop();
   void forget_abandoned();
 
   SshSettings settings_;
   BackOff back_off_;
   std::uint64_t logins_{0};
-  std::unique_ptr<Session> session_;
+  std::shared_ptr<Session> session_;  // shared with the streams that it carries
   std::list<Talk> talks_;
 };
 
