@@ -411,7 +411,11 @@ void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
   const bool pilots = std::any_of(spools_.begin(), spools_.end(),
                                   [](const auto& spool) { return spool.second->has_pilots(); });
   const auto last_pieces = latest - (kLastCommands - kLastPieces);
-  const bool busy = commands || (pilots && std::chrono::steady_clock::now() < last_pieces);
+  bool busy = commands || (pilots && std::chrono::steady_clock::now() < last_pieces);
+  if (!busy && !std::exchange(keeps_connections_, true)) {
+    for (const auto& [name, hands] : sites_) hands->end_connection();
+    busy = true;
+  }
   if (!busy || std::chrono::steady_clock::now() >= latest) {
     // What was heard up to now is kept.
     stopped_ = true;

@@ -436,6 +436,8 @@ void Runtime::stop(StopAsked::Mode mode) {
 }
 
 FollowerId Runtime::follow(Follower follower) {
+  // Whoever ends all wants nothing to stay; an engine that is started again finds them otherwise.
+  if (mode == StopAsked::Mode::Now) keeps_connections_ = false;
   const TaskId task = follower.task;
   const FollowerId id = followers_.add(std::move(follower));
   if (const Lease* lease = engine_->pilots().lease(task)) ask_for_output(*lease);

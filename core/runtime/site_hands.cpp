@@ -4,6 +4,8 @@
 #include "runtime/allocation_request.hpp"
 #include "wire/outbox.hpp"
 
+#include "hpcbatch/kept_connection.hpp"
+
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
@@ -21,6 +23,7 @@ constexpr auto kPollLimit = 60s;
 constexpr auto kCancelLimit = 60s;
 constexpr auto kFileLimit = 120s;
 constexpr auto kCheckLimit = 150s;
+constexpr auto kGoodbyeLimit = 5s;
 // A site may clean its file system, the pilot program with it.
 constexpr auto kBelievePilot = 10min;
 // Names in the outbox: what a pilot was writing when it was killed, what a person may want to look
@@ -344,6 +347,19 @@ void SiteHands::find_left(const std::string& prefix,
     for (const std::string& name : *names) found.push_back(AllocationId{name});
     answer(std::move(found));
   });
+}
+
+void SiteHands::end_connection() {
+  if (!dynamic_cast<ConnectionKeeper*>(tools_->transport.get())) return;
+  call(
+      kGoodbyeLimit,
+      [](Tools& tools, Deadline deadline) {
+        (void)guarded("transport", [&]() -> Result<void> {
+          dynamic_cast<ConnectionKeeper&>(*tools.transport).end_connection(deadline);
+          return {};
+        });
+      },
+      [](bool) {});
 }
 
 void SiteHands::check(std::function<void(SiteReport)> answer) {

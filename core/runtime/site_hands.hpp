@@ -59,6 +59,8 @@ class SiteHands {
   void with_transport(std::function<void(Transport&, Deadline)> work,
                       std::function<void(bool given_up)> then);
   void check(std::function<void(SiteReport)> answer);
+  /// What the transport keeps for those that come later.
+  void end_connection();
 
  private:
   // What a lane needs stays alive as long as a call that was given up may still use it.

@@ -2,6 +2,8 @@
 // connection that its calls share.
 #include "remote_cases.hpp"
 
+#include "hpcbatch/kept_connection.hpp"
+
 namespace hpcbatch {
 namespace {
 
@@ -30,6 +32,38 @@ TEST(OpenSsh, CallsShareOneConnection) {
     ASSERT_TRUE(names) << names.error().text;
     EXPECT_EQ(sshd.connections(), 1u);
   }
+}
+
+TEST(OpenSsh, TheSharedConnectionCanBeEnded) {
+  Sshd sshd;
+  auto config = config_of(sshd, sshd.port(), sshd.path("user_key"));
+  config.replace(config.find("persist: 2"), 10, "persist: 600");
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  ASSERT_TRUE(contract::load<Transport>(kPlugin, config)->list("/", deadline));
+  EXPECT_EQ(sshd.connections(), 1u);
+  // By another than the one that opened it, as an engine that was started anew is.
+  const auto transport = contract::load<Transport>(kPlugin, config);
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(deadline);
+  EXPECT_TRUE(comes_true([&] { return sshd.connections() == 0; }));
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(deadline);
+  EXPECT_TRUE(transport->list("/", deadline));
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(deadline);
+  EXPECT_TRUE(std::filesystem::is_empty(sshd.path("control")));
+}
+
+TEST(OpenSsh, ATargetThatTheHostOnTheWayDoesNotReachIsToldAsSuch) {
+  Sshd gate;
+  auto config = config_of(gate, Sshd::free_port(), gate.path("user_key"));
+  config.replace(config.find("options: ["), 10,
+                 "options: ['ProxyCommand=ssh -F /dev/null -i " + gate.path("user_key") +
+                     " -o UserKnownHostsFile=" + gate.path("known_hosts") + " -p " +
+                     std::to_string(gate.port()) + " -W %h:%p 127.0.0.1', ");
+  const auto names = contract::load<Transport>(kPlugin, config)
+                         ->list("/", std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  ASSERT_FALSE(names);
+  EXPECT_THAT(names.error().text,
+              testing::HasSubstr("the host on the way there could not connect"));
+  EXPECT_THAT(names.error().text, testing::Not(testing::HasSubstr("MaxSessions")));
 }
 
 TEST(OpenSsh, AControlDirectoryThatOthersMayEnterIsRefused) {
@@ -72,8 +106,11 @@ TEST(OpenSsh, AConnectionOpenedByHandIsUsed) {
   std::filesystem::remove(sshd.path("unknown_key.pub"));
   Sshd::run(command + " 2>/dev/null");
   std::filesystem::remove(sshd.path("unknown_key"));
-  const auto names = contract::load<Transport>(kPlugin, config)->list("/", deadline);
+  const auto transport = contract::load<Transport>(kPlugin, config);
+  const auto names = transport->list("/", deadline);
   EXPECT_TRUE(names) << names.error().text;
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(deadline);
+  EXPECT_TRUE(transport->list("/", deadline)) << "it is not ours to end";
   Sshd::run("ssh -O exit -S " + socket.substr(0, socket.find(' ')) + " 127.0.0.1 2>/dev/null");
 }
 

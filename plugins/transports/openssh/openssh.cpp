@@ -9,6 +9,7 @@
 #include "../common/keys.hpp"
 #include "../common/remote_transport.hpp"
 
+#include "hpcbatch/kept_connection.hpp"
 #include "hpcbatch/shell_quote.hpp"
 
 #include <unistd.h>
@@ -93,16 +94,23 @@ ProgramSettings read_settings(const Keys& keys) {
   return settings;
 }
 
-class OpenSsh final : public RemoteTransport {
+class OpenSsh final : public RemoteTransport, public ConnectionKeeper {
  public:
   explicit OpenSsh(const char* config_yaml)
       : OpenSsh(Keys(config_yaml,
                      {"host", "config", "options", "user", "port", "identity", "control_dir",
                       "persist", "keep_alive", "connect_timeout", "environment"})) {}
 
+  void end_connection(Deadline deadline) override { login_.end_connection(deadline); }
+
  private:
   explicit OpenSsh(const Keys& keys)
-      : RemoteTransport(std::make_unique<ProgramLogin>(read_settings(keys)), keys.environment()) {}
+      : OpenSsh(std::make_unique<ProgramLogin>(read_settings(keys)).release(), keys.environment()) {
+  }
+  OpenSsh(ProgramLogin* login, Environment environment)
+      : RemoteTransport(std::unique_ptr<Login>(login), std::move(environment)), login_(*login) {}
+
+  ProgramLogin& login_;  // its base owns it
 };
 
 }  // namespace

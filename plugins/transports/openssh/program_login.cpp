@@ -240,6 +240,33 @@ Error ProgramLogin::failed(const std::string& standard_error) {
   return error;
 }
 
+bool ProgramLogin::is_connected() const {
+  return ::access(settings_.control_socket.c_str(), F_OK) == 0;
+}
+
+std::string ProgramLogin::mark_of_ours() const {
+  return settings_.control_socket + ".ours";
+}
+
+/// The mark tells it from one that a person has opened, to whoever ends it, perhaps a later engine.
+void ProgramLogin::note_ours(bool was_connected) {
+  if (was_connected) return;
+  if (is_connected()) {
+    const Fd made(::open(mark_of_ours().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  } else {
+    ::unlink(mark_of_ours().c_str());
+  }
+}
+
+void ProgramLogin::end_connection(Deadline deadline) {
+  reap();
+  if (!is_connected() || ::access(mark_of_ours().c_str(), F_OK) != 0) return;
+  CommandLine command{.argv = settings_.argv, .environment = {}, .input = {}};
+  command.argv.insert(command.argv.begin() + 1, {"-O", "exit"});
+  (void)run_process(command, settings_.environment, deadline);
+  if (!is_connected()) ::unlink(mark_of_ours().c_str());
+}
+
 void ProgramLogin::reap() {
   std::erase_if(talking_, [](pid_t process) { return ::waitpid(process, nullptr, WNOHANG) != 0; });
 }
@@ -247,6 +274,7 @@ void ProgramLogin::reap() {
 Result<Ending> ProgramLogin::exec(const std::string& text, Exchange& exchange, Deadline deadline) {
   reap();
   if (auto obstacle = this->obstacle()) return *obstacle;
+  const bool was_connected = is_connected();
   auto input = make_socket_pair();
   auto output = make_pipe();
   auto error = make_pipe();
@@ -269,6 +297,7 @@ Result<Ending> ProgramLogin::exec(const std::string& text, Exchange& exchange, D
     if (line_was_lost(carrier.said())) why.kind = Error::Kind::Transient;
     return why;
   }
+  note_ours(was_connected);
   if (ending != Ending::TimedOut) back_off_.succeeded();
   return ending;
 }
@@ -277,6 +306,7 @@ Result<ByteStream> ProgramLogin::open(const std::string& text, const std::string
                                       const std::string& line, Deadline deadline) {
   reap();
   if (auto obstacle = this->obstacle()) return *obstacle;
+  const bool was_connected = is_connected();
   auto ends = make_socket_pair();
   if (!ends) return ends.error();
   const Fd said(::memfd_create("said", MFD_CLOEXEC));
@@ -289,6 +319,7 @@ Result<ByteStream> ProgramLogin::open(const std::string& text, const std::string
   const Found found = send_all(ends->ours.get(), input, deadline)
                           ? skip_through(ends->ours.get(), line, deadline)
                           : Found::Ended;
+  note_ours(was_connected);
   if (found == Found::Yes) {
     back_off_.succeeded();
     talking_.push_back(*process);

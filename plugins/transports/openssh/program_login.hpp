@@ -30,6 +30,8 @@ class ProgramLogin final : public Login {
   Result<ByteStream> open(const std::string& text, const std::string& input,
                           const std::string& line, Deadline deadline) override;
   void pump(int) override {}
+  /// The shared one, where a call has opened it.
+  void end_connection(Deadline deadline);
   std::uint64_t number() const override { return 1; }
   const std::string& name() const override { return settings_.who.target; }
 
@@ -38,6 +40,9 @@ class ProgramLogin final : public Login {
   /// Why ssh is not started now.
   std::optional<Error> obstacle();
   Error failed(const std::string& standard_error);
+  bool is_connected() const;
+  std::string mark_of_ours() const;
+  void note_ours(bool was_connected);
   void reap();
 
   ProgramSettings settings_;
