@@ -38,6 +38,7 @@ void Store::count_arrays_of_environment() {
 void Store::save(const SaveArray& save, const Recipe& recipe) {
   const std::int64_t environment = id_of(recipe.environment);
   const NewArray& array = save.array;
+  highest_ = std::max(highest_, save.id.value);
   db_.query("INSERT INTO arrays VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,?,?)")
       .run(save.id.value, save.client, save.key, save.content, recipe.name, recipe.tool,
            encode(array.indices), encode(array.needs), array.priority, array.retries,

@@ -90,7 +90,10 @@ LiveArrays Store::live_arrays() {
 Snapshot Store::begin() {
   Snapshot snapshot;
   snapshot.engine_start = std::stoull(meta("starts")) + 1;
+  wait_for_disk(true);
   set_meta("starts", std::to_string(snapshot.engine_start));
+  mark_.now.starts = snapshot.engine_start;
+  note_commit(true);
   snapshot.engine_name = meta("engine");
 
   sqlite::Statement highest = db_.query("SELECT max(id) FROM arrays");
@@ -100,6 +103,7 @@ Snapshot Store::begin() {
   // Ids of pruned arrays are not given again.
   if (!pruned_id.empty())
     snapshot.next_array = std::max<std::uint64_t>(snapshot.next_array, std::stoull(pruned_id) + 1);
+  mark_.now.highest = std::max(mark_.now.highest, snapshot.next_array - 1);
 
   std::map<ArrayId, IndexSet> waited_for;
   sqlite::Statement waiting =

@@ -1,13 +1,37 @@
 #include "store/sqlite.hpp"
 
+#include "store/page_sums.hpp"
+
 #include <sqlite3.h>
+
+#include <utility>
 
 namespace hpcbatch::sqlite {
 namespace {
 
+std::string text_of(sqlite3* connection) {
+  if (sqlite3_extended_errcode(connection) == SQLITE_IOERR_DATA)
+    return "a page of the database is not as it was written";
+  return sqlite3_errmsg(connection);
+}
+
 [[noreturn]] void fail(sqlite3* connection, std::string_view doing) {
   throw SqlError(sqlite3_extended_errcode(connection),
-                 std::string(doing) + ": " + sqlite3_errmsg(connection));
+                 std::string(doing) + ": " + text_of(connection));
+}
+
+/// As it stands in a file's address.
+std::string escaped(const std::string& path) {
+  std::string out;
+  for (const char letter : path) {
+    if (letter == '%' || letter == '?' || letter == '#') {
+      static constexpr char kDigits[] = "0123456789ABCDEF";
+      out += {'%', kDigits[letter >> 4], kDigits[letter & 15]};
+    } else {
+      out += letter;
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -20,9 +44,15 @@ bool SqlError::transient() const {
   const int primary = code & 0xFF;
   // A failed fsync may have dropped what was to be written: nothing after it can be believed
   // (PostgreSQL, 2019).
-  if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC) return false;
+  if (code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_DIR_FSYNC || damaged()) return false;
   return primary == SQLITE_FULL || primary == SQLITE_BUSY || primary == SQLITE_IOERR ||
          primary == SQLITE_NOMEM;
+}
+
+bool SqlError::damaged() const {
+  const int primary = code & 0xFF;
+  return primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || code == SQLITE_IOERR_DATA ||
+         code == SQLITE_IOERR_CORRUPTFS;
 }
 
 Statement::~Statement() {
@@ -38,7 +68,7 @@ bool Statement::step() {
       return false;
     default: {
       const SqlError error(sqlite3_extended_errcode(connection_),
-                           std::string("cannot use the store: ") + sqlite3_errmsg(connection_));
+                           "cannot use the store: " + text_of(connection_));
       sqlite3_reset(statement_);
       throw error;
     }
@@ -72,14 +102,17 @@ void Statement::bind_at(int at, std::nullptr_t) {
   sqlite3_bind_null(statement_, at);
 }
 
-Connection::Connection(const std::string& file) {
+Connection::Connection(const std::string& file, Use use) {
   // Its own count of what it allocates takes a lock each time; it is refused once SQLite is in use,
   // which is as well.
   static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
   static_cast<void>(once);
-  if (sqlite3_open_v2(file.c_str(), &connection_,
-                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                      nullptr) != SQLITE_OK) {
+  const bool own = use == Use::Own;
+  const std::string name = own ? file : "file:" + escaped(file) + "?immutable=1";
+  const int how = own ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+                      : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+  if (sqlite3_open_v2(name.c_str(), &connection_, how | SQLITE_OPEN_NOMUTEX,
+                      store::page_sums()) != SQLITE_OK) {
     const SqlError error(sqlite3_extended_errcode(connection_),
                          "cannot open the store " + file + ": " + sqlite3_errmsg(connection_));
     sqlite3_close(connection_);
@@ -124,12 +157,38 @@ void Connection::Finalize::operator()(sqlite3_stmt* statement) const {
   sqlite3_finalize(statement);
 }
 
-void Connection::checkpoint() {
-  if (sqlite3_wal_checkpoint_v2(connection_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
-                                nullptr) != SQLITE_OK) {
+bool Connection::checkpoint() {
+  int pages = 0, moved = 0;
+  if (sqlite3_wal_checkpoint_v2(connection_, nullptr, SQLITE_CHECKPOINT_PASSIVE, &pages, &moved) !=
+      SQLITE_OK) {
     fail(connection_, "cannot move the store's log into its database");
   }
   log_pages_ = 0;
+  return pages == moved;
+}
+
+void Connection::leave_files_alone(bool leave) {
+  sqlite3_db_config(connection_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave ? 1 : 0, nullptr);
+}
+
+std::string Connection::quick_check(const std::function<bool()>& go_on) {
+  constexpr int kBetweenLooks = 10'000;  // steps of SQLite's own machine
+  std::function<bool()> ask = go_on;
+  if (ask) {
+    sqlite3_progress_handler(
+        connection_, kBetweenLooks,
+        [](void* asked) { return (*static_cast<std::function<bool()>*>(asked))() ? 0 : 1; }, &ask);
+  }
+  std::string found;
+  try {
+    Statement check = query("PRAGMA quick_check(1)");
+    if (check.step()) found = check.text(0);
+    if (found == "ok") found.clear();
+  } catch (const SqlError& e) {
+    if ((e.code & 0xFF) != SQLITE_INTERRUPT) found = e.what();
+  }
+  sqlite3_progress_handler(connection_, 0, nullptr, nullptr);
+  return found;
 }
 
 std::int64_t Connection::last_row() const {
@@ -153,6 +212,29 @@ Transaction::~Transaction() {
 void Transaction::commit() {
   connection_.query("COMMIT").run();
   open_ = false;
+}
+
+Copying::Copying(Connection& from, const std::string& to) : to_(to) {
+  // It lies in one file at its end; what comes of a copy that was cut off is thrown away.
+  to_.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA synchronous=OFF");
+  backup_ = sqlite3_backup_init(to_.handle(), "main", from.handle(), "main");
+  if (backup_ == nullptr) fail(to_.handle(), "cannot begin the copy");
+}
+
+Copying::~Copying() {
+  if (backup_ != nullptr) sqlite3_backup_finish(backup_);
+}
+
+bool Copying::step(int pages) {
+  const int code = sqlite3_backup_step(backup_, pages);
+  if (code == SQLITE_OK || code == SQLITE_BUSY || code == SQLITE_LOCKED) return false;
+  const int finished = sqlite3_backup_finish(std::exchange(backup_, nullptr));
+  if (code != SQLITE_DONE || finished != SQLITE_OK) {
+    throw SqlError(code == SQLITE_DONE ? finished : code,
+                   std::string("cannot make the copy: ") + sqlite3_errstr(code & 0xFF));
+  }
+  to_.execute("PRAGMA journal_mode=DELETE");
+  return true;
 }
 
 }  // namespace hpcbatch::sqlite

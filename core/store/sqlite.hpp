@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 struct sqlite3;
+struct sqlite3_backup;
 struct sqlite3_stmt;
 
 namespace hpcbatch::sqlite {
@@ -21,6 +23,8 @@ struct SqlError : std::runtime_error {
   bool disk_full() const;
   /// The same statement may succeed later.
   bool transient() const;
+  /// What was read is not what was written.
+  bool damaged() const;
 };
 
 /// One use of a prepared statement, which ends with it: a statement that still stands on a row
@@ -76,7 +80,11 @@ class Statement {
 /// One file, one thread at a time.
 class Connection {
  public:
-  explicit Connection(const std::string& file);
+  enum class Use : std::uint8_t {
+    Own,      ///< made where there is none
+    LookOnly  ///< as it is in the file, whatever its log says; nobody may write to it meanwhile
+  };
+  explicit Connection(const std::string& file, Use use = Use::Own);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
@@ -88,8 +96,15 @@ class Connection {
   /// Size of the write-ahead log after the last commit, in pages.  SQLite itself never checkpoints
   /// this connection.
   int log_pages() const { return log_pages_; }
-  /// Moves the write-ahead log into the database, as far as no statement stands on a row.
-  void checkpoint();
+  /// Moves the write-ahead log into the database, as far as no statement stands on a row; true:
+  /// all of it.
+  bool checkpoint();
+  /// Whether closing leaves database and log as they are, instead of moving the one into the other.
+  void leave_files_alone(bool leave);
+  /// Nothing where all is well; else the first fault that SQLite finds.  Reads the whole database.
+  /// `go_on` is asked now and then, from this thread; false ends it, as if all were well.
+  std::string quick_check(const std::function<bool()>& go_on = {});
+  sqlite3* handle() const { return connection_; }
 
  private:
   struct Finalize {
@@ -112,6 +127,22 @@ class Transaction {
  private:
   Connection& connection_;
   bool open_{true};
+};
+
+/// Makes a copy of a database bit by bit, beside its other use by the same thread.
+class Copying {
+ public:
+  /// `to` is empty or not there.
+  Copying(Connection& from, const std::string& to);
+  Copying(const Copying&) = delete;
+  Copying& operator=(const Copying&) = delete;
+  ~Copying();
+  /// So many pages more; true: that was all, and the copy is a database by itself.
+  bool step(int pages);
+
+ private:
+  Connection to_;
+  sqlite3_backup* backup_{nullptr};
 };
 
 }  // namespace hpcbatch::sqlite

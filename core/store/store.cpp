@@ -1,27 +1,32 @@
-// Opens the store's file, keeps its layout, and commits.
+// Keeps the layout of the store's file, and commits.
 #include "store/store.hpp"
 
 #include "model/visit.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include <fcntl.h>
 #include <sys/random.h>
-#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace hpcbatch::store {
 namespace {
 
-constexpr const char* kVersion = "5";
-constexpr const char* kVersionBefore = "4";
+// 6: pages end with sums, which a program that knows 5 would not renew.
+constexpr const char* kVersion = "6";
+constexpr const char* kVersionBefore = "5";
+constexpr const char* kVersionWithoutEnds = "4";
 
 // The write-ahead log is moved into the database when it is this long: 16 MiB in pages of 4 KiB.
 constexpr int kLongestLog = 4000;
+// While the database is looked through beside, it may grow: to 256 MiB.
+constexpr int kLongestLogOfCheck = 64'000;
 
 constexpr const char* kLayout = R"(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
@@ -67,39 +72,7 @@ ALTER TABLE attempts ADD COLUMN err_bytes INTEGER DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN truncated INTEGER DEFAULT 0;
 )";
 
-Error refusal(const std::string& text) {
-  return {Error::Kind::Rejected, text};
-}
-
 }  // namespace
-
-Result<std::unique_ptr<Store>> Store::open(const std::string& file) {
-  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (descriptor < 0)
-    return refusal(fmt::format("cannot open the store {}: {}", file, std::strerror(errno)));
-  struct stat facts {};
-  ::fstat(descriptor, &facts);
-  ::close(descriptor);
-  if (facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0) {
-    return refusal(
-        fmt::format("the store {} is not ours alone (owner {}, mode {:o}); 'chmod 600' it", file,
-                    facts.st_uid, facts.st_mode & 07777));
-  }
-  try {
-    auto store = std::unique_ptr<Store>(new Store(file));
-    // The engine is the only user, so that no shared memory is needed: that is what breaks on
-    // network file systems.
-    store->db_.execute(
-        "PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA cache_size=-8192;"
-        "PRAGMA temp_store=MEMORY;");
-    store->migrate();
-    store->count_results();
-    return store;
-  } catch (const std::exception& e) {
-    return refusal(fmt::format(
-        "{} (store {}); nothing was changed: move the file aside to begin anew", e.what(), file));
-  }
-}
 
 void Store::migrate() {
   sqlite::Transaction transaction(db_);
@@ -118,10 +91,11 @@ void Store::migrate() {
     set_meta("starts", "0");
     set_meta("pruned", "0");
   }
-  if (meta("version") == kVersionBefore) {
+  if (meta("version") == kVersionWithoutEnds) {
     db_.execute(kFromBefore);
-    set_meta("version", kVersion);
+    set_meta("version", kVersionBefore);
   }
+  if (meta("version") == kVersionBefore) set_meta("version", kVersion);
   if (const std::string version = meta("version"); version != kVersion) {
     throw std::runtime_error(fmt::format(
         "the store has version {}, this program knows version {} only", version, kVersion));
@@ -143,8 +117,14 @@ std::string Store::secret() {
 }
 
 Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
+  if (mark_.is_stale() && !mark_.write()) {
+    return Error{Error::Kind::Transient,
+                 fmt::format("cannot write {}-mark: {}", file_, std::strerror(errno))};
+  }
   try {
-    wait_for_disk(durable);
+    // The log's head must be on the disk before old blocks are written over: half of the old log
+    // would otherwise be taken for newer than the database.
+    wait_for_disk(durable || log_begins_);
     sqlite::Transaction transaction(db_);
     totals_then_ = totals_;
     results_.clear();
@@ -160,20 +140,78 @@ Result<void> Store::commit(const std::vector<Write>& writes, bool durable) {
     totals_ = totals_then_;
     leases_known_ = true;
   } catch (const sqlite::SqlError& e) {
-    return Error{e.transient() ? Error::Kind::Transient : Error::Kind::Rejected, e.what()};
+    return failure_of(e);
   } catch (const std::exception& e) {
     return Error{Error::Kind::Rejected, e.what()};  // what was stored cannot be read
   }
+  const bool synced = std::exchange(log_begins_, false) || durable;
+  note_commit(synced);
   return shorten_log();
 }
 
+Error Store::failure_of(const sqlite::SqlError& error) {
+  if (error.transient()) {
+    std::string text = error.what();
+    struct statvfs room {};
+    const std::string folder = file_.substr(0, file_.rfind('/') + 1);
+    if (error.disk_full() && ::statvfs(folder.c_str(), &room) == 0) {
+      text += fmt::format("; {} KiB are free in {}",
+                          std::uint64_t{room.f_bavail} * room.f_frsize / 1024, folder);
+    }
+    return {Error::Kind::Transient, text};
+  }
+  if (error.damaged()) {
+    note_damage(error.what());
+  } else {
+    // What was written and not synced may be anything now.
+    mark_.now.written = mark_.now.synced;
+    mark_.now.written_sum = mark_.now.synced_sum;
+    mark_.write();
+  }
+  return {Error::Kind::Rejected, error.what()};
+}
+
+void Store::note_damage(const std::string& text) {
+  db_.leave_files_alone(true);
+  mark_.now.damage = text;
+  mark_.write(true);
+}
+
+/// Whoever is told of the commit is told behind this.
+void Store::note_commit(bool durable) {
+  const int pages = db_.log_pages();
+  if (log_ < 0) log_ = ::open((file_ + "-wal").c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  const auto frame = read_frame(log_, static_cast<std::uint64_t>(pages));
+  if (!frame) return;
+  MarkText& mark = mark_.now;
+  if (mark.salts != frame->salts) mark.synced = 0;
+  mark.salts = frame->salts;
+  mark.written = static_cast<std::uint64_t>(pages);
+  mark.written_sum = frame->sum;
+  if (durable) {
+    mark.synced = mark.written;
+    mark.synced_sum = mark.written_sum;
+    mark.highest = std::max(mark.highest, highest_);
+  }
+  mark.moved = mark.closed = false;
+  mark_.write();
+}
+
 Store::~Store() {
+  give_up_check_ = true;
+  if (check_.joinable()) check_.join();
+  copy_.reset();
   // Closing the database moves the log into it.
   try {
     wait_for_disk(true);
+    if (mark_.now.damage.empty() && is_open_ && db_.checkpoint()) {
+      mark_.now.moved = mark_.now.closed = true;
+      mark_.write(true);
+    }
   } catch (const sqlite::SqlError&) {
     // Then it is as after a kill: the log stays, or is moved and may not be synced.
   }
+  if (log_ >= 0) ::close(log_);
 }
 
 void Store::wait_for_disk(bool wait) {
@@ -184,17 +222,31 @@ void Store::wait_for_disk(bool wait) {
 
 Result<void> Store::shorten_log() {
   if (db_.log_pages() < kLongestLog) return {};
+  if (checked_) {
+    if (db_.log_pages() < kLongestLogOfCheck) return {};
+    give_up_check_ = true;
+    return {};
+  }
   try {
-    // Neither the log nor the database would be synced otherwise, and what was durable in the log
-    // would be so no more.
-    wait_for_disk(true);
-    db_.checkpoint();
+    move_log();
   } catch (const sqlite::SqlError& e) {
     // All is in the log; should it not fit the database now, it will be tried after the next
     // commit.
-    if (!e.transient()) return Error{Error::Kind::Rejected, e.what()};
+    if (!e.transient()) return failure_of(e);
   }
   return {};
+}
+
+void Store::move_log() {
+  // Neither the log nor the database would be synced otherwise, and what was durable in the log
+  // would be so no more.
+  wait_for_disk(true);
+  if (!db_.checkpoint()) return;
+  mark_.now.synced = mark_.now.written;
+  mark_.now.synced_sum = mark_.now.written_sum;
+  mark_.now.moved = true;
+  mark_.write(true);
+  log_begins_ = true;
 }
 
 void Store::apply(const Write& write) {

@@ -6,14 +6,18 @@
 #include "model/event.hpp"
 #include "model/snapshot.hpp"
 #include "store/lease_rows.hpp"
+#include "store/mark.hpp"
 #include "store/sqlite.hpp"
 
 #include "hpcbatch/result.hpp"
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -107,8 +111,13 @@ class Store {
   ~Store();
 
   /// Makes the file where there is none, mode 0600.  Refused: a version that we do not know,
-  /// damage, loose permissions.
+  /// damage, loose permissions; whatever is refused keeps its bytes.
   static Result<std::unique_ptr<Store>> open(const std::string& file);
+  /// A large store is looked through on a thread of its own, until this is gone; `found` is called
+  /// from there with the first damage, if there is any.  A small one was when it was opened.
+  void check_beside(std::function<void(std::string)> found);
+  /// The next start looks first; until then the files stay as they are.
+  void note_damage(const std::string& text);
 
   /// All of it or nothing.  `durable` waits for the disk; without it the writes survive the end of
   /// this process, not of the machine.
@@ -149,15 +158,27 @@ class Store {
   Totals totals(ArrayId array, const IndexSet& indices);
   Revivable revivable(const std::vector<Selection>& tasks);
 
+  /// A copy in a file that is not there yet, beside whatever else is asked of this store.
+  Result<void> begin_copy(const std::string& file);
+  /// A part of it; true: it is whole, and on the disk.  What failed is removed.
+  Result<bool> copy_more();
+
   /// Forgets arrays that ended before `limit`, with their history: so many at a time.  False: there
   /// is nothing more.
   bool prune(Time limit, std::uint32_t arrays);
 
  private:
-  explicit Store(const std::string& file) : db_(file), leases_(db_) {}
+  explicit Store(const std::string& file)
+      : file_(file), mark_(file + "-mark"), db_(file), leases_(db_) {}
+  static void give_sums(const std::string& file);
   void migrate();
+  void compare_with_mark(bool copy);
+  void look_for_damage();
   void wait_for_disk(bool wait);
   Result<void> shorten_log();
+  void move_log();
+  void note_commit(bool durable);
+  Error failure_of(const sqlite::SqlError& error);
   void count_results();
   void apply(const Write& write);
   void save(const SaveArray& save, const Recipe& recipe);
@@ -192,6 +213,8 @@ class Store {
   EndedArray ended_or_pruned(ArrayId id, const IndexSet& waiting);
   RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, bool dependants_only);
 
+  std::string file_;
+  Mark mark_;
   sqlite::Connection db_;
   LeaseRows leases_;
   bool leases_known_{false};  ///< as the file has them
@@ -205,6 +228,18 @@ class Store {
   Environment environment_;                 ///< of the array saved last, of the transaction
   std::vector<const SaveResult*> results_;  ///< of the transaction, not written yet
   std::optional<bool> durable_;             ///< how the connection is set now
+  std::uint64_t highest_{0};                ///< id of an array that was saved, or tried to be
+  int log_{-1};                             ///< descriptor of the write-ahead log
+  bool is_open_{false};                     ///< all was found to be well
+  bool log_begins_{false};                  ///< with the next commit, where the old one lies
+  struct Copy {
+    std::string file;
+    std::unique_ptr<sqlite::Copying> copying;
+  };
+  std::optional<Copy> copy_;
+  std::atomic<bool> checked_{false};  ///< beside: the database's file must not change meanwhile
+  std::atomic<bool> give_up_check_{false};
+  std::jthread check_;
 };
 
 }  // namespace hpcbatch::store

@@ -231,6 +231,7 @@ TEST_F(StoreInFolder, AStoreOfTheVersionBeforeIsTakenAndSaysNoExitCodeThatItDoes
   store.reset();
   {
     sqlite::Connection connection(folder + "/store.db");
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE");
     for (const char* column : {"exit_code", "signal", "peak", "cpu", "log", "last_out", "last_err",
                                "out_bytes", "err_bytes", "truncated"})
       connection.execute(std::string("ALTER TABLE attempts DROP COLUMN ") + column);
@@ -307,6 +308,7 @@ TEST_F(StoreInFolder, RefusesLoosePermissionsUnknownVersionsAndDamage) {
 
   {
     sqlite::Connection connection(file);
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE");
     connection.execute(
         "UPDATE meta SET value=CAST('99' AS BLOB) WHERE key=CAST('version' AS BLOB)");
   }

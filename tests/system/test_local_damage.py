@@ -1,0 +1,142 @@
+"""A store that was damaged while no engine ran: all that was acknowledged is there, or the engine says that it is not and
+does not start; and what is left can be looked at, salvaged, and put back from a copy."""
+
+import json
+import os
+import random
+import shutil
+
+import pytest
+
+LONG = bool(os.environ.get("HPCBATCH_LONG"))
+PARTS = ("store.db", "store.db-wal", "store.db-mark")
+
+
+@pytest.fixture
+def arrays(home):
+    """Held arrays that were acknowledged before the engine was killed, by id, with the word that each prints."""
+    words = {}
+    for number in range(12):
+        word = f"word-{number}-{'x' * 40}"
+        words[home.submit("--hold", "--array", "1-3", "--name", word, "--", "echo", word)] = word
+    home.kill_engine()
+    return words
+
+
+def keep(home):
+    """What lies there now, to be put back."""
+    kept = home.directory / "kept"
+    kept.mkdir(exist_ok=True)
+    for part in PARTS:
+        if (home.home / part).exists():
+            shutil.copy2(home.home / part, kept / part)
+    return kept
+
+
+def put_back(home, kept):
+    for part in PARTS:
+        (home.home / part).unlink(missing_ok=True)
+        if (kept / part).exists():
+            shutil.copy2(kept / part, home.home / part)
+
+
+def flip(file, at, bit):
+    whole = bytearray(file.read_bytes())
+    whole[at] ^= 1 << bit
+    file.write_bytes(whole)
+
+
+def are_there(home, arrays):
+    """Every array with what it would run."""
+    for array, word in arrays.items():
+        shown = home.show(f"{array}.1")
+        assert (shown["command"], shown["state"], shown["name"]) == (["echo", word], "held", word)
+        assert home.show(array)["total"] == 3
+
+
+def check_start(home, arrays):
+    """True where the engine started with all; false where it said why not."""
+    started = home.verb("engine", "start")
+    if started.code == 0:
+        are_there(home, arrays)
+        home.kill_engine()
+        return True
+    assert started.code == 3 and "hpcbatch fsck" in started.err and "nothing was changed" in started.err, started
+    return False
+
+
+@pytest.mark.parametrize("part", ["store.db-wal", "store.db"])
+def test_a_flipped_bit_loses_nothing_in_silence(home, arrays, part):
+    kept = keep(home)
+    size = (kept / part).stat().st_size
+    draw = random.Random(9)
+    refused = 0
+    for _ in range(300 if LONG else 8):
+        put_back(home, kept)
+        flip(home.home / part, draw.randrange(size), draw.randrange(8))
+        before = {name: (home.home / name).read_bytes() for name in PARTS}
+        if not check_start(home, arrays):
+            refused += 1
+            assert {name: (home.home / name).read_bytes() for name in PARTS} == before
+    assert refused or part == "store.db"
+    put_back(home, kept)
+    assert check_start(home, arrays)
+
+
+@pytest.mark.parametrize("part", ["store.db-wal", "store.db"])
+def test_a_file_that_is_gone_is_missed(home, arrays, part):
+    kept = keep(home)
+    (home.home / part).unlink()
+    assert not check_start(home, arrays)
+    assert not (home.home / part).exists()
+    put_back(home, kept)
+    assert check_start(home, arrays)
+
+
+def test_the_last_block_of_the_log_is_missed_too(home, arrays):
+    log = home.home / "store.db-wal"
+    os.truncate(log, log.stat().st_size - 4120)
+    assert not check_start(home, arrays)
+
+
+def test_what_is_left_is_salvaged_and_a_copy_is_put_back(home, arrays):
+    log = home.home / "store.db-wal"
+    flip(log, log.stat().st_size // 2, 3)
+    assert home.verb("fsck").code == 1
+    report = home.verb("fsck", "--json")
+    assert report.code == 1 and json.loads(report.out)["ok"] is False
+    before = {name: (home.home / name).read_bytes() for name in PARTS}
+    saved = home.directory / "saved.db"
+    out = home.verb("fsck", "--salvage", saved)
+    assert out.code == 0, out
+    assert {name: (home.home / name).read_bytes() for name in PARTS} == before
+    assert home.verb("fsck", saved).code == 0
+    assert home.verb("fsck", "--salvage", saved).code == 2, "it is there already"
+    for part in PARTS[:2]:
+        (home.home / part).unlink()
+    shutil.copy2(saved, home.home / "store.db")
+    home.ok("engine", "start")
+    are_there(home, arrays)
+    again = home.submit("--hold", "--", "true")
+    assert int(again) > max(map(int, arrays)), "ids are given once"
+
+
+def test_a_backup_is_made_while_the_engine_runs(home, arrays):
+    home.ok("engine", "start")
+    copy = home.directory / "copy of it.db"
+    home.ok("backup", copy)
+    refused = home.verb("backup", copy)
+    assert refused.code == 2 and "there already" in refused.err
+    assert copy.stat().st_mode & 0o777 == 0o600
+    later = home.submit("--hold", "--", "true")
+    home.kill_engine()
+    assert home.verb("fsck", copy).code == 0
+    for part in PARTS[:2]:
+        (home.home / part).unlink()
+    shutil.copy2(copy, home.home / "store.db")
+    home.ok("engine", "start")
+    are_there(home, arrays)
+    assert home.verb("show", later).code == 2
+    assert int(home.submit("--hold", "--", "true")) > int(later), "an id means one task for ever"
+    # A task that is submitted now runs: nothing of the engine's life after the copy stands in its way.
+    assert home.wait(home.submit("--", "true")) == 0
