@@ -432,12 +432,12 @@ void Runtime::retry(std::vector<Selection> tasks, std::function<void(std::uint64
 }
 
 void Runtime::stop(StopAsked::Mode mode) {
+  // Whoever ends all wants nothing to stay; an engine that is started again finds them otherwise.
+  if (mode == StopAsked::Mode::Now) keeps_connections_ = false;
   feed(StopAsked{mode});
 }
 
 FollowerId Runtime::follow(Follower follower) {
-  // Whoever ends all wants nothing to stay; an engine that is started again finds them otherwise.
-  if (mode == StopAsked::Mode::Now) keeps_connections_ = false;
   const TaskId task = follower.task;
   const FollowerId id = followers_.add(std::move(follower));
   if (const Lease* lease = engine_->pilots().lease(task)) ask_for_output(*lease);
