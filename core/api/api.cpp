@@ -14,7 +14,7 @@ Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts)
     : runtime_(runtime), tools_(tools), facts_(std::move(facts)) {
   runtime_.on_ended([this](ArrayId) {
     std::erase_if(waiters_, [](const std::shared_ptr<Waiter>& waiter) {
-      waiter->answered = waiter->check(false);
+      waiter->answered = waiter->answered || waiter->check(false);
       if (waiter->answered) waiter->timer.cancel();
       return waiter->answered;
     });
@@ -85,7 +85,7 @@ void Api::one_task(Request request, const ReplyPtr& reply) {
   reply->error(404, fmt::format("a task has no '{}'; docs/api.md lists the requests", what));
 }
 
-void Api::wait_for_ends(double limit, std::function<bool(bool)> check) {
+void Api::wait_for_ends(double limit, const ReplyPtr& reply, std::function<bool(bool)> check) {
   if (check(limit <= 0)) return;
   const auto limit_ms = std::chrono::milliseconds(static_cast<std::int64_t>(limit * 1000));
   const std::shared_ptr<Waiter> waiter(
@@ -119,6 +119,13 @@ void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr&
     const auto answer = [reply](std::uint64_t tasks) { reply->answer(200, {{"tasks", tasks}}); };
     if (verb == "cancel") return runtime_.cancel(chosen, answer);
     if (verb == "retry") return runtime_.retry(chosen, answer);
+  reply->on_gone([this, weak = std::weak_ptr(waiter)] {
+    const auto gone = weak.lock();
+    if (!gone || std::exchange(gone->answered, true)) return;
+    gone->timer.cancel();
+    // Not from within a walk over all of them.
+    asio::post(runtime_.loop(), [this, gone] { std::erase(waiters_, gone); });
+  });
     runtime_.hold(chosen, verb == "hold", answer);
   };
   runtime_.read(

@@ -117,7 +117,8 @@ class Api {
   void engine(Request request, const ReplyPtr& reply);
   void dropbox(Request request, const ReplyPtr& reply);
 
-  void wait_for_ends(double seconds, std::function<bool(bool)> check);
+  /// Given up where the client goes.
+  void wait_for_ends(double seconds, const ReplyPtr& reply, std::function<bool(bool)> check);
   std::string site_of(const std::string& pilot) const;
   boost::json::object task_json(TaskId task, const TaskFacts& facts) const;
 

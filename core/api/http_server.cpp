@@ -8,12 +8,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <filesystem>
-#include <set>
+#include <list>
+#include <optional>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -82,32 +85,61 @@ void HttpReply::error(int status, const std::string& text) {
   answer(status, {{"error", text}});
 }
 
+namespace {
+
+/// Kept free for the client that comes when there is no descriptor left.
+int spare_descriptor() {
+  return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+}  // namespace
+
 struct HttpServer::State {
-  explicit State(asio::io_context& io, HttpHandler serve)
-      : acceptor(io), pause(io), handler(std::move(serve)) {}
+  State(asio::io_context& io, HttpHandler serve, std::size_t most)
+      : acceptor(io), pause(io), handler(std::move(serve)), most_clients(most) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    if (spare >= 0) ::close(spare);
+  }
+  struct Client {
+    virtual void close() = 0;
+
+   protected:
+    ~Client() = default;
+  };
   asio::local::stream_protocol::acceptor acceptor;
   asio::steady_timer pause;
   HttpHandler handler;
-  std::size_t clients{0};
+  std::size_t most_clients;
+  std::size_t clients{0};     ///< that have a descriptor
+  std::list<Client*> quiet;   ///< that we owe nothing, the longest first
+  int spare{spare_descriptor()};
   std::string path;
 };
 
 namespace {
 
 /// One client; requests one after another.
-class Connection final : public std::enable_shared_from_this<Connection> {
+class Connection final : public HttpServer::State::Client,
+                         public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Socket socket, HttpHandler handler, std::function<void()> gone)
-      : socket_(std::move(socket)), handler_(std::move(handler)), gone_(std::move(gone)) {}
+  Connection(Socket socket, std::shared_ptr<HttpServer::State> server)
+      : socket_(std::move(socket)), server_(std::move(server)) {
+    ++server_->clients;
+  }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  ~Connection() { gone_(); }
+  ~Connection() { Connection::close(); }
 
   void read() {
+    is_served_ = false;
+    quiet_ = server_->quiet.insert(server_->quiet.end(), this);
     parser_.emplace();
     parser_->body_limit(kLargestBody);
     http::async_read(
         socket_, buffer_, *parser_, [self = shared_from_this()](error_code error, std::size_t) {
+          self->no_longer_quiet();
           if (!error) return self->serve();
           // What is no HTTP, or more of it than we take, is told; a client that has gone is not.
           if (error == http::error::body_limit)
@@ -122,8 +154,10 @@ class Connection final : public std::enable_shared_from_this<Connection> {
         });
   }
 
-  void close() {
+  void close() override {
     if (!std::exchange(open_, false)) return;
+    no_longer_quiet();
+    --server_->clients;
     error_code ignored;
     socket_.close(ignored);
     when_sent_ = nullptr;
@@ -132,14 +166,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool is_open() const { return open_; }
   std::size_t unsent() const { return unsent_; }
   void on_gone(std::function<void()> then) {
+    if (!open_) return;
     on_gone_ = std::move(then);
-    // Nobody reads while a stream is written: a hang-up is then only seen by waiting for one.
-    socket_.async_wait(Socket::wait_read, [self = shared_from_this()](error_code error) {
-      if (error || !self->open_ || !self->on_gone_) return;
-      char byte = 0;
-      if (::recv(self->socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0)
-        self->close();
-    });
   }
 
   void when_sent(std::function<void()> then) {
@@ -151,10 +179,13 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void send(std::string bytes, bool last) {
     if (!open_) return;
     unsent_ += bytes.size();
+    is_served_ = is_served_ || last;
     waiting_.push_back({std::move(bytes), last});
     write();
   }
   bool keep_alive() const { return keep_alive_; }
+
+  void refuse(int status, const std::string& text);
 
  private:
   struct Piece {
@@ -162,7 +193,21 @@ class Connection final : public std::enable_shared_from_this<Connection> {
     bool last;
   };
   void serve();
-  void refuse(int status, const std::string& text);
+  void no_longer_quiet() {
+    if (quiet_) server_->quiet.erase(*quiet_);
+    quiet_.reset();
+  }
+  /// Nobody reads while an answer is made or written: a hang-up is then only seen by waiting for
+  /// one.  Who has only said that he sends nothing more waits for his answer.
+  void watch() {
+    if (!open_ || std::exchange(is_watched_, true)) return;
+    socket_.async_wait(Socket::wait_error, [self = shared_from_this()](error_code error) {
+      self->is_watched_ = false;
+      if (error || !self->open_) return;
+      pollfd now{self->socket_.native_handle(), 0, 0};
+      if (::poll(&now, 1, 0) == 1 && (now.revents & (POLLHUP | POLLERR)) != 0) self->close();
+    });
+  }
   void write() {
     if (writing_ || waiting_.empty() || !open_) return;
     writing_ = true;
@@ -190,8 +235,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   }
 
   Socket socket_;
-  HttpHandler handler_;
-  std::function<void()> gone_;
+  std::shared_ptr<HttpServer::State> server_;
+  std::optional<std::list<HttpServer::State::Client*>::iterator> quiet_;
   boost::beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   std::deque<Piece> waiting_;
@@ -199,6 +244,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   bool writing_{false};
   bool open_{true};
   bool keep_alive_{false};
+  bool is_served_{false};  ///< all of the answer is handed over
+  bool is_watched_{false};
   std::function<void()> on_gone_;
   std::function<void()> when_sent_;
 };
@@ -258,10 +305,11 @@ void Connection::serve() {
   keep_alive_ = message.keep_alive();
   auto reply = std::make_shared<Reply>(shared_from_this());
   try {
-    handler_(parsed(message), reply);
+    server_->handler(parsed(message), reply);
   } catch (const std::exception& e) {
     reply->error(500, fmt::format("the engine failed over this request: {}", e.what()));
   }
+  if (!is_served_) watch();
 }
 
 /// What follows such a request cannot be understood: it is the connection's last.
@@ -281,8 +329,8 @@ bool is_ours(Socket& socket) {
 
 }  // namespace
 
-HttpServer::HttpServer(asio::io_context& loop, HttpHandler handler)
-    : state_(std::make_shared<State>(loop, std::move(handler))) {}
+HttpServer::HttpServer(asio::io_context& loop, HttpHandler handler, std::size_t most_clients)
+    : state_(std::make_shared<State>(loop, std::move(handler), most_clients)) {}
 
 HttpServer::~HttpServer() {
   error_code ignored;
@@ -323,12 +371,44 @@ Result<void> HttpServer::listen(const std::string& path) {
 
 namespace {
 
+std::string why_full(const HttpServer::State& state) {
+  return fmt::format(
+      "the engine serves {} clients just now, as many as its limit of open files (ulimit -n) "
+      "leaves room for; try again, or end some of those that wait",
+      std::min(state.clients, state.most_clients));
+}
+
+bool make_room(HttpServer::State& state) {
+  if (state.clients < state.most_clients) return true;
+  if (state.quiet.empty()) return false;
+  state.quiet.front()->close();
+  return true;
+}
+
+/// Out of descriptors: whoever is at the door is told so with the one that was kept for it.
+void turn_one_away(HttpServer::State& state) {
+  if (!state.quiet.empty()) state.quiet.front()->close();
+  if (state.spare >= 0) ::close(std::exchange(state.spare, -1));
+  const int client = ::accept4(state.acceptor.native_handle(), nullptr, nullptr,
+                               SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (client >= 0) {
+    const std::string body =
+        boost::json::serialize(boost::json::object{{"error", why_full(state)}}) + "\n";
+    const std::string answer = head(503, false, "application/json",
+                                    fmt::format("Content-Length: {}", body.size())) +
+                               body;
+    (void)!::send(client, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    ::close(client);
+  }
+  if (state.spare < 0) state.spare = spare_descriptor();
+}
+
 void accept(const std::shared_ptr<HttpServer::State>& state) {
   state->acceptor.async_accept([state](error_code error, Socket socket) {
     if (error == asio::error::operation_aborted || !state->acceptor.is_open()) return;
     if (error) {
-      // Out of descriptors: the client waits at the door, and asking again at once would only turn
-      // in circles.
+      turn_one_away(*state);
+      // Asking again at once would only turn in circles.
       state->pause.expires_after(kWhenFull);
       state->pause.async_wait([state](error_code stopped) {
         if (!stopped && state->acceptor.is_open()) accept(state);
@@ -336,10 +416,12 @@ void accept(const std::shared_ptr<HttpServer::State>& state) {
       return;
     }
     if (is_ours(socket)) {
-      ++state->clients;
-      std::make_shared<Connection>(std::move(socket), state->handler, [state] {
-        --state->clients;
-      })->read();
+      const bool has_room = make_room(*state);
+      const auto client = std::make_shared<Connection>(std::move(socket), state);
+      if (has_room)
+        client->read();
+      else
+        client->refuse(503, why_full(*state));
     }
     accept(state);
   });

@@ -39,6 +39,7 @@ class HttpReply {
   virtual std::size_t unsent() const = 0;
   /// Once little is left unsent; at once where that is so.
   virtual void when_sent(std::function<void()> then) = 0;
+  /// Called when the client hangs up before it has its answer; the last one given counts.
   virtual void on_gone(std::function<void()> then) = 0;
 
   void error(int status, const std::string& text);
@@ -46,10 +47,14 @@ class HttpReply {
 
 using HttpHandler = std::function<void(const HttpRequest&, std::shared_ptr<HttpReply>)>;
 
-/// Serves until destroyed.  Other users are hung up on before they are read.
+/// Serves until destroyed.  Other users are hung up on before they are read.  A client that goes is
+/// noticed at once, whatever it waits for.
 class HttpServer {
  public:
-  HttpServer(boost::asio::io_context& loop, HttpHandler handler);
+  /// Where more clients come than `most_clients`, the one that has had nothing to say for longest
+  /// is hung up on; where all wait for an answer, the new one is told so (503).
+  HttpServer(boost::asio::io_context& loop, HttpHandler handler,
+             std::size_t most_clients = SIZE_MAX);
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
   ~HttpServer();

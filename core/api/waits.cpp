@@ -130,7 +130,7 @@ void Api::wait_tasks(Request request, const ReplyPtr& reply) {
                                         {"waiting", rest - std::min(running, rest)}});
                   });
   };
-  wait_for_ends(timeout, [this, chosen, answer = std::move(answer)](bool timed_out) {
+  wait_for_ends(timeout, reply, [this, chosen, answer = std::move(answer)](bool timed_out) {
     if (!timed_out && !all_ended(runtime_.engine(), chosen)) return false;
     answer();
     return true;
@@ -192,7 +192,7 @@ void Api::events(Request request, const ReplyPtr& reply) {
               {{"events", std::move(events)}, {"cursor", feed.cursor}, {"pruned", feed.pruned}});
         });
   };
-  wait_for_ends(seconds_in(request, "wait", 0), [look, ask](bool timed_out) {
+  wait_for_ends(seconds_in(request, "wait", 0), reply, [look, ask](bool timed_out) {
     look->timed_out = look->timed_out || timed_out;
     (*ask)();
     return look->answered || timed_out;

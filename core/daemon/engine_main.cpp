@@ -2,10 +2,12 @@
 
 #include "api/api.hpp"
 #include "api/dropbox_door.hpp"
+#include "cli/surroundings.hpp"
 #include "documents/configuration.hpp"
 #include "documents/places.hpp"
 #include "model/check.hpp"
 #include "plugin_host/plugin_host.hpp"
+#include "runtime/descriptors.hpp"
 #include "runtime/machine.hpp"
 #include "runtime/runtime.hpp"
 #include "runtime/workspace_memory.hpp"
@@ -28,8 +30,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-extern char** environ;
-
 namespace hpcbatch {
 namespace {
 
@@ -43,17 +43,6 @@ struct NoStart {
   int code;
   std::string text;
 };
-
-EnvironmentMap own_environment() {
-  EnvironmentMap environment;
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string_view text(*entry);
-    const auto equals = text.find('=');
-    if (equals != std::string_view::npos)
-      environment[std::string(text.substr(0, equals))] = text.substr(equals + 1);
-  }
-  return environment;
-}
 
 /// Made if it is not there; refused if others could look or write.
 void own_directory(const std::string& path) {
@@ -176,7 +165,8 @@ class EngineProcess {
       if (site.transport == "shared_fs") make_workspace(site, places_.home);
     }
     runtime_ =
-        std::make_unique<Runtime>(loop_, plugins_, Runtime::Options{places_.home, pilot, sites},
+        std::make_unique<Runtime>(loop_, plugins_,
+                                  Runtime::Options{places_.home, pilot, sites, descriptors_.pilots},
                                   [this](const std::string& why) { end(why); });
     if (auto opened = runtime_->open(std::move(*store)); !opened)
       throw NoStart{1, opened.error().text};
@@ -199,7 +189,8 @@ class EngineProcess {
         loop_, [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
           last_request_ = std::chrono::steady_clock::now();
           api_->handle(request, reply);
-        });
+        },
+        descriptors_.clients);
     if (auto listening = server_->listen(places_.socket); !listening)
       throw NoStart{1, listening.error().text};
     link_socket();
@@ -312,6 +303,7 @@ class EngineProcess {
   }
 
   const EngineOptions& options_;
+  const DescriptorBudget descriptors_{raise_open_files()};
   mode_t callers_umask_;
   Places places_;
   Configuration configuration_;

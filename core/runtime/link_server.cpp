@@ -220,11 +220,13 @@ void PilotLink::close() {
 }
 
 LinkServer::LinkServer(asio::io_context& loop, wire::Link::FindKey find_key,
-                       PilotLink::Message message, PilotLink::Closed closed)
+                       PilotLink::Message message, PilotLink::Closed closed,
+                       std::size_t most_links)
     : loop_(loop),
       find_key_(std::move(find_key)),
       message_(std::move(message)),
-      closed_(std::move(closed)) {}
+      closed_(std::move(closed)),
+      most_links_(most_links) {}
 
 LinkServer::~LinkServer() {
   for (auto& close : close_acceptors_) close();
@@ -305,6 +307,12 @@ void LinkServer::accept_next(std::shared_ptr<Acceptor> acceptor) {
 }
 
 void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience patience) {
+  if (links_.size() >= most_links_) {
+    return count(TurnedAwayFor::TooManyAtATime,
+                 fmt::format("a peer{}, because {} others have links already, as many as the limit "
+                             "of open files (ulimit -n) leaves room for",
+                             place_of(socket), links_.size()));
+  }
   if (!make_room(place_of(socket), patience.door)) {
     return count(TurnedAwayFor::TooManyAtATime,
                  fmt::format("a peer{}, because the others at its door have all said hello and "

@@ -106,7 +106,7 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
 class LinkServer {
  public:
   LinkServer(asio::io_context& loop, wire::Link::FindKey find_key, PilotLink::Message message,
-             PilotLink::Closed closed);
+             PilotLink::Closed closed, std::size_t most_links = SIZE_MAX);
   LinkServer(const LinkServer&) = delete;
   LinkServer& operator=(const LinkServer&) = delete;
   ~LinkServer();
@@ -134,6 +134,7 @@ class LinkServer {
   PilotLink::Message message_;
   PilotLink::Closed closed_;
   std::vector<std::function<void()>> close_acceptors_;
+  std::size_t most_links_;
   std::set<std::shared_ptr<PilotLink>> links_;
   TurnedAway turned_away_;
 };

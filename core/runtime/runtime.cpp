@@ -140,7 +140,7 @@ Result<void> Runtime::listen() {
   server_ = std::make_unique<LinkServer>(
       loop_, [this](const wire::PilotName& pilot) { return key_of(pilot); },
       [this](const auto& link, const wire::ToEngine& message) { received(link, message); },
-      [this](const auto& link) { closed(link); });
+      [this](const auto& link) { closed(link); }, options_.most_links);
   pilots_socket_ = options_.home + "/pilots";
   if (pilots_socket_.size() > kLongestSocketPath) {
     std::string directory = "/tmp/hpcbatch-XXXXXX";

@@ -52,6 +52,7 @@ class Runtime {
     std::string home;  ///< existing, ours alone
     std::string pilot_program;
     std::vector<Site> sites;
+    std::size_t most_links{SIZE_MAX};  ///< to pilots, and to those who may be some
   };
   /// `stop` is called when the engine has nothing left to do after being asked to stop, or cannot
   /// go on (with the reason).

@@ -6,9 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -20,17 +23,20 @@
 namespace hpcbatch {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
 struct HttpServerTest : testing::Test {
-  HttpServerTest() {
+  explicit HttpServerTest(std::size_t most_clients = SIZE_MAX) {
     std::string name = testing::TempDir() + "/hpcbatch_XXXXXX";
     folder = ::mkdtemp(name.data());
     server = std::make_unique<HttpServer>(
-        loop, [](const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
-          reply->answer(200, {{"ok", true}});
-        });
+        loop,
+        [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+          serve(request, reply);
+        },
+        most_clients);
     EXPECT_TRUE(server->listen(folder + "/socket"));
     thread = std::jthread([this] { loop.run(); });
   }
@@ -50,8 +56,10 @@ struct HttpServerTest : testing::Test {
     return client;
   }
   static std::string ask(int client, const std::string& text) {
-    EXPECT_EQ(::send(client, text.data(), text.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(text.size()));
+    if (!text.empty()) {
+      EXPECT_EQ(::send(client, text.data(), text.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(text.size()));
+    }
     std::string answer;
     char piece[4096];
     for (ssize_t size = 0; (size = ::recv(client, piece, sizeof piece, 0)) > 0;)
@@ -60,6 +68,9 @@ struct HttpServerTest : testing::Test {
     return answer;
   }
 
+  HttpHandler serve = [](const HttpRequest&, const std::shared_ptr<HttpReply>& reply) {
+    reply->answer(200, {{"ok", true}});
+  };
   std::string folder;
   asio::io_context loop;
   std::unique_ptr<HttpServer> server;
@@ -79,10 +90,9 @@ TEST_F(HttpServerTest, AnswersWhatItCannotTakeInJson) {
   EXPECT_THAT(wrong, HasSubstr(R"({"error":"this is no HTTP request)"));
 }
 
-TEST_F(HttpServerTest, WaitsWhereThereAreNoDescriptorsLeft) {
-  const int client = connect();
+TEST_F(HttpServerTest, TellsAClientThatThereAreNoDescriptorsLeft) {
   const int waiting = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_THAT(ask(client, kGood), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(ask(connect(), kGood), StartsWith("HTTP/1.1 200"));
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const int next = ::dup(0);
@@ -95,13 +105,100 @@ TEST_F(HttpServerTest, WaitsWhereThereAreNoDescriptorsLeft) {
   EXPECT_EQ(::connect(waiting, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   timespec begin{}, end{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &begin);
+  const std::string answer = ask(waiting, "");
   std::this_thread::sleep_for(std::chrono::milliseconds{400});
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("ulimit -n")));
   const double used = static_cast<double>(end.tv_sec - begin.tv_sec) +
                       static_cast<double>(end.tv_nsec - begin.tv_nsec) / 1e9;
   EXPECT_LT(used, 0.2) << "it turned in circles";
-  EXPECT_THAT(ask(waiting, kGood), StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(ask(connect(), kGood), StartsWith("HTTP/1.1 200"));
+}
+
+/// A server whose answers are given when the test says so, and of three clients at most.
+struct SlowServerTest : HttpServerTest {
+  static constexpr std::size_t kMost = 3;
+  SlowServerTest() : HttpServerTest(kMost) {}
+
+  void SetUp() override {
+    serve = [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+      if (request.path.empty()) return reply->answer(200, {{"ok", true}});
+      reply->on_gone([this] { ++gone; });
+      const std::scoped_lock lock(mutex);
+      replies.push_back(reply);
+    };
+  }
+  void TearDown() override {
+    const std::scoped_lock lock(mutex);
+    for (auto& reply : replies) asio::post(loop, [reply = std::move(reply)] {});
+    replies.clear();
+  }
+  int ask_slowly() {
+    const int client = connect();
+    const std::string text = "GET /slow HTTP/1.1\r\n\r\n";
+    EXPECT_EQ(::send(client, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+    const std::size_t before = kept();
+    EXPECT_TRUE(soon([&] { return kept() > before; }));
+    return client;
+  }
+  std::size_t kept() {
+    const std::scoped_lock lock(mutex);
+    return replies.size();
+  }
+  template <class Condition>
+  static bool soon(const Condition& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds{60};
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+    return true;
+  }
+
+  std::mutex mutex;
+  std::vector<std::shared_ptr<HttpReply>> replies;
+  std::atomic<int> gone{0};
+};
+
+TEST_F(SlowServerTest, NoticesAtOnceThatAClientHasGone) {
+  for (int round = 0; round < 8; ++round) {
+    const int client = ask_slowly();
+    // Whatever it has said behind its request.
+    EXPECT_EQ(::send(client, "GET", 3, MSG_NOSIGNAL), 3);
+    ::close(client);
+    EXPECT_TRUE(soon([&] { return gone == round + 1; }));
+    EXPECT_TRUE(soon([&] { return server->clients() == 0; }));
+  }
+}
+
+TEST_F(SlowServerTest, AnswersAClientThatOnlySendsNothingMore) {
+  const int client = ask_slowly();
+  ::shutdown(client, SHUT_WR);
+  EXPECT_THAT(ask(connect(), kGood), StartsWith("HTTP/1.1 200")) << "the loop has turned";
+  asio::post(loop, [this] {
+    const std::scoped_lock lock(mutex);
+    replies.front()->answer(200, {{"late", true}});
+  });
+  EXPECT_THAT(ask(client, ""), HasSubstr("late"));
+  EXPECT_EQ(gone, 0);
+}
+
+TEST_F(SlowServerTest, TellsWhoeverIsOneTooManyAndHangsUpOnThoseWhoSayNothing) {
+  const int quiet = connect();
+  const int first = ask_slowly();
+  const int second = ask_slowly();
+  const int third = ask_slowly();
+  char byte = 0;
+  EXPECT_EQ(::recv(quiet, &byte, 1, 0), 0) << "it had said nothing, and was in the way";
+  ::close(quiet);
+  EXPECT_THAT(ask(connect(), kGood), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("3 clients")));
+  ::close(first);
+  EXPECT_TRUE(soon([&] { return gone == 1; }));
+  EXPECT_THAT(ask(connect(), kGood), StartsWith("HTTP/1.1 200"));
+  ::close(second);
+  ::close(third);
 }
 
 }  // namespace

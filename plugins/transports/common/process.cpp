@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <system_error>
@@ -14,6 +15,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -56,7 +58,14 @@ struct Program {
   bool dies_with_us{false};
   pid_t us{0};
   int most_descriptors{0};
+  rlim_t open_files{0};  ///< the limit that our caller had; 0: ours
 };
+
+/// An engine raises its own limit; programs that count to it, or use select(), get what they expect.
+rlim_t open_files_before() {
+  const char* text = std::getenv("HPCBATCH_OPEN_FILES");
+  return text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
+}
 
 /// In a child that has our memory until it is the command: nothing here may allocate, lock or
 /// return.  The error is our parent's to read.
@@ -66,6 +75,11 @@ struct Program {
   if (program.dies_with_us) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != program.us) ::_exit(127);
+  }
+  rlimit limit{};
+  if (program.open_files != 0 && ::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = std::min(program.open_files, limit.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
   }
   // Signals that the engine ignores or blocks are no business of a command.
   struct sigaction by_default {};
@@ -138,7 +152,8 @@ Result<pid_t> start_process(const CommandLine& command, const Environment& envir
                                .descriptors = descriptors,
                                .dies_with_us = at_our_death == AtOurDeath::Dies,
                                .us = ::getpid(),
-                               .most_descriptors = static_cast<int>(::sysconf(_SC_OPEN_MAX))},
+                               .most_descriptors = static_cast<int>(::sysconf(_SC_OPEN_MAX)),
+                               .open_files = open_files_before()},
                               error);
   if (error != 0) {
     if (process > 0) ::waitpid(process, nullptr, 0);
