@@ -1,6 +1,7 @@
 #include "api/api.hpp"
 
 #include "api/selections.hpp"
+#include "api/to_json.hpp"
 #include "runtime/asio.hpp"
 
 #include <fmt/format.h>
@@ -9,6 +10,31 @@
 #include <utility>
 
 namespace hpcbatch {
+
+namespace {
+
+/// Whoever looks while the store is in trouble is told so with the answer, which may be old.
+class ToldOfTrouble final : public HttpReply {
+ public:
+  ToldOfTrouble(ReplyPtr reply, std::string trouble)
+      : reply_(std::move(reply)), trouble_(std::move(trouble)) {}
+  void answer(int status, const boost::json::value& body) override {
+    boost::json::value told = body;
+    if (status == 200 && told.is_object()) told.get_object()["trouble"] = valid_utf8(trouble_);
+    reply_->answer(status, told);
+  }
+  void line(const boost::json::value& object) override { reply_->line(object); }
+  void finish() override { reply_->finish(); }
+  std::size_t unsent() const override { return reply_->unsent(); }
+  void when_sent(std::function<void()> then) override { reply_->when_sent(std::move(then)); }
+  void on_gone(std::function<void()> then) override { reply_->on_gone(std::move(then)); }
+
+ private:
+  ReplyPtr reply_;
+  std::string trouble_;
+};
+
+}  // namespace
 
 Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts)
     : runtime_(runtime), tools_(tools), facts_(std::move(facts)) {
@@ -25,6 +51,8 @@ Api::~Api() = default;
 
 void Api::handle(const HttpRequest& request, ReplyPtr reply) {
   try {
+    if (const auto trouble = runtime_.store_trouble(); trouble && request.method == "GET")
+      reply = std::make_shared<ToldOfTrouble>(std::move(reply), *trouble);
     const auto& path = request.path;
     if (path.size() < 2 || path[0] != "v1") {
       reply->error(404, "there is nothing here; docs/api.md lists the requests");
@@ -91,6 +119,13 @@ void Api::wait_for_ends(double limit, const ReplyPtr& reply, std::function<bool(
   const std::shared_ptr<Waiter> waiter(
       new Waiter{std::move(check), asio::steady_timer(runtime_.loop(), limit_ms)});
   waiters_.push_back(waiter);
+  reply->on_gone([this, weak = std::weak_ptr(waiter)] {
+    const auto gone = weak.lock();
+    if (!gone || std::exchange(gone->answered, true)) return;
+    gone->timer.cancel();
+    // Not from within a walk over all of them.
+    asio::post(runtime_.loop(), [this, gone] { std::erase(waiters_, gone); });
+  });
   waiter->timer.async_wait([this, waiter](const boost::system::error_code& error) {
     // A timer that has fired cannot be cancelled any more: it may come here after an end has
     // answered.
@@ -115,17 +150,12 @@ void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr&
                     verb));
     return;
   }
+  if (const auto trouble = runtime_.store_refuses())
+    return reply->error(503, *trouble + "; nothing was changed");
   auto act = [this, verb, chosen, reply] {
     const auto answer = [reply](std::uint64_t tasks) { reply->answer(200, {{"tasks", tasks}}); };
     if (verb == "cancel") return runtime_.cancel(chosen, answer);
     if (verb == "retry") return runtime_.retry(chosen, answer);
-  reply->on_gone([this, weak = std::weak_ptr(waiter)] {
-    const auto gone = weak.lock();
-    if (!gone || std::exchange(gone->answered, true)) return;
-    gone->timer.cancel();
-    // Not from within a walk over all of them.
-    asio::post(runtime_.loop(), [this, gone] { std::erase(waiters_, gone); });
-  });
     runtime_.hold(chosen, verb == "hold", answer);
   };
   runtime_.read(

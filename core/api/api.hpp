@@ -121,6 +121,7 @@ class Api {
   void wait_for_ends(double seconds, const ReplyPtr& reply, std::function<bool(bool)> check);
   std::string site_of(const std::string& pilot) const;
   boost::json::object task_json(TaskId task, const TaskFacts& facts) const;
+  boost::json::object engine_json() const;
 
   Runtime& runtime_;
   ToolShelf& tools_;

@@ -258,7 +258,7 @@ void Api::sites(Request request, const ReplyPtr& reply) {
 }
 
 void Api::allocations(Request request, const ReplyPtr& reply) {
-  runtime_.read([](store::Store& store) { return store.allocations(1000); },
+  runtime_.look([](store::Store& store) { return store.allocations(1000); },
                 [this, request, reply](const std::vector<Allocation>& stored) {
                   json::array things;
                   for (const Allocation& facts : stored) {
@@ -308,6 +308,12 @@ void Api::engine(Request request, const ReplyPtr& reply) {
     } else if (mode != "leave") {
       throw BadRequest("'mode' must be leave, drain or now");
     }
+    // Cancelling must be on the disk before the batch systems hear of it.
+    if (const auto trouble = runtime_.store_refuses(); trouble && how != StopAsked::Mode::Leave) {
+      return reply->error(503, *trouble +
+                                   "; end the trouble first, or stop the engine without --now "
+                                   "and --drain: pilots then go on and are found again");
+    }
     reply->answer(200, {{"stopping", true}});
     return runtime_.stop(how);
   }
@@ -315,45 +321,56 @@ void Api::engine(Request request, const ReplyPtr& reply) {
     stay();
     return reply->answer(200, {{"stays", true}});
   }
+  if (request.method == "POST" && request.path.size() == 3 && request.path[2] == "backup") {
+    const json::value body = parse_body(request.body);
+    const json::value* file = body.get_object().if_contains("file");
+    if (!file || !file->is_string() || !std::string_view(file->get_string()).starts_with('/'))
+      throw BadRequest("'file' must be an absolute path");
+    const std::string path(file->get_string());
+    return runtime_.back_up(path, [reply, path](const Result<void>& done) {
+      if (done) return reply->answer(200, {{"file", valid_utf8(path)}});
+      reply->error(done.error().kind == Error::Kind::Transient ? 503 : 400, done.error().text);
+    });
+  }
   if (request.method != "GET" || request.path.size() != 2)
-    return reply->error(404, "write GET /v1/engine, or POST /v1/engine/stop or stay");
-  runtime_.read([](store::Store& store) { return store.totals(); },
-                [this, reply](const store::Store::Totals& totals) {
-                  const Engine& engine = runtime_.engine();
-                  const TaskCounts counts = engine.counts();
-                  std::uint64_t queued = 0, running = 0;
-                  for (const auto& [id, entry] : engine.sites().allocations()) {
-                    if (entry.facts.state == AllocationState::Ended) continue;
-                    const Shape* shape = engine.sites().shape_of(id);
-                    if (entry.facts.state != AllocationState::Running)
-                      queued += shape ? shape->nodes : 1;
-                  }
-                  for (const auto& [id, pilot] : engine.pilots().all())
-                    running += pilot.connected ? 1 : 0;
-                  json::object object{
-                      {"pid", ::getpid()},
-                      {"socket", facts_.socket},
-                      {"version", HPCBATCH_VERSION},
-                      {"uptime_s", seconds(runtime_.now() - facts_.started)},
-                      {"started_at", seconds(facts_.started)},
-                      {"state", engine.is_draining()       ? "draining"
-                                : runtime_.store_trouble() ? "trouble"
-                                                           : "running"},
-                      {"tasks", json::object{{"waiting", counts.waiting},
-                                             {"held", counts.held},
-                                             {"running", counts.running},
-                                             {"unknown", counts.unknown},
-                                             {"done", totals.done},
-                                             {"failed", totals.failed},
-                                             {"cancelled", totals.cancelled}}},
-                      {"pilots", json::object{{"queued", queued}, {"running", running}}},
-                      {"turned_away", turned_away_json(runtime_.turned_away())},
-                      {"sites", engine.sites().sites().size()},
-                      {"home", facts_.home}};
-                  if (!facts_.configuration.empty()) object["config"] = facts_.configuration;
-                  if (runtime_.store_trouble()) object["message"] = *runtime_.store_trouble();
-                  reply->answer(200, object);
-                });
+    return reply->error(404, "write GET /v1/engine, or POST /v1/engine/stop, stay or backup");
+  reply->answer(200, engine_json());
+}
+
+/// Without the store, which may hang or be full: that is what it is asked for then.
+json::object Api::engine_json() const {
+  const Engine& engine = runtime_.engine();
+  const TaskCounts counts = engine.counts();
+  const auto& totals = runtime_.totals();
+  std::uint64_t queued = 0, running = 0;
+  for (const auto& [id, entry] : engine.sites().allocations()) {
+    if (entry.facts.state == AllocationState::Ended) continue;
+    const Shape* shape = engine.sites().shape_of(id);
+    if (entry.facts.state != AllocationState::Running) queued += shape ? shape->nodes : 1;
+  }
+  for (const auto& [id, pilot] : engine.pilots().all()) running += pilot.connected ? 1 : 0;
+  const auto trouble = runtime_.store_trouble();
+  json::object object{
+      {"pid", ::getpid()},
+      {"socket", facts_.socket},
+      {"version", HPCBATCH_VERSION},
+      {"uptime_s", seconds(runtime_.now() - facts_.started)},
+      {"started_at", seconds(facts_.started)},
+      {"state", trouble ? "trouble" : engine.is_draining() ? "draining" : "running"},
+      {"tasks", json::object{{"waiting", counts.waiting},
+                             {"held", counts.held},
+                             {"running", counts.running},
+                             {"unknown", counts.unknown},
+                             {"done", totals.done},
+                             {"failed", totals.failed},
+                             {"cancelled", totals.cancelled}}},
+      {"pilots", json::object{{"queued", queued}, {"running", running}}},
+      {"turned_away", turned_away_json(runtime_.turned_away())},
+      {"sites", engine.sites().sites().size()},
+      {"home", facts_.home}};
+  if (!facts_.configuration.empty()) object["config"] = facts_.configuration;
+  if (trouble) object["message"] = valid_utf8(*trouble);
+  return object;
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)

@@ -142,7 +142,7 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
 /// Of one that has ended, also where the task goes on.
 void Api::log_of_attempt(TaskId task, std::uint64_t number, const LogRange& range,
                          const ReplyPtr& reply) {
-  runtime_.read([task, number](store::Store& store) { return find_attempt(store, task, number); },
+  runtime_.look([task, number](store::Store& store) { return find_attempt(store, task, number); },
                 [this, task, number, range, reply](const FoundAttempt& found) {
                   if (!found.is_task)
                     return reply->error(404, fmt::format("there is no task {}", to_string(task)));

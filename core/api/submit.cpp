@@ -207,7 +207,7 @@ void Api::keys(Request request, const ReplyPtr& reply) {
   const auto key = request.query.find("key");
   if (request.method != "GET" || client == request.query.end() || key == request.query.end())
     return reply->error(400, "/v1/keys takes GET with 'client' and 'key'");
-  runtime_.read([client = client->second,
+  runtime_.look([client = client->second,
                  key = key->second](store::Store& store) { return store.ids_of_key(client, key); },
                 [reply](const std::vector<ArrayId>& ids) {
                   if (ids.empty()) return reply->error(404, "no submit with this key is known");

@@ -52,7 +52,7 @@ json::object line_of(const std::string& id, TaskState state, std::uint64_t tasks
 }  // namespace
 
 void Api::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
-  runtime_.read(
+  runtime_.look(
       [task](store::Store& store) {
         TaskFacts facts{store.array(task.array), store.result(task), store.attempts(task),
                         std::nullopt};
@@ -73,7 +73,7 @@ boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
   const auto live = runtime_.engine().state_of(task);
   const TaskState state = live           ? *live
                           : facts.result ? state_after(facts.result->outcome.failure)
-                                         : TaskState::Waiting;
+                                         : TaskState::Running;  // the store cannot take its end
   object["state"] = std::string(to_string(state));
   object["client"] = array.client;
   if (!array.name.empty()) object["name"] = valid_utf8(array.name);
@@ -168,6 +168,8 @@ void Api::explain_task(TaskId task, const ReplyPtr& reply) {
           "attempt {} on {}{}{}: {}: {}", row.attempt, row.pilot, row.node.empty() ? "" : " at ",
           row.node, to_string(row.outcome.failure), row.outcome.message))));
     }
+    if (const auto trouble = runtime_.store_trouble())
+      details.push_back(json::string(valid_utf8(*trouble)));
     if (const auto why = runtime_.engine().explain(task, runtime_.now())) {
       for (const std::string& detail : why->details)
         details.push_back(json::string(valid_utf8(detail)));
@@ -176,8 +178,12 @@ void Api::explain_task(TaskId task, const ReplyPtr& reply) {
                                  {"text", valid_utf8(why->text)},
                                  {"details", std::move(details)}});
     }
-    if (!facts.result)
-      return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+    if (!facts.result) {
+      return reply->answer(200, {{"id", to_string(task)},
+                                 {"state", std::string(to_string(TaskState::Running))},
+                                 {"text", "it is over, and how it ended is not in the store yet"},
+                                 {"details", std::move(details)}});
+    }
     const Outcome& outcome = facts.result->outcome;
     std::string text = std::string(to_string(outcome.failure));
     if (outcome.failure == Failure::ToolFailed)
@@ -257,7 +263,7 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
   const bool ended_too = !filter.state || *filter.state == TaskState::Done ||
                          *filter.state == TaskState::Failed ||
                          *filter.state == TaskState::Cancelled;
-  runtime_.read(
+  runtime_.look(
       [filter, lines = std::move(lines), ended_too](store::Store& store) mutable {
         if (ended_too) {
           for (const store::ResultRow& row : store.results(filter)) {
@@ -300,7 +306,7 @@ void Api::arrays(Request request, const ReplyPtr& reply) {
     std::optional<store::ArrayRow> row;
     store::Store::Totals totals;
   };
-  runtime_.read(
+  runtime_.look(
       [id](store::Store& store) {
         return Found{store.array(id), store.totals(id)};
       },

@@ -113,7 +113,7 @@ void Api::wait_tasks(Request request, const ReplyPtr& reply) {
     timeout = std::clamp(said->to_number<double>(), 0.0, kLongestWait);
   }
   auto answer = [this, chosen, reply] {
-    runtime_.read([chosen](store::Store& store) { return count(store, chosen); },
+    runtime_.look([chosen](store::Store& store) { return count(store, chosen); },
                   [this, chosen, reply](const Counts& counts) {
                     if (!counts.unknown.empty())
                       return reply->error(404, fmt::format("there is no task {}", counts.unknown));
@@ -145,7 +145,7 @@ void Api::events(Request request, const ReplyPtr& reply) {
     return at == request.query.end() ? std::string{} : at->second;
   };
   if (text("after") == "now") {
-    runtime_.read(
+    runtime_.look(
         [](store::Store& store) { return store.newest_change(); },
         [reply](std::uint64_t cursor) {
           reply->answer(200, {{"events", json::array()}, {"cursor", cursor}, {"pruned", false}});
@@ -176,7 +176,7 @@ void Api::events(Request request, const ReplyPtr& reply) {
       look->again = true;
       return;
     }
-    runtime_.read(
+    runtime_.look(
         [client, after](store::Store& store) { return store.changes(client, after, kFeedPage); },
         [look, reply, self = weak.lock()](const store::ChangeFeed& feed) {
           look->busy = false;

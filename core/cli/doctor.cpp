@@ -51,8 +51,13 @@ void check_engine(std::vector<Check>& checks, const Session& session) {
     return;
   }
   try {
-    object_of(client.http().request("GET", "/v1/engine", {}, EngineClient::kAnswerTime));
+    client.leave_trouble_out();  // it has a line of its own
+    const json::object engine =
+        object_of(client.http().request("GET", "/v1/engine", {}, EngineClient::kAnswerTime));
     checks.push_back({"engine", true, "runs as process " + std::to_string(client.http().peer())});
+    const bool has_trouble = text_at(engine, "state") == "trouble";
+    checks.push_back(
+        {"store", !has_trouble, has_trouble ? text_at(engine, "message") : "can be written"});
     add_sites(checks, client);
   } catch (const CommandError& error) {
     checks.push_back({"engine", false, error.what()});

@@ -1,14 +1,17 @@
 #include "cli/engine_client.hpp"
 
 #include "cli/exit.hpp"
+#include "cli/table.hpp"
 #include "model/owner.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include <unistd.h>
 
@@ -82,11 +85,16 @@ std::optional<std::string> engine_elsewhere(const std::string& home) {
          std::to_string(owner->process) + "); use it there, or end it there first";
 }
 
-json::object EngineClient::object_of(const Answer& answer) const {
+json::object EngineClient::object_of(const Answer& answer) {
   if (answer.outcome == Exchange::NoEngine) {
     if (const auto text = engine_elsewhere(home_)) throw CommandError(kExitNoEngine, *text);
   }
-  return hpcbatch::object_of(answer);
+  json::object object = hpcbatch::object_of(answer);
+  const json::value* trouble = object.if_contains("trouble");
+  if (trouble != nullptr && trouble->is_string() && !std::exchange(told_trouble_, true)) {
+    std::fprintf(stderr, "hpcbatch: %s\n", one_line(trouble->get_string()).c_str());
+  }
+  return object;
 }
 
 json::object EngineClient::get(const std::string& target) {

@@ -28,8 +28,11 @@ class EngineClient {
   boost::json::object get(const std::string& target);
   boost::json::object post(const std::string& target, const boost::json::object& body,
                            std::chrono::milliseconds time = kAnswerTime);
-  /// The JSON of a successful answer; throws for every other one.
-  boost::json::object object_of(const Answer& answer) const;
+  /// The JSON of a successful answer; throws for every other one.  What the engine says of trouble
+  /// that its answer comes with goes to standard error, once.
+  boost::json::object object_of(const Answer& answer);
+  /// Whoever shows trouble himself.
+  void leave_trouble_out() { told_trouble_ = true; }
   /// For what a verb wants to look at itself.
   HttpClient& http() { return http_; }
 
@@ -38,6 +41,7 @@ class EngineClient {
  private:
   std::string home_;
   HttpClient http_;
+  bool told_trouble_{false};
 };
 
 /// As `EngineClient::object_of`, where it is known that an engine runs or may be started here.

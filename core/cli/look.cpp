@@ -93,7 +93,8 @@ int show_task(const ShowCommand& command, const Session& session) {
     answer =
         client.http().request("GET", "/v1/arrays/" + command.id, {}, EngineClient::kAnswerTime);
   }
-  const json::object shown = object_of(answer);
+  json::object shown = client.object_of(answer);
+  if (!command.json) shown.erase("trouble");
   if (command.json)
     print_json(shown);
   else

@@ -56,6 +56,8 @@ std::string picture(const json::object& all) {
   std::string out = "engine " + text_at(engine, "state") + ", up " +
                     duration_at(engine, "uptime_s") + ", version " + text_at(engine, "version") +
                     "\n";
+  if (const std::string message = text_at(engine, "message"); !message.empty())
+    out += one_line(message) + "\n";
   out = "hpcbatch " + out + "tasks   " + counts(engine, "tasks") + "\npilots  " +
         counts(engine, "pilots") + "\n";
   const auto section = [&out](const Table& table) {
@@ -77,6 +79,7 @@ std::string picture(const json::object& all) {
 
 int show_top(const TopCommand& command, const Session& session) {
   EngineClient client = session.client();
+  client.leave_trouble_out();  // it is on the picture
   if (command.json) {
     print_json(look(client));
     return kExitDone;

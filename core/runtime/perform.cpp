@@ -424,7 +424,7 @@ void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
       if (std::exchange(ended_, true)) return;
       not_for_ever->cancel();
       if (history_) history_->add(noted_at_end(*engine_, now()));
-      stop_("");
+      stop_(store_damage_.empty() ? "" : "the store is damaged: " + store_damage_);
     };
     not_for_ever->async_wait([end](const boost::system::error_code& error) {
       if (!error) end();

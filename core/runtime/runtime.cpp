@@ -36,6 +36,7 @@ constexpr std::chrono::seconds kPruneSoon{1};
 constexpr std::chrono::seconds kPruneLater{3600};
 constexpr std::chrono::milliseconds kSweepPause{100};
 constexpr std::chrono::seconds kLookAtDoors{60};
+constexpr std::chrono::seconds kStoreHangs{30};
 
 // A relay may be far away; files are seen when they are seen.
 Patience by_relay(unsigned door) {
@@ -89,16 +90,23 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
     if (auto opened = hands->open(); !opened) return opened;
     sites_.emplace(site.name, std::move(hands));
   }
-  const auto unreadable = [&](const std::exception& e) {
+  const auto unreadable = [&](store::Store& unread, const std::exception& e) {
+    unread.note_damage(e.what());
     return Error{Error::Kind::Rejected,
-                 fmt::format("cannot read the store in {}: {}", options_.home, e.what())};
+                 fmt::format("cannot read the store in {}: {}; `hpcbatch fsck` says what can be "
+                             "read, `hpcbatch fsck --salvage NEWFILE` writes it to a new file",
+                             options_.home, e.what())};
   };
   Snapshot snapshot;
   try {
     secret_ = store->secret();
     snapshot = store->begin();
+  } catch (const sqlite::SqlError& e) {
+    if (!e.transient()) return unreadable(*store, e);
+    return Error{Error::Kind::Rejected,
+                 fmt::format("cannot use the store in {}: {}", options_.home, e.what())};
   } catch (const std::exception& e) {
-    return unreadable(e);
+    return unreadable(*store, e);
   }
   engine_name_ = snapshot.engine_name;
   // This thread's until the writer is asked for something.
@@ -107,11 +115,15 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
       loop_, std::move(store),
       [this](const std::string& text) { stop_("the store failed: " + text); },
       [this](std::optional<std::string> trouble) {
-        if (trouble)
+        if (trouble && !store_trouble_)
           spdlog::error("the store cannot be written: {}; nothing new is accepted until it can",
                         *trouble);
+        if (!trouble) spdlog::info("the store can be written again");
         store_trouble_ = std::move(trouble);
       });
+  rows.check_beside([this](const std::string& damage) {
+    asio::post(loop_, [this, damage] { store_is_damaged(damage); });
+  });
   if (auto listening = listen(); !listening) return listening;
   for (const Site& site : options_.sites) open_ways(site);
   open_files(snapshot);
@@ -121,7 +133,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
     if (history_) live_arrays = history_->noting(std::move(live_arrays));
     engine_ = std::make_unique<Engine>(options_.sites, snapshot, live_arrays, random_seed(), now());
   } catch (const std::exception& e) {
-    return unreadable(e);
+    return unreadable(rows, e);
   }
   if (history_) history_->add(noted_restored(snapshot));
   spdlog::info("engine start {}: {} arrays alive, {} leases, {} allocations", snapshot.engine_start,
@@ -134,6 +146,56 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   prune_history(kPruneSoon);
   sweep_workspaces();
   return {};
+}
+
+std::optional<std::string> Runtime::store_refuses() const {
+  const std::string store = options_.home + "/store.db";
+  if (!store_damage_.empty())
+    return fmt::format("the store {} is damaged: {}; the engine ends", store, store_damage_);
+  if (store_trouble_)
+    return fmt::format("the store {} cannot be written: {}", store, *store_trouble_);
+  return std::nullopt;
+}
+
+std::optional<std::string> Runtime::store_trouble() const {
+  if (auto refuses = store_refuses()) return refuses;
+  const auto busy = writer_->busy_for();
+  if (busy < kStoreHangs) return std::nullopt;
+  return fmt::format("the store {}/store.db has been busy with one thing for {} s; its file system "
+                     "may hang",
+                     options_.home, std::chrono::duration_cast<std::chrono::seconds>(busy).count());
+}
+
+/// What was answered stays; nothing more is promised on a ground like that.
+void Runtime::store_is_damaged(const std::string& what) {
+  if (!store_damage_.empty() || stopped_) return;
+  store_damage_ = what;
+  spdlog::critical("the store is damaged: {}; nothing new is accepted, and the engine ends", what);
+  read(
+      [what](store::Store& store) {
+        store.note_damage(what);
+        return true;
+      },
+      [](bool) {});
+  stop(StopAsked::Mode::Leave);
+}
+
+void Runtime::back_up(const std::string& file, std::function<void(Result<void>)> answer) {
+  read([file](store::Store& store) { return store.begin_copy(file); },
+       [this, answer = std::move(answer)](const Result<void>& begun) mutable {
+         if (!begun) return answer(begun);
+         copy_on(std::move(answer));
+       });
+}
+
+/// In between everything else goes on.
+void Runtime::copy_on(std::function<void(Result<void>)> answer) {
+  read([](store::Store& store) { return store.copy_more(); },
+       [this, answer = std::move(answer)](const Result<bool>& whole) mutable {
+         if (!whole) return answer(whole.error());
+         if (*whole) return answer({});
+         copy_on(std::move(answer));
+       });
 }
 
 Result<void> Runtime::listen() {
@@ -353,10 +415,11 @@ std::vector<ArrayId> Runtime::unheld_dependencies(const std::vector<NewArray>& a
 
 void Runtime::submit(Submission submission, SubmitAnswer answer) {
   crash_point("submit-received");
-  if (store_trouble_ || stopped_ || engine_->is_draining()) {
+  const auto trouble = store_refuses();
+  if (trouble || stopped_ || engine_->is_draining()) {
     answer(SubmitRefusal{
-        store_trouble_ ? "the store cannot be written just now: " + *store_trouble_
-                       : "the engine is being stopped; submit again when it has been started anew",
+        trouble ? *trouble + "; nothing was submitted"
+                : "the engine is being stopped; submit again when it has been started anew",
         false, true});
     return;
   }

@@ -85,6 +85,15 @@ class Runtime {
   void read(Read read, Answer answer) {
     writer_->read(std::move(read), std::move(answer));
   }
+  /// For what clients are shown: does not wait for a store that cannot be written.
+  template <class Read, class Answer>
+  void look(Read read, Answer answer) {
+    writer_->look(std::move(read), std::move(answer));
+  }
+  /// Of all tasks, without asking the store.
+  const store::Store::Totals& totals() const { return writer_->totals(); }
+  /// Writes a copy of the store to a new file; `answer` when it is whole.
+  void back_up(const std::string& file, std::function<void(Result<void>)> answer);
 
   const Engine& engine() const { return *engine_; }
   const Clock& clock() const { return clock_; }
@@ -96,7 +105,10 @@ class Runtime {
   std::string way_of(const PilotId& pilot) const;
   /// Peers at the doors for pilots, since this engine's start.
   const TurnedAway& turned_away() const { return server_->turned_away(); }
-  const std::optional<std::string>& store_trouble() const { return store_trouble_; }
+  /// Why nothing new can be accepted: one sentence, with the place.
+  std::optional<std::string> store_refuses() const;
+  /// That, or that it is slow to answer.
+  std::optional<std::string> store_trouble() const;
   /// Something that waits for an answer of the store or a site.
   asio::io_context& loop() { return loop_; }
 
@@ -104,6 +116,8 @@ class Runtime {
   void feed(const Event& event);
   void arm_timer();
   void prune_history(std::chrono::seconds later);
+  void store_is_damaged(const std::string& what);
+  void copy_on(std::function<void(Result<void>)> answer);
   /// Files of allocations that are over: an engine that died in between, or that did not know their
   /// site, has left them.
   void sweep_workspaces();
@@ -228,6 +242,7 @@ class Runtime {
   std::unordered_map<std::uint64_t, std::function<void(std::uint64_t)>> count_answers_;
   std::unordered_map<std::uint64_t, Submission> submissions_;
   std::optional<std::string> store_trouble_;
+  std::string store_damage_;  ///< why it ends, where that is no wish of anybody
   std::uint64_t next_request_{1};
   asio::steady_timer timer_;
   std::optional<Time> timer_at_;
