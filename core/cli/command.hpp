@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/engine_options.hpp"
+#include "cli/fsck_options.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -122,6 +123,10 @@ struct DropboxCommand {
   bool remove{false};
   bool json{false};
 };
+struct BackupCommand {
+  std::string file;  ///< absolute, new
+  bool json{false};
+};
 /// Help or the version: printed, and that is all.
 struct ShowText {
   std::string text;
@@ -130,6 +135,7 @@ struct ShowText {
 using Command = std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand,
                              ShowCommand, LogCommand, ExplainCommand, ThingsCommand,
                              EngineStartCommand, EngineStopCommand, EngineStatusCommand,
-                             EngineOptions, DoctorCommand, TopCommand, DropboxCommand, ShowText>;
+                             EngineOptions, FsckOptions, DoctorCommand, TopCommand, DropboxCommand, BackupCommand,
+                             ShowText>;
 
 }  // namespace hpcbatch

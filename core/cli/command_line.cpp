@@ -19,6 +19,7 @@ int do_verb(const Command& command, const Session& session) {
   return match(
       command, [](const ShowText&) { return kExitDone; },
       [](const EngineOptions&) { return kExitDone; },
+      [](const FsckOptions&) { return kExitDone; },
       [&](const RunCommand& c) { return run_task(c, session); },
       [&](const SubmitCommand& c) { return submit_tasks(c, session); },
       [&](const WaitCommand& c) { return wait_for_tasks(c, session); },
@@ -33,16 +34,18 @@ int do_verb(const Command& command, const Session& session) {
       [&](const EngineStatusCommand& c) { return show_engine(c, session); },
       [&](const DoctorCommand& c) { return check_installation(c, session); },
       [&](const TopCommand& c) { return show_top(c, session); },
+      [&](const BackupCommand& c) { return back_up(c, session); },
       [&](const DropboxCommand& c) { return watch_dropbox(c, session); });
 }
 
-int do_command(const Command& command, const EngineMain& engine_main) {
+int do_command(const Command& command, const Mains& mains) {
   if (const auto* text = std::get_if<ShowText>(&command)) {
     std::fputs(text->text.c_str(), stdout);
     return kExitDone;
   }
   // The engine has signals of its own.
-  if (const auto* options = std::get_if<EngineOptions>(&command)) return engine_main(*options);
+  if (const auto* options = std::get_if<EngineOptions>(&command)) return mains.engine(*options);
+  if (const auto* options = std::get_if<FsckOptions>(&command)) return mains.fsck(*options);
 
   const auto places = find_places(own_environment());
   if (!places) throw CommandError(kExitUsage, places.error().text);
@@ -64,11 +67,11 @@ int complain(const std::string& text, int exit_code) {
 
 }  // namespace
 
-int run_command_line(int argc, char** argv, const EngineMain& engine_main) {
+int run_command_line(int argc, char** argv, const Mains& mains) {
   const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
   const bool is_run = !words.empty() && words[0] == "run";
   try {
-    const int exit_code = do_command(parse_command(words), engine_main);
+    const int exit_code = do_command(parse_command(words), mains);
     if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kExitUsage);
     return exit_code;
   } catch (const CommandError& error) {

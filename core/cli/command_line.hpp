@@ -3,10 +3,17 @@
 #pragma once
 
 #include "cli/engine_options.hpp"
+#include "cli/fsck_options.hpp"
 
 namespace hpcbatch {
 
-/// All of main() but the engine itself, which `engine_main` runs for `hpcbatch engine run`.
-int run_command_line(int argc, char** argv, const EngineMain& engine_main);
+/// What the command line itself knows nothing of.
+struct Mains {
+  EngineMain engine;  ///< `hpcbatch engine run`
+  FsckMain fsck;
+};
+
+/// All of main() but those.
+int run_command_line(int argc, char** argv, const Mains& mains);
 
 }  // namespace hpcbatch

@@ -37,6 +37,8 @@ Look
 Engine
   engine start, stop, status, run
   dropbox DIR         watch a folder for job files
+  backup FILE         copy the store while the engine runs
+  fsck                check the store; --salvage NEWFILE saves what can be read
   doctor              check this installation
   snakemake-profile   print a profile for Snakemake
 

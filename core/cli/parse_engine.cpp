@@ -139,6 +139,38 @@ void add_dropbox(CLI::App& app, Command& into) {
   });
 }
 
+void add_fsck(CLI::App& app, Command& into) {
+  auto options = std::make_shared<FsckOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "fsck", "check a store that no engine uses, without changing it; exit 1 if it is damaged");
+  add_value(
+      *verb, "FILE", "",
+      [options](const std::string& text) { options->store = absolute_path(text); },
+      "the store, or a copy of one; else that of the state directory");
+  add_value(
+      *verb, "--salvage", "NEWFILE",
+      [options](const std::string& text) { options->salvage = absolute_path(text); },
+      "write what can be read to a new store");
+  add_json_flag(*verb, options->json);
+  verb->footer("Example: hpcbatch fsck --salvage /data/saved.db");
+  verb->callback([options, &into] { into = *options; });
+}
+
+void add_backup(CLI::App& app, Command& into) {
+  auto command = std::make_shared<BackupCommand>();
+  CLI::App* verb = app.add_subcommand("backup", "copy the store of the engine that runs");
+  add_value(
+      *verb, "FILE", "",
+      [command](const std::string& text) { command->file = absolute_path(text); }, "a new file")
+      ->required();
+  add_json_flag(*verb, command->json);
+  verb->footer(
+      "Example: hpcbatch backup /data/hpcbatch-store.db\n"
+      "To put it back: stop the engine, remove store.db and store.db-wal in its state directory, "
+      "copy FILE to store.db. Leave store.db-mark: it says which ids were given since.");
+  verb->callback([command, &into] { into = *command; });
+}
+
 }  // namespace
 
 void add_thing_verbs(CLI::App& app, Command& into) {
@@ -155,6 +187,8 @@ void add_thing_verbs(CLI::App& app, Command& into) {
 void add_engine_verbs(CLI::App& app, Command& into) {
   add_engine(app, into);
   add_dropbox(app, into);
+  add_fsck(app, into);
+  add_backup(app, into);
 
   auto doctor = std::make_shared<DoctorCommand>();
   CLI::App* verb =

@@ -32,5 +32,6 @@ int show_engine(const EngineStatusCommand& command, const Session& session);
 int check_installation(const DoctorCommand& command, const Session& session);
 int show_top(const TopCommand& command, const Session& session);
 int watch_dropbox(const DropboxCommand& command, const Session& session);
+int back_up(const BackupCommand& command, const Session& session);
 
 }  // namespace hpcbatch

@@ -1,6 +1,7 @@
 // The program `hpcbatch`: the command line, which runs the engine where it is asked to.
 #include "cli/command_line.hpp"
 #include "daemon/engine_main.hpp"
+#include "daemon/fsck_main.hpp"
 
 #include <cerrno>
 
@@ -21,5 +22,5 @@ void fill_closed_streams() {
 
 int main(int argc, char** argv) {
   fill_closed_streams();
-  return hpcbatch::run_command_line(argc, argv, hpcbatch::run_engine);
+  return hpcbatch::run_command_line(argc, argv, {hpcbatch::run_engine, hpcbatch::run_fsck});
 }

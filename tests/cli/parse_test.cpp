@@ -142,6 +142,11 @@ TEST(Parse, EveryVerbHasItsCommand) {
   EXPECT_EQ(parsed<EngineStopCommand>({"engine", "stop"}).mode, EngineStopCommand::Mode::Leave);
   EXPECT_TRUE(parsed<EngineStatusCommand>({"engine", "status", "--json"}).json);
   EXPECT_TRUE(parsed<DoctorCommand>({"doctor", "--json"}).json);
+  EXPECT_EQ(parsed<FsckOptions>({"fsck"}).store, "");
+  const FsckOptions salvage = parsed<FsckOptions>({"fsck", "/a/b.db", "--salvage", "/c", "--json"});
+  EXPECT_EQ(salvage.store + salvage.salvage, "/a/b.db/c");
+  EXPECT_TRUE(salvage.json);
+  EXPECT_EQ(parsed<BackupCommand>({"backup", "/a/copy.db"}).file, "/a/copy.db");
   EXPECT_TRUE(parsed<TopCommand>({"top", "--once"}).once);
 }
 
@@ -186,7 +191,7 @@ TEST(Parse, HelpIsThereForAllAndForEachVerb) {
   EXPECT_THAT(parsed<ShowText>({"--version"}).text, HasSubstr("hpcbatch "));
   for (const char* verb : {"run", "submit", "wait", "cancel", "hold", "release", "retry", "list",
                            "show", "log", "explain", "sites", "allocations", "pilots", "tools",
-                           "engine", "doctor", "top", "dropbox"}) {
+                           "engine", "doctor", "top", "dropbox", "fsck", "backup"}) {
     EXPECT_THAT(parsed<ShowText>({verb, "--help"}).text, HasSubstr(std::string("hpcbatch ") + verb))
         << verb;
     EXPECT_THAT(parsed<ShowText>({verb, "--help"}).text, HasSubstr("Example")) << verb;

@@ -91,5 +91,6 @@ int run_engine(const EngineOptions& options) {
 }  // namespace hpcbatch
 
 int main(int argc, char** argv) {
-  return hpcbatch::run_command_line(argc, argv, hpcbatch::run_engine);
+  return hpcbatch::run_command_line(
+      argc, argv, {hpcbatch::run_engine, [](const hpcbatch::FsckOptions&) { return 0; }});
 }

@@ -1,0 +1,101 @@
+#include "daemon/fsck_main.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/surroundings.hpp"
+#include "cli/table.hpp"
+#include "documents/places.hpp"
+#include "store/owner.hpp"
+#include "store/salvage.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include <sys/stat.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+std::string folder_for_copies() {
+  const char* named = std::getenv("TMPDIR");
+  return named != nullptr && *named == '/' ? named : "/tmp";
+}
+
+/// While we look no engine may begin to write; one that runs is told of.
+std::optional<store::OwnerLock> keep_engines_out(const std::string& file) {
+  const std::filesystem::path path(file);
+  if (path.filename() != "store.db" || !std::filesystem::exists(path.parent_path() / "engine.lock"))
+    return std::nullopt;
+  auto taken = store::OwnerLock::take(path.parent_path().string());
+  if (const auto* refused = std::get_if<store::NotOwner>(&taken)) {
+    throw CommandError(kExitUsage, refused->text +
+                                       "; stop it first, or look at a copy: `hpcbatch backup FILE` "
+                                       "and `hpcbatch fsck FILE`");
+  }
+  return std::move(std::get<store::OwnerLock>(taken));
+}
+
+json::object to_json(const store::StoreReport& report, const FsckOptions& options) {
+  json::array faults;
+  for (const std::string& fault : report.faults) faults.emplace_back(one_line(fault));
+  json::object rows;
+  for (const auto& [table, count] : report.rows) rows[table] = count;
+  json::object object{{"store", options.store},
+                      {"ok", report.is_good()},
+                      {"faults", std::move(faults)},
+                      {"mended", report.mended},
+                      {"rows", std::move(rows)}};
+  if (!options.salvage.empty()) object["salvaged"] = options.salvage;
+  return object;
+}
+
+std::string to_text(const store::StoreReport& report, const FsckOptions& options) {
+  std::string text;
+  for (const std::string& fault : report.faults) text += one_line(fault) + "\n";
+  for (const auto& [table, count] : report.rows) {
+    if (count != 0) text += fmt::format("{} rows of {}\n", count, table);
+  }
+  if (!options.salvage.empty()) {
+    return text + fmt::format(
+                      "what could be read is in {}; to use it, remove store.db and store.db-wal "
+                      "in the state directory and copy it to store.db\n",
+                      options.salvage);
+  }
+  return text + (report.is_good() ? options.store + " is good\n"
+                                  : options.store +
+                                        " is damaged; `hpcbatch fsck --salvage NEWFILE` writes "
+                                        "what can be read to a new file\n");
+}
+
+}  // namespace
+
+int run_fsck(const FsckOptions& asked) {
+  // What we make holds others' secrets.
+  ::umask(077);
+  FsckOptions options = asked;
+  if (options.store.empty()) {
+    const auto places = find_places(own_environment());
+    if (!places) throw CommandError(kExitUsage, places.error().text);
+    options.store = places->home + "/store.db";
+  }
+  const auto lock = keep_engines_out(options.store);
+  const auto report = options.salvage.empty()
+                          ? store::look_through(options.store, folder_for_copies())
+                          : store::salvage(options.store, options.salvage);
+  if (!report) throw CommandError(kExitUsage, report.error().text);
+  const std::string text = options.json ? json::serialize(to_json(*report, options)) + "\n"
+                                        : to_text(*report, options);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return report->is_good() || !options.salvage.empty() ? kExitDone : kExitTaskFailed;
+}
+
+}  // namespace hpcbatch
