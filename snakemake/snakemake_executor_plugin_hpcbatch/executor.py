@@ -370,6 +370,8 @@ class Executor(RemoteExecutor):
 
     def shutdown(self):
         if self._feed is not None:
+            if not self._is_leaving:
+                self._cancel_or_keep()  # after an error on the wait thread jobs may be left
             self._feed.stop()
             self._telling.report()
         super().shutdown()

@@ -179,7 +179,10 @@ def _where(resources, offer, task, notices):
         names = [name for name in str(partition).split(",") if name in offer.partitions]
         if not names:
             there = f"there are {', '.join(sorted(offer.partitions))}" if offer.partitions else "no site names its partitions"
-            raise Refusal(f"slurm_partition={partition}: no site has a shape in such a partition; {there}{_or_ignore('slurm_partition')}")
+            raise Refusal(
+                f"slurm_partition={partition}: no site has a shape in such a partition, {there}; give one 'partition: {partition}' in the "
+                f"engine's configuration{_or_ignore('slurm_partition')}"
+            )
         tags.append("partition=" + names[0])
     if constraint := resources.get("constraint"):
         tag = f"constraint={constraint}"

@@ -49,6 +49,7 @@ def by_our_executor(run):
             return run(*args, **kwargs | one_by_one(said))
         from snakemake_executor_plugin_hpcbatch import ExecutorSettings
 
+        os.environ.pop("PYTEST_CURRENT_TEST", None)  # jobs of another environment are warmed by a Snakemake of their own
         return run(*args, **kwargs | {"executor": EXECUTOR, "executor_settings": ExecutorSettings(), "nodes": 1000})
 
     return ours

@@ -148,3 +148,22 @@ def test_what_a_job_no_longer_is_is_cancelled_and_run_anew(bed):
     text = bed.ok("--rerun-incomplete")
     assert [(bed.folder / f"out/{i}.txt").read_text() for i in range(6)] == [f"new {i}\n" for i in range(6)], text
     assert len(bed.tasks()) == 12
+
+
+def test_a_run_that_breaks_off_leaves_no_job_behind(bed):
+    bed.write(HELD)
+    # What waits for ends meets something that nobody has thought of.
+    (bed.folder / "sitecustomize.py").write_text(
+        "import http.client, os, threading\n"
+        "read = http.client.HTTPResponse.read\n"
+        "def breaking(self, *rest):\n"
+        "    if os.path.exists('break') and threading.current_thread() is not threading.main_thread(): raise RuntimeError('broken')\n"
+        "    return read(self, *rest)\n"
+        "http.client.HTTPResponse.read = breaking\n")
+    bed.env["PYTHONPATH"] = str(bed.folder)
+    snakemake = bed.begin()
+    wait_until(lambda: len(started(bed)) == 2, what="two jobs' start")
+    (bed.folder / "break").touch()
+    assert snakemake.wait(timeout=60) != 0
+    wait_until(lambda: set(state(bed)) == {"cancelled"}, 10, "the end of all jobs")
+    assert "6 jobs were cancelled" in (bed.folder / "snakemake.log").read_text()

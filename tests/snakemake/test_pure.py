@@ -87,7 +87,7 @@ def test_where_a_job_may_run():
     assert needs(offer=CLUSTER, slurm_partition="gpu", constraint="ib")["tags"] == ["partition=gpu", "constraint=ib"]
     assert needs(offer=CLUSTER, clusters="big")["site"] == "big"
     assert needs(offer=CLUSTER, not_clusters="big, big")["not_sites"] == ["big"]
-    with pytest.raises(resources.Refusal, match="there are gpu, short"):
+    with pytest.raises(resources.Refusal, match="there are gpu, short; give one"):
         needs(offer=CLUSTER, slurm_partition="long")
     with pytest.raises(resources.Refusal, match="give it the tag constraint=avx"):
         needs(offer=CLUSTER, constraint="avx")
@@ -308,3 +308,34 @@ def test_the_client_imports_little():
     kept = client.handed_on({"A": "1", "TMPDIR": "/t", "SLURM_JOB_ID": "4", "SLURM_CONF": "/c", "OMP_NUM_THREADS": "2", "BAD": "\udcff"})
     assert kept == {"A": "1", "SLURM_CONF": "/c", "OMP_NUM_THREADS": "2"}
     assert "OMP_NUM_THREADS" not in client.handed_on({"HPCBATCH_TASK_ID": "1", "OMP_NUM_THREADS": "2"})
+
+
+def test_an_end_that_nobody_told_is_found(monkeypatch):
+    sys.path.insert(0, str(ROOT / "python"))
+    from hpcbatch import feed
+
+    now, ended = [0.0], []
+    monkeypatch.setattr(feed.time, "monotonic", lambda: now[0])
+
+    class Client:
+        def get(self, target, **query):
+            return {"cursor": "1"}
+
+        def events(self, name, cursor, wait):
+            return [], "1", False
+
+        def post(self, target, body):
+            assert (target, body) == ("/v1/tasks/wait", {"ids": ["7"], "timeout": 0})
+            return {"ok": 1, "failed": 0, "cancelled": 0}
+
+        def task(self, number, patience):
+            return {"id": number, "client": "me", "state": "done"}
+
+    one = feed.Feed(Client(), "me", lambda entry, number, event: ended.append((entry, number, event["state"])), None, None)
+    one.begin()
+    one.watch("7", "entry")
+    one.wait()
+    assert ended == []
+    now[0] = 61.0
+    one.wait()
+    assert ended == [("entry", "7", "done")]

@@ -172,10 +172,10 @@ rule c:
     shell: "echo {threads} > {output}"
 """)
     text = bare_bed.ok()
-    count = len(os.sched_getaffinity(0))
+    [count] = re.findall(r"rules that claim more than (\d+) threads get \1\.", text)
+    assert 0 < int(count) < 1000
     assert (bare_bed.folder / "a.txt").read_text() == f"{count} {count}\n"
     assert (bare_bed.folder / "b.txt").read_text() == (bare_bed.folder / "c.txt").read_text() == f"{count}\n"
-    assert text.count(f"rules that claim more than {count} threads get {count}") == 1
 
 
 HOPELESS = """
