@@ -136,8 +136,6 @@ TEST(SiteProposal, AsksForNoMoreThanTheBatchSystemGrants) {
   EXPECT_THAT(proposal.notes, Contains(HasSubstr("10 batch jobs running")));
 }
 
-TEST(SiteProposal, SaysWhatItLeavesOut) {
-  auto closed = partition("old", {kPlain});
 TEST(SiteProposal, ShapesOfOnePartitionStayWithinItsLimitTogether) {
   auto both = partition("both", {kPlain, kA100});
   both.limits.running = 3;
@@ -153,6 +151,8 @@ TEST(SiteProposal, ShapesOfOnePartitionStayWithinItsLimitTogether) {
   EXPECT_THAT(proposal.notes, Contains(HasSubstr("1 kinds of nodes are left out")));
 }
 
+TEST(SiteProposal, SaysWhatItLeavesOut) {
+  auto closed = partition("old", {kPlain});
   closed.is_open = false;
   closed.why_closed = "drain";
   const SiteProposal proposal = propose_site(
