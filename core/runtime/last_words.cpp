@@ -6,10 +6,10 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::size_t kMostShown = 300;
-constexpr const char* kHead = "hbout ";
+constexpr std::size_t kMostOfALine = 300;
+constexpr const char* kOutputHead = "hbout ";
 
-constexpr const char* kScript = R"sh(
+constexpr const char* kLastWordsScript = R"sh(
 directory=$1; shift
 for name in "$@"; do
   [ -s "$directory/$name.out" ] || continue
@@ -18,14 +18,14 @@ for name in "$@"; do
 done
 )sh";
 
-std::string plain(std::string line) {
+std::string plain_line(std::string line) {
   for (char& c : line) {
     if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
   }
   const auto begin = line.find_first_not_of(' ');
   if (begin == std::string::npos) return "";
   line = line.substr(begin, line.find_last_not_of(' ') + 1 - begin);
-  return line.size() > kMostShown ? line.substr(0, kMostShown - 3) + "..." : line;
+  return line.size() > kMostOfALine ? line.substr(0, kMostOfALine - 3) + "..." : line;
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ std::vector<std::string> not_living(const std::vector<std::string>& names,
 
 CommandLine ask_last_words(const std::string& directory, const std::vector<std::string>& names) {
   CommandLine command{
-      .argv = {"sh", "-c", kScript, "sh", directory}, .environment = {}, .input = {}};
+      .argv = {"sh", "-c", kLastWordsScript, "sh", directory}, .environment = {}, .input = {}};
   command.argv.insert(command.argv.end(), names.begin(), names.end());
   return command;
 }
@@ -51,14 +51,14 @@ LastWords read_last_words(const std::vector<std::string>& names, const std::stri
   std::string name;
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(kHead)) {
-      const std::string said = line.substr(std::string_view(kHead).size());
+    if (line.starts_with(kOutputHead)) {
+      const std::string said = line.substr(std::string_view(kOutputHead).size());
       if (std::find(names.begin(), names.end(), said) != names.end()) {
         name = said;
         continue;
       }
     }
-    line = plain(std::move(line));
+    line = plain_line(std::move(line));
     if (!name.empty() && !line.empty()) words[name] = std::move(line);
   }
   return words;
