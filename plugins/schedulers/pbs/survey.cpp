@@ -38,7 +38,8 @@ std::optional<std::uint32_t> entry_of(std::string_view list, const std::string& 
   return count_of(list.substr(0, list.find_first_not_of("0123456789")));
 }
 
-std::optional<std::uint32_t> lower(std::optional<std::uint32_t> a, std::optional<std::uint32_t> b) {
+std::optional<std::uint32_t> lower_of(std::optional<std::uint32_t> a,
+                                      std::optional<std::uint32_t> b) {
   return a && b ? std::min(a, b) : (a ? a : b);
 }
 
@@ -50,13 +51,13 @@ std::optional<std::uint32_t> limit_of(std::string_view list, const Who& who) {
     const auto own = name.empty() ? std::nullopt : entry_of(list, kind + ":" + name);
     return own ? own : entry_of(list, kind + ":PBS_GENERIC");
   };
-  return lower(lower(own_or_any("u", who.user), own_or_any("g", who.group)),
-               entry_of(list, "o:PBS_ALL"));
+  return lower_of(lower_of(own_or_any("u", who.user), own_or_any("g", who.group)),
+                  entry_of(list, "o:PBS_ALL"));
 }
 
 JobLimits limits_of(const Record& thing, const Who& who) {
   const auto of_user = [&](const char* name, const char* older) {
-    return lower(limit_of(thing.value(name), who), count_of(thing.value(older)));
+    return lower_of(limit_of(thing.value(name), who), count_of(thing.value(older)));
   };
   return {of_user("max_run", "max_user_run"), of_user("max_queued", "max_user_queuable")};
 }
@@ -171,8 +172,8 @@ SurveyedPartition routing(const Record& route, const std::string& name,
   partition.name = name;
   partition.why_closed = why_closed(route);
   partition.is_open = partition.why_closed.empty();
-  partition.limits = {lower(partition.limits.running, own.running),
-                      lower(partition.limits.all, own.all)};
+  partition.limits = {lower_of(partition.limits.running, own.running),
+                      lower_of(partition.limits.all, own.all)};
   const auto longest = read_duration(route.value("resources_max.walltime"));
   if (longest) partition.walltime = std::min(*longest, partition.walltime.value_or(*longest));
   return partition;
