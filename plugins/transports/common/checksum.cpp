@@ -23,36 +23,69 @@ std::uint32_t step(std::uint32_t crc, std::uint32_t byte) {
   return (crc << 8) ^ kTable[(crc >> 24) ^ byte];
 }
 
-}  // namespace
+constexpr std::size_t kBlake2bBytes = 32;
 
-void Checksum::add(std::string_view bytes) {
-  crypto_hash_sha256_update(&sha256_, reinterpret_cast<const unsigned char*>(bytes.data()),
-                            bytes.size());
-  for (const char c : bytes) crc_ = step(crc_, static_cast<unsigned char>(c));
-  size_ += bytes.size();
-}
-
-std::string Checksum::sha256() {
-  std::array<unsigned char, crypto_hash_sha256_BYTES> hash;
-  crypto_hash_sha256_final(&sha256_, hash.data());
+std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
   std::string text;
-  for (const unsigned char byte : hash) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
+  for (std::size_t i = 0; i < size; ++i) {
+    text += "0123456789abcdef"[bytes[i] >> 4];
+    text += "0123456789abcdef"[bytes[i] & 15];
   }
   return text;
 }
 
-std::string Checksum::cksum() const {
-  std::uint32_t crc = crc_;
-  for (std::uint64_t rest = size_; rest != 0; rest >>= 8) crc = step(crc, rest & 0xff);
-  return std::to_string(~crc) + " " + std::to_string(size_);
+}  // namespace
+
+std::optional<Sum> sum_named(std::string_view program) {
+  if (program == "b2sum") return Sum::Blake2b;
+  if (program == "sha256sum") return Sum::Sha256;
+  if (program == "cksum") return Sum::Cksum;
+  return std::nullopt;
+}
+
+Checksum::Checksum(Sum sum) : sum_(sum) {
+  // It picks what is fast on this machine.
+  static const int ready = ::sodium_init();
+  (void)ready;
+  ::crypto_generichash_init(&blake2b_, nullptr, 0, kBlake2bBytes);
+  ::crypto_hash_sha256_init(&sha256_);
+}
+
+void Checksum::add(std::string_view bytes) {
+  const auto* begin = reinterpret_cast<const unsigned char*>(bytes.data());
+  switch (sum_) {
+    case Sum::Blake2b:
+      ::crypto_generichash_update(&blake2b_, begin, bytes.size());
+      break;
+    case Sum::Sha256:
+      ::crypto_hash_sha256_update(&sha256_, begin, bytes.size());
+      break;
+    case Sum::Cksum:
+      for (const char c : bytes) crc_ = step(crc_, static_cast<unsigned char>(c));
+      break;
+  }
+  size_ += bytes.size();
+}
+
+std::string Checksum::text() {
+  if (sum_ == Sum::Cksum) {
+    std::uint32_t crc = crc_;
+    for (std::uint64_t rest = size_; rest != 0; rest >>= 8) crc = step(crc, rest & 0xff);
+    return std::to_string(~crc) + " " + std::to_string(size_);
+  }
+  std::array<unsigned char, kBlake2bBytes> digest{};
+  static_assert(crypto_hash_sha256_BYTES == kBlake2bBytes);
+  if (sum_ == Sum::Blake2b)
+    ::crypto_generichash_final(&blake2b_, digest.data(), digest.size());
+  else
+    ::crypto_hash_sha256_final(&sha256_, digest.data());
+  return hexadecimal(digest.data(), digest.size());
 }
 
 std::string sha256_of(std::string_view text) {
-  Checksum checksum;
+  Checksum checksum(Sum::Sha256);
   checksum.add(text);
-  return checksum.sha256();
+  return checksum.text();
 }
 
 }  // namespace hpcbatch

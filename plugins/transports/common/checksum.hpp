@@ -1,7 +1,8 @@
-// The two checksums by which both sides of a copy agree.
+// The checksum by which both sides of a copy agree: that of a program which is there.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,18 +10,25 @@
 
 namespace hpcbatch {
 
-/// SHA-256 and what POSIX's `cksum` prints, of bytes as they come.
+/// Of `b2sum -l 256` (a third of the cost of `sha256sum`), `sha256sum`, or POSIX's `cksum`.
+enum class Sum : std::uint8_t { Blake2b, Sha256, Cksum };
+
+/// By the program's name.
+std::optional<Sum> sum_named(std::string_view program);
+
+/// Of bytes as they come.
 class Checksum {
  public:
-  Checksum() { crypto_hash_sha256_init(&sha256_); }
+  explicit Checksum(Sum sum);
   void add(std::string_view bytes);
   std::uint64_t size() const { return size_; }
-  /// In hexadecimal digits; ends the counting.
-  std::string sha256();
-  std::string cksum() const;
+  /// As the program prints it, without the file's name; ends the counting.
+  std::string text();
 
  private:
-  crypto_hash_sha256_state sha256_;
+  Sum sum_;
+  crypto_generichash_state blake2b_{};
+  crypto_hash_sha256_state sha256_{};
   std::uint32_t crc_{0};
   std::uint64_t size_{0};
 };

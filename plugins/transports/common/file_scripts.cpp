@@ -16,6 +16,25 @@ namespace {
 constexpr std::size_t kWordsInOneCommand = 500;
 constexpr const char* kAsidePrefix = ".hpcbatch-part-";
 
+// `b2sum` knows `-l` since coreutils 8.26; the sum of nothing proves it.
+constexpr const char* kSum =
+    R"sh(nothing=0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8
+case $(b2sum -l 256 </dev/null 2>/dev/null) in
+$nothing*) program=b2sum ;;
+*) if command -v sha256sum >/dev/null; then program=sha256sum; else program=cksum; fi ;;
+esac
+add_up() {
+  case $program in
+  b2sum) sum=$(b2sum -l 256); echo "${sum%% *}" ;;
+  sha256sum) sum=$(sha256sum); echo "${sum%% *}" ;;
+  *) cksum ;;
+  esac
+}
+)sh";
+
+// What has arrived is summed, 32 MB behind, while the rest arrives: read again from the memory of
+// the kernel, for what splits a stream (tee) takes it in small pieces.  A dd that knows no
+// `fullblock` gets its bytes from head, and the sum is made afterwards.
 constexpr const char* kReceive = R"sh(umask 077
 mkdir -p -- "$directory" || exit 1
 [ ! -d "$to" ] || { printf '%s\n' "$to: Is a directory" >&2; exit 1; }
@@ -24,16 +43,45 @@ find "$directory" -maxdepth 1 -name '.hpcbatch-part-*' ! -name "$name" -mtime +0
 there=0
 [ ! -f "$aside" ] || there=$(wc -c < "$aside") || exit 1
 [ "$there" -le "$size" ] || { rm -f "$aside"; there=0; }
-echo $((there)) || exit 1
-said=$(dd of="$aside" bs=65536 seek=$((there / 65536)) conv=notrunc 2>&1) ||
-  { printf '%s\n' "$said" >&2; exit 1; }
-[ "$(wc -c < "$aside")" -ge "$size" ] || exit 92
-if command -v sha256sum >/dev/null; then
-  sum=$(sha256sum < "$aside")
-  [ "${sum%% *}" = "$sha256" ] || { rm -f "$aside"; exit 91; }
+echo $((there)) "$program" || exit 1
+at=$((there / 65536)) end=$((size / 65536)) summed=0 adding=
+store() {
+  said=$(dd of="$aside" bs=65536 seek="$at" conv=notrunc "$@" 2>&1) ||
+    { printf '%s\n' "$said" >&2; return 1; }
+}
+add() {
+  [ -z "$adding" ] || wait "$adding"
+  dd if="$aside" bs=65536 skip="$summed" count=$((at - summed)) 2>/dev/null &
+  adding=$! summed=$at
+}
+flow() {
+  while [ "$at" -lt "$end" ]; do
+    count=$((end - at))
+    [ "$count" -le 512 ] || count=512
+    store count="$count" iflag=fullblock || return
+    case $said in "$count+0 records in"*) ;; *) return ;; esac
+    at=$((at + count))
+    add
+  done
+  head -c $((size % 65536)) | store || return
+  at=$((at + 1))
+  add
+  wait "$adding"
+}
+# Else the disk would be waited for at the end.
+( while sleep 2; do sync -d -- "$aside" || exit; done ) >/dev/null 2>&1 </dev/null &
+syncing=$!
+if dd iflag=fullblock count=0 </dev/null >/dev/null 2>&1; then
+  sum=$(flow | add_up)
 else
-  [ "$(cksum < "$aside")" = "$cksum" ] || { rm -f "$aside"; exit 91; }
+  head -c $((size - at * 65536)) | store
+  sum=$(add_up < "$aside")
 fi
+kill $syncing 2>/dev/null
+[ "$(wc -c < "$aside")" -ge "$size" ] || exit 92
+printf '%s\n' "$sum"
+read -r verdict || exit 92
+[ "$verdict" = same ] || { rm -f "$aside"; exit 91; }
 chmod "$mode" "$aside" || exit 1
 sync -- "$aside" 2>/dev/null || sync
 mv -f "$aside" "$to" || exit 1
@@ -43,16 +91,16 @@ constexpr const char* kSend = R"sh([ ! -e "$file" ] || [ -f "$file" ] ||
   { printf '%s\n' "$file: it is no regular file" >&2; exit 1; }
 size=$(wc -c < "$file") || exit 1
 time=$(stat -c %Y "$file" 2>/dev/null || stat -f %m "$file") || exit 1
-echo $((size)) "$time" || exit 1
+echo $((size)) "$time" "$program" || exit 1
 read -r block || exit 1
 exec 5>&1
-said=$(dd if="$file" bs=65536 skip="$block" 2>&1 >&5) || { printf '%s\n' "$said" >&2; exit 1; }
-if command -v sha256sum >/dev/null; then
-  sum=$(sha256sum < "$file")
-  printf '%s\n' "${sum%% *}" >&2
-else
-  cksum < "$file" >&2
-fi)sh";
+give() {
+  said=$(dd if="$file" bs=65536 skip="$block" 2>&1 >&5) || printf '%s\n' "$said" >&2
+}
+give & giving=$!
+sum=$(add_up < "$file")
+wait $giving
+printf 'sum %s\n' "$sum" >&2)sh";
 
 std::string directory_of(const std::string& path) {
   const auto slash = path.rfind('/');
@@ -153,17 +201,16 @@ std::string remove_script(const std::vector<std::string>& paths) {
          for_all("remove", words, "") + "exit $all";
 }
 
-std::string receive_script(const Copy& file, const Content& content) {
+std::string receive_script(const Copy& file, std::uint64_t size, const std::string& mark) {
   const std::string directory = directory_of(file.to);
-  const std::string name = kAsidePrefix + sha256_of(file.to + '\0' + content.sha256).substr(0, 24);
-  return "to=" + quoted_path(file.to) + "\ndirectory=" + quoted_path(directory) + "\nname=" + name +
-         "\naside=" + quoted_path(directory + "/" + name) +
-         "\nsize=" + std::to_string(content.size) + "\nmode=" + octal(file.mode) +
-         "\nsha256=" + content.sha256 + "\ncksum='" + content.cksum + "'\n" + kReceive;
+  const std::string name = kAsidePrefix + sha256_of(file.to + '\0' + mark).substr(0, 24);
+  return kSum + ("to=" + quoted_path(file.to)) + "\ndirectory=" + quoted_path(directory) +
+         "\nname=" + name + "\naside=" + quoted_path(directory + "/" + name) +
+         "\nsize=" + std::to_string(size) + "\nmode=" + octal(file.mode) + "\n" + kReceive;
 }
 
 std::string send_script(const std::string& path) {
-  return "file=" + quoted_path(path) + "\n" + kSend;
+  return kSum + ("file=" + quoted_path(path)) + "\n" + kSend;
 }
 
 Error script_error(const std::string& what, const std::string& standard_error) {

@@ -16,25 +16,20 @@ std::string list_script(const std::string& directory);
 std::vector<std::string> read_list(const std::string& output);
 std::string remove_script(const std::vector<std::string>& paths);
 
-/// What is sent there and how it is known to have arrived.
-struct Content {
-  std::uint64_t size{0};
-  std::string sha256;
-  std::string cksum;  ///< as the program prints it, for where there is no sha256sum
-};
-
 // A transfer goes in blocks, and goes on where an earlier one ended; the scripts know this too.
 constexpr std::uint64_t kBlock = 65536;
 // Exit codes of `receive_script`.
 constexpr int kCutOff = 92;
 constexpr int kWrongContent = 91;
 
-/// Says how many bytes are there, takes the rest from its input (from the block in which they
-/// end), checks and renames.  Bytes are written to where they belong, so that another sender of
-/// the same content does no harm.
-std::string receive_script(const Copy& file, const Content& content);
-/// Says `SIZE MTIME`, reads the number of the block to begin with, sends from there, and says the
-/// checksum on standard error.
+/// Says `BYTES PROGRAM`, how many are there and what makes the checksum; takes the rest from its
+/// input (from the block in which they end), says the checksum of all, and renames when it is told
+/// `same`.  The sum is made while bytes flow.  They are written to where they belong, so that
+/// another sender of the same file, which `mark` tells from others, does no harm.  Cut off it ends
+/// with `kCutOff` and says nothing on standard error.
+std::string receive_script(const Copy& file, std::uint64_t size, const std::string& mark);
+/// Says `SIZE MTIME PROGRAM`, reads the number of the block to begin with, sends from there, and
+/// says `sum CHECKSUM` of all on standard error.
 std::string send_script(const std::string& path);
 
 /// The error of a script that failed, by what its programs said.

@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kPrefix = ".hpcbatch-part-";
 constexpr std::time_t kStale{86400};  // a day
+constexpr std::uint64_t kWrittenTogether = 16u << 20;
 
 Result<std::string> read_at(int file, const std::string& path, std::uint64_t offset,
                             std::size_t length) {
@@ -30,22 +31,6 @@ Result<std::string> read_at(int file, const std::string& path, std::uint64_t off
   }
   text.resize(done);
   return text;
-}
-
-Result<Content> content_of(int file, const std::string& path, Deadline deadline) {
-  constexpr std::size_t kPiece = 1 << 20;
-  Checksum checksum;
-  for (;;) {
-    if (std::chrono::steady_clock::now() >= deadline)
-      return Error{Error::Kind::Transient, "cannot read " + path + ": its deadline passed"};
-    auto piece = read_at(file, path, checksum.size(), kPiece);
-    if (!piece) return piece.error();
-    if (piece->empty()) break;
-    checksum.add(*piece);
-  }
-  Content content{.size = checksum.size(), .sha256 = {}, .cksum = checksum.cksum()};
-  content.sha256 = checksum.sha256();
-  return content;
 }
 
 /// What was given up and will not be asked for again.
@@ -77,13 +62,6 @@ Result<std::string> SourceFile::read(std::uint64_t offset, std::size_t length) c
   return read_at(file_.get(), path_, offset, length);
 }
 
-Result<Content> SourceFile::content(Deadline deadline) const {
-  auto content = content_of(file_.get(), path_, deadline);
-  if (!content) return content;
-  if (auto same = unchanged(); !same) return same.error();
-  return content;
-}
-
 Result<void> SourceFile::unchanged() const {
   struct stat now {};
   if (::fstat(file_.get(), &now) != 0) return local_error("read " + path_, errno);
@@ -92,6 +70,16 @@ Result<void> SourceFile::unchanged() const {
     return {};
   return Error{Error::Kind::Transient,
                "cannot copy " + path_ + ": it was changed while it was being read"};
+}
+
+std::string SourceFile::mark() const {
+  std::string text = path_;
+  for (const auto number :
+       {static_cast<std::uint64_t>(facts_.st_dev), static_cast<std::uint64_t>(facts_.st_ino),
+        size(), static_cast<std::uint64_t>(facts_.st_mtim.tv_sec),
+        static_cast<std::uint64_t>(facts_.st_mtim.tv_nsec)})
+    text += " " + std::to_string(number);
+  return text;
 }
 
 Result<TargetFile> TargetFile::open(const Copy& file, const std::string& mark) {
@@ -124,11 +112,17 @@ Result<void> TargetFile::append(std::string_view bytes) {
     bytes.remove_prefix(static_cast<std::size_t>(n));
     size_ += static_cast<std::uint64_t>(n);
   }
+  // Else all of it would be waited for at the end.
+  if (size_ >= on_its_way_ + kWrittenTogether) {
+    ::sync_file_range(file_.get(), static_cast<off_t>(on_its_way_),
+                      static_cast<off_t>(size_ - on_its_way_), SYNC_FILE_RANGE_WRITE);
+    on_its_way_ = size_;
+  }
   return {};
 }
 
-Result<Content> TargetFile::content(Deadline deadline) const {
-  return content_of(file_.get(), copy_.to, deadline);
+Result<std::string> TargetFile::read(std::uint64_t offset, std::size_t length) const {
+  return read_at(file_.get(), copy_.to, offset, length);
 }
 
 Result<void> TargetFile::publish() {

@@ -1,8 +1,9 @@
 // Files of this machine that are sent or received.
 #pragma once
 
-#include "file_scripts.hpp"
 #include "process.hpp"
+
+#include "hpcbatch/transport.hpp"
 
 #include <string>
 #include <string_view>
@@ -19,9 +20,9 @@ class SourceFile {
   std::uint64_t size() const { return static_cast<std::uint64_t>(facts_.st_size); }
   /// Up to `length` bytes; fewer at the end.
   Result<std::string> read(std::uint64_t offset, std::size_t length) const;
-  /// Reads all of it, and again that nobody has changed it meanwhile.
-  Result<Content> content(Deadline deadline) const;
   Result<void> unchanged() const;
+  /// What tells it from another file, and from itself once it has been changed.
+  std::string mark() const;
 
  private:
   SourceFile(std::string path, Fd file, const struct stat& facts)
@@ -42,7 +43,7 @@ class TargetFile {
   /// From here on it is written.
   Result<void> cut(std::uint64_t size);
   Result<void> append(std::string_view bytes);
-  Result<Content> content(Deadline deadline) const;
+  Result<std::string> read(std::uint64_t offset, std::size_t length) const;
   Result<void> publish();
   void discard() const;
 
@@ -53,6 +54,7 @@ class TargetFile {
   std::string aside_;
   Fd file_;
   std::uint64_t size_;
+  std::uint64_t on_its_way_{0};  // to the disk
 };
 
 }  // namespace hpcbatch
