@@ -350,24 +350,25 @@ json::object Api::engine_json() const {
   }
   for (const auto& [id, pilot] : engine.pilots().all()) running += pilot.connected ? 1 : 0;
   const auto trouble = runtime_.store_trouble();
-  json::object object{
-      {"pid", ::getpid()},
-      {"socket", facts_.socket},
-      {"version", HPCBATCH_VERSION},
-      {"uptime_s", seconds(runtime_.now() - facts_.started)},
-      {"started_at", seconds(facts_.started)},
-      {"state", trouble ? "trouble" : engine.is_draining() ? "draining" : "running"},
-      {"tasks", json::object{{"waiting", counts.waiting},
-                             {"held", counts.held},
-                             {"running", counts.running},
-                             {"unknown", counts.unknown},
-                             {"done", totals.done},
-                             {"failed", totals.failed},
-                             {"cancelled", totals.cancelled}}},
-      {"pilots", json::object{{"queued", queued}, {"running", running}}},
-      {"turned_away", turned_away_json(runtime_.turned_away())},
-      {"sites", engine.sites().sites().size()},
-      {"home", facts_.home}};
+  json::object object{{"pid", ::getpid()},
+                      {"socket", facts_.socket},
+                      {"version", HPCBATCH_VERSION},
+                      {"uptime_s", seconds(runtime_.now() - facts_.started)},
+                      {"started_at", seconds(facts_.started)},
+                      {"state", trouble                ? "trouble"
+                                : engine.is_draining() ? "draining"
+                                                       : "running"},
+                      {"tasks", json::object{{"waiting", counts.waiting},
+                                             {"held", counts.held},
+                                             {"running", counts.running},
+                                             {"unknown", counts.unknown},
+                                             {"done", totals.done},
+                                             {"failed", totals.failed},
+                                             {"cancelled", totals.cancelled}}},
+                      {"pilots", json::object{{"queued", queued}, {"running", running}}},
+                      {"turned_away", turned_away_json(runtime_.turned_away())},
+                      {"sites", engine.sites().sites().size()},
+                      {"home", facts_.home}};
   if (!facts_.configuration.empty()) object["config"] = facts_.configuration;
   if (trouble) object["message"] = valid_utf8(*trouble);
   return object;

@@ -112,8 +112,8 @@ struct HttpServer::State {
   asio::steady_timer pause;
   HttpHandler handler;
   std::size_t most_clients;
-  std::size_t clients{0};     ///< that have a descriptor
-  std::list<Client*> quiet;   ///< that we owe nothing, the longest first
+  std::size_t clients{0};    ///< that have a descriptor
+  std::list<Client*> quiet;  ///< that we owe nothing, the longest first
   int spare{spare_descriptor()};
   std::string path;
 };
@@ -389,14 +389,13 @@ bool make_room(HttpServer::State& state) {
 void turn_one_away(HttpServer::State& state) {
   if (!state.quiet.empty()) state.quiet.front()->close();
   if (state.spare >= 0) ::close(std::exchange(state.spare, -1));
-  const int client = ::accept4(state.acceptor.native_handle(), nullptr, nullptr,
-                               SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int client =
+      ::accept4(state.acceptor.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (client >= 0) {
     const std::string body =
         boost::json::serialize(boost::json::object{{"error", why_full(state)}}) + "\n";
-    const std::string answer = head(503, false, "application/json",
-                                    fmt::format("Content-Length: {}", body.size())) +
-                               body;
+    const std::string answer =
+        head(503, false, "application/json", fmt::format("Content-Length: {}", body.size())) + body;
     (void)!::send(client, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     ::close(client);
   }

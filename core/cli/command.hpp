@@ -132,10 +132,10 @@ struct ShowText {
   std::string text;
 };
 
-using Command = std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand,
-                             ShowCommand, LogCommand, ExplainCommand, ThingsCommand,
-                             EngineStartCommand, EngineStopCommand, EngineStatusCommand,
-                             EngineOptions, FsckOptions, DoctorCommand, TopCommand, DropboxCommand, BackupCommand,
-                             ShowText>;
+using Command =
+    std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand, ShowCommand,
+                 LogCommand, ExplainCommand, ThingsCommand, EngineStartCommand, EngineStopCommand,
+                 EngineStatusCommand, EngineOptions, FsckOptions, DoctorCommand, TopCommand,
+                 DropboxCommand, BackupCommand, ShowText>;
 
 }  // namespace hpcbatch

@@ -18,8 +18,7 @@ namespace {
 int do_verb(const Command& command, const Session& session) {
   return match(
       command, [](const ShowText&) { return kExitDone; },
-      [](const EngineOptions&) { return kExitDone; },
-      [](const FsckOptions&) { return kExitDone; },
+      [](const EngineOptions&) { return kExitDone; }, [](const FsckOptions&) { return kExitDone; },
       [&](const RunCommand& c) { return run_task(c, session); },
       [&](const SubmitCommand& c) { return submit_tasks(c, session); },
       [&](const WaitCommand& c) { return wait_for_tasks(c, session); },

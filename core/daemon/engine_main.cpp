@@ -164,10 +164,9 @@ class EngineProcess {
     for (const Site& site : sites) {
       if (site.transport == "shared_fs") make_workspace(site, places_.home);
     }
-    runtime_ =
-        std::make_unique<Runtime>(loop_, plugins_,
-                                  Runtime::Options{places_.home, pilot, sites, descriptors_.pilots},
-                                  [this](const std::string& why) { end(why); });
+    runtime_ = std::make_unique<Runtime>(
+        loop_, plugins_, Runtime::Options{places_.home, pilot, sites, descriptors_.pilots},
+        [this](const std::string& why) { end(why); });
     if (auto opened = runtime_->open(std::move(*store)); !opened)
       throw NoStart{1, opened.error().text};
     api_ = std::make_unique<Api>(*runtime_, tools_,
@@ -186,7 +185,8 @@ class EngineProcess {
     };
     api_->dropboxes = [this] { return doors_->list(); };
     server_ = std::make_unique<HttpServer>(
-        loop_, [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+        loop_,
+        [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
           last_request_ = std::chrono::steady_clock::now();
           api_->handle(request, reply);
         },
@@ -238,7 +238,8 @@ class EngineProcess {
       std::error_code unknown;
       return !std::filesystem::exists(site.workspace + part, unknown);
     });
-    // One that was used before may only not be mounted: whoever is to put something there finds out.
+    // One that was used before may only not be mounted: whoever is to put something there finds
+    // out.
     if (is_bare &&
         !remembered_file_system(workspace_memory(home, site.name), site.workspace).empty())
       return;

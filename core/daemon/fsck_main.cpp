@@ -92,8 +92,8 @@ int run_fsck(const FsckOptions& asked) {
                           ? store::look_through(options.store, folder_for_copies())
                           : store::salvage(options.store, options.salvage);
   if (!report) throw CommandError(kExitUsage, report.error().text);
-  const std::string text = options.json ? json::serialize(to_json(*report, options)) + "\n"
-                                        : to_text(*report, options);
+  const std::string text =
+      options.json ? json::serialize(to_json(*report, options)) + "\n" : to_text(*report, options);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return report->is_good() || !options.salvage.empty() ? kExitDone : kExitTaskFailed;
 }

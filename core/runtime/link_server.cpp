@@ -220,8 +220,7 @@ void PilotLink::close() {
 }
 
 LinkServer::LinkServer(asio::io_context& loop, wire::Link::FindKey find_key,
-                       PilotLink::Message message, PilotLink::Closed closed,
-                       std::size_t most_links)
+                       PilotLink::Message message, PilotLink::Closed closed, std::size_t most_links)
     : loop_(loop),
       find_key_(std::move(find_key)),
       message_(std::move(message)),

@@ -81,12 +81,12 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   if (sodium_init() < 0)
     return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
   for (const Site& site : options_.sites) {
-    auto hands = std::make_unique<SiteHands>(
-        loop_, plugins_, site,
-        programs_
-            .try_emplace(site.name, options_.pilot_program,
-                         workspace_memory(options_.home, site.name))
-            .first->second);
+    auto hands =
+        std::make_unique<SiteHands>(loop_, plugins_, site,
+                                    programs_
+                                        .try_emplace(site.name, options_.pilot_program,
+                                                     workspace_memory(options_.home, site.name))
+                                        .first->second);
     if (auto opened = hands->open(); !opened) return opened;
     sites_.emplace(site.name, std::move(hands));
   }
@@ -161,9 +161,10 @@ std::optional<std::string> Runtime::store_trouble() const {
   if (auto refuses = store_refuses()) return refuses;
   const auto busy = writer_->busy_for();
   if (busy < kStoreHangs) return std::nullopt;
-  return fmt::format("the store {}/store.db has been busy with one thing for {} s; its file system "
-                     "may hang",
-                     options_.home, std::chrono::duration_cast<std::chrono::seconds>(busy).count());
+  return fmt::format(
+      "the store {}/store.db has been busy with one thing for {} s; its file system "
+      "may hang",
+      options_.home, std::chrono::duration_cast<std::chrono::seconds>(busy).count());
 }
 
 /// What was answered stays; nothing more is promised on a ground like that.

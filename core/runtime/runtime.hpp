@@ -248,7 +248,7 @@ class Runtime {
   std::optional<Time> timer_at_;
   asio::steady_timer prune_timer_;
   asio::steady_timer door_timer_;
-  bool stopped_{false};  ///< hears nothing more
+  bool stopped_{false};           ///< hears nothing more
   bool keeps_connections_{true};  // to sites, when it ends
   bool ended_{false};
 };

@@ -17,9 +17,9 @@
 namespace hpcbatch {
 
 /// Called from the loop; the store itself is used on a lane of its own.  There is one connection to
-/// it: SQLite keeps the index of a write-ahead log that nobody shares in that connection's memory, and
-/// shared memory is what breaks on network file systems.  So a store that cannot be written must not
-/// hold the lane: it is tried again later, and looks go in between.
+/// it: SQLite keeps the index of a write-ahead log that nobody shares in that connection's memory,
+/// and shared memory is what breaks on network file systems.  So a store that cannot be written
+/// must not hold the lane: it is tried again later, and looks go in between.
 class Writer {
  public:
   using Then = std::function<void()>;

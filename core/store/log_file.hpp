@@ -63,8 +63,8 @@ struct LogState {
   std::uint64_t bytes{0};
   bool has_header{false};
   Salts salts;
-  std::vector<Sum> sums;  ///< of the frames that follow from one another, from the first on
-  std::uint64_t behind{0};  ///< frames of the same log behind the first that does not
+  std::vector<Sum> sums;       ///< of the frames that follow from one another, from the first on
+  std::uint64_t behind{0};     ///< frames of the same log behind the first that does not
   bool has_first_page{false};  ///< of the database, among those of finished commits
 };
 LogState state_of_log(std::string_view bytes);

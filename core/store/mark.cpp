@@ -41,8 +41,7 @@ std::string sum_of_words(const std::string& words) {
 
 template <class Number>
 bool read_number(std::string_view word, Number& value, int base = 10) {
-  const auto [stop, error] =
-      std::from_chars(word.data(), word.data() + word.size(), value, base);
+  const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value, base);
   return error == std::errc{} && stop == word.data() + word.size();
 }
 
@@ -72,13 +71,13 @@ std::optional<MarkText> parse_mark(std::string_view text) {
   }
   MarkText mark;
   int moved = 0, closed = 0, sums = 0;
-  const bool good =
-      words[1] == kFirstWord && read_number(words[3], mark.salts.first) &&
-      read_number(words[4], mark.salts.second) && read_number(words[5], mark.synced) &&
-      read_sum(words[6], mark.synced_sum) && read_number(words[7], mark.written) &&
-      read_sum(words[8], mark.written_sum) && read_number(words[9], moved) &&
-      read_number(words[10], closed) && read_number(words[11], sums) &&
-      read_number(words[12], mark.highest) && read_number(words[13], mark.starts);
+  const bool good = words[1] == kFirstWord && read_number(words[3], mark.salts.first) &&
+                    read_number(words[4], mark.salts.second) &&
+                    read_number(words[5], mark.synced) && read_sum(words[6], mark.synced_sum) &&
+                    read_number(words[7], mark.written) && read_sum(words[8], mark.written_sum) &&
+                    read_number(words[9], moved) && read_number(words[10], closed) &&
+                    read_number(words[11], sums) && read_number(words[12], mark.highest) &&
+                    read_number(words[13], mark.starts);
   if (!good) return std::nullopt;
   mark.boot = words[2];
   mark.moved = moved != 0;
@@ -105,7 +104,8 @@ bool Mark::open() {
   descriptor_ = ::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor_ < 0) return false;
   const std::string folder = file_.substr(0, file_.rfind('/') + 1);
-  const int above = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int above =
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (above >= 0) {
     ::fsync(above);
     ::close(above);
@@ -116,9 +116,10 @@ bool Mark::open() {
 bool Mark::write(bool durable) {
   must_sync_ = must_sync_ || durable;
   const std::string text = to_text(now);
-  stale_ = !open() || ::pwrite(descriptor_, text.data(), text.size(), 0) !=
-                          static_cast<ssize_t>(text.size()) ||
-           (must_sync_ && ::fdatasync(descriptor_) != 0);
+  stale_ =
+      !open() ||
+      ::pwrite(descriptor_, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
+      (must_sync_ && ::fdatasync(descriptor_) != 0);
   if (!stale_) must_sync_ = false;
   return !stale_;
 }

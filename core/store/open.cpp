@@ -45,7 +45,8 @@ FoundFiles found_files(const std::string& file) {
   std::ifstream database(file, std::ios::binary);
   found.first_page.resize(kPageSize);
   database.read(found.first_page.data(), static_cast<std::streamsize>(kPageSize));
-  found.first_page.resize(static_cast<std::size_t>(std::max<std::streamsize>(database.gcount(), 0)));
+  found.first_page.resize(
+      static_cast<std::size_t>(std::max<std::streamsize>(database.gcount(), 0)));
   found.has_database = !found.first_page.empty();
   found.log = state_of_log(read_whole(file + "-wal"));
   const std::string mark = read_whole(file + "-mark");
@@ -163,9 +164,8 @@ void Store::compare_with_mark(bool copy) {
   sqlite::Statement row = db_.query("SELECT max(id) FROM arrays");
   row.step();
   const std::string pruned = meta("pruned_array");
-  const std::uint64_t highest =
-      std::max<std::uint64_t>(static_cast<std::uint64_t>(row.number(0)),
-                              pruned.empty() ? 0 : std::stoull(pruned));
+  const std::uint64_t highest = std::max<std::uint64_t>(static_cast<std::uint64_t>(row.number(0)),
+                                                        pruned.empty() ? 0 : std::stoull(pruned));
   MarkText& mark = mark_.now;
   if (!copy && (starts < mark.starts || highest < mark.highest)) {
     throw std::runtime_error(fmt::format(

@@ -94,13 +94,14 @@ const sqlite3_io_methods kMethods{
     .xClose = close_file,
     .xRead = read_page,
     .xWrite = write_page,
-    .xTruncate = [](sqlite3_file* f, sqlite3_int64 size) { return of(f)->xTruncate(inner(f), size); },
+    .xTruncate = [](sqlite3_file* f,
+                    sqlite3_int64 size) { return of(f)->xTruncate(inner(f), size); },
     .xSync = [](sqlite3_file* f, int flags) { return of(f)->xSync(inner(f), flags); },
     .xFileSize = [](sqlite3_file* f, sqlite3_int64* n) { return of(f)->xFileSize(inner(f), n); },
     .xLock = [](sqlite3_file* f, int level) { return of(f)->xLock(inner(f), level); },
     .xUnlock = [](sqlite3_file* f, int level) { return of(f)->xUnlock(inner(f), level); },
-    .xCheckReservedLock =
-        [](sqlite3_file* f, int* is) { return of(f)->xCheckReservedLock(inner(f), is); },
+    .xCheckReservedLock = [](sqlite3_file* f,
+                             int* is) { return of(f)->xCheckReservedLock(inner(f), is); },
     .xFileControl = control,
     .xSectorSize = [](sqlite3_file* f) { return of(f)->xSectorSize(inner(f)); },
     .xDeviceCharacteristics =
@@ -122,10 +123,9 @@ int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int
   if (code != SQLITE_OK) return code;
   sqlite3_int64 size = 0;
   char head[kReserved + 1] = {};
-  opened->has_sums =
-      (of(file)->xFileSize(opened->inner(), &size) == SQLITE_OK && size == 0) ||
-      (of(file)->xRead(opened->inner(), head, sizeof head, 0) == SQLITE_OK &&
-       head[kReserved] == static_cast<char>(kSumSize));
+  opened->has_sums = (of(file)->xFileSize(opened->inner(), &size) == SQLITE_OK && size == 0) ||
+                     (of(file)->xRead(opened->inner(), head, sizeof head, 0) == SQLITE_OK &&
+                      head[kReserved] == static_cast<char>(kSumSize));
   return SQLITE_OK;
 }
 

@@ -1,6 +1,6 @@
 // Each page of the database ends with a sum of what is on it, so that a bit that has changed on the
-// disk is an error where it is read and never a task.  A layer below SQLite: pages get their sums on
-// their way into the file, and are compared on their way out.
+// disk is an error where it is read and never a task.  A layer below SQLite: pages get their sums
+// on their way into the file, and are compared on their way out.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 // What one read takes over at once; a damaged page costs a look for each of its rows.
 constexpr std::int64_t kGap = 1024;
-constexpr const char* kTables[] = {"meta",     "environments", "arrays",  "dependencies", "items",
+constexpr const char* kTables[] = {"meta",     "environments", "arrays", "dependencies", "items",
                                    "attempts", "results",      "leases", "allocations"};
 
 /// Puts one changed bit right, if it is one: `sum` says what is right.
@@ -231,9 +231,9 @@ class TableCopy {
     return static_cast<std::uint64_t>(count.number(0));
   }
   void across_gaps() {
-    sqlite::Statement gaps = from_.query(
-        kept("SELECT rowid, (SELECT min(rowid) FROM " + table_ +
-             " b WHERE b.rowid>a.rowid) AS next FROM " + table_ + " a WHERE next>a.rowid+1"));
+    sqlite::Statement gaps = from_.query(kept("SELECT rowid, (SELECT min(rowid) FROM " + table_ +
+                                              " b WHERE b.rowid>a.rowid) AS next FROM " + table_ +
+                                              " a WHERE next>a.rowid+1"));
     std::vector<std::pair<std::int64_t, std::int64_t>> found;
     while (gaps.step()) found.emplace_back(gaps.number(0), gaps.number(1));
     for (const auto& [low, high] : found) {

@@ -12,7 +12,7 @@ namespace hpcbatch::store {
 
 /// `bad_pages` and `lost` are empty where all is well.
 struct StoreReport {
-  std::vector<std::string> faults;  ///< one sentence each
+  std::vector<std::string> faults;                          ///< one sentence each
   std::vector<std::pair<std::string, std::uint64_t>> rows;  ///< by table: read
   std::uint64_t mended{0};  ///< pages of which one bit was wrong, and is known
   bool is_good() const { return faults.empty(); }

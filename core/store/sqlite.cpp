@@ -109,10 +109,10 @@ Connection::Connection(const std::string& file, Use use) {
   static_cast<void>(once);
   const bool own = use == Use::Own;
   const std::string name = own ? file : "file:" + escaped(file) + "?immutable=1";
-  const int how = own ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-                      : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
-  if (sqlite3_open_v2(name.c_str(), &connection_, how | SQLITE_OPEN_NOMUTEX,
-                      store::page_sums()) != SQLITE_OK) {
+  const int how =
+      own ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+  if (sqlite3_open_v2(name.c_str(), &connection_, how | SQLITE_OPEN_NOMUTEX, store::page_sums()) !=
+      SQLITE_OK) {
     const SqlError error(sqlite3_extended_errcode(connection_),
                          "cannot open the store " + file + ": " + sqlite3_errmsg(connection_));
     sqlite3_close(connection_);

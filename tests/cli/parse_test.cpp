@@ -189,9 +189,10 @@ TEST(Parse, ADropBoxHasAbsoluteFolders) {
 TEST(Parse, HelpIsThereForAllAndForEachVerb) {
   EXPECT_THAT(parsed<ShowText>({}).text, HasSubstr("submit -- CMD"));
   EXPECT_THAT(parsed<ShowText>({"--version"}).text, HasSubstr("hpcbatch "));
-  for (const char* verb : {"run", "submit", "wait", "cancel", "hold", "release", "retry", "list",
-                           "show", "log", "explain", "sites", "allocations", "pilots", "tools",
-                           "engine", "doctor", "top", "dropbox", "fsck", "backup"}) {
+  for (const char* verb :
+       {"run",   "submit", "wait",   "cancel",  "hold",    "release",     "retry",
+        "list",  "show",   "log",    "explain", "sites",   "allocations", "pilots",
+        "tools", "engine", "doctor", "top",     "dropbox", "fsck",        "backup"}) {
     EXPECT_THAT(parsed<ShowText>({verb, "--help"}).text, HasSubstr(std::string("hpcbatch ") + verb))
         << verb;
     EXPECT_THAT(parsed<ShowText>({verb, "--help"}).text, HasSubstr("Example")) << verb;

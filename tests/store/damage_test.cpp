@@ -238,8 +238,7 @@ TEST_F(DamagedStore, AStoreWithoutSumsIsTakenOverAndHasSomeFromThenOn) {
     run("ATTACH '" + made + "' AS made");
     std::vector<std::string> texts;
     sqlite3_exec(
-        db,
-        "SELECT sql FROM made.sqlite_master WHERE sql IS NOT NULL AND name<>'sqlite_sequence'",
+        db, "SELECT sql FROM made.sqlite_master WHERE sql IS NOT NULL AND name<>'sqlite_sequence'",
         [](void* into, int, char** values, char**) {
           static_cast<std::vector<std::string>*>(into)->emplace_back(values[0]);
           return 0;

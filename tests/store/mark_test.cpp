@@ -1,6 +1,6 @@
 // What the mark says, and what is concluded from it.
-#include "store/damage.hpp"
 #include "store/mark.hpp"
+#include "store/damage.hpp"
 #include "store/page_sums.hpp"
 
 #include <gtest/gtest.h>

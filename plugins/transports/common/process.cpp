@@ -61,7 +61,8 @@ struct Program {
   rlim_t open_files{0};  ///< the limit that our caller had; 0: ours
 };
 
-/// An engine raises its own limit; programs that count to it, or use select(), get what they expect.
+/// An engine raises its own limit; programs that count to it, or use select(), get what they
+/// expect.
 rlim_t open_files_before() {
   const char* text = std::getenv("HPCBATCH_OPEN_FILES");
   return text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
