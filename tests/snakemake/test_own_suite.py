@@ -18,6 +18,7 @@ EIGHT_CPUS = TWO_CPUS.replace("cpus: 2, memory: 4G", "cpus: 8, memory: 512G")
 DIFFER = {
     "test05": "its jobs ask for a GPU, which is none for the local executor",
     "test_threads": "it wants 20 threads, of eight",
+    "test_groupid_expand_local": "a group has an id of its own where groups are run as such",
     "test_output_file_cache": "names in the cache come from the whole chain of jobs, of which a job's own Snakemake sees one",
     "test_default_resources_mebibytes": "Snakemake hands mebibytes on to a group's own Snakemake as megabytes",
 }
