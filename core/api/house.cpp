@@ -236,6 +236,18 @@ void answer_things(const HttpRequest& request, const ReplyPtr& reply, const char
                                 plural, spelling_hint(request.path[2], known)));
 }
 
+json::object cleaning_json(const Cleaning& cleaning, bool is_trial) {
+  json::array files;
+  for (const WorkspaceFile& file : cleaning.gone)
+    files.push_back(
+        {{"path", valid_utf8(file.path)}, {"bytes", file.bytes}, {"age", seconds(file.age)}});
+  return {{"dry_run", is_trial},
+          {"removed", std::move(files)},
+          {"removed_bytes", cleaning.gone_bytes},
+          {"kept_files", cleaning.kept_files},
+          {"kept_bytes", cleaning.kept_bytes}};
+}
+
 }  // namespace
 
 void Api::sites(Request request, const ReplyPtr& reply) {
@@ -247,6 +259,8 @@ void Api::sites(Request request, const ReplyPtr& reply) {
       reply->answer(200, report_json(site, report));
     });
   }
+  if (request.method == "POST" && request.path.size() == 4 && request.path[3] == "clean")
+    return clean(request, reply);
   json::array things;
   for (const SiteState& state : book.sites()) {
     json::object object = site_json(book, state, runtime_.now());
@@ -255,6 +269,25 @@ void Api::sites(Request request, const ReplyPtr& reply) {
     things.push_back(std::move(object));
   }
   answer_things(request, reply, "sites", std::move(things));
+}
+
+void Api::clean(const Request& request, const ReplyPtr& reply) {
+  const json::value body = parse_body(request.body);
+  bool is_trial = false;
+  for (const auto& [key, value] : body.get_object()) {
+    if (key != "dry_run" || !value.is_bool())
+      throw BadRequest("known is: 'dry_run', which is true or false");
+    is_trial = value.get_bool();
+  }
+  const std::string& name = request.path[2];
+  if (!runtime_.site(name)) return reply->error(404, fmt::format("there is no site '{}'", name));
+  runtime_.clean(name, is_trial, [reply, is_trial, name](const Result<Cleaning>& cleaning) {
+    if (!cleaning)
+      return reply->error(503, fmt::format("cannot clean the workspace of {}: {}; look at it with "
+                                           "'hpcbatch sites check {}'",
+                                           name, cleaning.error().text, name));
+    reply->answer(200, cleaning_json(*cleaning, is_trial));
+  });
 }
 
 void Api::allocations(Request request, const ReplyPtr& reply) {

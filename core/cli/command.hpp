@@ -90,10 +90,11 @@ struct ExplainCommand {
 /// Sites, allocations, pilots, tools.
 struct ThingsCommand {
   enum class Kind { Sites, Allocations, Pilots, Tools };
-  enum class Act { List, Show, Check };
+  enum class Act { List, Show, Check, Clean };
   Kind kind{Kind::Sites};
   Act act{Act::List};
   std::string name;
+  bool dry_run{false};  ///< of Clean
   bool json{false};
 };
 struct EngineStartCommand {

@@ -33,6 +33,7 @@ Look
   explain ID          why it waits, or how it failed
   top                 the live view
   sites, allocations, pilots, tools [show NAME | check NAME]
+  sites clean NAME    remove old files from its workspace
 
 Engine
   engine start, stop, status, run

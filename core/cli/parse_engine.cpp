@@ -29,8 +29,9 @@ void add_act(CLI::App& things, Command& into, ThingsCommand::Kind kind, ThingsCo
   verb->callback([command, &into] { into = *command; });
 }
 
-void add_things(CLI::App& app, Command& into, ThingsCommand::Kind kind, const std::string& name,
-                const char* description, const char* what_check_does) {
+CLI::App* add_things(CLI::App& app, Command& into, ThingsCommand::Kind kind,
+                     const std::string& name, const char* description,
+                     const char* what_check_does) {
   auto command = std::make_shared<ThingsCommand>();
   command->kind = kind;
   CLI::App* verb = app.add_subcommand(name, description);
@@ -42,6 +43,23 @@ void add_things(CLI::App& app, Command& into, ThingsCommand::Kind kind, const st
   verb->parse_complete_callback([command, &into] { into = *command; });
   add_act(*verb, into, kind, ThingsCommand::Act::Show, "show", "one of them in full");
   if (can_check) add_act(*verb, into, kind, ThingsCommand::Act::Check, "check", what_check_does);
+  return verb;
+}
+
+void add_clean(CLI::App& sites, Command& into) {
+  auto command = std::make_shared<ThingsCommand>();
+  command->act = ThingsCommand::Act::Clean;
+  CLI::App* verb = sites.add_subcommand(
+      "clean", "remove from its workspace what neither an allocation nor a kept result needs");
+  verb->add_option("NAME", command->name, "its name, as the list shows it")
+      ->required()
+      ->type_name("");
+  verb->add_flag("--dry-run", command->dry_run, "only say what would go");
+  add_json_flag(*verb, command->json);
+  verb->footer(
+      "How long files stay, and how many, is set by keep_for and keep_limit of the site.\n"
+      "Example: hpcbatch sites clean cluster --dry-run");
+  verb->callback([command, &into] { into = *command; });
 }
 
 void add_engine_run(CLI::App& engine, Command& into) {
@@ -175,8 +193,9 @@ void add_backup(CLI::App& app, Command& into) {
 
 void add_thing_verbs(CLI::App& app, Command& into) {
   using Kind = ThingsCommand::Kind;
-  add_things(app, into, Kind::Sites, "sites", "the places with a batch system",
-             "look at the site and say what works");
+  add_clean(*add_things(app, into, Kind::Sites, "sites", "the places with a batch system",
+                        "look at the site and say what works"),
+            into);
   add_things(app, into, Kind::Allocations, "allocations", "the batch jobs that hold pilots",
              nullptr);
   add_things(app, into, Kind::Pilots, "pilots", "our processes on the nodes", nullptr);

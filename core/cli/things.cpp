@@ -10,6 +10,8 @@
 
 #include <boost/json/array.hpp>
 
+#include <fmt/format.h>
+
 namespace hpcbatch {
 namespace {
 
@@ -45,6 +47,27 @@ int check_thing(EngineClient& client, const ThingsCommand& command, const std::s
     print(command.name + (is_good ? " is good" : " is bad") + "\n");
   }
   return is_good ? kExitDone : kExitTaskFailed;
+}
+
+int clean_site(EngineClient& client, const ThingsCommand& command, const std::string& target) {
+  const json::object answer =
+      client.post(target + "/clean", {{"dry_run", command.dry_run}}, kCheckTime);
+  if (command.json) {
+    print_json(answer);
+    return kExitDone;
+  }
+  const json::array* files = array_at(answer, "removed");
+  if (files == nullptr)
+    throw CommandError(kExitNoEngine, "the engine's answer does not say what was removed");
+  for (const json::value& file : *files) {
+    if (command.dry_run && file.is_object())
+      print(one_line(text_at(file.get_object(), "path")) + "\n");
+  }
+  print(fmt::format("{} {} files, {}; {} files, {}, are kept\n",
+                    command.dry_run ? "would remove" : "removed", files->size(),
+                    size_at(answer, "removed_bytes"), number_at(answer, "kept_files"),
+                    size_at(answer, "kept_bytes")));
+  return kExitDone;
 }
 
 }  // namespace
@@ -142,12 +165,14 @@ Table check_table(const json::array& checks) {
 int show_things(const ThingsCommand& command, const Session& session) {
   EngineClient client = session.client();
   // What an engine would know is asked for before there is work for one.
-  if (command.kind == ThingsCommand::Kind::Tools || command.act == ThingsCommand::Act::Check) {
+  if (command.kind == ThingsCommand::Kind::Tools || command.act == ThingsCommand::Act::Check ||
+      command.act == ThingsCommand::Act::Clean) {
     connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
   }
   const std::string word = word_of(command.kind);
   const std::string one = "/v1/" + word + "/" + encode_part(command.name);
   if (command.act == ThingsCommand::Act::Check) return check_thing(client, command, one);
+  if (command.act == ThingsCommand::Act::Clean) return clean_site(client, command, one);
   if (command.act == ThingsCommand::Act::Show) {
     const json::object thing = client.get(one);
     if (command.json)

@@ -209,6 +209,9 @@ Site parse_site(const View& view, SiteLines& lines) {
     site.store_limit = store->size();
     if (site.store_limit < kLeastStore) store->expected("a size of at least 1M");
   }
+  using namespace std::chrono_literals;
+  if (const auto keep = map.find("keep_for")) site.keep_for = at_least(*keep, 1h, "1h");
+  if (const auto keep = map.find("keep_limit")) site.keep_limit = keep->size();
   if (const auto scratch = map.find("scratch")) site.scratch = scratch->absolute_path();
   // By a login alone nothing is known of what both machines see.
   if (site.transport != "shared_fs") site.path_map.clear();
@@ -222,7 +225,6 @@ Site parse_site(const View& view, SiteLines& lines) {
   }
   if (const auto most = map.find("max_queued")) site.max_queued = count(*most, 1);
   if (const auto most = map.find("max_running")) site.max_running = count(*most, 1);
-  using namespace std::chrono_literals;
   if (const auto idle = map.find("idle_after")) site.idle_after = at_least(*idle, 0s, "0s");
   if (const auto poll = map.find("poll_every")) site.poll_every = at_least(*poll, 100ms, "100ms");
   if (const auto settle = map.find("settle_after")) site.settle_after = at_least(*settle, 0s, "0s");

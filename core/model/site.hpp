@@ -44,6 +44,9 @@ struct Site {
   std::string workspace;        ///< absolute
   /// Bytes of files that are kept in the workspace for tasks of a site without our file system.
   std::uint64_t store_limit{std::uint64_t{100} << 30};
+  /// How long the workspace keeps logs and other files of what is over, and how many bytes of them.
+  Duration keep_for{std::chrono::hours{30 * 24}};
+  std::uint64_t keep_limit{std::uint64_t{20} << 30};
   std::string scratch{"/tmp"};  ///< on the nodes
   PathMap path_map{everything_shared()};
   std::vector<std::string> setup;

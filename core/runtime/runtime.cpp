@@ -383,7 +383,11 @@ void Runtime::prune_history(std::chrono::seconds later) {
             return false;
           }
         },
-        [this](bool more) { prune_history(more ? kPruneSoon : kPruneLater); });
+        [this](bool more) {
+          // What results no longer name may go from the workspaces.
+          if (!more) clean_daily();
+          prune_history(more ? kPruneSoon : kPruneLater);
+        });
   });
 }
 

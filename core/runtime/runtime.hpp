@@ -17,6 +17,7 @@
 #include "runtime/site_files.hpp"
 #include "runtime/site_hands.hpp"
 #include "runtime/spool_keeper.hpp"
+#include "runtime/workspace_cleaning.hpp"
 #include "runtime/writer.hpp"
 
 #include <functional>
@@ -72,6 +73,8 @@ class Runtime {
   void hold(std::vector<Selection> tasks, bool hold, std::function<void(std::uint64_t)> answer);
   void retry(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer);
   void stop(StopAsked::Mode mode);
+  /// Removes from the site's workspace what nobody needs, or, as a trial, says what that would be.
+  void clean(const std::string& site, bool is_trial, std::function<void(Result<Cleaning>)> answer);
   FollowerId follow(Follower follower);
   void unfollow(FollowerId id);
   const Follower* follower(FollowerId id) { return followers_.find(id); }
@@ -122,6 +125,9 @@ class Runtime {
   /// site, has left them.
   void sweep_workspaces();
   void sweep_next(SiteHands& site, std::vector<AllocationId> found, std::vector<BatchJob> jobs);
+  // clean.cpp
+  void clean_daily();
+  KeepRules keep_rules(const Site& site, const std::vector<std::string>& pilots) const;
   std::optional<wire::Key> key_of(const wire::PilotName& pilot) const;
   wire::PilotFile pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const;
   Result<void> listen();
@@ -248,8 +254,9 @@ class Runtime {
   std::optional<Time> timer_at_;
   asio::steady_timer prune_timer_;
   asio::steady_timer door_timer_;
-  bool stopped_{false};           ///< hears nothing more
-  bool keeps_connections_{true};  // to sites, when it ends
+  bool stopped_{false};                                           ///< hears nothing more
+  std::optional<std::chrono::steady_clock::time_point> cleaned_;  // all workspaces
+  bool keeps_connections_{true};                                  // to sites, when it ends
   bool ended_{false};
 };
 

@@ -184,6 +184,13 @@ std::vector<Allocation> Store::allocations(std::uint32_t limit) {
   return found;
 }
 
+std::vector<std::string> Store::pilots_of_results() {
+  sqlite::Statement rows = db_.query("SELECT pilot FROM results UNION SELECT pilot FROM attempts");
+  std::vector<std::string> found;
+  while (rows.step()) found.push_back(rows.text(0));
+  return found;
+}
+
 std::optional<Allocation> Store::allocation(const std::string& name) {
   sqlite::Statement row = db_.query("SELECT * FROM allocations WHERE name=?");
   if (!row.bind(name).step()) return std::nullopt;

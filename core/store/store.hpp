@@ -145,6 +145,8 @@ class Store {
   /// The cursor behind all that has ended so far.
   std::uint64_t newest_change();
   std::vector<Allocation> allocations(std::uint32_t limit);
+  /// The pilots of all attempts that are kept, as texts "ALLOCATION.RANK".  Reads all results.
+  std::vector<std::string> pilots_of_results();
   std::optional<Allocation> allocation(const std::string& name);
   /// How an array ended so far; nothing for an id that is unknown.
   std::optional<EndedArray> ended(ArrayId id);

@@ -161,6 +161,13 @@ TEST(Parse, ThingsAreListedShownAndChecked) {
   EXPECT_EQ(check.name, "list");
   EXPECT_EQ(parsed<ThingsCommand>({"tools", "show", "ina"}).act, Act::Show);
   EXPECT_EQ(refusal({"pilots", "check", "x"}).exit_code, 2);
+  const auto clean = parsed<ThingsCommand>({"sites", "clean", "here", "--dry-run", "--json"});
+  EXPECT_EQ(clean.act, Act::Clean);
+  EXPECT_EQ(clean.name, "here");
+  EXPECT_TRUE(clean.dry_run && clean.json);
+  EXPECT_FALSE(parsed<ThingsCommand>({"sites", "clean", "here"}).dry_run);
+  EXPECT_EQ(refusal({"sites", "clean"}).exit_code, 2);
+  EXPECT_EQ(refusal({"tools", "clean", "x"}).exit_code, 2);
   EXPECT_EQ(refusal({"sites", "show"}).exit_code, 2);
 }
 

@@ -16,6 +16,8 @@ constexpr std::string_view kFull = R"(sites:
     interface: 10.0.0.5
     workspace: /scratch/me/hpcbatch
     store: 50G
+    keep_for: 2d
+    keep_limit: 5G
     scratch: /local
     setup: [module load python]
     options: [--account=abc]
@@ -65,6 +67,10 @@ TEST(Configuration, ReadsEverything) {
   EXPECT_EQ(site.workspace, "/scratch/me/hpcbatch");
   EXPECT_EQ(site.store_limit, std::uint64_t{50} << 30);
   EXPECT_EQ(c.sites[1].store_limit, std::uint64_t{100} << 30);
+  EXPECT_EQ(site.keep_for, Duration(48h));
+  EXPECT_EQ(site.keep_limit, std::uint64_t{5} << 30);
+  EXPECT_EQ(c.sites[1].keep_for, Duration(30 * 24h));
+  EXPECT_EQ(c.sites[1].keep_limit, std::uint64_t{20} << 30);
   EXPECT_EQ(site.scratch, "/local");
   EXPECT_EQ(site.setup, std::vector<std::string>{"module load python"});
   EXPECT_EQ(site.options, std::vector<std::string>{"--account=abc"});

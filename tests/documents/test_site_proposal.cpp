@@ -101,6 +101,8 @@ TEST(SiteProposal, KeepsWhatTheEntrySays) {
   now.interface = "10.0.0.5";
   now.relay_interface = "fd00::1";
   now.store_limit = std::uint64_t{50} << 30;
+  now.keep_for = 48h;
+  now.keep_limit = std::uint64_t{1} << 30;
   now.scratch = "/local";
   now.setup = {"module load python", "a\nb"};
   now.options = {"--account=abc", "null"};
