@@ -129,6 +129,11 @@ void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
   if (runtime_.engine().state_of(task)) return log_of_running(task, stream, asked, limit, reply);
   read_facts(task, [this, task, stream, asked, tail, limit, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+    if (!facts.result && facts.array->indices.contains(task.index)) {
+      return reply->error(
+          503, fmt::format("task {} is over, but its end is not in the store yet: {}",
+                           to_string(task), runtime_.store_trouble().value_or("it is slow")));
+    }
     if (!facts.result) {
       return reply->error(
           400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}", task.array.value,
@@ -274,6 +279,11 @@ void Api::finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptI
                         const ReplyPtr& reply) {
   read_facts(task, [this, task, seen, attempt, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
+    if (!facts.result && facts.array->indices.contains(task.index)) {
+      return reply->error(
+          503, fmt::format("task {} is over, but its end is not in the store yet: {}",
+                           to_string(task), runtime_.store_trouble().value_or("it is slow")));
+    }
     if (!facts.result) {
       return reply->error(
           400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}", task.array.value,
