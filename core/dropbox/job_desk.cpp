@@ -68,7 +68,10 @@ PublishRights JobDesk::rights_of(const Active& active) const {
 bool JobDesk::is_anothers(const std::string& document, std::uint32_t owner) const {
   const auto stamp = folder_->look(document);
   if (!stamp) return false;
-  if (owner == ::geteuid() || owner == 0 || owner == folder_->facts().owner) return false;
+  const FolderFacts folder = folder_->facts();
+  // Where others can put files of ours or root's, such a file is not in our name.
+  if (owner == ::geteuid() || owner == 0) return others_can_put(folder, ::geteuid());
+  if (owner == folder.owner) return false;
   if (!S_ISREG(stamp->mode)) return true;
   if (stamp->owner != ::geteuid()) return stamp->owner != owner;
   const auto content = folder_->read(document, kLargestSubmitted);
