@@ -130,6 +130,7 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
       recipe.argv = rendered->task.argv;
       recipe.variables = rendered->task.environment;
       recipe.container = rendered->task.container;
+      recipe.output_limit = rendered->output_limit;
       array.needs = rendered->needs;
       for (const RenderedOutput& output : rendered->outputs) {
         if (!output.destination.empty())

@@ -5,6 +5,7 @@
 #include "api/own_paths.hpp"
 #include "api/read_service.hpp"
 #include "api/selections.hpp"
+#include "model/site.hpp"
 
 #include <fmt/format.h>
 
@@ -100,6 +101,15 @@ void read_outputs(const json::value& value, const std::string& where, Reading& r
 void read_shared(const json::value& value, const std::string& where, Reading& reading) {
   reading.task.shared = texts_of(value, where);
   for (const std::string& folder : reading.task.shared) path_of(json::value(folder), where);
+}
+
+void read_output_limit(const json::value& value, const std::string& where, Reading& reading) {
+  const bool has_none = value.is_string() && value.get_string() == "none";
+  reading.task.output_limit =
+      has_none ? kNoOutputLimit : static_cast<std::uint64_t>(size_of(value, where).whole());
+  if (reading.task.output_limit < kLeastOutputLimit)
+    throw BadRequest(fmt::format("{}: {} bytes are too few; write for example 10M, or none", where,
+                                 reading.task.output_limit));
 }
 
 // --- what it needs
@@ -202,6 +212,7 @@ const std::unordered_map<std::string_view, Reader>& readers() {
        [](V value, S where, Reading& to) { to.task.standard_output = file_of(value, where); }},
       {"stderr",
        [](V value, S where, Reading& to) { to.task.standard_error = file_of(value, where); }},
+      {"output_limit", read_output_limit},
       {"stream_input",
        [](V value, S where, Reading& to) { to.task.array.streams_input = bool_of(value, where); }},
 

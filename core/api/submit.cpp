@@ -128,6 +128,7 @@ Recipe tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
   recipe.variables = rendered->task.environment;
   for (const auto& [name, value] : task.env) recipe.variables[name] = value;
   if (recipe.container.empty()) recipe.container = rendered->task.container;
+  recipe.output_limit = rendered->output_limit;
   // A tool runs in its own directory: what it leaves beside its outputs goes with it.
   if (!task.directory) recipe.directory.clear();
   for (const RenderedOutput& output : rendered->outputs) {
@@ -236,6 +237,7 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
         return answer(SubmitRefusal{e.what()});
       }
       recipe.umask = request.umask.value_or(facts_.umask);
+      if (task.output_limit != 0) recipe.output_limit = task.output_limit;
       auto stored = std::make_shared<store::Recipe>();
       stored->bytes = to_bytes(recipe);
       stored->environment =

@@ -57,10 +57,12 @@ void print_stream(EngineClient& client, const LogCommand& command, const char* s
     }
     if (is_last) {
       if (flag_at(piece, "truncated") && !command.json) {
-        std::fprintf(stderr, "hpcbatch: the %s of task %s was cut: %s\n", stream,
-                     command.id.c_str(),
-                     flag_at(piece, "lost") ? "it could not be written to the workspace of its site"
-                                            : "it was longer than is kept");
+        const std::string& id = command.id;
+        const std::string why = flag_at(piece, "lost")
+                                    ? "it could not be written to the workspace of its site"
+                                    : "`hpcbatch show " + id + "` says how much is left out";
+        std::fprintf(stderr, "hpcbatch: not all that task %s wrote was kept: %s\n", id.c_str(),
+                     why.c_str());
       }
       return;
     }

@@ -116,6 +116,15 @@ void add_surroundings(CLI::App& verb, WorkOptions& work) {
   verb.add_option("--stderr", work.standard_error, "standard error to this file (kept for `log`)")
       ->type_name("FILE")
       ->group("Surroundings");
+  add_value(
+      verb, "--output-limit", "SIZE|none",
+      [&work](const std::string& t) {
+        if (t != "none") check_size(t);
+        work.output_limit = t;
+      },
+      "of output that goes to no file, keep so much of each stream's beginning, and its end (1G or "
+      "as the site says; `run`: all)")
+      ->group("Surroundings");
   verb.add_option("--container", work.container, "run in this image")
       ->type_name("IMAGE")
       ->group("Surroundings");

@@ -62,6 +62,8 @@ Submitted submit(EngineClient& client, const RunCommand& command, const Session&
   json::object task = task_of(command.work, around.directory);
   OwnInput input;
   if (command.work.standard_input.empty()) input = look_at_input(STDIN_FILENO);
+  // What is handed on as it comes must be whole: whoever reads it sees no mark in it.
+  if (command.work.output_limit.empty()) task["output_limit"] = "none";
   if (input.kind == OwnInput::Kind::File) task["stdin"] = input.path;
   if (input.kind == OwnInput::Kind::Stream) task["stream_input"] = true;
   const json::object request =

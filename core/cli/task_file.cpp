@@ -33,7 +33,7 @@ const std::vector<std::string> kOthers{
     "command", "tool",        "parameters", "inputs",     "outputs",   "memory",    "disk",
     "time",    "gpus",        "resources",  "site",       "tags",      "directory", "env",
     "stdin",   "environment", "array",      "items",      "container", "stdout",    "stderr",
-    "name",    "after",       "after_any",  "after_each", "not_sites", "shared"};
+    "name",    "after",       "after_any",  "after_each", "not_sites", "shared",    "output_limit"};
 
 bool is_named_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();

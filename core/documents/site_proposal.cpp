@@ -175,6 +175,10 @@ class Composer {
     if (site_.store_limit != plain.store_limit) line("store", size(site_.store_limit));
     if (site_.keep_for != plain.keep_for) line("keep_for", duration(site_.keep_for));
     if (site_.keep_limit != plain.keep_limit) line("keep_limit", size(site_.keep_limit));
+    if (site_.output_limit != plain.output_limit) {
+      line("output_limit",
+           site_.output_limit == kNoOutputLimit ? "none" : size(site_.output_limit));
+    }
     if (site_.scratch != plain.scratch) line("scratch", scalar(site_.scratch));
     if (!site_.setup.empty()) line("setup", list(site_.setup));
     if (!site_.options.empty()) line("options", list(site_.options));

@@ -130,6 +130,13 @@ LinkKind parse_link(const View& view) {
   return kinds.at(view.one_of({"auto", "unix", "direct", "relay", "spool"}));
 }
 
+std::uint64_t parse_output_limit(const View& view) {
+  if (view.node().kind == Node::Kind::Scalar && view.node().text == "none") return kNoOutputLimit;
+  const std::uint64_t limit = view.size();
+  if (limit < kLeastOutputLimit) view.expected("a size of at least 1K, or none");
+  return limit;
+}
+
 std::string folder_of(const View& view, std::string path) {
   if (!path.starts_with('/') || path.find('\0') != std::string::npos)
     view.fail(fmt::format("'{}' is no absolute path of a folder", show_text(path)));
@@ -212,6 +219,7 @@ Site parse_site(const View& view, SiteLines& lines) {
   using namespace std::chrono_literals;
   if (const auto keep = map.find("keep_for")) site.keep_for = at_least(*keep, 1h, "1h");
   if (const auto keep = map.find("keep_limit")) site.keep_limit = keep->size();
+  if (const auto limit = map.find("output_limit")) site.output_limit = parse_output_limit(*limit);
   if (const auto scratch = map.find("scratch")) site.scratch = scratch->absolute_path();
   // By a login alone nothing is known of what both machines see.
   if (site.transport != "shared_fs") site.path_map.clear();

@@ -31,6 +31,12 @@ struct Shape {
 /// order.
 enum class LinkKind : std::uint8_t { Auto, Unix, Direct, Relay, Spool };
 
+/// What is kept of each stream that a task writes to no file of its own: a task that nobody reads
+/// in full still fits, one that says the same for ever does not fill the workspace.
+inline constexpr std::uint64_t kOutputLimit = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kNoOutputLimit = UINT64_MAX;
+inline constexpr std::uint64_t kLeastOutputLimit = 1024;
+
 /// One place with a batch system.
 struct Site {
   std::string name;
@@ -47,7 +53,8 @@ struct Site {
   /// How long the workspace keeps logs and other files of what is over, and how many bytes of them.
   Duration keep_for{std::chrono::hours{30 * 24}};
   std::uint64_t keep_limit{std::uint64_t{20} << 30};
-  std::string scratch{"/tmp"};  ///< on the nodes
+  std::uint64_t output_limit{kOutputLimit};  ///< bytes, of tasks that say none
+  std::string scratch{"/tmp"};               ///< on the nodes
   PathMap path_map{everything_shared()};
   std::vector<std::string> setup;
   std::vector<std::string> options;

@@ -240,12 +240,15 @@ void Runtime::perform(const SendLeases& action) {
   const auto at = links_.find(action.pilot);
   const std::weak_ptr<PilotLink> decided_for = at == links_.end() ? nullptr : at->second;
   HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
-  const bool one_by_one = !sees_everything(site_of(action.pilot));
+  const std::string site_name = site_of(action.pilot);
+  const bool one_by_one = !sees_everything(site_name);
+  const SiteHands* const hands = site(site_name);
+  const std::uint64_t output_limit = hands ? hands->site().output_limit : kOutputLimit;
   writer_->after_written(
       [texts, runs, next = std::move(next), one_by_one](store::Store& store) {
         *texts = read_texts(store, *runs, next, one_by_one);
       },
-      [this, texts, runs, decided_for, one_by_one, pilot = action.pilot] {
+      [this, texts, runs, decided_for, one_by_one, output_limit, pilot = action.pilot] {
         crash_point("lease-written");
         // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.
         // On its next link it has said so already: there they would run beside those that take
@@ -256,6 +259,7 @@ void Runtime::perform(const SendLeases& action) {
           auto shown = one_by_one ? shown_at(pilot, std::move(recipe)) : std::move(recipe);
           if (!shown) continue;
           wire::Start& start = *shown;
+          if (start.output_limit() == 0) start.set_output_limit(output_limit);
           for (const std::uint32_t environment :
                {start.environment(), start.foreseen_environment()}) {
             if (environment == 0 || !link->environments.insert(environment).second) continue;

@@ -55,6 +55,7 @@ std::string to_bytes(const Recipe& recipe) {
   start.set_input_streamed(recipe.stream_input);
   start.set_container(recipe.container);
   if (recipe.umask) start.set_umask(*recipe.umask);
+  start.set_output_limit(recipe.output_limit);
   start.set_directory_token(recipe.directory_token);
   for (const RecipeOutput& output : recipe.outputs) {
     wire::Output* out = start.add_outputs();
@@ -95,6 +96,7 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   recipe.stream_input = start.input_streamed();
   recipe.container = start.container();
   if (start.has_umask()) recipe.umask = start.umask();
+  recipe.output_limit = start.output_limit();
   recipe.directory_token = start.directory_token();
   for (const wire::Output& output : start.outputs()) {
     recipe.outputs.push_back({output.name(), output.staged(), output.destination(),

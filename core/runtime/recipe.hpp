@@ -66,7 +66,8 @@ struct Recipe {
   bool stream_input{false};
   std::string container;
   std::optional<std::uint32_t> umask;
-  std::string directory_token;  ///< stands for the attempt's own directory wherever it is written
+  std::uint64_t output_limit{0};  ///< bytes kept of each captured stream; 0: as the site says
+  std::string directory_token;    ///< stands for the attempt's own directory wherever it is written
   std::vector<RecipeOutput> outputs;
   std::vector<std::string> inputs;
   std::vector<RecipeLink> links;         ///< their paths are among the inputs

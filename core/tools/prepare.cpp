@@ -220,6 +220,7 @@ Result<RenderedTask> prepare(const ToolFile& tool, const Tool& plugin, const Too
     Result<Needs> needs = evaluate(tool.resources, amounts_of(tool, request));
     if (!needs) return needs.error();
     rendered.needs = std::move(*needs);
+    rendered.output_limit = tool.resources.output_limit;
 
     plugin.validate(request);
     rendered.task = plugin.render(request);

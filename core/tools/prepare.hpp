@@ -36,6 +36,7 @@ struct RenderedTask {
                 ///< both
   std::vector<RenderedOutput> outputs;
   std::vector<InputFile> inputs;  ///< all of them: to be looked at again before the task starts
+  std::uint64_t output_limit{0};  ///< of the tool's file
 };
 
 /// `directory` is the folder that the task will write its outputs to, or a text that stands for it

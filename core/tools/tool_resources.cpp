@@ -2,6 +2,7 @@
 
 #include "documents/text_check.hpp"
 #include "model/quantities.hpp"
+#include "model/site.hpp"
 
 #include <fmt/format.h>
 
@@ -75,6 +76,12 @@ ToolResources parse_resources(const View& view, const std::vector<std::string>& 
   if (const auto tags = map.find("tags")) {
     for (const View& tag : tags->list()) resources.tags.push_back(tag.word());
     std::sort(resources.tags.begin(), resources.tags.end());
+  }
+  if (const auto limit = map.find("output_limit")) {
+    const bool has_none = limit->node().kind == Node::Kind::Scalar && limit->node().text == "none";
+    resources.output_limit = has_none ? kNoOutputLimit : limit->size();
+    if (resources.output_limit < kLeastOutputLimit)
+      limit->expected("a size of at least 1K, or none");
   }
   map.finish();
   return resources;

@@ -21,9 +21,10 @@ struct ToolAmount {
 
 struct ToolResources {
   std::optional<ToolAmount> cpus;
-  std::optional<ToolAmount> memory;        ///< bytes
-  std::optional<ToolAmount> disk;          ///< bytes
-  std::optional<ToolAmount> time;          ///< seconds
+  std::optional<ToolAmount> memory;  ///< bytes
+  std::optional<ToolAmount> disk;    ///< bytes
+  std::uint64_t output_limit{0};     ///< bytes of each stream that are kept; 0: as the site says
+  std::optional<ToolAmount> time;    ///< seconds
   std::map<std::string, ToolAmount> gpus;  ///< by kind; kind "" is any
   std::vector<std::string> tags;           ///< sorted
 };

@@ -11,6 +11,7 @@ namespace hpcbatch::pilot {
 namespace {
 
 constexpr std::size_t kRecord = std::size_t{64} << 10;
+constexpr std::size_t kTail = std::size_t{64} << 10;  // what ended a task stands at its end
 constexpr std::size_t kAtOnce = std::size_t{256} << 10;
 
 }  // namespace
@@ -55,7 +56,9 @@ int Capture::begin(const AttemptId& id, std::uint64_t limit) {
   buffer_.clear();
   pieces_.clear();
   last_place_ = 0;
-  truncated_ = false;
+  is_beyond_ = false;
+  tail_.clear();
+  left_out_ = 0;
   lost_ = false;
   return writing_.get();
 }
@@ -63,6 +66,10 @@ int Capture::begin(const AttemptId& id, std::uint64_t limit) {
 void Capture::end() {
   if (!active_) return;
   while (take_some()) {
+  }
+  if (is_beyond_) {
+    add_tail();
+    grew_();
   }
   flush();
   active_ = false;
@@ -82,16 +89,38 @@ bool Capture::take_some() {
 }
 
 void Capture::keep(std::string_view bytes) {
-  if (truncated_) return;
-  if (limit_ != 0 && kept() + bytes.size() > limit_) {
-    truncated_ = true;
-    buffer_.append(bytes.substr(0, static_cast<std::size_t>(limit_ - kept())));
-    buffer_ += "\n[hpcbatch: output beyond " + std::to_string(limit_) + " bytes was not kept]\n";
-  } else {
-    buffer_.append(bytes);
+  if (lost_) return;
+  if (!is_beyond_) {
+    const std::uint64_t room = limit_ == 0 ? bytes.size() : limit_ - kept();
+    const auto fits = static_cast<std::size_t>(std::min<std::uint64_t>(room, bytes.size()));
+    buffer_.append(bytes.substr(0, fits));
+    bytes.remove_prefix(fits);
+    is_beyond_ = !bytes.empty();
   }
+  if (is_beyond_) keep_beyond_limit(bytes);
   if (buffer_.size() >= kRecord) flush();
   grew_();
+}
+
+void Capture::keep_beyond_limit(std::string_view bytes) {
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(kTail, limit_));
+  tail_.append(bytes);
+  if (tail_.size() < 2 * most) return;
+  if (left_out_ == 0) {
+    buffer_ += "\n[hpcbatch: the limit of " + std::to_string(limit_) +
+               " bytes is reached; what follows is left out up to its end]\n";
+  }
+  left_out_ += tail_.size() - most;
+  tail_.erase(0, tail_.size() - most);
+}
+
+void Capture::add_tail() {
+  if (left_out_ != 0) {
+    buffer_ +=
+        "[hpcbatch: " + std::to_string(left_out_) + " bytes are left out; this is the end]\n";
+  }
+  buffer_ += tail_;
+  tail_ = std::string();
 }
 
 void Capture::flush() {
@@ -107,7 +136,6 @@ void Capture::flush() {
                                               .previous = last_place_},
                                              bytes);
     if (place == 0) {
-      truncated_ = true;
       lost_ = true;
       break;
     }

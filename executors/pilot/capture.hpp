@@ -25,8 +25,8 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// For a new task; the descriptor is what it is to write to (-1: no descriptors left).  `limit`
-  /// 0: none.
+  /// For a new task; the descriptor is what it is to write to (-1: no descriptors left).  `limit`:
+  /// of what is longer, so many bytes and its end are kept, with a mark between; 0: all is.
   int begin(const AttemptId& id, std::uint64_t limit);
   /// The task is gone: take what is still in the pipe.
   void end();
@@ -36,7 +36,9 @@ class Capture {
 
   std::uint64_t kept() const { return base_ + buffer_.size(); }
   std::uint64_t last_place() const { return last_place_; }
-  bool is_truncated() const { return truncated_; }
+  bool is_truncated() const { return lost_ || left_out_ != 0; }
+  /// Bytes beyond the limit that are neither in the beginning nor in the end.
+  std::uint64_t left_out() const { return left_out_; }
   /// Some of it was not written and never will be.
   bool is_lost() const { return lost_; }
   /// Up to `limit` bytes from `offset` on.
@@ -55,6 +57,8 @@ class Capture {
   void keep(std::string_view bytes);
   /// What the task prints stays in its pipe, and the task waits, until the pack takes it.
   void pause();
+  void keep_beyond_limit(std::string_view bytes);
+  void add_tail();
 
   Loop& loop_;
   PackFile& pack_;
@@ -69,7 +73,9 @@ class Capture {
   std::string buffer_;
   std::vector<Piece> pieces_;
   std::uint64_t last_place_{0};
-  bool truncated_{false};
+  bool is_beyond_{false};  // the limit is reached
+  std::string tail_;       // the last of what came since
+  std::uint64_t left_out_{0};
   bool lost_{false};
   bool paused_{false};
 };

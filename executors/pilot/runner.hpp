@@ -146,6 +146,8 @@ class Runner {
   std::vector<pid_t> members_of(const Running& task);
   bool nothing_adopted();
   void finish(const AttemptId& id);
+  /// Ends what was captured of it, and says where that is and what of it is missing.
+  void keep_output(Running& task, wire::Result& result);
   void end(Running& task, const Verdict& verdict, bool ran);
   std::vector<MemoryUse> measure(Time now);
   /// Of a task without a control group.

@@ -177,6 +177,32 @@ void Runner::finish(const AttemptId& id) {
   end(task, verdict_of(facts), true);
 }
 
+void Runner::keep_output(Running& task, wire::Result& result) {
+  Capture& output = task.slot->output;
+  Capture& error = task.slot->error;
+  output.end();
+  error.end();
+  if (output.last_place() != 0 || error.last_place() != 0 || output.is_truncated() ||
+      error.is_truncated()) {
+    wire::LogPlace* log = result.mutable_log();
+    log->set_file(pack_.name());
+    log->set_last_out(output.last_place());
+    log->set_last_err(error.last_place());
+    log->set_out_bytes(output.kept());
+    log->set_err_bytes(error.kept());
+    log->set_truncated(output.is_truncated() || error.is_truncated());
+  }
+  for (const auto& [name, stream] : {std::pair{"stdout", &output}, std::pair{"stderr", &error}}) {
+    if (stream->left_out() == 0) continue;
+    const std::string said = std::string("of its ") + name + " " +
+                             std::to_string(stream->left_out()) +
+                             " bytes beyond the output limit of " +
+                             std::to_string(task.start.output_limit()) + " are left out";
+    result.set_message(result.message().empty() ? said : result.message() + "; " + said);
+  }
+  if (output.is_lost() || error.is_lost()) set_output_lost(result);
+}
+
 // NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void Runner::end(Running& task, const Verdict& verdict, bool ran) {
   wire::Result result;
@@ -193,21 +219,7 @@ void Runner::end(Running& task, const Verdict& verdict, bool ran) {
   result.set_cpu_us(task.cpu_us);
   for (const unsigned cpu : task.placement.cpus) result.add_cpus(cpu);
   if (ran) {
-    Capture& output = task.slot->output;
-    Capture& error = task.slot->error;
-    output.end();
-    error.end();
-    if (output.last_place() != 0 || error.last_place() != 0 || output.is_truncated() ||
-        error.is_truncated()) {
-      wire::LogPlace* log = result.mutable_log();
-      log->set_file(pack_.name());
-      log->set_last_out(output.last_place());
-      log->set_last_err(error.last_place());
-      log->set_out_bytes(output.kept());
-      log->set_err_bytes(error.kept());
-      log->set_truncated(output.is_truncated() || error.is_truncated());
-    }
-    if (output.is_lost() || error.is_lost()) set_output_lost(result);
+    keep_output(task, result);
     family_.ended(task.placement.slot);
   }
   std::vector<wire::Output> outputs(task.start.outputs().begin(), task.start.outputs().end());

@@ -67,7 +67,7 @@ TEST_F(LookTest, LogPrintsEachStreamToItsOwn) {
   const CliResult result = cli({"log", "12"});
   EXPECT_EQ(result.out, page + "hi\n");
   EXPECT_THAT(result.err, testing::StartsWith("bad"));
-  EXPECT_THAT(result.err, HasSubstr("the stderr of task 12 was cut"));
+  EXPECT_THAT(result.err, HasSubstr("not all that task 12 wrote was kept"));
   EXPECT_EQ(cli({"log", "--stdout", "12"}).err, "");
 }
 

@@ -92,6 +92,7 @@ TEST(Parse, MalformedNeedsNameTheirFlag) {
                                                         {"--cpus", "-1"},
                                                         {"--mem", "8Q"},
                                                         {"--disk", ""},
+                                                        {"--output-limit", "all"},
                                                         {"--gpus", "a100:x"},
                                                         {"--gpus", ":2"},
                                                         {"--time", "soon"},

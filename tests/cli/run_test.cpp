@@ -57,7 +57,8 @@ TEST_F(RunTest, PrintsWhatTheTaskPrintsAndExitsAsItExits) {
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_EQ(result.out, "hi\n");
   EXPECT_EQ(result.err, "oh\n");
-  EXPECT_EQ(submitted_task(), json::parse(R"({"command": ["sh", "-c", "x"], "cpus": 2})"));
+  EXPECT_EQ(submitted_task(),
+            json::parse(R"({"command": ["sh", "-c", "x"], "cpus": 2, "output_limit": "none"})"));
   const json::object request = body_of("POST", "/v1/tasks");
   EXPECT_EQ(request.at("client"), "shell:alice");
   EXPECT_EQ(request.at("environment").at("HPCBATCH_HOME"), home().c_str());

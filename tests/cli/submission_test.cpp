@@ -22,6 +22,7 @@ TEST(Submission, NeedsKeepTheUsersSpelling) {
   work.cpus = 0.5;
   work.memory = "8G";
   work.disk = "100";
+  work.output_limit = "none";
   work.time = "1h30m";
   work.gpu_kinds = {{"a100", 2}};
   work.site = "quartz";
@@ -31,8 +32,10 @@ TEST(Submission, NeedsKeepTheUsersSpelling) {
   work.priority = -3;
   work.hold = true;
   work.after = {"12"};
-  EXPECT_EQ(task_of(work, "/here"),
-            json::parse(R"({"command": ["true"], "cpus": 0.5, "memory": "8G", "disk": "100",
+  EXPECT_EQ(
+      task_of(work, "/here"),
+      json::parse(
+          R"({"command": ["true"], "cpus": 0.5, "memory": "8G", "disk": "100", "output_limit": "none",
       "time": "1h30m", "gpus": {"a100": 2}, "site": "quartz", "not_sites": ["flint", "slate"], "tags": ["big"], "retries": 0, "priority": -3,
       "hold": true, "after": ["12"]})"));
 }

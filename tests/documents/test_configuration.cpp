@@ -21,6 +21,7 @@ constexpr std::string_view kFull = R"(sites:
     scratch: /local
     setup: [module load python]
     options: [--account=abc]
+    output_limit: 10M
     max_queued: 5
     max_running: 17
     idle_after: 2m
@@ -71,6 +72,8 @@ TEST(Configuration, ReadsEverything) {
   EXPECT_EQ(site.keep_limit, std::uint64_t{5} << 30);
   EXPECT_EQ(c.sites[1].keep_for, Duration(30 * 24h));
   EXPECT_EQ(c.sites[1].keep_limit, std::uint64_t{20} << 30);
+  EXPECT_EQ(site.output_limit, std::uint64_t{10} << 20);
+  EXPECT_EQ(c.sites[1].output_limit, kOutputLimit);
   EXPECT_EQ(site.scratch, "/local");
   EXPECT_EQ(site.setup, std::vector<std::string>{"module load python"});
   EXPECT_EQ(site.options, std::vector<std::string>{"--account=abc"});

@@ -103,6 +103,7 @@ TEST(SiteProposal, KeepsWhatTheEntrySays) {
   now.store_limit = std::uint64_t{50} << 30;
   now.keep_for = 48h;
   now.keep_limit = std::uint64_t{1} << 30;
+  now.output_limit = kNoOutputLimit;
   now.scratch = "/local";
   now.setup = {"module load python", "a\nb"};
   now.options = {"--account=abc", "null"};

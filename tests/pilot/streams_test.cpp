@@ -39,16 +39,31 @@ TEST_F(PilotTest, LargeAndBinaryOutputComesThroughWhole) {
   EXPECT_EQ(output(result), std::string(3'000'000, '\0') + std::string("a\0b", 3));
 }
 
-TEST_F(PilotTest, OutputBeyondItsLimitIsMarkedAndDiscarded) {
+TEST_F(PilotTest, OfOutputBeyondItsLimitTheBeginningAndTheEndAreKept) {
   start();
-  auto loud = shell(1, "head -c 5000000 /dev/zero | tr '\\000' x; echo end >&2");
+  auto loud =
+      shell(1, "head -c 5000000 /dev/zero | tr '\\000' x; echo; echo last words; echo end >&2");
   loud.set_output_limit(1000);
   const auto result = outcome(loud);
   EXPECT_EQ(result.failure(), "ok");
   EXPECT_TRUE(result.log().truncated());
-  EXPECT_EQ(output(result, 1),
-            std::string(1000, 'x') + "\n[hpcbatch: output beyond 1000 bytes was not kept]\n");
+  EXPECT_THAT(result.message(), testing::HasSubstr("of its stdout 4"));
+  EXPECT_THAT(result.message(), testing::HasSubstr("beyond the output limit of 1000 are left out"));
+  const std::string text = output(result, 1);
+  EXPECT_TRUE(text.starts_with(std::string(1000, 'x') + "\n[hpcbatch: the limit of 1000 bytes"));
+  EXPECT_THAT(text, testing::HasSubstr(" bytes are left out; this is the end]\nx"));
+  EXPECT_TRUE(text.ends_with("x\nlast words\n"));
   EXPECT_EQ(output(result, 2), "end\n");
+}
+
+TEST_F(PilotTest, OutputThatFitsWithItsEndIsWhole) {
+  start();
+  auto loud = shell(1, "head -c 1900 /dev/zero | tr '\\000' x");
+  loud.set_output_limit(1000);
+  const auto result = outcome(loud);
+  EXPECT_FALSE(result.log().truncated());
+  EXPECT_EQ(result.message(), "");
+  EXPECT_EQ(output(result), std::string(1900, 'x'));
 }
 
 void limit_files(pid_t pilot, rlim_t size) {

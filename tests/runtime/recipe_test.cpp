@@ -17,6 +17,7 @@ TEST(Recipe, ComesBackAsItWas) {
   recipe.inputs = {"/in"};
   recipe.stream_input = true;
   recipe.umask = 0;
+  recipe.output_limit = 5000;
   const Recipe back = recipe_from_bytes(to_bytes(recipe));
   EXPECT_EQ(back.argv, recipe.argv);
   EXPECT_EQ(back.variables, recipe.variables);
@@ -29,6 +30,7 @@ TEST(Recipe, ComesBackAsItWas) {
   EXPECT_EQ(back.inputs, recipe.inputs);
   EXPECT_TRUE(back.stream_input);
   EXPECT_EQ(back.umask, 0U);
+  EXPECT_EQ(back.output_limit, 5000U);
   EXPECT_FALSE(recipe_from_bytes(to_bytes(Recipe{})).umask);
 }
 

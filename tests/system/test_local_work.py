@@ -444,3 +444,45 @@ def test_json_of_submit_wait_and_sites(shared):
     assert {"pid", "socket", "version", "uptime_s", "tasks", "pilots"} <= set(shared.status())
     shared.ok("sites", "check", "local")
     shared.ok("doctor")
+
+
+# --- Limits of output ---
+
+LOUD = "head -c 5000000 /dev/zero | tr '\\0' x; echo last words"
+
+
+def test_output_beyond_its_limit_is_left_out_and_told(shared):
+    task = shared.submit("--output-limit", "1M", "--", "sh", "-c", LOUD)
+    assert shared.wait(task) == 0
+    log = shared.verb("log", task)
+    kept = 2**20
+    assert log.out.startswith("x" * kept + "\n[hpcbatch: the limit of 1048576 bytes") and log.out.endswith("xlast words\n")
+    assert len(log.out) < kept + 200_000 and f"show {task}" in log.err
+    assert "left out" in shared.show(task)["message"] and "left out" in shared.ok("show", task)
+
+
+def test_output_that_goes_to_a_file_or_is_handed_on_is_whole(shared, folder):
+    task = shared.submit("--output-limit", "1M", "--stdout", folder / "out", "--", "sh", "-c", LOUD)
+    assert shared.wait(task) == 0
+    assert (folder / "out").stat().st_size == 5_000_011
+    done = shared.verb("run", "--", "sh", "-c", LOUD)
+    assert (done.code, len(done.out)) == (0, 5_000_011)
+
+
+def test_a_site_and_a_tool_limit_output(folder):
+    (folder / "tools").mkdir()
+    (folder / "tools/loud.yaml").write_text("tool: loud\nresources: {output_limit: 2M}\ncommand: [sh, -c, \"" + LOUD.replace("\\", "\\\\") + "\"]\n")
+    config = f"sites:\n  - {{name: here, scheduler: local, output_limit: 1M}}\ntool_path: [{folder}/tools]\n"
+    with EngineAtHome(config) as home:
+        home.ok("engine", "start")
+        for words, kept in ((["--", "sh", "-c", LOUD], 2**20), (["--tool", "loud"], 2**21),
+                            (["--tool", "loud", "--output-limit", "none"], None)):
+            task = home.submit(*words)
+            assert home.wait(task) == 0
+            out = home.ok("log", "--stdout", task)
+            if kept:
+                assert out.startswith("x" * kept + "\n[hpcbatch: the limit of ")
+            else:
+                assert len(out) == 5_000_011
+        refused = home.verb("submit", "--output-limit", "12", "--", "true")
+        assert refused.code == 2 and "too few" in refused.err, refused

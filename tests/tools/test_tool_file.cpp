@@ -28,6 +28,7 @@ resources:
   disk: 20G
   gpus: {a100: 1}
   tags: [gpu, amp]
+  output_limit: 20M
 environment: {DIR: "{tool_dir}", MODEL: "{model}"}
 container: "img-{model}.sif"
 service: warm
@@ -47,6 +48,7 @@ command: [a, "{input}"]
   EXPECT_EQ(tool.outputs[1].staged, "copy-out.tsv");
   EXPECT_EQ(tool.resources.tags, (std::vector<std::string>{"amp", "gpu"}));
   EXPECT_EQ(tool.service, "warm");
+  EXPECT_EQ(tool.resources.output_limit, std::uint64_t{20} << 20);
   const auto needs = evaluate(tool.resources, {{"level", 6}, {"input.size", 1024}});
   ASSERT_TRUE(needs);
   EXPECT_EQ(show(*needs), "6 cpus, 20G disk, 1 a100, 2.0G memory, 1h, tags amp gpu");
@@ -118,7 +120,9 @@ INSTANTIATE_TEST_SUITE_P(
             "inputs.size, inputs.count"},
         Bad{"UnknownResource", "tool: t\nresources: {mem: 2G}\ncommand: [a]\n",
             "/x/t.yaml:2: unknown key 'mem' in resources; known are cpus, memory, disk, time, "
-            "gpus, tags"},
+            "gpus, tags, output_limit"},
+        Bad{"SmallOutputLimit", "tool: t\nresources: {output_limit: 10}\ncommand: [a]\n",
+            "/x/t.yaml:2: 'output_limit' must be a size of at least 1K, or none, not '10'"},
         Bad{"UndeclaredInEnvironment", "tool: t\nenvironment:\n  X: \"{inptu}\"\ncommand: [a]\n",
             "/x/t.yaml:3: {inptu} is not declared; it must be a parameter, an input or an output"},
         Bad{"LoneBrace", "tool: t\nenvironment:\n  X: \"a{b\"\ncommand: [a]\n",
