@@ -54,7 +54,21 @@ json::object shape_json(const SiteBook& book, const SiteState& site, const Shape
   return object;
 }
 
-json::object site_json(const SiteBook& book, const SiteState& state, Time now) {
+json::array nodes_json(const NodeTrust& trust, const std::string& site) {
+  json::array nodes;
+  for (const auto& [name, node] : trust.nodes()) {
+    if (name.site != site) continue;
+    json::object line{{"name", name.node},
+                      {"state", node.bad_until ? "avoided" : "doubted"},
+                      {"message", valid_utf8(trust.why(name))}};
+    if (node.bad_until) line["until"] = seconds(*node.bad_until);
+    nodes.push_back(std::move(line));
+  }
+  return nodes;
+}
+
+json::object site_json(const Engine& engine, const SiteState& state, Time now) {
+  const SiteBook& book = engine.sites();
   const Site& site = state.site;
   json::object object{{"name", site.name},
                       {"scheduler", site.scheduler},
@@ -85,6 +99,14 @@ json::object site_json(const SiteBook& book, const SiteState& state, Time now) {
   object["queued"] = queued;
   object["running"] = running;
   object["state"] = message.empty() ? "ok" : "waiting";
+  json::array nodes = nodes_json(engine.trust(), site.name);
+  if (message.empty() && !nodes.empty()) {
+    const json::object& first = nodes[0].as_object();
+    message = fmt::format("node {} is {}: {}", first.at("name").as_string().c_str(),
+                          first.at("state").as_string().c_str(),
+                          first.at("message").as_string().c_str());
+  }
+  if (!nodes.empty()) object["nodes"] = std::move(nodes);
   if (!message.empty()) object["message"] = valid_utf8(message);
   if (until) object["until"] = seconds(*until);
   object["shapes"] = std::move(shapes);
@@ -263,7 +285,7 @@ void Api::sites(Request request, const ReplyPtr& reply) {
     return clean(request, reply);
   json::array things;
   for (const SiteState& state : book.sites()) {
-    json::object object = site_json(book, state, runtime_.now());
+    json::object object = site_json(runtime_.engine(), state, runtime_.now());
     if (const SiteFiles* files = runtime_.files_of(state.site.name))
       object["files"] = files_json(files->figures());
     things.push_back(std::move(object));

@@ -40,7 +40,7 @@ void Engine::handle(const OutboxRead& event, Time now) {
     // any other.
     if (result.outputs_staged || !pilots_.current(result.attempt)) continue;
     if (HPCBATCH_PLANTED(outbox_not_read)) continue;
-    end_lease(pilots_.release(result.attempt.task), result.outcome, false);
+    end_lease(pilots_.release(result.attempt.task), result.outcome, false, now);
   }
   for (const AttemptId& attempt : event.coming) {
     if (Lease* lease = pilots_.current(attempt)) outputs_come(*lease);
@@ -65,7 +65,7 @@ void Engine::lose_leases(const AllocationOver& over, Time now) {
       }
       if (const Outcome* own = pilots_.failed(task)) {
         Outcome outcome = *own;
-        end_lease(pilots_.release(task), std::move(outcome), false);
+        end_lease(pilots_.release(task), std::move(outcome), false, now);
         continue;
       }
       Outcome outcome;
@@ -74,7 +74,8 @@ void Engine::lose_leases(const AllocationOver& over, Time now) {
       outcome.ended = now;
       // One that has not spoken since the engine's start may not even have begun with what it was
       // given.
-      end_lease(pilots_.release(task), std::move(outcome), over.unexplained && pilot.registered);
+      end_lease(pilots_.release(task), std::move(outcome), over.unexplained && pilot.registered,
+                now);
     }
   }
   tasks_.tell_ended();

@@ -84,7 +84,7 @@ void Engine::ask_for_pilots(Time now) {
   std::map<AllocationId, std::uint32_t> registered;
   for (const auto& [id, pilot] : pilots_.all()) {
     if (pilot.registered) ++registered[id.allocation];
-    if (!pilot.registered || pilot.leaving || pilot.ending) continue;
+    if (!pilot.registered || pilot.leaving || pilot.ending || pilot.braked) continue;
     if (!pilot.connected && now - pilot.silent_since >= kSilentIsNoRoom) continue;
     std::optional<Duration> left;
     if (pilot.end) left = std::max(Duration{}, *pilot.end - now);

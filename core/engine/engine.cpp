@@ -45,6 +45,7 @@ Actions Engine::on(const Event& event, Time now) {
     next_look_ = now + kLook;
     work_changed_ = true;
     files_changed = true;
+    trust_.on_time(now);
     watch_silence(now);
     keep_room(now);
   }
@@ -149,7 +150,7 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& ch
         outcome.message = fmt::format(
             "cancelled by user; its site {} is no longer in the configuration", pilot->site);
         outcome.ended = now;
-        end_lease(pilots_.release(task), std::move(outcome), false);
+        end_lease(pilots_.release(task), std::move(outcome), false, now);
       }
     }
   }

@@ -2,6 +2,7 @@
 // no thread.
 #pragma once
 
+#include "engine/node_trust.hpp"
 #include "engine/pilot_table.hpp"
 #include "engine/site_book.hpp"
 #include "engine/task_table.hpp"
@@ -44,6 +45,9 @@ class Engine {
   const TaskTable& tasks() const { return tasks_; }
   const PilotTable& pilots() const { return pilots_; }
   const SiteBook& sites() const { return sites_; }
+  const NodeTrust& trust() const { return trust_; }
+  /// Nodes of a site that are in doubt or bad.
+  std::vector<std::string> avoided_nodes(const std::string& site) const;
   /// Nothing for a task that has ended.
   std::optional<Explanation> explain(TaskId task, Time now) const;
   std::optional<TaskState> state_of(TaskId task) const;
@@ -90,8 +94,8 @@ class Engine {
   void judge_newcomer(Time now);
   void return_lease(TaskId task, Time now);
   /// False where its pilot may not forget it yet.
-  bool attempt_ended(const PilotId& pilot, const AttemptEnd& end);
-  void end_lease(Lease lease, Outcome outcome, bool unexplained);
+  bool attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now);
+  void end_lease(Lease lease, Outcome outcome, bool unexplained, Time now);
   void cancel_if_it_waits(const AllocationId& id, Time now);
   void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
   void cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now);
@@ -131,6 +135,16 @@ class Engine {
   void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);
   void call_back_for_idle(Time now);
 
+  // nodes.cpp
+  void watch_nodes(Time now);
+  void weigh_node(const Lease& lease, Outcome& outcome, Ending& ending, Time now);
+  void retire(PilotState& pilot);
+  void recall_backlog(PilotState& pilot, Time now);
+  TaskKind kind_of(TaskId task) const;
+  bool has_another_pilot(const Needs& needs, const NodeName& than, Time now) const;
+  bool may_have_another_node(const Needs& needs, const NodeName& than, Time now) const;
+  bool has_another_of_its_kind(const PilotState& pilot, Time now) const;
+
   // outputs_coming.cpp
   void outputs_come(Lease& lease);
 
@@ -146,6 +160,7 @@ class Engine {
 
   void explain_files(const ArrayState& array, std::uint32_t index, Time now,
                      std::vector<std::string>& details) const;
+  void explain_nodes(const Needs& needs, std::vector<std::string>& details) const;
   /// Where the batch system has suspended it.
   void explain_suspended(const AllocationId& id, Time now, std::vector<std::string>& details) const;
 
@@ -166,6 +181,7 @@ class Engine {
   TaskTable tasks_;
   PilotTable pilots_;
   SiteBook sites_;
+  NodeTrust trust_;
   std::unordered_map<std::string, Key> keys_;
   /// Ended; their outboxes are being read, or outputs of theirs are still being fetched.
   struct OverAllocation {
@@ -187,6 +203,7 @@ class Engine {
   std::optional<Time> bring_due_;            ///< and do that again
   Time next_look_{};                         ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
+  bool any_braked_{false};
   bool draining_{false};
   std::optional<Time> drained_by_;  ///< nothing is leased any more: how long ends are waited for
   bool idle_told_{false};

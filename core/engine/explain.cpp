@@ -71,6 +71,16 @@ void Engine::explain_files(const ArrayState& array, std::uint32_t index, Time no
   }
 }
 
+/// Of sites where it may run.
+void Engine::explain_nodes(const Needs& needs, std::vector<std::string>& details) const {
+  for (const auto& [name, node] : trust_.nodes()) {
+    if (!may_run_at(needs, name.site)) continue;
+    details.push_back(fmt::format("node {} of {} gets {}: {}", name.node, name.site,
+                                  node.bad_until ? "no more work" : "one task at a time",
+                                  trust_.why(name)));
+  }
+}
+
 void Engine::explain_suspended(const AllocationId& id, Time now,
                                std::vector<std::string>& details) const {
   const AllocationEntry* entry = sites_.find(id);
@@ -89,6 +99,10 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   Explanation why{*state, "", {}};
   if (const TaskHistory* past = tasks_.history(task)) {
     why.details.push_back(fmt::format("{} earlier attempts", past->attempts));
+    if (past->keeps_away) {
+      why.details.push_back(fmt::format("the last one failed on {} of {}: another node is to try it",
+                                        past->failed_at.node, past->failed_at.site));
+    }
     if (past->needs_more_than) {
       why.details.push_back(
           fmt::format("a pilot's end cut it after {}: it waits for one with more time left",
@@ -177,12 +191,13 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
       why.details.push_back(fmt::format("room is being kept for it on pilot {} since {} ago",
                                         to_string(id), show_duration(now - pilot.kept_since)));
     }
-    if (PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) {
+    if (PilotTable::has_room(its_class, pilot, pilot.capacity, now)) {
       ++pilots;
     } else if (PilotTable::has_room(without_time, pilot, pilot.capacity, now)) {
       why.details.push_back(fmt::format("pilot {} has too little time left for it", to_string(id)));
     }
   }
+  explain_nodes(its_class.needs, why.details);
   if (pilots != 0)
     why.details.push_back(fmt::format("{} pilots could run it once they have room", pilots));
   for (const SiteState& site : sites_.sites()) {

@@ -56,7 +56,7 @@ bool Engine::is_left_to_warm(const PilotState& cold, ClassId id, Time now) const
   const bool has_waited = its_class.left_since && now - *its_class.left_since >= kLeftToWarm;
   return std::any_of(warm_.begin(), warm_.end(), [&](const PilotState* pilot) {
     return pilot->warm.contains(service) && (!pilot->kept_for || *pilot->kept_for == id) &&
-           PilotTable::has_room(its_class.needs, *pilot, has_waited ? pilot->free : pilot->capacity,
+           PilotTable::has_room(its_class, *pilot, has_waited ? pilot->free : pilot->capacity,
                                 now);
   });
 }
@@ -72,7 +72,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
   if (where == Into::Room) {
     turn.place = queue.best([&](ClassId id) {
       if (is_kept_for_another(id) || waits_for_service(pilot, id) ||
-          !PilotTable::has_room(queue.get(id).needs, pilot, pilot.free, now))
+          !PilotTable::has_room(queue.get(id), pilot, pilot.free, now))
         return false;
       const bool is_left = is_left_to_warm(pilot, id, now);
       if (is_left) turn.left_to_warm.push_back(id);
@@ -98,7 +98,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
     if (share.with_room == 0 || its_class.ready == 0 || is_kept_for_another(id)) continue;
     if (waits_for_service(pilot, id)) continue;
     if (!is_wanted(its_class)) continue;
-    if (!PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) continue;
+    if (!PilotTable::has_room(its_class, pilot, pilot.capacity, now)) continue;
     const QueuePlace head = queue.head_of(id);
     if (!turn.place || queue.goes_before(head, *turn.place)) turn.place = head;
   }
@@ -168,6 +168,7 @@ void Engine::fill_pilots(Time now) {
   recall_due_.reset();
   cold_due_.reset();
   if (draining_) return;
+  watch_nodes(now);
   warm_.clear();
   for (const auto& [id, pilot] : pilots_.all()) {
     if (!pilot.warm.empty() && pilot.takes_tasks()) warm_.push_back(&pilot);
@@ -192,6 +193,7 @@ void Engine::fill_pilots(Time now) {
       auto lease = lease_next(*pilot, Into::Room, now);
       if (!lease) break;
       leases.push_back(std::move(*lease));
+      if (pilot->braked) break;
     }
   }
   struct Busy {
@@ -205,7 +207,8 @@ void Engine::fill_pilots(Time now) {
   };
   std::priority_queue<Busy, std::vector<Busy>, decltype(waits_more)> busy(waits_more);
   for (std::size_t at = 0; at < filled.size() && tasks_.queue().size() != 0; ++at) {
-    if (!filled[at].pilot->leases.empty()) busy.push({at, Into::LowBacklog});
+    const PilotState& pilot = *filled[at].pilot;
+    if (!pilot.leases.empty() && !pilot.braked) busy.push({at, Into::LowBacklog});
   }
   while (!busy.empty()) {
     const auto [at, where] = busy.top();
@@ -238,8 +241,8 @@ void Engine::note_passed_over(const PilotState& pilot, const QueuePlace& taken, 
   queue.each_before(taken, [&](ClassId id) {
     ResourceClass& other = queue.get(id);
     if (id == taken.in_class || other.passed_over_since) return;
-    if (!PilotTable::has_room(other.needs, pilot, pilot.capacity, now)) return;
-    if (PilotTable::has_room(other.needs, pilot, pilot.free, now)) return;
+    if (!PilotTable::has_room(other, pilot, pilot.capacity, now)) return;
+    if (PilotTable::has_room(other, pilot, pilot.free, now)) return;
     const QueuePlace head = queue.head_of(id);
     if (head.priority > taken.priority ||
         (head.priority == taken.priority && head.array < taken.array)) {
@@ -257,7 +260,7 @@ void Engine::keep_room(Time now) {
     if (!pilot.kept_for) continue;
     const ResourceClass& kept = queue.get(*pilot.kept_for);
     const bool could =
-        pilot.takes_tasks() && PilotTable::has_room(kept.needs, pilot, pilot.capacity, now);
+        pilot.takes_tasks() && PilotTable::has_room(kept, pilot, pilot.capacity, now);
     if (kept.ready == 0 || !could) keep_no_more(pilot);
   }
   for (const ClassId id : queue.waiting()) {
@@ -268,7 +271,7 @@ void Engine::keep_room(Time now) {
     for (auto& [pilot_id, pilot] : pilots_.all()) {
       kept = kept || pilot.kept_for == id;
       if (!pilot.takes_tasks() || pilot.kept_for) continue;
-      if (!PilotTable::has_room(its_class.needs, pilot, pilot.capacity, now)) continue;
+      if (!PilotTable::has_room(its_class, pilot, pilot.capacity, now)) continue;
       if (!roomiest || pilot.free.get(kCpus) > roomiest->free.get(kCpus)) roomiest = &pilot;
     }
     if (kept || !roomiest) continue;
@@ -291,7 +294,7 @@ void Engine::call_back_for_idle(Time now) {
                    });
   for (const auto& [idle_id, idle] : pilots_.all()) {
     // Room that nobody uses, be it a part of the pilot's only.
-    if (!idle.takes_tasks() || !idle.backlog.empty() || (idle.kept_for && !idle.leases.empty()))
+    if (!idle.takes_tasks() || (idle.braked && !idle.leases.empty()) || !idle.backlog.empty() || (idle.kept_for && !idle.leases.empty()))
       continue;
     if (idle.free.get(kCpus).ticks <= 0) continue;
     std::optional<ClassId> what;
@@ -301,7 +304,7 @@ void Engine::call_back_for_idle(Time now) {
           return std::any_of(pilot->classes.begin(), pilot->classes.end(), [&](const auto& entry) {
             const auto& [id, share] = entry;
             if (share.waiting == 0 || waits_for_service(idle, id) ||
-                !PilotTable::has_room(tasks_.queue().get(id).needs, idle, idle.free, now))
+                !PilotTable::has_room(tasks_.queue().get(id), idle, idle.free, now))
               return false;
             if (soon > now && is_left_to_warm(idle, id, now)) {
               recall_due_ = std::min(recall_due_.value_or(soon), soon);

@@ -61,6 +61,12 @@ bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Res
          memory_share(needs, pilot) <= std::max(Amount{}, room.get(kMemory));
 }
 
+bool PilotTable::has_room(const ResourceClass& its_class, const PilotState& pilot,
+                          const Resources& room, Time now) {
+  if (its_class.keeps_away && pilot.is_at(its_class.not_at)) return false;
+  return has_room(its_class.needs, pilot, room, now);
+}
+
 void PilotTable::take_room(PilotState& pilot, Lease& lease) {
   lease.counted = true;
   pilot.free.subtract(lease.granted);

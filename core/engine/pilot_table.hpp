@@ -74,8 +74,13 @@ struct PilotState {
   Time kept_since{};
   std::string workspace_trouble;  ///< why it cannot write there; empty: it can
   bool takes_tasks() const {
-    return connected && !leaving && !ending && workspace_trouble.empty();
+    return connected && !leaving && !ending && !rests && workspace_trouble.empty();
   }
+  bool braked{false};        ///< its node is in doubt or bad: one task at a time
+  bool rests{false};         ///< and not now
+  bool came_to_bad{false};   ///< its node was bad when it came
+  bool is_at(const NodeName& where) const { return where.node == node && where.site == site; }
+  NodeName at() const { return {site, node}; }
 };
 
 class PilotTable {
@@ -101,6 +106,9 @@ class PilotTable {
   /// Whether a task of these needs could start on the pilot now, in `room`.
   static bool has_room(const Needs& needs, const PilotState& pilot, const Resources& room,
                        Time now);
+  /// The same of a class, which may keep away from a node.
+  static bool has_room(const ResourceClass& its_class, const PilotState& pilot,
+                       const Resources& room, Time now);
   /// How many leases wait at their pilots for room.
   std::size_t backlogs() const { return backlogs_; }
   void grant(Lease lease);

@@ -84,6 +84,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.recalled = false;
   pilot.ending = false;
   pilot.owed_an_answer = false;
+  pilot.came_to_bad = trust_.is_bad(pilot.at());
   actions_.push_back(WelcomePilot{event.pilot, event.incarnation});
   reconcile(pilot, event, same_process, now);
   if (!event.refusals.empty()) {
@@ -110,7 +111,7 @@ void Engine::judge_newcomer(Time now) {
     const ResourceClass& waiting = queue.get(in_class);
     if (!may_run_at(waiting.needs, pilot->site) || !could_run(waiting.needs, *shape)) continue;
     // It could run it, but is not to yet (filling.cpp, "left to warm").
-    if (PilotTable::has_room(waiting.needs, *pilot, pilot->free, now)) return;
+    if (PilotTable::has_room(waiting, *pilot, pilot->free, now)) return;
     sites_.of_no_use(id->allocation,
                      fmt::format("pilot {} on {} found nothing that it could run: it has {}{}",
                                  to_string(*id), pilot->node, hpcbatch::show(pilot->capacity),
@@ -160,7 +161,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
           fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
       outcome.ended = now;
       if (const Outcome* own = pilots_.failed(task)) outcome = *own;
-      end_lease(pilots_.release(task), std::move(outcome), false);
+      end_lease(pilots_.release(task), std::move(outcome), false, now);
     } else {
       // It never reached the pilot: nothing was started, so nothing is lost.
       return_lease(task, now);
@@ -257,10 +258,10 @@ void Engine::handle(const AttemptsStarted& event, Time now) {
   }
 }
 
-void Engine::handle(const AttemptsEnded& event, Time) {
+void Engine::handle(const AttemptsEnded& event, Time now) {
   AcknowledgeResults known{event.pilot, {}};
   for (const AttemptEnd& end : event.ends) {
-    if (attempt_ended(event.pilot, end)) known.attempts.push_back(end.attempt);
+    if (attempt_ended(event.pilot, end, now)) known.attempts.push_back(end.attempt);
   }
   tasks_.tell_ended();
   forget_if_over(event.pilot.allocation);
@@ -269,7 +270,7 @@ void Engine::handle(const AttemptsEnded& event, Time) {
   if (PilotState* pilot = pilots_.find(event.pilot)) end_if_empty(*pilot);
 }
 
-bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end) {
+bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now) {
   Lease* lease = pilots_.current(end.attempt);
   if (!lease) {
     // A stale attempt: its result is refused, and its pilot need not keep it.
@@ -293,7 +294,7 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end) {
     if (outcome.message.empty()) outcome.message = "cancelled by user";
   }
   if (!lease->cancelled || !HPCBATCH_PLANTED(lease_kept_on_cancel))
-    end_lease(pilots_.release(end.attempt.task), std::move(outcome), false);
+    end_lease(pilots_.release(end.attempt.task), std::move(outcome), false, now);
   return true;
 }
 
@@ -314,13 +315,18 @@ void learn_run(ResourceClass& its_class, const Outcome& outcome) {
 
 }  // namespace
 
-void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained) {
+void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained, Time now) {
   const PilotState& pilot = *lease.held_by;
   ResourceClass& its_class = tasks_.queue().get(lease.in_class);
   // The node's clock is not ours; only the length of the run is taken from it.
   if (!outcome.started && lease.started) outcome.started = lease.started;
   learn_run(its_class, outcome);
-  Ending ending{outcome.failure, unexplained, std::nullopt};
+  Ending ending{.failure = outcome.failure,
+                .unexplained = unexplained,
+                .doubted = false,
+                .failed_at = {},
+                .keeps_away = false,
+                .had = std::nullopt};
   std::optional<Duration> longest;
   if (outcome.failure == Failure::PilotWalltime) {
     if (pilot.end) ending.had = *pilot.end - lease.started.value_or(lease.since);
@@ -331,6 +337,7 @@ void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained) {
     outcome.failure = Failure::Cancelled;
     ending.failure = Failure::Cancelled;
   }
+  weigh_node(lease, outcome, ending, now);
   const bool again =
       tasks_.ended(lease.attempt, lease.pilot, pilot.node, std::move(outcome), ending, longest);
   if (again) work_changed_ = true;

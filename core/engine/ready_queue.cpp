@@ -7,18 +7,30 @@
 
 namespace hpcbatch {
 
-ClassId ReadyQueue::class_for(const Needs& needs) {
-  const auto [at, is_new] = by_needs_.try_emplace(
-      {class_of(needs), fits_shapes_(needs)}, ClassId(static_cast<std::uint32_t>(classes_.size())));
+ClassId ReadyQueue::class_for(const Needs& needs, const NodeName& not_at) {
+  const auto [at, is_new] =
+      by_needs_.try_emplace({class_of(needs), fits_shapes_(needs), not_at},
+                            ClassId(static_cast<std::uint32_t>(classes_.size())));
   if (is_new) {
-    classes_.push_back({ResourceClass{.needs = needs,
-                                      .ready = 0,
-                                      .mean_run = {},
-                                      .runs = 0,
-                                      .passed_over_since = {},
-                                      .left_since = {},
-                                      .not_left_until = {}},
-                        {}});
+    ResourceClass fresh{.needs = needs,
+                        .ready = 0,
+                        .mean_run = {},
+                        .runs = 0,
+                        .passed_over_since = {},
+                        .left_since = {},
+                        .not_left_until = {},
+                        .not_at = not_at,
+                        .keeps_away = false,
+                        .away_since = {}};
+    if (!not_at.empty()) {
+      avoiding_.push_back(at->second);
+      // They take as long as the others do.
+      if (const auto plain = find_class(needs)) {
+        fresh.mean_run = get(*plain).mean_run;
+        fresh.runs = get(*plain).runs;
+      }
+    }
+    classes_.push_back({std::move(fresh), {}});
   } else {
     Needs& widest = get(at->second).needs;
     for (const std::string_view name : {kMemory, kDisk}) {
@@ -29,8 +41,8 @@ ClassId ReadyQueue::class_for(const Needs& needs) {
   return at->second;
 }
 
-std::optional<ClassId> ReadyQueue::find_class(const Needs& needs) const {
-  const auto at = by_needs_.find({class_of(needs), fits_shapes_(needs)});
+std::optional<ClassId> ReadyQueue::find_class(const Needs& needs, const NodeName& not_at) const {
+  const auto at = by_needs_.find({class_of(needs), fits_shapes_(needs), not_at});
   if (at == by_needs_.end()) return std::nullopt;
   return at->second;
 }
@@ -63,6 +75,8 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
   if (!waited && ready != 0) {
     waiting_.insert(place.in_class);
     its_class.left_since.reset();
+    its_class.away_since.reset();
+    its_class.keeps_away = !its_class.not_at.empty();
     ++news_;
   }
 }

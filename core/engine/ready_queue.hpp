@@ -2,6 +2,7 @@
 // between clients, then age.
 #pragma once
 
+#include "engine/node_name.hpp"
 #include "model/ids.hpp"
 #include "model/index_set.hpp"
 #include "model/needs.hpp"
@@ -37,6 +38,9 @@ struct ResourceClass {
   std::optional<Time>
       left_since;  ///< to pilots that have its service, since it has something ready
   std::optional<Time> not_left_until;  ///< called back from such a pilot, for any
+  NodeName not_at{};                   ///< where its tasks failed; they are to go elsewhere
+  bool keeps_away{false};              ///< and still wait for that
+  std::optional<Time> away_since;      ///< since it has something ready
 };
 
 /// One array's tasks in the queue.
@@ -53,9 +57,13 @@ class ReadyQueue {
   using FitsShapes = std::function<std::vector<bool>(const Needs&)>;
   explicit ReadyQueue(FitsShapes fits_shapes) : fits_shapes_(std::move(fits_shapes)) {}
 
-  ClassId class_for(const Needs& needs);
+  ClassId class_for(const Needs& needs, const NodeName& not_at = {});
   /// The class of such needs where there is one already.
-  std::optional<ClassId> find_class(const Needs& needs) const;
+  std::optional<ClassId> find_class(const Needs& needs, const NodeName& not_at = {}) const;
+  /// Those that are to keep away from a node.
+  const std::vector<ClassId>& with_a_node_to_avoid() const { return avoiding_; }
+  /// What found no room may find some now.
+  void note_news() { ++news_; }
   ResourceClass& get(ClassId id) { return classes_[static_cast<std::size_t>(id)].facts; }
   const ResourceClass& get(ClassId id) const {
     return classes_[static_cast<std::size_t>(id)].facts;
@@ -171,7 +179,8 @@ class ReadyQueue {
   FitsShapes fits_shapes_;
   // One that asks for a little more than a shape has may not speak for those that the shape could
   // run.
-  std::map<std::pair<Needs, std::vector<bool>>, ClassId> by_needs_;
+  std::map<std::tuple<Needs, std::vector<bool>, NodeName>, ClassId> by_needs_;
+  std::vector<ClassId> avoiding_;
   std::vector<Client> clients_;
   std::set<ClientId> waiting_clients_;
   std::unordered_map<std::string, ClientId> by_name_;

@@ -7,6 +7,8 @@ namespace {
 // another.
 constexpr std::uint8_t kFreeRetriesPerClass = 20;
 constexpr std::uint32_t kUnexplainedDeaths = 3;
+// Nodes that are in doubt.
+constexpr std::uint8_t kFreeRetriesElsewhere = 3;
 
 }  // namespace
 
@@ -14,6 +16,10 @@ Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t re
               bool streams_input, std::optional<Duration> longest) {
   if (ending.failure == Failure::Ok || ending.failure == Failure::Cancelled) return Verdict::Final;
   if (streams_input) return Verdict::Final;
+  if (ending.doubted && history.elsewhere < kFreeRetriesElsewhere &&
+      !is_not_the_tasks_fault(ending.failure)) {
+    return Verdict::RetryFree;
+  }
   if (!is_not_the_tasks_fault(ending.failure)) {
     return history.charged < retries ? Verdict::RetryCharged : Verdict::Final;
   }

@@ -1,6 +1,7 @@
 // Whether a task that did not succeed is tried again, and who pays for it.
 #pragma once
 
+#include "engine/node_name.hpp"
 #include "model/task.hpp"
 #include "model/time.hpp"
 
@@ -19,11 +20,18 @@ struct TaskHistory {
   std::array<std::uint8_t, kFailures> free{};  ///< retries without asking, by class
   std::optional<Duration> needs_more_than;  ///< of remaining walltime: a pilot's end cut it there
   std::string evidence;                     ///< of the unexplained deaths
+  std::uint8_t elsewhere{0};                ///< retries because its node was in doubt
+  bool doubted{false};                      ///< the last attempt failed at such a node
+  NodeName failed_at{};                     ///< the last attempt, and
+  bool keeps_away{false};                   ///< it is not tried there again while it can be helped
 };
 
 struct Ending {
   Failure failure{Failure::Ok};
   bool unexplained{false};  ///< its pilot died and nobody knows why
+  bool doubted{false};      ///< its node is in doubt: the task is to be tried at another first
+  NodeName failed_at{};     ///< a node that can be the cause
+  bool keeps_away{false};   ///< the next attempt is to be at another
   std::optional<Duration>
       had;  ///< remaining walltime when it started, where the pilot's end cut it
 };

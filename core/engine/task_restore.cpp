@@ -16,6 +16,8 @@ void TaskTable::remember(const SaveFailedAttempt& failed) {
     ++history.charged;
   } else if (is_not_the_tasks_fault(failed.outcome.failure)) {
     ++history.free[static_cast<std::size_t>(failed.outcome.failure)];
+  } else {
+    ++history.elsewhere;
   }
   if (failed.unexplained) {
     ++history.unexplained_deaths;
@@ -54,8 +56,7 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
         if (const auto most = longest(live.array.needs)) {
           history->needs_more_than = std::min(*history->needs_more_than, *most - *most / 50);
         }
-        needing_more_than(array, *history->needs_more_than);
-        array.make_rare().cut.add(index);
+        set_apart(array, index);
       }
     }
     IndexSet rest = live.array.indices;

@@ -42,23 +42,19 @@ std::vector<QueuePlace> TaskTable::places(const ArrayState& array) const {
 ClassId TaskTable::class_of_task(TaskId task) const {
   const auto at = arrays_.find(task.array);
   HPCBATCH_CHECK(at != arrays_.end());
-  if (at->second.needs_files()) {
-    const auto found = queue_.find_class(needs_of(at->second, task.index));
-    const auto& others = at->second.other_classes();
-    const bool is_its_own =
-        found && std::find(others.begin(), others.end(), *found) != others.end();
-    return is_its_own ? *found : at->second.terms->in_class;
-  }
+  const ArrayState& array = at->second;
+  if (!array.needs_files() && !array.cut().contains(task.index)) return array.terms->in_class;
+  // The class was made when the task was to be ready; looking it up again needs no second record of
+  // it.
+  const auto found = queue_.find_class(needs_of(array, task.index), avoided_by(task));
+  const auto& others = array.other_classes();
+  const bool is_its_own = found && std::find(others.begin(), others.end(), *found) != others.end();
+  return is_its_own ? *found : array.terms->in_class;
+}
+
+NodeName TaskTable::avoided_by(TaskId task) const {
   const TaskHistory* past = history(task);
-  if (!past || !past->needs_more_than) return at->second.terms->in_class;
-  // The class was made when the task was cut; looking it up again needs no second record of it.
-  std::optional<ClassId> least;
-  for (const ClassId other : at->second.other_classes()) {
-    const auto time = queue_.get(other).needs.time;
-    if (time >= past->needs_more_than && (!least || time < queue_.get(*least).needs.time))
-      least = other;
-  }
-  return least.value_or(at->second.terms->in_class);
+  return past && past->keeps_away ? past->failed_at : NodeName{};
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
@@ -234,12 +230,12 @@ void TaskTable::give_back(TaskId task) {
   make_ready(array, IndexRange{task.index, task.index});
 }
 
-void TaskTable::needing_more_than(ArrayState& array, Duration had) {
+/// It needs more time than the others of its array, or is to keep away from a node.
+void TaskTable::set_apart(ArrayState& array, std::uint32_t index) {
+  array.make_rare().cut.add(index);
   // Those are made as such tasks become ready.
   if (array.needs_files()) return;
-  Needs needs = array.terms->needs;
-  needs.time = std::max(needs.time.value_or(Duration{}), more_than(had));
-  add_class(array, queue_.class_for(needs));
+  add_class(array, queue_.class_for(needs_of(array, index), avoided_by({array.id, index})));
 }
 
 void TaskTable::add_class(ArrayState& array, ClassId in_class) {
@@ -265,7 +261,15 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     history.attempts = attempt.number;
     if (verdict == Verdict::RetryCharged && !HPCBATCH_PLANTED(retries_not_counted))
       ++history.charged;
-    if (verdict == Verdict::RetryFree) ++history.free[static_cast<std::size_t>(ending.failure)];
+    const bool is_of_the_node = verdict == Verdict::RetryFree && !is_not_the_tasks_fault(ending.failure);
+    if (is_of_the_node) {
+      ++history.elsewhere;
+    } else if (verdict == Verdict::RetryFree) {
+      ++history.free[static_cast<std::size_t>(ending.failure)];
+    }
+    history.doubted = ending.doubted;
+    history.failed_at = ending.failed_at;
+    history.keeps_away = ending.keeps_away;
     if (ending.unexplained) {
       ++history.unexplained_deaths;
       history.evidence +=
@@ -274,8 +278,10 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     }
     if (ending.failure == Failure::PilotWalltime && ending.had) {
       history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
-      needing_more_than(array, *history.needs_more_than);
-      array.make_rare().cut.add(attempt.task.index);
+    }
+    if (history.needs_more_than || history.keeps_away ||
+        array.cut().contains(attempt.task.index)) {
+      set_apart(array, attempt.task.index);
     }
     actions_.push_back(SaveFailedAttempt{attempt, pilot, node, std::move(outcome),
                                          verdict == Verdict::RetryCharged, ending.unexplained});

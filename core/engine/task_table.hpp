@@ -145,7 +145,8 @@ class TaskTable {
   void spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news,
                  const std::string& cause, Time now);
   void forget_if_over(ArrayId id);
-  void needing_more_than(ArrayState& array, Duration had);
+  void set_apart(ArrayState& array, std::uint32_t index);
+  NodeName avoided_by(TaskId task) const;
   void add_class(ArrayState& array, ClassId in_class);
   Needs needs_of(const ArrayState& array, std::uint32_t index) const;
   void make_ready_by_files(ArrayState& array, IndexSet indices,

@@ -331,14 +331,27 @@ void Runtime::perform(const OpenAllocation& action) {
     const Shape* shape = engine_->sites().shape_of(action.allocation);
     if (!hands || !shape) return;
     keep_ways();
-    hands->submit(action.allocation, *shape, pilot_file(action.allocation, hands->site(), *shape),
-                  [this](std::variant<AllocationAccepted, AllocationRefused> answer) {
-                    crash_point("submit-command-answered");
-                    match(std::move(answer), [this](const auto& event) { feed(event); });
-                    crash_point("allocation-accepted");
-                  });
+    submit_allocation(action, *hands, *shape, engine_->avoided_nodes(action.site));
     crash_point("submit-command-started");
   });
+}
+
+void Runtime::submit_allocation(const OpenAllocation& action, SiteHands& hands, const Shape& shape,
+                     const std::vector<std::string>& avoided) {
+  hands.submit(
+      action.allocation, shape, pilot_file(action.allocation, hands.site(), shape), avoided,
+      [this, action, any = !avoided.empty()](
+          std::variant<AllocationAccepted, AllocationRefused> answer) {
+        crash_point("submit-command-answered");
+        // It may have no other nodes than these.
+        const auto* refused = std::get_if<AllocationRefused>(&answer);
+        SiteHands* still = site(action.site);
+        const Shape* same = engine_->sites().shape_of(action.allocation);
+        if (any && still && same && refused && refused->refusal == Refusal::Permanent)
+          return submit_allocation(action, *still, *same, {});
+        match(std::move(answer), [this](const auto& event) { feed(event); });
+        crash_point("allocation-accepted");
+      });
 }
 
 void Runtime::perform(const CancelAllocation& action) {

@@ -175,6 +175,8 @@ class Runtime {
   void perform(const FencePilot& action);
   void perform(const BringFiles& action);
   void perform(const OpenAllocation& action);
+  void submit_allocation(const OpenAllocation& action, SiteHands& hands, const Shape& shape,
+                         const std::vector<std::string>& avoided);
   void perform(const CancelAllocation& action);
   void perform(const PollSite& action);
   void perform(const ReadOutbox& action);

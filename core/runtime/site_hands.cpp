@@ -5,6 +5,7 @@
 #include "wire/outbox.hpp"
 
 #include "hpcbatch/kept_connection.hpp"
+#include "hpcbatch/node_avoider.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -103,18 +104,26 @@ std::string SiteHands::file_path(const AllocationId& id) const {
   return site_.workspace + "/allocations/" + id.name + ".pilot";
 }
 
-AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape) const {
-  return allocation_request(site_, shape, id.name,
-                            {program_.path_in(site_.workspace), file_path(id)});
+AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape,
+                                     const std::vector<std::string>& avoided) const {
+  AllocationRequest request = allocation_request(
+      site_, shape, id.name, {program_.path_in(site_.workspace), file_path(id)});
+  if (const auto* avoider = dynamic_cast<const NodeAvoider*>(scheduler_.get());
+      avoider && !avoided.empty()) {
+    const auto more = guarded("scheduler", [&] { return avoider->options_without(avoided); });
+    if (more) request.options.insert(request.options.end(), more->begin(), more->end());
+  }
+  return request;
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void SiteHands::submit(
     const AllocationId& id, const Shape& shape, wire::PilotFile file,
+    const std::vector<std::string>& avoided,
     std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer) {
   using Answer = std::variant<AllocationAccepted, AllocationRefused>;
   auto result = std::make_shared<std::optional<Answer>>();
-  auto work = [id, request = request(id, shape), file = std::move(file), file_at = file_path(id),
+  auto work = [id, request = request(id, shape, avoided), file = std::move(file), file_at = file_path(id),
                result, program = program_, workspace = site_.workspace,
                name = site_.name](Tools& tools, Deadline deadline) {
     const auto refuse = [&](Refusal refusal, const std::string& text) {

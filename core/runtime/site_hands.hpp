@@ -34,8 +34,10 @@ class SiteHands {
   /// Some call has not come back yet.
   bool is_busy() const { return calls_.is_busy(); }
 
-  /// Puts pilot program, pilot file and script in place and submits.
+  /// Puts pilot program, pilot file and script in place and submits.  `avoided` are nodes that it is
+  /// not to come to, where the batch system has a word for that.
   void submit(const AllocationId& id, const Shape& shape, wire::PilotFile file,
+              const std::vector<std::string>& avoided,
               std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer);
   /// Replaces the pilot file of an allocation that may still start or run.
   void renew_pilot_file(const AllocationId& id, wire::PilotFile file);
@@ -73,7 +75,8 @@ class SiteHands {
             std::function<void(bool)> then);
   Result<void> new_tools();
   std::string file_path(const AllocationId& id) const;
-  AllocationRequest request(const AllocationId& id, const Shape& shape) const;
+  AllocationRequest request(const AllocationId& id, const Shape& shape,
+                            const std::vector<std::string>& avoided) const;
 
   const PluginHost& plugins_;
   Site site_;

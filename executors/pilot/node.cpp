@@ -114,6 +114,20 @@ void check_devices(Node& node, std::size_t wanted) {
 
 }  // namespace
 
+namespace {
+
+/// As SLURM calls the node (srun(1), SLURMD_NODENAME), which several may share a host, else the
+/// host's.
+std::string node_name() {
+  if (const char* name = std::getenv("SLURMD_NODENAME"); name != nullptr && *name != '\0')
+    return name;
+  char host[HOST_NAME_MAX + 1] = {};
+  ::gethostname(host, sizeof host - 1);
+  return host;
+}
+
+}  // namespace
+
 Node look_at_node(const wire::PilotFile& file, const std::string& pilot) {
   std::size_t devices = 0;
   std::int64_t cpus = 0;
@@ -122,9 +136,7 @@ Node look_at_node(const wire::PilotFile& file, const std::string& pilot) {
     if (name == "gpus" || name.starts_with("gpus/"))
       devices += static_cast<std::size_t>(amount / kWhole);
   }
-  char host[HOST_NAME_MAX + 1] = {};
-  ::gethostname(host, sizeof host - 1);
-  Node node{host, allowed_cpus(), Devices(static_cast<unsigned>(devices), environ), {}, Fd(), {}};
+  Node node{node_name(), allowed_cpus(), Devices(static_cast<unsigned>(devices), environ), {}, Fd(), {}};
   if (static_cast<std::int64_t>(node.cpus.size()) * kWhole != cpus) node.cpus.clear();
   check_workspace(node, file, pilot);
   make_scratch(node, file, pilot);

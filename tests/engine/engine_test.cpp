@@ -235,7 +235,7 @@ void EngineTest::registers(const std::string& name, Duration left,
   }
   batch(letter_of(id.allocation), BatchState::Running);
   happens(PilotRegistered{
-      id, 7, "node1", capacity, left, std::move(held_there), "100" + letter_of(id.allocation), {}});
+      id, 7, node_, capacity, left, std::move(held_there), "100" + letter_of(id.allocation), {}});
 }
 
 void EngineTest::disconnects(const std::string& name) {

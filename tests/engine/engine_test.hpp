@@ -112,6 +112,7 @@ class EngineTest : public ::testing::Test {
   AllocationId allocation(const std::string& letter) const;
   PilotId pilot(const std::string& name) const;
 
+  std::string node_{"node1"};  ///< of pilots that register
   Time now_{from_microseconds(1'700'000'000'000'000)};
   std::unique_ptr<Engine> engine_;
   Saved saved_;

@@ -1,5 +1,6 @@
 // The dialect of SLURM against what real clusters print (22.05 unless said), word for word.
 #include "hpcbatch/contract/scheduler.hpp"
+#include "hpcbatch/node_avoider.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,6 +60,16 @@ TEST(SlurmSubmit, AsksForWhatTheShapeSays) {
                   "--ntasks-per-node=1", "--cpus-per-task=4", "--mem=2049M",
                   "--gres=gpu:1,gpu:a100:2", "--time=61", "--partition=gpu", "--account=abc",
                   "--mem=1G", "/w/script"));
+}
+
+TEST(SlurmSubmit, KeepsAllocationsFromNodes) {
+  const auto slurm = make();
+  const auto* avoider = dynamic_cast<const NodeAvoider*>(slurm.get());
+  ASSERT_TRUE(avoider);
+  EXPECT_THAT(avoider->options_without({"n1", "gpu-07.cluster"}),
+              ElementsAre("--exclude=n1,gpu-07.cluster"));
+  // What would be a list or a file to sbatch is no node's name.
+  EXPECT_TRUE(avoider->options_without({"", "n[1-9]", "/etc/nodes", "a,b"}).empty());
 }
 
 TEST(SlurmSubmit, AsksForNothingThatTheShapeDoesNotSay) {

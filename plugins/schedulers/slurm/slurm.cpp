@@ -5,6 +5,7 @@
 #include "submission.hpp"
 #include "survey.hpp"
 
+#include "hpcbatch/node_avoider.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"
 #include "hpcbatch/survey.hpp"
@@ -24,7 +25,7 @@ for name in "$@"; do scancel --name="$name" || failed=$?; done
 exit $failed
 )sh";
 
-class Slurm final : public Scheduler, public Surveyor, public SubmitTrial {
+class Slurm final : public Scheduler, public Surveyor, public SubmitTrial, public NodeAvoider {
  public:
   explicit Slurm(const char* config_yaml) {
     const YAML::Node config = YAML::Load(config_yaml);
@@ -73,6 +74,9 @@ class Slurm final : public Scheduler, public Surveyor, public SubmitTrial {
   }
   Result<Survey> read_survey(const CommandOutput& output) const override {
     return slurm::read_survey(output);
+  }
+  std::vector<std::string> options_without(const std::vector<std::string>& nodes) const override {
+    return slurm::exclusion(nodes);
   }
 };
 

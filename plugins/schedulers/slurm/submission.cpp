@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 #include <sstream>
 #include <string_view>
@@ -226,6 +227,19 @@ Result<std::string> read_sbatch_test(const CommandOutput& output) {
   const bool is_final = classify(output) == Refusal::Permanent;
   return Error{is_final ? Error::Kind::Rejected : Error::Kind::Transient,
                "sbatch --test-only: " + text};
+}
+
+std::vector<std::string> exclusion(const std::vector<std::string>& nodes) {
+  std::string list;
+  for (const std::string& node : nodes) {
+    const bool is_name = !node.empty() && std::all_of(node.begin(), node.end(), [](char letter) {
+      return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '-' ||
+             letter == '_' || letter == '.';
+    });
+    if (is_name) list += (list.empty() ? "" : ",") + node;
+  }
+  if (list.empty()) return {};
+  return {"--exclude=" + list};
 }
 
 std::variant<std::string, SubmitRefused> read_sbatch(const CommandOutput& output) {

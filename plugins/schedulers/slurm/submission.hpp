@@ -5,10 +5,14 @@
 
 #include <string>
 #include <variant>
+#include <vector>
 
 namespace hpcbatch::slurm {
 
 std::string batch_script(const AllocationRequest& request);
+/// The option of sbatch that keeps a batch job from these nodes (sbatch(1), --exclude); none where
+/// there is no name of one.
+std::vector<std::string> exclusion(const std::vector<std::string>& nodes);
 CommandLine sbatch(const AllocationRequest& request, const std::string& script_path);
 
 /// The number alone is success.  A refusal counts as one only where nothing can have been accepted:
