@@ -23,6 +23,9 @@ constexpr std::uint32_t kAbsentPollsOfUnclear = 2;
 constexpr std::uint32_t kSubmitsThatVanish = 3;
 // A cancel may be lost like any command; one that is still seen after this long is told again.
 constexpr Duration kCancelAgain = 30s;
+// Batch jobs that one command ends are seen as ended within so long: a pilot has half a minute to
+// go, and polls may be late.
+constexpr Duration kOneCommand = 1min;
 
 struct Meaning {
   Failure failure;
@@ -99,9 +102,14 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
                                    "lines"),
                now);
     } else if (cause == EndCause::Cancelled) {
-      // Respect whoever did it: wait a little the first time, long the next.
-      back_off(*shape, shape->back_off.failures.empty() ? Duration{30s} : Duration{5min}, 1h, text,
-               now);
+      // Respect whoever did it: wait a little the first time, long the next.  Ends close together
+      // of what was there at the first were one command.
+      BackOff& pause = shape->back_off;
+      const bool same = pause.cancelled_at && facts.opened <= *pause.cancelled_at &&
+                        now - *pause.cancelled_at < kOneCommand;
+      const bool first = pause.failures.empty();
+      pause.cancelled_at = now;
+      if (!same) back_off(*shape, first ? Duration{30s} : Duration{5min}, 1h, text, now);
     } else if (entry.of_no_use) {
       // The pause was set when that was found out.
     } else if (!never_registered && orderly) {
@@ -109,7 +117,9 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
       shape->back_off = {};
     } else if (never_registered ? cause == EndCause::NodeFailed || cause == EndCause::Preempted
                                 : cause != EndCause::NodeFailed) {
-      // Not the shape's fault; but nodes that fail again and again fail the next one too.
+      // Not the shape's fault; but nodes that fail again and again fail the next one too, unless
+      // its pilots did good work meanwhile.
+      if (entry.did_well) shape->back_off.failures.clear();
       back_off(*shape, 1s, 10min, text, now);
     } else if (never_registered) {
       back_off(*shape, 10s, 1h,

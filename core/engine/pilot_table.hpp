@@ -78,6 +78,7 @@ struct PilotState {
   }
   bool braked{false};        ///< its node is in doubt or bad: one task at a time
   bool rests{false};         ///< and not now
+  bool did_well{false};      ///< a task has ended well there
   bool came_to_bad{false};   ///< its node was bad when it came
   bool is_at(const NodeName& where) const { return where.node == node && where.site == site; }
   NodeName at() const { return {site, node}; }

@@ -316,7 +316,9 @@ void learn_run(ResourceClass& its_class, const Outcome& outcome) {
 }  // namespace
 
 void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained, Time now) {
-  const PilotState& pilot = *lease.held_by;
+  PilotState& pilot = *lease.held_by;
+  if (outcome.failure == Failure::Ok && !std::exchange(pilot.did_well, true))
+    sites_.did_well(pilot.id.allocation);
   ResourceClass& its_class = tasks_.queue().get(lease.in_class);
   // The node's clock is not ours; only the length of the run is taken from it.
   if (!outcome.started && lease.started) outcome.started = lease.started;

@@ -25,6 +25,7 @@ struct BackOff {
   std::map<Duration, std::uint32_t> failures{};
   std::optional<Time> until;
   std::string why;
+  std::optional<Time> cancelled_at{};  ///< the latest that somebody else ended
 };
 
 struct ShapeState {
@@ -65,6 +66,7 @@ struct AllocationEntry {
   std::uint32_t never_arrived{0};    ///< submits whose answer was lost and that left no batch job
   bool of_no_use{false};
   std::string last_words;             ///< that its batch job printed; no pilot was there
+  bool did_well{false};  ///< a task has ended well there
   std::optional<Time> terminated_at;  ///< a pilot of it was ended from outside
   std::uint32_t pilots_away{0};       ///< of those that registered, not connected now
   std::set<std::uint32_t> let_go{};   ///< ranks of pilots that held nothing and were told to end
@@ -106,6 +108,10 @@ class SiteBook {
   /// The batch system or a person ended a pilot: no more of its shape before the batch system has
   /// said why.
   void pilot_terminated(const AllocationId& id, Time now);
+  /// A task has ended well there.
+  void did_well(const AllocationId& id) {
+    if (AllocationEntry* found = entry(id)) found->did_well = true;
+  }
   /// It held nothing and was told to end.
   void pilot_let_go(const PilotId& pilot);
   /// Its tasks are settled.  Only now its end is saved: an engine that starts before that must

@@ -133,6 +133,42 @@ TEST_F(AllocationEndTest, CancelledBehindOurBackIsRespectedForAWhile) {
   expect({"forget B"});  // twice in a row: longer
 }
 
+TEST_F(AllocationEndTest, WhatOneCommandCancelsIsOneEvent) {
+  submit(New().array(1, 2000).time(10min));
+  accepts("A");
+  for (const char* letter : {"B", "C", "D"}) accepts(letter);
+  for (const char* letter : {"A", "B", "C", "D"}) registers(std::string(letter) + "0");
+  for (const char* letter : {"A", "B", "C", "D"}) {
+    disconnects(std::string(letter) + "0");
+    batch_ended(letter, EndCause::Cancelled);
+    after(4s);
+    reads_outbox(letter);
+  }
+  EXPECT_TRUE(engine_->sites().sites()[0].shapes[0].back_off.until);
+  after(31s);
+  EXPECT_FALSE(engine_->sites().sites()[0].shapes[0].back_off.until);
+  forget_what_was_asked();
+}
+
+TEST_F(AllocationEndTest, GoodWorkSinceTheLastKillMakesThePauseShortAgain) {
+  submit(New().array(1, 500).time(30min));
+  for (const char* letter : {"A", "B", "C", "D", "E", "F"}) {
+    const std::string name = letter;
+    accepts(name);
+    registers(name + "0");
+    const auto leases = engine_->pilots().find(pilot(name + "0"))->leases;
+    ASSERT_FALSE(leases.empty()) << name;
+    ends(to_string(*leases.begin()));
+    disconnects(name + "0");
+    batch_ended(name, EndCause::Failed);
+    after(1s);
+    reads_outbox(name);
+    after(5s);
+    EXPECT_FALSE(engine_->sites().sites()[0].shapes[0].back_off.until) << name;
+  }
+  forget_what_was_asked();
+}
+
 TEST_F(AllocationEndTest, APilotThatNeverRegistersIsNotAskedForAgainAtOnce) {
   submit(New());
   Duration pause = 10s;
