@@ -34,6 +34,7 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
   for (const StoredKey& key : snapshot.keys)
     keys_[key.client + '\0' + key.key] = {key.content, key.ids};
   restore_pilots(snapshot, now);
+  note_overtaken(now);
   next_look_ = now;
 }
 

@@ -132,6 +132,7 @@ class Engine {
   std::optional<SendLeases::Lease> lease_next(PilotState& pilot, Into where, Time now);
   std::uint64_t backlog_for(const PilotState& pilot, const ResourceClass& wanted) const;
   void keep_room(Time now);
+  void note_overtaken(Time now);
   void note_passed_over(const PilotState& pilot, const QueuePlace& taken, Time now);
   void call_back_for_idle(Time now);
 

@@ -251,6 +251,22 @@ void Engine::note_passed_over(const PilotState& pilot, const QueuePlace& taken, 
   });
 }
 
+/// After a restart: of how long tasks were passed over nothing is known, but of some that younger
+/// ones are with pilots.  They have waited for long enough.
+void Engine::note_overtaken(Time now) {
+  ReadyQueue& queue = tasks_.queue();
+  for (const ClassId id : queue.waiting()) {
+    const QueuePlace head = queue.head_of(id);
+    const bool overtaken =
+        std::any_of(pilots_.leases().begin(), pilots_.leases().end(), [&](const auto& entry) {
+          const auto& [task, lease] = entry;
+          return lease.in_class != id && task.array > head.array &&
+                 tasks_.find(task.array)->terms->priority <= head.priority;
+        });
+    if (overtaken) queue.get(id).passed_over_since = now - kPassedOver;
+  }
+}
+
 /// A task that was passed over for a while gets one pilot kept free for it: the one with most room
 /// already.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)

@@ -146,6 +146,27 @@ TEST_F(RestartTest, RetriesThatWereUsedStayUsed) {
   expect({"tell 2", "acknowledge 2 to A0"});
 }
 
+TEST_F(RestartTest, RoomForALargeTaskIsKeptOverARestart) {
+  given_pilot();
+  submit(New().array(1, 4));  // array 2
+  submit(New().cpus(4));      // array 3, which has to wait for all of them
+  submit(New().array(1, 40));
+  after(1s);
+  ends("2.1", Failure::Ok, 1min);
+  ends("2.2", Failure::Ok, 1min);
+  restarts();
+  registers("A0", 1h, {held("2.3"), held("2.4"), held("4.1"), held("4.2")});
+  after(1s);
+  forget_what_was_asked();
+  ends("2.3", Failure::Ok, 1min);
+  ends("4.1", Failure::Ok, 1min);
+  expect({"tell 2", "acknowledge *", "tell 4", "acknowledge *"});
+  expect_explained("3", "*room is being kept for it on pilot *");
+  ends("2.4", Failure::Ok, 1min);
+  ends("4.2", Failure::Ok, 1min);
+  expect({"tell 2", "acknowledge *", "tell 4", "acknowledge *", "lease 3 to A0"});
+}
+
 TEST_F(RestartTest, AnArrayRunsNoMoreAtOnceThanItMayOverARestart) {
   given_pilot();
   submit(New().array(1, 5).at_once(2));
