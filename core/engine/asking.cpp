@@ -15,6 +15,8 @@ namespace {
 // A link that breaks comes back within seconds; a pilot that is silent for longer is no room to
 // count on.
 constexpr Duration kSilentIsNoRoom = std::chrono::minutes{1};
+// Of a pilot without an end, what is looked at.
+constexpr Duration kEndless = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -52,12 +54,13 @@ std::vector<provision::Demand> Engine::demands(Time now) const {
 /// The part of a pilot's room that its running tasks will still use.
 double Engine::busy_part(const PilotState& pilot, const std::vector<provision::Demand>& classes,
                          Time now) const {
-  if (!pilot.end || *pilot.end <= now) return 0;
+  if (pilot.end && *pilot.end <= now) return 0;
+  const Duration left = pilot.end ? *pilot.end - now : kEndless;
   double busy = 0;
   for (const TaskId task : pilot.in_room) {
     const Lease* lease = pilots_.lease(task);
     busy += provision::busy_with(classes.at(static_cast<std::size_t>(lease->in_class)),
-                                 elapsed_of(*lease, now), pilot.capacity, *pilot.end - now);
+                                 elapsed_of(*lease, now), pilot.capacity, left);
   }
   return std::min(1.0, busy);
 }

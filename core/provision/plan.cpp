@@ -12,6 +12,8 @@ namespace hpcbatch::provision {
 namespace {
 
 constexpr Duration kUnknownRun = std::chrono::seconds{60};
+// Work that is done sooner than that where a pilot is already is not worth an allocation.
+constexpr Duration kWorthAnAllocation = std::chrono::minutes{1};
 // A task that takes no time at all still costs its start.
 constexpr Duration kShortestRun = std::chrono::milliseconds{1};
 
@@ -20,10 +22,12 @@ bool may_run_on(const Needs& needs, const std::string& site, const std::vector<s
          std::includes(tags.begin(), tags.end(), needs.tags.begin(), needs.tags.end());
 }
 
-/// Gives as much of `tasks` to the supply as it has room for; returns how much is left over.
-double fill(const Demand& demand, double tasks, Supply& supply) {
+/// Gives as much of `tasks` to the supply as it has room for, of one without an end within
+/// `patience`; returns how much is left over.
+double fill(const Demand& demand, double tasks, Supply& supply, std::optional<Duration> patience) {
   if (!may_run_on(demand.needs, supply.site, supply.tags)) return tasks;
-  const double room = tasks_in_room(demand, supply.capacity, supply.left);
+  const double room =
+      tasks_in_room(demand, supply.capacity, supply.left ? supply.left : patience);
   if (std::isinf(room)) return 0;
   if (room <= 0 || supply.busy >= 1) return tasks;
   const double taken = std::min(tasks, room * (1 - supply.busy));
@@ -142,6 +146,20 @@ std::vector<Outlet*> outlets_for(const Needs& needs, std::vector<Outlet>& outlet
   return sorted;
 }
 
+/// How long work may wait for a pilot without an end before an allocation would have done it
+/// sooner; nothing where there is no allocation to be had.
+std::optional<Duration> patience_of(const Demand& demand, std::vector<Outlet>& outlets,
+                                    std::vector<SiteLimits>& sites) {
+  std::optional<Duration> patience;
+  for (const Outlet* outlet : outlets_for(demand.needs, outlets)) {
+    if (!longest_task(outlet->shape) || allowed(*outlet, limits_of(sites, outlet->site)) == 0)
+      continue;
+    const Duration done = outlet->wait + kWorthAnAllocation;
+    patience = std::min(patience.value_or(done), done);
+  }
+  return patience;
+}
+
 }  // namespace
 
 std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> supplies,
@@ -149,7 +167,8 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
   std::vector<Ask> asks;
   for (const Demand& demand : demands) {
     double tasks = static_cast<double>(demand.tasks);
-    for (Supply& supply : supplies) tasks = fill(demand, tasks, supply);
+    const std::optional<Duration> patience = patience_of(demand, outlets, sites);
+    for (Supply& supply : supplies) tasks = fill(demand, tasks, supply, patience);
 
     for (Outlet* outlet : outlets_for(demand.needs, outlets)) {
       // Half a millionth of a task is rounding, not work.
@@ -161,7 +180,7 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
         for (std::uint32_t node = 0; node < outlet->shape.nodes; ++node) {
           Supply supply{outlet->site, outlet->shape.tags, usable(outlet->shape),
                         longest_task(outlet->shape), 0};
-          tasks = fill(demand, tasks, supply);
+          tasks = fill(demand, tasks, supply, patience);
           supplies.push_back(std::move(supply));
         }
       }

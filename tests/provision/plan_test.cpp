@@ -182,6 +182,30 @@ TEST(Plan, APilotWithoutAnEndServesAll) {
   EXPECT_EQ(plan({demand(1'000'000)}, {}, {endless}, {limits()}), Asks{ask(1)});
 }
 
+TEST(Plan, APilotWithoutAnEndKeepsNoWorkFromIdleClusters) {
+  const auto endless = pilot(std::nullopt);
+  const std::vector<SiteLimits> sites{limits(8, 16, "here"), limits(4, 4, "cluster")};
+  // A minute's work is done where a pilot is.
+  EXPECT_TRUE(plan({demand(4, 30s)}, {endless}, {outlet("cpu", "cluster")}, sites).empty());
+  EXPECT_EQ(plan({demand(2'000, 10min)}, {endless}, {outlet("cpu", "cluster")}, sites),
+            Asks{ask(4, "cpu", "cluster")});
+  // What a queue would take longer for stays.
+  Outlet slow = outlet("cpu", "cluster");
+  slow.wait = 2h;
+  EXPECT_TRUE(plan({demand(16, 20min)}, {endless}, {slow}, sites).empty());
+  EXPECT_FALSE(plan({demand(200, 20min)}, {endless}, {slow}, sites).empty());
+  // Nor is it in vain to wait where nothing else can be had.
+  Outlet closed = outlet("cpu", "cluster");
+  closed.open = false;
+  EXPECT_TRUE(plan({demand(2'000, 10min)}, {endless}, {closed}, sites).empty());
+}
+
+TEST(Plan, AFullPilotWithoutAnEndIsNoRoom) {
+  const std::vector<SiteLimits> sites{limits(8, 16, "here"), limits(4, 4, "cluster")};
+  EXPECT_EQ(plan({demand(1)}, {pilot(std::nullopt, 1)}, {outlet("cpu", "cluster")}, sites),
+            Asks{ask(1, "cpu", "cluster")});
+}
+
 TEST(Plan, SeveralClassesShareAPilot) {
   // Half of a pilot's room each, though neither knows of the other.
   EXPECT_EQ(plan({demand(2, 1h), demand(120)}, {}, {outlet()}, {limits()}), Asks{ask(1)});
