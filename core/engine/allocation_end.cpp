@@ -40,7 +40,7 @@ void Engine::handle(const OutboxRead& event, Time now) {
     // any other.
     if (result.outputs_staged || !pilots_.current(result.attempt)) continue;
     if (HPCBATCH_PLANTED(outbox_not_read)) continue;
-    end_lease(pilots_.release(result.attempt.task), result.outcome, false, now);
+    end_lease(pilots_.release(result.attempt.task), result.outcome, Blame::None, now);
   }
   for (const AttemptId& attempt : event.coming) {
     if (Lease* lease = pilots_.current(attempt)) outputs_come(*lease);
@@ -51,31 +51,52 @@ void Engine::handle(const OutboxRead& event, Time now) {
   work_changed_ = true;
 }
 
+/// Against whom a death that nobody can explain speaks: those that were at one before; where there
+/// are none, all that were leased there, for one that kills its pilot at once was never seen to
+/// start.
+std::vector<TaskId> Engine::blamed_for(const AllocationOver& over) const {
+  std::vector<TaskId> all;
+  std::vector<TaskId> suspects;
+  if (!over.unexplained) return all;
+  for (const auto& [pilot_id, pilot] : pilots_.all()) {
+    // One that has not spoken since the engine's start may not even have begun with what it was
+    // given.
+    if (pilot_id.allocation != over.id || !pilot.registered) continue;
+    for (const TaskId task : pilot.leases) {
+      const Lease& lease = *pilots_.lease(task);
+      if (lease.has_left || pilots_.failed(task)) continue;
+      (lease.suspect ? suspects : all).push_back(task);
+    }
+  }
+  return suspects.empty() ? all : suspects;
+}
+
 /// All but those whose outputs are being fetched.
 void Engine::lose_leases(const AllocationOver& over, Time now) {
+  const std::vector<TaskId> blamed = blamed_for(over);
+  const std::set<TaskId> to_blame(blamed.begin(), blamed.end());
+  const Blame blame = to_blame.size() == 1 ? Blame::Alone : Blame::Shared;
   for (const auto& [pilot_id, pilot] : pilots_.all()) {
     if (pilot_id.allocation != over.id) continue;
     const std::set<TaskId> leases = pilot.leases;
     for (const TaskId task : leases) {
       const Lease& lease = *pilots_.lease(task);
       if (lease.has_left) continue;
-      if (lease.state == Lease::State::Sent) {
+      if (lease.state == Lease::State::Sent && !to_blame.contains(task)) {
         return_lease(task, now);
         continue;
       }
       if (const Outcome* own = pilots_.failed(task)) {
         Outcome outcome = *own;
-        end_lease(pilots_.release(task), std::move(outcome), false, now);
+        end_lease(pilots_.release(task), std::move(outcome), Blame::None, now);
         continue;
       }
       Outcome outcome;
       outcome.failure = over.failure;
       outcome.message = over.text;
       outcome.ended = now;
-      // One that has not spoken since the engine's start may not even have begun with what it was
-      // given.
-      end_lease(pilots_.release(task), std::move(outcome), over.unexplained && pilot.registered,
-                now);
+      end_lease(pilots_.release(task), std::move(outcome),
+                to_blame.contains(task) ? blame : Blame::None, now);
     }
   }
   tasks_.tell_ended();

@@ -151,7 +151,7 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& ch
         outcome.message = fmt::format(
             "cancelled by user; its site {} is no longer in the configuration", pilot->site);
         outcome.ended = now;
-        end_lease(pilots_.release(task), std::move(outcome), false, now);
+        end_lease(pilots_.release(task), std::move(outcome), Blame::None, now);
       }
     }
   }

@@ -95,7 +95,9 @@ class Engine {
   void return_lease(TaskId task, Time now);
   /// False where its pilot may not forget it yet.
   bool attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now);
-  void end_lease(Lease lease, Outcome outcome, bool unexplained, Time now);
+  /// How the death of its pilot speaks against a task.
+  enum class Blame : std::uint8_t { None, Shared, Alone };
+  void end_lease(Lease lease, Outcome outcome, Blame blame, Time now);
   void cancel_if_it_waits(const AllocationId& id, Time now);
   void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
   void cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now);
@@ -107,6 +109,7 @@ class Engine {
   // allocation_end.cpp
   void allocation_over(const AllocationOver& over, Time now);
   void lose_leases(const AllocationOver& over, Time now);
+  std::vector<TaskId> blamed_for(const AllocationOver& over) const;
   void forget_if_empty(const AllocationId& id);
   void forget_if_over(const AllocationId& id);
 
@@ -138,6 +141,9 @@ class Engine {
 
   // nodes.cpp
   void watch_nodes(Time now);
+  void watch_apart(Time now);
+  bool is_suspect(TaskId task) const;
+  bool may_be_tried(const ResourceClass& its_class, const PilotState& pilot, Time now) const;
   void weigh_node(const Lease& lease, Outcome& outcome, Ending& ending, Time now);
   void retire(PilotState& pilot);
   void recall_backlog(PilotState& pilot, Time now);
@@ -161,6 +167,8 @@ class Engine {
 
   void explain_files(const ArrayState& array, std::uint32_t index, Time now,
                      std::vector<std::string>& details) const;
+  /// Whether it, or another, is thought to kill pilots.
+  void explain_suspects(TaskId task, std::vector<std::string>& details) const;
   void explain_nodes(const Needs& needs, std::vector<std::string>& details) const;
   /// Where the batch system has suspended it.
   void explain_suspended(const AllocationId& id, Time now, std::vector<std::string>& details) const;

@@ -81,6 +81,20 @@ void Engine::explain_nodes(const Needs& needs, std::vector<std::string>& details
   }
 }
 
+void Engine::explain_suspects(TaskId task, std::vector<std::string>& details) const {
+  const TaskHistory* past = tasks_.history(task);
+  if (past && past->unexplained_deaths != 0) {
+    details.push_back(fmt::format(
+        "{} pilots died that had it, without a reason ({}): it is tried as the only such task of a "
+        "pilot",
+        past->unexplained_deaths, past->evidence));
+  }
+  const auto prime = tasks_.prime_suspect();
+  if (!prime || *prime == task) return;
+  details.push_back(fmt::format("task {} seems to kill its pilots: {} have died that had it",
+                                to_string(*prime), tasks_.history(*prime)->unexplained_deaths));
+}
+
 void Engine::explain_suspended(const AllocationId& id, Time now,
                                std::vector<std::string>& details) const {
   const AllocationEntry* entry = sites_.find(id);
@@ -198,6 +212,7 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
     }
   }
   explain_nodes(its_class.needs, why.details);
+  explain_suspects(task, why.details);
   if (pilots != 0)
     why.details.push_back(fmt::format("{} pilots could run it once they have room", pilots));
   for (const SiteState& site : sites_.sites()) {

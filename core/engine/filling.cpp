@@ -72,7 +72,8 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
   if (where == Into::Room) {
     turn.place = queue.best([&](ClassId id) {
       if (is_kept_for_another(id) || waits_for_service(pilot, id) ||
-          !PilotTable::has_room(queue.get(id), pilot, pilot.free, now))
+          !PilotTable::has_room(queue.get(id), pilot, pilot.free, now) ||
+          !may_be_tried(queue.get(id), pilot, now))
         return false;
       const bool is_left = is_left_to_warm(pilot, id, now);
       if (is_left) turn.left_to_warm.push_back(id);
@@ -97,6 +98,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
     const ResourceClass& its_class = queue.get(id);
     if (share.with_room == 0 || its_class.ready == 0 || is_kept_for_another(id)) continue;
     if (waits_for_service(pilot, id)) continue;
+    if (its_class.apart.suspect) continue;
     if (!is_wanted(its_class)) continue;
     if (!PilotTable::has_room(its_class, pilot, pilot.capacity, now)) continue;
     const QueuePlace head = queue.head_of(id);
@@ -140,7 +142,9 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
                  .in_class = place->in_class,
                  .granted = granted,
                  .counted = !into_backlog,
+                 .suspect = its_class.apart.suspect,
                  .since = now});
+  pilot.on_trial = pilot.on_trial || its_class.apart.suspect;
   SendLeases::Lease lease{.attempt = attempt, .granted = granted};
   // Limits are exact per task: the class is only a little wider.
   lease.memory_is_limit = array->terms->needs.amounts.get(kMemory) != Amount{};

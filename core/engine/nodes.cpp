@@ -12,10 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// So long a task whose node was not in doubt waits for another one's room, and so long one whose
-// node was.
-constexpr Duration kKeptAway = 30s;
-constexpr Duration kKeptAwayInDoubt = 2min;
 // What fails within this, or within a part of what others of its kind take, fails at once.
 constexpr Duration kAtOnce = 5s;
 constexpr int kPartOfTheOthers = 4;
@@ -152,8 +148,7 @@ void Engine::retire(PilotState& pilot) {
   work_changed_ = true;
 }
 
-/// Who rests, because its node is in doubt or bad, and which tasks still keep away from the node at
-/// which they failed.
+/// Who rests, because its node is in doubt or bad.
 void Engine::watch_nodes(Time now) {
   if (trust_.any() || any_braked_) {
     any_braked_ = false;
@@ -171,19 +166,7 @@ void Engine::watch_nodes(Time now) {
       pilot.rests = pilot.rests || has_another_of_its_kind(pilot, now);
     }
   }
-  ReadyQueue& queue = tasks_.queue();
-  for (const ClassId id : queue.with_a_node_to_avoid()) {
-    ResourceClass& its_class = queue.get(id);
-    if (its_class.ready == 0) continue;
-    if (!its_class.away_since) its_class.away_since = now;
-    const Duration waits = now - *its_class.away_since;
-    const bool in_doubt = trust_.is_braked(its_class.not_at);
-    const bool keeps_away =
-        (waits < kKeptAway && has_another_pilot(its_class.needs, its_class.not_at, now)) ||
-        (in_doubt && waits < kKeptAwayInDoubt &&
-         may_have_another_node(its_class.needs, its_class.not_at, now));
-    if (std::exchange(its_class.keeps_away, keeps_away) && !keeps_away) queue.note_news();
-  }
+  watch_apart(now);
 }
 
 std::vector<std::string> Engine::avoided_nodes(const std::string& site) const {

@@ -63,7 +63,7 @@ bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Res
 
 bool PilotTable::has_room(const ResourceClass& its_class, const PilotState& pilot,
                           const Resources& room, Time now) {
-  if (its_class.keeps_away && pilot.is_at(its_class.not_at)) return false;
+  if (its_class.keeps_away && pilot.is_at(its_class.apart.not_at)) return false;
   return has_room(its_class.needs, pilot, room, now);
 }
 
@@ -98,6 +98,7 @@ void PilotTable::grant(Lease lease) {
   HPCBATCH_CHECK(pilot);
   const TaskId task = lease.attempt.task;
   lease.held_by = pilot;
+  if (lease.suspect) ++pilot->suspects;
   pilot->leases.insert(task);
   const auto [at, is_new] = leases_.insert_or_assign(task, std::move(lease));
   HPCBATCH_CHECK(is_new);
@@ -132,6 +133,10 @@ Lease PilotTable::release(TaskId task) {
   leases_.erase(at);
   PilotState& pilot = *lease.held_by;
   pilot.leases.erase(task);
+  if (lease.suspect) {
+    --pilot.suspects;
+    pilot.nothing_fits.reset();
+  }
   failed_.erase(task);
   if (lease.has_left) {
     delayed_.erase(task);

@@ -30,6 +30,7 @@ struct Lease {
       false};  ///< `granted` was not read back at a restart; settled when its pilot registers
   bool cancelled{false};  ///< its pilot was told, or will be when it is back
   bool waits_for_workspace{false};  ///< it has ended, and its result waits there
+  bool suspect{false};    ///< pilots died that had its task
   State state{State::Sent};
   Time since{};  ///< leased
   std::optional<Time> started;
@@ -76,6 +77,8 @@ struct PilotState {
   bool takes_tasks() const {
     return connected && !leaving && !ending && !rests && workspace_trouble.empty();
   }
+  std::uint32_t suspects{0};  ///< of `leases`
+  bool on_trial{false};       ///< one of these has not run for long yet
   bool braked{false};        ///< its node is in doubt or bad: one task at a time
   bool rests{false};         ///< and not now
   bool did_well{false};      ///< a task has ended well there

@@ -29,6 +29,7 @@ void Engine::restore_pilots(const Snapshot& snapshot, Time now) {
                    .granted = array->terms->needs.amounts,
                    .guessed = true,
                    .cancelled = stored.cancelled && !HPCBATCH_PLANTED(cancel_forgotten_by_restart),
+                   .suspect = is_suspect(stored.attempt.task),
                    // until its pilot says that it has not started
                    .state = stored.permitted ? Lease::State::Publishing : Lease::State::Running,
                    .since = now});
@@ -161,7 +162,7 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
           fmt::format("pilot {} was started anew by the batch system", to_string(pilot.id));
       outcome.ended = now;
       if (const Outcome* own = pilots_.failed(task)) outcome = *own;
-      end_lease(pilots_.release(task), std::move(outcome), false, now);
+      end_lease(pilots_.release(task), std::move(outcome), Blame::None, now);
     } else {
       // It never reached the pilot: nothing was started, so nothing is lost.
       return_lease(task, now);
@@ -294,7 +295,7 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now
     if (outcome.message.empty()) outcome.message = "cancelled by user";
   }
   if (!lease->cancelled || !HPCBATCH_PLANTED(lease_kept_on_cancel))
-    end_lease(pilots_.release(end.attempt.task), std::move(outcome), false, now);
+    end_lease(pilots_.release(end.attempt.task), std::move(outcome), Blame::None, now);
   return true;
 }
 
@@ -315,7 +316,7 @@ void learn_run(ResourceClass& its_class, const Outcome& outcome) {
 
 }  // namespace
 
-void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained, Time now) {
+void Engine::end_lease(Lease lease, Outcome outcome, Blame blame, Time now) {
   PilotState& pilot = *lease.held_by;
   if (outcome.failure == Failure::Ok && !std::exchange(pilot.did_well, true))
     sites_.did_well(pilot.id.allocation);
@@ -324,7 +325,8 @@ void Engine::end_lease(Lease lease, Outcome outcome, bool unexplained, Time now)
   if (!outcome.started && lease.started) outcome.started = lease.started;
   learn_run(its_class, outcome);
   Ending ending{.failure = outcome.failure,
-                .unexplained = unexplained,
+                .unexplained = blame != Blame::None,
+                .alone = blame == Blame::Alone,
                 .doubted = false,
                 .failed_at = {},
                 .keeps_away = false,

@@ -7,9 +7,9 @@
 
 namespace hpcbatch {
 
-ClassId ReadyQueue::class_for(const Needs& needs, const NodeName& not_at) {
+ClassId ReadyQueue::class_for(const Needs& needs, const Apart& apart) {
   const auto [at, is_new] =
-      by_needs_.try_emplace({class_of(needs), fits_shapes_(needs), not_at},
+      by_needs_.try_emplace({class_of(needs), fits_shapes_(needs), apart},
                             ClassId(static_cast<std::uint32_t>(classes_.size())));
   if (is_new) {
     ResourceClass fresh{.needs = needs,
@@ -19,11 +19,11 @@ ClassId ReadyQueue::class_for(const Needs& needs, const NodeName& not_at) {
                         .passed_over_since = {},
                         .left_since = {},
                         .not_left_until = {},
-                        .not_at = not_at,
+                        .apart = apart,
                         .keeps_away = false,
                         .away_since = {}};
-    if (!not_at.empty()) {
-      avoiding_.push_back(at->second);
+    if (apart.any()) {
+      set_apart_.push_back(at->second);
       // They take as long as the others do.
       if (const auto plain = find_class(needs)) {
         fresh.mean_run = get(*plain).mean_run;
@@ -41,8 +41,8 @@ ClassId ReadyQueue::class_for(const Needs& needs, const NodeName& not_at) {
   return at->second;
 }
 
-std::optional<ClassId> ReadyQueue::find_class(const Needs& needs, const NodeName& not_at) const {
-  const auto at = by_needs_.find({class_of(needs), fits_shapes_(needs), not_at});
+std::optional<ClassId> ReadyQueue::find_class(const Needs& needs, const Apart& apart) const {
+  const auto at = by_needs_.find({class_of(needs), fits_shapes_(needs), apart});
   if (at == by_needs_.end()) return std::nullopt;
   return at->second;
 }
@@ -76,7 +76,7 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
     waiting_.insert(place.in_class);
     its_class.left_since.reset();
     its_class.away_since.reset();
-    its_class.keeps_away = !its_class.not_at.empty();
+    its_class.keeps_away = its_class.apart.any();
     ++news_;
   }
 }

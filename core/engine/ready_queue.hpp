@@ -25,6 +25,14 @@ namespace hpcbatch {
 enum class ClassId : std::uint32_t {};
 enum class ClientId : std::uint32_t {};
 
+/// What keeps tasks from others that ask for the same.
+struct Apart {
+  NodeName not_at{};    ///< where they failed; they are to go elsewhere
+  bool suspect{false};  ///< pilots died that had them: one of them at a time to a pilot
+  bool any() const { return suspect || !not_at.empty(); }
+  friend auto operator<=>(const Apart&, const Apart&) = default;
+};
+
 /// Tasks that can run in the same places.  `needs` is what the most demanding of them asks for; its
 /// members differ by less than the rounding of class_of(), and every shape could run either all of
 /// them or none.
@@ -38,9 +46,9 @@ struct ResourceClass {
   std::optional<Time>
       left_since;  ///< to pilots that have its service, since it has something ready
   std::optional<Time> not_left_until;  ///< called back from such a pilot, for any
-  NodeName not_at{};                   ///< where its tasks failed; they are to go elsewhere
-  bool keeps_away{false};              ///< and still wait for that
-  std::optional<Time> away_since;      ///< since it has something ready
+  Apart apart{};
+  bool keeps_away{false};          ///< from `apart.not_at`, or a suspect from what is dear
+  std::optional<Time> away_since;  ///< since it has something ready
 };
 
 /// One array's tasks in the queue.
@@ -57,11 +65,10 @@ class ReadyQueue {
   using FitsShapes = std::function<std::vector<bool>(const Needs&)>;
   explicit ReadyQueue(FitsShapes fits_shapes) : fits_shapes_(std::move(fits_shapes)) {}
 
-  ClassId class_for(const Needs& needs, const NodeName& not_at = {});
+  ClassId class_for(const Needs& needs, const Apart& apart = {});
   /// The class of such needs where there is one already.
-  std::optional<ClassId> find_class(const Needs& needs, const NodeName& not_at = {}) const;
-  /// Those that are to keep away from a node.
-  const std::vector<ClassId>& with_a_node_to_avoid() const { return avoiding_; }
+  std::optional<ClassId> find_class(const Needs& needs, const Apart& apart = {}) const;
+  const std::vector<ClassId>& set_apart() const { return set_apart_; }
   /// What found no room may find some now.
   void note_news() { ++news_; }
   ResourceClass& get(ClassId id) { return classes_[static_cast<std::size_t>(id)].facts; }
@@ -179,8 +186,8 @@ class ReadyQueue {
   FitsShapes fits_shapes_;
   // One that asks for a little more than a shape has may not speak for those that the shape could
   // run.
-  std::map<std::tuple<Needs, std::vector<bool>, NodeName>, ClassId> by_needs_;
-  std::vector<ClassId> avoiding_;
+  std::map<std::tuple<Needs, std::vector<bool>, Apart>, ClassId> by_needs_;
+  std::vector<ClassId> set_apart_;
   std::vector<Client> clients_;
   std::set<ClientId> waiting_clients_;
   std::unordered_map<std::string, ClientId> by_name_;

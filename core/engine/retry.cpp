@@ -23,7 +23,7 @@ Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t re
   if (!is_not_the_tasks_fault(ending.failure)) {
     return history.charged < retries ? Verdict::RetryCharged : Verdict::Final;
   }
-  if (ending.unexplained && history.unexplained_deaths + 1 >= kUnexplainedDeaths)
+  if (ending.unexplained && ending.alone && history.unexplained_deaths + 1 >= kUnexplainedDeaths)
     return Verdict::SetAside;
   if (ending.failure == Failure::PilotWalltime && ending.had && longest &&
       more_than(*ending.had) > *longest) {

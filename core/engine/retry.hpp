@@ -29,6 +29,7 @@ struct TaskHistory {
 struct Ending {
   Failure failure{Failure::Ok};
   bool unexplained{false};  ///< its pilot died and nobody knows why
+  bool alone{true};         ///< and it was the only suspect that it had
   bool doubted{false};      ///< its node is in doubt: the task is to be tried at another first
   NodeName failed_at{};     ///< a node that can be the cause
   bool keeps_away{false};   ///< the next attempt is to be at another

@@ -60,7 +60,7 @@ void TaskTable::make_ready_by_files(
   for (const IndexRange& range : cut.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const auto index = static_cast<std::uint32_t>(i);
-      add_in(queue_.class_for(needs_of(array, index), avoided_by({array.id, index})),
+      add_in(queue_.class_for(needs_of(array, index), apart_by({array.id, index})),
              IndexRange{index, index});
     }
   }

@@ -38,7 +38,7 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
   for (const SaveFailedAttempt& failed : snapshot.failed_attempts) remember(failed);
   std::unordered_map<ArrayId, std::vector<std::pair<std::uint32_t, TaskHistory*>>> cut;
   for (auto& [task, history] : histories_) {
-    if (history.needs_more_than) cut[task.array].emplace_back(task.index, &history);
+    if (history.needs_more_than || history.unexplained_deaths != 0) cut[task.array].emplace_back(task.index, &history);
   }
   std::unordered_map<ArrayId, IndexSet> leased;
   for (const StoredLease& lease : snapshot.leases)
@@ -53,7 +53,7 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
       for (const auto& [index, history] : at->second) {
         // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
         // again, so it can be.
-        if (const auto most = longest(live.array.needs)) {
+        if (const auto most = longest(live.array.needs); most && history->needs_more_than) {
           history->needs_more_than = std::min(*history->needs_more_than, *most - *most / 50);
         }
         set_apart(array, index);

@@ -29,6 +29,17 @@ const TaskHistory* TaskTable::history(TaskId task) const {
   return at == histories_.end() ? nullptr : &at->second;
 }
 
+std::optional<TaskId> TaskTable::prime_suspect() const {
+  std::optional<TaskId> prime;
+  std::uint32_t most = 1;
+  for (const auto& [task, history] : histories_) {
+    if (history.unexplained_deaths <= most) continue;
+    most = history.unexplained_deaths;
+    prime = task;
+  }
+  return prime;
+}
+
 std::vector<QueuePlace> TaskTable::places(const ArrayState& array) const {
   std::vector<QueuePlace> all{array.place()};
   for (const ClassId other : array.other_classes()) {
@@ -46,15 +57,17 @@ ClassId TaskTable::class_of_task(TaskId task) const {
   if (!array.needs_files() && !array.cut().contains(task.index)) return array.terms->in_class;
   // The class was made when the task was to be ready; looking it up again needs no second record of
   // it.
-  const auto found = queue_.find_class(needs_of(array, task.index), avoided_by(task));
+  const auto found = queue_.find_class(needs_of(array, task.index), apart_by(task));
   const auto& others = array.other_classes();
   const bool is_its_own = found && std::find(others.begin(), others.end(), *found) != others.end();
   return is_its_own ? *found : array.terms->in_class;
 }
 
-NodeName TaskTable::avoided_by(TaskId task) const {
+Apart TaskTable::apart_by(TaskId task) const {
   const TaskHistory* past = history(task);
-  return past && past->keeps_away ? past->failed_at : NodeName{};
+  if (!past) return {};
+  return {.not_at = past->keeps_away ? past->failed_at : NodeName{},
+          .suspect = past->unexplained_deaths != 0};
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
@@ -230,12 +243,12 @@ void TaskTable::give_back(TaskId task) {
   make_ready(array, IndexRange{task.index, task.index});
 }
 
-/// It needs more time than the others of its array, or is to keep away from a node.
+/// It needs more time than the others of its array, is to keep away from a node, or is suspect.
 void TaskTable::set_apart(ArrayState& array, std::uint32_t index) {
   array.make_rare().cut.add(index);
   // Those are made as such tasks become ready.
   if (array.needs_files()) return;
-  add_class(array, queue_.class_for(needs_of(array, index), avoided_by({array.id, index})));
+  add_class(array, queue_.class_for(needs_of(array, index), apart_by({array.id, index})));
 }
 
 void TaskTable::add_class(ArrayState& array, ClassId in_class) {
@@ -270,6 +283,11 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     history.doubted = ending.doubted;
     history.failed_at = ending.failed_at;
     history.keeps_away = ending.keeps_away;
+    // It has ended by itself: it was not this one.
+    if (!is_not_the_tasks_fault(ending.failure)) {
+      history.unexplained_deaths = 0;
+      history.evidence.clear();
+    }
     if (ending.unexplained) {
       ++history.unexplained_deaths;
       history.evidence +=
@@ -279,7 +297,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     if (ending.failure == Failure::PilotWalltime && ending.had) {
       history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
     }
-    if (history.needs_more_than || history.keeps_away ||
+    if (history.needs_more_than || history.keeps_away || history.unexplained_deaths != 0 ||
         array.cut().contains(attempt.task.index)) {
       set_apart(array, attempt.task.index);
     }

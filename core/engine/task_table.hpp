@@ -94,6 +94,8 @@ class TaskTable {
     const auto at = dependants_.find(id);
     return at == dependants_.end() ? nullptr : &at->second;
   }
+  /// The one that most pilots had that died without a reason, where that were at least two.
+  std::optional<TaskId> prime_suspect() const;
   ReadyQueue& queue() { return queue_; }
   const ReadyQueue& queue() const { return queue_; }
   const std::map<ArrayId, ArrayState>& arrays() const { return arrays_; }
@@ -146,7 +148,7 @@ class TaskTable {
                  const std::string& cause, Time now);
   void forget_if_over(ArrayId id);
   void set_apart(ArrayState& array, std::uint32_t index);
-  NodeName avoided_by(TaskId task) const;
+  Apart apart_by(TaskId task) const;
   void add_class(ArrayState& array, ClassId in_class);
   Needs needs_of(const ArrayState& array, std::uint32_t index) const;
   void make_ready_by_files(ArrayState& array, IndexSet indices,

@@ -1,0 +1,72 @@
+// Tasks whose pilots died without a reason: they are tried one to a pilot, beside nothing dear, so
+// that the next death names one of them and the others clear themselves.
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+// One that has run for so long lets the next one come.
+constexpr Duration kTrial = 30s;
+// What has run for so long is dear: suspects wait for a pilot without it, but not for ever.
+constexpr Duration kDear = 1min;
+constexpr Duration kSparesDear = 5min;
+// So long a task whose node was not in doubt waits for another one's room, and so long one whose
+// node was.
+constexpr Duration kKeptAway = 30s;
+constexpr Duration kKeptAwayInDoubt = 2min;
+
+}  // namespace
+
+bool Engine::is_suspect(TaskId task) const {
+  const TaskHistory* past = tasks_.history(task);
+  return past && past->unexplained_deaths != 0;
+}
+
+/// Whether a task of the class would be the only one on trial there, with nothing dear to lose.
+bool Engine::may_be_tried(const ResourceClass& its_class, const PilotState& pilot,
+                          Time now) const {
+  if (!its_class.apart.suspect) return true;
+  if (pilot.on_trial) return false;
+  if (!its_class.keeps_away) return true;
+  return std::none_of(pilot.in_room.begin(), pilot.in_room.end(), [&](const TaskId task) {
+    const Lease& lease = *pilots_.lease(task);
+    return lease.started && now - *lease.started >= kDear;
+  });
+}
+
+/// Which pilots still have a suspect on trial, and which tasks still keep away from something.
+void Engine::watch_apart(Time now) {
+  ReadyQueue& queue = tasks_.queue();
+  if (queue.set_apart().empty()) return;
+  for (auto& [id, pilot] : pilots_.all()) {
+    if (pilot.suspects == 0 && !pilot.on_trial) continue;
+    const bool on_trial =
+        pilot.suspects != 0 &&
+        std::any_of(pilot.leases.begin(), pilot.leases.end(), [&](const TaskId task) {
+          const Lease& lease = *pilots_.lease(task);
+          return lease.suspect && (!lease.started || now - *lease.started < kTrial);
+        });
+    if (std::exchange(pilot.on_trial, on_trial) && !on_trial) pilot.nothing_fits.reset();
+  }
+  for (const ClassId id : queue.set_apart()) {
+    ResourceClass& its_class = queue.get(id);
+    if (its_class.ready == 0) continue;
+    if (!its_class.away_since) its_class.away_since = now;
+    const Duration waits = now - *its_class.away_since;
+    const NodeName& not_at = its_class.apart.not_at;
+    bool keeps_away = its_class.apart.suspect && waits < kSparesDear;
+    if (!not_at.empty()) {
+      keeps_away = (waits < kKeptAway && has_another_pilot(its_class.needs, not_at, now)) ||
+                   (trust_.is_braked(not_at) && waits < kKeptAwayInDoubt &&
+                    may_have_another_node(its_class.needs, not_at, now));
+    }
+    if (std::exchange(its_class.keeps_away, keeps_away) && !keeps_away) queue.note_news();
+  }
+}
+
+}  // namespace hpcbatch
