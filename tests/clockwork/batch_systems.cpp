@@ -219,6 +219,11 @@ void BatchSystems::start(Job& job) {
     PilotProcess::Node node{.name = fmt::format("node{}", 1 + draw.below(9)),
                             .capacity = usable(job.shape)};
     if (takes(bad_nodes_)) node.bad = true;
+    if (const auto hole = black_holes_.find(node.name);
+        hole != black_holes_.end() && world_.clock.now() < hole->second) {
+      world_.count("fault black_hole");
+      node.bad = true;
+    }
     if (takes(unfit_nodes_)) node.unfit = true;
     if (takes(wrong_clocks_)) {
       world_.count("fault lose_wall_clock");
@@ -393,6 +398,22 @@ void BatchSystems::strike(const Incident& incident) {
       return a_pilot([](PilotProcess& pilot) { pilot.kill(); });
     case freeze_pilot:
       return a_pilot([&](PilotProcess& pilot) { pilot.freeze(incident.length, false); });
+    case suspend_all:
+      for (Job& job : jobs_) {
+        if (job.state != BatchState::Running || job.ending) continue;
+        counted();
+        job.state = BatchState::Suspended;
+        for (const auto& pilot : job.pilots) pilot->freeze(incident.length, true);
+        world_.clock.after(incident.length, [&job, starts = job.starts] {
+          if (job.state == BatchState::Suspended && job.starts == starts)
+            job.state = BatchState::Running;
+        });
+      }
+      return;
+    case black_hole:
+      black_holes_[fmt::format("node{}", 1 + incident.which % 9)] =
+          world_.clock.now() + incident.length + 2min;
+      return;
     case bad_node:
       ++bad_nodes_;
       return;
@@ -413,6 +434,7 @@ void BatchSystems::make_peace() {
     lane.polls_fail_until = {};
   }
   bad_nodes_ = unfit_nodes_ = wrong_clocks_ = 0;
+  black_holes_.clear();
   for (Job& job : jobs_) {
     job.missing_in = 0;
     job.repeated = false;

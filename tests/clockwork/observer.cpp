@@ -12,6 +12,8 @@
 namespace hpcbatch::clockwork {
 namespace {
 
+constexpr std::uint32_t kNodesInDoubt = 3;
+
 // A task that is leased so often moves in a circle.
 constexpr std::uint32_t kTooOften = 300;
 
@@ -25,8 +27,10 @@ TaskId task_of(const pilot::AttemptId& id) {
 
 void Observer::engine_started(const Saved& saved) {
   own_failures_.clear();
+  of_the_node_.clear();
   for (const SaveFailedAttempt& failed : saved.failed_attempts()) {
-    if (!is_not_the_tasks_fault(failed.outcome.failure)) ++own_failures_[failed.attempt.task];
+    if (is_not_the_tasks_fault(failed.outcome.failure)) continue;
+    ++(failed.charged ? own_failures_ : of_the_node_)[failed.attempt.task];
   }
   allocations_.clear();
   for (const auto& [id, facts] : saved.allocations()) allocations_[id] = facts.state;
@@ -51,6 +55,8 @@ void Observer::action(const Action& action, const Engine& engine) {
         const TaskId task = a.attempt.task;
         world_.count("attempt failed " + std::string(to_string(a.outcome.failure)));
         if (is_not_the_tasks_fault(a.outcome.failure)) return;
+        // Its node is in doubt: a few nodes may be.
+        if (!a.charged && ++of_the_node_[task] <= kNodesInDoubt) return;
         const ArrayState* array = engine.tasks().find(task.array);
         if (!array || ++own_failures_[task] > array->terms->retries) {
           world_.fail(fmt::format("{} is tried again after it failed {} times, with {} retries",
@@ -78,6 +84,7 @@ void Observer::action(const Action& action, const Engine& engine) {
             held_.erase(task);
             cancelled_.erase(task);
             own_failures_.erase(task);
+            of_the_node_.erase(task);
             for (auto* asked : {&to_hold_, &to_cancel_}) {
               for (auto& [request, tasks] : *asked) tasks.erase(task);
             }

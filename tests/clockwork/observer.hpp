@@ -80,6 +80,7 @@ class Observer {
   std::map<AllocationId, AllocationState> allocations_;
   std::set<AllocationId> out_of_reach_;
   std::map<TaskId, std::uint32_t> own_failures_, leases_;
+  std::map<TaskId, std::uint32_t> of_the_node_;  ///< uncharged failures: its node was in doubt
   std::set<TaskId> held_, cancelled_;
   std::map<std::uint64_t, std::set<TaskId>> to_hold_, to_cancel_;  ///< by request
 };

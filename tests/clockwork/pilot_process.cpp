@@ -241,6 +241,15 @@ void PilotProcess::launch(const pilot::Launch& action) {
                               Failure::ToolFailed};
     task.result.set_failure(std::string(to_string(kHow.at(incarnation_ % kHow.size()))));
   }
+  if (does.kills_its_pilot) {
+    // Often before anybody has heard that it has started.
+    const Duration soon = draw_.chance(50) ? draw_.between(0ms, 10ms) : draw_.between(10ms, 5s);
+    world_.clock.after(soon, [self = shared_from_this(), id = action.id, run = task.run] {
+      const auto there = self->tasks_.find(id);
+      if (there != self->tasks_.end() && there->second.run == run) self->kill();
+    });
+    takes = std::max<Duration>(takes, 10s);
+  }
   const Time wall = world_.clock.now() + node_.wall_clock;
   task.result.set_started_us(to_microseconds(wall));
   end_task_at(task, world_.clock.now() + takes);

@@ -110,14 +110,23 @@ Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
   for (std::uint64_t i = 0; i < std::max<std::uint64_t>(1, tasks / 20); ++i)
     add(IncidentKind::submit, scenario.length * 3 / 4);
   constexpr auto kDoings = static_cast<std::uint64_t>(IncidentKind::retry);
+  constexpr auto kLastOfOld = static_cast<std::uint64_t>(IncidentKind::hide_outbox);
   for (std::uint64_t i = 0; i < doings; ++i)
     add(static_cast<IncidentKind>(1 + draw.below(kDoings)), scenario.length);
   for (std::uint64_t i = 0; i < trouble; ++i)
-    add(static_cast<IncidentKind>(kDoings + 1 + draw.below(kIncidentKinds - kDoings - 1)),
+    add(static_cast<IncidentKind>(kDoings + 1 + draw.below(kLastOfOld - kDoings)),
         scenario.length);
   // In some, pilots die for no reason until their tasks are set aside.
   if (draw.chance(5)) {
     for (int i = 0; i < 60; ++i) add(IncidentKind::kill_pilot, scenario.length);
+  }
+  // Kinds that came later are drawn from a branch of their own: old seeds keep what they had.
+  draw = Draw(seed).of({5});
+  if (trouble >= 4 && draw.chance(40)) {
+    const std::uint64_t more = 1 + draw.below(4);
+    for (std::uint64_t i = 0; i < more; ++i)
+      add(static_cast<IncidentKind>(kLastOfOld + 1 + draw.below(kIncidentKinds - kLastOfOld - 1)),
+          scenario.length);
   }
   std::stable_sort(scenario.incidents.begin(), scenario.incidents.end(),
                    [](const Incident& a, const Incident& b) { return a.at < b.at; });

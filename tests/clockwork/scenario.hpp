@@ -57,14 +57,18 @@ namespace hpcbatch::clockwork {
   X(unfit_node, "a pilot finds its node unfit")                                 \
   X(fail_outbox, "outboxes cannot be written for a while")                      \
   X(lose_pilot_file, "somebody removes the file of a running pilot")            \
-  X(hide_outbox, "the workspace cannot be read for a while")
+  X(hide_outbox, "the workspace cannot be read for a while")                    \
+  X(killer_task, "the next array has a task that kills its pilot")              \
+  X(black_hole, "a node fails every task of all its pilots for a while")        \
+  X(lose_workspace, "the workspace can be neither read nor written for a while") \
+  X(suspend_all, "all running batch jobs are suspended for a while")
 
 enum class IncidentKind : std::uint8_t {
 #define HPCBATCH_INCIDENT_(name, text) name,
   HPCBATCH_INCIDENTS(HPCBATCH_INCIDENT_)
 #undef HPCBATCH_INCIDENT_
 };
-inline constexpr int kIncidentKinds = static_cast<int>(IncidentKind::hide_outbox) + 1;
+inline constexpr int kIncidentKinds = static_cast<int>(IncidentKind::suspend_all) + 1;
 std::string_view name_of(IncidentKind kind);
 std::string_view text_of(IncidentKind kind);
 

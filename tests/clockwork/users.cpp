@@ -76,6 +76,11 @@ void Users::submit(const Incident& incident) {
     array.after.push_back(on);
   }
   TasksSubmitted event{.client = draw.chance(50) ? "ann" : "bob", .content = incident.which};
+  if (draw.of({'u'}).chance(10)) event.client = "cyd";
+  if (std::exchange(killer_next_, false)) {
+    with_killer_.insert(incident.which);
+    world_.count("fault killer_task");
+  }
   if (draw.chance(70)) event.key = fmt::format("key-{:x}", incident.which);
   event.arrays.push_back(std::move(array));
   world_.count("user submit");
@@ -210,6 +215,10 @@ Behaviour Users::behaviour(TaskId task, std::uint32_t attempt) const {
                : speed < 9 ? draw.between(1s, 30s)
                            : draw.between(20s, 4min);
   does.has_outputs = kind.chance(35);
+  // The first or a later one of those of the array.
+  does.kills_its_pilot =
+      with_killer_.contains(array.content) &&
+      (array.facts.indices.size() == 1 || task.index == 1 + kind.of({'q'}).below(3));
   if (kind.chance(25) && draw.chance(30))
     does.failure = draw.chance(80) ? Failure::ToolFailed : Failure::ToolSignal;
   return does;

@@ -7,6 +7,7 @@
 #include "scenario.hpp"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct Behaviour {
   Duration takes{};
   Failure failure{Failure::Ok};
   bool has_outputs{false};
+  bool kills_its_pilot{false};
 };
 
 class Users {
@@ -26,6 +28,8 @@ class Users {
   explicit Users(World& world) : world_(world) {}
 
   void strike(const Incident& incident);
+  /// The next array that is submitted has a task that kills its pilot.
+  void plant_killer() { killer_next_ = true; }
   /// All holds are given up.
   void release_all();
 
@@ -61,6 +65,8 @@ class Users {
   std::map<std::string, std::vector<ArrayId>> by_key_;  ///< answered
   std::vector<ArrayId> known_;                          ///< answered
   std::map<ArrayId, Array> arrays_;
+  bool killer_next_{false};
+  std::set<std::uint64_t> with_killer_;  ///< arrays, by content
 };
 
 }  // namespace hpcbatch::clockwork

@@ -123,6 +123,12 @@ void World::strike(const Incident& incident) {
     case fail_outbox:
       workspace.unwritable_until = clock.now() + incident.length;
       return;
+    case killer_task:
+      return users.plant_killer();
+    case lose_workspace:
+      count("fault lose_workspace");
+      workspace.unreadable_until = workspace.unwritable_until = clock.now() + incident.length;
+      return;
     case hide_outbox:
       workspace.unreadable_until = clock.now() + incident.length;
       return;
