@@ -114,8 +114,9 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
   if (const TaskHistory* past = tasks_.history(task)) {
     why.details.push_back(fmt::format("{} earlier attempts", past->attempts));
     if (past->keeps_away) {
-      why.details.push_back(fmt::format("the last one failed on {} of {}: another node is to try it",
-                                        past->failed_at.node, past->failed_at.site));
+      why.details.push_back(
+          fmt::format("the last one failed on {} of {}: another node is to try it",
+                      past->failed_at.node, past->failed_at.site));
     }
     if (past->needs_more_than) {
       why.details.push_back(

@@ -314,7 +314,8 @@ void Engine::call_back_for_idle(Time now) {
                    });
   for (const auto& [idle_id, idle] : pilots_.all()) {
     // Room that nobody uses, be it a part of the pilot's only.
-    if (!idle.takes_tasks() || (idle.braked && !idle.leases.empty()) || !idle.backlog.empty() || (idle.kept_for && !idle.leases.empty()))
+    const bool is_alone_there = idle.braked || idle.kept_for;
+    if (!idle.takes_tasks() || !idle.backlog.empty() || (is_alone_there && !idle.leases.empty()))
       continue;
     if (idle.free.get(kCpus).ticks <= 0) continue;
     std::optional<ClassId> what;

@@ -38,7 +38,8 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
   for (const SaveFailedAttempt& failed : snapshot.failed_attempts) remember(failed);
   std::unordered_map<ArrayId, std::vector<std::pair<std::uint32_t, TaskHistory*>>> cut;
   for (auto& [task, history] : histories_) {
-    if (history.needs_more_than || history.unexplained_deaths != 0) cut[task.array].emplace_back(task.index, &history);
+    if (history.needs_more_than || history.unexplained_deaths != 0)
+      cut[task.array].emplace_back(task.index, &history);
   }
   std::unordered_map<ArrayId, IndexSet> leased;
   for (const StoredLease& lease : snapshot.leases)

@@ -274,7 +274,8 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
     history.attempts = attempt.number;
     if (verdict == Verdict::RetryCharged && !HPCBATCH_PLANTED(retries_not_counted))
       ++history.charged;
-    const bool is_of_the_node = verdict == Verdict::RetryFree && !is_not_the_tasks_fault(ending.failure);
+    const bool is_of_the_node =
+        verdict == Verdict::RetryFree && !is_not_the_tasks_fault(ending.failure);
     if (is_of_the_node) {
       ++history.elsewhere;
     } else if (verdict == Verdict::RetryFree) {

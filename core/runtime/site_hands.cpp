@@ -123,8 +123,8 @@ void SiteHands::submit(
     std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer) {
   using Answer = std::variant<AllocationAccepted, AllocationRefused>;
   auto result = std::make_shared<std::optional<Answer>>();
-  auto work = [id, request = request(id, shape, avoided), file = std::move(file), file_at = file_path(id),
-               result, program = program_, workspace = site_.workspace,
+  auto work = [id, request = request(id, shape, avoided), file = std::move(file),
+               file_at = file_path(id), result, program = program_, workspace = site_.workspace,
                name = site_.name](Tools& tools, Deadline deadline) {
     const auto refuse = [&](Refusal refusal, const std::string& text) {
       *result = AllocationRefused{
