@@ -68,11 +68,53 @@ EndCause end_of_vanished(const AllocationEntry& entry, const Shape* shape, Time 
   return entry.terminated_at ? EndCause::Cancelled : EndCause::None;
 }
 
+bool is_orderly(EndCause cause) {
+  return cause == EndCause::Completed || cause == EndCause::Timeout || cause == EndCause::Preempted;
+}
+
 bool is_live(BatchState state) {
   return state != BatchState::Ended;
 }
 
 }  // namespace
+
+/// Whether more of the shape are asked for at once after this end of one.
+void SiteBook::pause_after(ShapeState& shape, const AllocationEntry& entry, EndCause cause,
+                           const std::string& text, const std::string& words, Time now) {
+  const bool never_registered = entry.facts.pilots_seen == 0;
+  if (cause == EndCause::LaunchFailed) {
+    back_off(shape, 10min, 24h,
+             text + (!words.empty() ? words
+                                    : "; look at the workspace's directories and the set-up "
+                                      "lines"),
+             now);
+  } else if (cause == EndCause::Cancelled) {
+    // Respect whoever did it: wait a little the first time, long the next.  Ends close together
+    // of what was there at the first were one command.
+    BackOff& pause = shape.back_off;
+    const bool same = pause.cancelled_at && entry.facts.opened <= *pause.cancelled_at &&
+                      now - *pause.cancelled_at < kOneCommand;
+    const bool first = pause.failures.empty();
+    pause.cancelled_at = now;
+    if (!same) back_off(shape, first ? Duration{30s} : Duration{5min}, 1h, text, now);
+  } else if (entry.of_no_use) {
+    // The pause was set when that was found out.
+  } else if (!never_registered && is_orderly(cause)) {
+    // It works, and there is room for the next one.
+    shape.back_off = {};
+  } else if (never_registered ? cause == EndCause::NodeFailed || cause == EndCause::Preempted
+                              : cause != EndCause::NodeFailed) {
+    // Not the shape's fault; but nodes that fail again and again fail the next one too, unless
+    // its pilots did good work meanwhile.
+    if (entry.did_well) shape.back_off.failures.clear();
+    back_off(shape, 1s, 10min, text, now);
+  } else if (never_registered) {
+    back_off(shape, 10s, 1h,
+             text + ", and its pilot never registered" +
+                 (!words.empty() ? words : "; its output lies in the workspace"),
+             now);
+  }
+}
 
 AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std::string& reason,
                               Time now) {
@@ -85,49 +127,17 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
   std::string text = fmt::format("allocation {} on {}{}: {}{}", facts.id.name, facts.site, number,
                                  meaning.text, reason.empty() ? "" : " (" + reason + ")");
   const bool never_registered = facts.pilots_seen == 0;
-  const bool has_words = never_registered && !entry.last_words.empty();
+  // Of one that was there its own file says more than the batch system's word for a bad end.
+  const bool has_words = !entry.last_words.empty() &&
+                         (never_registered || (!is_orderly(cause) && !facts.cancel_asked));
   const std::string words =
       has_words ? "; its output ends with: " + entry.last_words : std::string();
-  const bool orderly =
-      cause == EndCause::Completed || cause == EndCause::Timeout || cause == EndCause::Preempted;
   facts.state = AllocationState::Ended;
   facts.cause = cause;
   facts.ended = now;
   facts.reason = text + words;
-  if (ShapeState* shape = shape_state(facts); shape && !facts.cancel_asked) {
-    if (cause == EndCause::LaunchFailed) {
-      back_off(*shape, 10min, 24h,
-               text + (has_words ? words
-                                 : "; look at the workspace's directories and the set-up "
-                                   "lines"),
-               now);
-    } else if (cause == EndCause::Cancelled) {
-      // Respect whoever did it: wait a little the first time, long the next.  Ends close together
-      // of what was there at the first were one command.
-      BackOff& pause = shape->back_off;
-      const bool same = pause.cancelled_at && facts.opened <= *pause.cancelled_at &&
-                        now - *pause.cancelled_at < kOneCommand;
-      const bool first = pause.failures.empty();
-      pause.cancelled_at = now;
-      if (!same) back_off(*shape, first ? Duration{30s} : Duration{5min}, 1h, text, now);
-    } else if (entry.of_no_use) {
-      // The pause was set when that was found out.
-    } else if (!never_registered && orderly) {
-      // It works, and there is room for the next one.
-      shape->back_off = {};
-    } else if (never_registered ? cause == EndCause::NodeFailed || cause == EndCause::Preempted
-                                : cause != EndCause::NodeFailed) {
-      // Not the shape's fault; but nodes that fail again and again fail the next one too, unless
-      // its pilots did good work meanwhile.
-      if (entry.did_well) shape->back_off.failures.clear();
-      back_off(*shape, 1s, 10min, text, now);
-    } else if (never_registered) {
-      back_off(*shape, 10s, 1h,
-               text + ", and its pilot never registered" +
-                   (has_words ? words : "; its output lies in the workspace"),
-               now);
-    }
-  }
+  if (ShapeState* shape = shape_state(facts); shape && !facts.cancel_asked)
+    pause_after(*shape, entry, cause, text, words, now);
   return {facts.id, meaning.failure, meaning.unexplained, text + words};
 }
 

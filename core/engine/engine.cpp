@@ -77,7 +77,11 @@ std::optional<Time> Engine::next_wake() const {
 }
 
 void Engine::end_if_drained(Time now) {
-  if (!draining_ || idle_told_ || !pilots_.leases().empty()) return;
+  if (!draining_ || idle_told_) return;
+  if (!pilots_.leases().empty()) {
+    drained_by_.reset();
+    return;
+  }
   if (!drained_by_) drained_by_ = now + kLastLook;
   const auto& allocations = sites_.allocations();
   const bool some_are_to_end = std::any_of(
@@ -282,9 +286,10 @@ void Engine::check_invariants() const {
     HPCBATCH_CHECK(lease.attempt.task == task && lease.attempt.number != 0);
     HPCBATCH_CHECK(lease.attempt.epoch >> 40 <= engine_start_);
     const std::vector<QueuePlace> places = tasks_.places(*array);
-    HPCBATCH_CHECK(std::any_of(places.begin(), places.end(), [&](const QueuePlace& place) {
-      return place.in_class == lease.in_class;
-    }));
+    HPCBATCH_CHECK(std::any_of(places.begin(), places.end(),
+                               [in_class = lease.in_class](const QueuePlace& place) {
+                                 return place.in_class == in_class;
+                               }));
   }
   for (const auto& [id, pilot] : pilots_.all()) {
     const AllocationEntry* entry = sites_.find(id.allocation);

@@ -97,7 +97,7 @@ class Engine {
   bool attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now);
   /// How the death of its pilot speaks against a task.
   enum class Blame : std::uint8_t { None, Shared, Alone };
-  void end_lease(Lease lease, Outcome outcome, Blame blame, Time now);
+  void end_lease(const Lease& lease, Outcome outcome, Blame blame, Time now);
   void cancel_if_it_waits(const AllocationId& id, Time now);
   void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
   void cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now);

@@ -223,10 +223,11 @@ std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
                                         show_duration(now - *site.trouble_since), site.trouble));
     }
     if (site.workspace_in_trouble()) {
-      why.details.push_back(fmt::format(
-          "nothing starts at site {}: for {} its pilots have not been able to use the workspace: {}",
-          site.site.name, show_duration(now - site.workspace_trouble_since),
-          site.workspace_trouble.begin()->second));
+      why.details.push_back(
+          fmt::format("nothing starts at site {}: for {} its pilots have not been able to use the "
+                      "workspace: {}",
+                      site.site.name, show_duration(now - site.workspace_trouble_since),
+                      site.workspace_trouble.begin()->second));
     }
     for (const ShapeState& shape : site.shapes) {
       if (!could_run(its_class.needs, shape.shape)) continue;

@@ -55,9 +55,10 @@ bool Engine::is_left_to_warm(const PilotState& cold, ClassId id, Time now) const
   if (cold.kept_for == id || its_class.not_left_until.value_or(now) > now) return false;
   const bool has_waited = its_class.left_since && now - *its_class.left_since >= kLeftToWarm;
   return std::any_of(warm_.begin(), warm_.end(), [&](const PilotState* pilot) {
+    // One that would not take it is no reason to leave it.
     return pilot->warm.contains(service) && (!pilot->kept_for || *pilot->kept_for == id) &&
-           PilotTable::has_room(its_class, *pilot, has_waited ? pilot->free : pilot->capacity,
-                                now);
+           !(pilot->braked && !pilot->leases.empty()) && may_be_tried(its_class, *pilot, now) &&
+           PilotTable::has_room(its_class, *pilot, has_waited ? pilot->free : pilot->capacity, now);
   });
 }
 
@@ -119,7 +120,9 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   for (const ClassId id : left_to_warm) {
     auto& since = tasks_.queue().get(id).left_since;
     if (!since) since = now;
-    cold_due_ = std::min(cold_due_.value_or(*since + kLeftToWarm), *since + kLeftToWarm);
+    // One that should have been taken by then is looked at with all others.
+    const Time due = *since + kLeftToWarm;
+    if (due > now) cold_due_ = std::min(cold_due_.value_or(due), due);
   }
   if (!place) {
     if (where == Into::Room && left_to_warm.empty()) pilot.nothing_fits = tasks_.queue().news();
@@ -312,7 +315,8 @@ void Engine::call_back_for_idle(Time now) {
                    [](const PilotState* a, const PilotState* b) {
                      return a->backlog.size() > b->backlog.size();
                    });
-  for (const auto& [idle_id, idle] : pilots_.all()) {
+  for (const auto& entry_of_idle : pilots_.all()) {
+    const PilotState& idle = entry_of_idle.second;
     // Room that nobody uses, be it a part of the pilot's only.
     const bool is_alone_there = idle.braked || idle.kept_for;
     if (!idle.takes_tasks() || !idle.backlog.empty() || (is_alone_there && !idle.leases.empty()))

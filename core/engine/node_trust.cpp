@@ -16,10 +16,10 @@ constexpr std::uint64_t kLeastRow = 3;
 constexpr std::uint32_t kProofs = 2;
 constexpr std::uint32_t kAcquittals = 2;
 // So long it is waited for a word of another node.
-constexpr Duration kPatience = 2min;
-constexpr Duration kPatienceWithProof = 10min;
-constexpr Duration kFirstPause = 1s;
-constexpr Duration kLongestPause = 30s;
+constexpr Duration kUntilOthersTell = 2min;
+constexpr Duration kUntilOthersTellWithProof = 10min;
+constexpr Duration kFirstRest = 1s;
+constexpr Duration kLongestRest = 30s;
 constexpr Duration kFirstAvoided = 30min;
 constexpr Duration kLongestAvoided = 8h;
 // A bad node that is used for want of another is good again after so many.
@@ -108,12 +108,11 @@ bool NodeTrust::failed(const NodeName& node, TaskKind kind, const Failed& how, T
   weigh_all(kind, now);
   if (!how.quick || here.let_be) return false;
   const bool nowhere_else = its_kind.all.failed == here.failed;
-  const bool doubtful =
-      (here.in_a_row >= kLeastRow && chance(its_kind, here) <= kDoubtfulChance) ||
-      (how.never_ran && nowhere_else && here.well == 0) || is_bad(node);
+  const bool doubtful = (here.in_a_row >= kLeastRow && chance(its_kind, here) <= kDoubtfulChance) ||
+                        (how.never_ran && nowhere_else && here.well == 0) || is_bad(node);
   if (!doubtful || !how.can_go_elsewhere()) return false;
   Node& there = nodes_[node];
-  there.pause = std::clamp<Duration>(2 * there.pause, kFirstPause, kLongestPause);
+  there.pause = std::clamp<Duration>(2 * there.pause, kFirstRest, kLongestRest);
   there.next_try = now + there.pause;
   if (there.bad_until) return true;
   Doubt& doubt = there.doubts[kind];
@@ -183,10 +182,12 @@ void NodeTrust::forget_if_good(const NodeName& node) {
 void NodeTrust::on_time(Time now) {
   for (auto at = nodes_.begin(); at != nodes_.end();) {
     const auto next = std::next(at);
-    auto& [name, node] = *at;
+    const NodeName& name = at->first;
+    auto& node = at->second;
     std::erase_if(node.doubts, [&](const auto& entry) {
       const auto& [kind, doubt] = entry;
-      if (now - doubt.since < (doubt.proofs == 0 ? kPatience : kPatienceWithProof)) return false;
+      if (now - doubt.since < (doubt.proofs == 0 ? kUntilOthersTell : kUntilOthersTellWithProof))
+        return false;
       if (const auto its_kind = kinds_.find(kind); its_kind != kinds_.end())
         its_kind->second.at[name].let_be = true;
       return true;

@@ -84,9 +84,8 @@ bool Engine::may_have_another_node(const Needs& needs, const NodeName& than, Tim
   }
   const std::vector<provision::SiteLimits> limits = sites_.limits();
   for (const provision::Outlet& outlet : sites_.outlets(now)) {
-    const auto site = std::find_if(limits.begin(), limits.end(), [&](const auto& limit) {
-      return limit.site == outlet.site;
-    });
+    const auto site = std::find_if(limits.begin(), limits.end(),
+                                   [&](const auto& limit) { return limit.site == outlet.site; });
     if (outlet.open && site->queued < site->max_queued &&
         site->queued + site->running < site->max_running && could(outlet.site, outlet.shape))
       return true;

@@ -28,9 +28,9 @@ struct Lease {
   bool has_left{false};  ///< its pilot has done with it: it takes no room there any more
   bool guessed{
       false};  ///< `granted` was not read back at a restart; settled when its pilot registers
-  bool cancelled{false};  ///< its pilot was told, or will be when it is back
+  bool cancelled{false};            ///< its pilot was told, or will be when it is back
   bool waits_for_workspace{false};  ///< it has ended, and its result waits there
-  bool suspect{false};    ///< pilots died that had its task
+  bool suspect{false};              ///< pilots died that had its task
   State state{State::Sent};
   Time since{};  ///< leased
   std::optional<Time> started;
@@ -79,10 +79,10 @@ struct PilotState {
   }
   std::uint32_t suspects{0};  ///< of `leases`
   bool on_trial{false};       ///< one of these has not run for long yet
-  bool braked{false};        ///< its node is in doubt or bad: one task at a time
-  bool rests{false};         ///< and not now
-  bool did_well{false};      ///< a task has ended well there
-  bool came_to_bad{false};   ///< its node was bad when it came
+  bool braked{false};         ///< its node is in doubt or bad: one task at a time
+  bool rests{false};          ///< and not now
+  bool did_well{false};       ///< a task has ended well there
+  bool came_to_bad{false};    ///< its node was bad when it came
   bool is_at(const NodeName& where) const { return where.node == node && where.site == site; }
   NodeName at() const { return {site, node}; }
 };

@@ -316,7 +316,7 @@ void learn_run(ResourceClass& its_class, const Outcome& outcome) {
 
 }  // namespace
 
-void Engine::end_lease(Lease lease, Outcome outcome, Blame blame, Time now) {
+void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time now) {
   PilotState& pilot = *lease.held_by;
   if (outcome.failure == Failure::Ok && !std::exchange(pilot.did_well, true))
     sites_.did_well(pilot.id.allocation);

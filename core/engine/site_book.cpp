@@ -442,12 +442,12 @@ std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
   std::vector<provision::Outlet> outlets;
   for (const SiteState& state : sites_) {
     for (const ShapeState& shape : state.shapes) {
-      provision::Outlet outlet{.site = state.site.name,
-                               .shape = shape.shape,
-                               .proven = shape.proven,
-                               .open = may_ask(shape, now) && answers(state) &&
-                                       !state.workspace_in_trouble(),
-                               .wait = expected_wait(state, shape, now).value_or(Duration{})};
+      provision::Outlet outlet{
+          .site = state.site.name,
+          .shape = shape.shape,
+          .proven = shape.proven,
+          .open = may_ask(shape, now) && answers(state) && !state.workspace_in_trouble(),
+          .wait = expected_wait(state, shape, now).value_or(Duration{})};
       for (const auto& [id, entry] : allocations_) {
         if (entry.facts.site != state.site.name || entry.facts.shape != shape.shape.name) continue;
         if (entry.facts.state == AllocationState::Ended) continue;

@@ -65,8 +65,8 @@ struct AllocationEntry {
   std::uint32_t absent_polls{0};     ///< trusted lists in a row that did not show it
   std::uint32_t never_arrived{0};    ///< submits whose answer was lost and that left no batch job
   bool of_no_use{false};
-  std::string last_words;             ///< that its batch job printed; no pilot was there
-  bool did_well{false};  ///< a task has ended well there
+  std::string last_words;             ///< that its batch job printed; no pilot is there
+  bool did_well{false};               ///< a task has ended well there
   std::optional<Time> terminated_at;  ///< a pilot of it was ended from outside
   std::uint32_t pilots_away{0};       ///< of those that registered, not connected now
   std::set<std::uint32_t> let_go{};   ///< ranks of pilots that held nothing and were told to end
@@ -157,6 +157,8 @@ class SiteBook {
   void back_off(ShapeState& shape, Duration first, Duration most, const std::string& why, Time now);
   std::optional<AllocationOver> follow(AllocationEntry& entry, const BatchJob& job, Time now);
   std::optional<AllocationOver> absent(AllocationEntry& entry, const SitePolled& event, Time now);
+  void pause_after(ShapeState& shape, const AllocationEntry& entry, EndCause cause,
+                   const std::string& text, const std::string& words, Time now);
   AllocationOver over(AllocationEntry& entry, EndCause cause, const std::string& reason, Time now);
 
   Actions& actions_;

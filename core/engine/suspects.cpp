@@ -28,14 +28,14 @@ bool Engine::is_suspect(TaskId task) const {
 }
 
 /// Whether a task of the class would be the only one on trial there, with nothing dear to lose.
-bool Engine::may_be_tried(const ResourceClass& its_class, const PilotState& pilot,
-                          Time now) const {
+bool Engine::may_be_tried(const ResourceClass& its_class, const PilotState& pilot, Time now) const {
   if (!its_class.apart.suspect) return true;
   if (pilot.on_trial) return false;
   if (!its_class.keeps_away) return true;
   return std::none_of(pilot.in_room.begin(), pilot.in_room.end(), [&](const TaskId task) {
     const Lease& lease = *pilots_.lease(task);
-    return lease.started && now - *lease.started >= kDear;
+    // Suspects of one death wait for each other's trial only, not until the others are dear.
+    return !lease.suspect && lease.started && now - *lease.started >= kDear;
   });
 }
 

@@ -12,6 +12,37 @@
 #include <utility>
 
 namespace hpcbatch {
+namespace {
+
+/// What is known of the task after one more try that does not count.
+void note_failed(TaskHistory& history, const AttemptId& attempt, const std::string& evidence,
+                 const Ending& ending, Verdict verdict) {
+  history.attempts = attempt.number;
+  if (verdict == Verdict::RetryCharged && !HPCBATCH_PLANTED(retries_not_counted)) ++history.charged;
+  const bool is_its_own = !is_not_the_tasks_fault(ending.failure);
+  if (verdict == Verdict::RetryFree && is_its_own) {
+    ++history.elsewhere;
+  } else if (verdict == Verdict::RetryFree) {
+    ++history.free[static_cast<std::size_t>(ending.failure)];
+  }
+  history.doubted = ending.doubted;
+  history.failed_at = ending.failed_at;
+  history.keeps_away = ending.keeps_away;
+  // It has ended by itself: it was not this one.
+  if (is_its_own) {
+    history.unexplained_deaths = 0;
+    history.evidence.clear();
+  }
+  if (ending.unexplained) {
+    ++history.unexplained_deaths;
+    history.evidence += fmt::format("{}attempt {} on {}", history.evidence.empty() ? "" : "; ",
+                                    attempt.number, evidence);
+  }
+  if (ending.failure == Failure::PilotWalltime && ending.had)
+    history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
+}
+
+}  // namespace
 
 ArrayState& TaskTable::get(ArrayId id) {
   const auto at = arrays_.find(id);
@@ -271,33 +302,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
   const Verdict verdict = judge(ending, before, array.terms->retries, input_gone, longest);
   if (verdict == Verdict::RetryFree || verdict == Verdict::RetryCharged) {
     TaskHistory& history = histories_[attempt.task];
-    history.attempts = attempt.number;
-    if (verdict == Verdict::RetryCharged && !HPCBATCH_PLANTED(retries_not_counted))
-      ++history.charged;
-    const bool is_of_the_node =
-        verdict == Verdict::RetryFree && !is_not_the_tasks_fault(ending.failure);
-    if (is_of_the_node) {
-      ++history.elsewhere;
-    } else if (verdict == Verdict::RetryFree) {
-      ++history.free[static_cast<std::size_t>(ending.failure)];
-    }
-    history.doubted = ending.doubted;
-    history.failed_at = ending.failed_at;
-    history.keeps_away = ending.keeps_away;
-    // It has ended by itself: it was not this one.
-    if (!is_not_the_tasks_fault(ending.failure)) {
-      history.unexplained_deaths = 0;
-      history.evidence.clear();
-    }
-    if (ending.unexplained) {
-      ++history.unexplained_deaths;
-      history.evidence +=
-          fmt::format("{}attempt {} on {}: {}", history.evidence.empty() ? "" : "; ",
-                      attempt.number, to_string(pilot), outcome.message);
-    }
-    if (ending.failure == Failure::PilotWalltime && ending.had) {
-      history.needs_more_than = std::max(history.needs_more_than.value_or(Duration{}), *ending.had);
-    }
+    note_failed(history, attempt, to_string(pilot) + ": " + outcome.message, ending, verdict);
     if (history.needs_more_than || history.keeps_away || history.unexplained_deaths != 0 ||
         array.cut().contains(attempt.task.index)) {
       set_apart(array, attempt.task.index);

@@ -93,7 +93,7 @@ class BatchSystems {
   std::map<std::string, Lane> lanes_;
   std::uint64_t incarnations_{0};
   bool any_never_started_{false};
-  std::map<std::string, Time> black_holes_;  ///< nodes by name: until when
+  std::map<std::string, Time> black_holes_;                        ///< nodes by name: until when
   std::uint64_t bad_nodes_{0}, unfit_nodes_{0}, wrong_clocks_{0};  ///< to come
 };
 

@@ -114,8 +114,7 @@ Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
   for (std::uint64_t i = 0; i < doings; ++i)
     add(static_cast<IncidentKind>(1 + draw.below(kDoings)), scenario.length);
   for (std::uint64_t i = 0; i < trouble; ++i)
-    add(static_cast<IncidentKind>(kDoings + 1 + draw.below(kLastOfOld - kDoings)),
-        scenario.length);
+    add(static_cast<IncidentKind>(kDoings + 1 + draw.below(kLastOfOld - kDoings)), scenario.length);
   // In some, pilots die for no reason until their tasks are set aside.
   if (draw.chance(5)) {
     for (int i = 0; i < 60; ++i) add(IncidentKind::kill_pilot, scenario.length);

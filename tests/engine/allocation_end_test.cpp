@@ -195,13 +195,15 @@ TEST_F(AllocationEndTest, WhatItsBatchJobPrintedLastSaysWhyAPilotNeverRegistered
   const std::string name = allocation("A").name;
   const BatchJob job{
       .name = name, .number = "1", .state = BatchState::Ended, .cause = EndCause::Failed};
+  batch_forgot("A");
   happens(SitePolled{"here", {job}, now_, {{name, words}, {"hbUnknown", "x"}}});
   forget_what_was_asked();
   expect_explained("1", "*its pilot never registered; its output ends with: " + words + "*");
   after(30s);
-  expect({"forget *", "open *"});
+  expect({"open *"});
   // Where the batch system keeps no record the file is there nonetheless.
   accepts("B");
+  batch_forgot("B");
   const std::string second = allocation("B").name;
   for (int list = 0; list < 3; ++list) {
     after(1s);
@@ -209,6 +211,25 @@ TEST_F(AllocationEndTest, WhatItsBatchJobPrintedLastSaysWhyAPilotNeverRegistered
   }
   forget_what_was_asked();
   expect_explained("1", "*no longer knows it*its output ends with: module: not found*");
+}
+
+TEST_F(AllocationEndTest, WhatAKilledPilotPrintedLastIsSaid) {
+  given_pilot();
+  submit(New());
+  starts("2");
+  disconnects("A0");
+  const std::string name = allocation("A").name;
+  const BatchJob job{.name = name,
+                     .number = "1",
+                     .state = BatchState::Ended,
+                     .cause = EndCause::Failed,
+                     .reason = "NonZeroExitCode"};
+  happens(SitePolled{"here", {job}, now_, {{name, "the pilot was ended by signal 9"}}});
+  reads_outbox("A");
+  ASSERT_EQ(saved_.failed_attempts().size(), 1U);
+  EXPECT_NE(saved_.failed_attempts()[0].outcome.message.find("ended by signal 9"),
+            std::string::npos);
+  forget_what_was_asked();
 }
 
 TEST_F(AllocationEndTest, WhatCouldNotBeLaunchedPausesItsShapeAtOnce) {
@@ -346,6 +367,7 @@ TEST_F(AllocationEndTest, TheOutboxIsReadBeforeAnythingIsCalledLost) {
   expect({"read the outbox of A"});
   EXPECT_NE(saved_.allocations().at(allocation("A")).state, AllocationState::Ended)
       << "an engine that starts now must read it too";
+  // NOLINTNEXTLINE(cppcoreguidelines-slicing)
   reads_outbox("A", {done, failed, staged});
   expect({"tell 2", "forget A", "open B: *"});
   expect_ended("2.1", Failure::Ok);
@@ -368,6 +390,7 @@ TEST_F(AllocationEndTest, AnEngineThatDiedBeforeTheOutboxWasReadReadsIt) {
   restarts();
   after(1s);
   expect({"read the outbox of A"});
+  // NOLINTNEXTLINE(cppcoreguidelines-slicing)
   reads_outbox("A", {done});
   expect({"tell 2", "forget A"});
   expect_ended("2", Failure::Ok);

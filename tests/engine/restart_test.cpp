@@ -88,6 +88,7 @@ TEST_F(RestartTest, APilotThatDiedMeanwhileIsFoundByItsBatchJob) {
   restarts();
   expect({"read the outbox of A"});
   const EndAtPilot done = result("2.2");
+  // NOLINTNEXTLINE(cppcoreguidelines-slicing)
   reads_outbox("A", {done});
   expect({"tell 2", "forget A", "open B: *"});
   expect_ended("2.2", Failure::Ok);

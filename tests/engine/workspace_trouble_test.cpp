@@ -19,7 +19,9 @@ TEST_F(WorkspaceTroubleTest, WhatHasEndedIsFinishingAndDoesNotRun) {
   submit(New());
   is_in_trouble({attempt("2")});
   expect_state("2", TaskState::Finishing);
-  expect_explained("2", "done at pilot *.0 on node1, its result waits for the workspace of *No space left on device*");
+  expect_explained("2",
+                   "done at pilot *.0 on node1, its result waits for the workspace of *No space "
+                   "left on device*");
   EXPECT_EQ(engine_->counts().running, 1U);
   forget_what_was_asked();
   ends("2");
