@@ -55,8 +55,9 @@ std::optional<std::string> trial(const std::filesystem::path& file) {
   if (!WIFSIGNALED(status)) return std::nullopt;
   const int signal = WTERMSIG(status);
   if (signal == SIGALRM) return fmt::format("loading it takes over {} s", kTrialSeconds);
-  return fmt::format("loading it ends a process by SIG{}: its file is cut off or damaged; put it there anew",
-                     ::sigabbrev_np(signal));
+  return fmt::format(
+      "loading it ends a process by SIG{}: its file is cut off or damaged; put it there anew",
+      ::sigabbrev_np(signal));
 }
 
 }  // namespace

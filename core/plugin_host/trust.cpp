@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
+
+#include <grp.h>
+#include <pwd.h>
 
 namespace hpcbatch {
 
@@ -50,6 +54,25 @@ std::string all_writable(const std::filesystem::path& path, const std::filesyste
   return text;
 }
 
+/// Of one user alone, as many systems give each: what it may write, he may.
+bool is_private_group(gid_t group, uid_t user) {
+  std::vector<char> text(std::size_t{1} << 16);
+  struct passwd account {};
+  struct passwd* found = nullptr;
+  if (::getpwuid_r(user, &account, text.data(), text.size(), &found) != 0 || !found ||
+      account.pw_gid != group)
+    return false;
+  const std::string name = account.pw_name;
+  struct group members {};
+  struct group* found_group = nullptr;
+  if (::getgrgid_r(group, &members, text.data(), text.size(), &found_group) != 0 || !found_group ||
+      name != members.gr_name)
+    return false;
+  for (char** member = members.gr_mem; *member; ++member)
+    if (name != *member) return false;
+  return true;
+}
+
 /// Who may rename a folder above puts his own in its place.  In one with the sticky bit only the
 /// owner of what is there may.
 std::optional<std::string> untrusted_folder_above(const std::filesystem::path& path, uid_t user) {
@@ -58,7 +81,9 @@ std::optional<std::string> untrusted_folder_above(const std::filesystem::path& p
     struct stat facts {};
     if (::stat(at.c_str(), &facts) != 0)
       return fmt::format("{} cannot be read: {}", at.string(), std::strerror(errno));
-    if ((facts.st_mode & S_ISVTX) != 0) facts.st_mode &= ~(S_IWGRP | S_IWOTH);
+    if ((facts.st_mode & S_ISVTX) != 0) facts.st_mode &= ~static_cast<mode_t>(S_IWGRP | S_IWOTH);
+    if (is_private_group(facts.st_gid, facts.st_uid))
+      facts.st_mode &= ~static_cast<mode_t>(S_IWGRP);
     if (auto why = distrust(facts, user)) {
       return fmt::format("the folder above it, {}, {}{}", at.string(), *why,
                          why->ends_with("go-w") ? " " + at.string() : "");

@@ -14,8 +14,8 @@ namespace hpcbatch {
 /// if `user` may trust it.
 std::optional<std::string> distrust(const struct stat& facts, uid_t user);
 
-/// Looks at an absolute path of a plugin, at its directory and at all above that, before anything of
-/// it runs.  One sentence that says what to do, or nothing.
+/// Looks at an absolute path of a plugin, at its directory and at all above that, before anything
+/// of it runs.  One sentence that says what to do, or nothing.
 std::optional<std::string> untrusted_plugin(const std::filesystem::path& file, uid_t user);
 
 }  // namespace hpcbatch

@@ -164,7 +164,7 @@ TEST_F(PluginFolderTest, AFolderAboveTheRealPlaceOfALinkIsLookedAt) {
 }
 
 TEST_F(PluginFolderTest, AFileThatIsCutOffIsRefusedInWords) {
-  for (const std::uintmax_t size : {0, 100, 1000, 4096, 8192, 16384, 32768, 65536}) {
+  for (const std::uintmax_t size : {0U, 100U, 1000U, 4096U, 8192U, 16384U, 32768U, 65536U}) {
     // What was loaded stays loaded: a new file each time.
     std::filesystem::remove(plugin());
     std::filesystem::copy_file(kBroken / "tools/sound.so", plugin());

@@ -70,7 +70,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Remote);
 
 TEST_P(Remote, AnUnknownHostKeyIsRefused) {
   Sshd sshd;
-  std::ofstream(sshd.path("known_hosts"), std::ios::trunc);
+  std::filesystem::resize_file(sshd.path("known_hosts"), 0);
   const auto transport = make(sshd);
   const Error error = error_of(*transport);
   EXPECT_EQ(error.kind, Error::Kind::Rejected);
@@ -267,6 +267,7 @@ TEST_P(Remote, AThousandFilesGoInOneCall) {
   Sshd sshd;
   const auto transport = make(sshd);
   std::vector<FileText> files;
+  files.reserve(1000);
   for (int i = 0; i < 1000; ++i) {
     files.push_back({sshd.path("many/" + std::to_string(i % 10) + "/" + std::to_string(i)),
                      "text " + std::to_string(i) + std::string(1, static_cast<char>(i)),
@@ -285,6 +286,7 @@ TEST_P(Remote, AThousandFilesGoInOneCall) {
     ASSERT_EQ(facts.st_mode & 07777, file.mode);
   }
   std::vector<std::string> paths;
+  paths.reserve(files.size());
   for (const FileText& file : files) paths.push_back(file.path);
   EXPECT_TRUE(transport->remove(paths, soon()));
   EXPECT_EQ(transport->list(sshd.path("many/3"), soon())->size(), 0u);

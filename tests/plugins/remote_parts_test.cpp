@@ -128,7 +128,7 @@ TEST_P(CopyScript, TakesAFileAndSumsItWhileItFlows) {
 TEST_P(CopyScript, GivesAFileAndSumsItWhileItFlows) {
   std::ofstream(root_ / "file", std::ios::binary) << text_;
   const std::string script = send_script((root_ / "file").string());
-  for (const std::uint64_t block : {0, 2}) {
+  for (const std::uint64_t block : {0U, 2U}) {
     const std::string said = run(script, std::to_string(block) + "\n");
     const auto line = said.find('\n') + 1;
     EXPECT_THAT(said.substr(0, line),

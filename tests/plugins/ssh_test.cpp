@@ -42,7 +42,7 @@ Error error_of(Transport& transport) {
 
 TEST(Ssh, AnUnknownHostIsToldWithItsFingerprintAndWhatToRun) {
   Sshd sshd;
-  std::ofstream(sshd.path("known_hosts"), std::ios::trunc);
+  std::filesystem::resize_file(sshd.path("known_hosts"), 0);
   const std::string text = error_of(*make(sshd)).text;
   EXPECT_THAT(text, testing::HasSubstr(sshd.fingerprint()));
   // The command does what it says.

@@ -150,8 +150,10 @@ const Record* routed_to(const Record& route, const std::vector<Record>& things) 
   for (const Record& thing : things) {
     const std::string name = after(thing.head, "Queue:");
     const std::string_view behind = route.value("route_destinations");
+    std::string with_server = name;
+    with_server.append("@").append(server);
     // Of another server they are named with it.
-    if (!name.empty() && (has_word(behind, name) || has_word(behind, name + "@" + server)) &&
+    if (!name.empty() && (has_word(behind, name) || has_word(behind, with_server)) &&
         thing.value("from_route_only") == "True" && why_closed(thing).empty() &&
         why_not(thing).empty())
       return &thing;

@@ -222,7 +222,8 @@ Result<std::string> read_sbatch_test(const CommandOutput& output) {
   std::string text = one_line(output.standard_error + output.standard_output);
   if (!output.timed_out && output.exit_code == 0)
     return text.empty() ? "sbatch --test-only takes it" : text;
-  if (output.timed_out) return Error{Error::Kind::Transient, "sbatch --test-only: no answer in time"};
+  if (output.timed_out)
+    return Error{Error::Kind::Transient, "sbatch --test-only: no answer in time"};
   if (text.empty()) text = "exit " + std::to_string(output.exit_code);
   const bool is_final = classify(output) == Refusal::Permanent;
   return Error{is_final ? Error::Kind::Rejected : Error::Kind::Transient,

@@ -20,8 +20,8 @@ CommandLine sbatch(const AllocationRequest& request, const std::string& script_p
 /// out").
 std::variant<std::string, SubmitRefused> read_sbatch(const CommandOutput& output);
 
-/// `sbatch --test-only`: the controller looks at account, QOS, partition, limits and options, and says
-/// when it would start.
+/// `sbatch --test-only`: the controller looks at account, QOS, partition, limits and options, and
+/// says when it would start.
 CommandLine sbatch_test(const AllocationRequest& request, const std::string& script_path);
 Result<std::string> read_sbatch_test(const CommandOutput& output);
 

@@ -1,6 +1,7 @@
 #include "remote_copy.hpp"
 
 #include "checksum.hpp"
+#include "file_scripts.hpp"
 #include "local_file.hpp"
 #include "remote_shell.hpp"
 

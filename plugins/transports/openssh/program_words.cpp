@@ -46,6 +46,21 @@ bool line_was_lost(const std::string& said) {
                      [&](const char* text) { return last.find(text) != std::string::npos; });
 }
 
+namespace {
+
+/// Where a host on the way is what failed.
+std::optional<Error> jump_error(const std::string& target, const std::string& said) {
+  const auto says = [&](const char* text) { return said.find(text) != std::string::npos; };
+  if (says("stdio forwarding failed"))
+    return words::not_through_jump(target, after(said, "open failed: ", "\r\n"));
+  // A command on the way (ProxyCommand, ProxyJump) has no peer with an address, and what it says is
+  // not heard where the connection is kept.
+  if (says("UNKNOWN port 65535")) return words::not_through_jump(target, {});
+  return std::nullopt;
+}
+
+}  // namespace
+
 Error program_error(const WhoAndHow& who, const std::string& said) {
   const auto says = [&](const char* text) { return said.find(text) != std::string::npos; };
   const std::string& target = who.target;
@@ -70,10 +85,7 @@ Error program_error(const WhoAndHow& who, const std::string& said) {
                ? words::channel_refused(target, std::string(kFull))
                : words::shared_is_full(target, std::string(kFull), program_error(who, rest));
   }
-  if (says("stdio forwarding failed")) {
-    const std::string why = after(said, "open failed: ", "\r\n");
-    return words::not_through_jump(target, why);
-  }
+  if (auto jump = jump_error(target, said)) return *jump;
   if (says("open failed")) return words::channel_refused(target, last_line(said));
   if (says("Permission denied (") || says("Too many authentication failures")) {
     const std::string offered = after(said, "Permission denied (", ")");

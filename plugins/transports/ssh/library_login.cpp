@@ -113,7 +113,10 @@ LibraryLogin::Opened LibraryLogin::try_channel(const std::string& text, Deadline
 
 /// A server of few sessions (MaxSessions) may not have seen yet that the last one is over.
 LibraryLogin::Opened LibraryLogin::try_until_free(const std::string& text, Deadline deadline) {
-  const Deadline patience = std::min(deadline, Clock::now() + kUntilFree);
+  // A login of its own, where it comes to that, takes time as well.
+  const auto now = Clock::now();
+  const Deadline patience = std::min<Deadline>(
+      now + std::max<Clock::duration>((deadline - now) / 3, {}), now + kUntilFree);
   Opened opened = try_channel(text, deadline);
   const auto is_ours = [this](const Talk& talk) { return talk.session == session_; };
   if (std::any_of(talks_.begin(), talks_.end(), is_ours)) return opened;
