@@ -303,8 +303,7 @@ std::vector<Action> Decide::decide(Time now) {
   if (phase_ == Phase::Working) start_what_fits(now);
   if (phase_ == Phase::Working && has_nothing_to_do()) {
     const bool idle_long = terms_.idle > Duration{} && now >= *idle_since_ + idle() &&
-                           !waits_for_workspace() &&
-                           !HPCBATCH_PLANTED(idle_pilot_stays);
+                           !waits_for_workspace() && !HPCBATCH_PLANTED(idle_pilot_stays);
     const bool unregistered_long = !welcomed_ && now >= started_ + kUnregistered;
     if (idle_long || unregistered_long) leave("idle");
   } else if (!has_nothing_to_do()) {

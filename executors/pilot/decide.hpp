@@ -154,7 +154,7 @@ class Decide {
     bool silent{false};
     bool stopping{false};
     bool by_force{false};
-    std::optional<Time> alarm;  // its time limit, or its second signal
+    std::optional<Time> alarm;          // its time limit, or its second signal
     std::optional<Duration> time_left;  // to its time limit, while the workspace is stuck
     std::size_t result_bytes{0};
   };

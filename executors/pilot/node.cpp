@@ -136,7 +136,8 @@ Node look_at_node(const wire::PilotFile& file, const std::string& pilot) {
     if (name == "gpus" || name.starts_with("gpus/"))
       devices += static_cast<std::size_t>(amount / kWhole);
   }
-  Node node{node_name(), allowed_cpus(), Devices(static_cast<unsigned>(devices), environ), {}, Fd(), {}};
+  Node node{node_name(), allowed_cpus(), Devices(static_cast<unsigned>(devices), environ),
+            {},          Fd(),           {}};
   if (static_cast<std::int64_t>(node.cpus.size()) * kWhole != cpus) node.cpus.clear();
   check_workspace(node, file, pilot);
   make_scratch(node, file, pilot);

@@ -26,7 +26,7 @@ constexpr Duration kSuspended = std::chrono::seconds{5};
 constexpr Duration kUntilFoundByFiles = std::chrono::minutes{3};
 constexpr Duration kUntilFoundFarAway = std::chrono::seconds{10};
 // With a workspace that cannot be written; longer where what waits for it took longer.
-constexpr std::chrono::minutes kPatience{10};
+constexpr std::chrono::minutes kWorkspacePatience{10};
 // So many results make a frame of their own.
 constexpr int kResultsInFrame = 4096;
 constexpr std::size_t kBytesInFrame = std::size_t{1} << 20;
@@ -111,18 +111,18 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       removals_(chores_),
       pack_(file.workspace, wire::log_file_name(name_, incarnation_)),
       workspace_(file.workspace, text_of(name_)),
-      publisher_(chores_, removals_, file.workspace,
-                 [this](const AttemptId& id, wire::Result result) {
-                   result.failure() == "ok" ? history_.published(id) : history_.discarded(id);
-                   if (!is_written(pack_, result)) {
-                     result.mutable_log()->Clear();
-                     result.mutable_log()->set_truncated(true);
-                     result.mutable_log()->set_lost(true);
-                   }
-                   if (decide_.published(id, result.ByteSizeLong(), now_))
-                     deliver(id, std::move(result));
-                 },
-                 [this](const std::string& why) { workspace_.failed(why, now_); }),
+      publisher_(
+          chores_, removals_, file.workspace,
+          [this](const AttemptId& id, wire::Result result) {
+            result.failure() == "ok" ? history_.published(id) : history_.discarded(id);
+            if (!is_written(pack_, result)) {
+              result.mutable_log()->Clear();
+              result.mutable_log()->set_truncated(true);
+              result.mutable_log()->set_lost(true);
+            }
+            if (decide_.published(id, result.ByteSizeLong(), now_)) deliver(id, std::move(result));
+          },
+          [this](const std::string& why) { workspace_.failed(why, now_); }),
       runner_(loop_, pack_, groups_, removals_, family_,
               Runner::Place{{text_of(name_), file.site},
                             work_,
@@ -261,8 +261,8 @@ int Pilot::run() {
                              link_.next(), pack_.next(), workspace_.next()}) {
       if (next && (!until || *next < *until)) until = next;
     }
-    const bool has_news = pack_.is_lost() != pack_was_lost ||
-                          workspace_is_stuck_ == workspace_trouble().empty();
+    const bool has_news =
+        pack_.is_lost() != pack_was_lost || workspace_is_stuck_ == workspace_trouble().empty();
     if (more_to_follow_ || has_news) until = now_;
     const Time asleep = clock_now();
     const Time woke = loop_.wait(until);
@@ -299,7 +299,7 @@ void Pilot::look_at_workspace() {
   }
   if (pack_.trouble().empty()) return;
   // What would be lost is not given up sooner than running it again would take.
-  std::chrono::milliseconds patience = kPatience;
+  std::chrono::milliseconds patience = kWorkspacePatience;
   for (const AttemptId& id : to_send_) {
     const auto at = results_.find(id);
     if (at == results_.end()) continue;

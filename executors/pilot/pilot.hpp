@@ -107,7 +107,7 @@ class Pilot {
   std::unordered_map<AttemptId, wire::Result, AttemptHash> results_;  // not acknowledged
   std::vector<AttemptId> started_;                                    // not told yet
   std::unordered_set<AttemptId, AttemptHash> unbegun_;  // launched, and wait for their services
-  std::uint64_t services_said_{0};    // on this link; as Services counts their changes
+  std::uint64_t services_said_{0};  // on this link; as Services counts their changes
   bool workspace_is_stuck_{false};
   std::string trouble_said_;          // of the workspace, on this link
   std::size_t waiting_said_{0};       // and how many results wait for it

@@ -27,6 +27,10 @@ class PilotHistory {
   void discarded(const AttemptId& id) const;
   /// It stays for that, with nothing else to do.
   void outbox_failed() const { add("outbox-failed", {}); }
+  /// It stays for them too.
+  void services_starting(std::size_t count) const {
+    add("services-starting", {{"count", std::to_string(count)}});
+  }
   void ended(const std::string& reason) const { add("pilot-ended", {{"reason", reason}}); }
 
  private:

@@ -70,7 +70,9 @@ void Pilot::say_services() {
   wire::Warm& warm = *link_.outgoing().mutable_warm();
   warm.Clear();
   for (const std::string& name : runner_.services().names()) warm.add_services(name);
-  for (const std::string& name : runner_.services().slow_starters()) warm.add_starting(name);
+  const auto starting = runner_.services().slow_starters();
+  for (const std::string& name : starting) warm.add_starting(name);
+  history_.services_starting(starting.size());
   link_.added(true, now_);
 }
 

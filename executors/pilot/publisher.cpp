@@ -22,16 +22,13 @@ std::optional<wire::OutputRefusal> publish_to_be_fetched(const std::string& work
                                                          const std::string& directory,
                                                          const std::vector<wire::Output>& outputs) {
   const std::string& first = outputs.front().destination();
-  if (::access((workspace + "/work").c_str(), W_OK) != 0 ||
-      !make_folders_above(first, workspace.size())) {
+  const std::size_t known = first.starts_with(workspace + "/") ? workspace.size() : 0;
+  if (::access((workspace + "/work").c_str(), W_OK) != 0 || !make_folders_above(first, known)) {
     return wire::OutputRefusal{"workspace_lost",
                                "cannot make the folder of " + first + ": " + std::strerror(errno)};
   }
   auto refusal = wire::publish_outputs(directory, outputs);
-  if (refusal) {
-    ::rmdir(first.substr(0, first.rfind('/')).c_str());
-    if (refusal->failure == "stage_out_failed") refusal->failure = "workspace_lost";
-  }
+  if (refusal) ::rmdir(first.substr(0, first.rfind('/')).c_str());
   return refusal;
 }
 
@@ -46,8 +43,8 @@ void Publisher::publish(const AttemptId& id) {
   const auto at = waiting_.find(id);
   if (at == waiting_.end()) return;
   chores_.start(
-      [directory = at->second.directory, outputs = at->second.outputs,
-       workspace = workspace_, is_fetched = at->second.result.bring_back()] {
+      [directory = at->second.directory, outputs = at->second.outputs, workspace = workspace_,
+       is_fetched = at->second.result.bring_back()] {
         return to_answer(is_fetched ? publish_to_be_fetched(workspace, directory, outputs)
                                     : wire::publish_outputs(directory, outputs));
       },

@@ -341,6 +341,7 @@ void Services::start(Service& service, Time now) {
   const std::vector<std::string> paths = candidates(what.argv(0), environment.find("PATH"));
   std::vector<std::string> argv(what.argv().begin(), what.argv().end());
   std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
   for (std::string& argument : argv) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
 

@@ -1,5 +1,5 @@
-// The memory of a tree of processes with what they share counted once.  To count it exactly is dear,
-// so that takes a twentieth of the time at most, and in between it is estimated.
+// The memory of a tree of processes with what they share counted once.  To count it exactly is
+// dear, so that takes a twentieth of the time at most, and in between it is estimated.
 #pragma once
 
 #include "decide.hpp"

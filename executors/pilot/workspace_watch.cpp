@@ -9,8 +9,8 @@
 namespace hpcbatch::pilot {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::seconds{1};
-constexpr Duration kPatience = std::chrono::minutes{10};
+constexpr Duration kTryAgain = std::chrono::seconds{1};
+constexpr Duration kHopelessAfter = std::chrono::minutes{10};
 constexpr std::size_t kBlock = 4096;
 
 }  // namespace
@@ -28,11 +28,11 @@ void WorkspaceWatch::failed(std::string why, Time now) {
     failing_since_ = now;
   }
   trouble_ = std::move(why);
-  look_at_ = now + kLookAgain;
+  look_at_ = now + kTryAgain;
 }
 
 bool WorkspaceWatch::is_hopeless(Time now) const {
-  return !trouble_.empty() && now >= failing_since_ + kPatience;
+  return !trouble_.empty() && now >= failing_since_ + kHopelessAfter;
 }
 
 void WorkspaceWatch::tick(Time now) {

@@ -49,7 +49,8 @@ class Waste : public Promise {
   struct Pilot {
     std::int64_t idle_us{0};
     std::int64_t running{0};
-    std::int64_t staged{0};  ///< outputs that wait to be published
+    std::int64_t staged{0};     ///< outputs that wait to be published
+    std::uint64_t starting{0};  ///< services that take long
     bool linked{false};
     bool stands_still{false};
     std::int64_t since_us{0};  ///< of having nothing to do, or of its link
@@ -77,14 +78,15 @@ class Waste : public Promise {
       if (record.get("staged") == "1") ++pilot.staged;
     }
     if (record.what == "published" || record.what == "discarded") --pilot.staged;
+    if (record.what == "services-starting") pilot.starting = number_of(record, "count");
     if (record.what == "linked") pilot.linked = true;
     if (record.what == "link-lost" || record.what == "pilot-ended") pilot.linked = false;
   }
 
   void look_at_idle(std::size_t at, const Record& record, const std::string& process,
                     Pilot& pilot) {
-    const bool idle =
-        pilot.linked && pilot.running == 0 && pilot.staged <= 0 && !pilot.stands_still;
+    const bool idle = pilot.linked && pilot.running == 0 && pilot.staged <= 0 &&
+                      !pilot.stands_still && pilot.starting == 0;
     if (idle && pilot.idle_us > 0 &&
         record.time_us - pilot.since_us > pilot.idle_us + options_.slack_us) {
       broken(fmt::format("pilot {} had nothing to do for {} s and stayed", process,

@@ -8,7 +8,7 @@ namespace {
 
 TEST_F(DecideTest, StartsWhatFitsAndTheNextWhenOneEnds) {
   two_cpus();
-  for (unsigned n : {1, 2, 3, 4}) lease(n);
+  for (unsigned n : {1U, 2U, 3U, 4U}) lease(n);
   expect("run 1; run 2");
   ended(1);
   expect("run 3");
@@ -75,7 +75,7 @@ TEST_F(DecideTest, CountsMemoryGpusAndWhatElseTheNodeHas) {
 
 TEST_F(DecideTest, PartsOfAGpuShareOneDevice) {
   pilot({{"cpus", 80000}, {"gpus/a100", 20000}});
-  for (unsigned n : {1, 2, 3}) lease(n, {{"gpus/a100", 5000}});
+  for (unsigned n : {1U, 2U, 3U}) lease(n, {{"gpus/a100", 5000}});
   lease(4, {{"gpus/a100", 10000}});
   expect("run 1 gpus 0; run 2 gpus 0; run 3 gpus 1");
   ended(3);
@@ -103,7 +103,7 @@ TEST_F(DecideTest, GivesBackWhatItCouldNeverRun) {
 
 TEST_F(DecideTest, WhatIsHandedBackLeavesItsRoom) {
   two_cpus();
-  for (unsigned n : {1, 2, 3}) lease(n);
+  for (unsigned n : {1U, 2U, 3U}) lease(n);
   expect("run 1; run 2");
   d().handed_back(id_of(1), now_);
   expect("return 1; run 3");
@@ -134,7 +134,7 @@ TEST_F(DecideTest, WhatPreparesForWorkIsNotIdle) {
 
 TEST_F(DecideTest, RecallTakesTheNewestThatHaveNotStarted) {
   two_cpus();
-  for (unsigned n : {1, 2, 3, 4, 5}) lease(n);
+  for (unsigned n : {1U, 2U, 3U, 4U, 5U}) lease(n);
   expect("run 1; run 2");
   d().recalled(2);
   expect("return 5; return 4");
@@ -156,7 +156,7 @@ TEST_F(DecideTest, StartsNothingThatCannotEndInItsWalltime) {
 
 TEST_F(DecideTest, AtTheEndOfItsWalltimeItEndsWhatRuns) {
   pilot({{"cpus", 20000}}, {.usable_until = now_ + 100s, .margin = 10s, .idle = {}});
-  for (unsigned n : {1, 2, 3}) lease(n);
+  for (unsigned n : {1U, 2U, 3U}) lease(n);
   expect("run 1; run 2");
   wakes_after(100s);
   expect_in_any_order(
@@ -214,7 +214,7 @@ TEST_F(DecideTest, ATaskThatEndsInTimeLeavesNoAlarm) {
 
 TEST_F(DecideTest, KillEndsWhatRunsAndFailsWhatWaits) {
   pilot({{"cpus", 10000}});
-  for (unsigned n : {1, 2, 3}) lease(n);
+  for (unsigned n : {1U, 2U, 3U}) lease(n);
   expect("run 1");
   d().kill_asked(id_of(1), "cancelled", false, now_);
   d().kill_asked(id_of(1), "cancelled", false, now_);

@@ -83,8 +83,10 @@ void PilotTest::start_process(const std::map<std::string, std::string>& environm
     if (const char* value = std::getenv(name)) variables[name] = value;
   }
   std::vector<std::string> lines;
-  for (const auto& [name, value] : variables) lines.push_back(name + "=" + value);
+  lines.reserve(variables.size());
+  for (const auto& [name, value] : variables) lines.emplace_back(name).append("=").append(value);
   std::vector<char*> pointers;
+  pointers.reserve(lines.size() + 1);
   for (std::string& line : lines) pointers.push_back(line.data());
   pointers.push_back(nullptr);
   std::string program = HPCBATCH_PILOT;

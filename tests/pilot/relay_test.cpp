@@ -24,6 +24,7 @@ using testing::ElementsAre;
 
 std::vector<std::string> chosen(const std::vector<std::string>& addresses) {
   std::vector<wire::NodeAddress> all;
+  all.reserve(addresses.size());
   for (const std::string& address : addresses) all.push_back({"eth0", address});
   return wire::addresses_for_others(all);
 }
@@ -57,7 +58,7 @@ class RelayTest : public testing::Test {
     std::string made = (fs::temp_directory_path() / "relay-XXXXXX").string();
     directory_ = ::mkdtemp(made.data());
   }
-  ~RelayTest() override {
+  void TearDown() override {
     stop();
     fs::remove_all(directory_);
   }
@@ -91,7 +92,7 @@ class RelayTest : public testing::Test {
       if (!frames) throw std::runtime_error(frames.error().text);
       waiting_.insert(waiting_.end(), frames->begin(), frames->end());
     }
-    const wire::RelayFrame frame = waiting_.front();
+    wire::RelayFrame frame = waiting_.front();
     waiting_.erase(waiting_.begin());
     return frame;
   }

@@ -82,7 +82,7 @@ TEST_F(ServiceCareTest, EndsWhenNobodyHasWantedItForAWhile) {
 
 TEST_F(ServiceCareTest, IsRenewedAfterSoManyRequests) {
   given_ready();
-  for (unsigned n : {2, 3}) {
+  for (unsigned n : {2U, 3U}) {
     care_.wanted(id_of(n));
     expect("ask " + std::to_string(n));
     care_.served(now_);
