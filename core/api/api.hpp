@@ -111,7 +111,7 @@ class Api {
   void arrays(Request request, const ReplyPtr& reply);
   void events(Request request, const ReplyPtr& reply);
   void sites(Request request, const ReplyPtr& reply);
-  void clean(const Request& request, const ReplyPtr& reply);
+  void clean(Request request, const ReplyPtr& reply);
   void allocations(Request request, const ReplyPtr& reply);
   void pilots(Request request, const ReplyPtr& reply);
   void tools(Request request, const ReplyPtr& reply);

@@ -232,7 +232,7 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
 };
 
 DropboxDoors::DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
-                           std::string home)
+                           const std::string& home)
     : runtime_(runtime),
       api_(api),
       tools_(tools),

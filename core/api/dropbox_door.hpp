@@ -26,7 +26,7 @@ class DropboxDoors {
 
   /// `workspace` is a folder that all nodes see.
   DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
-               std::string home);
+               const std::string& home);
   DropboxDoors(const DropboxDoors&) = delete;
   DropboxDoors& operator=(const DropboxDoors&) = delete;
   ~DropboxDoors();

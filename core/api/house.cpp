@@ -102,9 +102,9 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
   json::array nodes = nodes_json(engine.trust(), site.name);
   if (message.empty() && !nodes.empty()) {
     const json::object& first = nodes[0].as_object();
-    message = fmt::format("node {} is {}: {}", first.at("name").as_string().c_str(),
-                          first.at("state").as_string().c_str(),
-                          first.at("message").as_string().c_str());
+    message =
+        fmt::format("node {} is {}: {}", first.at("name").as_string().c_str(),
+                    first.at("state").as_string().c_str(), first.at("message").as_string().c_str());
   }
   if (!nodes.empty()) object["nodes"] = std::move(nodes);
   if (!message.empty()) object["message"] = valid_utf8(message);
@@ -293,7 +293,7 @@ void Api::sites(Request request, const ReplyPtr& reply) {
   answer_things(request, reply, "sites", std::move(things));
 }
 
-void Api::clean(const Request& request, const ReplyPtr& reply) {
+void Api::clean(Request request, const ReplyPtr& reply) {
   const json::value body = parse_body(request.body);
   bool is_trial = false;
   for (const auto& [key, value] : body.get_object()) {

@@ -130,7 +130,7 @@ class Connection final : public HttpServer::State::Client,
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
-  ~Connection() { Connection::close(); }
+  virtual ~Connection() { Connection::close(); }
 
   void read() {
     is_served_ = false;

@@ -50,9 +50,10 @@ void add_list(CLI::App& app, Command& into) {
       *verb, "--state", "STATE",
       [command](const std::string& text) {
         if (!parse_task_state(text)) {
-          throw std::invalid_argument("'" + text + "' is not a state" +
-                                      spelling_hint(text, {"waiting", "held", "running", "finishing", "unknown",
-                                                           "done", "failed", "cancelled"}));
+          throw std::invalid_argument(
+              "'" + text + "' is not a state" +
+              spelling_hint(text, {"waiting", "held", "running", "finishing", "unknown", "done",
+                                   "failed", "cancelled"}));
         }
         command->state = text;
       },

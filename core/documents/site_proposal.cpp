@@ -98,6 +98,7 @@ std::vector<std::string> endings(const std::vector<Sized>& kinds) {
                               [](const NodeKind& kind) { return "-" + size(kind.memory); }};
   const auto said = [&kinds](Say say) {
     std::vector<std::string> words;
+    words.reserve(kinds.size());
     for (const Sized& one : kinds) words.push_back(say(one.kind));
     return words;
   };

@@ -183,7 +183,24 @@ void refuse_other_cluster(const View& view, const std::string& option) {
 
 }  // namespace
 
+namespace {
+
+/// Of what the workspace holds and keeps.
+void read_limits(MapView& map, Site& site) {
+  using namespace std::chrono_literals;
+  if (const auto store = map.find("store")) {
+    site.store_limit = store->size();
+    if (site.store_limit < kLeastStore) store->expected("a size of at least 1M");
+  }
+  if (const auto keep = map.find("keep_for")) site.keep_for = at_least(*keep, 1h, "1h");
+  if (const auto keep = map.find("keep_limit")) site.keep_limit = keep->size();
+  if (const auto limit = map.find("output_limit")) site.output_limit = parse_output_limit(*limit);
+}
+
+}  // namespace
+
 Site parse_site(const View& view, SiteLines& lines) {
+  using namespace std::chrono_literals;
   MapView map = view.map();
   Site site;
   site.name = map.get("name").word();
@@ -212,14 +229,7 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto workspace = is_local ? map.find("workspace") : map.get("workspace")) {
     site.workspace = workspace->absolute_path();
   }
-  if (const auto store = map.find("store")) {
-    site.store_limit = store->size();
-    if (site.store_limit < kLeastStore) store->expected("a size of at least 1M");
-  }
-  using namespace std::chrono_literals;
-  if (const auto keep = map.find("keep_for")) site.keep_for = at_least(*keep, 1h, "1h");
-  if (const auto keep = map.find("keep_limit")) site.keep_limit = keep->size();
-  if (const auto limit = map.find("output_limit")) site.output_limit = parse_output_limit(*limit);
+  read_limits(map, site);
   if (const auto scratch = map.find("scratch")) site.scratch = scratch->absolute_path();
   // By a login alone nothing is known of what both machines see.
   if (site.transport != "shared_fs") site.path_map.clear();

@@ -202,7 +202,7 @@ using Event =
     std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked, PilotRegistered,
                  PilotDisconnected, AttemptsStarted, AttemptsEnded, OutputsComing, AttemptsReturned,
                  ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
-                 SitePolled, SitePollFailed, OutboxRead, FilesBrought, OutputsDelayed, WorkspaceSeen,
-                 TimePassed>;
+                 SitePolled, SitePollFailed, OutboxRead, FilesBrought, OutputsDelayed,
+                 WorkspaceSeen, TimePassed>;
 
 }  // namespace hpcbatch

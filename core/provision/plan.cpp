@@ -26,8 +26,7 @@ bool may_run_on(const Needs& needs, const std::string& site, const std::vector<s
 /// `patience`; returns how much is left over.
 double fill(const Demand& demand, double tasks, Supply& supply, std::optional<Duration> patience) {
   if (!may_run_on(demand.needs, supply.site, supply.tags)) return tasks;
-  const double room =
-      tasks_in_room(demand, supply.capacity, supply.left ? supply.left : patience);
+  const double room = tasks_in_room(demand, supply.capacity, supply.left ? supply.left : patience);
   if (std::isinf(room)) return 0;
   if (room <= 0 || supply.busy >= 1) return tasks;
   const double taken = std::min(tasks, room * (1 - supply.busy));
@@ -135,6 +134,7 @@ std::vector<Outlet*> outlets_for(const Needs& needs, std::vector<Outlet>& outlet
   std::erase_if(fitting,
                 [&](const Outlet* outlet) { return wasted_gpus(needs, outlet->shape) > least; });
   std::vector<Duration> waits;
+  waits.reserve(fitting.size());
   for (const Outlet* outlet : fitting) waits.push_back(outlet->wait);
   const std::vector<std::size_t> places = start_places(waits);
   std::vector<Outlet*> sorted;

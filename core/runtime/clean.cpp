@@ -75,7 +75,8 @@ void Runtime::clean_daily() {
   const auto now = std::chrono::steady_clock::now();
   if (cleaned_ && now < *cleaned_ + kCleanEvery) return;
   cleaned_ = now;
-  for (const auto& [name, hands] : sites_) {
+  for (const auto& site : sites_) {
+    const std::string& name = site.first;
     clean(name, false, [name](const Result<Cleaning>& cleaning) {
       if (!cleaning) {
         spdlog::warn("cannot clean the workspace of {}: {}", name, cleaning.error().text);

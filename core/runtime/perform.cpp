@@ -228,6 +228,18 @@ bool is_one_of(const AttemptId& attempt, const std::vector<LeaseRun>& runs) {
   });
 }
 
+/// With the environments that were not sent on this link yet.
+void add_start(PilotLink& link, LeaseTexts& texts, wire::Start& start) {
+  for (const std::uint32_t environment : {start.environment(), start.foreseen_environment()}) {
+    if (environment == 0 || !link.environments.insert(environment).second) continue;
+    const std::string& bytes = texts.environments[environment];
+    wire::Environment* sent = link.outgoing(bytes.size()).add_environments();
+    sent->ParseFromString(bytes);
+    sent->set_number(environment);
+  }
+  link.outgoing(start.ByteSizeLong()).add_start()->Swap(&start);
+}
+
 }  // namespace
 
 void Runtime::perform(const SendLeases& action) {
@@ -235,6 +247,7 @@ void Runtime::perform(const SendLeases& action) {
   auto texts = std::make_shared<LeaseTexts>();
   const auto runs = std::make_shared<const std::vector<LeaseRun>>(runs_of(action.leases));
   std::vector<std::optional<ArrayId>> next;
+  next.reserve(runs->size());
   for (const LeaseRun& run : *runs)
     next.push_back(engine_->served_after(run.first.attempt.task.array));
   const auto at = links_.find(action.pilot);
@@ -258,25 +271,22 @@ void Runtime::perform(const SendLeases& action) {
         for (wire::Start& recipe : texts->starts) {
           auto shown = one_by_one ? shown_at(pilot, std::move(recipe)) : std::move(recipe);
           if (!shown) continue;
-          wire::Start& start = *shown;
-          if (start.output_limit() == 0) start.set_output_limit(output_limit);
-          for (const std::uint32_t environment :
-               {start.environment(), start.foreseen_environment()}) {
-            if (environment == 0 || !link->environments.insert(environment).second) continue;
-            const std::string& bytes = texts->environments[environment];
-            wire::Environment* sent = link->outgoing(bytes.size()).add_environments();
-            sent->ParseFromString(bytes);
-            sent->set_number(environment);
-          }
-          link->outgoing(start.ByteSizeLong()).add_start()->Swap(&start);
+          if (shown->output_limit() == 0) shown->set_output_limit(output_limit);
+          add_start(*link, *texts, *shown);
         }
-        for (const auto& [task, id] : followers_.by_task()) {
-          const Lease* lease = engine_->pilots().lease(task);
-          if (lease && lease->pilot == pilot && is_one_of(lease->attempt, *runs))
-            to_wire(lease->attempt, link->outgoing().add_follow()->mutable_attempt());
-        }
+        follow_leased(*link, pilot, *runs);
         crash_point("lease-sent");
       });
+}
+
+/// Those of the leases whose output somebody follows.
+void Runtime::follow_leased(PilotLink& link, const PilotId& pilot,
+                            const std::vector<LeaseRun>& runs) {
+  for (const auto& [task, id] : followers_.by_task()) {
+    const Lease* lease = engine_->pilots().lease(task);
+    if (lease && lease->pilot == pilot && is_one_of(lease->attempt, runs))
+      to_wire(lease->attempt, link.outgoing().add_follow()->mutable_attempt());
+  }
 }
 
 void Runtime::perform(const RecallLeases& action) {
@@ -337,11 +347,11 @@ void Runtime::perform(const OpenAllocation& action) {
 }
 
 void Runtime::submit_allocation(const OpenAllocation& action, SiteHands& hands, const Shape& shape,
-                     const std::vector<std::string>& avoided) {
+                                const std::vector<std::string>& avoided) {
   hands.submit(
       action.allocation, shape, pilot_file(action.allocation, hands.site(), shape), avoided,
-      [this, action, any = !avoided.empty()](
-          std::variant<AllocationAccepted, AllocationRefused> answer) {
+      [this, action,
+       any = !avoided.empty()](std::variant<AllocationAccepted, AllocationRefused> answer) {
         crash_point("submit-command-answered");
         // It may have no other nodes than these.
         const auto* refused = std::get_if<AllocationRefused>(&answer);
@@ -367,7 +377,8 @@ void Runtime::perform(const PollSite& action) {
     const Allocation& facts = entry.facts;
     if (facts.site != action.site || facts.state == AllocationState::Ended) continue;
     names.push_back(id.name);
-    if (facts.pilots_seen == 0 && facts.state >= AllocationState::Queued) silent.push_back(id.name);
+    if (facts.pilots_seen == entry.pilots_away && facts.state >= AllocationState::Queued)
+      silent.push_back(id.name);
   }
   hands->poll(
       "h" + engine_name_, std::move(names), std::move(silent),

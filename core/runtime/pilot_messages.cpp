@@ -20,8 +20,8 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   outcome.peak_memory = result.peak_memory();
   outcome.cpu_time = Duration{static_cast<std::int64_t>(result.cpu_us())};
   const wire::LogPlace& log = result.log();
-  outcome.log = {log.file(),      log.last_out(),  log.last_err(),
-                 log.out_bytes(), log.err_bytes(), log.truncated(), log.lost()};
+  outcome.log = {log.file(),      log.last_out(),  log.last_err(), log.out_bytes(),
+                 log.err_bytes(), log.truncated(), log.lost()};
   return end;
 }
 

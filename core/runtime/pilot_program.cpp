@@ -44,7 +44,8 @@ Result<void> PilotProgram::deliver(Transport& transport, const std::string& work
         "the group of {} can write the workspace of {} and have its programs run as you; "
         "'chmod g-w' it",
         finding->group, workspace);
-  const std::string before = memory_.empty() ? std::string() : remembered_file_system(memory_, workspace);
+  const std::string before =
+      memory_.empty() ? std::string() : remembered_file_system(memory_, workspace);
   if (const auto refusal = finding ? refusal_of_bare(*finding, before, workspace) : std::nullopt)
     return Error{Error::Kind::Transient, *refusal};
   const auto there = transport.list(workspace + "/bin", deadline);

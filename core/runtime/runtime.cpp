@@ -77,9 +77,7 @@ std::string Runtime::way_of(const PilotId& pilot) const {
   return at == links_.end() ? std::string() : at->second->way;
 }
 
-Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
-  if (sodium_init() < 0)
-    return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
+Result<void> Runtime::open_sites() {
   for (const Site& site : options_.sites) {
     auto hands =
         std::make_unique<SiteHands>(loop_, plugins_, site,
@@ -90,6 +88,13 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
     if (auto opened = hands->open(); !opened) return opened;
     sites_.emplace(site.name, std::move(hands));
   }
+  return {};
+}
+
+Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
+  if (sodium_init() < 0)
+    return Error{Error::Kind::Rejected, "libsodium finds no source of random bytes"};
+  if (auto opened = open_sites(); !opened) return opened;
   const auto unreadable = [&](store::Store& unread, const std::exception& e) {
     unread.note_damage(e.what());
     return Error{Error::Kind::Rejected,
@@ -334,6 +339,7 @@ void Runtime::sweep_workspaces() {
       std::erase_if(found, [&](const AllocationId& id) { return engine_->sites().find(id); });
       if (found.empty() || stopped_) return;
       std::vector<std::string> names;
+      names.reserve(found.size());
       for (const AllocationId& id : found) names.push_back(id.name);
       // Whether one of them still runs, its site may have been away for long, the batch system
       // knows.
@@ -452,6 +458,7 @@ void Runtime::feed_submission(RequestId request, std::vector<EndedArray> ended) 
     read(
         [missing](store::Store& store) {
           std::vector<EndedArray> found;
+          found.reserve(missing.size());
           for (const ArrayId id : missing)
             found.push_back(store.ended(id).value_or(EndedArray{id, {}, {}}));
           return found;

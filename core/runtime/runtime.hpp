@@ -31,6 +31,8 @@
 
 namespace hpcbatch {
 
+struct LeaseRun;
+
 /// Work as a client hands it over: what the engine sees, and what the store keeps beside it.
 struct Submission {
   std::string client;
@@ -116,6 +118,8 @@ class Runtime {
   asio::io_context& loop() { return loop_; }
 
  private:
+  Result<void> open_sites();
+  void follow_leased(PilotLink& link, const PilotId& pilot, const std::vector<LeaseRun>& runs);
   void feed(const Event& event);
   void arm_timer();
   void prune_history(std::chrono::seconds later);

@@ -340,9 +340,9 @@ SiteReport check_site(const Site& site, const PilotProgram& program, const Sched
   if (survey) {
     for (SiteCheck& check : check_shapes(site, *survey)) report.checks.push_back(std::move(check));
     report.survey = std::move(*survey);
-    for (SiteCheck& check : put ? try_shapes(site, scheduler, transport, folder,
-                                             sooner(deadline, kTrialLimit))
-                                : std::vector<SiteCheck>()) {
+    for (SiteCheck& check :
+         put ? try_shapes(site, scheduler, transport, folder, sooner(deadline, kTrialLimit))
+             : std::vector<SiteCheck>()) {
       report.checks.push_back(std::move(check));
     }
   }

@@ -56,6 +56,58 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+/// What one pilot left; nothing where the file has gone meanwhile, or is kept as damaged.
+Result<std::vector<std::string>> read_left(Transport& transport, const AllocationId& id,
+                                           const std::string& directory, const std::string& name,
+                                           Deadline deadline) {
+  std::string path = directory;
+  path.append("/").append(name);
+  auto bytes = transport.read(path, 0, std::uint64_t{1} << 30, deadline);
+  if (!bytes) {
+    // Gone meanwhile it is no loss; what is there and cannot be read, perhaps for a ticket that has
+    // run out, is waited for.
+    auto still = transport.list(directory, deadline);
+    if (!still) return still.error();
+    if (std::find(still->begin(), still->end(), name) == still->end())
+      return std::vector<std::string>();
+    return bytes.error();
+  }
+  auto outbox = wire::decode_outbox(*bytes);
+  if (outbox) return std::move(outbox->results);
+  spdlog::error("cannot read what a pilot of {} left: {}; kept as {}{}", id.name,
+                outbox.error().text, path, kDamaged);
+  auto kept = transport.put_text({{path + kDamaged, *bytes, 0600}}, deadline);
+  if (!kept) return kept.error();
+  return std::vector<std::string>();
+}
+
+/// What all pilots of an allocation left in the outbox.
+Result<std::vector<std::string>> results_left(Transport& transport, const AllocationId& id,
+                                              const std::string& workspace, Deadline deadline) {
+  // A file system that is not mounted shows an empty directory, or none.
+  auto there = transport.list(workspace, deadline);
+  if (!there) return there.error();
+  if (std::find(there->begin(), there->end(), "outbox") == there->end())
+    return Error{Error::Kind::Transient, "it is not there; is " + workspace + " mounted?"};
+  const std::string directory = workspace + "/outbox";
+  auto names = transport.list(directory, deadline);
+  if (!names) return names.error();
+  std::vector<std::string> results;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(id.name + ".") || name.ends_with(kHalfWritten) ||
+        name.ends_with(kDamaged))
+      continue;
+    auto left = read_left(transport, id, directory, name, deadline);
+    if (!left) return left.error();
+    results.insert(results.end(), left->begin(), left->end());
+  }
+  return results;
+}
+
+std::string below(const std::string& folder, const std::string& name) {
+  return folder + "/" + name;
+}
+
 }  // namespace
 
 SiteHands::SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site,
@@ -106,8 +158,8 @@ std::string SiteHands::file_path(const AllocationId& id) const {
 
 AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape,
                                      const std::vector<std::string>& avoided) const {
-  AllocationRequest request = allocation_request(
-      site_, shape, id.name, {program_.path_in(site_.workspace), file_path(id)});
+  AllocationRequest request =
+      allocation_request(site_, shape, id.name, {program_.path_in(site_.workspace), file_path(id)});
   if (const auto* avoider = dynamic_cast<const NodeAvoider*>(scheduler_.get());
       avoider && !avoided.empty()) {
     const auto more = guarded("scheduler", [&] { return avoider->options_without(avoided); });
@@ -181,8 +233,8 @@ void SiteHands::submit(
 void SiteHands::renew_pilot_file(const AllocationId& id, wire::PilotFile file) {
   call(
       kFileLimit,
-      [file = std::move(file), at = file_path(id), workspace = site_.workspace](
-          Tools& tools, Deadline deadline) {
+      [file = std::move(file), at = file_path(id), workspace = site_.workspace](Tools& tools,
+                                                                                Deadline deadline) {
         // A pilot that cannot read its new addresses keeps trying the old ones: nothing better can
         // be done here.
         (void)guarded("transport", [&]() -> Result<void> {
@@ -244,49 +296,13 @@ void SiteHands::cancel(const AllocationId& id, const std::string& number) {
       [](bool) {});
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void SiteHands::read_outbox(const AllocationId& id,
                             std::function<void(Result<std::vector<std::string>>)> answer) {
   auto result = std::make_shared<Result<std::vector<std::string>>>(
       Error{Error::Kind::Transient, "no answer"});
-  auto work = [id, prefix = id.name + ".", workspace = site_.workspace,
-               directory = site_.workspace + "/outbox", result](Tools& tools, Deadline deadline) {
-    *result = guarded("transport", [&]() -> Result<std::vector<std::string>> {
-      // A file system that is not mounted shows an empty directory, or none.
-      auto there = tools.transport->list(workspace, deadline);
-      if (!there) return there.error();
-      if (std::find(there->begin(), there->end(), "outbox") == there->end())
-        return Error{Error::Kind::Transient, "it is not there; is " + workspace + " mounted?"};
-      auto names = tools.transport->list(directory, deadline);
-      if (!names) return names.error();
-      std::vector<std::string> results;
-      for (const std::string& name : *names) {
-        if (!name.starts_with(prefix) || name.ends_with(kHalfWritten) || name.ends_with(kDamaged))
-          continue;
-        auto bytes =
-            tools.transport->read(directory + "/" + name, 0, std::uint64_t{1} << 30, deadline);
-        if (!bytes) {
-          // Gone meanwhile it is no loss; what is there and cannot be read, perhaps for a ticket
-          // that has run out, is waited for.
-          auto still = tools.transport->list(directory, deadline);
-          if (!still) return still.error();
-          if (std::find(still->begin(), still->end(), name) == still->end()) continue;
-          return bytes.error();
-        }
-        const auto outbox = wire::decode_outbox(*bytes);
-        if (!outbox) {
-          spdlog::error("cannot read what a pilot of {} left: {}; kept as {}/{}{}", id.name,
-                        outbox.error().text, directory, name, kDamaged);
-          if (auto kept = tools.transport->put_text(
-                  {{directory + "/" + name + kDamaged, *bytes, 0600}}, deadline);
-              !kept)
-            return kept.error();
-          continue;
-        }
-        results.insert(results.end(), outbox->results.begin(), outbox->results.end());
-      }
-      return results;
-    });
+  auto work = [id, workspace = site_.workspace, result](Tools& tools, Deadline deadline) {
+    *result = guarded("transport",
+                      [&] { return results_left(*tools.transport, id, workspace, deadline); });
   };
   call(kFileLimit, std::move(work), [result, answer = std::move(answer)](bool given_up) {
     answer(given_up ? Result<std::vector<std::string>>(
@@ -304,7 +320,7 @@ void SiteHands::forget(const AllocationId& id) {
       if (auto names = tools.transport->list(outbox, deadline)) {
         for (const std::string& name : *names) {
           if (name.starts_with(prefix) && !name.ends_with(kDamaged))
-            gone.push_back(outbox + "/" + name);
+            gone.push_back(below(outbox, name));
         }
       }
       return tools.transport->remove(gone, deadline);
@@ -322,7 +338,7 @@ void SiteHands::forget(const AllocationId& id) {
         auto names = tools.transport->list(folder, deadline);
         if (!names) return names.error();
         for (const std::string& name : *names) {
-          if (name.starts_with(prefix)) gone.push_back(folder + "/" + name);
+          if (name.starts_with(prefix)) gone.push_back(below(folder, name));
         }
       }
       return gone.empty() ? Result<void>() : tools.transport->remove(gone, deadline);

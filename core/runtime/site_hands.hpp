@@ -34,8 +34,8 @@ class SiteHands {
   /// Some call has not come back yet.
   bool is_busy() const { return calls_.is_busy(); }
 
-  /// Puts pilot program, pilot file and script in place and submits.  `avoided` are nodes that it is
-  /// not to come to, where the batch system has a word for that.
+  /// Puts pilot program, pilot file and script in place and submits.  `avoided` are nodes that it
+  /// is not to come to, where the batch system has a word for that.
   void submit(const AllocationId& id, const Shape& shape, wire::PilotFile file,
               const std::vector<std::string>& avoided,
               std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer);

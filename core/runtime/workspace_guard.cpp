@@ -64,7 +64,8 @@ std::optional<std::string> refusal_of_bare(const WorkspaceFinding& finding,
   if (!finding.is_bare || before.empty() || finding.file_system.empty()) return std::nullopt;
   if (lasting(finding.file_system) == lasting(before)) return std::nullopt;
   return fmt::format(
-      "nothing is left of the workspace {0}, and it would be on another file system than before; is "
+      "nothing is left of the workspace {0}, and it would be on another file system than before; "
+      "is "
       "that not mounted? Where it is to be made anew, say so by 'mkdir -p {0}/outbox' there",
       workspace);
 }

@@ -1,5 +1,5 @@
-// Whether a site's workspace is its user's alone, since who can write there can have programs run as
-// him, and whether it is the one that was used before, not the bare place where it is mounted.
+// Whether a site's workspace is its user's alone, since who can write there can have programs run
+// as him, and whether it is the one that was used before, not the bare place where it is mounted.
 #pragma once
 
 #include "hpcbatch/command_line.hpp"
@@ -14,8 +14,8 @@ namespace hpcbatch {
 CommandLine look_at_workspace(const std::string& workspace);
 
 struct WorkspaceFinding {
-  std::string others;  ///< a folder that is another user's, or that all may write; empty: none
-  std::string group;   ///< one that its group may write; empty: none
+  std::string others;       ///< a folder that is another user's, or that all may write; empty: none
+  std::string group;        ///< one that its group may write; empty: none
   bool is_bare{false};      ///< nothing of ours is there
   std::string file_system;  ///< kind and number of the one it is on, or would be; empty: not known
 };

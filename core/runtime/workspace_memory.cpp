@@ -25,8 +25,8 @@ void remember_file_system(const std::string& memory, const std::string& workspac
                           const std::string& file_system) {
   std::error_code error;
   std::filesystem::create_directory(std::filesystem::path(memory).parent_path(), error);
-  const auto written = wire::replace_file(memory, file_system + "\n" + workspace + "\n",
-                                          wire::Readers::OwnerOnly);
+  const auto written =
+      wire::replace_file(memory, file_system + "\n" + workspace + "\n", wire::Readers::OwnerOnly);
   if (!written) spdlog::warn("{}", written.error().text);
 }
 

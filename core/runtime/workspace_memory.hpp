@@ -1,5 +1,5 @@
-// On which file system the workspace of each site was: small files in the engine's home, so that one
-// whose file system is not mounted is told from a new one.
+// On which file system the workspace of each site was: small files in the engine's home, so that
+// one whose file system is not mounted is told from a new one.
 #pragma once
 
 #include <string>

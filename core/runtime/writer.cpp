@@ -158,7 +158,7 @@ void Writer::unstuck() {
   if (std::exchange(is_stuck_, false)) trouble_(std::nullopt);
 }
 
-void Writer::add(std::shared_ptr<Look> look) {
+void Writer::add(const std::shared_ptr<Look>& look) {
   if (is_stuck_) return look_at_once(look);
   if (looks_.size() >= looks_kept_) {
     std::erase_if(looks_, [](const std::weak_ptr<Look>& one) { return one.expired(); });

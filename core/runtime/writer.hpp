@@ -72,7 +72,7 @@ class Writer {
     bool begun{false};  ///< used on the lane alone
     bool told{false};   ///< used on the loop alone
   };
-  void add(std::shared_ptr<Look> look);
+  void add(const std::shared_ptr<Look>& look);
   void look_at_once(const std::shared_ptr<Look>& look);
   using Order = GroupCommit<store::Write, std::function<void(store::Store&)>>;
   /// Whatever is due is shipped, now or soon.

@@ -76,12 +76,13 @@ class Log {
       if (!follows) tell(at, frame, good);
       if (frame.page == 0 || frame.page > kMostPages) continue;
       open_[frame.page] = {std::move(body), good};
-      if (frame.pages != 0) {
-        for (auto& [number, page] : open_) pages[number] = std::move(page);
-        open_.clear();
-        database_pages = frame.pages;
-      }
+      if (frame.pages != 0) commit(frame.pages);
     }
+  }
+  void commit(std::uint32_t all) {
+    for (auto& [number, page] : open_) pages[number] = std::move(page);
+    open_.clear();
+    database_pages = all;
   }
   bool continues(const Sum& sum, std::size_t at) const {
     return at + 1 < log_.frames() && log_.frame(at + 1).sum == log_.sum_behind(sum, at + 1);

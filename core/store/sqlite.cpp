@@ -67,10 +67,10 @@ bool Statement::step() {
     case SQLITE_DONE:
       return false;
     default: {
-      const SqlError error(sqlite3_extended_errcode(connection_),
-                           "cannot use the store: " + text_of(connection_));
+      const int code = sqlite3_extended_errcode(connection_);
+      const std::string text = "cannot use the store: " + text_of(connection_);
       sqlite3_reset(statement_);
-      throw error;
+      throw SqlError(code, text);
     }
   }
 }
@@ -113,10 +113,10 @@ Connection::Connection(const std::string& file, Use use) {
       own ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
   if (sqlite3_open_v2(name.c_str(), &connection_, how | SQLITE_OPEN_NOMUTEX, store::page_sums()) !=
       SQLITE_OK) {
-    const SqlError error(sqlite3_extended_errcode(connection_),
-                         "cannot open the store " + file + ": " + sqlite3_errmsg(connection_));
+    const int code = sqlite3_extended_errcode(connection_);
+    const std::string text = "cannot open the store " + file + ": " + sqlite3_errmsg(connection_);
     sqlite3_close(connection_);
-    throw error;
+    throw SqlError(code, text);
   }
   sqlite3_extended_result_codes(connection_, 1);
   // This also takes the place of SQLite's own hook, which would checkpoint within any commit.
