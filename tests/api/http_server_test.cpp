@@ -137,9 +137,9 @@ struct SlowServerTest : HttpServerTest {
   int ask_slowly() {
     const int client = connect();
     const std::string text = "GET /slow HTTP/1.1\r\n\r\n";
+    const std::size_t before = kept();
     EXPECT_EQ(::send(client, text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
-    const std::size_t before = kept();
     EXPECT_TRUE(soon([&] { return kept() > before; }));
     return client;
   }

@@ -621,7 +621,7 @@ TEST(DropboxStart, SaysWhyNot) {
   EXPECT_THAT(Dropbox::start(options, door).error().text, HasSubstr("chmod"));
   ASSERT_EQ(::chmod((folder / "box").c_str(), 01777), 0);
   EXPECT_TRUE(Dropbox::start(options, door));
-  for (const mode_t mode : {0775, 02770, 0757}) {
+  for (const mode_t mode : {0775U, 02770U, 0757U}) {
     ASSERT_EQ(::chmod((folder / "box").c_str(), mode), 0);
     EXPECT_THAT(Dropbox::start(options, door).error().text, HasSubstr("chmod"));
   }

@@ -37,7 +37,8 @@ TEST(Failures, HaveStableWords) {
                                "set_aside",
                                "never_fits",
                                "cancelled",
-                               "engine_error"};
+                               "engine_error",
+                               "workspace_lost"};
   ASSERT_EQ(std::size(words), static_cast<std::size_t>(kFailures));
   for (int i = 0; i < kFailures; ++i) {
     EXPECT_EQ(to_string(static_cast<Failure>(i)), words[i]);
@@ -49,7 +50,8 @@ TEST(Failures, HaveStableWords) {
 
 TEST(Failures, AreTheTasksOwnUnlessNamed) {
   const std::set<std::string> not_its_fault{"gpu_error",       "node_lost",      "service_lost",
-                                            "pilot_preempted", "pilot_walltime", "pilot_killed"};
+                                            "pilot_preempted", "pilot_walltime", "pilot_killed",
+                                            "workspace_lost"};
   for (int i = 0; i < kFailures; ++i) {
     const auto failure = static_cast<Failure>(i);
     EXPECT_EQ(is_not_the_tasks_fault(failure),
@@ -63,7 +65,7 @@ TEST(Failures, LeadToAState) {
   EXPECT_EQ(state_after(Failure::Cancelled), TaskState::Cancelled);
   EXPECT_EQ(state_after(Failure::SetAside), TaskState::Failed);
   for (const char* word :
-       {"waiting", "held", "running", "unknown", "done", "failed", "cancelled"}) {
+       {"waiting", "held", "running", "unknown", "done", "failed", "cancelled", "finishing"}) {
     ASSERT_TRUE(parse_task_state(word)) << word;
     EXPECT_EQ(to_string(*parse_task_state(word)), word);
   }

@@ -20,7 +20,7 @@ class DirectDoorsTest : public ::testing::Test {
     }
     sites_[1].interface = "10.8.0.2";
   }
-  ~DirectDoorsTest() override { std::filesystem::remove(file_); }
+  void TearDown() override { std::filesystem::remove(file_); }
 
   DirectDoors doors() {
     return DirectDoors(

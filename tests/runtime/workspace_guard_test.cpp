@@ -21,7 +21,7 @@ class WorkspaceGuardTest : public ::testing::Test {
     std::string made = (fs::temp_directory_path() / "guard XXXXXX").string();
     workspace_ = ::mkdtemp(made.data());
   }
-  ~WorkspaceGuardTest() override { fs::remove_all(workspace_); }
+  void TearDown() override { fs::remove_all(workspace_); }
 
   void folder(const std::string& name, mode_t mode) const {
     ::mkdir((workspace_ + name).c_str(), 0700);

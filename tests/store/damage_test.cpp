@@ -47,7 +47,7 @@ class DamagedStore : public StoreInFolder {
   }
   /// The files as a kill leaves them; returns the name of the store's copy.
   std::string killed() {
-    const std::string copy = folder + "/copy.db";
+    std::string copy = folder + "/copy.db";
     for (const char* part : kParts) {
       fs::remove(copy + part);
       if (fs::exists(folder + "/store.db" + part))

@@ -1,12 +1,13 @@
 """A cluster that nothing but an ssh login leads to: the work ends whatever becomes of the way there."""
 
+import json
 import os
 import signal
 
 import pytest
 from engine_at_home import wait_until
 from far_cluster import FarCluster, FarSite
-from slurm_site import SMALL
+from slurm_site import SMALL, SlurmSite
 
 FOUR = SMALL | {"cpus": 4, "memory": "2G"}
 MANY = 5000
@@ -113,6 +114,58 @@ def test_a_host_key_that_changed_stops_that_site_and_says_why(far):
         finally:
             known.write_text(before)
         assert site.wait(array, timeout=200) == 0
+
+
+class InsideSite(SlurmSite):
+    """An engine in there, on a machine from which no route leads to the world."""
+
+    def __init__(self, far, *shapes, **keys):
+        super().__init__(far, *shapes, **{"interface": ""} | keys)
+        inside = self.directory / "inside"
+        inside.write_text(f'#!/bin/sh\nexec nsenter --net=/run/netns/{far.namespace} {self.program} "$@"\n')
+        inside.chmod(0o755)
+        self.program = str(inside)
+
+    def configure(self, text):
+        site = json.loads(text)
+        for one in site["sites"]:
+            if not one["interface"]:
+                del one["interface"]
+        return super().configure(json.dumps(site))
+
+
+def test_pilots_of_a_machine_without_a_route_to_the_world_are_told_its_addresses(far):
+    with InsideSite(far, FOUR) as site:
+        array = site.submit("--array", "1-100", *site.say())
+        assert site.wait(array) == 0
+        assert link_of(site).startswith(f"tcp {far.host} "), site.json("pilots")
+        answer, = site.json("sites", "check", "cluster")
+        checks = {check["check"]: check for check in answer["checks"]}
+        assert answer["ok"] and checks["link direct"]["text"] == f"needs a route from the nodes to {far.host}", checks
+
+
+def test_connections_that_openssh_keeps_end_with_the_engine_that_ends_all(far):
+    with FarSite(far, FOUR, plugin="openssh", transport=far.transport("openssh", persist=600)) as site:
+        for words, are_there in ((["--now"], False), ([], True), (["--now"], False)):
+            assert site.ok("run", "--", "echo", "there").strip() == "there"
+            assert far.connections()
+            site.ok("engine", "stop", *words)
+            wait_until(lambda: bool(far.connections()) is are_there, 30, f"connections after {words}")
+
+
+def test_what_a_check_cannot_ask_is_not_called_ok(far):
+    known = far.keys / "known_hosts"
+    before = known.read_text()
+    with FarSite(far, FOUR, link="relay") as site:
+        known.write_text("")
+        try:
+            site.ok("engine", "start")
+            refused = site.verb("sites", "check", "cluster")
+            assert refused.code == 1 and "is not known" in refused.out, refused
+            lines = [line.split()[:2] for line in refused.out.splitlines()]
+            assert ["BAD", "modules"] in lines and not [line for line in lines if line and line[0] == "ok"], refused.out
+        finally:
+            known.write_text(before)
 
 
 @pytest.mark.parametrize("plugin", ["ssh", "openssh"])

@@ -285,6 +285,7 @@ def test_pilots_of_one_node_import_one_after_another():
         assert home.wait(*busy.values()) == 0
         for task in waiting:
             wait_until(lambda task=task: "its service warm is starting" in home.ok("explain", task), 30, "its wait")
+        wait_until((home.directory / "begins").exists, 60, "the first import")
         assert (home.directory / "begins").read_text() == "x"
         (home.directory / "gate").touch()
         assert home.wait(*waiting) == 0

@@ -18,7 +18,7 @@ def let_them_end(site):
     (site.directory / "go").touch()
 
 
-def must_end_elsewhere(site, array, failure, words, count=4, seconds=90):
+def must_end_elsewhere(site, array, failure, words, count=4, seconds=300):  # suspects run one after another
     """All tasks of the array ran a second time and succeeded; what became of their first attempts is shown."""
     wait_until(lambda: len(site.lines()) >= 2 * count, seconds, "the second start of all tasks")
     let_them_end(site)
@@ -133,3 +133,31 @@ def test_the_answer_to_a_submit_lost(slurm):
         assert site.wait(array) == 0
         site.must_have_said(array, 100)
         assert site.must_be_single() == 1
+
+
+def test_a_node_on_which_every_command_fails(slurm):
+    """The first pilot's node has lost a program: few of the tasks meet it, and `sites` and `explain` say so."""
+    with SlurmSite(slurm, SMALL | {"cpus": 4}, max_running=2) as site:
+        first = site.directory / "first"
+        command = (f'ln -s "$HPCBATCH_PILOT" {first} 2>/dev/null; [ "$(readlink {first})" = "$HPCBATCH_PILOT" ] && exit 127; '
+                   f'echo $HPCBATCH_TASK_ID >> {site.said}; sleep 0.3')
+        array = site.submit("--array", "1-100", "--retries", "0", "--", "sh", "-c", command)
+        wait_until(lambda: site.json("sites")[0].get("nodes"), 60, "a node in doubt")
+        node = site.json("sites")[0]["nodes"][0]
+        assert node["state"] in ("doubted", "avoided") and "exit 127" in node["message"], node
+        assert node["name"] in site.ok("sites")
+        site.wait(array)
+        assert len(site.lines()) >= 97, "most tasks went elsewhere"
+        assert len(set(site.lines())) == len(site.lines())
+
+
+def test_a_task_that_kills_its_pilot(slurm):
+    """It is set aside after three pilots, with the evidence; whoever was beside it or behind it ends well."""
+    with SlurmSite(slurm, SMALL | {"cpus": 4}) as site:
+        killer = site.submit("--", "sh", "-c", "kill -9 $PPID")
+        others = site.submit("--array", "1-20", *site.say())
+        assert site.wait(others) == 0
+        assert site.show(others)["counts"]["done"] == 20
+        assert site.wait(killer) == 1
+        shown = site.show(killer)
+        assert shown["failure"] == "set_aside" and "3 pilots" in shown["message"], shown
