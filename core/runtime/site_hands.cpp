@@ -56,12 +56,15 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+std::string below(const std::string& folder, const std::string& name) {
+  return folder + "/" + name;
+}
+
 /// What one pilot left; nothing where the file has gone meanwhile, or is kept as damaged.
 Result<std::vector<std::string>> read_left(Transport& transport, const AllocationId& id,
                                            const std::string& directory, const std::string& name,
                                            Deadline deadline) {
-  std::string path = directory;
-  path.append("/").append(name);
+  const std::string path = below(directory, name);
   auto bytes = transport.read(path, 0, std::uint64_t{1} << 30, deadline);
   if (!bytes) {
     // Gone meanwhile it is no loss; what is there and cannot be read, perhaps for a ticket that has
@@ -102,10 +105,6 @@ Result<std::vector<std::string>> results_left(Transport& transport, const Alloca
     results.insert(results.end(), left->begin(), left->end());
   }
   return results;
-}
-
-std::string below(const std::string& folder, const std::string& name) {
-  return folder + "/" + name;
 }
 
 }  // namespace

@@ -72,8 +72,7 @@ bool is_written(const PackFile& pack, const wire::Result& result) {
 void drop_log(wire::Result& result) {
   result.mutable_log()->Clear();
   if (result.outputs_staged()) {
-    result.mutable_log()->set_truncated(true);
-    result.mutable_log()->set_lost(true);
+    set_log_lost(result);
   } else {
     set_output_lost(result);
   }
@@ -117,8 +116,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
             result.failure() == "ok" ? history_.published(id) : history_.discarded(id);
             if (!is_written(pack_, result)) {
               result.mutable_log()->Clear();
-              result.mutable_log()->set_truncated(true);
-              result.mutable_log()->set_lost(true);
+              set_log_lost(result);
             }
             if (decide_.published(id, result.ByteSizeLong(), now_)) deliver(id, std::move(result));
           },

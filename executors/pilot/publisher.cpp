@@ -22,8 +22,8 @@ std::optional<wire::OutputRefusal> publish_to_be_fetched(const std::string& work
                                                          const std::string& directory,
                                                          const std::vector<wire::Output>& outputs) {
   const std::string& first = outputs.front().destination();
-  const std::size_t known = first.starts_with(workspace + "/") ? workspace.size() : 0;
-  if (::access((workspace + "/work").c_str(), W_OK) != 0 || !make_folders_above(first, known)) {
+  if (::access((workspace + "/work").c_str(), W_OK) != 0 ||
+      !make_folders_above(first, workspace.size())) {
     return wire::OutputRefusal{"workspace_lost",
                                "cannot make the folder of " + first + ": " + std::strerror(errno)};
   }

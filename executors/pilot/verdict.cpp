@@ -31,9 +31,13 @@ std::string memory_message(const EndFacts& facts) {
 
 }  // namespace
 
-void set_output_lost(wire::Result& result) {
+void set_log_lost(wire::Result& result) {
   result.mutable_log()->set_truncated(true);
   result.mutable_log()->set_lost(true);
+}
+
+void set_output_lost(wire::Result& result) {
+  set_log_lost(result);
   if (result.failure() != "ok") return;
   result.set_failure("workspace_lost");
   result.set_message("exit 0, but its output could not be written to the workspace");

@@ -33,6 +33,9 @@ Verdict verdict_of(const EndFacts& facts);
 Verdict verdict_of(const Spawned& spawned, const std::string& program, const std::string& directory,
                    const std::string& search);
 
+/// Some of what it printed is not to be had.
+void set_log_lost(wire::Result& result);
+
 /// A task that succeeded has not where its output is lost; any other's failure stays what it is.
 void set_output_lost(wire::Result& result);
 

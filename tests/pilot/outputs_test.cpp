@@ -125,7 +125,7 @@ TEST_F(OutputsTest, ThoseToBeFetchedGetAFolderWhenTheyAreThere) {
   const auto fetched = [&](unsigned n, const std::string& script) {
     auto task = with_outputs(n, script, {"made", "spare"});
     task.set_bring_back(true);
-    const std::string folder = path("out/" + std::to_string(n)) + "/";
+    const std::string folder = path("workspace/out/" + std::to_string(n)) + "/";
     task.mutable_outputs(0)->set_destination(folder + "0");
     task.mutable_outputs(1)->set_destination(folder + "1");
     task.mutable_outputs(1)->set_place(1);
@@ -140,14 +140,14 @@ TEST_F(OutputsTest, ThoseToBeFetchedGetAFolderWhenTheyAreThere) {
   const auto good = fetched(1, "echo x > made; echo y > said");
   EXPECT_TRUE(good.bring_back());
   EXPECT_THAT(good.published(), testing::ElementsAre(0U, 3U));
-  EXPECT_EQ(files_in("out/1"), 2U);
+  EXPECT_EQ(files_in("workspace/out/1"), 2U);
   const auto failed = fetched(2, "echo x > made; echo y > said; exit 3");
   EXPECT_TRUE(failed.bring_back());
   EXPECT_THAT(failed.published(), testing::ElementsAre(3U));
-  EXPECT_EQ(contents("out/2/3"), "y\n");
+  EXPECT_EQ(contents("workspace/out/2/3"), "y\n");
   const auto silent = fetched(3, "echo x > made; exit 3");
   EXPECT_FALSE(silent.bring_back());
-  EXPECT_EQ(files_in("out"), 2U) << "nothing of the third";
+  EXPECT_EQ(files_in("workspace/out"), 2U) << "nothing of the third";
 }
 
 TEST_F(OutputsTest, MayBeLeftOutWhereTheyAreOptional) {
