@@ -172,7 +172,10 @@ class Client:
                     self._waiting.add(connection)
                     if self._interrupted:
                         raise EngineAway("it was interrupted")
-                connection.request(method, target, data, headers)
+                try:
+                    connection.request(method, target, data, headers)
+                except (BrokenPipeError, ConnectionResetError):
+                    pass  # an engine that refuses a client before it has heard all of him says why and closes
                 answer = connection.getresponse()
                 text = answer.read()
             except (OSError, http.client.HTTPException) as error:

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
@@ -56,9 +57,9 @@ struct HttpServerTest : testing::Test {
     return client;
   }
   static std::string ask(int client, const std::string& text) {
-    if (!text.empty()) {
-      EXPECT_EQ(::send(client, text.data(), text.size(), MSG_NOSIGNAL),
-                static_cast<ssize_t>(text.size()));
+    // A client that is turned away at the door finds the answer there and the line closed.
+    if (!text.empty() && ::send(client, text.data(), text.size(), MSG_NOSIGNAL) < 0) {
+      EXPECT_EQ(errno, EPIPE);
     }
     std::string answer;
     char piece[4096];
