@@ -10,7 +10,7 @@ HERE = pathlib.Path(__file__).parent
 
 # Modules whose tests share a bed that is dear to start: one worker has them all.
 ONE_BED = {"galaxy/test_containers.py", "galaxy/test_far.py", "galaxy/test_jobs.py", "galaxy/test_restart.py", "galaxy/test_slurm.py",
-           "snakemake/test_matrix.py", "snakemake/test_pure.py"}
+           "snakemake/test_matrix.py", "snakemake/test_pure.py", "system/test_slurm_choices.py"}
 
 # Seconds on an idle machine of what takes longest, a whole module where it has one bed: begun last it would be waited for alone.
 SECONDS = {

@@ -78,6 +78,13 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
                       {"max_running", site.max_running}};
   if (!site.options.empty())
     object["options"] = json::array(site.options.begin(), site.options.end());
+  if (site.choices && !site.choices->empty()) {
+    json::object choices;
+    for (const auto& [key, values] : *site.choices)
+      choices[key] = values.empty() ? json::value("any")
+                                    : json::value(json::array(values.begin(), values.end()));
+    object["choices"] = std::move(choices);
+  }
   std::uint64_t queued = 0, running = 0;
   json::array shapes;
   std::string message = state.trouble;

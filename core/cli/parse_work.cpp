@@ -85,6 +85,20 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       verb, "--tag", "TAG", [&work](const std::string& t) { work.tags.push_back(t); },
       "only where shapes have this tag; may be repeated")
       ->group("Needs");
+  for (const auto& [option, key, what] :
+       {std::tuple{"--partition", "partition", "only in this partition, or in one of A,B"},
+        std::tuple{"--account", "account", "in batch jobs of this account"},
+        std::tuple{"--qos", "qos", "in batch jobs of this quality of service"},
+        std::tuple{"--reservation", "reservation", "in batch jobs of this reservation"},
+        std::tuple{"--constraint", "constraint", "on nodes that have this"}}) {
+    add_value(
+        verb, option, "NAME",
+        [&work, key = std::string(key)](const std::string& t) {
+          work.tags.push_back(key + "=" + t);
+        },
+        what)
+        ->group("Needs");
+  }
   add_value(
       verb, "--nodes", "N",
       [](const std::string& t) {

@@ -181,6 +181,25 @@ void refuse_other_cluster(const View& view, const std::string& option) {
                   option));
 }
 
+/// By key the values, none for `any`.
+std::map<std::string, std::vector<std::string>> parse_choices(const View& view) {
+  std::map<std::string, std::vector<std::string>> choices;
+  if (view.node().kind != Node::Kind::Map)
+    view.expected(
+        "a map from what tasks may choose to its values or 'any', such as {account: any}");
+  for (const View& choice : view.map().entries()) {
+    std::vector<std::string> values;
+    if (choice.node().kind == Node::Kind::List) {
+      values = choice.texts();
+      if (values.empty()) choice.expected("values; leave it out where none may be chosen");
+    } else if (const std::string value = choice.text(); value != "any") {
+      values.push_back(value);
+    }
+    choices.emplace(choice.name(), std::move(values));
+  }
+  return choices;
+}
+
 }  // namespace
 
 namespace {
@@ -241,6 +260,7 @@ Site parse_site(const View& view, SiteLines& lines) {
       if (site.scheduler == "slurm") refuse_other_cluster(option, site.options.back());
     }
   }
+  if (const auto choices = map.find("choices")) site.choices = parse_choices(*choices);
   if (const auto most = map.find("max_queued")) site.max_queued = count(*most, 1);
   if (const auto most = map.find("max_running")) site.max_running = count(*most, 1);
   if (const auto idle = map.find("idle_after")) site.idle_after = at_least(*idle, 0s, "0s");

@@ -1,6 +1,7 @@
 // From waiting work and pilots at hand to allocations to ask for; and what no site could ever run.
 #include "engine/engine.hpp"
 
+#include "model/choices.hpp"
 #include "model/quantities.hpp"
 #include "provision/plan.hpp"
 
@@ -91,8 +92,8 @@ void Engine::ask_for_pilots(Time now) {
     if (!pilot.connected && now - pilot.silent_since >= kSilentIsNoRoom) continue;
     std::optional<Duration> left;
     if (pilot.end) left = std::max(Duration{}, *pilot.end - now);
-    supplies.push_back(
-        {pilot.site, pilot.tags, pilot.capacity, left, busy_part(pilot, classes, now)});
+    supplies.push_back({pilot.site, pilot.tags, pilot.made_for, pilot.capacity, left,
+                        busy_part(pilot, classes, now)});
   }
   for (const auto& [id, entry] : sites_.allocations()) {
     const Shape* shape = sites_.shape_of(id);
@@ -102,7 +103,8 @@ void Engine::ask_for_pilots(Time now) {
     const bool gone = now - started_at_ >= kSilentIsNoRoom;
     for (std::uint32_t node = std::max(registered[id], gone ? entry.facts.pilots_seen : 0);
          node < shape->nodes; ++node) {
-      supplies.push_back({entry.facts.site, shape->tags, usable(*shape), longest_task(*shape), 0});
+      supplies.push_back({entry.facts.site, shape->tags, shape->made_for, usable(*shape),
+                          longest_task(*shape), 0});
     }
   }
   for (const provision::Ask& ask :
@@ -140,6 +142,20 @@ struct Misfit {
   }
 };
 
+/// Of a tag that the shape has not.
+std::string lacking(const std::string& tag, const Site& site) {
+  if (may_choose(site, tag)) {
+    return fmt::format("{}, and {} sets of choices are in use there, as many as may be", tag,
+                       kMostChoiceSets);
+  }
+  if (site.choices) {
+    const auto values = site.choices->find(std::string(key_of(tag)));
+    if (values != site.choices->end() && !values->second.empty())
+      return fmt::format("{} where tasks may choose {}", tag, fmt::join(values->second, ", "));
+  }
+  return "the tag " + tag;
+}
+
 Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
   Misfit misfit;
   if (!may_run_at(needs, site.name)) misfit.add("another site", false);
@@ -163,10 +179,8 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
                            show_duration(shape.walltime)),
                true);
   }
-  for (const std::string& tag : needs.tags) {
-    if (std::find(shape.tags.begin(), shape.tags.end(), tag) == shape.tags.end())
-      misfit.add("the tag " + tag, false);
-  }
+  for (const std::string& tag : needs.tags)
+    if (!has_tags(shape.tags, {tag})) misfit.add(lacking(tag, site), false);
   if (misfit.lacks.empty() && !fits(needs.amounts, there))
     misfit.add(show(needs.amounts) + " together", true);
   return misfit;

@@ -29,7 +29,12 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
              seed ^ (snapshot.engine_start * 0x9E3779B97F4A7C15ULL)),
       engine_start_(snapshot.engine_start),
       started_at_(now) {
-  tasks_.restore(snapshot, live_arrays, [this](const Needs& needs) { return longest_for(needs); });
+  const LiveArrays with_shapes = [&] {
+    const LiveArray* next = live_arrays();
+    if (next) sites_.make_shapes_for(next->array.needs);
+    return next;
+  };
+  tasks_.restore(snapshot, with_shapes, [this](const Needs& needs) { return longest_for(needs); });
   sites_.restore(snapshot, now);
   for (const StoredKey& key : snapshot.keys)
     keys_[key.client + '\0' + key.key] = {key.content, key.ids};
@@ -111,6 +116,7 @@ void Engine::handle(const TasksSubmitted& event, Time now) {
     }
   }
   for (const NewArray& array : event.arrays) {
+    sites_.make_shapes_for(array.needs);
     if (auto text = misfit(array)) {
       actions_.push_back(AnswerRefused{event.request, *text, false});
       return;
@@ -176,6 +182,7 @@ void Engine::handle(const HoldAsked& event, Time) {
 }
 
 void Engine::handle(const RetryAsked& event, Time now) {
+  for (const RevivedArray& revived : event.arrays) sites_.make_shapes_for(revived.array.needs);
   const std::uint64_t changed = tasks_.revive(event, now);
   tasks_.tell_ended();
   actions_.push_back(AnswerCount{event.request, changed});

@@ -1,6 +1,7 @@
 #include "engine/pilot_table.hpp"
 
 #include "model/check.hpp"
+#include "model/choices.hpp"
 #include "planted/planted.hpp"
 
 #include <algorithm>
@@ -55,9 +56,7 @@ bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Res
   if (pilot.end && now + needs.time.value_or(Duration{1}) > *pilot.end &&
       !HPCBATCH_PLANTED(end_of_pilot_overlooked))
     return false;
-  return std::includes(pilot.tags.begin(), pilot.tags.end(), needs.tags.begin(),
-                       needs.tags.end()) &&
-         fits(needs.amounts, room) &&
+  return has_tags(pilot.tags, pilot.made_for, needs) && fits(needs.amounts, room) &&
          memory_share(needs, pilot) <= std::max(Amount{}, room.get(kMemory));
 }
 

@@ -42,8 +42,9 @@ struct PilotState {
   std::string site;
   std::string shape;
   std::vector<std::string> tags;
-  std::set<std::string> warm;      ///< services that live there
-  std::set<std::string> starting;  ///< services whose tasks it does not take yet
+  std::vector<std::string> made_for;  ///< as its shape
+  std::set<std::string> warm;         ///< services that live there
+  std::set<std::string> starting;     ///< services whose tasks it does not take yet
   std::string node;
   std::uint64_t incarnation{0};
   Resources capacity;

@@ -2,6 +2,7 @@
 #include "engine/engine.hpp"
 
 #include "model/check.hpp"
+#include "model/choices.hpp"
 #include "model/quantities.hpp"
 #include "planted/planted.hpp"
 
@@ -65,6 +66,8 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   const bool same_process = pilot.incarnation == event.incarnation || !pilot.registered;
   pilot.site = allocation->facts.site;
   pilot.shape = allocation->facts.shape;
+  // Whoever pays for it does so also when the configuration has changed.
+  pilot.made_for = choices_in_name(pilot.shape);
   if (const Shape* shape = sites_.shape_of(event.pilot.allocation)) pilot.tags = shape->tags;
   pilot.warm.clear();
   pilot.starting.clear();

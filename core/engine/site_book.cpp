@@ -2,6 +2,7 @@
 #include "engine/site_book.hpp"
 
 #include "model/check.hpp"
+#include "model/choices.hpp"
 #include "model/quantities.hpp"
 #include "planted/planted.hpp"
 
@@ -66,6 +67,13 @@ void SiteBook::restore(const Snapshot& snapshot, Time now) {
     poll_soon(facts.site, now);
   }
   for (SiteState& state : sites_) {
+    for (const Allocation& facts : snapshot.allocations) {
+      const auto choices = choices_in_name(facts.shape);
+      const bool allowed =
+          std::all_of(choices.begin(), choices.end(),
+                      [&](const std::string& choice) { return may_choose(state.site, choice); });
+      if (facts.site == state.site.name && !choices.empty() && allowed) make_shapes(state, choices);
+    }
     for (ShapeState& shape : state.shapes) {
       shape.proven =
           std::find(snapshot.proven.begin(), snapshot.proven.end(),
@@ -114,11 +122,37 @@ const Shape* SiteBook::shape_of(const AllocationId& id) const {
   return shape ? &shape->shape : nullptr;
 }
 
+void SiteBook::make_shapes(SiteState& site, const std::vector<std::string>& choices) {
+  std::set<std::vector<std::string>> sets;
+  for (const ShapeState& shape : site.shapes) sets.insert(shape.shape.made_for);
+  for (std::size_t i = 0; i < site.site.shapes.size(); ++i) {
+    Shape shape = made_for(site.site.shapes[i], choices);
+    const bool is_there =
+        std::any_of(site.shapes.begin(), site.shapes.end(),
+                    [&](const ShapeState& other) { return other.shape.name == shape.name; });
+    if (is_there || (!sets.contains(shape.made_for) && sets.size() > kMostChoiceSets)) continue;
+    sets.insert(shape.made_for);
+    // Until it has waits of its own; the configuration's come first.
+    site.shapes.push_back({.shape = std::move(shape), .waits = site.shapes[i].waits});
+  }
+}
+
+void SiteBook::make_shapes_for(const Needs& needs) {
+  if (needs.tags.empty()) return;
+  for (SiteState& state : sites_) {
+    if (!may_run_at(needs, state.site.name)) continue;
+    if (const auto choices = choices_of(needs, state.site); !choices.empty())
+      make_shapes(state, choices);
+  }
+}
+
 std::vector<bool> SiteBook::fits_shapes(const Needs& needs) const {
   std::vector<bool> fits;
   for (const SiteState& state : sites_) {
-    for (const ShapeState& shape : state.shapes) {
-      fits.push_back(may_run_at(needs, state.site.name) && could_run(needs, shape.shape));
+    const std::vector<std::string> choices = choices_of(needs, state.site);
+    for (const Shape& shape : state.site.shapes) {
+      fits.push_back(may_run_at(needs, state.site.name) &&
+                     could_run(needs, choices.empty() ? shape : made_for(shape, choices)));
     }
   }
   return fits;

@@ -130,7 +130,11 @@ class SiteBook {
   const std::map<AllocationId, AllocationEntry>& allocations() const { return allocations_; }
   const Shape* shape_of(const AllocationId& id) const;
   const ShapeState* shape_state(const Allocation& allocation) const;
-  /// For each shape of each site whether it could run a task of such needs.
+  /// Sees that there are shapes with what such tasks choose of their batch jobs, made from those of
+  /// the configuration.  Once made a shape stays.
+  void make_shapes_for(const Needs& needs);
+  /// For each shape of the configuration whether it, or what is made from it for what such tasks
+  /// choose, could run a task of such needs.
   std::vector<bool> fits_shapes(const Needs& needs) const;
   bool may_ask(const ShapeState& shape, Time now) const;
   /// Whether an allocation that is not there yet can be counted on to come.
@@ -150,6 +154,7 @@ class SiteBook {
   AllocationEntry* entry(const AllocationId& id);
   SiteState& state_of(const std::string& site);
   ShapeState* shape_state(const Allocation& allocation);
+  static void make_shapes(SiteState& site, const std::vector<std::string>& choices);
   AllocationId draw_name();
   void save(const AllocationEntry& entry);
   void runs(AllocationEntry& entry, Time now);

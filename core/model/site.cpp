@@ -1,5 +1,7 @@
 #include "model/site.hpp"
 
+#include "model/choices.hpp"
+
 #include <algorithm>
 
 namespace hpcbatch {
@@ -37,7 +39,7 @@ bool could_run(const Needs& needs, const Shape& shape) {
   const auto longest = longest_task(shape);
   return needs.nodes <= shape.nodes && fits(needs.amounts, usable(shape)) &&
          (!needs.time || !longest || *needs.time <= *longest) &&
-         std::includes(shape.tags.begin(), shape.tags.end(), needs.tags.begin(), needs.tags.end());
+         has_tags(shape.tags, shape.made_for, needs);
 }
 
 std::vector<LinkKind> link_ways(const Site& site) {

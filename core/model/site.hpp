@@ -22,7 +22,10 @@ struct Shape {
   Resources capacity;             ///< cpus, memory, gpus/KIND, others
   Duration walltime{};            ///< zero: no end
   std::vector<std::string> tags;  ///< sorted
-  std::uint32_t max_queued{0};    ///< of this shape; 0: only the site's limit
+  /// Choices of tasks that it was made for (choices.hpp), among `tags`; none of those that the
+  /// configuration names.
+  std::vector<std::string> made_for{};
+  std::uint32_t max_queued{0};  ///< of this shape; 0: only the site's limit
   std::uint32_t max_running{0};
   friend bool operator==(const Shape&, const Shape&) = default;
 };
@@ -58,6 +61,10 @@ struct Site {
   PathMap path_map{everything_shared()};
   std::vector<std::string> setup;
   std::vector<std::string> options;
+  /// What tasks may choose of its batch jobs (choices.hpp): by key the values, none for any.
+  /// Nothing: as the configuration has it whatever the batch system has a word for; until that is
+  /// known, nothing.
+  std::optional<std::map<std::string, std::vector<std::string>>> choices;
   std::uint32_t max_queued{4};
   std::uint32_t max_running{16};
   Duration idle_after{std::chrono::seconds{60}};  ///< a pilot with nothing to do ends

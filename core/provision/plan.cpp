@@ -1,6 +1,7 @@
 #include "provision/plan.hpp"
 
 #include "model/check.hpp"
+#include "model/choices.hpp"
 #include "planted/planted.hpp"
 #include "provision/expected_wait.hpp"
 
@@ -17,15 +18,12 @@ constexpr Duration kWorthAnAllocation = std::chrono::minutes{1};
 // A task that takes no time at all still costs its start.
 constexpr Duration kShortestRun = std::chrono::milliseconds{1};
 
-bool may_run_on(const Needs& needs, const std::string& site, const std::vector<std::string>& tags) {
-  return may_run_at(needs, site) &&
-         std::includes(tags.begin(), tags.end(), needs.tags.begin(), needs.tags.end());
-}
-
 /// Gives as much of `tasks` to the supply as it has room for, of one without an end within
 /// `patience`; returns how much is left over.
 double fill(const Demand& demand, double tasks, Supply& supply, std::optional<Duration> patience) {
-  if (!may_run_on(demand.needs, supply.site, supply.tags)) return tasks;
+  if (!may_run_at(demand.needs, supply.site) ||
+      !has_tags(supply.tags, supply.made_for, demand.needs))
+    return tasks;
   const double room = tasks_in_room(demand, supply.capacity, supply.left ? supply.left : patience);
   if (std::isinf(room)) return 0;
   if (room <= 0 || supply.busy >= 1) return tasks;
@@ -50,16 +48,36 @@ std::uint32_t left_of(std::uint32_t limit, std::uint32_t used) {
   return limit > used ? limit - used : 0;
 }
 
+/// How many allocations there are of a shape of the configuration and all that were made from it.
+struct OfShape {
+  std::uint32_t queued{0};
+  std::uint32_t running{0};
+};
+
+OfShape of_shape(const Outlet& outlet, const std::vector<Outlet>& outlets) {
+  OfShape sum;
+  const std::string name = configured_name(outlet.shape.name);
+  for (const Outlet& other : outlets) {
+    if (other.site != outlet.site || configured_name(other.shape.name) != name) continue;
+    sum.queued += other.queued;
+    sum.running += other.running;
+  }
+  return sum;
+}
+
 /// How many more of the outlet's shape may be asked for now.
-std::uint32_t allowed(const Outlet& outlet, const SiteLimits& site) {
+std::uint32_t allowed(const Outlet& outlet, const std::vector<Outlet>& outlets,
+                      const SiteLimits& site) {
   if (!outlet.open) return 0;
   if (HPCBATCH_PLANTED(limit_of_site_overlooked)) return left_of(site.max_queued + 2, site.queued);
   std::uint32_t count = std::min(left_of(site.max_queued, site.queued),
                                  left_of(site.max_running, site.queued + site.running));
-  if (outlet.shape.max_queued != 0)
-    count = std::min(count, left_of(outlet.shape.max_queued, outlet.queued));
-  if (outlet.shape.max_running != 0) {
-    count = std::min(count, left_of(outlet.shape.max_running, outlet.queued + outlet.running));
+  if (outlet.shape.max_queued != 0 || outlet.shape.max_running != 0) {
+    const OfShape all = of_shape(outlet, outlets);
+    if (outlet.shape.max_queued != 0)
+      count = std::min(count, left_of(outlet.shape.max_queued, all.queued));
+    if (outlet.shape.max_running != 0)
+      count = std::min(count, left_of(outlet.shape.max_running, all.queued + all.running));
   }
   if (!outlet.proven) count = std::min(count, left_of(1, outlet.queued));
   return count;
@@ -126,8 +144,7 @@ std::vector<Outlet*> outlets_for(const Needs& needs, std::vector<Outlet>& outlet
   std::vector<Outlet*> fitting;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (Outlet& outlet : outlets) {
-    if (!may_run_on(needs, outlet.site, outlet.shape.tags) || !could_run(needs, outlet.shape))
-      continue;
+    if (!may_run_at(needs, outlet.site) || !could_run(needs, outlet.shape)) continue;
     fitting.push_back(&outlet);
     least = std::min(least, wasted_gpus(needs, outlet.shape));
   }
@@ -152,7 +169,8 @@ std::optional<Duration> patience_of(const Demand& demand, std::vector<Outlet>& o
                                     std::vector<SiteLimits>& sites) {
   std::optional<Duration> patience;
   for (const Outlet* outlet : outlets_for(demand.needs, outlets)) {
-    if (!longest_task(outlet->shape) || allowed(*outlet, limits_of(sites, outlet->site)) == 0)
+    if (!longest_task(outlet->shape) ||
+        allowed(*outlet, outlets, limits_of(sites, outlet->site)) == 0)
       continue;
     const Duration done = outlet->wait + kWorthAnAllocation;
     patience = std::min(patience.value_or(done), done);
@@ -175,11 +193,11 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
       if (tasks < 1e-6) break;
       SiteLimits& site = limits_of(sites, outlet->site);
       std::uint32_t count = 0;
-      for (const std::uint32_t most = allowed(*outlet, site); count < most && tasks >= 1e-6;
-           ++count) {
+      for (const std::uint32_t most = allowed(*outlet, outlets, site);
+           count < most && tasks >= 1e-6; ++count) {
         for (std::uint32_t node = 0; node < outlet->shape.nodes; ++node) {
-          Supply supply{outlet->site, outlet->shape.tags, usable(outlet->shape),
-                        longest_task(outlet->shape), 0};
+          Supply supply{outlet->site,          outlet->shape.tags,          outlet->shape.made_for,
+                        usable(outlet->shape), longest_task(outlet->shape), 0};
           tasks = fill(demand, tasks, supply, patience);
           supplies.push_back(std::move(supply));
         }

@@ -4,8 +4,8 @@
 // Work is the time asked, else what runs and ran of its class lets expect, else 60 s a task.  Room
 // is what fits into a pilot side by side times what is left of its walltime.  A shape that its
 // batch system has never accepted is asked for once; after that as many at once as the work fills,
-// within the limits of shape and site.  Of the shapes that waste the fewest GPUs the one that is
-// expected to start first is asked first.
+// within the limits of shape (with what was made from it for choices of tasks) and site.  Of the
+// shapes that waste the fewest GPUs the one that is expected to start first is asked first.
 #pragma once
 
 #include "model/needs.hpp"
@@ -40,9 +40,10 @@ struct Demand {
 struct Supply {
   std::string site;
   std::vector<std::string> tags;
-  Resources capacity;            ///< what tasks can use
-  std::optional<Duration> left;  ///< time for tasks; no value: no end
-  double busy{0};                ///< the part of its room that is spoken for, 0 to 1
+  std::vector<std::string> made_for;  ///< as its shape
+  Resources capacity;                 ///< what tasks can use
+  std::optional<Duration> left;       ///< time for tasks; no value: no end
+  double busy{0};                     ///< the part of its room that is spoken for, 0 to 1
 };
 
 /// One shape that may be asked for.

@@ -78,7 +78,7 @@ std::string Runtime::way_of(const PilotId& pilot) const {
 }
 
 Result<void> Runtime::open_sites() {
-  for (const Site& site : options_.sites) {
+  for (Site& site : options_.sites) {
     auto hands =
         std::make_unique<SiteHands>(loop_, plugins_, site,
                                     programs_
@@ -86,6 +86,7 @@ Result<void> Runtime::open_sites() {
                                                      workspace_memory(options_.home, site.name))
                                         .first->second);
     if (auto opened = hands->open(); !opened) return opened;
+    site = hands->site();
     sites_.emplace(site.name, std::move(hands));
   }
   return {};

@@ -2,6 +2,7 @@
 
 #include "plugin_host/guarded.hpp"
 #include "runtime/allocation_request.hpp"
+#include "runtime/site_choices.hpp"
 #include "wire/outbox.hpp"
 
 #include "hpcbatch/kept_connection.hpp"
@@ -121,6 +122,7 @@ Result<void> SiteHands::open() {
   auto scheduler = plugins_.scheduler(site_.scheduler, site_.scheduler_config);
   if (!scheduler) return scheduler.error();
   scheduler_ = std::move(*scheduler);
+  if (auto settled = settle_choices(site_, *scheduler_); !settled) return settled;
   return new_tools();
 }
 
@@ -174,13 +176,16 @@ void SiteHands::submit(
     std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer) {
   using Answer = std::variant<AllocationAccepted, AllocationRefused>;
   auto result = std::make_shared<std::optional<Answer>>();
-  auto work = [id, request = request(id, shape, avoided), file = std::move(file),
-               file_at = file_path(id), result, program = program_, workspace = site_.workspace,
-               name = site_.name](Tools& tools, Deadline deadline) {
+  auto work = [id, asked = request(id, shape, avoided), made_for = shape.made_for,
+               file = std::move(file), file_at = file_path(id), result, program = program_,
+               workspace = site_.workspace, name = site_.name](Tools& tools, Deadline deadline) {
     const auto refuse = [&](Refusal refusal, const std::string& text) {
       *result = AllocationRefused{
           id, refusal, fmt::format("cannot submit {} to {}: {}", id.name, name, first_line(text))};
     };
+    AllocationRequest request = asked;
+    if (auto chosen = add_choices(*tools.scheduler, made_for, request); !chosen)
+      return refuse(Refusal::Permanent, chosen.error().text);
     const std::string script_at = request.directory + "/" + id.name + ".sh";
     auto script = guarded("scheduler", [&] { return tools.scheduler->script(request); });
     if (!script) return refuse(Refusal::Permanent, script.error().text);

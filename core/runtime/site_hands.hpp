@@ -28,7 +28,8 @@ class SiteHands {
   SiteHands(const SiteHands&) = delete;
   SiteHands& operator=(const SiteHands&) = delete;
 
-  /// Loads the plugins; to be called once, before anything else.
+  /// Loads the plugins; to be called once, before anything else.  Then `site` says what tasks may
+  /// choose.
   Result<void> open();
   const Site& site() const { return site_; }
   /// Some call has not come back yet.

@@ -120,16 +120,9 @@ def _gpus(value, kind):
 
 
 def _tags_of(partition, constraint):
-    tags = []
-    if partition:
-        if "," in str(partition):
-            raise Refusal(f"partition: {partition!r}: name one, or give the shapes of several the same tag")
-        tags.append(f"partition={partition}")
-    if constraint:
-        if "|" in str(constraint) or "[" in str(constraint):
-            raise Refusal(f"constraint: {constraint!r}: only features that are all wanted are known, joined by &")
-        tags += [f"constraint={feature.strip()}" for feature in str(constraint).split("&")]
-    return tags
+    """One of several partitions is enough (`a,b`), of features joined by & a shape has all."""
+    said = (("partition", partition), ("constraint", constraint))
+    return [f"{key}={''.join(str(value).split())}" for key, value in said if value]
 
 
 def _check_copy(params, said):
@@ -165,12 +158,13 @@ def read(params, is_strict=True):
         said[own] = value
         units[own] = _UNITS.get(name, "G") if own == "mem" else None
     task = wanted.task
-    partition, constraint = said.get("partition"), said.get("constraint")
+    partition, constraint, choices = said.get("partition"), said.get("constraint"), []
     if "native_specification" in said:
         needs, wanted.left_out = native.needs_of(said["native_specification"])
         native_partition, native_constraint = needs.pop("partition", None), needs.pop("constraint", None)
         partition, constraint = partition or native_partition, constraint or native_constraint
         wanted.memory_per_cpu = needs.pop("memory_per_cpu", None)
+        choices = needs.pop("choices", [])
         task.update(needs)
     if "cores" in said:
         task["cpus"] = number("cores", said["cores"], 0.01)
@@ -188,7 +182,7 @@ def read(params, is_strict=True):
     if not_sites := sorted({site.strip() for site in str(said.get("not_sites", "")).split(",")} - {""}):
         task["not_sites"] = not_sites
     tags = [tag.strip() for tag in str(said.get("pilot_tags", "")).split(",") if tag.strip()]
-    tags += _tags_of(partition, constraint)
+    tags += choices + _tags_of(partition, constraint)
     if tags:
         task["tags"] = sorted(set(tags))
     if "priority" in said:

@@ -1,6 +1,6 @@
 """A native specification, as administrators have it for the SLURM and DRMAA runners and for Pulsar.  Pure.
 
-What concerns the job is taken over; what concerns the batch job is the site's to say, and refused with the place where to say it.
+What concerns the job is taken over, and what a task may choose of the batch job that runs it; the rest is the site's to say.
 """
 
 import shlex
@@ -12,10 +12,10 @@ _SHORT = {"c": "cpus-per-task", "n": "ntasks", "N": "nodes", "t": "time", "p": "
           "A": "account", "q": "qos", "J": "job-name", "o": "output", "e": "error", "D": "chdir", "L": "licenses", "x": "exclude",
           "w": "nodelist", "M": "clusters", "b": "begin", "d": "dependency", "S": "core-spec", "s": "oversubscribe", "H": "hold",
           "i": "input", "Q": "quiet", "k": "no-kill"}
-_OF_THE_SITE = {"account", "qos", "reservation", "wckey", "export", "mail-type", "mail-user", "signal", "requeue", "no-requeue",
-                "exclude", "nodelist", "nice", "licenses", "cluster", "clusters", "exclusive", "oversubscribe", "comment", "begin",
-                "distribution", "hint", "mem-bind", "cpu-bind", "gres-flags", "switches", "tmp", "immediate", "priority", "dependency",
-                "core-spec", "hold", "no-kill"}
+_CHOICES = {"account", "licenses", "nodelist", "prefer", "qos", "reservation", "switches", "tmp", "wckey"}
+_OF_THE_SITE = {"export", "mail-type", "mail-user", "signal", "requeue", "no-requeue", "exclude", "nice", "cluster", "clusters", "exclusive",
+                "oversubscribe", "comment", "begin", "distribution", "hint", "mem-bind", "cpu-bind", "gres-flags", "immediate", "priority",
+                "dependency", "core-spec", "hold", "no-kill"}
 # Their value, where they may have one, comes after "=".
 _WITHOUT_VALUE = {"requeue", "no-requeue", "exclusive", "oversubscribe", "immediate", "nice", "hold", "quiet", "no-kill"}
 # The runner names these itself.
@@ -61,7 +61,7 @@ def _options(text):
 
 
 def needs_of(text):
-    """`(a task's keys, names of what the site has to say)`; `memory_per_cpu` is in bytes.  Raises Refusal."""
+    """`(a task's keys, names of what the site has to say)`; `memory_per_cpu` is in bytes, `choices` are tags KEY=VALUE.  Raises Refusal."""
     needs, left = {}, []
     tasks = 1
     for name, value in _options(text):
@@ -86,6 +86,8 @@ def needs_of(text):
             needs["constraint"] = value
         elif name in ("gpus", "gpus-per-node", "gpus-per-task", "gres"):
             needs["gpus"] = _gpus(name, value)
+        elif name in _CHOICES:
+            needs.setdefault("choices", []).append(f"{name}={value}")
         elif name in _OF_THE_SITE:
             left.append("--" + name)
         elif name not in _OF_NO_USE:

@@ -8,8 +8,13 @@ import shlex
 
 from .messages import size
 
-# Options of the batch job, not of the task: pilots have those of their site.  By resource: as sbatch and qsub write them.
-_OF_BATCH_JOBS = {"slurm_account": ("--account", "-A"), "qos": ("--qos", "-q"), "reservation": ("--reservation", None)}
+# Of the batch job, not of the task: a task may choose it where its site lets it, else pilots have what the options of their site say.
+# By resource: the key of the choice, and how sbatch and qsub write it.
+_OF_BATCH_JOBS = {
+    "slurm_account": ("account", ("--account", "-A")), "qos": ("qos", ("--qos", "-q")), "reservation": ("reservation", ("--reservation", None)),
+}
+# sbatch(1).
+_LONG = {"-A": "account", "-C": "constraint", "-L": "licenses", "-q": "qos", "-w": "nodelist"}
 # What a machine without a batch system gives to everybody.
 _EVERYWHERE_LOCAL = ("slurm_account", "qos")
 _ONE_NODE = ("nodes", "tasks", "tasks_per_node", "tasks_per_gpu")
@@ -33,8 +38,16 @@ class Offer:
         self.tags = {tag for _, shape in self.shapes for tag in shape.get("tags", ())}
         self.local = {site["name"] for site in sites if site.get("scheduler") == "local"}
         self.options = {site["name"]: _options(site.get("options", ())) for site in sites}
+        self._choices = {site["name"]: site.get("choices", {}) for site in sites}
         # Of this machine; 0 where there is anything else.
         self.local_cpus = int(max((shape.get("cpus", 0) for _, shape in self.shapes), default=0)) if self.sites == self.local else 0
+
+    def letting_choose(self, key, value, sites):
+        """Those of the sites that let tasks choose that of their batch jobs: `value` as a text."""
+        if not value or len(key) + 1 + len(value) > 200 or any(c == "+" or c.isspace() for c in value):
+            return set()
+        allowed = ((site, self._choices[site].get(key)) for site in sites)
+        return {site for site, values in allowed if values == "any" or (values and value in values)}
 
     def misfit(self, task):
         """Why no shape that there is can ever run it, or None.  Shapes that are found out only later may."""
@@ -42,7 +55,7 @@ class Offer:
         for site, shape in self.shapes:
             if task.get("site", site) != site or site in task.get("not_sites", ()):
                 continue
-            lacks = _lacks(task, shape)
+            lacks = _lacks(task, shape, lambda tag, site=site: self.letting_choose(*tag.partition("=")[::2], [site]))
             if not lacks:
                 return None
             if closest is None or len(lacks) < len(closest[1]):
@@ -54,7 +67,18 @@ class Offer:
             "--set-resources), or give the engine a site that has it (hpcbatch sites)"
 
 
-def _lacks(task, shape):
+def _has_tag(shape, tag):
+    """As the engine reads it: of several partitions one is enough, of features joined by & all are wanted."""
+    tags = shape.get("tags", ())
+    key, _, value = tag.partition("=")
+    if key == "partition":
+        return tag in tags or any(f"{key}={name}" in tags for name in value.split(","))
+    if key == "constraint" and not set(value) & set("|[](*"):
+        return tag in tags or all(f"{key}={feature}" in tags for feature in value.split("&"))
+    return tag in tags
+
+
+def _lacks(task, shape, may_choose):
     """What the shape has less of, in words."""
     lacks = []
     if task["cpus"] > shape.get("cpus", task["cpus"]):
@@ -69,7 +93,7 @@ def _lacks(task, shape):
     for kind, count in gpus.items() if isinstance(gpus, dict) else ():
         if count > there.get(kind, 0):
             lacks.append(f"{count} GPUs {kind} where there are {there.get(kind, 0):g}")
-    lacks.extend(f"the tag {tag}" for tag in task.get("tags", ()) if tag not in shape.get("tags", ()))
+    lacks.extend(f"the tag {tag}" for tag in task.get("tags", ()) if not _has_tag(shape, tag) and not may_choose(tag))
     return lacks
 
 
@@ -80,7 +104,7 @@ def _options(words):
         if word.startswith("--"):
             last, _, value = word.partition("=")
         elif word.startswith("-"):
-            last, value = word[:2], word[2:]
+            last, value = word[:2], word[2:].strip()
         elif last is not None:  # the value of the one before
             found[last].discard("")
             found[last].add(word)
@@ -183,55 +207,80 @@ def _where(resources, offer, task, notices):
                 f"slurm_partition={partition}: no site has a shape in such a partition, {there}; give one 'partition: {partition}' in the "
                 f"engine's configuration{_or_ignore('slurm_partition')}"
             )
-        tags.append("partition=" + names[0])
+        tags.append("partition=" + ",".join(names))
     if constraint := resources.get("constraint"):
         tag = f"constraint={constraint}"
-        if tag not in offer.tags:
+        if not _has_tag({"tags": offer.tags}, tag) and not offer.letting_choose("constraint", str(constraint), _left(task, offer)):
             raise Refusal(
-                f"constraint={constraint}: no shape says that it has this; where one does, give it the tag {tag} in the "
-                f"engine's configuration{_or_ignore('constraint')}"
+                f"constraint={constraint}: no shape says that it has this, and no site lets tasks choose it; where a shape has it, give it the "
+                f"tag {tag} in the engine's configuration{_or_ignore('constraint')}"
             )
         tags.append(tag)
+    tags += _of_batch_jobs(resources, offer, task, notices)
     if tags:
-        task["tags"] = tags
-    _whose_batch_jobs(resources, offer, task, notices)
+        task["tags"] = sorted(set(tags))
 
 
 def _or_ignore(name):
     return f", or let jobs run without it: --hpcbatch-ignore {name}"
 
 
-def _whose_batch_jobs(resources, offer, task, notices):
-    """Leaves the sites whose batch jobs have the options that the job asks for."""
-    left = {task["site"]} if "site" in task else offer.sites - set(task.get("not_sites", ()))
-    for name, spelled in _OF_BATCH_JOBS.items():
-        value = resources.get(name)
+def _left(task, offer):
+    """The sites that may run it."""
+    return {task["site"]} if "site" in task else offer.sites - set(task.get("not_sites", ()))
+
+
+def _of_batch_jobs(resources, offer, task, notices):
+    """Tags for what the job chooses of its batch job; else leaves the sites whose batch jobs have it by their options."""
+    left, tags = _left(task, offer), []
+    for name, (key, spelled) in _OF_BATCH_JOBS.items():
+        value = str(resources.get(name) or "")
         if not value:
             continue
-        having = {site for site in left if any(str(value) in offer.options[site].get(option, ()) for option in spelled)}
-        if name in _EVERYWHERE_LOCAL:
-            having |= left & offer.local
-            if left and left <= offer.local:
-                notices.append(f"{name}={value} means nothing on this machine: it has no batch system")
+        having = {site for site in left if any(value in offer.options[site].get(option, ()) for option in spelled)}
+        choosing = offer.letting_choose(key, value, left)
+        if choosing - having:
+            tags.append(f"{key}={value}")
+            having |= choosing
+        elif name in _EVERYWHERE_LOCAL and left and left <= offer.local:
+            notices.append(f"{name}={value} means nothing on this machine: it has no batch system")
+            having = left
         if not having:
             raise Refusal(
-                f"{name}={value}: batch jobs have the options of their site, and none of {', '.join(sorted(left))} has this; add "
-                f"'{spelled[0]}={value}' to its options: in the engine's configuration{_or_ignore(name)}"
+                f"{name}={value}: none of {', '.join(sorted(left))} lets tasks choose this (`choices:` in the engine's configuration), and none "
+                f"has '{spelled[0]}={value}' among its options{_or_ignore(name)}"
             )
         left = having
     if extra := str(resources.get("slurm_extra") or "").strip():
-        wanted = _options([extra])
-        having = {site for site in left if wanted and all(values <= offer.options[site].get(option, set()) for option, values in wanted.items())}
-        if not having:
-            raise Refusal(
-                f"slurm_extra={extra}: batch jobs have the options of their site, and none of {', '.join(sorted(left))} has these; add "
-                f"them to its options: in the engine's configuration{_or_ignore('slurm_extra')}"
-            )
-        left = having
-    if "site" not in task and left != offer.sites:
+        more, left = _extra(extra, offer, left)
+        tags += more
+    if "site" not in task and left != _left(task, offer):
         task["not_sites"] = sorted(offer.sites - left)
     if resources.get("slurm_requeue"):
         notices.append("slurm_requeue is not looked at: what a lost node cut runs again by itself")
+    return tags
+
+
+def _extra(extra, offer, left):
+    """`(tags, sites that are left)` for options of sbatch."""
+    wanted, tags = _options([extra]), []
+    for option, values in wanted.items():
+        key = _LONG.get(option, option[2:])
+        having = {site for site in left if values <= offer.options[site].get(option, set())}
+        choosing = offer.letting_choose(key, next(iter(values)), left) if len(values) == 1 else set()
+        if choosing - having:
+            tags.append(f"{key}={next(iter(values))}")
+            having |= choosing
+        if not having:
+            wanted = None
+            break
+        left = having
+    if not wanted:
+        raise Refusal(
+            f"slurm_extra={extra}: none of {', '.join(sorted(left))} lets tasks choose these or has them among its options; add them to its "
+            f"options: in the engine's configuration{_or_ignore('slurm_extra')}"
+        )
+    return tags, left
 
 
 def needs_of(resources, threads, offer, default_memory_mb=None):

@@ -147,6 +147,12 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Bad{"List", "- a\n",
             "c.yaml:1: 'the configuration' must be a map (key: value), not a list"},
+        Bad{"ChoicesAsAList", site_with("choices: [account]"),
+            "c.yaml:6: 'choices' must be a map from what tasks may choose to its values or 'any', "
+            "such as {account: any}, not a list"},
+        Bad{"AChoiceOfNothing", site_with("choices: {account: []}"),
+            "c.yaml:6: 'account' must be values; leave it out where none may be chosen, not a "
+            "list"},
         Bad{"UnknownTopKey", "site: []\n",
             "c.yaml:1: unknown key 'site' in the configuration; did you mean 'sites'?"},
         Bad{"UnknownSiteKey", site_with("max_runing: 3"),

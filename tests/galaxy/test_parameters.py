@@ -44,7 +44,10 @@ MB = 1 << 20
      {"cpus": 4, "memory": 8 * GB, "time": 3600.0, "tags": ["partition=short"]}),
     ({"native_specification": "--nice --mem=4G -x node7"}, {"memory": 4 * GB}),
     ({"native_specification": "--gpus=4", "gpu_type": "a100"}, {"gpus": {"a100": 4}}),
-    ({"constraint": "avx2&ssd"}, {"tags": ["constraint=avx2", "constraint=ssd"]}),
+    ({"constraint": "avx2 & ssd"}, {"tags": ["constraint=avx2&ssd"]}),
+    ({"partition": "a, b", "constraint": "a|b"}, {"tags": ["constraint=a|b", "partition=a,b"]}),
+    ({"native_specification": "-A lab --qos=long --reservation course -p a,b", "pilot_tags": "ssd"},
+     {"tags": ["account=lab", "partition=a,b", "qos=long", "reservation=course", "ssd"]}),
     ({"__resubmit_delay_seconds": "5"}, {}),
     ({"submit_native_specification": "--gres=gpu:a100:2 --constraint avx2"}, {"gpus": {"a100": 2}, "tags": ["constraint=avx2"]}),
     ({"native_specification": "-n 4"}, {"cpus": 4}),
@@ -81,8 +84,6 @@ def test_parameters_become_needs(params, task):
     ({"native_specification": "--mem"}, "has no value"),
     ({"native_specification": "--mem --time=1"}, "--mem has no value"),
     ({"native_specification": "--comment='half"}, "cannot be read"),
-    ({"partition": "a,b"}, "name one"),
-    ({"constraint": "a|b"}, "joined by &"),
     ({"priority": 10**7}, "above 1000000"),
     ({"native_specification": "lonely"}, "no option of sbatch"),
     ({"native_specification": "--gres=craynetwork:1"}, "only GPUs"),
@@ -93,9 +94,9 @@ def test_what_is_wrong_is_named(params, says):
     assert says in str(refusal.value)
 
 
-def test_what_the_site_has_to_say_is_told():
+def test_what_a_task_chooses_of_its_batch_job_and_what_the_site_has_to_say():
     needs, left = native.needs_of("--account=lab --qos high --exclusive -c 2 --job-name x --requeue")
-    assert needs == {"cpus": 2} and left == ["--account", "--qos", "--exclusive", "--requeue"]
+    assert needs == {"cpus": 2, "choices": ["account=lab", "qos=high"]} and left == ["--exclusive", "--requeue"]
 
 
 def test_the_tool_fills_what_the_destination_leaves_open():

@@ -1,6 +1,7 @@
 // The dialects of PBS: against what a real OpenPBS 23.06 printed (openpbs/ beside this file:
 // `qstat -x -f` in ended.txt, `qstat -f NUMBERS` in mixed.txt), and as sh runs them with scripted
 // commands.
+#include "hpcbatch/choices.hpp"
 #include "hpcbatch/contract/scheduler.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
@@ -235,6 +236,15 @@ TEST_F(PbsSubmit, WithoutACommandThatSaysWhatItIsNothingIsSubmitted) {
   output = run(make()->submit(request(), "/w/script"));
   refused = std::get<SubmitRefused>(make()->read_submit(output));
   EXPECT_EQ(refused.refusal, Refusal::Permanent);
+}
+
+TEST(PbsChoices, WritesTheAccountThatTasksChoose) {
+  const auto pbs = make();
+  const auto* choices = dynamic_cast<const Choices*>(pbs.get());
+  ASSERT_TRUE(choices);
+  EXPECT_THAT(choices->choice_keys(), ElementsAre("account"));
+  EXPECT_THAT(choices->options_for({"account=lab"}), ElementsAre("-A", "lab"));
+  EXPECT_THAT(choices->choices_in({"-W", "x=y", "-Alab"}), ElementsAre("account=lab"));
 }
 
 TEST(PbsAnswer, ANumberIsSuccess) {

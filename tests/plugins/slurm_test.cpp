@@ -1,4 +1,5 @@
 // The dialect of SLURM against what real clusters print (22.05 unless said), word for word.
+#include "hpcbatch/choices.hpp"
 #include "hpcbatch/contract/scheduler.hpp"
 #include "hpcbatch/node_avoider.hpp"
 
@@ -70,6 +71,31 @@ TEST(SlurmSubmit, KeepsAllocationsFromNodes) {
               ElementsAre("--exclude=n1,gpu-07.cluster"));
   // What would be a list or a file to sbatch is no node's name.
   EXPECT_TRUE(avoider->options_without({"", "n[1-9]", "/etc/nodes", "a,b"}).empty());
+}
+
+TEST(SlurmSubmit, WritesWhatTasksChoose) {
+  const auto slurm = make();
+  const auto* choices = dynamic_cast<const Choices*>(slurm.get());
+  ASSERT_TRUE(choices);
+  EXPECT_THAT(choices->choice_keys(), testing::IsSupersetOf({"account", "qos", "reservation"}));
+  EXPECT_THAT(choices->options_for({"account=lab", "constraint=avx&ssd"}),
+              ElementsAre("--account=lab", "--constraint=avx&ssd"));
+  EXPECT_THAT(choices->choices_in(
+                  {"-A", "old", "--qos=long", "-Cavx", "--account", "lab", "--exclusive", "--qos"}),
+              ElementsAre("account=lab", "constraint=avx", "qos=long"));
+  EXPECT_TRUE(choices->choices_in({"--accounts=x", "--accountx", "-", ""}).empty());
+}
+
+TEST(SlurmSubmit, KeepsTheGpusBesideOtherGres) {
+  auto r = request();
+  r.gpus = {{"", 1}, {"a100", 2}};
+  r.options = {"--gres=tmpdisk:10", "--account=abc", "--gres", "nic:1"};
+  const auto argv = make()->submit(r, "/w/script").argv;
+  EXPECT_THAT(argv, Contains("--gres=tmpdisk:10,nic:1,gpu:1,gpu:a100:2"));
+  EXPECT_THAT(argv, Contains("--account=abc"));
+  EXPECT_THAT(argv, Not(Contains("nic:1")));
+  r.options = {"--gres=gpu:h100:4"};
+  EXPECT_THAT(make()->submit(r, "/w/script").argv, Contains("--gres=gpu:h100:4"));
 }
 
 TEST(SlurmSubmit, AsksForNothingThatTheShapeDoesNotSay) {

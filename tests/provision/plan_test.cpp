@@ -35,7 +35,7 @@ Outlet outlet(const std::string& name = "cpu", const std::string& site = "here")
 }
 
 Supply pilot(std::optional<Duration> left, double busy = 0) {
-  return {"here", {}, of(4), left, busy};
+  return {"here", {}, {}, of(4), left, busy};
 }
 SiteLimits limits(std::uint32_t max_queued = 8, std::uint32_t max_running = 16,
                   const std::string& site = "here") {
@@ -311,6 +311,29 @@ TEST(Plan, LimitsCountWhatIsThere) {
   busy.running = 9;
   EXPECT_EQ(plan({demand(100, 1h)}, {}, {outlet()}, {busy}), Asks{})
       << "over the limit after a change of it";
+}
+
+TEST(Plan, LimitsOfAShapeAreOfAllThatIsMadeFromIt) {
+  Outlet plain = outlet();
+  plain.shape.max_queued = 2;
+  plain.queued = 1;
+  Outlet chosen = outlet("cpu+account=lab");
+  chosen.shape.max_queued = 2;
+  chosen.shape.tags = chosen.shape.made_for = {"account=lab"};
+  Demand wanted = demand(10'000);
+  wanted.needs.tags = {"account=lab"};
+  EXPECT_EQ(plan({wanted}, {}, {plain, chosen}, {limits()}), Asks{ask(1, "cpu+account=lab")});
+  plain.queued = 2;
+  EXPECT_EQ(plan({wanted}, {}, {plain, chosen}, {limits()}), Asks{});
+}
+
+TEST(Plan, NobodyElsesPilotIsCountedOn) {
+  Supply of_lab = pilot(1h);
+  of_lab.tags = of_lab.made_for = {"account=lab"};
+  EXPECT_EQ(plan({demand(1)}, {of_lab}, {outlet()}, {limits()}), Asks{ask(1)});
+  Demand wanted = demand(1);
+  wanted.needs.tags = {"account=lab"};
+  EXPECT_EQ(plan({wanted}, {of_lab}, {outlet()}, {limits()}), Asks{});
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ BIG = {"name": "big", "scheduler": "slurm", "options": ["--account=abc", "-q nor
     {"name": "cpu", "partition": "short", "tags": ["constraint=ib", "partition=short"], "cpus": 16, "memory": 64 << 30, "walltime": 3600},
     {"name": "gpu", "partition": "gpu", "tags": ["partition=gpu"], "cpus": 4, "memory": 64 << 30, "gpus": {"a100": 2}}]}
 OTHER = {"name": "other", "scheduler": "slurm", "options": ["--account", "def"], "shapes": [{"name": "cpu", "cpus": 16}]}
+OPEN = {"name": "open", "scheduler": "slurm", "choices": {"account": "any", "qos": ["long", "short"], "constraint": "any", "licenses": "any"},
+        "shapes": [{"name": "cpu", "tags": ["account=old"], "cpus": 8}]}
 CLUSTER = resources.Offer([BIG])
 TWO = resources.Offer([BIG, OTHER])
 
@@ -84,7 +86,8 @@ def test_what_cannot_be_had_is_refused(said, words):
 
 def test_where_a_job_may_run():
     assert needs(offer=CLUSTER, slurm_partition="short,long")["tags"] == ["partition=short"]
-    assert needs(offer=CLUSTER, slurm_partition="gpu", constraint="ib")["tags"] == ["partition=gpu", "constraint=ib"]
+    assert needs(offer=CLUSTER, slurm_partition="short,gpu")["tags"] == ["partition=short,gpu"]
+    assert needs(offer=CLUSTER, slurm_partition="gpu", constraint="ib")["tags"] == ["constraint=ib", "partition=gpu"]
     assert needs(offer=CLUSTER, clusters="big")["site"] == "big"
     assert needs(offer=CLUSTER, not_clusters="big, big")["not_sites"] == ["big"]
     with pytest.raises(resources.Refusal, match="there are gpu, short; give one"):
@@ -107,14 +110,34 @@ def test_options_of_batch_jobs_are_those_of_the_site(offer, said, wanted):
     assert needs(offer=offer, **said) == {"cpus": 1} | wanted
 
 
+@pytest.mark.parametrize("sites, said, wanted", [
+    ([OPEN], {"slurm_account": "mine", "qos": "long"}, {"tags": ["account=mine", "qos=long"]}),
+    ([OPEN], {"constraint": "avx&ssd", "slurm_extra": "'-L matlab:2'"}, {"tags": ["constraint=avx&ssd", "licenses=matlab:2"]}),
+    ([OPEN, BIG], {"slurm_account": "abc"}, {"tags": ["account=abc"]}),
+    ([OPEN, BIG], {"qos": "normal"}, {"not_sites": ["open"]}),
+    ([OPEN, OTHER], {"slurm_account": "def", "clusters": "other"}, {"site": "other"}),
+])
+def test_a_task_chooses_where_a_site_lets_it(sites, said, wanted):
+    assert needs(offer=resources.Offer(sites), **said) == {"cpus": 1} | wanted
+
+
+def test_what_is_chosen_is_no_lack_of_a_shape():
+    offer = resources.Offer([OPEN])
+    assert offer.misfit({"cpus": 8, "tags": ["account=mine", "partition=a"]}).startswith("it asks for the tag partition=a,")
+    assert offer.misfit({"cpus": 8, "tags": ["account=mine"]}) is None
+    assert "the tag qos=higher" in offer.misfit({"cpus": 8, "tags": ["qos=higher"]})
+
+
 @pytest.mark.parametrize("offer, said, words", [
-    (CLUSTER, {"slurm_account": "def"}, "slurm_account=def: .* none of big has this; add '--account=def' to its options: .*--hpcbatch-ignore"),
-    (CLUSTER, {"qos": "long"}, "add '--qos=long'"),
-    (CLUSTER, {"reservation": "course"}, "add '--reservation=course'"),
-    (CLUSTER, {"slurm_extra": "--gres=gpu:1"}, "slurm_extra=--gres=gpu:1: .* none of big"),
+    (resources.Offer([OPEN]), {"qos": "higher"}, "qos=higher: none of open lets tasks choose this"),
+    (resources.Offer([OPEN]), {"slurm_extra": "--array=1-4"}, "slurm_extra=--array=1-4: none of open"),
+    (CLUSTER, {"slurm_account": "def"}, "slurm_account=def: none of big lets tasks choose this .*'--account=def' among its options, or let .*--hpcbatch-ignore"),
+    (CLUSTER, {"qos": "long"}, "'--qos=long' among its options"),
+    (CLUSTER, {"reservation": "course"}, "'--reservation=course' among its options"),
+    (CLUSTER, {"slurm_extra": "--gres=gpu:1"}, "slurm_extra=--gres=gpu:1: none of big"),
     (CLUSTER, {"slurm_extra": "--exclusive --licenses=x"}, "slurm_extra"),
-    (TWO, {"slurm_account": "abc", "clusters": "other"}, "none of other has this"),
-    (TWO, {"slurm_account": "def", "qos": "normal"}, "qos=normal: .* none of other"),
+    (TWO, {"slurm_account": "abc", "clusters": "other"}, "none of other lets tasks choose this"),
+    (TWO, {"slurm_account": "def", "qos": "normal"}, "qos=normal: none of other"),
     (LAPTOP, {"slurm_extra": "--gres=gpu:1"}, "slurm_extra"),
     (LAPTOP, {"constraint": "avx"}, "constraint=avx"),
     (LAPTOP, {"slurm_partition": "gpu"}, "slurm_partition=gpu: .*no site names its partitions"),

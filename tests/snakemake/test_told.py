@@ -193,7 +193,7 @@ rule hopeless:
 
 @pytest.mark.parametrize("resources, words", [
     ("mem_mb=10**9", r"rule hopeless: it asks for 953\.\d TiB of memory where there are .*(--set-threads, --set-resources)"),
-    ("slurm_extra='--gres=gpu:1'", "rule hopeless: slurm_extra=--gres=gpu:1: .* none of local has these; add them to its options"),
+    ("slurm_extra='--gres=gpu:1'", "rule hopeless: slurm_extra=--gres=gpu:1: none of local lets tasks choose these or has them among its options; add them"),
     ("constraint='avx512'", "rule hopeless: constraint=avx512: no shape says that it has this"),
     ("slurm_partition='gpu'", "rule hopeless: slurm_partition=gpu: no site has a shape in such a partition"),
     ("gpu=40", "rule hopeless: it asks for 40 GPUs where there are"),
@@ -225,6 +225,12 @@ def test_options_that_the_sites_batch_jobs_have_are_honoured(python, slurm):
         bed.write(HOPELESS % "slurm_extra='--comment=mine', runtime=1")
         bed.ok()
         assert len(list(bed.folder.glob("*.txt"))) == 4
+        bed.write(HOPELESS % "slurm_account='mine', slurm_extra='--nice=7', runtime=1")
+        bed.ok("--forceall")
+        nices = slurm.ask("squeue", "-a", "-h", "-t", "all", "-O", "Comment:40,Nice:10,WorkDir:200").splitlines()
+        assert {line.split()[1] for line in nices if str(engine.directory) in line} == {"0", "7"}, nices
+    with SlurmSite(slurm, choices={}) as engine:
+        bed = Bed(engine, python)
         bed.write(HOPELESS % "slurm_account='theirs'")
         code, text = bed.run("--forceall")
-        assert code == 1 and text.count("slurm_account=theirs: ") == 1 and "add '--account=theirs' to its options" in text, text
+        assert code == 1 and text.count("slurm_account=theirs: ") == 1 and "'--account=theirs' among its options" in text, text

@@ -1,6 +1,7 @@
 // Scheduler `pbs`: the commands qsub, qstat, qselect, qdel and pbsnodes of OpenPBS, PBS Pro and
 // Torque, and SLURM's that look like them.
 #include "cancelling.hpp"
+#include "choices.hpp"
 #include "listing.hpp"
 #include "offers.hpp"
 #include "pilot_script.hpp"
@@ -15,7 +16,7 @@
 namespace hpcbatch {
 namespace {
 
-class Pbs final : public Scheduler, public Surveyor {
+class Pbs final : public Scheduler, public Surveyor, public Choices {
  public:
   explicit Pbs(const char* config_yaml) : settings_(pbs::read_settings(config_yaml)) {}
 
@@ -47,6 +48,17 @@ class Pbs final : public Scheduler, public Surveyor {
   CommandLine survey() const override { return pbs::survey_queues(settings_.dialect); }
   Result<Survey> read_survey(const CommandOutput& output) const override {
     return pbs::read_survey(settings_, output);
+  }
+  std::vector<std::string> choice_keys() const override {
+    std::vector<std::string> keys;
+    for (const ChoiceOption& option : pbs::choice_options()) keys.push_back(option.key);
+    return keys;
+  }
+  std::vector<std::string> options_for(const std::vector<std::string>& choices) const override {
+    return pbs::options_for(choices);
+  }
+  std::vector<std::string> choices_in(const std::vector<std::string>& options) const override {
+    return hpcbatch::choices_in(pbs::choice_options(), options);
   }
 
  private:

@@ -1,5 +1,6 @@
 // Scheduler `slurm`: the commands sbatch, squeue, scancel and sinfo, and sacct where there is
 // accounting.
+#include "choices.hpp"
 #include "listing.hpp"
 #include "offers.hpp"
 #include "submission.hpp"
@@ -25,7 +26,11 @@ for name in "$@"; do scancel --name="$name" || failed=$?; done
 exit $failed
 )sh";
 
-class Slurm final : public Scheduler, public Surveyor, public SubmitTrial, public NodeAvoider {
+class Slurm final : public Scheduler,
+                    public Surveyor,
+                    public SubmitTrial,
+                    public NodeAvoider,
+                    public Choices {
  public:
   explicit Slurm(const char* config_yaml) {
     const YAML::Node config = YAML::Load(config_yaml);
@@ -77,6 +82,17 @@ class Slurm final : public Scheduler, public Surveyor, public SubmitTrial, publi
   }
   std::vector<std::string> options_without(const std::vector<std::string>& nodes) const override {
     return slurm::exclusion(nodes);
+  }
+  std::vector<std::string> choice_keys() const override {
+    std::vector<std::string> keys;
+    for (const ChoiceOption& option : slurm::choice_options()) keys.push_back(option.key);
+    return keys;
+  }
+  std::vector<std::string> options_for(const std::vector<std::string>& choices) const override {
+    return slurm::options_for(choices);
+  }
+  std::vector<std::string> choices_in(const std::vector<std::string>& options) const override {
+    return hpcbatch::choices_in(slurm::choice_options(), options);
   }
 };
 

@@ -180,6 +180,41 @@ std::string batch_script(const AllocationRequest& request) {
   return text.str();
 }
 
+namespace {
+
+/// Takes what is said by `--gres` out of the options.
+std::string take_gres(std::vector<std::string>& options) {
+  constexpr std::string_view kGres = "--gres";
+  std::string said;
+  std::vector<std::string> others;
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    const bool alone = options[i] == kGres && i + 1 < options.size();
+    if (!alone && !options[i].starts_with("--gres=")) {
+      others.push_back(options[i]);
+      continue;
+    }
+    said +=
+        (said.empty() ? "" : ",") + (alone ? options[++i] : options[i].substr(kGres.size() + 1));
+  }
+  options = std::move(others);
+  return said;
+}
+
+/// Of two options sbatch heeds the last: the pilot would be without its GPUs, or without the rest.
+std::string joined_gres(const AllocationRequest& request, const std::string& of_options) {
+  std::string gres = of_options;
+  const bool has_gpus =
+      of_options.starts_with("gpu") || of_options.find(",gpu") != std::string::npos;
+  if (has_gpus) return gres;
+  for (const auto& [kind, count] : request.gpus) {
+    gres += (gres.empty() ? "gpu:" : ",gpu:") + (kind.empty() ? "" : kind + ":") +
+            std::to_string(count);
+  }
+  return gres;
+}
+
+}  // namespace
+
 CommandLine sbatch(const AllocationRequest& request, const std::string& script_path) {
   // `--export=ALL` hands on the transport's environment, which is minimal; NONE, and a list too,
   // would have the node run a login shell first.  Without `--propagate=NONE` tasks would have the
@@ -194,11 +229,8 @@ CommandLine sbatch(const AllocationRequest& request, const std::string& script_p
   auto& argv = command.argv;
   if (request.memory > 0)
     argv.push_back("--mem=" + std::to_string((request.memory + (1u << 20) - 1) >> 20) + "M");
-  std::string gres;
-  for (const auto& [kind, count] : request.gpus) {
-    gres += (gres.empty() ? "gpu:" : ",gpu:") + (kind.empty() ? "" : kind + ":") +
-            std::to_string(count);
-  }
+  std::vector<std::string> options = request.options;
+  const std::string gres = joined_gres(request, take_gres(options));
   if (!gres.empty()) argv.push_back("--gres=" + gres);
   if (request.walltime.count() > 0) {
     argv.push_back(
@@ -206,7 +238,7 @@ CommandLine sbatch(const AllocationRequest& request, const std::string& script_p
         std::to_string(std::chrono::ceil<std::chrono::minutes>(request.walltime).count()));
   }
   if (!request.partition.empty()) argv.push_back("--partition=" + request.partition);
-  argv.insert(argv.end(), request.options.begin(), request.options.end());
+  argv.insert(argv.end(), options.begin(), options.end());
   argv.push_back(script_path);
   return command;
 }

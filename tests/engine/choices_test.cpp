@@ -1,0 +1,87 @@
+// Tasks that choose an account or a QOS run in batch jobs of it, and nobody else's do.
+#include "engine_test.hpp"
+
+namespace hpcbatch {
+namespace {
+
+class ChoicesTest : public EngineTest {
+ protected:
+  ChoicesTest() { given(sites()); }
+  static std::vector<Site> sites() {
+    Site site = site_of("here", {cpu_shape()});
+    site.choices.emplace();
+    site.choices->try_emplace("account");
+    site.choices->emplace("qos", std::vector<std::string>{"long", "short"});
+    return {site};
+  }
+};
+
+TEST_F(ChoicesTest, APilotIsAskedForWithThemAndRunsNothingElse) {
+  submit(New().tag("account=lab"));
+  expect({"accept 1", "open A: cpu+account=lab of here"});
+  accepts("A");
+  registers("A0");
+  expect({"welcome A0", "lease 1 to A0"});
+  submit(New());
+  expect({"accept 2", "open B: cpu of here"});
+  submit(New().tag("account=other"));
+  expect({"accept 3", "open C: cpu+account=other of here"});
+  submit(New().tag("account=lab"));
+  expect({"accept 4", "lease 4 to A0"});
+}
+
+TEST_F(ChoicesTest, WhatMayNotBeChosenIsRefusedWithWhatMay) {
+  submit(New().tag("qos=higher"));
+  expect({"refuse: never_fits: *qos=higher where tasks may choose long, short*"});
+  submit(New().tag("reservation=course"));
+  expect({"refuse: never_fits: *the tag reservation=course*"});
+  submit(New().tag("account=lab").cpus(64));
+  expect({"refuse: never_fits: *64 cpus where it has 4*"});
+}
+
+TEST_F(ChoicesTest, SoManySetsAndNoMore) {
+  std::string last;
+  for (int i = 0; i < 64; ++i) submit(New().tag("account=a" + std::to_string(i)).on_hold());
+  forget_what_was_asked();
+  submit(New().tag("account=one-too-many"));
+  expect({"refuse: never_fits: *account=one-too-many, and 64 sets of choices are in use there*"});
+  submit(New().tag("account=a7"));
+  expect({"accept 65", "open A: cpu+account=a7 of here"});
+}
+
+TEST_F(ChoicesTest, ARestartKnowsThem) {
+  submit(New().tag("account=lab"));
+  expect({"accept 1", "open A: cpu+account=lab of here"});
+  accepts("A");
+  submit(New().tag("account=other").on_hold());
+  expect({"accept 2"});
+  restarts();
+  registers("A0");
+  expect({"welcome A0", "lease 1 to A0"});
+  submit(New());
+  expect({"accept 3", "open B: cpu of here"});
+  hold("2", false);
+  expect({"*", "open C: cpu+account=other of here"});
+}
+
+TEST_F(ChoicesTest, APilotKeepsItsAccountThoughTheConfigurationHasChanged) {
+  submit(New().tag("account=lab"));
+  expect({"accept 1", "open A: cpu+account=lab of here"});
+  accepts("A");
+  restarts_with({site_of("here", {cpu_shape("renamed")})});
+  registers("A0");
+  submit(New());
+  expect({"welcome A0", "accept 2", "open B: renamed of here"});
+}
+
+TEST_F(ChoicesTest, ARefusedAccountPausesItsOwnShapeAlone) {
+  submit(New().tag("account=nobody"));
+  expect({"accept 1", "open A: cpu+account=nobody of here"});
+  refuses("A", Refusal::Permanent, "Invalid account");
+  forget_what_was_asked();
+  submit(New());
+  expect({"accept 2", "open B: cpu of here"});
+}
+
+}  // namespace
+}  // namespace hpcbatch
