@@ -97,7 +97,7 @@ Shape parse_shape(const View& view, bool is_local) {
         at_least(*walltime, std::chrono::seconds{10}, "10s (a tenth of it is the pilot's margin)");
   }
   if (const auto tags = map.find("tags")) {
-    for (const View& tag : tags->list()) shape.tags.push_back(tag.word());
+    for (const View& tag : tags->list()) shape.tags.push_back(tag.tag());
   }
   // So that a task can ask for a partition by its name.
   if (!shape.partition.empty()) shape.tags.push_back("partition=" + shape.partition);

@@ -15,6 +15,8 @@
 namespace hpcbatch {
 namespace {
 
+constexpr std::size_t kLongestTag = 200;
+
 std::string what_is_there(const Node& node) {
   switch (node.kind) {
     case Node::Kind::Null:
@@ -63,6 +65,19 @@ std::string View::word() const {
   if (node_->kind != Node::Kind::Scalar || !is_word(node_->text)) {
     expected("a name of at most 64 letters, digits, '_', '.', '-', a letter or digit first");
   }
+  return node_->text;
+}
+
+std::string View::tag() const {
+  const auto equals = node_->text.find('=');
+  const auto is_plain = [](unsigned char c) { return c > ' ' && c != 127 && c != '+'; };
+  const bool is_tag =
+      node_->kind == Node::Kind::Scalar &&
+      (is_word(node_->text) ||
+       (equals != std::string::npos && is_word(std::string_view(node_->text).substr(0, equals)) &&
+        equals + 1 < node_->text.size() && node_->text.size() <= kLongestTag &&
+        std::all_of(node_->text.begin(), node_->text.end(), is_plain)));
+  if (!is_tag) expected("a tag: a name, or KEY=VALUE without blanks and '+'");
   return node_->text;
 }
 

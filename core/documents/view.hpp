@@ -39,6 +39,7 @@ class View {
   std::string text() const;  ///< any scalar
   std::string non_empty_text() const;
   std::string word() const;  ///< as is_word says
+  std::string tag() const;   ///< a word, or KEY=VALUE, which has neither blanks nor '+'
   std::string absolute_path() const;
   bool boolean() const;  ///< true, false, yes, no
   std::int64_t integer(std::int64_t least, std::int64_t most) const;

@@ -74,7 +74,7 @@ ToolResources parse_resources(const View& view, const std::vector<std::string>& 
     }
   }
   if (const auto tags = map.find("tags")) {
-    for (const View& tag : tags->list()) resources.tags.push_back(tag.word());
+    for (const View& tag : tags->list()) resources.tags.push_back(tag.tag());
     std::sort(resources.tags.begin(), resources.tags.end());
   }
   if (const auto limit = map.find("output_limit")) {

@@ -21,6 +21,7 @@ constexpr std::string_view kFull = R"(sites:
     scratch: /local
     setup: [module load python]
     options: [--account=abc]
+    choices: {account: [lab1, lab2], qos: any, reservation: course}
     output_limit: 10M
     max_queued: 5
     max_running: 17
@@ -36,7 +37,7 @@ constexpr std::string_view kFull = R"(sites:
         disk: 1T
         gpus: {a100: 2}
         walltime: "2:00:00"
-        tags: [big, amp, big]
+        tags: [big, amp, big, constraint=avx512]
         resources: {licences/x: 1.5}
         max_queued: 1
         max_running: 2
@@ -77,6 +78,10 @@ TEST(Configuration, ReadsEverything) {
   EXPECT_EQ(site.scratch, "/local");
   EXPECT_EQ(site.setup, std::vector<std::string>{"module load python"});
   EXPECT_EQ(site.options, std::vector<std::string>{"--account=abc"});
+  const std::map<std::string, std::vector<std::string>> choices{
+      {"account", {"lab1", "lab2"}}, {"qos", {}}, {"reservation", {"course"}}};
+  EXPECT_EQ(site.choices, choices);
+  EXPECT_FALSE(c.sites[1].choices) << "what the batch system has a word for";
   EXPECT_EQ(site.max_queued, 5U);
   EXPECT_EQ(site.max_running, 17U);
   EXPECT_EQ(site.idle_after, Duration(2min));
@@ -88,7 +93,7 @@ TEST(Configuration, ReadsEverything) {
   EXPECT_EQ(site.shapes[0].capacity.get(kCpus), Amount::of(32));
   EXPECT_EQ(site.shapes[0].walltime, Duration(4h));
   EXPECT_EQ(show(site.shapes[1].capacity), "16 cpus, 1T disk, 2 a100, 1.5 licences/x, 60G memory");
-  EXPECT_EQ(site.shapes[1].tags, (std::vector<std::string>{"amp", "big"}));
+  EXPECT_EQ(site.shapes[1].tags, (std::vector<std::string>{"amp", "big", "constraint=avx512"}));
   EXPECT_EQ(site.shapes[1].max_queued, 1U);
   EXPECT_EQ(site.shapes[1].max_running, 2U);
   EXPECT_EQ(c.lines[0], (SiteLines{2, 3, 4}));
@@ -147,6 +152,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Bad{"List", "- a\n",
             "c.yaml:1: 'the configuration' must be a map (key: value), not a list"},
+        Bad{"ATagWithABlank", shape_with("cpus: 1, memory: 1G, walltime: 1h, tags: ['a b']"),
+            "c.yaml:6: 'tags[0]' must be a tag: a name, or KEY=VALUE without blanks and '+', not "
+            "'a b'"},
         Bad{"ChoicesAsAList", site_with("choices: [account]"),
             "c.yaml:6: 'choices' must be a map from what tasks may choose to its values or 'any', "
             "such as {account: any}, not a list"},
