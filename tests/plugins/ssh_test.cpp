@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <csignal>
 #include <cstring>
 #include <future>
 
@@ -12,6 +13,9 @@ namespace hpcbatch {
 namespace {
 
 using namespace std::chrono_literals;
+
+// As in the engine: libssh writes to connections that are gone.
+[[maybe_unused]] const auto kNoBrokenPipes = std::signal(SIGPIPE, SIG_IGN);
 
 constexpr const char* kPlugin = PLUGINS "/transports/ssh.so";
 

@@ -35,7 +35,7 @@ struct ByteStream {
 /// Asks one site for files and runs commands there.  Calls block until done or until their
 /// deadline; one object is used by one thread at a time, and may be left behind in the middle of a
 /// call.  Every call either happened or reports an error; those that change something are safe to
-/// repeat.
+/// repeat.  The process ignores SIGPIPE.
 class Transport {
  public:
   static constexpr hpcbatch_plugin_kind kKind = HPCBATCH_KIND_TRANSPORT;
