@@ -13,7 +13,8 @@ namespace hpcbatch {
 
 struct ChannelFree {
   void operator()(ssh_channel channel) const {
-    ssh_channel_close(channel);
+    // One that the server refused has no number there: the library would end the first that has.
+    if (ssh_channel_is_open(channel) != 0) ssh_channel_close(channel);
     ssh_channel_free(channel);
   }
 };
