@@ -40,7 +40,7 @@ class OutputsTest : public PilotTest {
   /// Runs it, allows it, and gives its last result.
   wire::Result published(const wire::Start& start) {
     const auto n = static_cast<unsigned>(start.attempt().array());
-    const auto first = outcome(start);
+    auto first = outcome(start);
     if (!first.outputs_staged()) return first;
     allow(n);
     until("the last result", [&] { return !results_[n].outputs_staged(); });
