@@ -4,8 +4,11 @@
 #include "cli/spelled.hpp"
 #include "model/quantities.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <memory>
+#include <tuple>
 
 namespace hpcbatch::detail {
 namespace {
@@ -94,7 +97,7 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
     add_value(
         verb, option, "NAME",
         [&work, key = std::string(key)](const std::string& t) {
-          work.tags.push_back(key + "=" + t);
+          work.tags.push_back(fmt::format("{}={}", key, t));
         },
         what)
         ->group("Needs");

@@ -7,7 +7,7 @@
 namespace hpcbatch {
 
 std::int64_t pilots_own_memory(std::int64_t bytes) {
-  return std::min(bytes, std::max<std::int64_t>(bytes / 50, 100 * 1024 * 1024));
+  return std::min(bytes, std::max<std::int64_t>(bytes / 50, std::int64_t{100} << 20));
 }
 
 Resources usable(const Shape& shape) {

@@ -38,6 +38,7 @@ struct WithWords : Speechless, Choices {
   std::vector<std::string> choice_keys() const override { return {"account", "qos"}; }
   std::vector<std::string> options_for(const std::vector<std::string>& choices) const override {
     std::vector<std::string> options;
+    options.reserve(choices.size());
     for (const std::string& choice : choices) options.push_back("--" + choice);
     return options;
   }

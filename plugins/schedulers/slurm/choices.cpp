@@ -16,6 +16,7 @@ const std::vector<ChoiceOption>& choice_options() {
 
 std::vector<std::string> options_for(const std::vector<std::string>& choices) {
   std::vector<std::string> options;
+  options.reserve(choices.size());
   for (const std::string& choice : choices) options.push_back("--" + choice);
   return options;
 }

@@ -59,7 +59,8 @@ inline std::vector<std::string> choices_in(const std::vector<ChoiceOption>& know
     }
   }
   std::vector<std::string> choices;
-  for (const auto& [key, value] : found) choices.push_back(key + "=" + value);
+  choices.reserve(found.size());
+  for (const auto& [key, value] : found) choices.emplace_back(key).append("=").append(value);
   return choices;
 }
 
