@@ -39,9 +39,9 @@ store::Write array_of(std::uint64_t id, std::uint32_t count) {
   NewArray array;
   array.indices = IndexRange{1, count};
   array.needs.amounts.set(kCpus, Amount::of(1));
-  auto recipe = std::make_shared<store::Recipe>();
-  recipe->bytes = std::string(300, 'x');
-  return {SaveArray{ArrayId{id}, RequestId{1}, 0, "bench", "", 0, array, Time{}}, recipe};
+  store::Recipe recipe;
+  recipe.bytes = std::string(300, 'x');
+  return {SaveArrays{RequestId{1}, "bench", "", 0, Time{}, ArrayId{id}, {array}}, {recipe}};
 }
 
 void store_one_durable_commit(benchmark::State& state) {

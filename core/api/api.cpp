@@ -49,7 +49,7 @@ Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts)
 
 Api::~Api() = default;
 
-void Api::handle(const HttpRequest& request, ReplyPtr reply) {
+void Api::handle(HttpRequest request, ReplyPtr reply) {
   try {
     if (const auto trouble = runtime_.store_trouble(); trouble && request.method == "GET")
       reply = std::make_shared<ToldOfTrouble>(std::move(reply), *trouble);
@@ -57,7 +57,7 @@ void Api::handle(const HttpRequest& request, ReplyPtr reply) {
     if (path.size() < 2 || path[0] != "v1") {
       reply->error(404, "there is nothing here; docs/api.md lists the requests");
     } else if (path[1] == "tasks") {
-      tasks(request, reply);
+      tasks(std::move(request), reply);
     } else if (path[1] == "keys") {
       keys(request, reply);
     } else if (path[1] == "arrays") {
@@ -86,10 +86,10 @@ void Api::handle(const HttpRequest& request, ReplyPtr reply) {
   }
 }
 
-void Api::tasks(Request request, const ReplyPtr& reply) {
+void Api::tasks(HttpRequest request, const ReplyPtr& reply) {
   const auto& path = request.path;
   if (path.size() == 2) {
-    if (request.method == "POST") return post_tasks(request, reply);
+    if (request.method == "POST") return post_tasks(std::move(request.body), reply);
     if (request.method == "GET") return list_tasks(request, reply);
     return reply->error(400, "/v1/tasks takes GET and POST");
   }

@@ -53,7 +53,7 @@ class Api {
   Api& operator=(const Api&) = delete;
   ~Api();
 
-  void handle(const HttpRequest& request, ReplyPtr reply);
+  void handle(HttpRequest request, ReplyPtr reply);
   const EngineFacts& facts() const { return facts_; }
   /// The engine does not end for lack of work any more; set by whoever runs it.
   std::function<void()> stay;
@@ -79,9 +79,9 @@ class Api {
   };
   using Request = const HttpRequest&;
 
-  void tasks(Request request, const ReplyPtr& reply);
+  void tasks(HttpRequest request, const ReplyPtr& reply);
   void one_task(Request request, const ReplyPtr& reply);
-  void post_tasks(Request request, const ReplyPtr& reply);
+  void post_tasks(std::string body, const ReplyPtr& reply);
   void post_submits(Request request, const ReplyPtr& reply);
   void list_tasks(Request request, const ReplyPtr& reply);
   void keys(Request request, const ReplyPtr& reply);

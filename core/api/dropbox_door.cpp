@@ -146,12 +146,12 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
     } catch (const BadRequest& e) {
       return refuse(task.key, e.what());
     }
-    auto stored = std::make_shared<store::Recipe>();
-    stored->bytes = to_bytes(recipe);
-    stored->environment =
+    store::Recipe stored;
+    stored.bytes = to_bytes(recipe);
+    stored.environment =
         std::make_shared<const std::string>(environment_bytes(plain_environment()));
-    stored->name = task.name;
-    stored->tool = tool;
+    stored.name = task.name;
+    stored.tool = tool;
     // The key alone identifies the job: its folder's name is in the command and differs from submit
     // to submit.
     Submission submission{task.client, task.key, 0, {std::move(array)}, {std::move(stored)}};

@@ -53,7 +53,7 @@ std::string decoded(std::string_view text) {
   return out;
 }
 
-HttpRequest parsed(const http::request<http::string_body>& message) {
+HttpRequest parsed(http::request<http::string_body> message) {
   HttpRequest request;
   request.method = std::string(message.method_string());
   std::string_view target(message.target().data(), message.target().size());
@@ -75,7 +75,7 @@ HttpRequest parsed(const http::request<http::string_body>& message) {
     request.query[decoded(pair.substr(0, equals))] =
         equals < pair.size() ? decoded(pair.substr(equals + 1)) : "";
   });
-  request.body = message.body();
+  request.body = std::move(message.body());
   return request;
 }
 
@@ -301,11 +301,11 @@ class Reply final : public HttpReply {
 };
 
 void Connection::serve() {
-  const auto message = parser_->release();
+  auto message = parser_->release();
   keep_alive_ = message.keep_alive();
   auto reply = std::make_shared<Reply>(shared_from_this());
   try {
-    server_->handler(parsed(message), reply);
+    server_->handler(parsed(std::move(message)), reply);
   } catch (const std::exception& e) {
     reply->error(500, fmt::format("the engine failed over this request: {}", e.what()));
   }

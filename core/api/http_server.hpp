@@ -45,7 +45,8 @@ class HttpReply {
   void error(int status, const std::string& text);
 };
 
-using HttpHandler = std::function<void(const HttpRequest&, std::shared_ptr<HttpReply>)>;
+/// It may keep of the request what it likes: a body may be large.
+using HttpHandler = std::function<void(HttpRequest, std::shared_ptr<HttpReply>)>;
 
 /// Serves until destroyed.  Other users are hung up on before they are read.  A client that goes is
 /// noticed at once, whatever it waits for.

@@ -7,10 +7,10 @@
 #include <boost/json/value.hpp>
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace hpcbatch {
 
@@ -22,10 +22,18 @@ struct SubmitRequest {
   std::string directory;
   std::map<std::string, std::string> environment;
   std::optional<std::uint32_t> umask;
-  std::vector<TaskRequest> tasks;
+  std::deque<TaskRequest> tasks;  ///< large, so that each is freed as soon as it is done with
 };
 
 /// Throws BadRequest that names the task and the key.
 SubmitRequest read_submit(const boost::json::value& body);
+
+struct SubmitWithContent {
+  SubmitRequest request;
+  std::uint64_t content{0};
+};
+/// The same of a whole body, whose tasks are read one by one while it is parsed: there may be
+/// hundreds of thousands.
+SubmitWithContent read_submit_body(std::string body);
 
 }  // namespace hpcbatch

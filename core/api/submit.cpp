@@ -3,47 +3,17 @@
 #include "api/far_sites.hpp"
 #include "api/files_now.hpp"
 #include "api/own_paths.hpp"
+#include "api/submit_content.hpp"
 #include "runtime/asio.hpp"
-
-#include <boost/json/serialize.hpp>
-#include <boost/json/serializer.hpp>
 
 #include <fmt/format.h>
 #include <sodium.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 namespace hpcbatch {
 namespace {
-
-/// What identifies a submit's content; the same on every machine and in every version.  Environment
-/// and umask are not content: the same work sent again from another shell is the same work.
-std::uint64_t content_of(const boost::json::value& body) {
-  crypto_generichash_state state;
-  unsigned char digest[crypto_generichash_BYTES_MIN];
-  crypto_generichash_init(&state, nullptr, 0, sizeof digest);
-  const auto add = [&](std::string_view text) {
-    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(text.data()),
-                              text.size());
-  };
-  boost::json::serializer serializer;
-  char piece[4096];
-  for (const auto& [key, value] : body.get_object()) {
-    if (key == "environment" || key == "umask") continue;
-    add(boost::json::serialize(key));
-    serializer.reset(&value);
-    while (!serializer.done()) {
-      const auto text = serializer.read(piece, sizeof piece);
-      add({text.data(), text.size()});
-    }
-  }
-  crypto_generichash_final(&state, digest, sizeof digest);
-  std::uint64_t hash = 0;
-  std::memcpy(&hash, digest, sizeof hash);
-  return hash >> 1;  // the store's integers have a sign
-}
 
 std::string random_token() {
   unsigned char bytes[16];
@@ -160,9 +130,9 @@ boost::json::object answer_of(const std::variant<std::vector<ArrayId>, SubmitRef
 
 }  // namespace
 
-void Api::post_tasks(Request request, const ReplyPtr& reply) {
-  const boost::json::value body = parse_body(request.body);
-  submit(read_submit(body), content_of(body),
+void Api::post_tasks(std::string body, const ReplyPtr& reply) {
+  SubmitWithContent read = read_submit_body(std::move(body));
+  submit(std::move(read.request), read.content,
          [reply](std::variant<std::vector<ArrayId>, SubmitRefusal> answer) {
            if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
              reply->error(status_of(*refusal), refusal->text);
@@ -226,7 +196,10 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
         request.environment.empty()
             ? nullptr
             : std::make_shared<const std::string>(environment_bytes(request.environment));
-    for (TaskRequest& task : request.tasks) {
+    submission.arrays.reserve(request.tasks.size());
+    submission.recipes.reserve(request.tasks.size());
+    for (; !request.tasks.empty(); request.tasks.pop_front()) {
+      TaskRequest& task = request.tasks.front();
       Recipe recipe;
       try {
         recipe = task.tool.empty() ? command_recipe(task, request)
@@ -238,17 +211,16 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
       }
       recipe.umask = request.umask.value_or(facts_.umask);
       if (task.output_limit != 0) recipe.output_limit = task.output_limit;
-      auto stored = std::make_shared<store::Recipe>();
-      stored->bytes = to_bytes(recipe);
-      stored->environment =
+      store::Recipe& stored = submission.recipes.emplace_back();
+      stored.bytes = to_bytes(recipe);
+      stored.environment =
           task.environment
               ? std::make_shared<const std::string>(environment_bytes(*task.environment))
               : shared;
-      stored->name = task.name;
-      stored->tool = task.tool;
-      stored->items = std::move(task.items);
+      stored.name = task.name;
+      stored.tool = task.tool;
+      stored.items = std::move(task.items);
       submission.arrays.push_back(std::move(task.array));
-      submission.recipes.push_back(std::move(stored));
     }
     runtime_.submit(std::move(submission), std::move(answer));
   };

@@ -186,9 +186,9 @@ class EngineProcess {
     api_->dropboxes = [this] { return doors_->list(); };
     server_ = std::make_unique<HttpServer>(
         loop_,
-        [this](const HttpRequest& request, const std::shared_ptr<HttpReply>& reply) {
+        [this](HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
           last_request_ = std::chrono::steady_clock::now();
-          api_->handle(request, reply);
+          api_->handle(std::move(request), reply);
         },
         descriptors_.clients);
     if (auto listening = server_->listen(places_.socket); !listening)

@@ -45,8 +45,18 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
 
 Actions Engine::on(const Event& event, Time now) {
   std::visit([&](const auto& e) { handle(e, now); }, event);
+  return settle(std::holds_alternative<TimePassed>(event), now);
+}
+
+Actions Engine::on(TasksSubmitted&& event, Time now) {
+  handle(std::move(event), now);
+  return settle(false, now);
+}
+
+/// What follows from whatever has happened.
+Actions Engine::settle(bool time_passed, Time now) {
   tasks_.tell_ended();
-  bool files_changed = !std::holds_alternative<TimePassed>(event);
+  bool files_changed = !time_passed;
   if (next_look_ <= now) {
     next_look_ = now + kLook;
     work_changed_ = true;
@@ -98,7 +108,9 @@ void Engine::end_if_drained(Time now) {
   actions_.push_back(EngineIdle{});
 }
 
-void Engine::handle(const TasksSubmitted& event, Time now) {
+void Engine::handle(TasksSubmitted&& event, Time now) {
+  const RequestId request = event.request;
+  const std::uint64_t content = event.content;
   const std::string key = event.client + '\0' + event.key;
   if (!event.key.empty()) {
     if (const auto known = keys_.find(key); known != keys_.end()) {
@@ -122,18 +134,19 @@ void Engine::handle(const TasksSubmitted& event, Time now) {
       return;
     }
   }
+  const bool has_key = !event.key.empty();
   const std::size_t before = actions_.size();
-  if (auto refusal = tasks_.submit(event, now)) {
-    actions_.push_back(AnswerRefused{event.request, *refusal, false});
+  if (auto refusal = tasks_.submit(std::move(event), now)) {
+    actions_.push_back(AnswerRefused{request, *refusal, false});
     return;
   }
   tasks_.tell_ended();
+  const SaveArrays& saved = std::get<SaveArrays>(actions_[before]);
   std::vector<ArrayId> ids;
-  for (std::size_t i = before; i < actions_.size(); ++i) {
-    if (const auto* saved = std::get_if<SaveArray>(&actions_[i])) ids.push_back(saved->id);
-  }
-  if (!event.key.empty()) keys_[key] = {event.content, ids};
-  actions_.push_back(AnswerSubmit{event.request, std::move(ids)});
+  ids.reserve(saved.arrays.size());
+  for (std::size_t i = 0; i < saved.arrays.size(); ++i) ids.push_back(saved.id_of(i));
+  if (has_key) keys_[key] = {content, ids};
+  actions_.push_back(AnswerSubmit{request, std::move(ids)});
   work_changed_ = true;
 }
 

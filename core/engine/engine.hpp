@@ -37,6 +37,8 @@ class Engine {
 
   /// What has to be done about it, in order.  `now` never goes back.
   Actions on(const Event& event, Time now);
+  /// The same, and what the event holds goes on in the actions: a submission may be large.
+  Actions on(TasksSubmitted&& event, Time now);
   /// When it wants TimePassed at the latest.
   std::optional<Time> next_wake() const;
 
@@ -62,7 +64,8 @@ class Engine {
   void check_invariants() const;
 
  private:
-  void handle(const TasksSubmitted& event, Time now);
+  void handle(const TasksSubmitted& event, Time now) { handle(TasksSubmitted(event), now); }
+  void handle(TasksSubmitted&& event, Time now);
   void handle(const CancelAsked& event, Time now);
   void handle(const HoldAsked& event, Time now);
   void handle(const RetryAsked& event, Time now);
@@ -86,6 +89,7 @@ class Engine {
   void handle(const FilesBrought& event, Time now);
   void handle(const TimePassed& event, Time now);
 
+  Actions settle(bool time_passed, Time now);
   void end_if_drained(Time now);
   void walk_invariants_if_due();
   std::optional<std::string> misfit(const NewArray& array) const;

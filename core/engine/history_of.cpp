@@ -95,8 +95,9 @@ std::vector<Noted> noted_after(const Action& action) {
   std::vector<Noted> noted;
   match(
       action,
-      [&](const SaveArray& a) {
-        noted.push_back({Durable, "accepted", of_tasks(a.id, a.array.indices)});
+      [&](const SaveArrays& a) {
+        for (std::size_t i = 0; i < a.arrays.size(); ++i)
+          noted.push_back({Durable, "accepted", of_tasks(a.id_of(i), a.arrays[i].indices)});
       },
       [&](const SaveRevived& a) {
         // They may be leased before that is on disk.

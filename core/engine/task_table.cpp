@@ -148,23 +148,28 @@ std::optional<std::string> TaskTable::refusal_of(const TasksSubmitted& event,
   return std::nullopt;
 }
 
-std::optional<std::string> TaskTable::submit(const TasksSubmitted& event, Time now) {
+std::optional<std::string> TaskTable::submit(TasksSubmitted&& event, Time now) {
   const EndedFacts ended(event.ended);
   if (auto refusal = refusal_of(event, ended)) return refusal;
   const ClientId client = queue_.client_for(event.client);
-  const std::uint64_t first = next_array_;
-  std::uint32_t position = 0;
-  for (const NewArray& submitted : event.arrays) {
-    const ArrayId id{next_array_++};
-    SaveArray save{id,        event.request, position++, event.client,
-                   event.key, event.content, submitted,  now};
-    for (Dependency& dependency : save.array.after) {
+  SaveArrays save{event.request,        event.client,           event.key, event.content, now,
+                  ArrayId{next_array_}, std::move(event.arrays)};
+  std::vector<bool> held;
+  held.reserve(save.arrays.size());
+  for (NewArray& array : save.arrays) {
+    for (Dependency& dependency : array.after) {
       if (const std::uint32_t sibling = std::exchange(dependency.sibling, 0))
-        dependency.array = ArrayId{first + sibling - 1};
+        dependency.array = save.id_of(sibling - 1);
     }
-    ArrayState& array = make(id, client, save.array, submitted.indices);
-    actions_.push_back(std::move(save));
-    place_new(array, submitted.indices, submitted.held, ended, now);
+    make(ArrayId{next_array_++}, client, array, array.indices);
+    held.push_back(array.held);
+  }
+  auto at = arrays_.find(save.first);
+  // Before what is saved of them: some have ended as soon as they are placed.
+  actions_.emplace_back(std::move(save));
+  for (const bool is_held : held) {
+    place_new(at->second, IndexSet(at->second.tasks.all()), is_held, ended, now);
+    ++at;
   }
   spread_ends();
   return std::nullopt;

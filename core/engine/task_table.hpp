@@ -55,7 +55,8 @@ class TaskTable {
   void restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
                const std::function<std::optional<Duration>(const Needs&)>& longest);
   /// Text of the refusal, or nothing: then all of it was accepted.
-  std::optional<std::string> submit(const TasksSubmitted& event, Time now);
+  /// Its arrays go on to the store without a copy; a refusal leaves the event as it is.
+  std::optional<std::string> submit(TasksSubmitted&& event, Time now);
   std::uint64_t hold(const Selection& tasks, bool hold);
   std::uint64_t revive(const RetryAsked& event, Time now);
   /// Ends what is not leased; returns the leased ones, whose pilots must be told.

@@ -16,15 +16,16 @@ namespace hpcbatch {
 
 // --- to the store ------------------------------------------------------------------------------
 
-struct SaveArray {
-  ArrayId id;
-  RequestId request;          ///< whose recipes the runtime holds
-  std::uint32_t position{0};  ///< which of the request's
+/// All of one submission, which is kept once on its way: there may be a hundred thousand of them.
+struct SaveArrays {
+  RequestId request;  ///< whose recipes the runtime holds
   std::string client;
   std::string key;
   std::uint64_t content{0};
-  NewArray array;
   Time submitted{};
+  ArrayId first;
+  std::vector<NewArray> arrays;  ///< their ids follow each other
+  ArrayId id_of(std::size_t position) const { return ArrayId{first.value + position}; }
 };
 /// All of an array's tasks that their user holds.
 struct SaveHold {
@@ -186,7 +187,7 @@ struct ForgetAllocation {
 struct EngineIdle {};  ///< nothing is left to wait for: a drained engine may end
 
 using Action =
-    std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
+    std::variant<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
                  SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
                  SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded, SendLeases,
                  RecallLeases, KillAttempt, AcknowledgeResults, PermitPublish, WelcomePilot,

@@ -26,7 +26,7 @@ concept OneOf = (std::is_same_v<T, Others> || ...);
 
 /// What is saved, and what nobody takes for a promise.
 template <
-    OneOf<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
+    OneOf<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
           SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived, SaveAllocation,
           AnswerRefused, WelcomePilot, FencePilot, CancelAllocation, PollSite, ReadOutbox>
         NoPromise>

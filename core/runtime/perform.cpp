@@ -60,9 +60,9 @@ void Runtime::pass_on(const ToOnePilot& action) {
 
 // --- to the store ------------------------------------------------------------------------------
 
-void Runtime::perform(const SaveArray& action) {
-  const Submission& submission = submissions_.at(action.request.value);
-  writer_->add({action, submission.recipes.at(action.position)});
+void Runtime::perform(SaveArrays action) {
+  std::vector<store::Recipe> recipes = std::move(submissions_.at(action.request.value).recipes);
+  writer_->add({std::move(action), std::move(recipes)});
 }
 void Runtime::perform(const SaveHold& action) {
   writer_->add({action, {}});

@@ -320,7 +320,10 @@ void Runtime::renew_pilot_files() {
 
 void Runtime::feed(const Event& event) {
   if (stopped_) return;
-  Actions actions = engine_->on(event, now());
+  perform_all(event, engine_->on(event, now()));
+}
+
+void Runtime::perform_all(const Event& event, Actions actions) {
   for (Action& action : actions) {
     std::vector<Noted> noted;
     if (history_) {
@@ -436,7 +439,7 @@ void Runtime::submit(Submission submission, SubmitAnswer answer) {
     return;
   }
   for (const auto& recipe : submission.recipes) {
-    if (auto refusal = refusal_of_size(*recipe))
+    if (auto refusal = refusal_of_size(recipe))
       return answer(SubmitRefusal{"cannot queue the task: " + *refusal});
   }
   const RequestId request = new_request();
@@ -471,13 +474,16 @@ void Runtime::feed_submission(RequestId request, std::vector<EndedArray> ended) 
     return;
   }
   std::erase_if(ended, [](const EndedArray& e) { return e.ok.empty() && e.not_ok.empty(); });
-  const TasksSubmitted event{request,
-                             submission.client,
-                             submission.key,
-                             submission.content,
-                             std::move(submission.arrays),
-                             std::move(ended)};
-  feed(event);
+  if (!stopped_) {
+    TasksSubmitted event{request,
+                         submission.client,
+                         submission.key,
+                         submission.content,
+                         std::move(submission.arrays),
+                         std::move(ended)};
+    // What it holds has gone into the actions: they are noted as of an event without it.
+    perform_all(TasksSubmitted{}, engine_->on(std::move(event), now()));
+  }
   submissions_.erase(request.value);
 }
 

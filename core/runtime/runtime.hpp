@@ -39,7 +39,7 @@ struct Submission {
   std::string key;
   std::uint64_t content{0};  ///< hash of the request
   std::vector<NewArray> arrays;
-  std::vector<std::shared_ptr<const store::Recipe>> recipes;  ///< one for each array
+  std::vector<store::Recipe> recipes;  ///< one for each array
 };
 
 struct SubmitRefusal {
@@ -121,6 +121,7 @@ class Runtime {
   Result<void> open_sites();
   void follow_leased(PilotLink& link, const PilotId& pilot, const std::vector<LeaseRun>& runs);
   void feed(const Event& event);
+  void perform_all(const Event& event, Actions actions);
   void arm_timer();
   void prune_history(std::chrono::seconds later);
   void store_is_damaged(const std::string& what);
@@ -153,7 +154,7 @@ class Runtime {
   void ask_for_output(const Lease& lease);
 
   // perform.cpp: one function for each action
-  void perform(const SaveArray& action);
+  void perform(SaveArrays action);
   void perform(const SaveHold& action);
   void perform(const SaveLeases& action);
   void perform(const DropLeases& action);

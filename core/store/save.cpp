@@ -36,23 +36,28 @@ void Store::count_arrays_of_environment() {
       .run(std::exchange(environment_.arrays, 0), environment_.id);
 }
 
-void Store::save(const SaveArray& save, const Recipe& recipe) {
+void Store::save(const SaveArrays& save, const std::vector<Recipe>& recipes) {
+  for (std::size_t i = 0; i < save.arrays.size(); ++i) save_array(save, i, recipes.at(i));
+}
+
+void Store::save_array(const SaveArrays& save, std::size_t position, const Recipe& recipe) {
   const std::int64_t environment = id_of(recipe.environment);
-  const NewArray& array = save.array;
-  highest_ = std::max(highest_, save.id.value);
+  const NewArray& array = save.arrays[position];
+  const ArrayId id = save.id_of(position);
+  highest_ = std::max(highest_, id.value);
   db_.query("INSERT INTO arrays VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,?,?)")
-      .run(save.id.value, save.client, save.key, save.content, recipe.name, recipe.tool,
+      .run(id.value, save.client, save.key, save.content, recipe.name, recipe.tool,
            encode(array.indices), encode(array.needs), array.priority, array.retries,
            array.max_running, array.streams_input,
            array.held ? encode(array.indices) : std::string{}, encode(array.after),
            to_microseconds(save.submitted), recipe.bytes, environment);
   for (const Dependency& dependency : array.after) {
     db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)")
-        .run(dependency.array.value, save.id.value);
+        .run(dependency.array.value, id.value);
   }
   std::uint32_t index = 0;
   for (const std::string& item : recipe.items) {
-    db_.query("INSERT INTO items VALUES(?,?,?)").run(save.id.value, ++index, item);
+    db_.query("INSERT INTO items VALUES(?,?,?)").run(id.value, ++index, item);
   }
 }
 

@@ -256,7 +256,7 @@ void Store::apply(const Write& write) {
                      std::holds_alternative<SaveResults>(write.what);
   if (looks) save_results();
   match(
-      write.what, [&](const SaveArray& s) { save(s, *write.recipe); },
+      write.what, [&](const SaveArrays& s) { save(s, write.recipes); },
       [&](const auto& s) { save(s); });
 }
 

@@ -33,13 +33,13 @@ struct Recipe {
   std::vector<std::string> items;  ///< of an array with one text a task; the first has index 1
 };
 
-/// One thing to save; `recipe` belongs to a SaveArray.
+/// One thing to save; `recipes` belong to SaveArrays, one to each.
 struct Write {
-  std::variant<SaveArray, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
+  std::variant<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
                SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
                SaveAllocation>
       what;
-  std::shared_ptr<const Recipe> recipe;
+  std::vector<Recipe> recipes{};
 };
 
 /// What is needed to run one task of an array.
@@ -183,7 +183,8 @@ class Store {
   Error failure_of(const sqlite::SqlError& error);
   void count_results();
   void apply(const Write& write);
-  void save(const SaveArray& save, const Recipe& recipe);
+  void save(const SaveArrays& save, const std::vector<Recipe>& recipes);
+  void save_array(const SaveArrays& save, std::size_t position, const Recipe& recipe);
   std::int64_t id_of(const std::shared_ptr<const std::string>& environment);
   void count_arrays_of_environment();
   void save(const SaveHold& save);

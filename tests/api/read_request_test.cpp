@@ -2,6 +2,7 @@
 // meant.
 #include "api/read_request.hpp"
 #include "api/selections.hpp"
+#include "api/submit_content.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,6 +20,65 @@ std::string refusal(const std::string& body) {
     return e.what();
   }
   return "accepted";
+}
+
+/// What a body comes to, refusal or request, and what identifies it.
+std::string outcome(const std::string& body, bool piece_by_piece) {
+  try {
+    SubmitWithContent read;
+    if (piece_by_piece) {
+      read = read_submit_body(body);
+    } else {
+      const boost::json::value whole = parse_body(body);
+      read = {read_submit(whole), content_of(whole)};
+    }
+    std::string text = read.request.client + " " + read.request.directory + " " +
+                       std::to_string(read.request.environment.size());
+    for (const TaskRequest& task : read.request.tasks) text += " " + task.command.at(0);
+    return text + " " + std::to_string(read.content);
+  } catch (const BadRequest& e) {
+    return e.what();
+  }
+}
+
+TEST(ReadSubmit, ReadPieceByPieceABodyIsTheSame) {
+  const std::string bodies[] = {
+      "",
+      "{}",
+      "[]",
+      "7",
+      R"(["tasks", [1], {"tasks": [2]}])",
+      R"({"client": "t", "tasks": [{"command": ["a"]}]} x)",
+      R"({"client": "t", "tasks": [{"command": ["a"]})",
+      R"({"client": "t", "tasks": [{"command": 7}, {]})",
+      R"({"client": "t", "tasks": [{"command": 7}]})",
+      R"({"client": "t", "tasks": [{"command": 7}, {"command": ["a"]}]})",
+      R"({"client": "t", "tasks": [7, null]})",
+      R"({"client": "t", "tasks": [[[]]]})",
+      R"({"client": "t", "tasks": []})",
+      R"({"client": "t", "tasks": {"tasks": [1]}})",
+      R"({"client": 1, "tasks": [{"command": 7}]})",
+      R"({"tasks": [{"command": 7}], "client": 1})",
+      R"({"tasks": [{"command": ["a"]}], "client": "t", "directory": "/d", "key": "k",
+          "environment": {"A": "\u00e4\n", "B": "b"}, "umask": "022"})",
+      R"({"tasks": [{"command": ["a"]}, {"command": ["b"]}], "client": "t", "tasks":
+          [{"command": ["c"], "cpus": 0.1, "env": {"X": "1", "X": "2"}}]})",
+      R"({"client": "t", "client": "u", "tasks": [{"command": ["a"]}]})",
+      R"({"client": "t", "t\u0061sks": [{"command": ["a"], "memory": 18446744073709551615}]})",
+      R"({"client": "t", "tasks": [{"command": ["a"], "stdout": "/o"}, {"command": ["a"], "stdout": "/o"}]})",
+  };
+  for (const std::string& body : bodies)
+    EXPECT_EQ(outcome(body, true), outcome(body, false)) << body;
+  EXPECT_EQ(outcome(bodies[8], true), "task.command must be a list of texts");
+  EXPECT_EQ(outcome(bodies[9], true), "task 1.command must be a list of texts");
+}
+
+TEST(ReadSubmit, ContentIsWhatItAlwaysWas) {
+  const std::string body =
+      R"({"client": "c", "key": "k", "environment": {"A": "b"}, "tasks": [{"command": ["true"]},
+          {"command": ["a b"], "after": ["#1"], "cpus": 1.50}], "umask": "022"})";
+  EXPECT_EQ(read_submit_body(body).content, 8244925662625398344U);
+  EXPECT_EQ(content_of(parse_body(body)), 8244925662625398344U);
 }
 
 TEST(ReadSubmit, TakesNeedsInBothSpellings) {

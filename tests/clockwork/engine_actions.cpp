@@ -44,7 +44,7 @@ void EngineHost::perform(const Action& action) {
   };
   match(
       action,
-      [&](const SaveArray& a) {
+      [&](const SaveArrays& a) {
         world_.users.saved(a);
         save(a);
       },

@@ -18,7 +18,7 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvent
     "event leaving",     "event accepted",    "event refused",      "event polled",
     "event poll failed", "event outbox read", "event time passed"};
 inline constexpr std::array<std::string_view, std::variant_size_v<Action>> kActions{
-    "action save array",      "action save hold",         "action save leases",
+    "action save arrays",     "action save hold",         "action save leases",
     "action drop leases",     "action save cancelled",    "action save permitted",
     "action save failed",     "action save result",       "action save results",
     "action save array end",  "action save revived",      "action save allocation",

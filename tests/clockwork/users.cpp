@@ -191,8 +191,9 @@ void Users::engine_started() {
 
 // --- what they submitted -----------------------------------------------------------------------
 
-void Users::saved(const SaveArray& save) {
-  arrays_[save.id] = {save.array, save.content};
+void Users::saved(const SaveArrays& save) {
+  for (std::size_t i = 0; i < save.arrays.size(); ++i)
+    arrays_[save.id_of(i)] = {save.arrays[i], save.content};
 }
 
 const NewArray* Users::facts_of(ArrayId array) const {

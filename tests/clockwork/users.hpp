@@ -42,7 +42,7 @@ class Users {
   void engine_started();
 
   /// What the engine calls it now; a number that was never on disk may be given twice.
-  void saved(const SaveArray& save);
+  void saved(const SaveArrays& save);
   Behaviour behaviour(TaskId task, std::uint32_t attempt) const;
   const NewArray* facts_of(ArrayId array) const;
   Resources needs_of(TaskId task) const;

@@ -430,7 +430,7 @@ std::vector<std::string> EngineTest::show(const Action& action) {
       [&](const ForgetAllocation& a) { return one("forget " + letter_of(a.allocation)); },
       [&](const EngineIdle&) { return one("idle"); },
       // Saves are looked at by Saved, polls are answered by the fake.
-      [&](const SaveArray&) { return Lines{}; }, [&](const SaveHold&) { return Lines{}; },
+      [&](const SaveArrays&) { return Lines{}; }, [&](const SaveHold&) { return Lines{}; },
       [&](const SaveCancelled&) { return Lines{}; }, [&](const SavePermitted&) { return Lines{}; },
       [&](const SaveLeases&) { return Lines{}; }, [&](const DropLeases&) { return Lines{}; },
       [&](const SaveFailedAttempt&) { return Lines{}; }, [&](const SaveResult&) { return Lines{}; },

@@ -11,16 +11,17 @@ std::string Saved::apply(const Action& action) {
   return std::visit([&](const auto& a) { return save(a); }, action);
 }
 
-std::string Saved::save(const SaveArray& save) {
-  if (arrays_.contains(save.id)) return fmt::format("array {} is saved twice", save.id.value);
-  arrays_[save.id] = {save.array, save.client, save.submitted,
-                      save.array.held ? save.array.indices : IndexSet{}};
-  submitted_ += save.array.indices.size();
-  if (save.key.empty()) return {};
-  if (keys_.empty() || keys_.back().key != save.key || keys_.back().client != save.client) {
-    keys_.push_back({save.client, save.key, save.content, {}});
+std::string Saved::save(const SaveArrays& save) {
+  StoredKey key{save.client, save.key, save.content, {}};
+  for (std::size_t i = 0; i < save.arrays.size(); ++i) {
+    const ArrayId id = save.id_of(i);
+    const NewArray& array = save.arrays[i];
+    if (arrays_.contains(id)) return fmt::format("array {} is saved twice", id.value);
+    arrays_[id] = {array, save.client, save.submitted, array.held ? array.indices : IndexSet{}};
+    submitted_ += array.indices.size();
+    key.ids.push_back(id);
   }
-  keys_.back().ids.push_back(save.id);
+  if (!save.key.empty()) keys_.push_back(std::move(key));
   return {};
 }
 

@@ -48,7 +48,7 @@ class Saved {
     IndexSet held;
     bool ended{false};
   };
-  std::string save(const SaveArray& save);
+  std::string save(const SaveArrays& save);
   std::string save(const SaveHold& save);
   std::string save(const SaveLeases& save);
   std::string save(const DropLeases& save);

@@ -270,9 +270,7 @@ TEST_F(DamagedStore, AStoreWithoutSumsIsTakenOverAndHasSomeFromThenOn) {
 TEST_F(DamagedStore, ALargeStoreIsLookedThroughBesideItsUse) {
   for (std::uint64_t id = 1; id <= 48; ++id) {
     Write write = array(id, IndexRange{1, 3});
-    auto recipe = std::make_shared<Recipe>(*write.recipe);
-    recipe->bytes = std::string(1 << 20, static_cast<char>('A' + id));
-    write.recipe = recipe;
+    write.recipes.front().bytes = std::string(1 << 20, static_cast<char>('A' + id));
     save({write});
   }
   store.reset();

@@ -41,15 +41,16 @@ class StoreInFolder : public testing::Test {
   }
   static Write array(std::uint64_t id, IndexSet indices, std::vector<Dependency> after = {},
                      const std::string& key = "") {
-    SaveArray save{.id = ArrayId{id}, .client = "tester", .key = key, .content = 7};
-    save.array.indices = std::move(indices);
-    save.array.needs.amounts.set(kCpus, Amount::of(1));
-    save.array.after = std::move(after);
+    SaveArrays save{.client = "tester", .key = key, .content = 7, .first = ArrayId{id}};
+    NewArray& array = save.arrays.emplace_back();
+    array.indices = std::move(indices);
+    array.needs.amounts.set(kCpus, Amount::of(1));
+    array.after = std::move(after);
     save.submitted = from_microseconds(1000);
-    auto recipe = std::make_shared<Recipe>();
-    recipe->bytes = "recipe " + std::to_string(id);
-    recipe->environment = std::make_shared<const std::string>("shared surroundings");
-    return {save, recipe};
+    Recipe recipe;
+    recipe.bytes = "recipe " + std::to_string(id);
+    recipe.environment = std::make_shared<const std::string>("shared surroundings");
+    return {save, {recipe}};
   }
   static AttemptId attempt(std::uint64_t array, std::uint32_t index, std::uint32_t number = 1,
                            std::uint64_t epoch = 5) {

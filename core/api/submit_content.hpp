@@ -1,0 +1,35 @@
+// What identifies a submit's content; the same on every machine and in every version.
+#pragma once
+
+#include <boost/json/value.hpp>
+
+#include <sodium.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace hpcbatch {
+
+/// Fed with the submit's keys in the order in which they stand there, its tasks one by one or as a
+/// whole.  Environment and umask are not content: the same work sent again from another shell is
+/// the same work.
+class SubmitContent {
+ public:
+  SubmitContent();
+  void add(std::string_view key, const boost::json::value& value);
+  void begin_list(std::string_view key);
+  void add_to_list(const boost::json::value& value);
+  void end_list();
+  std::uint64_t hash();
+
+ private:
+  void add_text(std::string_view text);
+  void add_value(const boost::json::value& value);
+
+  crypto_generichash_state state_;
+  bool is_first_{true};  ///< of its list
+};
+
+std::uint64_t content_of(const boost::json::value& submit);
+
+}  // namespace hpcbatch
