@@ -96,6 +96,25 @@ TEST_F(AllocationEndTest, WhereNoHistoryIsKeptADeletedOneIsRespected) {
   forget_what_was_asked();
 }
 
+TEST_F(AllocationEndTest, WhatHasNoEndWasNotEndedByIt) {
+  Shape machine = cpu_shape();
+  machine.walltime = {};
+  given({site_of("here", {machine})});
+  submit(New());
+  accepts("A");
+  batch("A", BatchState::Running);
+  happens(PilotRegistered{pilot("A0"), 7, node_, usable(machine), std::nullopt, {}, "100A", {}});
+  starts("1");
+  after(1min);
+  batch_forgot("A");
+  disconnects("A0");
+  after(1min);
+  reads_outbox("A");
+  EXPECT_EQ(saved_.failed_attempts().back().outcome.failure, Failure::PilotKilled);
+  EXPECT_TRUE(saved_.failed_attempts().back().unexplained);
+  forget_what_was_asked();
+}
+
 TEST_F(AllocationEndTest, APilotThatIsThereOutweighsAListThatLacksIt) {
   given_pilot();
   submit(New());
