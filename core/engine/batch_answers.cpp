@@ -63,7 +63,8 @@ EndCause end_of_vanished(const AllocationEntry& entry, const Shape* shape, Time 
   const Allocation& facts = entry.facts;
   if (facts.pilots_seen == 0 || !facts.running_since) return EndCause::None;
   if (entry.let_go.size() >= facts.pilots_seen) return EndCause::Completed;
-  const bool has_end = shape && shape->walltime != Duration{};
+  const bool has_end =
+      shape && (shape->walltime != Duration{} || HPCBATCH_PLANTED(endless_pilot_used_up));
   if (has_end && now >= *facts.running_since + shape->walltime - end_margin(shape->walltime))
     return EndCause::Timeout;
   return entry.terminated_at ? EndCause::Cancelled : EndCause::None;

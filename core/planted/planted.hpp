@@ -11,6 +11,7 @@
   X(cancel_forgotten_by_restart)        \
   X(dependant_starts_early)             \
   X(end_of_pilot_overlooked)            \
+  X(endless_pilot_used_up)              \
   X(epoch_not_checked)                  \
   X(epoch_without_start)                \
   X(fence_not_heard)                    \

@@ -60,7 +60,8 @@ void BatchSystems::submit(const OpenAllocation& asked, const Shape& shape, Answe
     };
     if (is_spoilt(asked.site, refuse_submit)) {
       world_.workspace.pilot_files.erase(asked.allocation.name);
-      const Refusal how = draw.chance(50) ? Refusal::Limit : Refusal::Transient;
+      const bool is_limit = draw.chance(50) && asked.site != kLocalSite;
+      const Refusal how = is_limit ? Refusal::Limit : Refusal::Transient;
       return answer(AllocationRefused{asked.allocation, how, "not now"});
     }
     if (is_spoilt(asked.site, lose_submit)) return in_vain();
@@ -200,10 +201,38 @@ void BatchSystems::record(const std::string& what, const Job& job) {
 
 void BatchSystems::start_later(Job& job) {
   Draw draw = world_.draw({'j', job.number, job.starts});
-  const Duration wait = draw.chance(80) ? draw.between(200ms, 20s) : draw.between(20s, 3min);
+  const Duration wait = job.is_local()    ? draw.between(5ms, 500ms)
+                        : draw.chance(80) ? draw.between(200ms, 20s)
+                                          : draw.between(20s, 3min);
   world_.clock.after(wait, [this, &job, starts = job.starts] {
     if (job.state == BatchState::Queued && job.starts == starts) start(job);
   });
+}
+
+const Site& BatchSystems::site_of(const Job& job) const {
+  const auto& sites = world_.scenario().sites;
+  return *std::find_if(sites.begin(), sites.end(),
+                       [&](const Site& site) { return site.name == job.site; });
+}
+
+PilotProcess::Node BatchSystems::draw_node(const Job& job, Draw& draw) {
+  PilotProcess::Node node{.name = fmt::format("node{}", 1 + draw.below(9)),
+                          .capacity = usable(job.shape)};
+  if (job.is_local()) node.name = "this-machine";
+  const auto takes = [](std::uint64_t& count) { return count > 0 ? count-- > 0 : false; };
+  if (takes(bad_nodes_)) node.bad = true;
+  if (const auto hole = black_holes_.find(node.name);
+      hole != black_holes_.end() && world_.clock.now() < hole->second) {
+    world_.count("fault black_hole");
+    node.bad = true;
+  }
+  if (takes(unfit_nodes_)) node.unfit = true;
+  // This machine has the engine's clock.
+  if (!job.is_local() && takes(wrong_clocks_)) {
+    world_.count("fault lose_wall_clock");
+    node.wall_clock = draw.between(-20000h, 20000h);
+  }
+  return node;
 }
 
 void BatchSystems::start(Job& job) {
@@ -212,29 +241,14 @@ void BatchSystems::start(Job& job) {
   record("job-running", job);
   job.pilots.clear();
   Draw draw = world_.draw({'n', job.number, job.starts});
-  const auto takes = [](std::uint64_t& count) { return count > 0 ? count-- > 0 : false; };
   for (std::uint32_t rank = 0; rank < job.shape.nodes; ++rank) {
-    const auto site = std::find_if(world_.scenario().sites.begin(), world_.scenario().sites.end(),
-                                   [&](const Site& s) { return s.name == job.site; });
-    PilotProcess::Node node{.name = fmt::format("node{}", 1 + draw.below(9)),
-                            .capacity = usable(job.shape)};
-    if (takes(bad_nodes_)) node.bad = true;
-    if (const auto hole = black_holes_.find(node.name);
-        hole != black_holes_.end() && world_.clock.now() < hole->second) {
-      world_.count("fault black_hole");
-      node.bad = true;
-    }
-    if (takes(unfit_nodes_)) node.unfit = true;
-    if (takes(wrong_clocks_)) {
-      world_.count("fault lose_wall_clock");
-      node.wall_clock = draw.between(-20000h, 20000h);
-    }
     const auto pilot = std::make_shared<PilotProcess>(
-        world_, PilotId{job.id, rank}, ++incarnations_, std::to_string(job.number), node,
-        PilotProcess::Times{job.shape.walltime, site->idle_after});
+        world_, PilotId{job.id, rank}, ++incarnations_, std::to_string(job.number),
+        draw_node(job, draw), PilotProcess::Times{job.shape.walltime, site_of(job).idle_after});
     job.pilots.push_back(pilot);
     world_.clock.after(draw.between(10ms, 3s), [pilot] { pilot->begin(); });
   }
+  if (job.shape.walltime == Duration{}) return world_.count("pilot without an end");
   world_.clock.after(job.shape.walltime, [this, &job, starts = job.starts] {
     if (job.starts == starts) signal_end(job, EndCause::Timeout);
   });
@@ -281,11 +295,20 @@ void BatchSystems::end(Job& job, EndCause cause) {
   record("job-ended", job);
 }
 
-Job* BatchSystems::any_job(std::uint64_t which, bool running) {
+void BatchSystems::machine_lost_power() {
+  for (Job& job : jobs_) {
+    if (!job.is_local() || !job.lives() || job.hidden) continue;
+    // What remembers it may have been in memory alone.
+    job.dropped = world_.draw({'o', job.number, job.starts}).chance(50);
+    kill_all(job, EndCause::Failed);
+  }
+}
+
+Job* BatchSystems::any_job(std::uint64_t which, bool running, bool of_cluster) {
   std::vector<Job*> all;
   for (Job& job : jobs_) {
     const bool fits = running ? job.state == BatchState::Running : job.state == BatchState::Queued;
-    if (fits && !job.hidden && !job.ending) all.push_back(&job);
+    if (fits && !job.hidden && !job.ending && !(of_cluster && job.is_local())) all.push_back(&job);
   }
   return all.empty() ? nullptr : all[which % all.size()];
 }
@@ -306,10 +329,14 @@ void BatchSystems::only_these_are_asked(const std::vector<Site>& sites) {
 
 void BatchSystems::strike(const Incident& incident) {
   using enum IncidentKind;
-  const std::string& site = world_.scenario().sites[incident.which % 2].name;
+  const auto& sites = world_.scenario().sites;
+  const std::string& site = sites[incident.which % sites.size()].name;
   const auto counted = [&] { world_.count("fault " + std::string(name_of(incident.kind))); };
   const auto with_job = [&](bool running, auto does) {
-    Job* job = any_job(incident.which, running);
+    // There is nobody on this machine who holds, preempts or starts again.
+    const bool of_cluster = incident.kind == hold_job || incident.kind == never_starts ||
+                            incident.kind == preempt_job || incident.kind == requeue_job;
+    Job* job = any_job(incident.which, running, of_cluster);
     if (!job) return;
     counted();
     does(*job);
@@ -371,7 +398,9 @@ void BatchSystems::strike(const Incident& incident) {
       return with_job(incident.which % 4 != 0,
                       [&](Job& job) { signal_end(job, EndCause::Cancelled); });
     case fail_node:
-      return with_job(true, [&](Job& job) { kill_all(job, EndCause::NodeFailed); });
+      return with_job(true, [&](Job& job) {
+        kill_all(job, job.is_local() ? EndCause::Failed : EndCause::NodeFailed);
+      });
     case requeue_job:
       return with_job(true, [&](Job& job) {
         const auto pilots = job.pilots;
@@ -444,6 +473,18 @@ void BatchSystems::make_peace() {
 
 bool BatchSystems::is_empty() const {
   return std::none_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.lives(); });
+}
+
+bool BatchSystems::has_one_that_stays() const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+    return job.lives() && site_of(job).idle_after == Duration{};
+  });
+}
+
+bool BatchSystems::has_no_end(const AllocationId& id) const {
+  return std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+    return job.id == id && job.shape.walltime == Duration{};
+  });
 }
 
 bool BatchSystems::holds(const PilotId& pilot, std::uint64_t incarnation,

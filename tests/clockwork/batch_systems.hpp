@@ -39,6 +39,7 @@ struct Job {
   std::vector<std::shared_ptr<PilotProcess>> pilots;  ///< of its last start
 
   bool lives() const { return state != BatchState::Ended; }
+  bool is_local() const { return site == kLocalSite; }
 };
 
 class BatchSystems {
@@ -62,7 +63,11 @@ class BatchSystems {
   void strike(const Incident& incident);
   void pilot_gone(const std::shared_ptr<PilotProcess>& pilot);
   void make_peace();
+  /// The engine's: what runs there dies with it.
+  void machine_lost_power();
   bool is_empty() const;
+  bool has_one_that_stays() const;
+  bool has_no_end(const AllocationId& id) const;
   bool holds(const PilotId& pilot, std::uint64_t incarnation, const AttemptId& attempt) const;
   std::string what_is_left() const;
 
@@ -85,7 +90,9 @@ class BatchSystems {
   void kill_all(Job& job, EndCause cause);
   void end(Job& job, EndCause cause);
   void record(const std::string& what, const Job& job);
-  Job* any_job(std::uint64_t which, bool running);
+  const Site& site_of(const Job& job) const;
+  PilotProcess::Node draw_node(const Job& job, Draw& draw);
+  Job* any_job(std::uint64_t which, bool running, bool of_cluster);
   std::vector<BatchJob> list(const std::string& site);
 
   World& world_;

@@ -114,7 +114,10 @@ void EngineHost::die() {
   in_flight_.clear();
   shipping_soon_ = waiting_for_company_ = false;
   order_ = {};
-  if (power_) restore_what_is_on_disk();
+  if (power_) {
+    restore_what_is_on_disk();
+    world_.batch.machine_lost_power();
+  }
   world_.users.engine_died();
   world_.clock.after(down_, [this, life = life_] {
     if (life == life_) start();

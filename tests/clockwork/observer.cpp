@@ -53,6 +53,7 @@ void Observer::action(const Action& action, const Engine& engine) {
       [&](const SaveAllocation& a) { allocation(a.allocation); },
       [&](const SaveFailedAttempt& a) {
         const TaskId task = a.attempt.task;
+        check_end(a.attempt, a.pilot, a.outcome);
         world_.count("attempt failed " + std::string(to_string(a.outcome.failure)));
         if (is_not_the_tasks_fault(a.outcome.failure)) return;
         // Its node is in doubt: a few nodes may be.
@@ -65,6 +66,7 @@ void Observer::action(const Action& action, const Engine& engine) {
         }
       },
       [&](const SaveResult& a) {
+        check_end(a.attempt, a.pilot, a.outcome);
         world_.count("task ended " + std::string(to_string(a.outcome.failure)));
         ever_ended_.insert(a.attempt.task);
         if (a.outcome.failure != Failure::Ok) over_.insert(a.attempt.epoch);
@@ -92,6 +94,14 @@ void Observer::action(const Action& action, const Engine& engine) {
         }
       },
       [](const auto&) {});
+}
+
+/// Nothing is cut by the end of a pilot that has none.
+void Observer::check_end(const AttemptId& attempt, const PilotId& pilot, const Outcome& outcome) {
+  if (outcome.failure != Failure::PilotWalltime || !world_.batch.has_no_end(pilot.allocation))
+    return;
+  world_.fail(fmt::format("{} is told that the time of {}, which has no end, was used up",
+                          to_string(attempt.task), to_string(pilot)));
 }
 
 void Observer::leased(const SaveLeases& save) {

@@ -56,6 +56,7 @@ class Observer {
     Resources needs;
   };
   void leased(const SaveLeases& save);
+  void check_end(const AttemptId& attempt, const PilotId& pilot, const Outcome& outcome);
   void allocation(const Allocation& facts);
   void check_alone(const PilotProcess& process, TaskId task);
   void check_dependencies(TaskId task);

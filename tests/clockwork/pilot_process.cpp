@@ -56,7 +56,7 @@ void PilotProcess::begin() {
   if (!world_.workspace.pilot_files.contains(id_.allocation.name)) return kill();
   now_ = steady();
   const Duration margin = end_margin(times_.walltime);
-  usable_until_ = now_ + times_.walltime - margin;
+  if (times_.walltime != Duration{}) usable_until_ = now_ + times_.walltime - margin;
   decide_.emplace(pilot::Room(amounts_of(node_.capacity), {}),
                   pilot::Terms{usable_until_, margin, times_.idle}, now_);
   record("pilot-started", {{"idle_us", std::to_string(times_.idle.count())}});

@@ -70,9 +70,13 @@ void PilotProcess::link_up() {
     thing->set_name(name);
     thing->set_value(amount.ticks);
   }
-  const auto left =
-      std::chrono::duration_cast<std::chrono::milliseconds>(*usable_until_ - steady()).count();
-  registration.set_time_left_ms(std::max<std::int64_t>(0, left));
+  std::int64_t left = -1;
+  if (usable_until_) {
+    using std::chrono::milliseconds;
+    left = std::max<std::int64_t>(
+        0, std::chrono::duration_cast<milliseconds>(*usable_until_ - steady()).count());
+  }
+  registration.set_time_left_ms(left);
   say_held(*decide_, registration);
   registration.set_batch_number(number_);
   registration.set_incarnation(incarnation_);

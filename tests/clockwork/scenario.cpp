@@ -54,6 +54,21 @@ std::vector<Site> draw_sites(Draw draw) {
   return {here, there};
 }
 
+/// This machine, as a site beside the clusters: one pilot at a time, which has no end and goes when
+/// it has been idle, or in some worlds only when it is told.
+Site draw_local(Draw draw) {
+  Site local{.name = kLocalSite, .scheduler = "local", .max_queued = 1, .max_running = 1};
+  Shape machine{.name = "machine"};
+  machine.capacity.set(kCpus, Amount::of(static_cast<std::int64_t>(4 + draw.below(5))));
+  local.shapes = {machine};
+  local.idle_after = draw.chance(25)   ? Duration{}
+                     : draw.chance(60) ? draw.between(5s, 40s)
+                                       : draw.between(1min, 10min);
+  local.poll_every = draw.between(5s, 20s);
+  local.lost_after = draw.between(60s, 200s);
+  return local;
+}
+
 Duration length_of(IncidentKind kind, Draw& draw) {
   switch (kind) {
     case IncidentKind::kill_engine:
@@ -66,6 +81,14 @@ Duration length_of(IncidentKind kind, Draw& draw) {
 }
 
 }  // namespace
+
+bool is_local(const Site& site) {
+  return site.name == kLocalSite;
+}
+
+bool has_local(const Scenario& scenario) {
+  return std::any_of(scenario.sites.begin(), scenario.sites.end(), is_local);
+}
 
 std::string_view name_of(IncidentKind kind) {
   return kTexts.at(static_cast<std::size_t>(kind)).name;
@@ -84,10 +107,11 @@ std::string describe(const Incident& incident) {
 
 namespace {
 
-Scenario empty_scenario(std::uint64_t seed) {
+Scenario empty_scenario(std::uint64_t seed, bool with_local) {
   Scenario scenario{.seed = seed};
   Draw draw = Draw(seed).of({1});
   scenario.sites = draw_sites(draw.of({2}));
+  if (with_local) scenario.sites.push_back(draw_local(draw.of({4})));
   scenario.length = draw.of({3}).between(3min, 15min);
   return scenario;
 }
@@ -95,7 +119,7 @@ Scenario empty_scenario(std::uint64_t seed) {
 }  // namespace
 
 Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
-  Scenario scenario = empty_scenario(seed);
+  Scenario scenario = empty_scenario(seed, Draw(seed).of({6}).chance(35));
   Draw draw = Draw(seed).of({4});
   // Some worlds are calm, so that what happens alone is seen as well.
   const std::uint64_t trouble = draw.chance(20) ? draw.below(4) : 8 + draw.below(50);
@@ -133,7 +157,7 @@ Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
 }
 
 std::string to_text(const Scenario& scenario) {
-  std::string text = fmt::format("seed {}\n", scenario.seed);
+  std::string text = fmt::format("seed {}{}\n", scenario.seed, has_local(scenario) ? " local" : "");
   for (const Incident& incident : scenario.incidents) {
     text += fmt::format("{} {} {} {}\n", incident.at.count(), name_of(incident.kind),
                         incident.which, incident.length.count());
@@ -158,10 +182,14 @@ std::optional<Incident> read_incident(std::istringstream words) {
   return incident;
 }
 
-std::optional<std::uint64_t> read_seed(std::istringstream words) {
+std::optional<Scenario> read_seed(std::istringstream words) {
   std::string word;
+  std::string local;
   std::uint64_t seed = 0;
-  return words >> word >> seed && word == "seed" ? std::optional(seed) : std::nullopt;
+  if (!(words >> word >> seed) || word != "seed") return std::nullopt;
+  words >> local;
+  if (!local.empty() && local != kLocalSite) return std::nullopt;
+  return empty_scenario(seed, !local.empty());
 }
 
 }  // namespace
@@ -177,9 +205,8 @@ Scenario read_scenario(const std::string& path) {
       return std::runtime_error(fmt::format("{}:{}: expected {}", path, number, expected));
     };
     if (!scenario) {
-      const auto seed = read_seed(std::istringstream(line));
-      if (!seed) throw wrong("'seed NUMBER'");
-      scenario = empty_scenario(*seed);
+      scenario = read_seed(std::istringstream(line));
+      if (!scenario) throw wrong("'seed NUMBER' or 'seed NUMBER local'");
     } else {
       const auto incident = read_incident(std::istringstream(line));
       if (!incident) throw wrong("'MICROSECONDS INCIDENT NUMBER MICROSECONDS'");

@@ -86,7 +86,7 @@ std::string describe(const Incident& incident);
 
 struct Scenario {
   std::uint64_t seed{0};
-  std::vector<Site> sites;
+  std::vector<Site> sites;          ///< two clusters, and in some worlds this machine
   Duration length{};                ///< until then things go wrong
   std::vector<Incident> incidents;  ///< by time
 };
@@ -94,8 +94,13 @@ struct Scenario {
 /// About `tasks` tasks.
 Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks);
 
-/// As a file keeps it: a line for the seed, which draws sites and length, and one for each
-/// incident. Lines that begin with '#' are for people.
+inline constexpr const char* kLocalSite = "local";
+bool is_local(const Site& site);
+bool has_local(const Scenario& scenario);
+
+/// As a file keeps it: a line for the seed, which draws sites and length, with the word `local`
+/// where this machine is a site too, and one for each incident. Lines that begin with '#' are for
+/// people.
 std::string to_text(const Scenario& scenario);
 /// Throws std::runtime_error that names the line.
 Scenario read_scenario(const std::string& path);

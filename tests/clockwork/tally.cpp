@@ -23,9 +23,9 @@ constexpr std::array kTransitions{
     "task ended tool_signal", "task ended time_task", "task ended cancelled",
     "task ended set_aside", "task never ran cancelled", "task never ran dependency_failed",
     // Pilots.
-    "pilot stops", "pilot stops by force", "pilot leaves idle", "pilot leaves walltime",
-    "pilot leaves terminated", "pilot leaves drained", "pilot leaves given up",
-    "pilot leaves failed checks", "pilot leaves fenced"};
+    "pilot without an end", "pilot stops", "pilot stops by force", "pilot leaves idle",
+    "pilot leaves walltime", "pilot leaves terminated", "pilot leaves drained",
+    "pilot leaves given up", "pilot leaves failed checks", "pilot leaves fenced"};
 
 }  // namespace
 

@@ -54,7 +54,20 @@ NewArray Users::draw_array(Draw& draw) const {
     if (files.chance(50)) array.needs.brought_to = {files.chance(50) ? "here" : "there"};
     array.needs.own_files = files.chance(60);
   }
+  if (has_local(world_.scenario())) choose_local(array, draw.of({'l'}));
   return array;
+}
+
+/// Most let the engine choose between this machine and the clusters.
+void Users::choose_local(NewArray& array, Draw draw) const {
+  Needs& needs = array.needs;
+  if (!needs.site.empty()) return;
+  if (needs.tags.empty() && needs.amounts.gpus() == Amount{} && draw.chance(15)) {
+    needs.site = kLocalSite;
+  } else if (draw.chance(15)) {
+    needs.not_on.emplace_back(kLocalSite);
+    std::sort(needs.not_on.begin(), needs.not_on.end());
+  }
 }
 
 void Users::submit(const Incident& incident) {

@@ -56,6 +56,7 @@ class Users {
   void send(RequestId request, TasksSubmitted event);
   void ask(const Incident& incident);
   NewArray draw_array(Draw& draw) const;
+  void choose_local(NewArray& array, Draw draw) const;
   RequestId new_request() { return RequestId{++requests_}; }
 
   World& world_;

@@ -72,6 +72,7 @@ void World::run() {
     go_on(look);
     // What an engine accepted while it was dying nobody knows to be held.
     if (!is_over()) users.release_all();
+    tell_who_stays();
     if (!has_failed()) check_leases();
   }
   if (!has_failed()) check_nothing_left();
@@ -102,7 +103,7 @@ void World::strike(const Incident& incident) {
     case remove_site:
       if (!engine.is_up()) return;
       count("fault remove_site");
-      engine.leave_out(scenario_.sites[incident.which % 2].name);
+      engine.leave_out(scenario_.sites[incident.which % scenario_.sites.size()].name);
       return engine.kill_after(incident.which % 12, incident.length, false);
     case fail_commits:
       return engine.fail_commits(incident.length);
@@ -148,6 +149,13 @@ void World::make_peace() {
       engine.is_up() && engine.knows_all_sites() && !engine.engine()->is_draining();
   engine.leave_out("");
   if (engine.is_up() && !stays_as_it_is) engine.kill_after(0, 1s, false);
+}
+
+/// A pilot without an end that never counts as idle stays until the engine is stopped.
+void World::tell_who_stays() {
+  if (has_failed() || !engine.is_up() || !batch.has_one_that_stays()) return;
+  if (engine.saved().results() == engine.saved().submitted())
+    engine.stop(StopAsked::Mode::Drain, 1s);
 }
 
 /// What was said over a link that stands has been heard soon after, on both sides.

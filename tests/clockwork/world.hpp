@@ -60,6 +60,7 @@ class World {
   void strike(const Incident& incident);
   void make_peace();
   bool is_over() const;
+  void tell_who_stays();
   void check_leases();
   void check_nothing_left();
   void check_promises();
