@@ -26,6 +26,12 @@ using std::chrono::milliseconds;
 // The library may hold what it has not looked at; nothing waits for it longer than this.
 constexpr milliseconds kLookEvery{500};
 
+// A third of the time of the library's first choice, chacha20-poly1305, where the processor knows
+// AES; the rest as the library has it.
+constexpr const char* kCiphers =
+    "aes128-gcm@openssh.com,aes256-gcm@openssh.com,chacha20-poly1305@openssh.com,"
+    "aes256-ctr,aes192-ctr,aes128-ctr";
+
 constexpr const char* kGlobalKnownHosts = "/etc/ssh/ssh_known_hosts";
 
 std::string own_known_hosts() {
@@ -47,6 +53,8 @@ Session::Session(const SshSettings& settings)
   ssh_options_set(session_, SSH_OPTIONS_KNOWNHOSTS, known.c_str());
   if (!settings.known_hosts.empty())
     ssh_options_set(session_, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null");
+  ssh_options_set(session_, SSH_OPTIONS_CIPHERS_C_S, kCiphers);
+  ssh_options_set(session_, SSH_OPTIONS_CIPHERS_S_C, kCiphers);
   ssh_set_counters(session_, nullptr, &heard_);
   ssh_set_blocking(session_, 0);
   listen_anew();
