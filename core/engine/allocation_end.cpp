@@ -51,12 +51,13 @@ void Engine::handle(const OutboxRead& event, Time now) {
   work_changed_ = true;
 }
 
-/// Against whom a death that nobody can explain speaks: those that were at one before; where there
-/// are none, all that were leased there, for one that kills its pilot at once was never seen to
-/// start.
+/// Against whom a death that nobody can explain speaks: those that were at one before, and what had
+/// room beside them and had not lived for long; where there are none, all that were leased there,
+/// for one that kills its pilot at once was never seen to start.
 std::vector<TaskId> Engine::blamed_for(const AllocationOver& over) const {
   std::vector<TaskId> all;
   std::vector<TaskId> suspects;
+  std::vector<TaskId> unproven;
   if (!over.unexplained) return all;
   for (const auto& [pilot_id, pilot] : pilots_.all()) {
     // One that has not spoken since the engine's start may not even have begun with what it was
@@ -66,9 +67,12 @@ std::vector<TaskId> Engine::blamed_for(const AllocationOver& over) const {
       const Lease& lease = *pilots_.lease(task);
       if (lease.has_left || pilots_.failed(task)) continue;
       (lease.suspect ? suspects : all).push_back(task);
+      if (lease.counted && is_unproven(lease, pilot.silent_since)) unproven.push_back(task);
     }
   }
-  return suspects.empty() ? all : suspects;
+  if (suspects.empty()) return all;
+  suspects.insert(suspects.end(), unproven.begin(), unproven.end());
+  return suspects;
 }
 
 /// All but those whose outputs are being fetched.

@@ -99,7 +99,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
     const ResourceClass& its_class = queue.get(id);
     if (share.with_room == 0 || its_class.ready == 0 || is_kept_for_another(id)) continue;
     if (waits_for_service(pilot, id)) continue;
-    if (its_class.apart.suspect) continue;
+    if (its_class.apart.suspect != 0 || pilot.on_trial) continue;
     if (!is_wanted(its_class)) continue;
     if (!PilotTable::has_room(its_class, pilot, pilot.capacity, now)) continue;
     const QueuePlace head = queue.head_of(id);
@@ -145,9 +145,9 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
                  .in_class = place->in_class,
                  .granted = granted,
                  .counted = !into_backlog,
-                 .suspect = its_class.apart.suspect,
+                 .suspect = its_class.apart.suspect != 0,
                  .since = now});
-  pilot.on_trial = pilot.on_trial || its_class.apart.suspect;
+  pilot.on_trial = pilot.on_trial || its_class.apart.suspect != 0;
   SendLeases::Lease lease{.attempt = attempt, .granted = granted};
   // Limits are exact per task: the class is only a little wider.
   lease.memory_is_limit = array->terms->needs.amounts.get(kMemory) != Amount{};
@@ -318,7 +318,7 @@ void Engine::call_back_for_idle(Time now) {
   for (const auto& entry_of_idle : pilots_.all()) {
     const PilotState& idle = entry_of_idle.second;
     // Room that nobody uses, be it a part of the pilot's only.
-    const bool is_alone_there = idle.braked || idle.kept_for;
+    const bool is_alone_there = idle.braked || idle.kept_for || idle.on_trial;
     if (!idle.takes_tasks() || !idle.backlog.empty() || (is_alone_there && !idle.leases.empty()))
       continue;
     if (idle.free.get(kCpus).ticks <= 0) continue;

@@ -27,9 +27,11 @@ enum class ClientId : std::uint32_t {};
 
 /// What keeps tasks from others that ask for the same.
 struct Apart {
-  NodeName not_at{};    ///< where they failed; they are to go elsewhere
-  bool suspect{false};  ///< pilots died that had them: one of them at a time to a pilot
-  bool any() const { return suspect || !not_at.empty(); }
+  NodeName not_at{};  ///< where they failed; they are to go elsewhere
+  /// So many pilots died that had them, 2 for more: one of them at a time to a pilot, and the third
+  /// time, which decides, beside nothing else that it could have been.
+  std::uint8_t suspect{0};
+  bool any() const { return suspect != 0 || !not_at.empty(); }
   friend auto operator<=>(const Apart&, const Apart&) = default;
 };
 

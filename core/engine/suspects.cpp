@@ -27,15 +27,22 @@ bool Engine::is_suspect(TaskId task) const {
   return past && past->unexplained_deaths != 0;
 }
 
+/// Nothing is known of it yet: its pilot's death may be its doing as well.
+bool Engine::is_unproven(const Lease& lease, Time at) {
+  return !lease.suspect && (!lease.started || at - *lease.started < kTrial);
+}
+
 /// Whether a task of the class would be the only one on trial there, with nothing dear to lose.
+/// Others come when it has lived for a while: what came with it could be what kills the pilot.
 bool Engine::may_be_tried(const ResourceClass& its_class, const PilotState& pilot, Time now) const {
-  if (!its_class.apart.suspect) return true;
   if (pilot.on_trial) return false;
-  if (!its_class.keeps_away) return true;
+  if (its_class.apart.suspect == 0 || !its_class.keeps_away) return true;
+  const bool decides = its_class.apart.suspect > 1;
   return std::none_of(pilot.in_room.begin(), pilot.in_room.end(), [&](const TaskId task) {
     const Lease& lease = *pilots_.lease(task);
     // Suspects of one death wait for each other's trial only, not until the others are dear.
-    return !lease.suspect && lease.started && now - *lease.started >= kDear;
+    const bool is_dear = !lease.suspect && lease.started && now - *lease.started >= kDear;
+    return is_dear || (decides && is_unproven(lease, now));
   });
 }
 

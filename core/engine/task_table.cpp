@@ -98,7 +98,7 @@ Apart TaskTable::apart_by(TaskId task) const {
   const TaskHistory* past = history(task);
   if (!past) return {};
   return {.not_at = past->keeps_away ? past->failed_at : NodeName{},
-          .suspect = past->unexplained_deaths != 0};
+          .suspect = static_cast<std::uint8_t>(std::min(past->unexplained_deaths, 2U))};
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
