@@ -39,6 +39,17 @@ CLI::Option* add_values(CLI::App& verb, const std::string& flag, const char* typ
       ->type_name(type);
 }
 
+/// The library's own prints the largest number that there is.
+inline CLI::Validator above_zero() {
+  return {[](const std::string& text) {
+            const bool is_number =
+                !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+            const bool is_above = is_number && text.find_first_not_of('0') != std::string::npos;
+            return std::string(is_above ? "" : "'" + text + "' is no number from 1 up");
+          },
+          ""};
+}
+
 inline void add_json_flag(CLI::App& verb, bool& into) {
   verb.add_flag("--json", into, "one JSON object a line, with stable keys");
 }

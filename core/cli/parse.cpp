@@ -102,6 +102,22 @@ void check_verb(const CLI::App& app, const std::string& word) {
                                                    : "; did you mean '" + near + "'?"));
 }
 
+/// An option with nothing behind it is mostly a variable that is not set, and never meant as if
+/// nothing had been said.
+void refuse_empty_values(CLI::App& verb) {
+  const CLI::Validator something(
+      [](const std::string& text) {
+        return std::string(text.empty() ? "an empty value; leave the option out where none is meant"
+                                        : "");
+      },
+      "");
+  for (CLI::Option* option : verb.get_options()) {
+    if (option->nonpositional() && option->get_items_expected_max() > 0) option->check(something);
+  }
+  for (CLI::App* inner : verb.get_subcommands([](CLI::App*) { return true; }))
+    refuse_empty_values(*inner);
+}
+
 const CLI::App& innermost_verb(const CLI::App& app) {
   const CLI::App* verb = &app;
   while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
@@ -148,6 +164,7 @@ Command parse_command(const std::vector<std::string>& words) {
   detail::add_engine_verbs(app, command);
   detail::add_snakemake_verbs(app, command);
   check_verb(app, words[0]);
+  refuse_empty_values(app);
 
   const int wrong = words[0] == "run" ? kExitOwnFailure : kExitUsage;
   const std::string more = "; see `hpcbatch " + words[0] + " --help`";

@@ -65,7 +65,7 @@ void add_list(CLI::App& app, Command& into) {
   verb->add_option("--client", command->client, "only tasks of this client")->type_name("CLIENT");
   verb->add_option("--limit", command->limit, "at most this many lines (50)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   verb->add_flag("--all", command->all, "all lines there are");
   add_json_flag(*verb, command->json);
   verb->footer("Example: hpcbatch list --state failed");
@@ -83,7 +83,7 @@ void add_log(CLI::App& app, Command& into) {
   verb->add_option("--attempt", command->attempt,
                    "of that attempt, which has ended ('show' has their list)")
       ->type_name("N")
-      ->check(CLI::PositiveNumber)
+      ->check(above_zero())
       ->excludes(follow);
   CLI::Option* out = verb->add_flag("--stdout", *only_out, "only its standard output");
   verb->add_flag("--stderr", *only_err, "only its standard error")->excludes(out);

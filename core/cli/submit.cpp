@@ -16,6 +16,33 @@ namespace {
 
 namespace json = boost::json;
 
+/// KEY of a tag KEY=VALUE, else all of it.
+std::string_view key_of_tag(const json::value& tag) {
+  const std::string_view text = tag.as_string();
+  return text.substr(0, text.find('='));
+}
+
+/// What the flags say holds for a task of a file that does not say it itself; of tags, each.
+void add_what_flags_say(json::object& task, const json::object& of_flags) {
+  for (const auto& [key, value] : of_flags) {
+    const auto there = task.find(key);
+    if (there == task.end()) {
+      task.emplace(key, value);
+    } else if (key == "tags" && (there->value().is_array() || there->value().is_string())) {
+      json::array tags =
+          there->value().is_array() ? there->value().get_array() : json::array{there->value()};
+      const json::array said = tags;
+      for (const json::value& tag : value.as_array()) {
+        const bool is_said = std::any_of(said.begin(), said.end(), [&](const json::value& other) {
+          return other.is_string() && key_of_tag(other) == key_of_tag(tag);
+        });
+        if (!is_said) tags.push_back(tag);
+      }
+      there->value() = std::move(tags);
+    }
+  }
+}
+
 json::array tasks_of(const SubmitCommand& command, const std::string& directory,
                      const Interrupt& interrupt) {
   std::optional<json::array> items;
@@ -28,10 +55,7 @@ json::array tasks_of(const SubmitCommand& command, const std::string& directory,
   json::object task = task_of(command.work, directory, items ? &*items : nullptr);
   if (!command.file.empty()) {
     json::array tasks = read_tasks(command.file, interrupt);
-    // What the flags say holds for each task of the file that does not say it itself.
-    for (json::value& one : tasks) {
-      for (const auto& entry : task) one.get_object().emplace(entry.key(), entry.value());
-    }
+    for (json::value& one : tasks) add_what_flags_say(one.get_object(), task);
     return tasks;
   }
   if (command.array) {

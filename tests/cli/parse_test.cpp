@@ -106,6 +106,25 @@ TEST(Parse, MalformedNeedsNameTheirFlag) {
   }
 }
 
+TEST(Parse, AnEmptyValueIsNotAsIfNothingHadBeenSaid) {
+  for (const std::string flag :
+       {"--site", "--key", "--each", "--tool", "--container", "--cwd", "--stdin", "--stdout",
+        "--name", "--mem", "--tag", "--account", "--not-site"}) {
+    const Refusal refused = refusal({"submit", flag, "", "--", "true"});
+    EXPECT_EQ(refused.exit_code, 2) << flag;
+    EXPECT_THAT(refused.text, HasSubstr(flag + ": an empty value; leave the option out"));
+  }
+  EXPECT_EQ(refusal({"submit", "--file", ""}).exit_code, 2);
+  EXPECT_EQ(refusal({"run", "--site", "", "--", "true"}).exit_code, 125);
+  parsed<SubmitCommand>({"submit", "--env", "EMPTY=", "--", "printf", ""});
+}
+
+TEST(Parse, ANumberOfLinesIsFromOneUp) {
+  for (const char* wrong : {"0", "-1", "1.5", "many"})
+    EXPECT_THAT(refusal({"list", "--limit", wrong}).text,
+                HasSubstr(std::string("'") + wrong + "' is no number from 1 up"));
+}
+
 TEST(Parse, RunFailsWithItsOwnCodeBecauseTheOthersAreTheTasks) {
   EXPECT_EQ(refusal({"run", "--cpus", "x", "--", "true"}).exit_code, 125);
   EXPECT_EQ(refusal({"run"}).exit_code, 125);

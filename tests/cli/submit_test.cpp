@@ -77,6 +77,19 @@ TEST_F(SubmitTest, FlagsHoldForTheTasksOfAFileThatDoNotSay) {
             json::parse(R"([{"command": ["a"], "cpus": 4}, {"command": ["b"], "cpus": 2}])"));
 }
 
+TEST_F(SubmitTest, TagsOfFlagsAreAddedToThoseOfAFile) {
+  accept(R"(["12", "13", "14"])");
+  const std::string tasks_file =
+      file("t.jsonl",
+           "{\"command\": [\"a\"], \"tags\": [\"partition=cpu\"]}\n{\"command\": [\"b\"], "
+           "\"tags\": \"account=mine\"}\n{\"command\": [\"c\"]}\n");
+  EXPECT_EQ(cli({"submit", "--account", "lab", "--tag", "ssd", "--file", tasks_file}).exit_code, 0);
+  EXPECT_EQ(tasks(), json::parse(R"([
+      {"command": ["a"], "tags": ["partition=cpu", "ssd", "account=lab"]},
+      {"command": ["b"], "tags": ["account=mine", "ssd"]},
+      {"command": ["c"], "tags": ["ssd", "account=lab"]}])"));
+}
+
 TEST_F(SubmitTest, ABadFileSubmitsNothing) {
   accept();
   const std::string bad = file("t.jsonl", "{\"command\": [\"a\"]}\n{oops\n");
