@@ -98,8 +98,11 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
     if (!book.may_ask(shape, now)) {
       line["until"] = seconds(*shape.back_off.until);
       line["message"] = valid_utf8(shape.back_off.why);
-      if (message.empty()) message = "shape " + shape.shape.name + ": " + shape.back_off.why;
-      until = until ? std::min(*until, *shape.back_off.until) : *shape.back_off.until;
+      // What one task has chosen is no trouble of the site.
+      if (shape.shape.made_for.empty()) {
+        if (message.empty()) message = "shape " + shape.shape.name + ": " + shape.back_off.why;
+        until = until ? std::min(*until, *shape.back_off.until) : *shape.back_off.until;
+      }
     }
     shapes.push_back(std::move(line));
   }

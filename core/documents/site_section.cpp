@@ -192,6 +192,8 @@ std::map<std::string, std::vector<std::string>> parse_choices(const View& view) 
     if (choice.node().kind == Node::Kind::List) {
       values = choice.texts();
       if (values.empty()) choice.expected("values; leave it out where none may be chosen");
+      for (const View& value : choice.list())
+        if (value.text() == "any") value.expected("a value; 'any' stands by itself, not in a list");
     } else if (const std::string value = choice.text(); value != "any") {
       values.push_back(value);
     }

@@ -143,17 +143,25 @@ struct Misfit {
 };
 
 /// Of a tag that the shape has not.
-std::string lacking(const std::string& tag, const Site& site) {
+std::string lacking(const std::string& tag, const Needs& needs, const Site& site) {
+  const auto is_choice = [&](const std::string& one) {
+    return site.choices && site.choices->contains(std::string(key_of(one)));
+  };
+  if (!is_choice(tag)) return "the tag " + tag;
+  const auto& values = site.choices->at(std::string(key_of(tag)));
+  const auto of_key = [&](const std::string& one) { return key_of(one) == key_of(tag); };
+  if (std::count_if(needs.tags.begin(), needs.tags.end(), of_key) > 1)
+    return fmt::format("{} beside another {}, and a batch job has one", tag, key_of(tag));
   if (may_choose(site, tag)) {
-    return fmt::format("{}, and {} sets of choices are in use there, as many as may be", tag,
-                       kMostChoiceSets);
+    return fmt::format(
+        "{}, and {} sets of choices have been used there since the engine's start, as many as may "
+        "be",
+        tag, kMostChoiceSets);
   }
-  if (site.choices) {
-    const auto values = site.choices->find(std::string(key_of(tag)));
-    if (values != site.choices->end() && !values->second.empty())
-      return fmt::format("{} where tasks may choose {}", tag, fmt::join(values->second, ", "));
-  }
-  return "the tag " + tag;
+  if (!values.empty())
+    return fmt::format("{} where tasks may choose {}", tag, fmt::join(values, ", "));
+  return fmt::format("{}, which is no such value: it must be 1 to 200 letters, digits and _.:,@/=-",
+                     tag);
 }
 
 Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
@@ -180,7 +188,7 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
                true);
   }
   for (const std::string& tag : needs.tags)
-    if (!has_tags(shape.tags, {tag})) misfit.add(lacking(tag, site), false);
+    if (!has_tags(shape.tags, {tag})) misfit.add(lacking(tag, needs, site), false);
   if (misfit.lacks.empty() && !fits(needs.amounts, there))
     misfit.add(show(needs.amounts) + " together", true);
   return misfit;

@@ -471,6 +471,14 @@ std::optional<Duration> SiteBook::expected_start(const AllocationEntry& entry, T
   return *whole - (now - entry.facts.opened);
 }
 
+/// One that was made for what may not be chosen any more still counts for the shape that it was
+/// made from.
+bool SiteBook::counts_for(const Allocation& facts, const ShapeState& shape) const {
+  if (facts.shape == shape.shape.name) return true;
+  return shape.shape.made_for.empty() && configured_name(facts.shape) == shape.shape.name &&
+         !shape_state(facts);
+}
+
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
   std::vector<provision::Outlet> outlets;
@@ -483,7 +491,7 @@ std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
           .open = may_ask(shape, now) && answers(state) && !state.workspace_in_trouble(),
           .wait = expected_wait(state, shape, now).value_or(Duration{})};
       for (const auto& [id, entry] : allocations_) {
-        if (entry.facts.site != state.site.name || entry.facts.shape != shape.shape.name) continue;
+        if (entry.facts.site != state.site.name || !counts_for(entry.facts, shape)) continue;
         if (entry.facts.state == AllocationState::Ended) continue;
         ++(entry.facts.state == AllocationState::Running ? outlet.running : outlet.queued);
         if (entry.facts.state == AllocationState::Submitting) ++outlet.submitting;

@@ -154,6 +154,7 @@ class SiteBook {
   AllocationEntry* entry(const AllocationId& id);
   SiteState& state_of(const std::string& site);
   ShapeState* shape_state(const Allocation& allocation);
+  bool counts_for(const Allocation& facts, const ShapeState& shape) const;
   static void make_shapes(SiteState& site, const std::vector<std::string>& choices);
   AllocationId draw_name();
   void save(const AllocationEntry& entry);

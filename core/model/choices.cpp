@@ -1,6 +1,7 @@
 #include "model/choices.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 namespace hpcbatch {
 namespace {
@@ -36,6 +37,21 @@ bool has_tag(const std::vector<std::string>& tags, const std::string& asked) {
   return any_of ? found != 0 : found == pieces;
 }
 
+/// Some programs of batch systems hand a line to a shell (SLURM's qsub).
+bool is_plain(std::string_view key, std::string_view value) {
+  static constexpr std::string_view kPlain = "_.:,@/=-";
+  static constexpr std::string_view kOfExpressions = "&|()[]*";
+  const bool may_be_expression =
+      key == "constraint" || key == "prefer" || key == "licenses" || key == "nodelist";
+  return !value.empty() && value.front() != '-' && value.size() <= kLongest &&
+         std::all_of(value.begin(), value.end(), [&](unsigned char c) {
+           return (c < 128 && std::isalnum(c) != 0) ||
+                  kPlain.find(static_cast<char>(c)) != std::string_view::npos ||
+                  (may_be_expression &&
+                   kOfExpressions.find(static_cast<char>(c)) != std::string_view::npos);
+         });
+}
+
 }  // namespace
 
 std::string_view key_of(std::string_view tag) {
@@ -45,9 +61,7 @@ std::string_view key_of(std::string_view tag) {
 
 bool may_choose(const Site& site, std::string_view tag) {
   const std::string_view key = key_of(tag);
-  if (!site.choices || key.empty() || tag.size() == key.size() + 1 || tag.size() > kLongest ||
-      tag.find(kBetween) != std::string_view::npos)
-    return false;
+  if (!site.choices || key.empty() || !is_plain(key, tag.substr(key.size() + 1))) return false;
   const auto values = site.choices->find(std::string(key));
   if (values == site.choices->end()) return false;
   const std::string_view value = tag.substr(key.size() + 1);

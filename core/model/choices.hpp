@@ -17,7 +17,7 @@ inline constexpr std::size_t kMostChoiceSets = 64;
 /// KEY of a tag KEY=VALUE; empty where it is none.
 std::string_view key_of(std::string_view tag);
 
-/// Whether a site lets tasks choose that.
+/// Whether a site lets tasks choose that.  Of values see hpcbatch/choices.hpp.
 bool may_choose(const Site& site, std::string_view tag);
 /// Those of the tags that are choices at the site, one of a key; sorted.
 std::vector<std::string> choices_of(const Needs& needs, const Site& site);

@@ -11,29 +11,12 @@
 #include <algorithm>
 
 namespace hpcbatch {
-namespace {
-
-/// Gives the shape the tag where it has none of that key.
-void add_tag(Shape& shape, const std::string& choice) {
-  const bool is_said =
-      std::any_of(shape.tags.begin(), shape.tags.end(),
-                  [&](const std::string& tag) { return key_of(tag) == key_of(choice); });
-  if (is_said) return;
-  shape.tags.insert(std::lower_bound(shape.tags.begin(), shape.tags.end(), choice), choice);
-}
-
-}  // namespace
-
 Result<void> settle_choices(Site& site, const Scheduler& scheduler) {
   std::vector<std::string> keys;
-  std::vector<std::string> made;
   if (const auto* choices = dynamic_cast<const Choices*>(&scheduler)) {
     auto found = guarded("scheduler", [&] { return choices->choice_keys(); });
     if (!found) return found.error();
     keys = std::move(*found);
-    auto said = guarded("scheduler", [&] { return choices->choices_in(site.options); });
-    if (!said) return said.error();
-    made = std::move(*said);
   }
   if (!site.choices) {
     site.choices.emplace();
@@ -48,8 +31,20 @@ Result<void> settle_choices(Site& site, const Scheduler& scheduler) {
                     keys.empty() ? "tasks can choose nothing there"
                                  : fmt::format("tasks can choose {}", fmt::join(keys, ", ")))};
   }
-  for (Shape& shape : site.shapes)
-    for (const std::string& choice : made) add_tag(shape, choice);
+  for (const Shape& shape : site.shapes) {
+    for (const std::string& tag : shape.tags) {
+      // What nodes have is true of them whoever asks; what is chosen must be said to the batch
+      // system.
+      const std::string key(key_of(tag));
+      if (key == "constraint" || std::find(keys.begin(), keys.end(), key) == keys.end()) continue;
+      return Error{
+          Error::Kind::Rejected,
+          fmt::format("site {}: shape {} has the tag {}, which tasks choose by themselves; "
+                      "leave it out, or for all batch jobs of the site say it under "
+                      "'options'",
+                      site.name, shape.name, tag)};
+    }
+  }
   return {};
 }
 

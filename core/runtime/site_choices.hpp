@@ -11,9 +11,9 @@
 
 namespace hpcbatch {
 
-/// Makes `site.choices` what the configuration allows and the batch system has a word for, and
-/// gives the shapes tags for what the site's options choose for all.  Rejected where the
-/// configuration names what there is no word for.
+/// Makes `site.choices` what the configuration allows and the batch system has a word for. Rejected
+/// where the configuration names what there is no word for, or has a choice as a shape's tag, which
+/// no batch job would be asked with.
 Result<void> settle_choices(Site& site, const Scheduler& scheduler);
 
 /// Adds the options of a shape that was made for choices.  Rejected where that cannot be said:

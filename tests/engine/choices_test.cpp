@@ -35,6 +35,10 @@ TEST_F(ChoicesTest, WhatMayNotBeChosenIsRefusedWithWhatMay) {
   expect({"refuse: never_fits: *qos=higher where tasks may choose long, short*"});
   submit(New().tag("reservation=course"));
   expect({"refuse: never_fits: *the tag reservation=course*"});
+  submit(New().tag("account=a").tag("account=b"));
+  expect({"refuse: never_fits: *account=a beside another account, and a batch job has one*"});
+  submit(New().tag("account=a'b"));
+  expect({"refuse: never_fits: *account=a'b, which is no such value*"});
   submit(New().tag("account=lab").cpus(64));
   expect({"refuse: never_fits: *64 cpus where it has 4*"});
 }
@@ -44,7 +48,8 @@ TEST_F(ChoicesTest, SoManySetsAndNoMore) {
   for (int i = 0; i < 64; ++i) submit(New().tag("account=a" + std::to_string(i)).on_hold());
   forget_what_was_asked();
   submit(New().tag("account=one-too-many"));
-  expect({"refuse: never_fits: *account=one-too-many, and 64 sets of choices are in use there*"});
+  expect(
+      {"refuse: never_fits: *account=one-too-many, and 64 sets of choices have been used there*"});
   submit(New().tag("account=a7"));
   expect({"accept 65", "open A: cpu+account=a7 of here"});
 }
@@ -81,6 +86,25 @@ TEST_F(ChoicesTest, ARefusedAccountPausesItsOwnShapeAlone) {
   forget_what_was_asked();
   submit(New());
   expect({"accept 2", "open B: cpu of here"});
+}
+
+TEST_F(ChoicesTest, WhatMayNotBeChosenAnyMoreStillCountsForItsShape) {
+  Shape one = cpu_shape();
+  one.max_running = 1;
+  Site site = sites()[0];
+  site.shapes = {one};
+  given({site});
+  submit(New().tag("account=lab"));
+  expect({"accept 1", "open A: cpu+account=lab of here"});
+  accepts("A");
+  registers("A0");
+  forget_what_was_asked();
+  site.choices->clear();
+  restarts_with({site});
+  registers("A0", 1h, {}, {});
+  forget_what_was_asked();
+  submit(New());
+  expect({"accept 2"});
 }
 
 }  // namespace

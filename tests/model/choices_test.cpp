@@ -27,9 +27,13 @@ TEST(Choices, AreTagsThatTheSiteLetsTasksChoose) {
   EXPECT_TRUE(may_choose(site, "account=anything"));
   EXPECT_TRUE(may_choose(site, "qos=long"));
   for (const std::string_view tag :
-       {"qos=higher", "qos=", "qos", "reservation=x", "=long", "", "account=a+b", "account"})
+       {"qos=higher", "qos=", "qos", "reservation=x", "=long", "", "account=a+b", "account",
+        "account=$(id)", "account=a>b", "account=a'b", "account=-x", "account=\xc3\xa4",
+        "account=a&b"})
     EXPECT_FALSE(may_choose(site, tag)) << tag;
   EXPECT_FALSE(may_choose(site, "account=" + std::string(300, 'x')));
+  EXPECT_TRUE(may_choose(site_with({{"constraint", {}}}), "constraint=[a|b]&c*2"));
+  EXPECT_FALSE(may_choose(site_with({{"constraint", {}}}), "constraint=a;b"));
   EXPECT_FALSE(may_choose(Site{}, "account=x")) << "nothing is known of it yet";
   EXPECT_THAT(choices_of(asking({"account=a", "fast", "qos=long", "reservation=x"}), site),
               ElementsAre("account=a", "qos=long"));

@@ -244,7 +244,6 @@ TEST(PbsChoices, WritesTheAccountThatTasksChoose) {
   ASSERT_TRUE(choices);
   EXPECT_THAT(choices->choice_keys(), ElementsAre("account"));
   EXPECT_THAT(choices->options_for({"account=lab"}), ElementsAre("-A", "lab"));
-  EXPECT_THAT(choices->choices_in({"-W", "x=y", "-Alab"}), ElementsAre("account=lab"));
 }
 
 TEST(PbsAnswer, ANumberIsSuccess) {

@@ -80,10 +80,6 @@ TEST(SlurmSubmit, WritesWhatTasksChoose) {
   EXPECT_THAT(choices->choice_keys(), testing::IsSupersetOf({"account", "qos", "reservation"}));
   EXPECT_THAT(choices->options_for({"account=lab", "constraint=avx&ssd"}),
               ElementsAre("--account=lab", "--constraint=avx&ssd"));
-  EXPECT_THAT(choices->choices_in(
-                  {"-A", "old", "--qos=long", "-Cavx", "--account", "lab", "--exclusive", "--qos"}),
-              ElementsAre("account=lab", "constraint=avx", "qos=long"));
-  EXPECT_TRUE(choices->choices_in({"--accounts=x", "--accountx", "-", ""}).empty());
 }
 
 TEST(SlurmSubmit, KeepsTheGpusBesideOtherGres) {

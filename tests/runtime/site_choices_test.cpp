@@ -42,14 +42,11 @@ struct WithWords : Speechless, Choices {
     for (const std::string& choice : choices) options.push_back("--" + choice);
     return options;
   }
-  std::vector<std::string> choices_in(const std::vector<std::string>&) const override {
-    return {"account=lab"};
-  }
 };
 
 Site site() {
   Site site{.name = "here", .scheduler = "mine"};
-  site.shapes = {{.name = "a", .tags = {"fast"}}, {.name = "b", .tags = {"account=other"}}};
+  site.shapes = {{.name = "a", .tags = {"fast"}}, {.name = "b", .tags = {"constraint=avx"}}};
   return site;
 }
 
@@ -68,11 +65,15 @@ TEST(SiteChoices, AreWhatTheBatchSystemHasAWordForUnlessTheConfigurationSaysLess
   EXPECT_TRUE(closed.choices->empty());
 }
 
-TEST(SiteChoices, TheOptionsOfASiteAreTagsOfItsShapes) {
-  Site open = site();
-  ASSERT_TRUE(settle_choices(open, WithWords{}));
-  EXPECT_THAT(open.shapes[0].tags, ElementsAre("account=lab", "fast"));
-  EXPECT_THAT(open.shapes[1].tags, ElementsAre("account=other")) << "its own go before";
+TEST(SiteChoices, AShapeThatNoBatchJobWouldBeAskedWithIsRefused) {
+  Site wrong = site();
+  wrong.shapes[0].tags = {"account=lab"};
+  EXPECT_THAT(settle_choices(wrong, WithWords{}).error().text,
+              HasSubstr("site here: shape a has the tag account=lab, which tasks choose by "
+                        "themselves; leave it out, or for all batch jobs"));
+  Site speechless = site();
+  speechless.shapes[0].tags = {"account=lab"};
+  EXPECT_TRUE(settle_choices(speechless, Speechless{})) << "there it is a tag like others";
 }
 
 TEST(SiteChoices, WhatCannotBeSaidIsRefused) {

@@ -2,8 +2,8 @@
 
 namespace hpcbatch::pbs {
 
-const std::vector<ChoiceOption>& choice_options() {
-  static const std::vector<ChoiceOption> all = {{"account", "", 'A'}};
+const std::vector<std::string>& choice_keys() {
+  static const std::vector<std::string> all = {"account"};
   return all;
 }
 

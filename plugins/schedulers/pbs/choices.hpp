@@ -2,14 +2,12 @@
 // OpenPBS, Torque and SLURM): the account alone.
 #pragma once
 
-#include "hpcbatch/choices.hpp"
-
 #include <string>
 #include <vector>
 
 namespace hpcbatch::pbs {
 
-const std::vector<ChoiceOption>& choice_options();
+const std::vector<std::string>& choice_keys();
 std::vector<std::string> options_for(const std::vector<std::string>& choices);
 
 }  // namespace hpcbatch::pbs

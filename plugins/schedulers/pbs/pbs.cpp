@@ -10,6 +10,7 @@
 #include "submission.hpp"
 #include "survey.hpp"
 
+#include "hpcbatch/choices.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/survey.hpp"
 
@@ -49,16 +50,9 @@ class Pbs final : public Scheduler, public Surveyor, public Choices {
   Result<Survey> read_survey(const CommandOutput& output) const override {
     return pbs::read_survey(settings_, output);
   }
-  std::vector<std::string> choice_keys() const override {
-    std::vector<std::string> keys;
-    for (const ChoiceOption& option : pbs::choice_options()) keys.push_back(option.key);
-    return keys;
-  }
+  std::vector<std::string> choice_keys() const override { return pbs::choice_keys(); }
   std::vector<std::string> options_for(const std::vector<std::string>& choices) const override {
     return pbs::options_for(choices);
-  }
-  std::vector<std::string> choices_in(const std::vector<std::string>& options) const override {
-    return hpcbatch::choices_in(pbs::choice_options(), options);
   }
 
  private:

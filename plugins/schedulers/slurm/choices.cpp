@@ -2,14 +2,10 @@
 
 namespace hpcbatch::slurm {
 
-const std::vector<ChoiceOption>& choice_options() {
-  static const std::vector<ChoiceOption> all = {
-      {"account", "account", 'A'},   {"constraint", "constraint", 'C'},
-      {"licenses", "licenses", 'L'}, {"nice", "nice", 0},
-      {"nodelist", "nodelist", 'w'}, {"prefer", "prefer", 0},
-      {"qos", "qos", 'q'},           {"reservation", "reservation", 0},
-      {"switches", "switches", 0},   {"tmp", "tmp", 0},
-      {"wckey", "wckey", 0},
+const std::vector<std::string>& choice_keys() {
+  static const std::vector<std::string> all = {
+      "account", "constraint",  "licenses", "nice", "nodelist", "prefer",
+      "qos",     "reservation", "switches", "tmp",  "wckey",
   };
   return all;
 }

@@ -1,8 +1,6 @@
 // What tasks may choose of the batch jobs that run them, in the words of sbatch(1).
 #pragma once
 
-#include "hpcbatch/choices.hpp"
-
 #include <string>
 #include <vector>
 
@@ -10,7 +8,7 @@ namespace hpcbatch::slurm {
 
 /// Not: what says how many or which nodes, GPUs and how long (that is the shape's), what hpcbatch
 /// says itself (names, files, `--comment`, `--exclude`), and other clusters.
-const std::vector<ChoiceOption>& choice_options();
+const std::vector<std::string>& choice_keys();
 std::vector<std::string> options_for(const std::vector<std::string>& choices);
 
 }  // namespace hpcbatch::slurm

@@ -6,6 +6,7 @@
 #include "submission.hpp"
 #include "survey.hpp"
 
+#include "hpcbatch/choices.hpp"
 #include "hpcbatch/node_avoider.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"
@@ -83,16 +84,9 @@ class Slurm final : public Scheduler,
   std::vector<std::string> options_without(const std::vector<std::string>& nodes) const override {
     return slurm::exclusion(nodes);
   }
-  std::vector<std::string> choice_keys() const override {
-    std::vector<std::string> keys;
-    for (const ChoiceOption& option : slurm::choice_options()) keys.push_back(option.key);
-    return keys;
-  }
+  std::vector<std::string> choice_keys() const override { return slurm::choice_keys(); }
   std::vector<std::string> options_for(const std::vector<std::string>& choices) const override {
     return slurm::options_for(choices);
-  }
-  std::vector<std::string> choices_in(const std::vector<std::string>& options) const override {
-    return hpcbatch::choices_in(slurm::choice_options(), options);
   }
 };
 
