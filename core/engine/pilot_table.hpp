@@ -31,6 +31,7 @@ struct Lease {
   bool cancelled{false};            ///< its pilot was told, or will be when it is back
   bool waits_for_workspace{false};  ///< it has ended, and its result waits there
   bool suspect{false};              ///< pilots died that had its task
+  bool proven{false};               ///< it has run for long enough to be no suspect's rival
   State state{State::Sent};
   Time since{};  ///< leased
   std::optional<Time> started;

@@ -42,15 +42,31 @@ bool Engine::may_be_tried(const ResourceClass& its_class, const PilotState& pilo
     const Lease& lease = *pilots_.lease(task);
     // Suspects of one death wait for each other's trial only, not until the others are dear.
     const bool is_dear = !lease.suspect && lease.started && now - *lease.started >= kDear;
-    return is_dear || (decides && is_unproven(lease, now));
+    return is_dear || (decides && !lease.suspect && !lease.proven);
   });
+}
+
+/// Looked at now and then and not by the clock, so that what found no room knows when to look
+/// again.
+void Engine::note_proven(PilotState& pilot, Time now) {
+  for (const TaskId task : pilot.in_room) {
+    Lease& lease = *pilots_.lease(task);
+    if (lease.proven || !lease.started || is_unproven(lease, now)) continue;
+    lease.proven = true;
+    pilot.nothing_fits.reset();
+  }
 }
 
 /// Which pilots still have a suspect on trial, and which tasks still keep away from something.
 void Engine::watch_apart(Time now) {
   ReadyQueue& queue = tasks_.queue();
   if (queue.set_apart().empty()) return;
+  const bool some_wait_to_decide =
+      std::any_of(queue.set_apart().begin(), queue.set_apart().end(), [&](const ClassId id) {
+        return queue.get(id).apart.suspect > 1 && queue.get(id).ready != 0;
+      });
   for (auto& [id, pilot] : pilots_.all()) {
+    if (some_wait_to_decide) note_proven(pilot, now);
     if (pilot.suspects == 0 && !pilot.on_trial) continue;
     const bool on_trial =
         pilot.suspects != 0 &&
