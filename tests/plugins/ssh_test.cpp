@@ -90,6 +90,24 @@ TEST(Ssh, WhereAPersonMustAnswerItNamesTheOtherTransport) {
   EXPECT_THAT(error.text, testing::HasSubstr("transport 'openssh'"));
 }
 
+TEST(Ssh, TakesTheFastestCipherThatTheServerHas) {
+  const auto cipher_at = [](const std::string& offered) {
+    Sshd sshd("LogLevel DEBUG1\nCiphers " + offered);
+    EXPECT_TRUE(make(sshd)->list("/", soon())) << offered;
+    const std::string log = text_of_file(sshd.path("log"));
+    const std::string before = "client->server cipher: ";
+    const auto at = log.find(before);
+    return at == std::string::npos
+               ? "none"
+               : log.substr(at + before.size(),
+                            log.find(' ', at + before.size()) - at - before.size());
+  };
+  EXPECT_EQ(cipher_at("chacha20-poly1305@openssh.com,aes256-gcm@openssh.com"),
+            "aes256-gcm@openssh.com");
+  EXPECT_EQ(cipher_at("aes128-ctr,chacha20-poly1305@openssh.com"), "chacha20-poly1305@openssh.com");
+  EXPECT_EQ(cipher_at("aes128-ctr"), "aes128-ctr");
+}
+
 TEST(Ssh, CallsShareOneLogin) {
   Sshd sshd;
   const auto transport = make(sshd);
