@@ -4,6 +4,7 @@
 #include "../../plugins/transports/common/file_scripts.hpp"
 #include "../../plugins/transports/common/framed_answer.hpp"
 #include "../../plugins/transports/common/local_file.hpp"
+#include "../../plugins/transports/common/sum_beside.hpp"
 
 #include <gmock/gmock.h>
 
@@ -64,6 +65,29 @@ TEST(Checksum, IsThatOfThePrograms) {
   EXPECT_EQ(of("sha256sum"), "a948904f2f0f479b8f8197694b30184b0d2ed1c1cd2a1ec0fb85d299a192a447");
   EXPECT_EQ(of("b2sum"), "c71b05fd1d1c7bf7e928ff18e58db5193e9316416cc26ba9cc9094da80d7011e");
   EXPECT_EQ(sum_named("md5sum"), std::nullopt);
+}
+
+TEST(SumBeside, IsThatOfAllBytesInTheirOrder) {
+  std::string all(20u << 20, '\0');
+  for (std::size_t at = 0; at < all.size(); ++at) all[at] = static_cast<char>(at * at >> 11);
+  for (const Sum sum : {Sum::Blake2b, Sum::Sha256, Sum::Cksum}) {
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{512} << 10,
+                                   (std::size_t{512} << 10) + 1, all.size()}) {
+      const std::string_view bytes(all.data(), size);
+      Checksum at_once(sum);
+      at_once.add(bytes);
+      SumBeside beside(sum);
+      for (std::size_t at = 0; at < size; at += 60'000) beside.add(bytes.substr(at, 60'000));
+      EXPECT_EQ(beside.size(), size);
+      EXPECT_EQ(beside.text(), at_once.text()) << size;
+    }
+  }
+}
+
+TEST(SumBeside, MayBeGivenUpInTheMiddle) {
+  const std::string piece(1u << 20, 'x');
+  SumBeside beside(Sum::Sha256);
+  for (int i = 0; i < 8; ++i) beside.add(piece);
 }
 
 /// The scripts of large files where these programs are and no others.

@@ -4,6 +4,7 @@
 #include "file_scripts.hpp"
 #include "local_file.hpp"
 #include "remote_shell.hpp"
+#include "sum_beside.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -20,7 +21,7 @@ constexpr int kMostInVain = 3;
 using ReadPiece = std::function<Result<std::string>(std::uint64_t offset, std::size_t length)>;
 
 /// The sum of what is not sent because it is there already; `size` bytes.
-Result<void> add_beginning(Checksum& checksum, std::uint64_t size, const ReadPiece& read) {
+Result<void> add_beginning(SumBeside& checksum, std::uint64_t size, const ReadPiece& read) {
   while (checksum.size() < size) {
     const auto piece =
         read(checksum.size(), std::min<std::uint64_t>(kPiece, size - checksum.size()));
@@ -110,7 +111,7 @@ class Sending final : public Question {
   bool begun_{false};
   bool is_judged_{false};
   std::size_t after_first_line_{0};
-  std::optional<Checksum> checksum_;
+  std::optional<SumBeside> checksum_;
   std::uint64_t offset_{0};
   std::string piece_;
   std::size_t at_{0};
@@ -265,7 +266,7 @@ class Receiving final : public Question {
   std::size_t block_sent_{0};
   std::uint64_t moved_{0};
   std::optional<TargetFile> target_;
-  std::optional<Checksum> checksum_;
+  std::optional<SumBeside> checksum_;
   std::optional<Error> error_;
 };
 
