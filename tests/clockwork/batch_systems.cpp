@@ -111,9 +111,11 @@ std::vector<BatchJob> BatchSystems::list(const std::string& site) {
     if (job.dropped) continue;
     if (job.missing_in > 0) {
       --job.missing_in;
+      job.shown_in = 0;
       world_.count("fault forget_job");
       continue;
     }
+    ++job.shown_in;
     const BatchJob shown{.name = job.id.name,
                          .number = std::to_string(job.number),
                          .state = job.state,
@@ -361,9 +363,10 @@ void BatchSystems::strike(const Incident& incident) {
       lanes_[site].polls_fail_until = world_.clock.now() + incident.length;
       return;
     case forget_job:
-      // Never so often that a batch system could be said to have told that it is gone.
+      // Never so often that a batch system could be said to have told that it is gone: a list that
+      // lacks it may come a second time, as an old one.
       for (Job& job : jobs_) {
-        if (job.site == site && job.lives() && !job.hidden) job.missing_in = 1;
+        if (job.site == site && job.lives() && !job.hidden && job.shown_in >= 2) job.missing_in = 1;
       }
       return;
     case repeat_job:

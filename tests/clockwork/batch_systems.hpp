@@ -34,6 +34,7 @@ struct Job {
   bool ending{false};
   bool out_of_reach{false};     ///< its site was taken out of the engine's configuration meanwhile
   std::uint32_t missing_in{0};  ///< so many of the next lists
+  std::uint32_t shown_in{2};    ///< so many lists since it was missing in one
   bool repeated{false};
   Time ended{};
   std::vector<std::shared_ptr<PilotProcess>> pilots;  ///< of its last start
