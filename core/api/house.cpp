@@ -67,6 +67,17 @@ json::array nodes_json(const NodeTrust& trust, const std::string& site) {
   return nodes;
 }
 
+/// By key its values, or "any".
+void put_choices(json::object& object, const Site& site) {
+  if (!site.choices || site.choices->empty()) return;
+  json::object choices;
+  for (const auto& [key, values] : *site.choices) {
+    choices[key] = values.empty() ? json::value("any")
+                                  : json::value(json::array(values.begin(), values.end()));
+  }
+  object["choices"] = std::move(choices);
+}
+
 json::object site_json(const Engine& engine, const SiteState& state, Time now) {
   const SiteBook& book = engine.sites();
   const Site& site = state.site;
@@ -78,13 +89,7 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
                       {"max_running", site.max_running}};
   if (!site.options.empty())
     object["options"] = json::array(site.options.begin(), site.options.end());
-  if (site.choices && !site.choices->empty()) {
-    json::object choices;
-    for (const auto& [key, values] : *site.choices)
-      choices[key] = values.empty() ? json::value("any")
-                                    : json::value(json::array(values.begin(), values.end()));
-    object["choices"] = std::move(choices);
-  }
+  put_choices(object, site);
   std::uint64_t queued = 0, running = 0;
   json::array shapes;
   std::string message = state.trouble;

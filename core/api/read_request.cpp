@@ -24,10 +24,12 @@ using boost::system::error_code;
 /// its tasks, hands it on, and forgets it.
 class SubmitPieces {
  public:
+  // NOLINTBEGIN(readability-identifier-naming): the parser asks for these names
   static constexpr std::size_t max_object_size = json::object::max_size();
   static constexpr std::size_t max_array_size = json::array::max_size();
   static constexpr std::size_t max_key_size = json::string::max_size();
   static constexpr std::size_t max_string_size = json::string::max_size();
+  // NOLINTEND(readability-identifier-naming)
 
   SubmitPieces() { stack_.reset(&memory_); }
 

@@ -148,6 +148,7 @@ class Engine {
   void watch_apart(Time now);
   bool is_suspect(TaskId task) const;
   void note_proven(PilotState& pilot, Time now);
+  void watch_trial(PilotState& pilot, Time now);
   static bool is_unproven(const Lease& lease, Time at);
   bool may_be_tried(const ResourceClass& its_class, const PilotState& pilot, Time now) const;
   void weigh_node(const Lease& lease, Outcome& outcome, Ending& ending, Time now);

@@ -46,6 +46,16 @@ bool Engine::may_be_tried(const ResourceClass& its_class, const PilotState& pilo
   });
 }
 
+namespace {
+
+bool some_wait_to_decide(const ReadyQueue& queue) {
+  return std::any_of(queue.set_apart().begin(), queue.set_apart().end(), [&](const ClassId id) {
+    return queue.get(id).apart.suspect > 1 && queue.get(id).ready != 0;
+  });
+}
+
+}  // namespace
+
 /// Looked at now and then and not by the clock, so that what found no room knows when to look
 /// again.
 void Engine::note_proven(PilotState& pilot, Time now) {
@@ -57,24 +67,26 @@ void Engine::note_proven(PilotState& pilot, Time now) {
   }
 }
 
+/// Whether it still has a suspect on trial.
+void Engine::watch_trial(PilotState& pilot, Time now) {
+  if (pilot.suspects == 0 && !pilot.on_trial) return;
+  const bool on_trial =
+      pilot.suspects != 0 &&
+      std::any_of(pilot.leases.begin(), pilot.leases.end(), [&](const TaskId task) {
+        const Lease& lease = *pilots_.lease(task);
+        return lease.suspect && (!lease.started || now - *lease.started < kTrial);
+      });
+  if (std::exchange(pilot.on_trial, on_trial) && !on_trial) pilot.nothing_fits.reset();
+}
+
 /// Which pilots still have a suspect on trial, and which tasks still keep away from something.
 void Engine::watch_apart(Time now) {
   ReadyQueue& queue = tasks_.queue();
   if (queue.set_apart().empty()) return;
-  const bool some_wait_to_decide =
-      std::any_of(queue.set_apart().begin(), queue.set_apart().end(), [&](const ClassId id) {
-        return queue.get(id).apart.suspect > 1 && queue.get(id).ready != 0;
-      });
+  const bool decides = some_wait_to_decide(queue);
   for (auto& [id, pilot] : pilots_.all()) {
-    if (some_wait_to_decide) note_proven(pilot, now);
-    if (pilot.suspects == 0 && !pilot.on_trial) continue;
-    const bool on_trial =
-        pilot.suspects != 0 &&
-        std::any_of(pilot.leases.begin(), pilot.leases.end(), [&](const TaskId task) {
-          const Lease& lease = *pilots_.lease(task);
-          return lease.suspect && (!lease.started || now - *lease.started < kTrial);
-        });
-    if (std::exchange(pilot.on_trial, on_trial) && !on_trial) pilot.nothing_fits.reset();
+    if (decides) note_proven(pilot, now);
+    watch_trial(pilot, now);
   }
   for (const ClassId id : queue.set_apart()) {
     ResourceClass& its_class = queue.get(id);

@@ -121,8 +121,12 @@ TEST_F(PilotTest, ATaskThatPrintsMuchWaitsForTheWorkspaceAndItsTimeDoesNotRun) {
 TEST_F(PilotTest, ATaskWhoseOutputIsLostHasNotSucceededAndIsNotToBlame) {
   start();
   limit_files(pilot_process(), 0);
-  run(shell(1, "echo precious"));
-  run(shell(2, "echo precious; exit 3"));
+  // Both run before the first has ended: nothing more starts then.
+  const std::string until_go = "until [ -e " + path("go") + " ]; do sleep 0.02; done; ";
+  run(shell(1, until_go + "echo precious"));
+  run(shell(2, until_go + "echo precious; exit 3"));
+  until("both to run", [this] { return started_.size() == 2; });
+  write("go", "");
   until("their wait", [this] { return waiting_for_workspace_.size() == 2; });
   ::kill(pilot_process(), SIGTERM);
   EXPECT_EQ(result_of(1).failure(), "workspace_lost");
