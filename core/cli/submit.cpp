@@ -5,21 +5,25 @@
 #include "cli/submit_safely.hpp"
 #include "cli/task_file.hpp"
 #include "cli/values.hpp"
+#include "model/choices.hpp"
 
 #include <boost/json/array.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <string_view>
 
 namespace hpcbatch {
 namespace {
 
 namespace json = boost::json;
 
-/// KEY of a tag KEY=VALUE, else all of it.
-std::string_view key_of_tag(const json::value& tag) {
-  const std::string_view text = tag.as_string();
-  return text.substr(0, text.find('='));
+/// The same tag, or another value of the same key.
+bool says_the_same(const json::value& tag, const json::value& other) {
+  const std::string_view one = tag.as_string();
+  const std::string_view two = other.as_string();
+  return one == two || (!key_of(one).empty() && key_of(one) == key_of(two));
 }
 
 /// What the flags say holds for a task of a file that does not say it itself; of tags, each.
@@ -34,7 +38,7 @@ void add_what_flags_say(json::object& task, const json::object& of_flags) {
       const json::array said = tags;
       for (const json::value& tag : value.as_array()) {
         const bool is_said = std::any_of(said.begin(), said.end(), [&](const json::value& other) {
-          return other.is_string() && key_of_tag(other) == key_of_tag(tag);
+          return other.is_string() && says_the_same(other, tag);
         });
         if (!is_said) tags.push_back(tag);
       }

@@ -202,10 +202,6 @@ std::map<std::string, std::vector<std::string>> parse_choices(const View& view) 
   return choices;
 }
 
-}  // namespace
-
-namespace {
-
 /// Of what the workspace holds and keeps.
 void read_limits(MapView& map, Site& site) {
   using namespace std::chrono_literals;

@@ -144,14 +144,12 @@ struct Misfit {
 
 /// Of a tag that the shape has not.
 std::string lacking(const std::string& tag, const Needs& needs, const Site& site) {
-  const auto is_choice = [&](const std::string& one) {
-    return site.choices && site.choices->contains(std::string(key_of(one)));
-  };
-  if (!is_choice(tag)) return "the tag " + tag;
-  const auto& values = site.choices->at(std::string(key_of(tag)));
-  const auto of_key = [&](const std::string& one) { return key_of(one) == key_of(tag); };
+  const std::string key(key_of(tag));
+  if (!site.choices || !site.choices->contains(key)) return "the tag " + tag;
+  const auto& values = site.choices->at(key);
+  const auto of_key = [&](const std::string& one) { return key_of(one) == key; };
   if (std::count_if(needs.tags.begin(), needs.tags.end(), of_key) > 1)
-    return fmt::format("{} beside another {}, and a batch job has one", tag, key_of(tag));
+    return fmt::format("{} beside another {}, and a batch job has one", tag, key);
   if (may_choose(site, tag)) {
     return fmt::format(
         "{}, and {} sets of choices have been used there since the engine's start, as many as may "

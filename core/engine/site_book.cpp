@@ -122,42 +122,6 @@ const Shape* SiteBook::shape_of(const AllocationId& id) const {
   return shape ? &shape->shape : nullptr;
 }
 
-void SiteBook::make_shapes(SiteState& site, const std::vector<std::string>& choices) {
-  std::set<std::vector<std::string>> sets;
-  for (const ShapeState& shape : site.shapes) sets.insert(shape.shape.made_for);
-  for (std::size_t i = 0; i < site.site.shapes.size(); ++i) {
-    Shape shape = made_for(site.site.shapes[i], choices);
-    const bool is_there =
-        std::any_of(site.shapes.begin(), site.shapes.end(),
-                    [&](const ShapeState& other) { return other.shape.name == shape.name; });
-    if (is_there || (!sets.contains(shape.made_for) && sets.size() > kMostChoiceSets)) continue;
-    sets.insert(shape.made_for);
-    // Until it has waits of its own; the configuration's come first.
-    site.shapes.push_back({.shape = std::move(shape), .waits = site.shapes[i].waits});
-  }
-}
-
-void SiteBook::make_shapes_for(const Needs& needs) {
-  if (needs.tags.empty()) return;
-  for (SiteState& state : sites_) {
-    if (!may_run_at(needs, state.site.name)) continue;
-    if (const auto choices = choices_of(needs, state.site); !choices.empty())
-      make_shapes(state, choices);
-  }
-}
-
-std::vector<bool> SiteBook::fits_shapes(const Needs& needs) const {
-  std::vector<bool> fits;
-  for (const SiteState& state : sites_) {
-    const std::vector<std::string> choices = choices_of(needs, state.site);
-    for (const Shape& shape : state.site.shapes) {
-      fits.push_back(may_run_at(needs, state.site.name) &&
-                     could_run(needs, choices.empty() ? shape : made_for(shape, choices)));
-    }
-  }
-  return fits;
-}
-
 AllocationId SiteBook::draw_name() {
   static constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyz";
   while (true) {
@@ -469,14 +433,6 @@ std::optional<Duration> SiteBook::expected_start(const AllocationEntry& entry, T
   const auto whole = provision::expected_wait(shape->waits, std::nullopt, now);
   if (!whole) return std::nullopt;
   return *whole - (now - entry.facts.opened);
-}
-
-/// One that was made for what may not be chosen any more still counts for the shape that it was
-/// made from.
-bool SiteBook::counts_for(const Allocation& facts, const ShapeState& shape) const {
-  if (facts.shape == shape.shape.name) return true;
-  return shape.shape.made_for.empty() && configured_name(facts.shape) == shape.shape.name &&
-         !shape_state(facts);
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)

@@ -20,6 +20,12 @@ constexpr Duration kSparesDear = 5min;
 constexpr Duration kKeptAway = 30s;
 constexpr Duration kKeptAwayInDoubt = 2min;
 
+bool some_wait_to_decide(const ReadyQueue& queue) {
+  return std::any_of(queue.set_apart().begin(), queue.set_apart().end(), [&](const ClassId id) {
+    return queue.get(id).apart.suspect > 1 && queue.get(id).ready != 0;
+  });
+}
+
 }  // namespace
 
 bool Engine::is_suspect(TaskId task) const {
@@ -45,16 +51,6 @@ bool Engine::may_be_tried(const ResourceClass& its_class, const PilotState& pilo
     return is_dear || (decides && !lease.suspect && !lease.proven);
   });
 }
-
-namespace {
-
-bool some_wait_to_decide(const ReadyQueue& queue) {
-  return std::any_of(queue.set_apart().begin(), queue.set_apart().end(), [&](const ClassId id) {
-    return queue.get(id).apart.suspect > 1 && queue.get(id).ready != 0;
-  });
-}
-
-}  // namespace
 
 /// Looked at now and then and not by the clock, so that what found no room knows when to look
 /// again.

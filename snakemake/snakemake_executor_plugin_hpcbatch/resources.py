@@ -263,24 +263,27 @@ def _of_batch_jobs(resources, offer, task, notices):
 
 def _extra(extra, offer, left):
     """`(tags, sites that are left)` for options of sbatch."""
-    wanted, tags = _options([extra]), []
-    for option, values in wanted.items():
-        key = _LONG.get(option, option[2:])
+    tags = []
+    asked = _options([extra])
+    for option, values in asked.items():
+        key, value = _LONG.get(option, option[2:]), next(iter(values))
         having = {site for site in left if values <= offer.options[site].get(option, set())}
-        choosing = offer.letting_choose(key, next(iter(values)), left) if len(values) == 1 else set()
+        choosing = offer.letting_choose(key, value, left) if len(values) == 1 else set()
         if choosing - having:
-            tags.append(f"{key}={next(iter(values))}")
-            having |= choosing
-        if not having:
-            wanted = None
-            break
-        left = having
-    if not wanted:
-        raise Refusal(
-            f"slurm_extra={extra}: none of {', '.join(sorted(left))} lets tasks choose these or has them among its options; add them to its "
-            f"options: in the engine's configuration{_or_ignore('slurm_extra')}"
-        )
+            tags.append(f"{key}={value}")
+        if not choosing and not having:
+            raise _no_extra(extra, left)
+        left = having | choosing
+    if not asked:
+        raise _no_extra(extra, left)
     return tags, left
+
+
+def _no_extra(extra, sites):
+    return Refusal(
+        f"slurm_extra={extra}: none of {', '.join(sorted(sites))} lets tasks choose these or has them among its options; add them to its "
+        f"options: in the engine's configuration{_or_ignore('slurm_extra')}"
+    )
 
 
 def needs_of(resources, threads, offer, default_memory_mb=None):

@@ -1,7 +1,6 @@
 // Scheduler `pbs`: the commands qsub, qstat, qselect, qdel and pbsnodes of OpenPBS, PBS Pro and
 // Torque, and SLURM's that look like them.
 #include "cancelling.hpp"
-#include "choices.hpp"
 #include "listing.hpp"
 #include "offers.hpp"
 #include "pilot_script.hpp"
@@ -50,9 +49,13 @@ class Pbs final : public Scheduler, public Surveyor, public Choices {
   Result<Survey> read_survey(const CommandOutput& output) const override {
     return pbs::read_survey(settings_, output);
   }
-  std::vector<std::string> choice_keys() const override { return pbs::choice_keys(); }
+  /// What every qsub has a word for (qsub(1B) of OpenPBS, Torque and SLURM).
+  std::vector<std::string> choice_keys() const override { return {"account"}; }
   std::vector<std::string> options_for(const std::vector<std::string>& choices) const override {
-    return pbs::options_for(choices);
+    std::vector<std::string> options;
+    for (const std::string& choice : choices)
+      options.insert(options.end(), {"-A", choice.substr(choice.find('=') + 1)});
+    return options;
   }
 
  private:

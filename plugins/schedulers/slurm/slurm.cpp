@@ -1,6 +1,5 @@
 // Scheduler `slurm`: the commands sbatch, squeue, scancel and sinfo, and sacct where there is
 // accounting.
-#include "choices.hpp"
 #include "listing.hpp"
 #include "offers.hpp"
 #include "submission.hpp"
@@ -84,9 +83,17 @@ class Slurm final : public Scheduler,
   std::vector<std::string> options_without(const std::vector<std::string>& nodes) const override {
     return slurm::exclusion(nodes);
   }
-  std::vector<std::string> choice_keys() const override { return slurm::choice_keys(); }
+  /// sbatch(1).  Not: what says how many nodes, GPUs and how long (that is the shape's), what
+  /// hpcbatch says itself (names, files, `--comment`, `--exclude`), and other clusters.
+  std::vector<std::string> choice_keys() const override {
+    return {"account", "constraint",  "licenses", "nice", "nodelist", "prefer",
+            "qos",     "reservation", "switches", "tmp",  "wckey"};
+  }
   std::vector<std::string> options_for(const std::vector<std::string>& choices) const override {
-    return slurm::options_for(choices);
+    std::vector<std::string> options;
+    options.reserve(choices.size());
+    for (const std::string& choice : choices) options.push_back("--" + choice);
+    return options;
   }
 };
 
