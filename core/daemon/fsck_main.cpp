@@ -4,6 +4,7 @@
 #include "cli/surroundings.hpp"
 #include "cli/table.hpp"
 #include "documents/places.hpp"
+#include "runtime/recipe.hpp"
 #include "store/owner.hpp"
 #include "store/salvage.hpp"
 
@@ -90,7 +91,7 @@ int run_fsck(const FsckOptions& asked) {
   const auto lock = keep_engines_out(options.store);
   const auto report = options.salvage.empty()
                           ? store::look_through(options.store, folder_for_copies())
-                          : store::salvage(options.store, options.salvage);
+                          : store::salvage(options.store, options.salvage, needs_items);
   if (!report) throw CommandError(kExitUsage, report.error().text);
   const std::string text =
       options.json ? json::serialize(to_json(*report, options)) + "\n" : to_text(*report, options);

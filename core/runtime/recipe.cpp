@@ -83,6 +83,10 @@ wire::Start start_from_bytes(const std::string& bytes, Filled& filled) {
   return start;
 }
 
+bool needs_items(const std::string& bytes) {
+  return !bytes.empty() && static_cast<Filled>(bytes.front()) == Filled::Items;
+}
+
 Recipe recipe_from_bytes(const std::string& bytes) {
   Recipe recipe;
   const wire::Start start = start_from_bytes(bytes, recipe.filled);

@@ -77,6 +77,8 @@ struct Recipe {
 
 std::string to_bytes(const Recipe& recipe);
 Recipe recipe_from_bytes(const std::string& bytes);
+/// Whether each of its tasks has a text of its own in the store.
+bool needs_items(const std::string& bytes);
 /// The same as a message for a pilot, all but the attempt and what it is granted.
 wire::Start start_from_bytes(const std::string& bytes, Filled& filled);
 /// Puts in what stands for one task; of one that is alone only its id, into where its output goes.

@@ -4,16 +4,17 @@
 #include "hpcbatch/result.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace hpcbatch::store {
 
-/// `bad_pages` and `lost` are empty where all is well.
 struct StoreReport {
-  std::vector<std::string> faults;                          ///< one sentence each
-  std::vector<std::pair<std::string, std::uint64_t>> rows;  ///< by table: read
+  std::vector<std::string> faults;  ///< one sentence each; none where all is well
+  /// By table: how many can be read; none of a damaged store that was only looked through.
+  std::vector<std::pair<std::string, std::uint64_t>> rows;
   std::uint64_t mended{0};  ///< pages of which one bit was wrong, and is known
   bool is_good() const { return faults.empty(); }
 };
@@ -22,7 +23,13 @@ struct StoreReport {
 /// the store meanwhile.
 Result<StoreReport> look_through(const std::string& file, const std::string& folder);
 
-/// The same, and writes what can be read to a new store, which must not be there yet.
-Result<StoreReport> salvage(const std::string& file, const std::string& into);
+/// Whether what an array runs needs a text for each of its tasks.
+using HasItems = std::function<bool(const std::string& recipe)>;
+
+/// The same, and writes what can be read to a new store, which must not be there yet; twice the
+/// store's room is needed beside it.  What has lost a part of what it would run is left out, and
+/// where anything may be missing all that had not ended is held.
+Result<StoreReport> salvage(const std::string& file, const std::string& into,
+                            const HasItems& has_items);
 
 }  // namespace hpcbatch::store

@@ -75,6 +75,21 @@ bool Statement::step() {
   }
 }
 
+void Statement::run_with(const Statement& row, int first) {
+  for (int i = first; i < row.columns(); ++i)
+    sqlite3_bind_value(statement_, i - first + 1, sqlite3_column_value(row.statement_, i));
+  while (step()) {
+  }
+}
+
+int Statement::columns() const {
+  return sqlite3_column_count(statement_);
+}
+
+std::string Statement::name(int column) const {
+  return sqlite3_column_name(statement_, column);
+}
+
 std::int64_t Statement::number(int column) const {
   return sqlite3_column_int64(statement_, column);
 }

@@ -53,6 +53,10 @@ class Statement {
     while (step()) {
     }
   }
+  /// The same with the values of another statement's row, from that column on.
+  void run_with(const Statement& row, int first);
+  int columns() const;
+  std::string name(int column) const;
   std::int64_t number(int column) const;
   std::string text(int column) const { return std::string(bytes(column)); }
   /// Until the next step.

@@ -1,6 +1,8 @@
 // Keeps the layout of the store's file, and commits.
 #include "store/store.hpp"
 
+#include "store/layout.hpp"
+
 #include "model/visit.hpp"
 
 #include <fmt/format.h>
@@ -18,68 +20,17 @@
 namespace hpcbatch::store {
 namespace {
 
-// 6: pages end with sums, which a program that knows 5 would not renew.
-constexpr const char* kVersion = "6";
-constexpr const char* kVersionBefore = "5";
-constexpr const char* kVersionWithoutEnds = "4";
-
 // The write-ahead log is moved into the database when it is this long: 16 MiB in pages of 4 KiB.
 constexpr int kLongestLog = 4000;
 // While the database is looked through beside, it may grow: to 256 MiB.
 constexpr int kLongestLogOfCheck = 64'000;
-
-constexpr const char* kLayout = R"(
-CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
-CREATE TABLE environments(id INTEGER PRIMARY KEY AUTOINCREMENT, hash INTEGER NOT NULL, arrays INTEGER NOT NULL,
-  bytes BLOB NOT NULL);
-CREATE INDEX environments_by_hash ON environments(hash);
-CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEGER, name BLOB, tool BLOB, indices BLOB,
-  needs BLOB, priority INTEGER, retries INTEGER, max_running INTEGER, streams_input INTEGER, held BLOB, after BLOB,
-  submitted INTEGER, ended INTEGER, recipe BLOB, environment INTEGER);
-CREATE INDEX live_arrays ON arrays(id) WHERE ended = 0;
-CREATE INDEX waiting_arrays ON arrays(id) WHERE ended = 0 AND after <> x'';
-CREATE INDEX ended_arrays ON arrays(ended) WHERE ended <> 0;
-CREATE INDEX keyed_arrays ON arrays(client, key) WHERE key <> x'';
-CREATE TABLE dependencies(on_array INTEGER, array INTEGER, PRIMARY KEY(on_array, array)) WITHOUT ROWID;
-CREATE INDEX dependencies_of_array ON dependencies(array);
-CREATE TABLE items(array INTEGER, item INTEGER, text BLOB, PRIMARY KEY(array, item)) WITHOUT ROWID;
-CREATE TABLE attempts(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, failure INTEGER, message BLOB,
-  pilot BLOB, node BLOB, charged INTEGER, unexplained INTEGER, started INTEGER, ended INTEGER, past INTEGER,
-  exit_code INTEGER, signal INTEGER, peak INTEGER, cpu INTEGER, log BLOB, last_out INTEGER, last_err INTEGER,
-  out_bytes INTEGER, err_bytes INTEGER, truncated INTEGER,
-  PRIMARY KEY(array, item, attempt, epoch)) WITHOUT ROWID;
-CREATE TABLE results(sequence INTEGER PRIMARY KEY AUTOINCREMENT, array INTEGER, first INTEGER, last INTEGER,
-  attempt INTEGER, failure INTEGER, exit_code INTEGER, signal INTEGER, message BLOB, started INTEGER, ended INTEGER,
-  pilot BLOB, node BLOB, peak INTEGER, cpu INTEGER, log BLOB, last_out INTEGER, last_err INTEGER, out_bytes INTEGER,
-  err_bytes INTEGER, truncated INTEGER, epoch INTEGER, details BLOB);
-CREATE INDEX results_of_array ON results(array, first);
-CREATE TABLE allocations(name TEXT PRIMARY KEY, site BLOB, shape BLOB, state INTEGER, number BLOB, opened INTEGER,
-  running_since INTEGER, ended INTEGER, cause INTEGER, reason BLOB, cancel_asked INTEGER, pilots_seen INTEGER);
-CREATE INDEX allocations_by_age ON allocations(opened);
-)";
-
-/// What earlier attempts ended with and had printed was not kept; -1: that exit code is not known.
-constexpr const char* kFromBefore = R"(
-ALTER TABLE attempts ADD COLUMN exit_code INTEGER DEFAULT -1;
-ALTER TABLE attempts ADD COLUMN signal INTEGER DEFAULT 0;
-ALTER TABLE attempts ADD COLUMN peak INTEGER DEFAULT 0;
-ALTER TABLE attempts ADD COLUMN cpu INTEGER DEFAULT 0;
-ALTER TABLE attempts ADD COLUMN log BLOB DEFAULT x'';
-ALTER TABLE attempts ADD COLUMN last_out INTEGER DEFAULT 0;
-ALTER TABLE attempts ADD COLUMN last_err INTEGER DEFAULT 0;
-ALTER TABLE attempts ADD COLUMN out_bytes INTEGER DEFAULT 0;
-ALTER TABLE attempts ADD COLUMN err_bytes INTEGER DEFAULT 0;
-ALTER TABLE attempts ADD COLUMN truncated INTEGER DEFAULT 0;
-)";
 
 }  // namespace
 
 void Store::migrate() {
   sqlite::Transaction transaction(db_);
   if (!db_.query("SELECT 1 FROM sqlite_master WHERE name='meta'").step()) {
-    db_.execute(kLayout);
-    db_.execute(LeaseRows::kLayout);
-    set_meta("version", kVersion);
+    make_tables(db_);
     char name[5];
     static constexpr std::string_view kLetters = "0123456789abcdefghijklmnopqrstuvwxyz";
     unsigned char random[37];
@@ -91,15 +42,7 @@ void Store::migrate() {
     set_meta("starts", "0");
     set_meta("pruned", "0");
   }
-  if (meta("version") == kVersionWithoutEnds) {
-    db_.execute(kFromBefore);
-    set_meta("version", kVersionBefore);
-  }
-  if (meta("version") == kVersionBefore) set_meta("version", kVersion);
-  if (const std::string version = meta("version"); version != kVersion) {
-    throw std::runtime_error(fmt::format(
-        "the store has version {}, this program knows version {} only", version, kVersion));
-  }
+  take_over(db_);
   transaction.commit();
 }
 

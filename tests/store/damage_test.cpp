@@ -308,7 +308,7 @@ TEST_F(DamagedStore, WhatOneBitWasWrongOfIsSalvagedWhole) {
     write_bytes(file, bytes);
     fs::remove(into);
     fs::remove(into + "-mark");
-    const auto report = salvage(copy, into);
+    const auto report = salvage(copy, into, [](const std::string&) { return false; });
     ASSERT_TRUE(report) << report.error().text;
     EXPECT_EQ(bytes_of(file), bytes);
     auto opened = Store::open(into);

@@ -140,3 +140,35 @@ def test_a_backup_is_made_while_the_engine_runs(home, arrays):
     assert int(home.submit("--hold", "--", "true")) > int(later), "an id means one task for ever"
     # A task that is submitted now runs: nothing of the engine's life after the copy stands in its way.
     assert home.wait(home.submit("--", "true")) == 0
+
+
+def lose_block_with(file, text):
+    """As a drive gives back a block that it cannot read."""
+    whole = bytearray(file.read_bytes())
+    at = whole.find(text) // 4096 * 4096
+    assert at >= 0
+    whole[at : at + 4096] = bytes(4096)
+    file.write_bytes(whole)
+
+
+def test_of_a_lost_block_nothing_runs_as_something_else(home):
+    texts = home.directory / "texts"
+    texts.write_text("".join(f"item-{i}-{'x' * 60}\n" for i in range(600)))
+    each = home.submit("--hold", "--each", texts, "--", "echo", "{}")
+    other = home.submit("--hold", "--", "echo", "it is all there")
+    home.ok("engine", "stop")
+    lose_block_with(home.home / "store.db", b"item-300-")
+    refused = home.verb("engine", "start")
+    assert refused.code == 3 and "hpcbatch fsck" in refused.err, refused
+    saved = home.directory / "saved.db"
+    out = home.ok("fsck", "--salvage", saved)
+    assert f"left out, because the texts of their tasks cannot be read: {each};" in out, out
+    assert "are held" in out, out
+    (home.home / "store.db").unlink()
+    shutil.copy2(saved, home.home / "store.db")
+    home.ok("engine", "start")
+    assert home.verb("show", each).code == 2
+    home.ok("release", other)
+    assert home.wait(other) == 0
+    assert home.ok("log", other) == "it is all there\n"
+    assert int(home.submit("--", "true")) > int(other)

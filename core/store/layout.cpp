@@ -1,0 +1,90 @@
+#include "store/layout.hpp"
+
+#include "store/lease_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace hpcbatch::store {
+namespace {
+
+// 6: pages end with sums, which a program that knows 5 would not renew.
+constexpr const char* kVersion = "6";
+constexpr const char* kVersionBefore = "5";
+constexpr const char* kVersionWithoutEnds = "4";
+
+constexpr const char* kLayout = R"(
+CREATE TABLE meta(key TEXT PRIMARY KEY, value BLOB) WITHOUT ROWID;
+CREATE TABLE environments(id INTEGER PRIMARY KEY AUTOINCREMENT, hash INTEGER NOT NULL, arrays INTEGER NOT NULL,
+  bytes BLOB NOT NULL);
+CREATE INDEX environments_by_hash ON environments(hash);
+CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEGER, name BLOB, tool BLOB, indices BLOB,
+  needs BLOB, priority INTEGER, retries INTEGER, max_running INTEGER, streams_input INTEGER, held BLOB, after BLOB,
+  submitted INTEGER, ended INTEGER, recipe BLOB, environment INTEGER);
+CREATE INDEX live_arrays ON arrays(id) WHERE ended = 0;
+CREATE INDEX waiting_arrays ON arrays(id) WHERE ended = 0 AND after <> x'';
+CREATE INDEX ended_arrays ON arrays(ended) WHERE ended <> 0;
+CREATE INDEX keyed_arrays ON arrays(client, key) WHERE key <> x'';
+CREATE TABLE dependencies(on_array INTEGER, array INTEGER, PRIMARY KEY(on_array, array)) WITHOUT ROWID;
+CREATE INDEX dependencies_of_array ON dependencies(array);
+CREATE TABLE items(array INTEGER, item INTEGER, text BLOB, PRIMARY KEY(array, item)) WITHOUT ROWID;
+CREATE TABLE attempts(array INTEGER, item INTEGER, attempt INTEGER, epoch INTEGER, failure INTEGER, message BLOB,
+  pilot BLOB, node BLOB, charged INTEGER, unexplained INTEGER, started INTEGER, ended INTEGER, past INTEGER,
+  exit_code INTEGER, signal INTEGER, peak INTEGER, cpu INTEGER, log BLOB, last_out INTEGER, last_err INTEGER,
+  out_bytes INTEGER, err_bytes INTEGER, truncated INTEGER,
+  PRIMARY KEY(array, item, attempt, epoch)) WITHOUT ROWID;
+CREATE TABLE results(sequence INTEGER PRIMARY KEY AUTOINCREMENT, array INTEGER, first INTEGER, last INTEGER,
+  attempt INTEGER, failure INTEGER, exit_code INTEGER, signal INTEGER, message BLOB, started INTEGER, ended INTEGER,
+  pilot BLOB, node BLOB, peak INTEGER, cpu INTEGER, log BLOB, last_out INTEGER, last_err INTEGER, out_bytes INTEGER,
+  err_bytes INTEGER, truncated INTEGER, epoch INTEGER, details BLOB);
+CREATE INDEX results_of_array ON results(array, first);
+CREATE TABLE allocations(name TEXT PRIMARY KEY, site BLOB, shape BLOB, state INTEGER, number BLOB, opened INTEGER,
+  running_since INTEGER, ended INTEGER, cause INTEGER, reason BLOB, cancel_asked INTEGER, pilots_seen INTEGER);
+CREATE INDEX allocations_by_age ON allocations(opened);
+)";
+
+/// What earlier attempts ended with and had printed was not kept; -1: that exit code is not known.
+constexpr const char* kFromBefore = R"(
+ALTER TABLE attempts ADD COLUMN exit_code INTEGER DEFAULT -1;
+ALTER TABLE attempts ADD COLUMN signal INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN peak INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN cpu INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN log BLOB DEFAULT x'';
+ALTER TABLE attempts ADD COLUMN last_out INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN last_err INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN out_bytes INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN err_bytes INTEGER DEFAULT 0;
+ALTER TABLE attempts ADD COLUMN truncated INTEGER DEFAULT 0;
+)";
+
+std::string version_of(sqlite::Connection& db) {
+  sqlite::Statement row = db.query("SELECT value FROM meta WHERE key=CAST('version' AS BLOB)");
+  return row.step() ? row.text(0) : "";
+}
+
+void set_version(sqlite::Connection& db, const char* version) {
+  db.query("INSERT OR REPLACE INTO meta VALUES(CAST('version' AS BLOB),?)").run(version);
+}
+
+}  // namespace
+
+void make_tables(sqlite::Connection& db) {
+  db.execute(kLayout);
+  db.execute(LeaseRows::kLayout);
+  set_version(db, kVersion);
+}
+
+void take_over(sqlite::Connection& db) {
+  if (version_of(db) == kVersionWithoutEnds) {
+    db.execute(kFromBefore);
+    set_version(db, kVersionBefore);
+  }
+  if (version_of(db) == kVersionBefore) set_version(db, kVersion);
+  if (const std::string version = version_of(db); version != kVersion) {
+    throw std::runtime_error(fmt::format(
+        "the store has version {}, this program knows version {} only", version, kVersion));
+  }
+}
+
+}  // namespace hpcbatch::store

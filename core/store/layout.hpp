@@ -1,0 +1,15 @@
+// The tables of the store's file, and what older programs made of them.
+#pragma once
+
+#include "store/sqlite.hpp"
+
+#include <string>
+
+namespace hpcbatch::store {
+
+/// With the version that they have; nothing else is in them.
+void make_tables(sqlite::Connection& db);
+/// Tables of an older version become today's.  Throws where a later program made them.
+void take_over(sqlite::Connection& db);
+
+}  // namespace hpcbatch::store
