@@ -73,12 +73,7 @@ void TaskTable::attach(ArrayState& array, const EndedFacts& ended, Time now) {
   }
 }
 
-/// Records ends of tasks that no pilot has.
-void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome& outcome) {
-  if (indices.empty()) return;
-  actions_.push_back(SaveResults{id, indices, outcome});
-  to_tell_.push_back(id);
-  const TaskId first{id, indices.ranges().back().first};
+void TaskTable::forget_histories(ArrayId id, const IndexSet& indices) {
   if (indices.size() < histories_.size()) {
     for (const IndexRange& range : indices.ranges()) {
       for (std::uint64_t i = range.first; i <= range.last; ++i)
@@ -89,6 +84,15 @@ void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome&
       return entry.first.array == id && indices.contains(entry.first.index);
     });
   }
+}
+
+/// Records ends of tasks that no pilot has.
+void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome& outcome) {
+  if (indices.empty()) return;
+  actions_.push_back(SaveResults{id, indices, outcome});
+  to_tell_.push_back(id);
+  const TaskId first{id, indices.ranges().back().first};
+  forget_histories(id, indices);
   if (ArrayState& array = get(id); array.rare) array.rare->cut.remove(indices);
   record_end(id, indices, false, first_cause(first, outcome.failure, outcome.message),
              outcome.ended);

@@ -19,6 +19,10 @@ void TaskTable::remember(const SaveFailedAttempt& failed) {
   } else {
     ++history.elsewhere;
   }
+  if (!is_not_the_tasks_fault(failed.outcome.failure)) {
+    history.unexplained_deaths = 0;
+    history.evidence.clear();
+  }
   if (failed.unexplained) {
     ++history.unexplained_deaths;
     history.evidence +=
@@ -32,14 +36,30 @@ void TaskTable::remember(const SaveFailedAttempt& failed) {
   }
 }
 
+/// What the histories of those indices ask for.
+void TaskTable::set_apart_again(ArrayState& array, const IndexSet& indices,
+                                std::optional<Duration> longest) {
+  for (const IndexRange& range : indices.ranges()) {
+    for (std::uint64_t i = range.first; i <= range.last; ++i) {
+      const auto index = static_cast<std::uint32_t>(i);
+      TaskHistory& history = histories_.at({array.id, index});
+      if (!history.needs_more_than && history.unexplained_deaths == 0) continue;
+      // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
+      // again, so it can be.
+      if (longest && history.needs_more_than)
+        history.needs_more_than = std::min(*history.needs_more_than, *longest - *longest / 50);
+      set_apart(array, index);
+    }
+  }
+}
+
 void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
                         const std::function<std::optional<Duration>(const Needs&)>& longest) {
   next_array_ = snapshot.next_array;
-  for (const SaveFailedAttempt& failed : snapshot.failed_attempts) remember(failed);
-  std::unordered_map<ArrayId, std::vector<std::pair<std::uint32_t, TaskHistory*>>> cut;
-  for (auto& [task, history] : histories_) {
-    if (history.needs_more_than || history.unexplained_deaths != 0)
-      cut[task.array].emplace_back(task.index, &history);
+  std::unordered_map<ArrayId, IndexSet> failed;
+  for (const SaveFailedAttempt& attempt : snapshot.failed_attempts) {
+    remember(attempt);
+    failed[attempt.attempt.task.array].add(attempt.attempt.task.index);
   }
   std::unordered_map<ArrayId, IndexSet> leased;
   for (const StoredLease& lease : snapshot.leases)
@@ -50,15 +70,13 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
     const LiveArray& live = *next;
     ArrayState& array =
         make(live.id, queue_.client_for(live.client), live.array, live.array.indices);
-    if (const auto at = cut.find(live.id); at != cut.end()) {
-      for (const auto& [index, history] : at->second) {
-        // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
-        // again, so it can be.
-        if (const auto most = longest(live.array.needs); most && history->needs_more_than) {
-          history->needs_more_than = std::min(*history->needs_more_than, *most - *most / 50);
-        }
-        set_apart(array, index);
-      }
+    if (const auto at = failed.find(live.id); at != failed.end()) {
+      // What has ended may be run again by the user, who begins with a clean record.
+      forget_histories(live.id, at->second.intersection(live.ok));
+      forget_histories(live.id, at->second.intersection(live.not_ok));
+      at->second.remove(live.ok);
+      at->second.remove(live.not_ok);
+      set_apart_again(array, at->second, longest(live.array.needs));
     }
     IndexSet rest = live.array.indices;
     const auto stands = [&](Standing::Place place, const IndexSet& indices) {

@@ -140,6 +140,7 @@ class TaskTable {
   static bool at_its_limit(const ArrayState& array);
   void park_or_unpark(ArrayState& array);
   IndexSet take_unleased(ArrayState& array, const IndexSet& indices);
+  void forget_histories(ArrayId id, const IndexSet& indices);
   void end_unleased(ArrayId id, const IndexSet& indices, const Outcome& outcome);
   void record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause, Time now);
   void note_end(ArrayState& array, std::optional<IndexSet> indices, const std::string& cause,
@@ -149,6 +150,7 @@ class TaskTable {
                  const std::string& cause, Time now);
   void forget_if_over(ArrayId id);
   void set_apart(ArrayState& array, std::uint32_t index);
+  void set_apart_again(ArrayState& array, const IndexSet& indices, std::optional<Duration> longest);
   Apart apart_by(TaskId task) const;
   void add_class(ArrayState& array, ClassId in_class);
   Needs needs_of(const ArrayState& array, std::uint32_t index) const;

@@ -46,6 +46,21 @@ TEST_F(RetryTest, EachRetryOfTheUsersIsChargedOnce) {
   EXPECT_TRUE(engine_->tasks().empty());
 }
 
+TEST_F(RetryTest, WhatTheUserRetriesAfterARestartBeginsWithAllItsRetries) {
+  given_pilot();
+  submit(New().array(1, 2).may_fail(1));
+  ends("2.1", Failure::ToolFailed);
+  ends("2.1", Failure::ToolFailed);
+  forget_what_was_asked();
+  expect_ended("2.1", Failure::ToolFailed);
+  restarts();
+  registers("A0", 1h, {held("2.2")});
+  retry({"2.1"});
+  forget_what_was_asked();
+  ends("2.1", Failure::ToolFailed);
+  expect({"acknowledge 2.1 to A0", "lease 2.1 again (*) to A0"});
+}
+
 TEST_F(RetryTest, WhatIsNotTheTasksFaultIsFree) {
   given_pilot();
   submit(New().may_fail(1));

@@ -91,7 +91,6 @@ std::string Saved::end(TaskId task, const Outcome& outcome) {
   if (!arrays_.at(task.array).facts.indices.contains(task.index))
     return to_string(task) + " never was";
   if (!outcomes_.try_emplace(task, outcome).second) return to_string(task) + " has two results";
-  std::erase_if(failed_, [&](const SaveFailedAttempt& f) { return f.attempt.task == task; });
   return {};
 }
 
@@ -134,8 +133,9 @@ std::string Saved::save(const SaveArrayEnded& save) {
 std::string Saved::save(const SaveRevived& save) {
   for (const IndexRange& range : save.indices.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
-      if (outcomes_.erase({save.array, static_cast<std::uint32_t>(i)}) == 0)
-        return "what is revived had not ended";
+      const TaskId task{save.array, static_cast<std::uint32_t>(i)};
+      if (outcomes_.erase(task) == 0) return "what is revived had not ended";
+      std::erase_if(failed_, [&](const SaveFailedAttempt& f) { return f.attempt.task == task; });
     }
   }
   Array& array = arrays_.at(save.array);
@@ -201,7 +201,9 @@ Snapshot Saved::snapshot() const {
   }
   for (const ArrayId id : needed) snapshot.ended.push_back(ended(id));
   for (const auto& [task, lease] : leases_) snapshot.leases.push_back(lease);
-  for (const SaveFailedAttempt& failed : failed_) snapshot.failed_attempts.push_back(failed);
+  for (const SaveFailedAttempt& failed : failed_) {
+    if (!arrays_.at(failed.attempt.task.array).ended) snapshot.failed_attempts.push_back(failed);
+  }
   for (const auto& [id, allocation] : allocations_) {
     if (allocation.state != AllocationState::Ended) snapshot.allocations.push_back(allocation);
   }

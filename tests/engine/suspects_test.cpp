@@ -16,6 +16,10 @@ class SuspectsTest : public EngineTest {
     accepts(letter);
     registers(letter + "0");
   }
+  std::uint32_t deaths(const std::string& name) {
+    const TaskHistory* past = engine_->tasks().history(task(name));
+    return past ? past->unexplained_deaths : 0;
+  }
 };
 
 TEST_F(SuspectsTest, ATaskThatWasNeverSeenToStartIsCharged) {
@@ -95,13 +99,35 @@ TEST_F(SuspectsTest, OneThatEndsByItselfIsCleared) {
   comes("A");
   dies("A");
   after(5s);
+  EXPECT_EQ(deaths("1.1"), 1U);
   comes("B");
   ends("1.1", Failure::ToolFailed);
-  forget_what_was_asked();
-  ends("1.2");
+  EXPECT_EQ(deaths("1.1"), 0U);
+  EXPECT_EQ(deaths("1.2"), 1U);
+  restarts();
+  EXPECT_EQ(deaths("1.1"), 0U);
+  EXPECT_EQ(deaths("1.2"), 1U);
+  registers("B0", 1h, {held("1.1")});
   ends("1.1");
+  ends("1.2");
   EXPECT_TRUE(engine_->tasks().empty());
   forget_what_was_asked();
+}
+
+TEST_F(SuspectsTest, OneThatHasEndedIsNoneAfterARestart) {
+  submit(New().array(1, 2));
+  for (const char* letter : {"A", "B"}) {
+    comes(letter);
+    dies(letter);
+    after(2min);
+  }
+  comes("C");
+  const char* tried = saved_.has_lease(task("1.1")) ? "1.1" : "1.2";
+  ends(tried);
+  forget_what_was_asked();
+  restarts();
+  EXPECT_EQ(deaths(tried), 0U);
+  EXPECT_EQ(engine_->tasks().history(task(tried)), nullptr);
 }
 
 TEST_F(SuspectsTest, ASuspectWaitsForAPilotWithoutDearTasksButNotForEver) {
