@@ -93,8 +93,12 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
   std::uint64_t queued = 0, running = 0;
   json::array shapes;
   std::string message = state.trouble;
-  if (message.empty() && state.workspace_in_trouble())
-    message = "the workspace is in trouble: " + state.workspace_trouble.begin()->second;
+  if (message.empty() && !state.workspace_trouble.empty()) {
+    message =
+        fmt::format("{} of {} pilots cannot use the workspace: {}", state.workspace_trouble.size(),
+                    state.workspace_trouble.size() + state.writers.size(),
+                    state.workspace_trouble.begin()->second);
+  }
   std::optional<Time> until;
   for (const ShapeState& shape : state.shapes) {
     json::object line = shape_json(book, state, shape, now);

@@ -64,7 +64,8 @@ bool Engine::has_another_pilot(const Needs& needs, const NodeName& than, Time no
   return std::any_of(pilots_.all().begin(), pilots_.all().end(), [&](const auto& entry) {
     const PilotState& pilot = entry.second;
     return pilot.connected && !pilot.leaving && !pilot.ending && !pilot.braked &&
-           !pilot.is_at(than) && PilotTable::has_room(needs, pilot, pilot.capacity, now);
+           pilot.workspace_trouble.empty() && !pilot.is_at(than) &&
+           PilotTable::has_room(needs, pilot, pilot.capacity, now);
   });
 }
 
@@ -179,7 +180,8 @@ std::vector<std::string> Engine::avoided_nodes(const std::string& site) const {
 bool Engine::has_another_of_its_kind(const PilotState& pilot, Time now) const {
   const auto is_like_it = [&](const PilotState& other) {
     return other.connected && !other.leaving && !other.ending && !other.braked &&
-           other.site == pilot.site && other.shape == pilot.shape;
+           other.workspace_trouble.empty() && other.site == pilot.site &&
+           other.shape == pilot.shape;
   };
   for (const auto& [id, other] : pilots_.all()) {
     if (is_like_it(other)) return true;

@@ -72,6 +72,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.warm.clear();
   pilot.starting.clear();
   pilot.workspace_trouble.clear();
+  sites_.workspace_seen(event.pilot, "", now);
   pilot.node = event.node;
   pilot.incarnation = event.incarnation;
   pilot.capacity = event.capacity;

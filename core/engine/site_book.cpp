@@ -273,16 +273,21 @@ void SiteBook::workspace_seen(const PilotId& pilot, const std::string& trouble, 
   SiteState& state = state_of(allocation->facts.site);
   if (trouble.empty()) {
     state.workspace_trouble.erase(pilot);
+    state.writers.insert(pilot);
     return;
   }
-  if (!state.workspace_in_trouble()) state.workspace_trouble_since = now;
+  if (state.workspace_trouble.empty()) state.workspace_trouble_since = now;
   state.workspace_trouble[pilot] = trouble;
+  state.writers.erase(pilot);
 }
 
 void SiteBook::pilot_gone(const PilotId& pilot, Time now) {
-  workspace_seen(pilot, "", now);
   const AllocationId& id = pilot.allocation;
   AllocationEntry* found = entry(id);
+  if (found && site(found->facts.site)) {
+    state_of(found->facts.site).workspace_trouble.erase(pilot);
+    state_of(found->facts.site).writers.erase(pilot);
+  }
   if (!found || found->facts.state == AllocationState::Ended) return;
   ++found->pilots_away;
   found->seen_at = now;
@@ -314,8 +319,10 @@ void SiteBook::forget(const AllocationId& id) {
   save(*found);
   if (site(found->facts.site)) actions_.push_back(ForgetAllocation{id, found->facts.site});
   if (site(found->facts.site)) {
-    std::erase_if(state_of(found->facts.site).workspace_trouble,
+    SiteState& state = state_of(found->facts.site);
+    std::erase_if(state.workspace_trouble,
                   [&](const auto& trouble) { return trouble.first.allocation == id; });
+    std::erase_if(state.writers, [&](const PilotId& pilot) { return pilot.allocation == id; });
   }
   ended_names_.insert(id.name);
   allocations_.erase(id);

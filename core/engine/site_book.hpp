@@ -47,7 +47,9 @@ struct SiteState {
   /// Of those pilots that are there and cannot write to it, why.
   std::map<PilotId, std::string> workspace_trouble;
   Time workspace_trouble_since{};
-  bool workspace_in_trouble() const { return !workspace_trouble.empty(); }
+  std::set<PilotId> writers;  ///< pilots that are there and can
+  /// Most of them cannot: one alone is its node's trouble.
+  bool workspace_in_trouble() const { return workspace_trouble.size() > writers.size(); }
 };
 
 struct AllocationEntry {

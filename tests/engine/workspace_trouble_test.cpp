@@ -50,6 +50,45 @@ TEST_F(WorkspaceTroubleTest, AnOutputThatIsLostIsNotTheTasksFault) {
   expect({"acknowledge 2 to A0", "lease 2 again (2) to A0"});
 }
 
+TEST_F(WorkspaceTroubleTest, OneOfManyThatCannotWriteDoesNotCloseItsSite) {
+  submit(New().array(1, 400).time(30min));
+  for (const char* letter : {"B", "C"}) {
+    accepts(letter);
+    node_ = letter;
+    registers(std::string(letter) + "0");
+  }
+  is_in_trouble();
+  const auto is_closed = [&] { return engine_->sites().sites()[0].workspace_in_trouble(); };
+  EXPECT_FALSE(is_closed());
+  EXPECT_TRUE(engine_->sites().outlets(now_)[0].open);
+  happens(WorkspaceSeen{pilot("B0"), kWhy, {}});
+  EXPECT_TRUE(is_closed()) << "most of them";
+  happens(WorkspaceSeen{pilot("A0"), "", {}});
+  EXPECT_FALSE(is_closed());
+  disconnects("A0");
+  disconnects("C0");
+  EXPECT_TRUE(is_closed()) << "those that can are gone";
+  forget_what_was_asked();
+}
+
+TEST_F(WorkspaceTroubleTest, WhatFailsElsewhereIsNotKeptForAPilotThatCannotWrite) {
+  submit(New().array(1, 400).time(30min).may_fail(1));
+  accepts("B");
+  node_ = "node2";
+  registers("B0");
+  is_in_trouble();
+  ends("2.5", Failure::ToolFailed);
+  EXPECT_TRUE(saved_.has_lease(task("2.5")));
+  forget_what_was_asked();
+}
+
+TEST_F(WorkspaceTroubleTest, APilotThatComesAgainIsAskedAgain) {
+  is_in_trouble();
+  registers("A0");
+  EXPECT_FALSE(engine_->sites().sites()[0].workspace_in_trouble());
+  forget_what_was_asked();
+}
+
 TEST_F(WorkspaceTroubleTest, APilotThatIsGoneIsNoLongerInTrouble) {
   is_in_trouble();
   disconnects("A0");
