@@ -105,7 +105,7 @@ std::vector<MemoryUse> Runner::measure(Time now) {
     const bool over = (use.is_limit && use.granted != 0 && use.used > use.granted) ||
                       (place_.memory_capacity != 0 && together > place_.memory_capacity);
     if (task.group != nullptr || !over) continue;
-    if (task.tree.can_afford(now)) count_exactly(task);
+    if (task.tree.can_decide(now)) count_exactly(task);
     if (const auto exact = task.tree.exact()) use.used = *exact;
   }
   for (const MemoryVictim& victim : killed_by_kernel) callbacks_.over_memory(victim);

@@ -19,6 +19,7 @@ bool TreeMemory::is_due(std::uint64_t resident, std::uint64_t peak, Time now) co
 
 void TreeMemory::counted(std::uint64_t resident, std::uint64_t exact, Time began, Time ended) {
   next_ = ended + kPause * (ended - began);
+  next_for_limit_ = ended + (ended - began);
   if (exact == 0 || resident == 0) return;
   exact_ = exact;
   part_ = std::min(1.0, static_cast<double>(exact) / static_cast<double>(resident));

@@ -11,6 +11,8 @@ namespace {
 
 constexpr Duration kTryAgain = std::chrono::seconds{1};
 constexpr Duration kHopelessAfter = std::chrono::minutes{10};
+// What fails again so soon after a small file could be written has not been well in between.
+constexpr Duration kRelapse = std::chrono::minutes{1};
 constexpr std::size_t kBlock = 4096;
 
 }  // namespace
@@ -25,7 +27,7 @@ std::string check_writing(const std::string& folder, const std::string& pilot) {
 void WorkspaceWatch::failed(std::string why, Time now) {
   if (trouble_.empty()) {
     log_line("the workspace is in trouble: " + why);
-    failing_since_ = now;
+    if (!well_since_ || now > *well_since_ + kRelapse) failing_since_ = now;
   }
   trouble_ = std::move(why);
   look_at_ = now + kTryAgain;
@@ -41,6 +43,7 @@ void WorkspaceWatch::tick(Time now) {
   if (!why.empty()) return failed(std::move(why), now);
   log_line("the workspace can be written again");
   trouble_.clear();
+  well_since_ = now;
   look_at_.reset();
 }
 

@@ -34,6 +34,7 @@ class WorkspaceWatch {
   std::string trouble_;
   std::optional<Time> look_at_;
   Time failing_since_{};
+  std::optional<Time> well_since_;
 };
 
 }  // namespace hpcbatch::pilot

@@ -36,6 +36,14 @@ TEST(TreeMemoryTest, TakesATwentiethOfTheTime) {
   EXPECT_TRUE(memory.can_afford(start + 6000ms));
 }
 
+TEST(TreeMemoryTest, TakesHalfOfItWhereATaskSeemsToBeOverItsLimit) {
+  TreeMemory memory;
+  const Time start{};
+  memory.counted(100, 10, start, start + 300ms);
+  EXPECT_FALSE(memory.can_decide(start + 599ms));
+  EXPECT_TRUE(memory.can_decide(start + 600ms));
+}
+
 TEST(TreeMemoryTest, AKernelThatDoesNotTellIsAskedNoMoreThanItCosts) {
   TreeMemory memory;
   const Time start{};
