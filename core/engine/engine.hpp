@@ -220,6 +220,7 @@ class Engine {
   Time next_look_{};                         ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool any_braked_{false};
+  bool any_on_trial_{false};
   bool draining_{false};
   std::optional<Time> drained_by_;  ///< nothing is leased any more: how long ends are waited for
   bool idle_told_{false};

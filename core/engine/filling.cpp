@@ -147,7 +147,7 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
                  .counted = !into_backlog,
                  .suspect = its_class.apart.suspect != 0,
                  .since = now});
-  pilot.on_trial = pilot.on_trial || its_class.apart.suspect != 0;
+  if (its_class.apart.suspect != 0) pilot.on_trial = any_on_trial_ = true;
   SendLeases::Lease lease{.attempt = attempt, .granted = granted};
   // Limits are exact per task: the class is only a little wider.
   lease.memory_is_limit = array->terms->needs.amounts.get(kMemory) != Amount{};

@@ -97,7 +97,10 @@ void PilotTable::grant(Lease lease) {
   HPCBATCH_CHECK(pilot);
   const TaskId task = lease.attempt.task;
   lease.held_by = pilot;
-  if (lease.suspect) ++pilot->suspects;
+  if (lease.suspect) {
+    ++pilot->suspects;
+    ++suspects_;
+  }
   pilot->leases.insert(task);
   const auto [at, is_new] = leases_.insert_or_assign(task, std::move(lease));
   HPCBATCH_CHECK(is_new);
@@ -134,6 +137,7 @@ Lease PilotTable::release(TaskId task) {
   pilot.leases.erase(task);
   if (lease.suspect) {
     --pilot.suspects;
+    --suspects_;
     pilot.nothing_fits.reset();
   }
   failed_.erase(task);
@@ -207,6 +211,7 @@ void PilotTable::settle(Lease& lease, const Needs& needs, const PilotState& pilo
 void PilotTable::check_invariants() const {
   std::size_t leased = 0;
   std::size_t backlogs = 0;
+  std::size_t suspects = 0;
   for (const auto& [id, pilot] : pilots_) {
     leased += pilot.leases.size();
     backlogs += pilot.backlog.size();
@@ -217,6 +222,7 @@ void PilotTable::check_invariants() const {
     for (const TaskId task : pilot.leases) {
       const Lease& lease = leases_.at(task);
       HPCBATCH_CHECK(lease.pilot == id && lease.held_by == &pilot);
+      if (lease.suspect) ++suspects;
       if (lease.has_left) {
         ++left;
         continue;
@@ -239,6 +245,7 @@ void PilotTable::check_invariants() const {
   }
   HPCBATCH_CHECK(leased == leases_.size());
   HPCBATCH_CHECK(backlogs == backlogs_);
+  HPCBATCH_CHECK(suspects == suspects_);
 }
 
 }  // namespace hpcbatch

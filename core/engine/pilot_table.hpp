@@ -117,6 +117,8 @@ class PilotTable {
                        const Resources& room, Time now);
   /// How many leases wait at their pilots for room.
   std::size_t backlogs() const { return backlogs_; }
+  /// How many leases are of suspects.
+  std::size_t suspects() const { return suspects_; }
   void grant(Lease lease);
   void started(Lease& lease, Time now);
   /// Gives its room back before it ends.
@@ -154,6 +156,7 @@ class PilotTable {
   std::unordered_map<TaskId, std::string> delayed_;
   std::unordered_map<TaskId, Outcome> failed_;
   std::size_t backlogs_{0};
+  std::size_t suspects_{0};
 };
 
 }  // namespace hpcbatch

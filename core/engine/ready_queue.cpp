@@ -23,7 +23,6 @@ ClassId ReadyQueue::class_for(const Needs& needs, const Apart& apart) {
                         .keeps_away = false,
                         .away_since = {}};
     if (apart.any()) {
-      set_apart_.push_back(at->second);
       // They take as long as the others do.
       if (const auto plain = find_class(needs)) {
         fresh.mean_run = get(*plain).mean_run;
@@ -71,9 +70,13 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
   std::uint64_t& ready = its_class.ready;
   const bool waited = ready != 0;
   ready += delta;
-  if (waited && ready == 0) waiting_.erase(place.in_class);
+  if (waited && ready == 0) {
+    waiting_.erase(place.in_class);
+    waiting_apart_.erase(place.in_class);
+  }
   if (!waited && ready != 0) {
     waiting_.insert(place.in_class);
+    if (its_class.apart.any()) waiting_apart_.insert(place.in_class);
     its_class.left_since.reset();
     its_class.away_since.reset();
     its_class.keeps_away = its_class.apart.any();

@@ -70,7 +70,8 @@ class ReadyQueue {
   ClassId class_for(const Needs& needs, const Apart& apart = {});
   /// The class of such needs where there is one already.
   std::optional<ClassId> find_class(const Needs& needs, const Apart& apart = {}) const;
-  const std::vector<ClassId>& set_apart() const { return set_apart_; }
+  /// Those of `waiting` that are kept from others.
+  const std::set<ClassId>& waiting_apart() const { return waiting_apart_; }
   /// What found no room may find some now.
   void note_news() { ++news_; }
   ResourceClass& get(ClassId id) { return classes_[static_cast<std::size_t>(id)].facts; }
@@ -185,11 +186,11 @@ class ReadyQueue {
 
   std::vector<Queue> classes_;
   std::set<ClassId> waiting_;
+  std::set<ClassId> waiting_apart_;
   FitsShapes fits_shapes_;
   // One that asks for a little more than a shape has may not speak for those that the shape could
   // run.
   std::map<std::tuple<Needs, std::vector<bool>, Apart>, ClassId> by_needs_;
-  std::vector<ClassId> set_apart_;
   std::vector<Client> clients_;
   std::set<ClientId> waiting_clients_;
   std::unordered_map<std::string, ClientId> by_name_;

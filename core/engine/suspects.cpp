@@ -21,9 +21,8 @@ constexpr Duration kKeptAway = 30s;
 constexpr Duration kKeptAwayInDoubt = 2min;
 
 bool some_wait_to_decide(const ReadyQueue& queue) {
-  return std::any_of(queue.set_apart().begin(), queue.set_apart().end(), [&](const ClassId id) {
-    return queue.get(id).apart.suspect > 1 && queue.get(id).ready != 0;
-  });
+  return std::any_of(queue.waiting_apart().begin(), queue.waiting_apart().end(),
+                     [&](const ClassId id) { return queue.get(id).apart.suspect > 1; });
 }
 
 }  // namespace
@@ -78,15 +77,16 @@ void Engine::watch_trial(PilotState& pilot, Time now) {
 /// Which pilots still have a suspect on trial, and which tasks still keep away from something.
 void Engine::watch_apart(Time now) {
   ReadyQueue& queue = tasks_.queue();
-  if (queue.set_apart().empty()) return;
+  if (queue.waiting_apart().empty() && pilots_.suspects() == 0 && !any_on_trial_) return;
   const bool decides = some_wait_to_decide(queue);
+  any_on_trial_ = false;
   for (auto& [id, pilot] : pilots_.all()) {
     if (decides) note_proven(pilot, now);
     watch_trial(pilot, now);
+    any_on_trial_ = any_on_trial_ || pilot.on_trial;
   }
-  for (const ClassId id : queue.set_apart()) {
+  for (const ClassId id : queue.waiting_apart()) {
     ResourceClass& its_class = queue.get(id);
-    if (its_class.ready == 0) continue;
     if (!its_class.away_since) its_class.away_since = now;
     const Duration waits = now - *its_class.away_since;
     const NodeName& not_at = its_class.apart.not_at;
