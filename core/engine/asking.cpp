@@ -151,10 +151,8 @@ std::string lacking(const std::string& tag, const Needs& needs, const Site& site
   if (std::count_if(needs.tags.begin(), needs.tags.end(), of_key) > 1)
     return fmt::format("{} beside another {}, and a batch job has one", tag, key);
   if (may_choose(site, tag)) {
-    return fmt::format(
-        "{}, and {} sets of choices have been used there since the engine's start, as many as may "
-        "be",
-        tag, kMostChoiceSets);
+    return fmt::format("{}, and {} sets of choices are in use there, as many as may be", tag,
+                       kMostChoiceSets);
   }
   if (!values.empty())
     return fmt::format("{} where tasks may choose {}", tag, fmt::join(values, ", "));

@@ -108,6 +108,17 @@ void Engine::end_if_drained(Time now) {
   actions_.push_back(EngineIdle{});
 }
 
+/// For what comes.  What nobody has chosen any more makes room.
+void Engine::make_shapes_for(const std::vector<const Needs*>& coming) {
+  bool all = true;
+  for (const Needs* needs : coming) all = sites_.make_shapes_for(*needs) && all;
+  if (all) return;
+  std::vector<const Needs*> chosen = tasks_.all_needs();
+  chosen.insert(chosen.end(), coming.begin(), coming.end());
+  sites_.keep_shapes_for(chosen);
+  for (const Needs* needs : coming) sites_.make_shapes_for(*needs);
+}
+
 void Engine::handle(TasksSubmitted&& event, Time now) {
   const RequestId request = event.request;
   const std::uint64_t content = event.content;
@@ -127,9 +138,14 @@ void Engine::handle(TasksSubmitted&& event, Time now) {
       return;
     }
   }
+  std::vector<const Needs*> choosing;
   for (const NewArray& array : event.arrays) {
-    sites_.make_shapes_for(array.needs);
+    if (!array.needs.tags.empty()) choosing.push_back(&array.needs);
+  }
+  make_shapes_for(choosing);
+  for (const NewArray& array : event.arrays) {
     if (auto text = misfit(array)) {
+      if (!choosing.empty()) sites_.keep_shapes_for(tasks_.all_needs());
       actions_.push_back(AnswerRefused{event.request, *text, false});
       return;
     }
@@ -195,7 +211,9 @@ void Engine::handle(const HoldAsked& event, Time) {
 }
 
 void Engine::handle(const RetryAsked& event, Time now) {
-  for (const RevivedArray& revived : event.arrays) sites_.make_shapes_for(revived.array.needs);
+  std::vector<const Needs*> choosing;
+  for (const RevivedArray& revived : event.arrays) choosing.push_back(&revived.array.needs);
+  make_shapes_for(choosing);
   const std::uint64_t changed = tasks_.revive(event, now);
   tasks_.tell_ended();
   actions_.push_back(AnswerCount{event.request, changed});

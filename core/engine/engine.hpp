@@ -92,6 +92,7 @@ class Engine {
   Actions settle(bool time_passed, Time now);
   void end_if_drained(Time now);
   void walk_invariants_if_due();
+  void make_shapes_for(const std::vector<const Needs*>& coming);
   std::optional<std::string> misfit(const NewArray& array) const;
   void restore_pilots(const Snapshot& snapshot, Time now);
   void reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process, Time now);

@@ -9,7 +9,8 @@
 
 namespace hpcbatch {
 
-void SiteBook::make_shapes(SiteState& site, const std::vector<std::string>& choices) {
+bool SiteBook::make_shapes(SiteState& site, const std::vector<std::string>& choices) {
+  bool all = true;
   std::set<std::vector<std::string>> sets;
   for (const ShapeState& shape : site.shapes) sets.insert(shape.shape.made_for);
   for (std::size_t i = 0; i < site.site.shapes.size(); ++i) {
@@ -17,19 +18,44 @@ void SiteBook::make_shapes(SiteState& site, const std::vector<std::string>& choi
     const bool is_there =
         std::any_of(site.shapes.begin(), site.shapes.end(),
                     [&](const ShapeState& other) { return other.shape.name == shape.name; });
-    if (is_there || (!sets.contains(shape.made_for) && sets.size() > kMostChoiceSets)) continue;
+    if (is_there) continue;
+    if (!sets.contains(shape.made_for) && sets.size() > kMostChoiceSets) {
+      all = false;
+      continue;
+    }
     sets.insert(shape.made_for);
     // Until it has waits of its own; the configuration's come first.
     site.shapes.push_back({.shape = std::move(shape), .waits = site.shapes[i].waits});
   }
+  return all;
 }
 
-void SiteBook::make_shapes_for(const Needs& needs) {
-  if (needs.tags.empty()) return;
+bool SiteBook::make_shapes_for(const Needs& needs) {
+  if (needs.tags.empty()) return true;
+  bool all = true;
   for (SiteState& state : sites_) {
     if (!may_run_at(needs, state.site.name)) continue;
     if (const auto choices = choices_of(needs, state.site); !choices.empty())
-      make_shapes(state, choices);
+      all = make_shapes(state, choices) && all;
+  }
+  return all;
+}
+
+void SiteBook::keep_shapes_for(const std::vector<const Needs*>& needs) {
+  for (SiteState& state : sites_) {
+    std::set<std::vector<std::string>> chosen;
+    for (const Needs* one : needs) {
+      if (!one->tags.empty() && may_run_at(*one, state.site.name))
+        chosen.insert(choices_of(*one, state.site));
+    }
+    std::set<std::string> in_use;
+    for (const auto& [id, entry] : allocations_) {
+      if (entry.facts.site == state.site.name) in_use.insert(entry.facts.shape);
+    }
+    std::erase_if(state.shapes, [&](const ShapeState& shape) {
+      return !shape.shape.made_for.empty() && !chosen.contains(shape.shape.made_for) &&
+             !in_use.contains(shape.shape.name);
+    });
   }
 }
 

@@ -133,8 +133,10 @@ class SiteBook {
   const Shape* shape_of(const AllocationId& id) const;
   const ShapeState* shape_state(const Allocation& allocation) const;
   /// Sees that there are shapes with what such tasks choose of their batch jobs, made from those of
-  /// the configuration.  Once made a shape stays.
-  void make_shapes_for(const Needs& needs);
+  /// the configuration.  False: some are too many.
+  bool make_shapes_for(const Needs& needs);
+  /// Of the shapes that were made, those stay that one of these or an allocation is for.
+  void keep_shapes_for(const std::vector<const Needs*>& needs);
   /// For each shape of the configuration whether it, or what is made from it for what such tasks
   /// choose, could run a task of such needs.
   std::vector<bool> fits_shapes(const Needs& needs) const;
@@ -157,7 +159,7 @@ class SiteBook {
   SiteState& state_of(const std::string& site);
   ShapeState* shape_state(const Allocation& allocation);
   bool counts_for(const Allocation& facts, const ShapeState& shape) const;
-  static void make_shapes(SiteState& site, const std::vector<std::string>& choices);
+  static bool make_shapes(SiteState& site, const std::vector<std::string>& choices);
   AllocationId draw_name();
   void save(const AllocationEntry& entry);
   void runs(AllocationEntry& entry, Time now);

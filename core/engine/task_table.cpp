@@ -55,6 +55,12 @@ const ArrayState* TaskTable::find(ArrayId id) const {
   return at == arrays_.end() ? nullptr : &at->second;
 }
 
+std::vector<const Needs*> TaskTable::all_needs() const {
+  std::vector<const Needs*> all;
+  terms_.each([&](const Terms& terms) { all.push_back(&terms.needs); });
+  return all;
+}
+
 const TaskHistory* TaskTable::history(TaskId task) const {
   const auto at = histories_.find(task);
   return at == histories_.end() ? nullptr : &at->second;

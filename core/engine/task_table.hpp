@@ -88,6 +88,8 @@ class TaskTable {
   /// saved of that.
   void tell_ended();
 
+  /// What the arrays that are there need, each kind once.
+  std::vector<const Needs*> all_needs() const;
   const ArrayState* find(ArrayId id) const;
   const TaskHistory* history(TaskId task) const;
   /// Arrays of which something waits for that one; null: none.

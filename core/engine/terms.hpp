@@ -28,6 +28,11 @@ class TermsPool {
   /// Gives terms back; the last to do so forgets them.
   void release(std::shared_ptr<const Terms> terms);
   std::size_t size() const { return pool_.size(); }
+  /// Each set of terms that some array has.
+  template <class Look>
+  void each(Look look) const {
+    for (const auto& terms : pool_) look(*terms);
+  }
 
  private:
   struct Less {

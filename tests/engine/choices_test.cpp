@@ -48,10 +48,44 @@ TEST_F(ChoicesTest, SoManySetsAndNoMore) {
   for (int i = 0; i < 64; ++i) submit(New().tag("account=a" + std::to_string(i)).on_hold());
   forget_what_was_asked();
   submit(New().tag("account=one-too-many"));
-  expect(
-      {"refuse: never_fits: *account=one-too-many, and 64 sets of choices have been used there*"});
+  expect({"refuse: never_fits: *account=one-too-many, and 64 sets of choices are in use there*"});
   submit(New().tag("account=a7"));
   expect({"accept 65", "open A: cpu+account=a7 of here"});
+}
+
+TEST_F(ChoicesTest, SetsThatNobodyUsesMakeRoom) {
+  for (int i = 0; i < 64; ++i) submit(New().tag("account=a" + std::to_string(i)).on_hold());
+  forget_what_was_asked();
+  cancel("8");
+  forget_what_was_asked();
+  submit(New().tag("account=another"));
+  expect({"accept 65", "open A: cpu+account=another of here"});
+  submit(New().tag("account=one-too-many"));
+  expect({"refuse: never_fits: *account=one-too-many*"});
+  accepts("A");
+  cancel("65");
+  forget_what_was_asked();
+  submit(New().tag("account=one-too-many"));
+  expect({"refuse: never_fits: *account=one-too-many*"});  // A is still to come
+}
+
+TEST_F(ChoicesTest, TasksThatComeTogetherKeepEachOthersSets) {
+  for (int i = 0; i < 63; ++i) submit(New().tag("account=a" + std::to_string(i)).on_hold());
+  cancel("8");
+  forget_what_was_asked();
+  happens(TasksSubmitted{
+      RequestId{9999}, "me", "", 0, {New().tag("account=x"), New().tag("account=y")}, {}});
+  expect({"accept 64*", "open A: cpu+account=x of here", "open B: cpu+account=y of here"});
+}
+
+TEST_F(ChoicesTest, WhatIsRefusedUsesUpNone) {
+  for (int i = 0; i < 70; ++i) {
+    submit(New().tag("account=a" + std::to_string(i)).cpus(64));
+    expect({"refuse: never_fits: *64 cpus where it has 4*"});
+  }
+  EXPECT_EQ(engine_->sites().sites()[0].shapes.size(), 1U);
+  submit(New().tag("account=good"));
+  expect({"accept 1", "open A: cpu+account=good of here"});
 }
 
 TEST_F(ChoicesTest, ARestartKnowsThem) {
