@@ -13,13 +13,15 @@ namespace {
 using namespace std::chrono_literals;
 
 class WorkspaceWatchTest : public testing::Test {
+ public:
+  ~WorkspaceWatchTest() override { std::filesystem::remove_all(folder); }
+
  protected:
   WorkspaceWatchTest() {
     std::string path = testing::TempDir() + "/hpcbatch-watch-XXXXXX";
     folder = ::mkdtemp(path.data());
     std::filesystem::create_directory(folder + "/work");
   }
-  ~WorkspaceWatchTest() override { std::filesystem::remove_all(folder); }
   static Time at(std::chrono::seconds since) { return Time{} + 1h + since; }
 
   std::string folder;
