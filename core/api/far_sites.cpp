@@ -1,7 +1,7 @@
 #include "api/far_sites.hpp"
 
 #include "api/bad_request.hpp"
-#include "runtime/places.hpp"
+#include "model/places.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,8 +1,8 @@
 #include "api/files_now.hpp"
 
 #include "api/own_paths.hpp"
+#include "model/places.hpp"
 #include "runtime/hash_files.hpp"
-#include "runtime/places.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,7 @@
 #include "api/json_words.hpp"
 
 #include "api/bad_request.hpp"
+#include "model/places.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -109,7 +110,7 @@ std::string path_of(const json::value& value, const std::string& what) {
 
 std::string file_of(const json::value& value, const std::string& what) {
   std::string path = text_of(value, what);
-  return path.starts_with("{}") ? path : path_of(value, what);
+  return begins_with_item(path) ? path : path_of(value, what);
 }
 
 std::uint32_t umask_of(const json::value& value, const std::string& what) {

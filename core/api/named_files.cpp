@@ -1,5 +1,7 @@
 #include "api/named_files.hpp"
 
+#include "model/places.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +26,7 @@ bool is_inner_name(const std::string& name) {
 
 /// One that begins with the item is absolute where all items are.
 void check_path(const TaskRequest& task, const std::string& path, const std::string& what) {
-  if (!path.starts_with("{}")) return;
+  if (!begins_with_item(path)) return;
   if (task.items.empty())
     throw BadRequest(fmt::format(
         "{}: '{}' is no absolute path, and there are no items that could make it one", what, path));

@@ -1,7 +1,7 @@
 #include "api/own_paths.hpp"
 
 #include "api/read_request.hpp"
-#include "runtime/places.hpp"
+#include "model/places.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,10 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::string_view kIndex = "{index}";
+bool has_index(std::string_view path) {
+  return path.find("{index}") != std::string_view::npos ||
+         path.find("{#}") != std::string_view::npos;
+}
 
 /// As many tasks as like may write there.
 bool is_device(std::string_view path) {
@@ -38,19 +41,25 @@ const char* otherwise(const Written& written) {
 
 /// Of a path that differs by its item alone.
 void check_items(const TaskRequest& task, const Written& written, const std::string& what) {
-  if (task.items.empty() || has_id(written.path) ||
-      written.path.find(kIndex) != std::string_view::npos)
-    return;
-  std::unordered_map<std::string_view, std::size_t> seen;
+  if (task.items.empty() || has_id(written.path) || has_index(written.path)) return;
+  // The item as a whole differs where items do; parts of two may be the same.
+  const bool is_whole = written.path.find("{}") != std::string_view::npos;
+  std::unordered_map<std::string, std::size_t> seen;
   std::size_t number = 0;
   for (const std::string& item : task.items) {
     ++number;
-    if (const auto [at, is_new] = seen.emplace(item, number); !is_new) {
+    const auto [at, is_new] = seen.emplace(is_whole ? item : with_item(written.path, item), number);
+    if (is_new) continue;
+    const std::string& other = task.items[at->second - 1];
+    if (other == item) {
       throw BadRequest(
           fmt::format("{}: items {} and {} are both '{}', and both would write {}; put {{index}} "
                       "into the path",
                       what, at->second, number, item, written.path));
     }
+    throw BadRequest(fmt::format(
+        "{}: items {} and {}, '{}' and '{}', would both write {} ({}); put {{index}} into the path",
+        what, at->second, number, other, item, at->first, written.path));
   }
 }
 
@@ -77,7 +86,7 @@ void check_own_paths(const TaskRequest& task, const std::string& what) {
   const std::size_t tasks = task.array.indices.size();
   for (const Written& written : written_by(task)) {
     if (!is_array(task) && written.is_stream &&
-        (has_item(written.path) || written.path.find(kIndex) != std::string_view::npos)) {
+        (has_item(written.path) || has_index(written.path))) {
       throw BadRequest(
           fmt::format("{}: {} '{}' asks for an index or an item, which a task alone does not have; "
                       "write {{id}} for its id",

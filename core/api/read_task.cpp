@@ -5,6 +5,7 @@
 #include "api/own_paths.hpp"
 #include "api/read_service.hpp"
 #include "api/selections.hpp"
+#include "api/shell_items.hpp"
 #include "model/site.hpp"
 
 #include <fmt/format.h>
@@ -282,6 +283,7 @@ void check_together(Reading& reading, const std::string& what) {
     if (!reading.has_command) throw BadRequest(what + ": 'items' go with a 'command'");
     array.indices = IndexRange{1, static_cast<std::uint32_t>(task.items.size())};
   }
+  if (!task.items.empty()) check_no_shell_reads_items(task.command, what);
   check_named_files(task, what);
   check_own_paths(task, what);
   if (task.service && (!reading.has_command || !task.container.empty()))

@@ -2,6 +2,7 @@
 
 #include "cli/exit.hpp"
 #include "documents/text_check.hpp"
+#include "model/places.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -79,8 +80,10 @@ class TaskWriter {
 
  private:
   std::string absolute(const std::string& from, const std::string& path) const {
-    if (items_are_paths_ && path.starts_with("{}")) return path;
-    return (std::filesystem::path(from) / path).lexically_normal().string();
+    if (items_are_paths_ && begins_with_item(path)) return path;
+    const std::filesystem::path whole = std::filesystem::path(from) / path;
+    // It would make one slash of the two that stand for an item's folder.
+    return (path.find("{//}") == std::string::npos ? whole.lexically_normal() : whole).string();
   }
 
   const std::string& callers_;

@@ -1,6 +1,6 @@
 #include "runtime/recipe.hpp"
 
-#include "runtime/places.hpp"
+#include "model/places.hpp"
 #include "store/store.hpp"
 #include "wire/wire.pb.h"
 
@@ -36,6 +36,16 @@ RecipeService service_from(const wire::Service& from) {
   service.requests = from.requests();
   service.start = std::chrono::milliseconds(from.start_ms());
   return service;
+}
+
+/// For programs that look there; a longer one the system would not hand on (MAX_ARG_STRLEN of
+/// Linux: 128 KiB).
+void put_item(wire::Start& start, const std::string& item) {
+  constexpr std::size_t kMost = std::size_t{96} << 10;
+  if (item.size() > kMost) return;
+  wire::Variable* variable = start.add_variables();
+  variable->set_name("HPCBATCH_ITEM");
+  variable->set_value(item);
 }
 
 }  // namespace
@@ -131,8 +141,9 @@ void fill(wire::Start& start, Filled filled, TaskId task,
   for (wire::Alias& link : *start.mutable_links()) put_into(*link.mutable_target());
   for (wire::Output& output : *start.mutable_outputs()) put_into(*output.mutable_destination());
   if (!own) return;
+  put_item(start, *own);
   for (std::string& argument : *start.mutable_argv())
-    argument = with_item(std::move(argument), *own);
+    argument = with_item(argument, *own, task.index);
 }
 
 std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
@@ -148,8 +159,8 @@ std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
     const wire::Start start = start_from_bytes(recipe.bytes, filled);
     std::size_t places = 0;
     for (const std::string& argument : start.argv()) {
-      for (auto at = argument.find("{}"); at != std::string::npos; at = argument.find("{}", at + 2))
-        ++places;
+      if (has_item(argument))
+        places += static_cast<std::size_t>(std::count(argument.begin(), argument.end(), '{'));
     }
     const auto longest =
         std::max_element(recipe.items.begin(), recipe.items.end(),

@@ -123,6 +123,13 @@ TEST(ReadSubmit, SeveralTasksDoNotWriteOneFile) {
             "task: items 1 and 3 are both 'a', and both would write /o.{}; put {index} into the "
             "path");
   EXPECT_EQ(of_one(R"("items": ["a", "b", "a"], "stdout": "/o.{}.{index}")"), "accepted");
+  EXPECT_EQ(of_one(R"("items": ["/x/a", "/y/b", "/y/a"], "stdout": "/o/{/}")"),
+            "task: items 1 and 3, '/x/a' and '/y/a', would both write /o/a (/o/{/}); put {index} "
+            "into the path");
+  EXPECT_EQ(of_one(R"("items": ["/x/a", "/y/a"], "stdout": "{//}/o")"), "accepted");
+  EXPECT_EQ(of_one(R"("items": ["/x/a", "/y/a"], "stdout": "/o/{/}.{#}")"), "accepted");
+  EXPECT_EQ(of_one(R"("items": ["/x/a", "b"], "stdout": "{.}.o")"),
+            "task: the item 'b' is no absolute path, as '{.}.o' needs it");
   EXPECT_EQ(of_one(R"("items": ["a", "b"], "stdout": "{}.txt")"),
             "task: the item 'a' is no absolute path, as '{}.txt' needs it");
 
@@ -279,6 +286,24 @@ TEST(ParseSelection, TakesIdsAndRefusesTheRest) {
   for (const char* text : {"", "0", "x", "12.", "12.x", "12-13", "-1", "12.3.4"}) {
     EXPECT_THROW(parse_selection(text), BadRequest) << text;
   }
+}
+
+TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
+  const auto refused = [](const std::string& command) {
+    return refusal(R"({"client": "t", "directory": "/d", "tasks": [{"items": ["a"], "command": )" +
+                   command + "}]}");
+  };
+  EXPECT_EQ(refused(R"(["sh", "-c", "echo {}"])"),
+            "task: '{}' stands in the program of a shell, which would run what an item holds; hand "
+            "it over as an argument, sh -c '... \"$1\"' sh {}, or write \"$HPCBATCH_ITEM\" there");
+  for (const char* wrong :
+       {R"(["/bin/bash", "-euo", "pipefail", "-c", "x {/}"])", R"(["nice", "zsh", "-lc", "{.}"])"})
+    EXPECT_EQ(refused(wrong).substr(0, 10), "task: '{}'") << wrong;
+  for (const char* right :
+       {R"(["sh", "-c", "echo \"$1\"", "sh", "{}"])", R"(["echo", "-c", "{}"])", R"(["sh", "{}"])",
+        R"(["bash", "--norc", "{}"])", R"(["sh", "-c", "echo {index}"])",
+        R"(["bash", "-x", "script", "-c", "{}"])"})
+    EXPECT_EQ(refused(right), "accepted") << right;
 }
 
 }  // namespace

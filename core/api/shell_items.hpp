@@ -1,0 +1,15 @@
+// An item is one argument, never a part of a program.
+#pragma once
+
+#include "api/bad_request.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Throws BadRequest where an item would be put into the text that a shell runs: a file that is
+/// called `$(rm x)` would be.  `what` names the task.
+void check_no_shell_reads_items(const std::vector<std::string>& command, const std::string& what);
+
+}  // namespace hpcbatch
