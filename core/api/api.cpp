@@ -1,5 +1,7 @@
 #include "api/api.hpp"
 
+#include "api/json_words.hpp"
+#include "api/read_task.hpp"
 #include "api/selections.hpp"
 #include "api/to_json.hpp"
 #include "runtime/asio.hpp"
@@ -142,7 +144,8 @@ std::string Api::site_of(const std::string& pilot) const {
 }
 
 void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr& reply) {
-  std::vector<Selection> chosen = read_selections(parse_body(request.body));
+  const boost::json::value body = parse_body(request.body);
+  std::vector<Selection> chosen = read_selections(body);
   if (verb != "cancel" && verb != "hold" && verb != "release" && verb != "retry") {
     reply->error(
         404,
@@ -152,10 +155,20 @@ void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr&
   }
   if (const auto trouble = runtime_.store_refuses())
     return reply->error(503, *trouble + "; nothing was changed");
-  auto act = [this, verb, chosen, reply] {
-    const auto answer = [reply](std::uint64_t tasks) { reply->answer(200, {{"tasks", tasks}}); };
+  Retry again{chosen, false, {}};
+  if (const auto* change = body.get_object().if_contains("needs"))
+    again.change = read_needs_change(*change);
+  if (const auto* only = body.get_object().if_contains("failed_only"))
+    again.failed_only = bool_of(*only, "'failed_only'");
+  if (verb != "retry" && (again.failed_only || again.change.any()))
+    throw BadRequest("'needs' and 'failed_only' belong to a retry");
+  auto act = [this, verb, chosen, again, reply] {
+    const auto answer = [reply](const Result<std::uint64_t>& tasks) {
+      if (!tasks) return reply->error(400, tasks.error().text + "; nothing was changed");
+      reply->answer(200, {{"tasks", *tasks}});
+    };
     if (verb == "cancel") return runtime_.cancel(chosen, answer);
-    if (verb == "retry") return runtime_.retry(chosen, answer);
+    if (verb == "retry") return runtime_.retry(again, answer);
     runtime_.hold(chosen, verb == "hold", answer);
   };
   runtime_.read(

@@ -89,7 +89,8 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
   void cancel(const std::string& key) override {
     asio::post(runtime_.loop(), [this, self = shared_from_this(), key] {
       const auto at = by_key_.find(key);
-      if (at != by_key_.end()) runtime_.cancel({{at->second, std::nullopt}}, [](std::uint64_t) {});
+      if (at != by_key_.end())
+        runtime_.cancel({{at->second, std::nullopt}}, [](const Result<std::uint64_t>&) {});
     });
   }
 

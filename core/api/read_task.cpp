@@ -311,4 +311,16 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
   return std::move(reading.task);
 }
 
+NeedsChange read_needs_change(const json::value& value) {
+  Reading reading;
+  for (const auto& [key, said] : map_of(value, "'needs'", " of what is to change")) {
+    if (key != "cpus" && key != "memory" && key != "disk" && key != "time")
+      throw BadRequest(fmt::format("'needs' has '{}'; cpus, memory, disk and time can be changed",
+                                   std::string_view(key)));
+    readers().at(std::string_view(key))(said, fmt::format("'needs.{}'", std::string_view(key)),
+                                        reading);
+  }
+  return {reading.task.array.needs.amounts, reading.task.array.needs.time};
+}
+
 }  // namespace hpcbatch

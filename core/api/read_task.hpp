@@ -37,4 +37,7 @@ struct TaskRequest {
 /// `what` names the task for the reader of a refusal.  Throws BadRequest that names the key too.
 TaskRequest read_task(const boost::json::value& value, const std::string& what);
 
+/// What of `needs` a retry says anew: `cpus`, `memory`, `disk`, `time`, as a submit does.
+NeedsChange read_needs_change(const boost::json::value& value);
+
 }  // namespace hpcbatch

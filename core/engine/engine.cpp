@@ -214,6 +214,13 @@ void Engine::handle(const RetryAsked& event, Time now) {
   std::vector<const Needs*> choosing;
   for (const RevivedArray& revived : event.arrays) choosing.push_back(&revived.array.needs);
   make_shapes_for(choosing);
+  for (const RevivedArray& revived : event.arrays) {
+    if (!revived.has_new_needs) continue;
+    if (auto text = misfit(revived.array)) {
+      actions_.push_back(AnswerRefused{event.request, *text, false});
+      return;
+    }
+  }
   const std::uint64_t changed = tasks_.revive(event, now);
   tasks_.tell_ended();
   actions_.push_back(AnswerCount{event.request, changed});

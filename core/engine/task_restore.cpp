@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace hpcbatch {
 
@@ -105,6 +106,31 @@ void TaskTable::recreate(const RevivedArray& revived) {
   put(array, Standing::NotOk, revived.array.indices);
 }
 
+/// What is ready stands in the queue by its needs; what runs has what it was given.
+void TaskTable::change_needs(ArrayState& array, const Needs& needs) {
+  if (array.terms->needs == needs) return;
+  IndexSet ready;
+  for (const QueuePlace& place : places(array)) ready.add(queue_.remove(place, array.tasks.all()));
+  NewArray facts;
+  facts.needs = needs;
+  facts.priority = array.terms->priority;
+  facts.retries = array.terms->retries;
+  facts.max_running = array.terms->max_running;
+  facts.streams_input = array.terms->streams_input;
+  // What runs is still of that class.
+  const ClassId before = array.terms->in_class;
+  terms_.release(std::exchange(array.terms, terms_.of(facts)));
+  add_class(array, before);
+  if (array.rare) {
+    const IndexSet cut = std::exchange(array.rare->cut, {});
+    for (const IndexRange& range : cut.ranges()) {
+      for (std::uint64_t i = range.first; i <= range.last; ++i)
+        set_apart(array, static_cast<std::uint32_t>(i));
+    }
+  }
+  make_ready(array, ready);
+}
+
 std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
   std::uint64_t changed = 0;
   // All are there before any is placed: a dependant may stand before its cause where ids were given
@@ -116,6 +142,7 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     ArrayState& array = get(revived.id);
     const IndexSet again = array.tasks.not_ok().intersection(revived.array.indices);
     if (again.empty()) continue;
+    if (revived.has_new_needs) change_needs(array, revived.array.needs);
     take_out(array, Standing::NotOk, again);
     put(array, Standing::Blocked, again);
     causes_.erase(revived.id);
@@ -123,7 +150,9 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     for (const auto& [index, attempts] : revived.attempts) {
       if (again.contains(index)) histories_[{revived.id, index}].attempts = attempts;
     }
-    actions_.push_back(SaveRevived{revived.id, again});
+    actions_.push_back(
+        SaveRevived{revived.id, again,
+                    revived.has_new_needs ? std::optional(revived.array.needs) : std::nullopt});
   }
   const EndedFacts ended(event.ended);
   for (const RevivedArray& revived : event.arrays) {

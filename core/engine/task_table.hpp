@@ -136,6 +136,7 @@ class TaskTable {
     take_out(array, place, IndexRange{index, index});
   }
   void recreate(const RevivedArray& revived);
+  void change_needs(ArrayState& array, const Needs& needs);
   void attach(ArrayState& array, const EndedFacts& ended, Time now);
   IndexSet unblocked(const ArrayState& array, const IndexSet& indices) const;
   void make_ready(ArrayState& array, const IndexSet& indices);

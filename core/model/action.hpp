@@ -77,6 +77,7 @@ struct SaveArrayEnded {
 struct SaveRevived {
   ArrayId array;
   IndexSet indices;
+  std::optional<Needs> needs{};  ///< of the array from now on, where they have changed
 };
 struct SaveAllocation {
   Allocation allocation;

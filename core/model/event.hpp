@@ -53,8 +53,9 @@ struct HoldAsked {
 struct RevivedArray {
   ArrayId id;
   std::string client;
-  NewArray array;  ///< `indices` are those to run again
-  IndexSet all;    ///< every index the array ever had
+  NewArray array;             ///< `indices` are those to run again
+  bool has_new_needs{false};  ///< then all of it that has not started has them from now on
+  IndexSet all;               ///< every index the array ever had
   IndexSet ok;
   IndexSet failed;  ///< ended otherwise, and not to run again
   std::vector<std::pair<std::uint32_t, std::uint32_t>>

@@ -21,6 +21,12 @@ std::int64_t round_up(std::int64_t value) {
 
 }  // namespace
 
+Needs changed(Needs needs, const NeedsChange& change) {
+  for (const auto& [name, amount] : change.amounts.entries()) needs.amounts.set(name, amount);
+  if (change.time) needs.time = change.time;
+  return needs;
+}
+
 bool may_run_at(const Needs& needs, std::string_view site) {
   return (needs.site.empty() || needs.site == site) &&
          !std::binary_search(needs.not_on.begin(), needs.not_on.end(), site);

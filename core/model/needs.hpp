@@ -28,6 +28,14 @@ struct Needs {
   friend auto operator<=>(const Needs&, const Needs&) = default;
 };
 
+/// What a user says anew of needs; of all else that was said before stands.
+struct NeedsChange {
+  Resources amounts;
+  std::optional<Duration> time;
+  bool any() const { return time.has_value() || !amounts.empty(); }
+};
+Needs changed(Needs needs, const NeedsChange& change);
+
 /// Whether a task may run at a site, whatever that has.
 bool may_run_at(const Needs& needs, std::string_view site);
 

@@ -125,10 +125,14 @@ void Runtime::perform(const AnswerSubmit& action) {
 }
 
 void Runtime::perform(const AnswerRefused& action) {
-  const auto at = submit_answers_.find(action.request.value);
-  if (at == submit_answers_.end()) return;
-  at->second(SubmitRefusal{action.text, action.conflict, false});
-  submit_answers_.erase(at);
+  if (const auto at = submit_answers_.find(action.request.value); at != submit_answers_.end()) {
+    at->second(SubmitRefusal{action.text, action.conflict, false});
+    submit_answers_.erase(at);
+  } else if (const auto of_change = count_answers_.find(action.request.value);
+             of_change != count_answers_.end()) {
+    of_change->second(Error{Error::Kind::Rejected, action.text});
+    count_answers_.erase(of_change);
+  }
 }
 
 void Runtime::perform(const AnswerCount& action) {

@@ -487,26 +487,34 @@ void Runtime::feed_submission(RequestId request, std::vector<EndedArray> ended) 
   submissions_.erase(request.value);
 }
 
-void Runtime::cancel(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer) {
+void Runtime::cancel(std::vector<Selection> tasks, CountAnswer answer) {
   const RequestId request = new_request();
   count_answers_[request.value] = std::move(answer);
   feed(CancelAsked{request, std::move(tasks)});
 }
 
-void Runtime::hold(std::vector<Selection> tasks, bool hold,
-                   std::function<void(std::uint64_t)> answer) {
+void Runtime::hold(std::vector<Selection> tasks, bool hold, CountAnswer answer) {
   const RequestId request = new_request();
   count_answers_[request.value] = std::move(answer);
   feed(HoldAsked{request, std::move(tasks), hold});
 }
 
-void Runtime::retry(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer) {
-  read([tasks](store::Store& store) { return store.revivable(tasks); },
-       [this, tasks, answer = std::move(answer)](store::Revivable found) mutable {
+void Runtime::retry(Retry asked, CountAnswer answer) {
+  read([asked](store::Store& store) { return store.revivable(asked.tasks, asked.failed_only); },
+       [this, asked, answer = std::move(answer)](store::Revivable found) mutable {
          // What ended while we looked has other results than those that were read: once more.
          const bool is_over = std::any_of(found.live.begin(), found.live.end(),
                                           [&](ArrayId id) { return !engine_->tasks().find(id); });
-         if (is_over) return retry(std::move(tasks), std::move(answer));
+         if (is_over) return retry(std::move(asked), std::move(answer));
+         const auto is_asked_for = [&](ArrayId id) {
+           return std::any_of(asked.tasks.begin(), asked.tasks.end(),
+                              [&](const Selection& one) { return one.array == id; });
+         };
+         for (RevivedArray& revived : found.arrays) {
+           if (!asked.change.any() || !is_asked_for(revived.id)) continue;
+           revived.array.needs = changed(std::move(revived.array.needs), asked.change);
+           revived.has_new_needs = true;
+         }
          const RequestId request = new_request();
          count_answers_[request.value] = std::move(answer);
          feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});

@@ -49,6 +49,16 @@ struct SubmitRefusal {
 };
 using SubmitAnswer = std::function<void(std::variant<std::vector<ArrayId>, SubmitRefusal>)>;
 
+/// How many tasks were changed.
+using CountAnswer = std::function<void(const Result<std::uint64_t>&)>;
+
+/// Ended tasks that are to run again.
+struct Retry {
+  std::vector<Selection> tasks;
+  bool failed_only{false};  ///< not what was cancelled
+  NeedsChange change;       ///< of the arrays' needs
+};
+
 class Runtime {
  public:
   struct Options {
@@ -71,9 +81,9 @@ class Runtime {
 
   // Requests of clients; answers come on the loop, once they are durable.
   void submit(Submission submission, SubmitAnswer answer);
-  void cancel(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer);
-  void hold(std::vector<Selection> tasks, bool hold, std::function<void(std::uint64_t)> answer);
-  void retry(std::vector<Selection> tasks, std::function<void(std::uint64_t)> answer);
+  void cancel(std::vector<Selection> tasks, CountAnswer answer);
+  void hold(std::vector<Selection> tasks, bool hold, CountAnswer answer);
+  void retry(Retry asked, CountAnswer answer);
   void stop(StopAsked::Mode mode);
   /// Removes from the site's workspace what nobody needs, or, as a trial, says what that would be.
   void clean(const std::string& site, bool is_trial, std::function<void(Result<Cleaning>)> answer);
@@ -252,7 +262,7 @@ class Runtime {
   InputQueue inputs_;
   std::vector<std::function<void(ArrayId)>> ended_listeners_;
   std::unordered_map<std::uint64_t, SubmitAnswer> submit_answers_;
-  std::unordered_map<std::uint64_t, std::function<void(std::uint64_t)>> count_answers_;
+  std::unordered_map<std::uint64_t, CountAnswer> count_answers_;
   std::unordered_map<std::uint64_t, Submission> submissions_;
   std::optional<std::string> store_trouble_;
   std::string store_damage_;  ///< why it ends, where that is no wish of anybody

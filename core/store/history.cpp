@@ -1,4 +1,5 @@
 // What clients ask of tasks that have ended, or of what a task runs.
+#include "store/array_rows.hpp"
 #include "store/encoding.hpp"
 #include "store/result_rows.hpp"
 #include "store/result_run.hpp"
@@ -14,9 +15,6 @@ namespace {
 
 // What a commit may take away, so that leases and results need not wait for long behind it.
 constexpr std::uint64_t kPrunedAtOnce = 50'000;
-
-#define ARRAY_COLUMNS \
-  "id,client,name,tool,indices,needs,priority,retries,max_running,after,submitted,ended,recipe"
 
 }  // namespace
 
@@ -219,8 +217,7 @@ Store::Totals Store::totals(ArrayId array, const IndexSet& indices) {
   return totals;
 }
 
-RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted,
-                                   bool dependants_only) {
+RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted, Of which) {
   RevivedArray revived{.id = row.id, .client = row.client, .all = row.indices};
   sqlite::Statement rows =
       db_.query("SELECT first,last,failure,attempt FROM results WHERE array=?");
@@ -234,9 +231,10 @@ RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted,
       revived.ok.add(range);
       continue;
     }
-    const IndexSet chosen = !dependants_only || failure == Failure::DependencyFailed
-                                ? range.intersection(wanted)
-                                : IndexSet{};
+    const bool is_chosen = which == Of::All ||
+                           (which == Of::Failed && failure != Failure::Cancelled) ||
+                           (which == Of::Dependants && failure == Failure::DependencyFailed);
+    const IndexSet chosen = is_chosen ? range.intersection(wanted) : IndexSet{};
     again.add(chosen);
     IndexSet rest = range;
     rest.remove(chosen);
@@ -258,14 +256,15 @@ RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted,
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-Revivable Store::revivable(const std::vector<Selection>& tasks) {
+Revivable Store::revivable(const std::vector<Selection>& tasks, bool failed_only) {
   std::map<ArrayId, RevivedArray> found;
   std::set<ArrayId> live;
   std::vector<ArrayId> to_visit;
   for (const Selection& selection : tasks) {
     const auto row = array(selection.array);
     if (!row) continue;
-    RevivedArray revived = read_revivable(*row, selection.indices.value_or(row->indices), false);
+    RevivedArray revived = read_revivable(*row, selection.indices.value_or(row->indices),
+                                          failed_only ? Of::Failed : Of::All);
     if (revived.array.indices.empty()) continue;
     if (!row->ended) live.insert(selection.array);
     found.insert_or_assign(selection.array, std::move(revived));
@@ -282,7 +281,7 @@ Revivable Store::revivable(const std::vector<Selection>& tasks) {
       if (found.contains(id)) continue;
       const auto row = array(id);
       if (!row) continue;
-      RevivedArray revived = read_revivable(*row, row->indices, true);
+      RevivedArray revived = read_revivable(*row, row->indices, Of::Dependants);
       if (revived.array.indices.empty()) continue;
       if (!row->ended) live.insert(id);
       found.emplace(id, std::move(revived));

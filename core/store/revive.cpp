@@ -1,4 +1,5 @@
 // Tasks that run again: their results are withdrawn and stay to be looked at as earlier attempts.
+#include "store/encoding.hpp"
 #include "store/result_rows.hpp"
 #include "store/store.hpp"
 
@@ -21,6 +22,9 @@ void Store::save(const SaveRevived& save) {
   // Of an array that lives, other tasks may be held.
   db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?")
       .run(save.array.value);
+  if (save.needs) {
+    db_.query("UPDATE arrays SET needs=? WHERE id=?").run(encode(*save.needs), save.array.value);
+  }
   for (const IndexRange& range : save.indices.ranges()) {
     leases_.withdraw(save.array, range);
     // They begin with a clean record; what failed before is there to be looked at only.

@@ -91,6 +91,42 @@ struct Filter {
   std::uint32_t limit{100};
 };
 
+/// Which submissions; what is left out admits all.
+struct ArrayFilter {
+  std::string client, tool;
+  std::string name;                           ///< `*` and `?` as in a shell's file names
+  std::optional<ArrayId> before;              ///< ids below it
+  std::optional<Time> since;                  ///< submitted then or later
+  std::optional<TaskState> state;             ///< of one of its tasks, that has ended
+  std::optional<Failure> failure;             ///< of one of its tasks
+  std::string site;                           ///< where one of its tasks ended
+  std::vector<ArrayId> at_site;               ///< sorted: they are at `site` now
+  std::optional<std::vector<ArrayId>> among;  ///< sorted: these alone
+  std::uint32_t limit{100};
+};
+
+/// A submission, and how its tasks have ended so far.
+struct ArrayOverview {
+  ArrayRow row;
+  std::uint64_t done{0}, failed{0}, cancelled{0};
+  std::optional<Time> started;     ///< the first of those that have ended
+  std::optional<Time> last_ended;  ///< nothing while none has
+};
+
+struct ArrayPage {
+  std::vector<ArrayOverview> arrays;  ///< newest first
+  std::optional<ArrayId> next;        ///< there may be more below it
+};
+
+/// Of one submission, the tasks that failed in one way.
+struct FailureGroup {
+  Failure failure{};
+  std::int32_t exit_code{0};
+  std::int32_t signal{0};
+  std::uint64_t tasks{0};
+  std::uint32_t first{0};  ///< the lowest index
+};
+
 struct ChangeFeed {
   std::vector<ResultRow> rows;
   std::uint64_t cursor{0};
@@ -136,6 +172,11 @@ class Store {
 
   // History, for clients.
   std::optional<ArrayRow> array(ArrayId id);
+  /// Looks at so many of them at a time that nobody waits long behind it.
+  ArrayPage arrays(const ArrayFilter& filter);
+  std::optional<ArrayOverview> overview(ArrayId id);
+  /// Most tasks first, the commonest 20.
+  std::vector<FailureGroup> failures(ArrayId id);
   std::optional<ResultRow> result(TaskId task);
   std::vector<ResultRow> results(const Filter& filter);
   std::vector<AttemptRow> attempts(TaskId task);
@@ -158,7 +199,8 @@ class Store {
   const Totals& totals() const { return totals_; }
   Totals totals(ArrayId array);
   Totals totals(ArrayId array, const IndexSet& indices);
-  Revivable revivable(const std::vector<Selection>& tasks);
+  /// `failed_only`: not what was cancelled.
+  Revivable revivable(const std::vector<Selection>& tasks, bool failed_only = false);
 
   /// A copy in a file that is not there yet, beside whatever else is asked of this store.
   Result<void> begin_copy(const std::string& file);
@@ -213,8 +255,11 @@ class Store {
   std::string meta(const char* key);
   void set_meta(const char* key, const std::string& value);
   ArrayRow read_array(sqlite::Statement& row);
+  ArrayOverview overview(ArrayRow row, std::vector<Failure>& failures);
+  bool has_ended_at(ArrayId id, const std::string& site);
   EndedArray ended_or_pruned(ArrayId id, const IndexSet& waiting);
-  RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, bool dependants_only);
+  enum class Of : std::uint8_t { All, Failed, Dependants };
+  RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, Of which);
 
   std::string file_;
   Mark mark_;

@@ -198,7 +198,7 @@ void EngineTest::hold(const std::string& tasks, bool on) {
   happens(HoldAsked{RequestId{++requests_}, {selection(tasks)}, on});
 }
 
-void EngineTest::retry(const std::vector<std::string>& tasks) {
+void EngineTest::retry(const std::vector<std::string>& tasks, const NeedsChange& change) {
   RetryAsked event{RequestId{++requests_}, {}, {}};
   std::set<ArrayId> named;
   for (const std::string& name : tasks) {
@@ -207,7 +207,9 @@ void EngineTest::retry(const std::vector<std::string>& tasks) {
     event.arrays.push_back(
         saved_.revived(wanted.array, wanted.indices.value_or(saved_.facts(wanted.array).indices)));
   }
-  for (const RevivedArray& revived : event.arrays) {
+  for (RevivedArray& revived : event.arrays) {
+    revived.has_new_needs = change.any();
+    revived.array.needs = changed(revived.array.needs, change);
     for (const Dependency& dependency : revived.array.after) {
       if (named.contains(dependency.array) || saved_.is_live(dependency.array)) continue;
       event.ended.push_back(saved_.ended(dependency.array));

@@ -69,7 +69,7 @@ class EngineTest : public ::testing::Test {
   void submit_much();
   void cancel(const std::string& tasks);
   void hold(const std::string& tasks, bool on = true);
-  void retry(const std::vector<std::string>& tasks);
+  void retry(const std::vector<std::string>& tasks, const NeedsChange& change = {});
   void accepts(const std::string& allocation);
   void refuses(const std::string& allocation, Refusal refusal, const std::string& text = "no");
   void registers(const std::string& pilot, Duration left = 1h, std::vector<HeldAttempt> held = {},

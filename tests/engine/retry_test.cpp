@@ -61,6 +61,59 @@ TEST_F(RetryTest, WhatTheUserRetriesAfterARestartBeginsWithAllItsRetries) {
   expect({"acknowledge 2.1 to A0", "lease 2.1 again (*) to A0"});
 }
 
+TEST_F(RetryTest, WhatIsRetriedMayNeedMoreThanBefore) {
+  constexpr std::int64_t kGigabyte = 1'000'000'000;
+  given_pilot();
+  submit(New().memory(kGigabyte));
+  ends("2", Failure::OomTask);
+  forget_what_was_asked();
+  NeedsChange change;
+  change.amounts.set(kMemory, Amount::of(8 * kGigabyte));
+  change.time = 30min;
+  retry({"2"}, change);
+  expect({"count 1", "lease 2 again (2) to A0"});
+  EXPECT_EQ(engine_->pilots().lease(task("2"))->granted.get(kMemory), Amount::of(8 * kGigabyte));
+  EXPECT_EQ(saved_.facts(ArrayId{2}).needs.time, 30min);
+  restarts();
+  registers("A0", 1h, {held("2")});
+  EXPECT_EQ(engine_->tasks().find(ArrayId{2})->terms->needs.time, 30min);
+  ends("2");
+  forget_what_was_asked();
+}
+
+TEST_F(RetryTest, WhatStillWaitsOfItNeedsAsMuch) {
+  given_pilot();
+  submit(New().array(1, 7).time(1h - 5min));
+  for (const char* one : {"2.1", "2.2"}) starts(one);
+  ends("2.1", Failure::ToolFailed, 10min);
+  forget_what_was_asked();
+  NeedsChange change;
+  change.amounts.set(kCpus, Amount::of(4));
+  retry({"2.1"}, change);
+  for (const char* one : {"2.2", "2.3", "2.4", "2.5"}) ends(one, Failure::Ok, 10min);
+  forget_what_was_asked();
+  EXPECT_EQ(engine_->pilots().leases().size(), 1U) << "one that takes the whole pilot";
+  EXPECT_TRUE(saved_.has_lease(task("2.1")));
+  restarts();
+  registers("A0", 1h, {held("2.1")});
+  ends("2.1", Failure::Ok, 10min);
+  EXPECT_TRUE(saved_.has_lease(task("2.6")));
+  EXPECT_FALSE(saved_.has_lease(task("2.7")));
+  forget_what_was_asked();
+}
+
+TEST_F(RetryTest, MoreThanThereCanBeIsRefusedAndNothingChanges) {
+  given_pilot();
+  submit(New());
+  ends("2", Failure::OomTask);
+  forget_what_was_asked();
+  NeedsChange change;
+  change.amounts.set(kCpus, Amount::of(64));
+  retry({"2"}, change);
+  expect({"refuse: never_fits: *64 cpus where it has 4*"});
+  expect_ended("2", Failure::OomTask);
+}
+
 TEST_F(RetryTest, WhatIsNotTheTasksFaultIsFree) {
   given_pilot();
   submit(New().may_fail(1));

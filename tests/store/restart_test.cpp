@@ -51,6 +51,18 @@ TEST_F(StoreInFolder, GivesBackWhatWasAlive) {
   EXPECT_EQ(snapshot.next_array, 3U);
 }
 
+TEST_F(StoreInFolder, WhatIsRevivedMayNeedSomethingElse) {
+  save({array(1, IndexRange{1, 2}), result(1, 1, Failure::OomTask)});
+  Needs needs;
+  needs.amounts.set(kCpus, Amount::of(4));
+  needs.time = std::chrono::hours{2};
+  save({{SaveRevived{ArrayId{1}, IndexRange{1, 1}, needs}, {}}});
+  reopen();
+  EXPECT_EQ(live_arrays().at(0).array.needs, needs);
+  save({{SaveRevived{ArrayId{1}, IndexRange{1, 1}, {}}, {}}});
+  EXPECT_EQ(live_arrays().at(0).array.needs, needs) << "it said nothing of needs";
+}
+
 TEST_F(StoreInFolder, KnowsHowThePredecessorsOfLiveTasksEnded) {
   save({array(1, IndexRange{1, 2}),
         result(1, 1, Failure::Ok),

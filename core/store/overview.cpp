@@ -1,0 +1,120 @@
+// Submissions as a whole: which there are, and how their tasks have ended.
+#include "store/array_rows.hpp"
+#include "store/store.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <fnmatch.h>
+
+namespace hpcbatch::store {
+namespace {
+
+// A look at one costs some microseconds.
+constexpr int kLookedAt = 5'000;
+
+/// Of ARRAY_COLUMNS.
+bool is_called(const sqlite::Statement& row, const ArrayFilter& filter) {
+  if (!filter.client.empty() && row.bytes(1) != filter.client) return false;
+  if (!filter.tool.empty() && row.bytes(3) != filter.tool) return false;
+  return filter.name.empty() || ::fnmatch(filter.name.c_str(), row.text(2).c_str(), 0) == 0;
+}
+
+bool is_in(const std::vector<ArrayId>& sorted, ArrayId id) {
+  return std::binary_search(sorted.begin(), sorted.end(), id);
+}
+
+}  // namespace
+
+ArrayOverview Store::overview(ArrayRow row, std::vector<Failure>& failures) {
+  ArrayOverview whole{.row = std::move(row)};
+  sqlite::Statement groups = db_.query(
+      "SELECT failure,sum(last-first+1),min(CASE WHEN started<>0 THEN started END),max(ended) "
+      "FROM results WHERE array=? GROUP BY failure");
+  groups.bind(whole.row.id.value);
+  while (groups.step()) {
+    const auto failure = static_cast<Failure>(groups.number(0));
+    failures.push_back(failure);
+    const TaskState state = state_after(failure);
+    std::uint64_t& count = state == TaskState::Done        ? whole.done
+                           : state == TaskState::Cancelled ? whole.cancelled
+                                                           : whole.failed;
+    count += static_cast<std::uint64_t>(groups.number(1));
+    if (!groups.is_null(2)) {
+      const Time started = from_microseconds(groups.number(2));
+      whole.started = std::min(whole.started.value_or(started), started);
+    }
+    const Time ended = from_microseconds(groups.number(3));
+    whole.last_ended = std::max(whole.last_ended.value_or(ended), ended);
+  }
+  return whole;
+}
+
+std::optional<ArrayOverview> Store::overview(ArrayId id) {
+  auto row = array(id);
+  if (!row) return std::nullopt;
+  std::vector<Failure> failures;
+  return overview(std::move(*row), failures);
+}
+
+bool Store::has_ended_at(ArrayId id, const std::string& site) {
+  // A pilot is ALLOCATION.RANK.
+  sqlite::Statement there = db_.query(
+      "SELECT 1 FROM results WHERE array=?1 AND substr(pilot,1,instr(pilot,x'2e')-1) IN "
+      "(SELECT CAST(name AS BLOB) FROM allocations WHERE site=?2) LIMIT 1");
+  return there.bind(id.value, site).step();
+}
+
+ArrayPage Store::arrays(const ArrayFilter& filter) {
+  ArrayPage page;
+  sqlite::Statement rows =
+      db_.query("SELECT " ARRAY_COLUMNS " FROM arrays WHERE id<?1 ORDER BY id DESC LIMIT ?2");
+  const std::uint64_t below =
+      filter.before ? filter.before->value
+                    : static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  rows.bind(below, kLookedAt);
+  int looked_at = 0;
+  while (page.arrays.size() < filter.limit && rows.step()) {
+    ++looked_at;
+    const ArrayId id{static_cast<std::uint64_t>(rows.number(0))};
+    // They are numbered as they come: what is below is older still.
+    if (filter.since && from_microseconds(rows.number(10)) < *filter.since) {
+      looked_at = 0;
+      break;
+    }
+    page.next = id;
+    if (!is_called(rows, filter)) continue;
+    if (filter.among && !is_in(*filter.among, id)) continue;
+    if (!filter.site.empty() && !is_in(filter.at_site, id) && !has_ended_at(id, filter.site))
+      continue;
+    std::vector<Failure> failures;
+    ArrayOverview whole = overview(read_array(rows), failures);
+    const auto has = [&](const auto& wanted) {
+      return std::any_of(failures.begin(), failures.end(), wanted);
+    };
+    if (filter.failure && !has([&](Failure one) { return one == *filter.failure; })) continue;
+    if (filter.state && !has([&](Failure one) { return state_after(one) == *filter.state; }))
+      continue;
+    page.arrays.push_back(std::move(whole));
+  }
+  if (page.arrays.size() < filter.limit && looked_at < kLookedAt) page.next.reset();
+  return page;
+}
+
+std::vector<FailureGroup> Store::failures(ArrayId id) {
+  sqlite::Statement rows = db_.query(
+      "SELECT failure,exit_code,signal,sum(last-first+1) AS tasks,min(first) FROM results WHERE "
+      "array=? AND failure<>0 GROUP BY failure,exit_code,signal ORDER BY tasks DESC LIMIT 20");
+  rows.bind(id.value);
+  std::vector<FailureGroup> groups;
+  while (rows.step()) {
+    groups.push_back({.failure = static_cast<Failure>(rows.number(0)),
+                      .exit_code = static_cast<std::int32_t>(rows.number(1)),
+                      .signal = static_cast<std::int32_t>(rows.number(2)),
+                      .tasks = static_cast<std::uint64_t>(rows.number(3)),
+                      .first = static_cast<std::uint32_t>(rows.number(4))});
+  }
+  return groups;
+}
+
+}  // namespace hpcbatch::store

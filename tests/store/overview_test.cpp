@@ -1,0 +1,104 @@
+// Submissions as a whole.
+#include "store_in_folder.hpp"
+
+namespace hpcbatch::store {
+namespace {
+
+class OverviewTest : public StoreInFolder {
+ protected:
+  static Write named(std::uint64_t id, const std::string& name, const std::string& client = "me") {
+    Write write = array(id, IndexRange{1, 3});
+    std::get<SaveArrays>(write.what).client = client;
+    std::get<SaveArrays>(write.what).submitted =
+        from_microseconds(static_cast<std::int64_t>(id) * 1000);
+    write.recipes.front().name = name;
+    return write;
+  }
+  std::string ids(const ArrayFilter& filter) {
+    std::string all;
+    for (const ArrayOverview& one : store->arrays(filter).arrays)
+      all += (all.empty() ? "" : " ") + std::to_string(one.row.id.value);
+    return all;
+  }
+};
+
+TEST_F(OverviewTest, CountsHowTasksHaveEnded) {
+  Write first = result(1, 1, Failure::Ok), last = result(1, 3, Failure::Cancelled);
+  std::get<SaveResult>(first.what).outcome.started = from_microseconds(3000);
+  std::get<SaveResult>(last.what).outcome.ended = from_microseconds(9000);
+  save({named(1, "sweep"), first, result(1, 2, Failure::OomTask), last});
+  const auto whole = store->overview(ArrayId{1});
+  ASSERT_TRUE(whole);
+  EXPECT_EQ(whole->done, 1U);
+  EXPECT_EQ(whole->failed, 1U);
+  EXPECT_EQ(whole->cancelled, 1U);
+  EXPECT_EQ(whole->started, from_microseconds(3000));
+  EXPECT_EQ(whole->last_ended, from_microseconds(9000));
+  EXPECT_FALSE(store->overview(ArrayId{2}));
+}
+
+TEST_F(OverviewTest, AreChosenNewestFirst) {
+  save({named(1, "sweep"), named(2, "other", "you"), named(3, "sweep-2"),
+        result(1, 1, Failure::OomTask), result(2, 1, Failure::Ok),
+        result(3, 1, Failure::Cancelled)});
+  EXPECT_EQ(ids({}), "3 2 1");
+  EXPECT_EQ(ids({.client = "me"}), "3 1");
+  EXPECT_EQ(ids({.name = "sweep"}), "1");
+  EXPECT_EQ(ids({.name = "sweep*"}), "3 1");
+  EXPECT_EQ(ids({.before = ArrayId{3}}), "2 1");
+  EXPECT_EQ(ids({.since = from_microseconds(2000)}), "3 2");
+  EXPECT_EQ(ids({.state = TaskState::Failed}), "1");
+  EXPECT_EQ(ids({.state = TaskState::Cancelled}), "3");
+  EXPECT_EQ(ids({.failure = Failure::OomTask}), "1");
+  EXPECT_EQ(ids({.among = std::vector<ArrayId>{ArrayId{1}, ArrayId{3}}}), "3 1");
+}
+
+TEST_F(OverviewTest, WhereTasksEndedIsKnownByTheirPilots) {
+  save({named(1, ""),
+        named(2, ""),
+        named(3, ""),
+        result(1, 1, Failure::Ok),
+        {SaveAllocation{Allocation{.id = pilot().allocation, .site = "quartz"}}, {}}});
+  EXPECT_EQ(ids({.site = "quartz"}), "1");
+  EXPECT_EQ(ids({.site = "quartz", .at_site = {ArrayId{3}}}), "3 1");
+  EXPECT_EQ(ids({.site = "basalt"}), "");
+}
+
+TEST_F(OverviewTest, APageSaysWhereTheNextBegins) {
+  std::vector<Write> writes;
+  for (std::uint64_t id = 1; id <= 7000; ++id) writes.push_back(named(id, id == 5 ? "rare" : ""));
+  save(writes);
+  ArrayFilter filter{.limit = 2};
+  ArrayPage page = store->arrays(filter);
+  EXPECT_EQ(page.arrays.size(), 2U);
+  EXPECT_EQ(page.next, ArrayId{6999});
+  filter.name = "rare";
+  page = store->arrays(filter);
+  EXPECT_TRUE(page.arrays.empty());
+  ASSERT_EQ(page.next, ArrayId{2001}) << "nobody waits while all are looked at";
+  filter.before = page.next;
+  page = store->arrays(filter);
+  ASSERT_EQ(page.arrays.size(), 1U);
+  EXPECT_EQ(page.arrays[0].row.id, ArrayId{5});
+  EXPECT_FALSE(page.next) << "that was all";
+}
+
+TEST_F(OverviewTest, FailuresAreGroupedByTheirWay) {
+  Write killed = result(1, 2, Failure::ToolSignal);
+  std::get<SaveResult>(killed.what).outcome.signal = 9;
+  Write other = array(1, IndexRange{1, 9});
+  save({other, killed});
+  for (const std::uint32_t index : {7U, 4U, 5U}) {
+    Write failed = result(1, index, Failure::ToolFailed);
+    std::get<SaveResult>(failed.what).outcome.exit_code = index == 5 ? 1 : 3;
+    save({failed});
+  }
+  const auto groups = store->failures(ArrayId{1});
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].exit_code, 3);
+  EXPECT_EQ(groups[0].tasks, 2U);
+  EXPECT_EQ(groups[0].first, 4U);
+}
+
+}  // namespace
+}  // namespace hpcbatch::store
