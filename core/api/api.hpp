@@ -35,6 +35,7 @@ struct TaskFacts {
   std::optional<store::ResultRow> result;
   std::vector<store::AttemptRow> attempts;
   std::optional<Allocation> allocation;  ///< of the result's pilot
+  std::optional<std::string> item;       ///< the text that is its own, of an array with some
 };
 
 /// One drop box as clients are told of it.
@@ -109,6 +110,12 @@ class Api {
   void finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptId attempt,
                      const ReplyPtr& reply);
   void arrays(Request request, const ReplyPtr& reply);
+  void list_arrays(Request request, const ReplyPtr& reply);
+  void show_array(ArrayId id, const ReplyPtr& reply);
+  void explain_array(const store::ArrayRow& row, const ReplyPtr& reply);
+  struct Now;
+  Now now_of(ArrayId id) const;
+  boost::json::object array_json(const store::ArrayOverview& whole) const;
   void events(Request request, const ReplyPtr& reply);
   void sites(Request request, const ReplyPtr& reply);
   void clean(Request request, const ReplyPtr& reply);

@@ -1,6 +1,7 @@
-// What there is to see of tasks: one in full, lists, arrays, why one waits.
+// What there is to see of tasks: one in full, lists, why one waits.
 #include "api/api.hpp"
 
+#include "api/query.hpp"
 #include "api/selections.hpp"
 #include "api/to_json.hpp"
 
@@ -9,28 +10,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace hpcbatch {
 namespace {
 
 namespace json = boost::json;
-
-std::uint32_t number_in(const HttpRequest& request, const char* key, std::uint32_t otherwise) {
-  const auto at = request.query.find(key);
-  if (at == request.query.end() || at->second.empty()) return otherwise;
-  std::uint32_t value = 0;
-  const char* end = at->second.data() + at->second.size();
-  const auto [stop, error] = std::from_chars(at->second.data(), end, value);
-  if (error != std::errc{} || stop != end)
-    throw BadRequest(fmt::format("'{}={}' is no whole number", key, at->second));
-  return value;
-}
-
-std::string text_in(const HttpRequest& request, const char* key) {
-  const auto at = request.query.find(key);
-  return at == request.query.end() ? "" : at->second;
-}
 
 void put_outcome(json::object& object, const Outcome& outcome) {
   object["failure"] = std::string(to_string(outcome.failure));
@@ -55,7 +39,8 @@ void Api::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
   runtime_.look(
       [task](store::Store& store) {
         TaskFacts facts{store.array(task.array), store.result(task), store.attempts(task),
-                        std::nullopt};
+                        std::nullopt, std::nullopt};
+        if (facts.array && needs_items(facts.array->recipe)) facts.item = store.item(task);
         if (facts.result) {
           if (const auto pilot = parse_pilot(facts.result->pilot))
             facts.allocation = store.allocation(pilot->allocation.name);
@@ -83,6 +68,7 @@ boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
   for (const std::string& argument : recipe.argv)
     command.push_back(json::string(valid_utf8(argument)));
   object["command"] = std::move(command);
+  if (facts.item && task.index != 0) object["item"] = valid_utf8(*facts.item);
   if (recipe.service) object["service"] = valid_utf8(recipe.service->name);
   if (!recipe.directory.empty()) object["directory"] = valid_utf8(recipe.directory);
   object["needs"] = to_json(array.needs);
@@ -147,20 +133,9 @@ void Api::show_task(TaskId task, const ReplyPtr& reply) {
 void Api::explain_task(TaskId task, const ReplyPtr& reply) {
   read_facts(task, [this, task, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
-    TaskId asked = task;
-    // An array as a whole is explained by the first of its tasks that has not ended, else by one
-    // that failed.
     if (!facts.array->indices.contains(task.index)) {
-      const ArrayState* live = runtime_.engine().tasks().find(task.array);
-      const IndexSet open = live ? live->tasks.open() : facts.array->indices;
-      if (task.index != 0 || open.empty())
-        return reply->error(404, fmt::format("there is no task {}", to_string(task)));
-      asked.index = open.ranges().back().first;
-      if (!live) {
-        return reply->error(400, fmt::format("{} has ended; name one of its tasks, like {}",
-                                             task.array.value, to_string(asked)));
-      }
-      return explain_task(asked, reply);
+      if (task.index == 0) return explain_array(*facts.array, reply);
+      return reply->error(404, fmt::format("there is no task {}", to_string(task)));
     }
     json::array details;
     for (const store::AttemptRow& row : facts.attempts) {
@@ -279,7 +254,9 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
         std::stable_sort(lines.begin(), lines.end(),
                          [](const auto& a, const auto& b) { return a.first > b.first; });
         if (lines.size() > filter.limit) lines.resize(filter.limit);
-        json::array tasks;
+        std::optional<json::array> found;
+        if (filter.array && !store.array(*filter.array)) return found;
+        json::array& tasks = found.emplace();
         std::optional<store::ArrayRow> row;
         for (auto& [task, line] : lines) {
           if (!row || row->id != task.array) row = store.array(task.array);
@@ -291,60 +268,12 @@ void Api::list_tasks(Request request, const ReplyPtr& reply) {
           }
           tasks.push_back(std::move(line));
         }
-        return tasks;
+        return found;
       },
-      [reply](json::array tasks) {
-        reply->answer(200, {{"tasks", std::move(tasks)}});
-      });
-}
-
-void Api::arrays(Request request, const ReplyPtr& reply) {
-  if (request.method != "GET" || request.path.size() != 3)
-    return reply->error(404, "write GET /v1/arrays/ID");
-  const ArrayId id = parse_selection(request.path[2]).array;
-  struct Found {
-    std::optional<store::ArrayRow> row;
-    store::Store::Totals totals;
-  };
-  runtime_.look(
-      [id](store::Store& store) {
-        return Found{store.array(id), store.totals(id)};
-      },
-      [this, id, reply](const Found& found) {
-        if (!found.row) return reply->error(404, fmt::format("there is no task {}", id.value));
-        const store::ArrayRow& row = *found.row;
-        std::uint64_t running = 0, waiting = 0, held = 0;
-        if (const ArrayState* live = runtime_.engine().tasks().find(id)) {
-          running = live->tasks.leased().size();
-          held = live->tasks.held().size();
-          waiting = live->tasks.open().size() - running - held;
-        }
-        json::object object{{"id", std::to_string(id.value)},
-                            {"client", row.client},
-                            {"total", row.indices.size()},
-                            {"indices", to_string(row.indices)},
-                            {"counts", json::object{{"waiting", waiting},
-                                                    {"held", held},
-                                                    {"running", running},
-                                                    {"done", found.totals.done},
-                                                    {"failed", found.totals.failed},
-                                                    {"cancelled", found.totals.cancelled}}},
-                            {"needs", to_json(row.needs)},
-                            {"priority", row.priority},
-                            {"retries", row.retries},
-                            {"submitted_at", seconds(row.submitted)},
-                            {"ended", row.ended}};
-        if (!row.name.empty()) object["name"] = valid_utf8(row.name);
-        if (!row.tool.empty()) object["tool"] = row.tool;
-        if (row.max_running != 0) object["max_running"] = row.max_running;
-        json::array after;
-        for (const Dependency& dependency : row.after) {
-          after.push_back(json::string(dependency.index
-                                           ? to_string(TaskId{dependency.array, *dependency.index})
-                                           : std::to_string(dependency.array.value)));
-        }
-        if (!after.empty()) object["after"] = std::move(after);
-        reply->answer(200, object);
+      [reply, filter](std::optional<json::array> tasks) {
+        if (!tasks)
+          return reply->error(404, fmt::format("there is no task {}", filter.array->value));
+        reply->answer(200, {{"tasks", std::move(*tasks)}});
       });
 }
 

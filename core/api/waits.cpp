@@ -1,6 +1,7 @@
 // Requests that wait for tasks to end: `wait`, and the feed of changes.
 #include "api/api.hpp"
 
+#include "api/query.hpp"
 #include "api/selections.hpp"
 #include "api/to_json.hpp"
 
@@ -16,17 +17,6 @@ namespace json = boost::json;
 
 constexpr double kLongestWait = 300;
 constexpr std::uint32_t kFeedPage = 10'000;
-
-double seconds_in(const HttpRequest& request, const char* key, double otherwise) {
-  const auto at = request.query.find(key);
-  if (at == request.query.end()) return otherwise;
-  double value = 0;
-  const char* end = at->second.data() + at->second.size();
-  const auto [stop, error] = std::from_chars(at->second.data(), end, value);
-  if (error != std::errc{} || stop != end || value < 0)
-    throw BadRequest(fmt::format("'{}={}' is no number of seconds", key, at->second));
-  return std::min(value, kLongestWait);
-}
 
 /// Whether every chosen task has ended, as far as the engine knows.
 bool all_ended(const Engine& engine, const std::vector<Selection>& chosen) {
@@ -192,11 +182,12 @@ void Api::events(Request request, const ReplyPtr& reply) {
               {{"events", std::move(events)}, {"cursor", feed.cursor}, {"pruned", feed.pruned}});
         });
   };
-  wait_for_ends(seconds_in(request, "wait", 0), reply, [look, ask](bool timed_out) {
-    look->timed_out = look->timed_out || timed_out;
-    (*ask)();
-    return look->answered || timed_out;
-  });
+  wait_for_ends(std::min(seconds_in(request, "wait", 0), kLongestWait), reply,
+                [look, ask](bool timed_out) {
+                  look->timed_out = look->timed_out || timed_out;
+                  (*ask)();
+                  return look->answered || timed_out;
+                });
 }
 
 }  // namespace hpcbatch

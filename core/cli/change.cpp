@@ -1,9 +1,12 @@
 // `cancel`, `hold`, `release`, `retry`: what changes tasks that there are.
 #include "cli/exit.hpp"
+#include "cli/named.hpp"
 #include "cli/session.hpp"
 #include "cli/values.hpp"
 
 #include <boost/json/array.hpp>
+
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -35,10 +38,18 @@ Words words_of(ChangeCommand::Change change) {
 
 int change_tasks(const ChangeCommand& command, const Session& session) {
   const Words words = words_of(command.change);
-  json::object request;
-  json::array& ids = request["ids"].emplace_array();
-  for (const std::string& id : command.ids) ids.emplace_back(id);
   EngineClient client = session.client();
+  json::object request;
+  json::object needs;
+  if (command.cpus) needs["cpus"] = *command.cpus;
+  for (const auto& [key, value] :
+       {std::pair{"memory", &command.memory}, {"disk", &command.disk}, {"time", &command.time}}) {
+    if (!value->empty()) needs[key] = *value;
+  }
+  if (!needs.empty()) request["needs"] = std::move(needs);
+  if (command.failed_only) request["failed_only"] = true;
+  json::array& ids = request["ids"].emplace_array();
+  for (const std::string& id : resolve_ids(client, command.ids, command.name)) ids.emplace_back(id);
   const json::object answer = client.post(std::string("/v1/tasks/") + words.path, request);
   const std::string count = text_at(answer, "tasks");
   if (command.json) {

@@ -53,21 +53,30 @@ struct SubmitCommand {
   std::string each;  ///< file of items, `-` for standard input; empty: none
   std::string file;  ///< file of tasks, `-` for standard input; empty: none
   std::string key;
+  bool wait{false};
   bool json{false};
 };
 struct WaitCommand {
   std::vector<std::string> ids;
+  std::string name;  ///< of submissions; empty: none
   bool json{false};
 };
 struct ChangeCommand {
   enum class Change { Cancel, Hold, Release, Retry };
   Change change{Change::Cancel};
   std::vector<std::string> ids;
+  std::string name;            ///< of submissions; empty: none
+  bool failed_only{false};     ///< of a retry
+  std::optional<double> cpus;  ///< what a retry says anew
+  std::string memory, disk, time;
   bool json{false};
 };
 struct ListCommand {
-  std::string state, array, client;
-  std::uint32_t limit{50};
+  std::string id;  ///< its tasks; empty: submissions
+  bool tasks{false};
+  std::string state, failure, name, tool, site, client;
+  double within{0};                    ///< submitted so many seconds ago at most; 0: whenever
+  std::optional<std::uint64_t> limit;  ///< lines
   bool all{false};
   bool json{false};
 };
@@ -77,6 +86,9 @@ struct ShowCommand {
 };
 struct LogCommand {
   std::string id;
+  bool failed_only{false};              ///< of a submission
+  bool prefix{false};                   ///< each line with its task's id
+  std::optional<std::uint32_t> tail{};  ///< so many lines of each task's streams
   std::optional<std::uint32_t> attempt;
   bool follow{false};
   bool standard_output{true};

@@ -27,9 +27,9 @@ Work
   retry ID...         run ended tasks again
 
 Look
-  list                tasks, newest first
-  show ID             one task in full
-  log ID              what it printed
+  list [ID]           what was submitted, newest first; or the tasks of one
+  show ID             one in full
+  log ID              what a task printed
   explain ID          why it waits, or how it failed
   top                 the live view
   sites, allocations, pilots, tools [show NAME | check NAME]
@@ -43,7 +43,8 @@ Engine
   doctor              check this installation
   snakemake-profile   print a profile for Snakemake
 
-An id is 12, a task of an array is 12.345, a range is 12.1-99.
+An id is 12, a task of an array is 12.345, a range is 12.1-99; last is the one
+that you submitted last.
 `hpcbatch VERB --help` says more, with an example.
 )";
 

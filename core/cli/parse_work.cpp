@@ -2,7 +2,6 @@
 #include "cli/flags.hpp"
 #include "cli/parse.hpp"
 #include "cli/spelled.hpp"
-#include "model/quantities.hpp"
 
 #include <fmt/format.h>
 
@@ -12,18 +11,6 @@
 
 namespace hpcbatch::detail {
 namespace {
-
-void check_size(const std::string& text) {
-  if (!parse_size(text))
-    throw std::invalid_argument("'" + text + "' is not a size, like 512M, 8G or a number of bytes");
-}
-
-void check_duration(const std::string& text) {
-  if (!parse_duration(text)) {
-    throw std::invalid_argument(
-        "'" + text + "' is not a duration, like 90s, 1h30m, 01:30:00 or a number of seconds");
-  }
-}
 
 /// `NAME` alone hands on what it is here.
 std::pair<std::string, std::string> parse_env(const std::string& text) {
@@ -42,19 +29,11 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       "cpus (1)")
       ->group("Needs");
   add_value(
-      verb, "--mem", "SIZE",
-      [&work](const std::string& t) {
-        check_size(t);
-        work.memory = t;
-      },
+      verb, "--mem", "SIZE", [&work](const std::string& t) { work.memory = checked_size(t); },
       "memory, a limit too (its cpus' share)")
       ->group("Needs");
   add_value(
-      verb, "--disk", "SIZE",
-      [&work](const std::string& t) {
-        check_size(t);
-        work.disk = t;
-      },
+      verb, "--disk", "SIZE", [&work](const std::string& t) { work.disk = checked_size(t); },
       "scratch space")
       ->group("Needs");
   add_values(
@@ -73,10 +52,7 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       ->group("Needs");
   add_value(
       verb, "--time", "DURATION",
-      [&work](const std::string& t) {
-        check_duration(t);
-        work.time = t;
-      },
+      [&work](const std::string& t) { work.time = checked_duration(t); },
       "need and limit, like 1h30m (none)")
       ->group("Needs");
   verb.add_option("--site", work.site, "only there")->type_name("NAME")->group("Needs");
@@ -135,10 +111,7 @@ void add_surroundings(CLI::App& verb, WorkOptions& work) {
       ->group("Surroundings");
   add_value(
       verb, "--output-limit", "SIZE|none",
-      [&work](const std::string& t) {
-        if (t != "none") check_size(t);
-        work.output_limit = t;
-      },
+      [&work](const std::string& t) { work.output_limit = t == "none" ? t : checked_size(t); },
       "of output that goes to no file, keep so much of each stream's beginning, and its end (1G or "
       "as the site says; `run`: all)")
       ->group("Surroundings");
@@ -222,13 +195,19 @@ void add_work_verbs(CLI::App& app, Command& into) {
       ->group("Many");
   verb->add_option(
           "--each", submit->each,
-          "one task for each line; {} in the command and in paths is the line; - is standard input")
+          "one task for each line; - is standard input. In the command and in paths {} is the "
+          "line, "
+          "{/} its name without the folder, {//} the folder, {.} without the ending, {/.} the name "
+          "without it, {#} the line's number")
       ->type_name("FILE")
       ->group("Many");
   verb->add_option("--file", submit->file,
                    "tasks from a .yaml or .jsonl file; - is JSON lines on standard input")
       ->type_name("FILE")
       ->group("Many");
+  verb->add_flag("--wait", submit->wait,
+                 "wait until all have ended: exit 0 if all succeeded, else 1")
+      ->group("Course");
   add_json_flag(*verb, submit->json);
   verb->footer(
       "Examples:\n  hpcbatch submit --array 1-100%20 -- sh -c 'process part.$HPCBATCH_TASK_INDEX'\n"

@@ -1,27 +1,14 @@
 #include "cli/screen.hpp"
 
 #include "cli/descriptor.hpp"
+#include "cli/terminal.hpp"
 
 #include <cerrno>
 
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace hpcbatch {
-namespace {
-
-/// The first bytes of `line` that show as at most `columns` letters.
-std::string cut(const std::string& line, std::size_t columns) {
-  std::size_t letters = 0;
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    const bool begins_letter = (static_cast<unsigned char>(line[at]) & 0xC0) != 0x80;
-    if (begins_letter && letters++ == columns) return line.substr(0, at);
-  }
-  return line;
-}
-
-}  // namespace
 
 Screen::Screen() {
   has_keys_ = ::tcgetattr(STDIN_FILENO, &before_) == 0;
@@ -39,17 +26,14 @@ Screen::~Screen() {
 }
 
 void Screen::draw(const std::string& text) {
-  winsize size{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0) {
-    size.ws_row = 24;
-    size.ws_col = 80;
-  }
+  const TerminalSize size = terminal_size(STDOUT_FILENO).value_or(TerminalSize{});
   std::string out = "\x1b[H";
   std::size_t begin = 0;
-  for (unsigned row = 0; row < size.ws_row && begin < text.size(); ++row) {
+  for (std::size_t row = 0; row < size.rows && begin < text.size(); ++row) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     // Clears the rest of each line instead of the page, which would flicker.
-    out += (row == 0 ? "" : "\r\n") + cut(text.substr(begin, end - begin), size.ws_col) + "\x1b[K";
+    out += (row == 0 ? "" : "\r\n") + first_letters(text.substr(begin, end - begin), size.columns) +
+           "\x1b[K";
     begin = end + 1;
   }
   write_all(STDOUT_FILENO, out + "\x1b[J");

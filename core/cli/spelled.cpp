@@ -2,6 +2,7 @@
 
 #include "documents/text_check.hpp"
 #include "model/index_set.hpp"
+#include "model/quantities.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -24,12 +25,24 @@ bool is_number(std::string_view text, Number& into) {
 
 const std::string& checked_id(const std::string& text) {
   const std::size_t dot = text.find('.');
+  const std::string_view submission = std::string_view(text).substr(0, dot);
   std::uint64_t number = 0;
-  bool is_good = is_number(std::string_view(text).substr(0, dot), number) && number > 0;
+  bool is_good = submission == "last" || (is_number(submission, number) && number > 0);
   if (is_good && dot != std::string::npos) {
     is_good = parse_index_set(std::string_view(text).substr(dot + 1)).has_value();
   }
-  if (!is_good) refuse(text, "an id; ids are like 12, 12.345 or 12.1-99");
+  if (!is_good) refuse(text, "an id; ids are like 12, 12.345, 12.1-99 or last");
+  return text;
+}
+
+const std::string& checked_size(const std::string& text) {
+  if (!parse_size(text)) refuse(text, "a size, like 512M, 8G or a number of bytes");
+  return text;
+}
+
+const std::string& checked_duration(const std::string& text) {
+  if (!parse_duration(text))
+    refuse(text, "a duration, like 90s, 1h30m, 01:30:00 or a number of seconds");
   return text;
 }
 

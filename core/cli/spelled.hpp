@@ -11,7 +11,7 @@ namespace hpcbatch {
 
 // Each throws std::invalid_argument with one sentence where the text is not well formed.
 
-/// `12`, `12.345`, `12.1-99`, `12.3,7-9`; returned as it came.
+/// `12`, `12.345`, `12.1-99`, `12.3,7-9`, the same of `last`; returned as it came.
 const std::string& checked_id(const std::string& text);
 /// `1-100:5%20`.
 ArrayOption parse_array(std::string_view text);
@@ -19,6 +19,9 @@ ArrayOption parse_array(std::string_view text);
 std::pair<std::string, double> parse_gpus(std::string_view text);
 /// `NAME=VALUE`; `flag` is named in the message.
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view flag);
+/// `512M`, `8G`, bytes; and `90s`, `1h30m`, `01:30:00`, seconds; each returned as it came.
+const std::string& checked_size(const std::string& text);
+const std::string& checked_duration(const std::string& text);
 /// A finite number that is not negative.
 double parse_amount(std::string_view text);
 

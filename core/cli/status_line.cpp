@@ -2,8 +2,8 @@
 
 #include "cli/descriptor.hpp"
 #include "cli/table.hpp"
+#include "cli/terminal.hpp"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 namespace hpcbatch {
@@ -13,11 +13,8 @@ StatusLine::StatusLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 void StatusLine::show(const std::string& text) {
   if (!is_terminal_) return;
   std::string line = one_line(text);
-  winsize size{};
   // A line that wraps could not be drawn over.
-  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
-    line = line.substr(0, static_cast<std::size_t>(size.ws_col) - 1);
-  }
+  line = first_letters(line, terminal_size(STDERR_FILENO).value_or(TerminalSize{}).columns - 1);
   is_drawn_ = true;
   write_all(STDERR_FILENO, "\r\x1b[K" + line);
 }

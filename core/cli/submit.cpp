@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -83,13 +85,16 @@ int submit_tasks(const SubmitCommand& command, const Session& session) {
                                              around, client_name(around.environment),
                                              command.key.empty() ? random_key() : command.key);
   EngineClient client = session.client();
-  for (const std::string& id : submit_safely(client, session, request)) {
+  const std::vector<std::string> ids = submit_safely(client, session, request);
+  for (const std::string& id : ids) {
     if (command.json)
       print_json(json::object{{"id", id}});
     else
       print(id + "\n");
   }
-  return kExitDone;
+  if (!command.wait) return kExitDone;
+  std::fflush(stdout);
+  return wait_for_tasks({.ids = ids, .name = "", .json = command.json}, session);
 }
 
 }  // namespace hpcbatch

@@ -1,5 +1,6 @@
 #include "cli/table.hpp"
 
+#include "cli/terminal.hpp"
 #include "documents/text_check.hpp"
 #include "model/check.hpp"
 
@@ -16,8 +17,16 @@ std::size_t width_of(std::string_view text) {
   }));
 }
 
+/// Never shorter than what says that it is cut.
+std::string cut(const std::string& text, std::size_t letters) {
+  constexpr std::size_t kLeast = 8;
+  letters = std::max(letters, kLeast);
+  if (width_of(text) <= letters) return text;
+  return first_letters(text, letters - 3) + "...";
+}
+
 void append_cell(std::string& line, const std::string& text, std::size_t width, Table::Side side) {
-  const std::string padding(width - width_of(text), ' ');
+  const std::string padding(width - std::min(width, width_of(text)), ' ');
   if (!line.empty()) line += "  ";
   line += side == Table::Side::Right ? padding + text : text + padding;
 }
@@ -55,33 +64,36 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string Table::text() const {
+std::string Table::text(std::optional<std::size_t> room) const {
   std::vector<std::size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
   }
-  std::string out;
-  std::string line;
+  std::vector<std::size_t> shown;
+  std::size_t before = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     if (widths[i] == 0) continue;
     widths[i] = std::max(widths[i], width_of(columns_[i].title));
-    append_cell(line, columns_[i].title, widths[i], columns_[i].side);
+    shown.push_back(i);
   }
-  finish_line(out, line);
-  for (const auto& row : rows_) {
-    line.clear();
-    bool is_first = true;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (widths[i] == 0) continue;
+  for (std::size_t i = 0; i + 1 < shown.size(); ++i) before += widths[shown[i]] + 2;
+  std::string out;
+  const auto add_line = [&](const auto& cell) {
+    std::string line;
+    for (const std::size_t i : shown) {
+      const bool is_last = i == shown.back();
+      const std::string text =
+          is_last && room ? cut(cell(i), *room - std::min(before, *room)) : cell(i);
       // An empty first cell must still push the others to their places.
-      if (is_first && row[i].empty())
+      if (i == shown.front() && text.empty())
         line = std::string(widths[i], ' ');
       else
-        append_cell(line, row[i], widths[i], columns_[i].side);
-      is_first = false;
+        append_cell(line, text, widths[i], columns_[i].side);
     }
     finish_line(out, line);
-  }
+  };
+  add_line([&](std::size_t i) { return columns_[i].title; });
+  for (const auto& row : rows_) add_line([&](std::size_t i) { return row[i]; });
   return out;
 }
 

@@ -1,6 +1,8 @@
 // Texts in aligned columns for people, safe to look at whatever the texts hold.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +22,9 @@ class Table {
   /// As many texts as there are columns; control bytes are shown as `\xNN`.
   void add(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
-  /// With a line of titles; columns in which no row has a text are left out.
-  std::string text() const;
+  /// With a line of titles; columns in which no row has a text are left out.  Where there is room
+  /// for so many letters on a line only, the last column is cut, which ends with "..." then.
+  std::string text(std::optional<std::size_t> room = {}) const;
 
  private:
   std::vector<Column> columns_;

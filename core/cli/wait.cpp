@@ -1,8 +1,10 @@
 // `wait`: until tasks have ended, with progress on a terminal.
 #include "cli/away.hpp"
 #include "cli/exit.hpp"
+#include "cli/named.hpp"
 #include "cli/session.hpp"
 #include "cli/status_line.hpp"
+#include "cli/submission_table.hpp"
 #include "cli/values.hpp"
 #include "model/quantities.hpp"
 
@@ -11,6 +13,9 @@
 
 #include <chrono>
 #include <cstdio>
+#include <deque>
+#include <utility>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -23,17 +28,81 @@ constexpr std::chrono::seconds kWatched{1};
 constexpr std::chrono::seconds kUnwatched{30};
 constexpr std::chrono::seconds kAnswerMargin{30};
 constexpr std::chrono::milliseconds kWaitEvery{200};
+/// Where nobody watches, a line goes to standard error so often.
+constexpr std::chrono::minutes kTellEvery{1};
 
-std::string progress_of(const json::object& counts, Clock::duration elapsed) {
-  const double ended =
-      number_at(counts, "ok") + number_at(counts, "failed") + number_at(counts, "cancelled");
-  std::string line =
-      std::to_string(static_cast<std::int64_t>(ended)) + "/" + text_at(counts, "total") + " ended";
-  for (const char* what : {"running", "waiting", "failed", "cancelled"}) {
+double ended_of(const json::object& counts) {
+  return number_at(counts, "ok") + number_at(counts, "failed") + number_at(counts, "cancelled");
+}
+
+std::string whole(double number) {
+  return std::to_string(static_cast<std::int64_t>(number));
+}
+
+std::string in_words(Clock::duration time) {
+  return show_duration(std::chrono::duration_cast<std::chrono::seconds>(time));
+}
+
+/// How fast tasks end, over the last of the time that was watched.
+class Pace {
+ public:
+  void seen(double ended, Clock::time_point now) {
+    seen_.emplace_back(now, ended);
+    while (seen_.size() > 2 && now - seen_.front().first > kSpan) seen_.pop_front();
+  }
+  /// A second; 0 where it cannot be told.
+  double rate() const {
+    if (seen_.size() < 2) return 0;
+    const std::chrono::duration<double> time = seen_.back().first - seen_.front().first;
+    return time.count() > 0 ? (seen_.back().second - seen_.front().second) / time.count() : 0;
+  }
+
+ private:
+  static constexpr std::chrono::minutes kSpan{1};
+  std::deque<std::pair<Clock::time_point, double>> seen_;
+};
+
+json::object by_state(const json::object& counts) {
+  json::object states;
+  for (const auto& [ours, theirs] : {std::pair{"done", "ok"},
+                                     {"failed", "failed"},
+                                     {"cancelled", "cancelled"},
+                                     {"running", "running"},
+                                     {"waiting", "waiting"}})
+    states[ours] = number_at(counts, theirs);
+  return states;
+}
+
+std::string progress_of(const json::object& counts, const Pace& pace, Clock::duration elapsed) {
+  constexpr std::size_t kBar = 20;
+  const double ended = ended_of(counts), total = number_at(counts, "total");
+  std::string line = total > 1 ? "[" + progress_bar(by_state(counts), kBar) + "] " : "";
+  line += whole(ended) + "/" + whole(total) + " ended";
+  for (const char* what : {"failed", "cancelled", "running", "waiting"}) {
     if (number_at(counts, what) > 0) line += ", " + text_at(counts, what) + " " + what;
   }
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(elapsed);
-  return line + ", " + show_duration(seconds);
+  line += ", " + in_words(elapsed);
+  const double rate = pace.rate();
+  if (rate <= 0 || total <= 1) return line;
+  line += rate < 1 ? ", " + whole(rate * 60) + " a minute" : ", " + whole(rate) + " a second";
+  const std::chrono::duration<double> left((total - ended) / rate);
+  return line + ", " + in_words(std::chrono::duration_cast<Clock::duration>(left)) + " left";
+}
+
+/// How it ended, and what to type next.
+std::string last_line(const json::object& counts, const std::vector<std::string>& ids,
+                      Clock::duration elapsed) {
+  const double total = number_at(counts, "total"), ok = number_at(counts, "ok");
+  std::string line =
+      total == ok ? "all " + whole(total) + " done" : whole(ok) + " of " + whole(total) + " done";
+  for (const char* what : {"failed", "cancelled"}) {
+    if (number_at(counts, what) > 0) line += ", " + text_at(counts, what) + " " + what;
+  }
+  line += ", after " + in_words(elapsed);
+  if (number_at(counts, "failed") > 0)
+    line += "; `hpcbatch explain " + ids.front() + "` says why, `hpcbatch retry " + ids.front() +
+            "` runs again what did not end well";
+  return line;
 }
 
 bool has_no_answer(const Answer& answer) {
@@ -51,23 +120,23 @@ bool has_no_answer(const Answer& answer) {
   return false;
 }
 
-}  // namespace
-
-int wait_for_tasks(const WaitCommand& command, const Session& session) {
-  StatusLine status;
+int wait_in_view(const WaitCommand& command, const Session& session, StatusLine& status,
+                 std::vector<std::string>& ids) {
   const std::chrono::seconds time = status.is_visible() ? kWatched : kUnwatched;
-  json::object question;
-  json::array& ids = question["ids"].emplace_array();
-  for (const std::string& id : command.ids) ids.emplace_back(id);
-  question["timeout"] = time.count();
-  const std::string body = json::serialize(question);
-
   EngineClient client = session.client();
   const Clock::time_point begin = Clock::now();
   // Without any engine at the beginning there is nothing to wait for; one that goes away comes
   // back.
   if (const Answer connected = client.http().connect(); connected.outcome != Exchange::Answered)
     client.object_of(connected);
+  ids = resolve_ids(client, command.ids, command.name);
+  json::object question;
+  json::array& asked = question["ids"].emplace_array();
+  for (const std::string& id : ids) asked.emplace_back(id);
+  question["timeout"] = time.count();
+  const std::string body = json::serialize(question);
+  Pace pace;
+  Clock::time_point told = begin;
   Away away(Clock::now());
   for (;;) {
     const Answer answer =
@@ -84,10 +153,40 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
     if (flag_at(counts, "done")) {
       status.clear();
       if (command.json) print_json(counts);
+      // Where nobody watches, what was short and went well needs no word.
+      const bool is_told =
+          status.is_visible() || told != begin || ended_of(counts) > number_at(counts, "ok");
+      if (is_told && !command.json)
+        std::fputs((last_line(counts, ids, Clock::now() - begin) + "\n").c_str(), stderr);
       return number_at(counts, "failed") + number_at(counts, "cancelled") > 0 ? kExitTaskFailed
                                                                               : kExitDone;
     }
-    status.show(progress_of(counts, Clock::now() - begin));
+    const Clock::time_point now = Clock::now();
+    pace.seen(ended_of(counts), now);
+    const std::string progress = progress_of(counts, pace, now - begin);
+    status.show(progress);
+    if (!status.is_visible() && !command.json && now - told >= kTellEvery) {
+      told = now;
+      std::fputs((progress + "\n").c_str(), stderr);
+    }
+  }
+}
+
+}  // namespace
+
+int wait_for_tasks(const WaitCommand& command, const Session& session) {
+  StatusLine status;
+  std::vector<std::string> ids = command.ids;
+  try {
+    return wait_in_view(command, session, status, ids);
+  } catch (const InterruptedByUser&) {
+    if (status.is_visible()) {
+      status.clear();
+      std::string again = "hpcbatch wait";
+      for (const std::string& id : ids) again += " " + id;
+      std::fputs(("the work goes on; `" + again + "` looks again\n").c_str(), stderr);
+    }
+    throw;
   }
 }
 

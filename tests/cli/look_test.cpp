@@ -9,11 +9,75 @@ using testing::Not;
 
 class LookTest : public VerbTest {};
 
+TEST_F(LookTest, ListShowsALineForEachSubmission) {
+  engine_answers({{"GET /v1/arrays?limit=20",
+                   R"({"arrays": [
+    {"id": "14", "state": "running", "client": "shell:me", "total": 1000, "name": "sweep", "submitted_at": 1000,
+     "started_at": 1060, "ended_at": 1120, "command": ["fit", "{}"],
+     "counts": {"waiting": 400, "held": 0, "running": 97, "done": 500, "failed": 3, "cancelled": 0}},
+    {"id": "13", "state": "done", "client": "shell:me", "total": 1, "submitted_at": 1000, "tool": "ina",
+     "counts": {"waiting": 0, "held": 0, "running": 0, "done": 1, "failed": 0, "cancelled": 0}}]})"}});
+  const std::string out = cli({"list"}).out;
+  EXPECT_THAT(out, testing::StartsWith("ID  STATE    PROGRESS          DONE  FAILED"));
+  EXPECT_THAT(out, HasSubstr("14  running  [####x>....]  500/1000       3"));
+  EXPECT_THAT(out, HasSubstr("   1m  sweep: fit {}\n"));
+  EXPECT_THAT(out, HasSubstr("13  done"));
+  EXPECT_THAT(out, HasSubstr("  ina\n"));
+  EXPECT_THAT(out, Not(HasSubstr("WHO"))) << "they are all one's";
+}
+
+TEST_F(LookTest, ListChoosesSubmissions) {
+  engine_answers(
+      {{"GET /v1/arrays?limit=5&state=failed&failure=oom_task&name=sweep%2A&tool=ina&"
+        "site=quartz&client=galaxy",
+        R"({"arrays": []})"}});
+  const CliResult result =
+      cli({"list", "-n", "5", "--state", "failed", "--failure", "oom_task", "--name", "sweep*",
+           "--tool", "ina", "--site", "quartz", "--client", "galaxy"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+}
+
+TEST_F(LookTest, ListGoesOnWhereTheEngineHasLookedAtMany) {
+  engine_answers({{"GET /v1/arrays?limit=20&state=failed", R"({"arrays": [], "next": "5000"})"},
+                  {"GET /v1/arrays?limit=20&state=failed&before=5000",
+                   R"({"arrays": [{"id": "7", "state": "failed", "client": "a", "total": 1,
+                       "submitted_at": 1, "counts": {"failed": 1}}]})"}});
+  EXPECT_THAT(cli({"list", "--state", "failed"}).out, HasSubstr("7   failed"));
+}
+
+TEST_F(LookTest, LastIsTheNewestOfThisUser) {
+  engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice", R"({"arrays": [{"id": "14"}]})"},
+                  {"GET /v1/tasks/14.3", R"({"id": "14.3", "state": "done"})"},
+                  {"GET /v1/tasks?limit=50&array=14", R"({"tasks": []})"},
+                  {"POST /v1/tasks/cancel", R"({"tasks": 2})"}});
+  EXPECT_EQ(cli({"show", "last.3"}).out, "id     14.3\nstate  done\n");
+  EXPECT_EQ(cli({"list", "last"}).exit_code, 0);
+  EXPECT_EQ(cli({"cancel", "last"}).out, "2 tasks cancelled\n");
+  engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice", R"({"arrays": []})"}});
+  const CliResult none = cli({"show", "last"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("you have submitted nothing"));
+}
+
+TEST_F(LookTest, ANameMeansAllThatHaveIt) {
+  const std::string mine = "shell%3Aalice";
+  engine_answers({{"GET /v1/arrays?limit=1000&client=" + mine + "&name=sweep",
+                   R"({"arrays": [{"id": "14"}, {"id": "9"}]})"},
+                  {"GET /v1/arrays?limit=1000&client=" + mine + "&name=swep", R"({"arrays": []})"},
+                  {"POST /v1/tasks/cancel", R"({"tasks": 2})"}});
+  EXPECT_EQ(cli({"cancel", "--name", "sweep"}).out, "2 tasks cancelled\n");
+  EXPECT_EQ(body_of("POST", "/v1/tasks/cancel"), boost::json::parse(R"({"ids": ["14", "9"]})"));
+  const CliResult none = cli({"cancel", "--name", "swep"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("is called 'swep'"));
+}
+
 TEST_F(LookTest, ListShowsTasksInColumns) {
   engine_answers({{"GET /v1/tasks?limit=50&state=failed",
                    R"({"tasks": [{"id": "13", "state": "waiting", "tasks": 100, "name": "many"},
                                  {"id": "12.3", "state": "failed", "failure": "oom_task", "exit_code": 137, "tool": "ina", "tasks": 1}]})"}});
-  EXPECT_EQ(cli({"list", "--state", "failed"}).out,
+  EXPECT_EQ(cli({"list", "--tasks", "--state", "failed"}).out,
             "ID    STATE    TASKS  EXIT  FAILURE   NAME\n"
             "13    waiting    100                  many\n"
             "12.3  failed           137  oom_task  ina\n");
@@ -27,7 +91,7 @@ TEST_F(LookTest, ListReadsPageAfterPage) {
   engine_answers({{"GET /v1/tasks?limit=100000", page + "]}"},
                   {"GET /v1/tasks?limit=100000&before=100001",
                    R"({"tasks": [{"id": "7", "state": "done"}]})"}});
-  const CliResult result = cli({"list", "--all", "--json"});
+  const CliResult result = cli({"list", "--tasks", "--all", "--json"});
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 100'001);
   EXPECT_TRUE(result.out.ends_with("{\"id\":\"7\",\"state\":\"done\"}\n"));
 }
@@ -35,7 +99,7 @@ TEST_F(LookTest, ListReadsPageAfterPage) {
 TEST_F(LookTest, NamesCannotHarmATerminal) {
   engine_answers({{"GET /v1/tasks?limit=50",
                    R"({"tasks": [{"id": "1", "state": "done", "name": "\u001b[2J"}]})"}});
-  EXPECT_THAT(cli({"list"}).out, HasSubstr("\\x1b[2J"));
+  EXPECT_THAT(cli({"list", "--tasks"}).out, HasSubstr("\\x1b[2J"));
 }
 
 TEST_F(LookTest, ShowFindsTasksAndArrays) {
@@ -56,9 +120,23 @@ TEST_F(LookTest, ExplainIsASentenceAndItsDetails) {
   EXPECT_EQ(cli({"explain", "12"}).out, "12 is waiting: no pilot has room\n  quartz: 1 queued\n");
 }
 
+TEST_F(LookTest, ExplainQuotesWhatTheFirstThatFailedPrintedLast) {
+  engine_answers({{"GET /v1/tasks/5/explain",
+                   R"({"id": "5", "state": "failed", "text": "of 9 tasks 8 done, 1 failed",
+            "failures": [{"failure": "tool_failed", "tasks": 1, "first": "5.7"}],
+            "details": ["1 exit code 1: first 5.7 (item chr3.bam) on node4"]})"},
+                  {"GET /v1/tasks/5.7/log?stream=stderr&tail=600",
+                   R"({"text": "one\ntwo\nthree\nno such file\n"})"}});
+  EXPECT_EQ(cli({"explain", "5"}).out,
+            "5 is failed: of 9 tasks 8 done, 1 failed\n"
+            "  1 exit code 1: first 5.7 (item chr3.bam) on node4\n"
+            "  5.7 last printed:\n    two\n    three\n    no such file\n");
+}
+
 TEST_F(LookTest, LogPrintsEachStreamToItsOwn) {
   const std::string page(1 << 20, 'x');
-  engine_answers({{"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=0",
+  engine_answers({{"GET /v1/arrays/12", R"({"id": "12", "indices": "0"})"},
+                  {"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=0",
                    R"({"text": ")" + page + R"(", "offset": 0, "next": 1048576, "end": false})"},
                   {"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=1048576",
                    R"({"base64": "aGkK", "offset": 1048576, "next": 1048579, "end": true})"},
@@ -72,7 +150,8 @@ TEST_F(LookTest, LogPrintsEachStreamToItsOwn) {
 }
 
 TEST_F(LookTest, LogOfARunningTaskEndsWithAPageThatIsNotFull) {
-  engine_answers({{"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=0",
+  engine_answers({{"GET /v1/arrays/12", R"({"id": "12", "indices": "0"})"},
+                  {"GET /v1/tasks/12/log?stream=stdout&limit=1048576&offset=0",
                    R"({"text": "so far", "offset": 0, "next": 6, "end": false})"}});
   EXPECT_EQ(cli({"log", "--stdout", "12"}).out, "so far");
 }

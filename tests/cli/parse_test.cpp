@@ -138,12 +138,27 @@ TEST(Parse, AFileSaysWhatItsTasksRun) {
 }
 
 TEST(Parse, IdsAreCheckedBeforeTheEngineIsAsked) {
-  EXPECT_THAT(parsed<WaitCommand>({"wait", "12", "12.345", "12.1-99", "12.3,7-9"}).ids,
-              ElementsAre("12", "12.345", "12.1-99", "12.3,7-9"));
-  for (const char* bad : {"", "x", "12.", "12.x", "0", "-1", "12.9-1", "12/../13", "12?x=1"}) {
+  EXPECT_THAT(
+      parsed<WaitCommand>({"wait", "12", "12.345", "12.1-99", "12.3,7-9", "last", "last.4"}).ids,
+      ElementsAre("12", "12.345", "12.1-99", "12.3,7-9", "last", "last.4"));
+  for (const char* bad :
+       {"", "x", "12.", "12.x", "0", "-1", "12.9-1", "lasts", "last.", "12/../13", "12?x=1"}) {
     EXPECT_EQ(refusal({"cancel", "--", bad}).exit_code, 2) << bad;
   }
   EXPECT_EQ(refusal({"wait"}).exit_code, 2);
+  EXPECT_THAT(refusal({"cancel"}).text, HasSubstr("which ones? Say ids"));
+  EXPECT_EQ(parsed<ChangeCommand>({"cancel", "--name", "sweep*"}).name, "sweep*");
+}
+
+TEST(Parse, AListIsOfSubmissionsOrOfTasks) {
+  EXPECT_EQ(parsed<ListCommand>({"list"}).id, "");
+  EXPECT_EQ(parsed<ListCommand>({"list", "12"}).id, "12");
+  EXPECT_TRUE(parsed<ListCommand>({"list", "--tasks"}).tasks);
+  EXPECT_EQ(parsed<ListCommand>({"list", "--since", "2h"}).within, 7200);
+  EXPECT_EQ(parsed<ListCommand>({"list", "-n", "7"}).limit, 7U);
+  EXPECT_THAT(refusal({"list", "--since", "yesterday"}).text, HasSubstr("is not a duration"));
+  EXPECT_THAT(refusal({"list", "--failure", "oom"}).text, HasSubstr("'oom' is not a failure"));
+  EXPECT_THAT(refusal({"list", "12", "--tool", "ina"}).text, HasSubstr("choose submissions"));
 }
 
 TEST(Parse, EveryVerbHasItsCommand) {

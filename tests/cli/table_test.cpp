@@ -2,6 +2,7 @@
 #include "cli/table.hpp"
 #include "cli/base64.hpp"
 #include "cli/describe.hpp"
+#include "cli/submission_table.hpp"
 #include "cli/values.hpp"
 
 #include <gtest/gtest.h>
@@ -38,6 +39,23 @@ TEST(Table, LettersAreCountedAndNotBytes) {
   table.add({"\xC3\xA4\xC3\xB6", "x"});
   table.add({"ao", "y"});
   EXPECT_EQ(table.text(), "A   B\n\xC3\xA4\xC3\xB6  x\nao  y\n");
+}
+
+TEST(Table, TheLastColumnIsCutWhereThereIsNoRoom) {
+  Table table({{"ID"}, {"WHAT"}});
+  table.add({"1", "a command that is long"});
+  table.add({"22", "short"});
+  EXPECT_EQ(table.text(16), "ID  WHAT\n1   a command...\n22  short\n");
+  EXPECT_EQ(table.text(1), "ID  WHAT\n1   a com...\n22  short\n");
+}
+
+TEST(ProgressBar, EveryPartThatThereIsIsSeen) {
+  EXPECT_EQ(
+      progress_bar(object(R"({"done": 1000000, "failed": 1, "running": 1, "waiting": 1})"), 10),
+      "#######x>.");
+  EXPECT_EQ(progress_bar(object(R"({"done": 10})"), 10), "##########");
+  EXPECT_EQ(progress_bar(object(R"({"waiting": 2, "held": 1, "done": 1})"), 8), "##......");
+  EXPECT_EQ(progress_bar(object(R"({})"), 4), "....");
 }
 
 TEST(Table, ControlBytesAreShownAndNotSent) {

@@ -33,7 +33,10 @@ TEST_F(WaitTest, AllWellIsZeroAndSilent) {
 
 TEST_F(WaitTest, SomeFailedOrCancelledIsOne) {
   engine_answers({{kWait, R"({"done": true, "total": 2, "ok": 1, "failed": 1, "cancelled": 0})"}});
-  EXPECT_EQ(cli({"wait", "12"}).exit_code, 1);
+  const CliResult failed = cli({"wait", "12"});
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.err, HasSubstr("1 of 2 done, 1 failed"));
+  EXPECT_THAT(failed.err, HasSubstr("`hpcbatch explain 12` says why"));
   engine_answers({{kWait, R"({"done": true, "total": 2, "ok": 1, "failed": 0, "cancelled": 1})"}});
   EXPECT_EQ(cli({"wait", "12"}).exit_code, 1);
 }
@@ -99,7 +102,8 @@ TEST_F(WaitTest, ProgressIsForTerminals) {
   CliOptions options;
   options.is_terminal = true;
   const CliResult result = cli({"wait", "12"}, options);
-  EXPECT_THAT(result.out, HasSubstr("1/3 ended, 2 running"));
+  EXPECT_THAT(result.out, HasSubstr("] 1/3 ended, 2 running"));
+  EXPECT_THAT(result.out, HasSubstr("all 3 done, after"));
   EXPECT_EQ(body_of("POST", "/v1/tasks/wait").at("timeout"), 1);
 }
 

@@ -76,7 +76,7 @@ class Bed:
                                     stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
 
     def tasks(self):
-        return self.engine.json("list", "--all")
+        return self.engine.json("list", "--tasks", "--all")
 
     def modes(self):
         """{name of a task: "direct", "warm" or "relaunch"}."""

@@ -33,7 +33,7 @@ def check_once(home, array, count, cut=()):
     assert len(counts) == count
     shown = home.show(array)
     assert (shown["counts"]["done"], shown["ended"]) == (count, True)
-    lines = home.json("list", "--array", array, "--all")
+    lines = home.json("list", array, "--all")
     assert sum(line.get("tasks", 1) for line in lines) == count and len({line["id"] for line in lines}) == len(lines)
     assert {line["state"] for line in lines} == {"done"}
 

@@ -163,7 +163,7 @@ def test_each_task_of_an_array_has_paths_of_its_own(shared, folder):
 def test_list_show_and_explain_of_a_failure(shared):
     task = shared.submit("--name", "my name", "--", "sh", "-c", "echo why >&2; exit 4")
     assert shared.wait(task) == 1
-    line = next(line for line in shared.json("list", "--state", "failed") if line["id"] == task)
+    line = next(line for line in shared.json("list", "--tasks", "--state", "failed") if line["id"] == task)
     assert (line["state"], line["failure"], line["exit_code"], line["name"]) == ("failed", "tool_failed", 4, "my name")
     shown = shared.show(task)
     assert shown["command"] == ["sh", "-c", "echo why >&2; exit 4"] and shown["attempt"] == 1

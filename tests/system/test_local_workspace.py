@@ -67,7 +67,7 @@ def test_a_result_waits_for_a_workspace_that_takes_nothing(home, workspace):
     wait_until(lambda: "nothing starts at site here" in home.ok("explain", later), 30, "the wait to be explained")
     [site] = home.json("sites")
     assert site["state"] == "waiting" and why in site["message"], site
-    assert [line["id"] for line in home.json("list", "--state", "finishing")] == [task]
+    assert [line["id"] for line in home.json("list", "--tasks", "--state", "finishing")] == [task]
     make_room(workspace)
     assert home.wait(task, later) == 0
     assert home.ok("log", task) == "".join(f"{n}\n" for n in range(1, 3001))

@@ -107,7 +107,7 @@ def test_the_work_of_a_site_that_is_lost_ends_on_the_others(sites, doomed):
         tasks = sites.status()["tasks"]
         held = tasks["unknown"] + tasks["waiting"]
         assert 0 < held < TASKS / 2 and not tasks["running"], tasks
-        unknown = sites.json("list", "--state", "unknown", "--limit", "1")[0]["id"]
+        unknown = sites.json("list", "--tasks", "--state", "unknown", "--limit", "1")[0]["id"]
         assert "has been silent" in sites.ok("explain", unknown)
         assert sites.wait(picky) == 0
         queued = [a for a in sites.json("allocations") if a["site"] == "doomed" and a["state"] != "ended"]

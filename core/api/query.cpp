@@ -1,0 +1,39 @@
+#include "api/query.hpp"
+
+#include "api/bad_request.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace hpcbatch {
+namespace {
+
+template <class Number>
+Number read(const HttpRequest& request, const char* key, Number otherwise, const char* what) {
+  const std::string text = text_in(request, key);
+  if (text.empty()) return otherwise;
+  Number value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || !(value >= 0))
+    throw BadRequest(fmt::format("'{}={}' is no {}", key, text, what));
+  return value;
+}
+
+}  // namespace
+
+std::string text_in(const HttpRequest& request, const char* key) {
+  const auto at = request.query.find(key);
+  return at == request.query.end() ? "" : at->second;
+}
+
+std::uint32_t number_in(const HttpRequest& request, const char* key, std::uint32_t otherwise) {
+  return read(request, key, otherwise, "whole number");
+}
+
+double seconds_in(const HttpRequest& request, const char* key, double otherwise) {
+  return read(request, key, otherwise, "number of seconds");
+}
+
+}  // namespace hpcbatch

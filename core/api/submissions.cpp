@@ -1,0 +1,298 @@
+// What there is to see of submissions as a whole: which there are, one in full, why one is as it
+// is.
+#include "api/api.hpp"
+
+#include "api/query.hpp"
+#include "api/selections.hpp"
+#include "api/to_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint32_t kMostOnAPage = 10'000;
+// Of its command, a list shows no more.
+constexpr std::size_t kCommandShown = 1000;
+
+/// In the order in which one of them says what the whole is doing.
+constexpr std::array kStates = {TaskState::Running,  TaskState::Finishing, TaskState::Unknown,
+                                TaskState::Waiting,  TaskState::Held,      TaskState::Failed,
+                                TaskState::Cancelled};
+
+void put_command(json::object& object, const std::string& recipe) {
+  json::array command;
+  std::size_t shown = 0;
+  for (const std::string& word : recipe_from_bytes(recipe).argv) {
+    shown += word.size() + 1;
+    if (shown > kCommandShown) {
+      object["command_cut"] = true;
+      break;
+    }
+    command.push_back(json::string(valid_utf8(word)));
+  }
+  object["command"] = std::move(command);
+}
+
+template <class Value, class Parse>
+std::optional<Value> word_in(const HttpRequest& request, const char* key, Parse parse,
+                             const char* words) {
+  const std::string text = text_in(request, key);
+  if (text.empty()) return std::nullopt;
+  const std::optional<Value> value = parse(text);
+  if (!value) throw BadRequest(fmt::format("'{}' is no {}; {}", text, key, words));
+  return value;
+}
+
+bool has_ended(TaskState state) {
+  return state == TaskState::Done || state == TaskState::Failed || state == TaskState::Cancelled;
+}
+
+std::string way_of(const store::FailureGroup& group) {
+  std::string way(to_string(group.failure));
+  if (group.signal != 0) return fmt::format("{} (signal {})", way, group.signal);
+  if (group.failure == Failure::ToolFailed) return fmt::format("exit code {}", group.exit_code);
+  return way;
+}
+
+}  // namespace
+
+/// Of the tasks that have not ended, how many stand where.
+struct Api::Now {
+  std::array<std::uint64_t, 8> by_state{};
+  std::optional<Time> started;  ///< the first that runs
+  std::uint64_t& of(TaskState state) { return by_state.at(static_cast<std::size_t>(state)); }
+  std::uint64_t of(TaskState state) const { return by_state.at(static_cast<std::size_t>(state)); }
+};
+
+Api::Now Api::now_of(ArrayId id) const {
+  Now now;
+  const ArrayState* live = runtime_.engine().tasks().find(id);
+  if (!live) return now;
+  std::uint64_t at_pilots = 0;
+  for (const IndexRange& range : live->tasks.leased().ranges()) {
+    for (std::uint64_t i = range.first; i <= range.last; ++i) {
+      const TaskId task{id, static_cast<std::uint32_t>(i)};
+      ++now.of(*runtime_.engine().state_of(task));
+      ++at_pilots;
+      const Lease* lease = runtime_.engine().pilots().lease(task);
+      if (lease && lease->started)
+        now.started = std::min(now.started.value_or(*lease->started), *lease->started);
+    }
+  }
+  const std::uint64_t held = live->tasks.held().size();
+  now.of(TaskState::Held) += held;
+  now.of(TaskState::Waiting) += live->tasks.open().size() - at_pilots - held;
+  return now;
+}
+
+boost::json::object Api::array_json(const store::ArrayOverview& whole) const {
+  Now now = now_of(whole.row.id);
+  now.of(TaskState::Done) = whole.done;
+  now.of(TaskState::Failed) = whole.failed;
+  now.of(TaskState::Cancelled) = whole.cancelled;
+  const auto first = std::find_if(kStates.begin(), kStates.end(),
+                                  [&](TaskState state) { return now.of(state) != 0; });
+  const TaskState state = first == kStates.end() ? TaskState::Done : *first;
+  json::object counts;
+  for (const TaskState one :
+       {TaskState::Waiting, TaskState::Held, TaskState::Running, TaskState::Finishing,
+        TaskState::Unknown, TaskState::Done, TaskState::Failed, TaskState::Cancelled}) {
+    // Two that are rare are left out where there are none.
+    const bool is_rare = one == TaskState::Finishing || one == TaskState::Unknown;
+    if (!is_rare || now.of(one) != 0) counts[std::string(to_string(one))] = now.of(one);
+  }
+  json::object object{{"id", std::to_string(whole.row.id.value)},
+                      {"state", std::string(to_string(state))},
+                      {"client", whole.row.client},
+                      {"total", whole.row.indices.size()},
+                      {"counts", std::move(counts)},
+                      {"submitted_at", seconds(whole.row.submitted)}};
+  if (!whole.row.name.empty()) object["name"] = valid_utf8(whole.row.name);
+  if (!whole.row.tool.empty()) object["tool"] = whole.row.tool;
+  put_command(object, whole.row.recipe);
+  const std::optional<Time> started = now.started && whole.started
+                                          ? std::min(*now.started, *whole.started)
+                                      : now.started ? now.started
+                                                    : whole.started;
+  if (started) object["started_at"] = seconds(*started);
+  if (has_ended(state) && whole.last_ended) object["ended_at"] = seconds(*whole.last_ended);
+  return object;
+}
+
+void Api::arrays(Request request, const ReplyPtr& reply) {
+  if (request.method != "GET" || request.path.size() > 3)
+    return reply->error(404, "write GET /v1/arrays or /v1/arrays/ID");
+  if (request.path.size() == 2) return list_arrays(request, reply);
+  show_array(parse_selection(request.path[2]).array, reply);
+}
+
+void Api::list_arrays(Request request, const ReplyPtr& reply) {
+  store::ArrayFilter filter;
+  filter.limit = std::clamp<std::uint32_t>(number_in(request, "limit", 20), 1, kMostOnAPage);
+  filter.client = text_in(request, "client");
+  filter.name = text_in(request, "name");
+  filter.tool = text_in(request, "tool");
+  filter.site = text_in(request, "site");
+  if (const double since = seconds_in(request, "since", 0); since > 0)
+    filter.since =
+        Time{} + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(since));
+  if (const std::string before = text_in(request, "before"); !before.empty())
+    filter.before = parse_selection(before).array;
+  filter.failure = word_in<Failure>(request, "failure", parse_failure,
+                                    "failures are tool_failed, oom_task, node_lost and others");
+  const auto state = word_in<TaskState>(
+      request, "state", parse_task_state,
+      "states are waiting, held, running, finishing, unknown, done, failed, cancelled");
+  const auto& live = runtime_.engine().tasks().arrays();
+  if (state && has_ended(*state)) {
+    filter.state = state;
+  } else if (state) {
+    filter.among.emplace();
+    for (const auto& [id, array] : live) {
+      if (now_of(id).of(*state) != 0) filter.among->push_back(id);
+    }
+  }
+  if (!filter.site.empty()) {
+    for (const auto& [task, lease] : runtime_.engine().pilots().leases()) {
+      if (lease.held_by && lease.held_by->site == filter.site) filter.at_site.push_back(task.array);
+    }
+    std::sort(filter.at_site.begin(), filter.at_site.end());
+  }
+  runtime_.look([filter](store::Store& store) { return store.arrays(filter); },
+                [this, reply](const store::ArrayPage& page) {
+                  json::array arrays;
+                  for (const store::ArrayOverview& whole : page.arrays)
+                    arrays.push_back(array_json(whole));
+                  json::object answer{{"arrays", std::move(arrays)}};
+                  if (page.next) answer["next"] = std::to_string(page.next->value);
+                  reply->answer(200, answer);
+                });
+}
+
+void Api::show_array(ArrayId id, const ReplyPtr& reply) {
+  runtime_.look([id](store::Store& store) { return store.overview(id); },
+                [this, id, reply](const std::optional<store::ArrayOverview>& whole) {
+                  if (!whole)
+                    return reply->error(404, fmt::format("there is no task {}", id.value));
+                  const store::ArrayRow& row = whole->row;
+                  json::object object = array_json(*whole);
+                  object["indices"] = to_string(row.indices);
+                  object["needs"] = to_json(row.needs);
+                  object["priority"] = row.priority;
+                  object["retries"] = row.retries;
+                  object["ended"] = row.ended;
+                  if (row.max_running != 0) object["max_running"] = row.max_running;
+                  json::array after;
+                  for (const Dependency& dependency : row.after) {
+                    after.push_back(json::string(
+                        dependency.index ? to_string(TaskId{dependency.array, *dependency.index})
+                                         : std::to_string(dependency.array.value)));
+                  }
+                  if (!after.empty()) object["after"] = std::move(after);
+                  reply->answer(200, object);
+                });
+}
+
+namespace {
+
+struct FailureFacts {
+  store::FailureGroup group;
+  std::optional<store::ResultRow> first;
+  std::string item;
+};
+
+struct ArrayFacts {
+  std::optional<store::ArrayOverview> whole;
+  std::vector<FailureFacts> failures;
+};
+
+ArrayFacts read_array_facts(store::Store& store, ArrayId id) {
+  ArrayFacts facts{store.overview(id), {}};
+  if (!facts.whole) return facts;
+  const bool has_items = needs_items(facts.whole->row.recipe);
+  for (const store::FailureGroup& group : store.failures(id)) {
+    const TaskId first{id, group.first};
+    facts.failures.push_back(
+        {group, store.result(first), has_items ? store.item(first) : std::string()});
+  }
+  return facts;
+}
+
+json::object failure_json(ArrayId id, const FailureFacts& facts) {
+  const store::FailureGroup& group = facts.group;
+  json::object one{{"failure", std::string(to_string(group.failure))},
+                   {"tasks", group.tasks},
+                   {"first", to_string(TaskId{id, group.first})}};
+  if (group.failure == Failure::ToolFailed && group.exit_code >= 0)
+    one["exit_code"] = group.exit_code;
+  if (group.signal != 0) one["signal"] = group.signal;
+  if (!facts.item.empty()) one["item"] = valid_utf8(facts.item);
+  if (!facts.first) return one;
+  if (!facts.first->node.empty()) one["node"] = facts.first->node;
+  if (!facts.first->outcome.message.empty())
+    one["message"] = valid_utf8(facts.first->outcome.message);
+  return one;
+}
+
+std::string failure_text(ArrayId id, const FailureFacts& facts) {
+  std::string text = fmt::format("{} {}: first {}", facts.group.tasks, way_of(facts.group),
+                                 to_string(TaskId{id, facts.group.first}));
+  if (!facts.item.empty()) text += fmt::format(" (item {})", facts.item);
+  if (!facts.first) return text;
+  if (!facts.first->node.empty()) text += " on " + facts.first->node;
+  if (!facts.first->outcome.message.empty()) text += ": " + facts.first->outcome.message;
+  return text;
+}
+
+}  // namespace
+
+void Api::explain_array(const store::ArrayRow& row, const ReplyPtr& reply) {
+  const ArrayId id = row.id;
+  runtime_.look([id](store::Store& store) { return read_array_facts(store, id); },
+                [this, id, reply](const ArrayFacts& facts) {
+                  if (!facts.whole)
+                    return reply->error(404, fmt::format("there is no task {}", id.value));
+                  const json::object whole = array_json(*facts.whole);
+                  const std::uint64_t total = facts.whole->row.indices.size();
+                  std::string text;
+                  for (const auto& [state, count] : whole.at("counts").as_object()) {
+                    if (count.to_number<std::uint64_t>() == 0) continue;
+                    text += fmt::format("{}{} {}",
+                                        text.empty() ? fmt::format("of {} tasks ", total) : ", ",
+                                        count.to_number<std::uint64_t>(), std::string_view(state));
+                  }
+                  json::array details, failures;
+                  for (const FailureFacts& one : facts.failures) {
+                    details.push_back(json::string(valid_utf8(failure_text(id, one))));
+                    failures.push_back(failure_json(id, one));
+                  }
+                  if (const auto trouble = runtime_.store_trouble())
+                    details.push_back(json::string(valid_utf8(*trouble)));
+                  // One that has not ended speaks for the others.
+                  const ArrayState* live = runtime_.engine().tasks().find(id);
+                  const IndexSet open = live ? live->tasks.open() : IndexSet{};
+                  if (!open.empty()) {
+                    const TaskId first{id, open.ranges().back().first};
+                    if (const auto why = runtime_.engine().explain(first, runtime_.now())) {
+                      details.push_back(json::string(valid_utf8(fmt::format(
+                          "{} is {}: {}", to_string(first), to_string(why->state), why->text))));
+                      for (const std::string& detail : why->details)
+                        details.push_back(json::string(valid_utf8(detail)));
+                    }
+                  }
+                  reply->answer(200, {{"id", std::to_string(id.value)},
+                                      {"state", whole.at("state")},
+                                      {"text", valid_utf8(text)},
+                                      {"counts", whole.at("counts")},
+                                      {"failures", std::move(failures)},
+                                      {"details", std::move(details)}});
+                });
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,148 @@
+// `list`: submissions, or the tasks of one or of all.
+#include "cli/exit.hpp"
+#include "cli/named.hpp"
+#include "cli/session.hpp"
+#include "cli/submission_table.hpp"
+#include "cli/table.hpp"
+#include "cli/task_table.hpp"
+#include "cli/terminal.hpp"
+#include "cli/values.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+/// As much as the engine gives at once.
+constexpr std::uint64_t kPageOfTasks = 100'000;
+constexpr std::uint64_t kPage = 1000;
+constexpr std::uint64_t kSubmissions = 20;
+constexpr std::uint64_t kTasks = 50;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string with(std::string target,
+                 const std::vector<std::pair<const char*, std::string>>& questions) {
+  for (const auto& [key, value] : questions) {
+    if (value.empty()) continue;
+    target += target.find('?') == std::string::npos ? "?" : "&";
+    target += std::string(key) + "=" + encode_part(value);
+  }
+  return target;
+}
+
+std::optional<std::size_t> room() {
+  const auto size = terminal_size(STDOUT_FILENO);
+  return size ? std::optional(size->columns) : std::nullopt;
+}
+
+void say_there_may_be_more() {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  std::fflush(stdout);
+  std::fputs("there may be more: -n N or --all\n", stderr);
+}
+
+int list_tasks_of(const ListCommand& command, EngineClient& client, const std::string& array) {
+  std::uint64_t left =
+      command.all ? std::numeric_limits<std::uint64_t>::max() : command.limit.value_or(kTasks);
+  std::string before;
+  Table table = task_table();
+  bool may_be_more = false;
+  while (left > 0) {
+    const std::uint64_t asked = std::min<std::uint64_t>(left, kPageOfTasks);
+    const json::object answer = client.get(with("/v1/tasks", {{"limit", std::to_string(asked)},
+                                                              {"state", command.state},
+                                                              {"array", array},
+                                                              {"client", command.client},
+                                                              {"before", before}}));
+    const json::array* tasks = array_at(answer, "tasks");
+    may_be_more = tasks != nullptr && tasks->size() >= asked;
+    if (tasks == nullptr) break;
+    for (const json::value& task : *tasks) {
+      if (!task.is_object()) continue;
+      if (command.json)
+        print_json(task);
+      else
+        add_task_row(table, task.get_object());
+      before = text_at(task.get_object(), "id");
+    }
+    if (!may_be_more) break;
+    left -= asked;
+  }
+  if (command.json) return kExitDone;
+  if (!table.empty()) print(table.text(room()));
+  if (may_be_more) say_there_may_be_more();
+  return kExitDone;
+}
+
+/// Whose they are is of interest where they are not all one's.
+void name_clients(std::vector<json::object>& submissions) {
+  const auto is_another = [&](const json::object& one) {
+    return text_at(one, "client") != text_at(submissions.front(), "client");
+  };
+  if (std::none_of(submissions.begin(), submissions.end(), is_another)) return;
+  for (json::object& one : submissions) one["who"] = text_at(one, "client");
+}
+
+int list_submissions(const ListCommand& command, EngineClient& client) {
+  std::uint64_t left = command.all ? std::numeric_limits<std::uint64_t>::max()
+                                   : command.limit.value_or(kSubmissions);
+  std::string before;
+  std::vector<json::object> found;
+  const std::string since =
+      command.within == 0 ? std::string() : std::to_string(now() - command.within);
+  do {
+    json::object answer =
+        client.get(with("/v1/arrays", {{"limit", std::to_string(std::min(left, kPage))},
+                                       {"state", command.state},
+                                       {"failure", command.failure},
+                                       {"name", command.name},
+                                       {"tool", command.tool},
+                                       {"site", command.site},
+                                       {"client", command.client},
+                                       {"since", since},
+                                       {"before", before}}));
+    before = text_at(answer, "next");
+    const json::array* page = array_at(answer, "arrays");
+    if (page == nullptr) break;
+    left -= std::min<std::uint64_t>(left, page->size());
+    for (const json::value& one : *page) {
+      if (!one.is_object()) continue;
+      if (command.json)
+        print_json(one);
+      else
+        found.push_back(one.get_object());
+    }
+  } while (left > 0 && !before.empty());
+  if (command.json) return kExitDone;
+  if (!found.empty()) name_clients(found);
+  Table table = submission_table();
+  for (const json::object& one : found) add_submission_row(table, one, now());
+  if (!table.empty()) print(table.text(room()));
+  if (!before.empty()) say_there_may_be_more();
+  return kExitDone;
+}
+
+}  // namespace
+
+int list_tasks(const ListCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  if (!command.id.empty()) return list_tasks_of(command, client, resolve_id(client, command.id));
+  if (command.tasks) return list_tasks_of(command, client, "");
+  return list_submissions(command, client);
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,196 @@
+"""A submission is one thing: one line of a list, one explanation, one word for the newest, whatever it has of tasks."""
+
+import json
+import re
+
+import pytest
+from engine_at_home import EngineAtHome
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with EngineAtHome() as engine:
+        engine.ok("engine", "start")
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def sweep(shared):
+    """(id, items) of 300 tasks of which those whose item ends with 7 fail, and one with 9 by a signal."""
+    items = [f"part {i}.bam" for i in range(1, 301)]
+    script = 'case "$1" in *7.bam) echo "cannot read $1" >&2; exit 3;; "part 9.bam") kill -9 $$;; esac'
+    task = shared.submit("--name", "sweep", "--each", "-", "--", "sh", "-c", script, "fit", "{}", stdin="\n".join(items) + "\n")
+    assert shared.wait(task) == 1
+    return task, items
+
+
+def line_of(shared, task, *words):
+    return next(line for line in shared.json("list", *words) if line["id"] == task)
+
+
+def test_a_list_has_a_line_for_each_submission(shared, sweep):
+    task, _ = sweep
+    line = line_of(shared, task)
+    assert (line["name"], line["state"], line["total"]) == ("sweep", "failed", 300)
+    assert line["counts"] == {"waiting": 0, "held": 0, "running": 0, "done": 269, "failed": 31, "cancelled": 0}
+    assert line["submitted_at"] <= line["started_at"] <= line["ended_at"] and line["command"][0] == "sh"
+    shown = next(row for row in shared.ok("list").splitlines() if row.startswith(f"{task} "))
+    assert re.search(r"failed +\[#{9}x\] +269/300 +31 .*sweep: sh -c", shown), shown
+
+
+def test_a_list_chooses_submissions(shared, sweep):
+    task, _ = sweep
+    held = shared.submit("--hold", "--name", "sweep-2", "--array", "1-5", "--", "true")
+    plain = shared.submit("--", "true")
+    assert shared.wait(plain) == 0
+    ids = lambda *words: {line["id"] for line in shared.json("list", "--all", *words)}
+    assert task in ids("--state", "failed") and not {held, plain} & ids("--state", "failed")
+    assert {task, plain} <= ids("--state", "done") and held not in ids("--state", "done")
+    assert held in ids("--state", "held") and not {task, plain} & ids("--state", "held")
+    assert ids("--name", "sweep") == {task} and ids("--name", "sweep*") == {task, held}
+    assert task in ids("--failure", "tool_signal") and plain not in ids("--failure", "tool_failed")
+    [site] = [site["name"] for site in shared.json("sites")]
+    assert {task, plain} <= ids("--site", site) and held not in ids("--site", site) and not ids("--site", "there")
+    assert {task, held, plain} <= ids("--since", "1h") and not ids("--client", "nobody")
+    assert [line["id"] for line in shared.json("list", "-n", "2")] == [plain, held]
+    shared.ok("cancel", held)
+
+
+def test_the_tasks_of_one_are_listed_by_its_id(shared, sweep):
+    task, _ = sweep
+    failed = shared.json("list", task, "--state", "failed")
+    assert {line["id"] for line in failed} == {f"{task}.{i}" for i in range(7, 301, 10)} | {f"{task}.9"}
+    refused = shared.verb("list", "999999")
+    assert refused.code == 2 and "there is no task 999999" in refused.err
+
+
+def test_one_is_explained_as_a_whole(shared, sweep):
+    task, items = sweep
+    why = shared.json("explain", task)[0]
+    assert why["state"] == "failed" and why["text"] == "of 300 tasks 269 done, 31 failed"
+    first, second = why["failures"]
+    assert (first["failure"], first["exit_code"], first["tasks"], first["first"]) == ("tool_failed", 3, 30, f"{task}.7")
+    assert first["item"] == items[6] and first["node"]
+    assert (second["failure"], second["signal"], second["tasks"], second["first"]) == ("tool_signal", 9, 1, f"{task}.9")
+    told = shared.ok("explain", task)
+    assert f"30 exit code 3: first {task}.7 (item part 7.bam) on " in told, told
+    assert f"{task}.7 last printed:\n    cannot read part 7.bam\n" in told, told
+
+
+def test_what_has_not_ended_is_explained_with_one_of_its_tasks(shared):
+    held = shared.submit("--hold", "--array", "1-4", "--", "true")
+    told = shared.ok("explain", held)
+    assert f"{held} is held: of 4 tasks 4 held\n  {held}.1 is held: " in told, told
+    shared.ok("cancel", held)
+
+
+def test_an_item_stands_with_its_task(shared, sweep):
+    task, items = sweep
+    assert shared.show(f"{task}.7")["item"] == items[6]
+    assert "item" not in shared.show(shared.submit("--", "true"))
+
+
+def test_last_is_the_newest(shared):
+    task = shared.submit("--array", "1-3", "--", "sh", "-c", "echo $HPCBATCH_TASK_INDEX")
+    assert shared.wait("last") == 0
+    assert shared.show("last.2")["id"] == f"{task}.2" and shared.json("explain", "last")[0]["id"] == task
+    assert shared.ok("log", "last.3") == "3\n"
+    assert shared.json("list", "last")[0]["id"].startswith(f"{task}.")
+    later = shared.submit("--hold", "--", "true")
+    assert shared.ok("cancel", "last") == "1 task cancelled\n" and shared.show(later)["state"] == "cancelled"
+
+
+def test_a_name_means_all_of_that_name(shared):
+    ids = [shared.submit("--hold", "--name", "to be ended", "--array", "1-2", "--", "true") for _ in range(2)]
+    assert shared.ok("cancel", "--name", "to be*") == "4 tasks cancelled\n"
+    assert all(shared.show(task)["counts"]["cancelled"] == 2 for task in ids)
+    refused = shared.verb("cancel", "--name", "to be endde")
+    assert refused.code == 2 and "is called 'to be endde'" in refused.err
+
+
+def test_the_end_of_a_wait_says_what_to_type_next(shared, sweep):
+    task, _ = sweep
+    result = shared.verb("wait", task)
+    assert (result.code, result.out) == (1, "")
+    assert "269 of 300 done, 31 failed" in result.err and f"`hpcbatch explain {task}` says why" in result.err
+    counts = json.loads(shared.verb("wait", "--json", task).out)
+    assert (counts["ok"], counts["failed"]) == (269, 31)
+
+
+def test_what_failed_is_retried_with_more(shared):
+    fill = "import sys; kept = bytearray(150 << 20) if sys.argv[1] == 'large' else None; print(sys.argv[1])"
+    task = shared.submit("--mem", "100M", "--each", "-", "--", "/usr/bin/python3", "-c", fill, "{}", stdin="small\nlarge\nsmall\n")
+    assert shared.wait(task) == 1
+    assert shared.json("explain", task)[0]["failures"][0]["failure"] == "oom_task"
+    refused = shared.verb("retry", task, "--cpus", "100000")
+    assert refused.code == 2 and "never_fits" in refused.err and "nothing was changed" in refused.err, refused
+    assert shared.show(task)["counts"]["failed"] == 1
+    assert shared.ok("retry", task, "--failed", "--mem", "400M", "--time", "10m") == "1 task queued again\n"
+    assert shared.wait(task) == 0
+    needs = shared.show(task)["needs"]
+    assert (needs["memory"], needs["time"]) == (400 << 20, 600)
+    assert shared.ok("log", f"{task}.2") == "large\n"
+
+
+def test_a_retry_of_what_failed_leaves_what_was_cancelled(shared):
+    task = shared.submit("--array", "1-2", "--hold", "--", "false")
+    shared.ok("cancel", f"{task}.2")
+    shared.ok("release", task)
+    assert shared.wait(task) == 1
+    assert shared.ok("retry", "--failed", task) == "1 task queued again\n"
+    assert shared.wait(task) == 1
+    assert shared.show(f"{task}.2")["state"] == "cancelled"
+
+
+def test_an_item_is_one_argument_whatever_it_holds(shared):
+    items = ["a b", "$(touch /tmp/no)", "'; exit 9; '", "*", "-n", "{}", "ü"]
+    each = ["submit", "--each", "-", "--"]
+    text = "\n".join(items) + "\n"
+    task = shared.submit(*each[1:], "printf", "%s|", "{}", stdin=text)
+    assert shared.wait(task) == 0
+    assert [shared.ok("log", f"{task}.{i + 1}") for i in range(len(items))] == [f"{item}|" for item in items]
+    refused = shared.verb(*each, "bash", "-euc", "echo {}", stdin=text)
+    assert refused.code == 2 and "which would run what an item holds" in refused.err and "$HPCBATCH_ITEM" in refused.err, refused
+    for right in (["sh", "-c", 'printf "%s|" "$1"', "sh", "{}"], ["sh", "-c", 'printf "%s|" "$HPCBATCH_ITEM"']):
+        task = shared.submit(*each[1:], *right, stdin=text)
+        assert shared.wait(task) == 0
+        assert [shared.ok("log", f"{task}.{i + 1}") for i in range(len(items))] == [f"{item}|" for item in items]
+
+
+def test_parts_of_an_item_stand_in_commands_and_paths(shared, tmp_path):
+    (tmp_path / "in").mkdir()
+    for name in ("a.wav", "b.c.wav"):
+        (tmp_path / "in" / name).write_text(name)
+    task = shared.submit("--each", "-", "--stdout", f"{tmp_path}/{{/.}}.{{#}}.txt", "--", "echo", "{/}", "{.}", "{#}",
+                         stdin=f"{tmp_path}/in/a.wav\n{tmp_path}/in/b.c.wav\n")
+    assert shared.wait(task) == 0, shared.ok("explain", task)
+    assert (tmp_path / "a.1.txt").read_text() == f"a.wav {tmp_path}/in/a 1\n"
+    assert (tmp_path / "b.c.2.txt").read_text() == f"b.c.wav {tmp_path}/in/b.c 2\n"
+
+
+def test_the_log_of_all_is_in_their_order(shared, sweep):
+    task, items = sweep
+    only = shared.ok("log", task, "--failed", "--prefix", "--stderr", "--tail", "1")
+    assert only == ""
+    told = shared.verb("log", task, "--failed", "--prefix")
+    assert told.err.splitlines() == [f"{task}.{i}: cannot read {items[i - 1]}" for i in range(7, 301, 10)]
+    lines = shared.submit("--array", "1-12", "--", "sh", "-c", "echo first $HPCBATCH_TASK_INDEX; printf 'last'")
+    assert shared.wait(lines) == 0
+    assert shared.ok("log", lines) == "".join(f"first {i}\nlast" for i in range(1, 13))
+    assert shared.ok("log", f"{lines}.3-4", "--prefix") == f"{lines}.3: first 3\n{lines}.3: last\n{lines}.4: first 4\n{lines}.4: last\n"
+    assert shared.ok("log", lines, "--tail", "1", "--prefix") == "".join(f"{lines}.{i}: last\n" for i in range(1, 13))
+    pieces = [piece for piece in shared.json("log", lines, "--stdout")]
+    assert [(piece["id"], piece["text"]) for piece in pieces] == [(f"{lines}.{i}", f"first {i}\nlast") for i in range(1, 13)]
+    long = shared.submit("--", "sh", "-c", "seq 100000")
+    assert shared.wait(long) == 0
+    assert shared.ok("log", long, "--tail", "3") == "99998\n99999\n100000\n"
+    assert shared.ok("log", long, "--tail", "100000").startswith("1\n2\n")
+
+
+def test_a_submit_that_waits_exits_as_a_wait(shared):
+    result = shared.verb("submit", "--wait", "--array", "1-4", "--", "sh", "-c", "exit $((HPCBATCH_TASK_INDEX == 3))")
+    task = result.out.strip()
+    assert result.code == 1 and shared.show(task)["counts"]["failed"] == 1 and "3 of 4 done, 1 failed" in result.err
+    done = shared.verb("submit", "--wait", "--json", "--", "true")
+    first, last = (json.loads(line) for line in done.out.splitlines())
+    assert done.code == 0 and first["id"] and last["ok"] == 1
