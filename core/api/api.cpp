@@ -36,6 +36,17 @@ class ToldOfTrouble final : public HttpReply {
   std::string trouble_;
 };
 
+Retry read_retry(const boost::json::object& body, const std::vector<Selection>& tasks,
+                 bool is_one) {
+  Retry again{tasks, false, {}};
+  if (const auto* change = body.if_contains("needs")) again.change = read_needs_change(*change);
+  if (const auto* only = body.if_contains("failed_only"))
+    again.failed_only = bool_of(*only, "'failed_only'");
+  if (!is_one && (again.failed_only || again.change.any()))
+    throw BadRequest("'needs' and 'failed_only' belong to a retry");
+  return again;
+}
+
 }  // namespace
 
 Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts)
@@ -155,13 +166,7 @@ void Api::change_tasks(const std::string& verb, Request request, const ReplyPtr&
   }
   if (const auto trouble = runtime_.store_refuses())
     return reply->error(503, *trouble + "; nothing was changed");
-  Retry again{chosen, false, {}};
-  if (const auto* change = body.get_object().if_contains("needs"))
-    again.change = read_needs_change(*change);
-  if (const auto* only = body.get_object().if_contains("failed_only"))
-    again.failed_only = bool_of(*only, "'failed_only'");
-  if (verb != "retry" && (again.failed_only || again.change.any()))
-    throw BadRequest("'needs' and 'failed_only' belong to a retry");
+  const Retry again = read_retry(body.get_object(), chosen, verb == "retry");
   auto act = [this, verb, chosen, again, reply] {
     const auto answer = [reply](const Result<std::uint64_t>& tasks) {
       if (!tasks) return reply->error(400, tasks.error().text + "; nothing was changed");

@@ -160,28 +160,37 @@ void print_task(EngineClient& client, const Asked& asked) {
   if (asked.command.standard_error) print_stream(client, asked, "stderr");
 }
 
+void add_indices(const json::object& task, IndexSet& all) {
+  const std::string id = text_at(task, "id");
+  const std::size_t dot = id.find('.');
+  if (dot == std::string::npos) return;
+  if (const auto indices = parse_index_set(id.substr(dot + 1))) all.add(*indices);
+}
+
+void add_in_state(EngineClient& client, const std::string& submission, const char* state,
+                  IndexSet& all) {
+  std::string before;
+  for (;;) {
+    const json::object answer =
+        client.get("/v1/tasks?limit=" + std::to_string(kTasksOnAPage) + "&array=" + submission +
+                   "&state=" + state + (before.empty() ? "" : "&before=" + before));
+    const json::array* tasks = array_at(answer, "tasks");
+    if (tasks == nullptr) return;
+    for (const json::value& task : *tasks) {
+      if (task.is_object()) add_indices(task.get_object(), all);
+    }
+    if (tasks->size() < kTasksOnAPage || !tasks->back().is_object()) return;
+    before = text_at(tasks->back().get_object(), "id");
+  }
+}
+
 /// Those of a submission that have begun to run, or failed.
 IndexSet begun(EngineClient& client, const LogCommand& command) {
   IndexSet all;
-  for (const char* state : {"done", "failed", "cancelled", "running", "finishing", "unknown"}) {
-    if (command.failed_only && std::strcmp(state, "failed") != 0) continue;
-    std::string before;
-    for (bool more = true; more;) {
-      const json::object answer =
-          client.get("/v1/tasks?limit=" + std::to_string(kTasksOnAPage) + "&array=" + command.id +
-                     "&state=" + state + (before.empty() ? "" : "&before=" + before));
-      const json::array* tasks = array_at(answer, "tasks");
-      more = tasks != nullptr && tasks->size() >= kTasksOnAPage;
-      if (tasks == nullptr) break;
-      for (const json::value& task : *tasks) {
-        if (!task.is_object()) continue;
-        before = text_at(task.get_object(), "id");
-        const std::size_t dot = before.find('.');
-        if (dot == std::string::npos) continue;
-        if (const auto indices = parse_index_set(before.substr(dot + 1))) all.add(*indices);
-      }
-    }
-  }
+  add_in_state(client, command.id, "failed", all);
+  if (command.failed_only) return all;
+  for (const char* state : {"done", "cancelled", "running", "finishing", "unknown"})
+    add_in_state(client, command.id, state, all);
   return all;
 }
 

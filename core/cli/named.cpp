@@ -31,6 +31,7 @@ std::string resolve_id(EngineClient& client, const std::string& word) {
 std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std::string>& words,
                                      const std::string& name) {
   std::vector<std::string> ids;
+  ids.reserve(words.size());
   for (const std::string& word : words) ids.push_back(resolve_id(client, word));
   if (name.empty()) return ids;
   std::string before;

@@ -120,27 +120,61 @@ bool has_no_answer(const Answer& answer) {
   return false;
 }
 
+/// What is told of a wait while it lasts and at its end.
+class View {
+ public:
+  View(StatusLine& status, bool is_json) : status_(status), is_json_(is_json) {}
+  void progress(const json::object& counts) {
+    const Clock::time_point now = Clock::now();
+    pace_.seen(ended_of(counts), now);
+    const std::string line = progress_of(counts, pace_, now - begin_);
+    status_.show(line);
+    if (status_.is_visible() || is_json_ || now - told_ < kTellEvery) return;
+    told_ = now;
+    std::fputs((line + "\n").c_str(), stderr);
+  }
+  int end(const json::object& counts, const std::vector<std::string>& ids) {
+    status_.clear();
+    const bool all_well = ended_of(counts) <= number_at(counts, "ok");
+    // Where nobody watches, what was short and went well needs no word.
+    if (is_json_)
+      print_json(counts);
+    else if (status_.is_visible() || told_ != begin_ || !all_well)
+      std::fputs((last_line(counts, ids, Clock::now() - begin_) + "\n").c_str(), stderr);
+    return all_well ? kExitDone : kExitTaskFailed;
+  }
+
+ private:
+  StatusLine& status_;
+  bool is_json_;
+  Pace pace_;
+  Clock::time_point begin_{Clock::now()};
+  Clock::time_point told_{begin_};
+};
+
+std::string question_of(const std::vector<std::string>& ids, std::chrono::seconds time) {
+  json::object question;
+  json::array& asked = question["ids"].emplace_array();
+  for (const std::string& id : ids) asked.emplace_back(id);
+  question["timeout"] = time.count();
+  return json::serialize(question);
+}
+
 int wait_in_view(const WaitCommand& command, const Session& session, StatusLine& status,
                  std::vector<std::string>& ids) {
   const std::chrono::seconds time = status.is_visible() ? kWatched : kUnwatched;
   EngineClient client = session.client();
-  const Clock::time_point begin = Clock::now();
   // Without any engine at the beginning there is nothing to wait for; one that goes away comes
   // back.
   if (const Answer connected = client.http().connect(); connected.outcome != Exchange::Answered)
     client.object_of(connected);
   ids = resolve_ids(client, command.ids, command.name);
-  json::object question;
-  json::array& asked = question["ids"].emplace_array();
-  for (const std::string& id : ids) asked.emplace_back(id);
-  question["timeout"] = time.count();
-  const std::string body = json::serialize(question);
-  Pace pace;
-  Clock::time_point told = begin;
+  const std::string question = question_of(ids, time);
+  View view(status, command.json);
   Away away(Clock::now());
   for (;;) {
     const Answer answer =
-        client.http().request("POST", "/v1/tasks/wait", body, time + kAnswerMargin);
+        client.http().request("POST", "/v1/tasks/wait", question, time + kAnswerMargin);
     if (has_no_answer(answer) && !away.is_too_long(Clock::now())) {
       status.show("the engine is away; trying again");
       if (!status.is_visible() && away.is_to_be_told(Clock::now())) std::fputs(kAwayText, stderr);
@@ -150,25 +184,8 @@ int wait_in_view(const WaitCommand& command, const Session& session, StatusLine&
     }
     const json::object counts = object_of(answer);
     away.seen(Clock::now());
-    if (flag_at(counts, "done")) {
-      status.clear();
-      if (command.json) print_json(counts);
-      // Where nobody watches, what was short and went well needs no word.
-      const bool is_told =
-          status.is_visible() || told != begin || ended_of(counts) > number_at(counts, "ok");
-      if (is_told && !command.json)
-        std::fputs((last_line(counts, ids, Clock::now() - begin) + "\n").c_str(), stderr);
-      return number_at(counts, "failed") + number_at(counts, "cancelled") > 0 ? kExitTaskFailed
-                                                                              : kExitDone;
-    }
-    const Clock::time_point now = Clock::now();
-    pace.seen(ended_of(counts), now);
-    const std::string progress = progress_of(counts, pace, now - begin);
-    status.show(progress);
-    if (!status.is_visible() && !command.json && now - told >= kTellEvery) {
-      told = now;
-      std::fputs((progress + "\n").c_str(), stderr);
-    }
+    if (flag_at(counts, "done")) return view.end(counts, ids);
+    view.progress(counts);
   }
 }
 
