@@ -153,10 +153,15 @@ void Api::list_arrays(Request request, const ReplyPtr& reply) {
   if (state && has_ended(*state)) {
     filter.state = state;
   } else if (state) {
+    // The store looks at no more of them either.
     filter.among.emplace();
-    for (const auto& [id, array] : live) {
-      if (now_of(id).of(*state) != 0) filter.among->push_back(id);
+    auto at = filter.before ? live.lower_bound(*filter.before) : live.end();
+    for (int looked_at = 0; at != live.begin() && looked_at < store::Store::kArraysLookedAt;
+         ++looked_at) {
+      --at;
+      if (now_of(at->first).of(*state) != 0) filter.among->push_back(at->first);
     }
+    std::reverse(filter.among->begin(), filter.among->end());
   }
   if (!filter.site.empty()) {
     for (const auto& [task, lease] : runtime_.engine().pilots().leases()) {

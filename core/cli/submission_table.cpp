@@ -13,7 +13,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kBar = 10;
 
-std::string whole(double number) {
+std::string rounded(double number) {
   return text_at(json::object{{"n", std::round(number)}}, "n");
 }
 
@@ -92,7 +92,7 @@ void add_submission_row(Table& table, const json::object& submission, double now
   table.add({text_at(submission, "id"), text_at(submission, "state"),
              is_one ? "" : "[" + progress_bar(counts, kBar) + "]",
              is_one ? "" : text_at(counts, "done") + "/" + text_at(submission, "total"),
-             is_one || failed == 0 ? "" : whole(failed),
+             is_one || failed == 0 ? "" : rounded(failed),
              elapsed(now - number_at(submission, "submitted_at")), run, text_at(submission, "who"),
              what_of(submission)});
 }

@@ -4,14 +4,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include <fnmatch.h>
 
 namespace hpcbatch::store {
 namespace {
-
-// A look at one costs some microseconds.
-constexpr int kLookedAt = 5'000;
 
 /// Of ARRAY_COLUMNS.
 bool is_called(const sqlite::Statement& row, const ArrayFilter& filter) {
@@ -57,12 +55,23 @@ std::optional<ArrayOverview> Store::overview(ArrayId id) {
   return overview(std::move(*row), failures);
 }
 
-bool Store::has_ended_at(ArrayId id, const std::string& site) {
-  // A pilot is ALLOCATION.RANK.
-  sqlite::Statement there = db_.query(
-      "SELECT 1 FROM results WHERE array=?1 AND substr(pilot,1,instr(pilot,x'2e')-1) IN "
-      "(SELECT CAST(name AS BLOB) FROM allocations WHERE site=?2) LIMIT 1");
-  return there.bind(id.value, site).step();
+std::set<std::string, std::less<>> Store::allocations_of(const std::string& site) {
+  std::set<std::string, std::less<>> names;
+  sqlite::Statement rows = db_.query("SELECT name FROM allocations WHERE site=?");
+  rows.bind(site);
+  while (rows.step()) names.insert(rows.text(0));
+  return names;
+}
+
+bool Store::has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations) {
+  sqlite::Statement pilots = db_.query("SELECT pilot FROM results WHERE array=?");
+  pilots.bind(id.value);
+  while (pilots.step()) {
+    // A pilot is ALLOCATION.RANK.
+    const std::string_view pilot = pilots.bytes(0);
+    if (allocations.contains(pilot.substr(0, pilot.find('.')))) return true;
+  }
+  return false;
 }
 
 ArrayPage Store::arrays(const ArrayFilter& filter) {
@@ -72,7 +81,8 @@ ArrayPage Store::arrays(const ArrayFilter& filter) {
   const std::uint64_t below =
       filter.before ? filter.before->value
                     : static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  rows.bind(below, kLookedAt);
+  rows.bind(below, kArraysLookedAt);
+  const auto at_site = allocations_of(filter.site);
   int looked_at = 0;
   while (page.arrays.size() < filter.limit && rows.step()) {
     ++looked_at;
@@ -85,8 +95,7 @@ ArrayPage Store::arrays(const ArrayFilter& filter) {
     page.next = id;
     if (!is_called(rows, filter)) continue;
     if (filter.among && !is_in(*filter.among, id)) continue;
-    if (!filter.site.empty() && !is_in(filter.at_site, id) && !has_ended_at(id, filter.site))
-      continue;
+    if (!filter.site.empty() && !is_in(filter.at_site, id) && !has_ended_at(id, at_site)) continue;
     std::vector<Failure> failures;
     ArrayOverview whole = overview(read_array(rows), failures);
     const auto has = [&](const auto& wanted) {
@@ -97,7 +106,7 @@ ArrayPage Store::arrays(const ArrayFilter& filter) {
       continue;
     page.arrays.push_back(std::move(whole));
   }
-  if (page.arrays.size() < filter.limit && looked_at < kLookedAt) page.next.reset();
+  if (page.arrays.size() < filter.limit && looked_at < kArraysLookedAt) page.next.reset();
   return page;
 }
 

@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <variant>
@@ -172,7 +173,8 @@ class Store {
 
   // History, for clients.
   std::optional<ArrayRow> array(ArrayId id);
-  /// Looks at so many of them at a time that nobody waits long behind it.
+  /// Looks at so many of them at most that nobody waits long behind it: one costs microseconds.
+  static constexpr int kArraysLookedAt = 5'000;
   ArrayPage arrays(const ArrayFilter& filter);
   std::optional<ArrayOverview> overview(ArrayId id);
   /// Most tasks first, the commonest 20.
@@ -256,7 +258,8 @@ class Store {
   void set_meta(const char* key, const std::string& value);
   ArrayRow read_array(sqlite::Statement& row);
   ArrayOverview overview(ArrayRow row, std::vector<Failure>& failures);
-  bool has_ended_at(ArrayId id, const std::string& site);
+  std::set<std::string, std::less<>> allocations_of(const std::string& site);
+  bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);
   EndedArray ended_or_pruned(ArrayId id, const IndexSet& waiting);
   enum class Of : std::uint8_t { All, Failed, Dependants };
   RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, Of which);

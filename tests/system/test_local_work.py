@@ -213,7 +213,8 @@ def test_verbs_take_the_bare_id_of_an_array(shared, folder):
     array = shared.submit("--hold", "--array", "1-3", "--", "sh", "-c", f"echo part $HPCBATCH_TASK_INDEX; test -e {folder}/there")
     assert shared.ok("release", array) == "3 tasks released\n"
     assert shared.wait(array) == 1
-    refused = shared.verb("log", array)
+    assert shared.ok("log", array) == "part 1\npart 2\npart 3\n"
+    refused = shared.verb("log", "--follow", array)
     assert refused.code == 2 and f"name one of its tasks, like {array}.1" in refused.err, refused
     assert shared.ok("log", f"{array}.2") == "part 2\n"
     (folder / "there").touch()
