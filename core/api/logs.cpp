@@ -1,6 +1,7 @@
 // Output of tasks: of ended ones from the pilot's log, of running ones over its link, or both in
 // one stream.
 #include "api/api.hpp"
+#include "api/query.hpp"
 #include "api/to_json.hpp"
 #include "runtime/asio.hpp"
 #include "runtime/log_reader.hpp"
@@ -9,7 +10,6 @@
 #include <sodium.h>
 
 #include <array>
-#include <charconv>
 
 namespace hpcbatch {
 namespace {
@@ -32,17 +32,6 @@ std::string base64(const std::string& bytes) {
                     bytes.size(), sodium_base64_VARIANT_ORIGINAL);
   text.pop_back();  // the zero behind it
   return text;
-}
-
-std::uint64_t bytes_in(const HttpRequest& request, const char* key, std::uint64_t otherwise) {
-  const auto at = request.query.find(key);
-  if (at == request.query.end()) return otherwise;
-  std::uint64_t value = 0;
-  const char* end = at->second.data() + at->second.size();
-  const auto [stop, error] = std::from_chars(at->second.data(), end, value);
-  if (error != std::errc{} || stop != end)
-    throw BadRequest(fmt::format("'{}={}' is no whole number", key, at->second));
-  return value;
 }
 
 const char* name_of(std::uint32_t stream) {

@@ -11,8 +11,8 @@ namespace {
 
 template <class Number>
 Number read(const HttpRequest& request, const char* key, Number otherwise, const char* what) {
+  if (!request.query.contains(key)) return otherwise;
   const std::string text = text_in(request, key);
-  if (text.empty()) return otherwise;
   Number value{};
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
@@ -29,6 +29,10 @@ std::string text_in(const HttpRequest& request, const char* key) {
 }
 
 std::uint32_t number_in(const HttpRequest& request, const char* key, std::uint32_t otherwise) {
+  return text_in(request, key).empty() ? otherwise : read(request, key, otherwise, "whole number");
+}
+
+std::uint64_t bytes_in(const HttpRequest& request, const char* key, std::uint64_t otherwise) {
   return read(request, key, otherwise, "whole number");
 }
 

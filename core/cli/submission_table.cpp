@@ -1,9 +1,11 @@
 #include "cli/submission_table.hpp"
 
 #include "cli/values.hpp"
+#include "model/quantities.hpp"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 
 namespace hpcbatch {
@@ -13,12 +15,8 @@ namespace json = boost::json;
 
 constexpr std::size_t kBar = 10;
 
-std::string rounded(double number) {
-  return text_at(json::object{{"n", std::round(number)}}, "n");
-}
-
 std::string elapsed(double seconds) {
-  return duration_at(json::object{{"s", std::floor(std::max(0.0, seconds))}}, "s");
+  return show_duration(std::chrono::seconds(static_cast<std::int64_t>(std::max(0.0, seconds))));
 }
 
 /// What it is called, and what it runs.
@@ -92,7 +90,7 @@ void add_submission_row(Table& table, const json::object& submission, double now
   table.add({text_at(submission, "id"), text_at(submission, "state"),
              is_one ? "" : "[" + progress_bar(counts, kBar) + "]",
              is_one ? "" : text_at(counts, "done") + "/" + text_at(submission, "total"),
-             is_one || failed == 0 ? "" : rounded(failed),
+             is_one || failed == 0 ? "" : whole(failed),
              elapsed(now - number_at(submission, "submitted_at")), run, text_at(submission, "who"),
              what_of(submission)});
 }

@@ -91,6 +91,10 @@ std::string gpus_at(const json::object& object, std::string_view key) {
   return out;
 }
 
+std::string whole(double number) {
+  return std::to_string(static_cast<std::int64_t>(number));
+}
+
 double number_at(const json::object& object, std::string_view key) {
   return is_number_at(object, key) ? find(object, key)->to_number<double>() : 0;
 }

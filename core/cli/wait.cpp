@@ -35,10 +35,6 @@ double ended_of(const json::object& counts) {
   return number_at(counts, "ok") + number_at(counts, "failed") + number_at(counts, "cancelled");
 }
 
-std::string whole(double number) {
-  return std::to_string(static_cast<std::int64_t>(number));
-}
-
 std::string in_words(Clock::duration time) {
   return show_duration(std::chrono::duration_cast<std::chrono::seconds>(time));
 }

@@ -26,6 +26,7 @@ bool is_in(const std::vector<ArrayId>& sorted, ArrayId id) {
 
 ArrayOverview Store::overview(ArrayRow row, std::vector<Failure>& failures) {
   ArrayOverview whole{.row = std::move(row)};
+  Totals totals;
   sqlite::Statement groups = db_.query(
       "SELECT failure,sum(last-first+1),min(CASE WHEN started<>0 THEN started END),max(ended) "
       "FROM results WHERE array=? GROUP BY failure");
@@ -33,11 +34,7 @@ ArrayOverview Store::overview(ArrayRow row, std::vector<Failure>& failures) {
   while (groups.step()) {
     const auto failure = static_cast<Failure>(groups.number(0));
     failures.push_back(failure);
-    const TaskState state = state_after(failure);
-    std::uint64_t& count = state == TaskState::Done        ? whole.done
-                           : state == TaskState::Cancelled ? whole.cancelled
-                                                           : whole.failed;
-    count += static_cast<std::uint64_t>(groups.number(1));
+    totals.of(failure) += static_cast<std::uint64_t>(groups.number(1));
     if (!groups.is_null(2)) {
       const Time started = from_microseconds(groups.number(2));
       whole.started = std::min(whole.started.value_or(started), started);
@@ -45,6 +42,9 @@ ArrayOverview Store::overview(ArrayRow row, std::vector<Failure>& failures) {
     const Time ended = from_microseconds(groups.number(3));
     whole.last_ended = std::max(whole.last_ended.value_or(ended), ended);
   }
+  whole.done = totals.done;
+  whole.failed = totals.failed;
+  whole.cancelled = totals.cancelled;
   return whole;
 }
 
