@@ -50,9 +50,9 @@ class CliProcess {
 
   pid_t pid() const { return pid_; }
   void signal(int number) const;
-  /// Blocks until it has that signal blocked, to read it from a descriptor; throws after
-  /// a minute.
-  void wait_until_it_blocks(int number) const;
+  /// Blocks until that signal makes one of its descriptors readable in place of ending it; throws
+  /// after a minute.
+  void wait_until_it_reads(int number) const;
   /// To its terminal, as keys.
   void type(const std::string& keys) const;
   /// Blocks until standard output holds that text.

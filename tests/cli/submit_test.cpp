@@ -51,7 +51,7 @@ TEST_F(SubmitTest, CtrlCEndsTheReadingOfStandardInput) {
   CliOptions options;
   options.keep_input_open = true;
   CliProcess submit(home(), {"submit", "--each", "-", "--", "echo", "{}"}, options);
-  submit.wait_until_it_blocks(SIGINT);
+  submit.wait_until_it_reads(SIGINT);
   submit.signal(SIGINT);
   const CliResult result = submit.wait();
   EXPECT_EQ(result.exit_code, 130);
@@ -62,7 +62,7 @@ TEST_F(SubmitTest, ATerminationIsToldAsSuch) {
   CliOptions options;
   options.keep_input_open = true;
   CliProcess submit(home(), {"submit", "--each", "-", "--", "echo", "{}"}, options);
-  submit.wait_until_it_blocks(SIGTERM);
+  submit.wait_until_it_reads(SIGTERM);
   submit.signal(SIGTERM);
   const CliResult result = submit.wait();
   EXPECT_EQ(result.exit_code, 143);
