@@ -93,7 +93,9 @@ void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome&
   to_tell_.push_back(id);
   const TaskId first{id, indices.ranges().back().first};
   forget_histories(id, indices);
-  if (ArrayState& array = get(id); array.rare) array.rare->cut.remove(indices);
+  ArrayState& array = get(id);
+  if (array.rare) array.rare->cut.remove(indices);
+  count_failures(array, indices, outcome.failure);
   record_end(id, indices, false, first_cause(first, outcome.failure, outcome.message),
              outcome.ended);
 }

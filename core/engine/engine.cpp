@@ -55,6 +55,7 @@ Actions Engine::on(TasksSubmitted&& event, Time now) {
 
 /// What follows from whatever has happened.
 Actions Engine::settle(bool time_passed, Time now) {
+  give_up_arrays(now);
   tasks_.tell_ended();
   bool files_changed = !time_passed;
   if (next_look_ <= now) {
@@ -166,10 +167,11 @@ void Engine::handle(TasksSubmitted&& event, Time now) {
   work_changed_ = true;
 }
 
-void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now) {
+void Engine::cancel_tasks(const std::vector<Selection>& tasks, const std::string& why,
+                          std::uint64_t& changed, Time now) {
   for (const Selection& selection : tasks) {
     SaveCancelled newly;
-    for (const TaskId task : tasks_.cancel(selection, now, changed)) {
+    for (const TaskId task : tasks_.cancel(selection, why, now, changed)) {
       Lease* lease = pilots_.lease(task);
       HPCBATCH_CHECK(lease);
       if (!std::exchange(lease->cancelled, true)) newly.tasks.push_back(task);
@@ -198,7 +200,7 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& ch
 
 void Engine::handle(const CancelAsked& event, Time now) {
   std::uint64_t changed = 0;
-  cancel_tasks(event.tasks, changed, now);
+  cancel_tasks(event.tasks, kBeforeItStarted, changed, now);
   tasks_.tell_ended();
   actions_.push_back(AnswerCount{event.request, changed});
 }
@@ -237,7 +239,7 @@ void Engine::handle(const StopAsked& event, Time now) {
     std::vector<Selection> all;
     for (const auto& [id, array] : tasks_.arrays()) all.push_back({id, std::nullopt});
     std::uint64_t changed = 0;
-    cancel_tasks(all, changed, now);
+    cancel_tasks(all, kBeforeItStarted, changed, now);
   }
   for (auto& [id, pilot] : pilots_.all()) end_if_empty(pilot);
   for (const auto& [id, entry] : sites_.allocations()) {

@@ -105,7 +105,12 @@ class Engine {
   void end_lease(const Lease& lease, Outcome outcome, Blame blame, Time now);
   void cancel_if_it_waits(const AllocationId& id, Time now);
   void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
-  void cancel_tasks(const std::vector<Selection>& tasks, std::uint64_t& changed, Time now);
+  static constexpr const char* kBeforeItStarted = "cancelled by user before it started";
+  void cancel_tasks(const std::vector<Selection>& tasks, const std::string& why,
+                    std::uint64_t& changed, Time now);
+  void give_up_arrays(Time now);
+  IndexSet started(const ArrayState& array) const;
+  std::string why_cancelled(TaskId task) const;
   void end_if_empty(PilotState& pilot);
   void watch_silence(Time now);
   /// Those of which a pilot is connected.

@@ -189,7 +189,8 @@ void Engine::return_lease(TaskId task, Time now) {
   tasks_.give_back(task);
   if (lease.cancelled) {
     std::uint64_t changed = 0;
-    tasks_.cancel({task.array, IndexSet(IndexRange{task.index, task.index})}, now, changed);
+    tasks_.cancel({task.array, IndexSet(IndexRange{task.index, task.index})}, kBeforeItStarted, now,
+                  changed);
   }
 }
 
@@ -296,7 +297,7 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now
   Outcome outcome = end.outcome;
   if (lease->cancelled && outcome.failure != Failure::Ok) {
     outcome.failure = Failure::Cancelled;
-    if (outcome.message.empty()) outcome.message = "cancelled by user";
+    if (outcome.message.empty()) outcome.message = why_cancelled(end.attempt.task);
   }
   if (!lease->cancelled || !HPCBATCH_PLANTED(lease_kept_on_cancel))
     end_lease(pilots_.release(end.attempt.task), std::move(outcome), Blame::None, now);

@@ -79,6 +79,7 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
       at->second.remove(live.not_ok);
       set_apart_again(array, at->second, longest(live.array.needs));
     }
+    if (!live.failed.empty()) array.make_rare().failed = live.failed;
     IndexSet rest = live.array.indices;
     const auto stands = [&](Standing::Place place, const IndexSet& indices) {
       const IndexSet there = rest.intersection(indices);
@@ -102,7 +103,8 @@ void TaskTable::recreate(const RevivedArray& revived) {
   ArrayState& array =
       make(revived.id, queue_.client_for(revived.client), revived.array, revived.all);
   put(array, Standing::Ok, revived.ok);
-  put(array, Standing::NotOk, revived.failed);
+  put(array, Standing::NotOk, revived.not_ok);
+  if (array.terms->give_up_at != 0) array.make_rare().failed = revived.failed;
   put(array, Standing::NotOk, revived.array.indices);
 }
 
@@ -116,6 +118,8 @@ void TaskTable::change_needs(ArrayState& array, const Needs& needs) {
   facts.priority = array.terms->priority;
   facts.retries = array.terms->retries;
   facts.max_running = array.terms->max_running;
+  facts.give_up_at = array.terms->give_up_at;
+  facts.gives_up_running = array.terms->gives_up_running;
   facts.streams_input = array.terms->streams_input;
   // What runs is still of that class.
   const ClassId before = array.terms->in_class;
@@ -144,6 +148,7 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     if (again.empty()) continue;
     if (revived.has_new_needs) change_needs(array, revived.array.needs);
     take_out(array, Standing::NotOk, again);
+    if (array.rare) array.rare->failed.remove(again);
     put(array, Standing::Blocked, again);
     causes_.erase(revived.id);
     changed += again.size();

@@ -338,6 +338,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
   const std::string cause =
       ok ? "" : fmt::format("{} ({})", to_string(attempt.task), to_string(outcome.failure));
   const Time at = outcome.ended;
+  count_failures(array, IndexRange{attempt.task.index, attempt.task.index}, outcome.failure);
   actions_.push_back(SaveResult{attempt, pilot, node, std::move(outcome)});
   to_tell_.push_back(attempt.task.array);
   park_or_unpark(array);
@@ -364,7 +365,8 @@ IndexSet TaskTable::take_unleased(ArrayState& array, const IndexSet& indices) {
   return taken;
 }
 
-std::vector<TaskId> TaskTable::cancel(const Selection& tasks, Time now, std::uint64_t& changed) {
+std::vector<TaskId> TaskTable::cancel(const Selection& tasks, const std::string& why, Time now,
+                                      std::uint64_t& changed) {
   const auto at = arrays_.find(tasks.array);
   if (at == arrays_.end()) return {};
   ArrayState& array = at->second;
@@ -380,7 +382,7 @@ std::vector<TaskId> TaskTable::cancel(const Selection& tasks, Time now, std::uin
   changed += waiting.size() + leased.size();
   Outcome outcome;
   outcome.failure = Failure::Cancelled;
-  outcome.message = "cancelled by user before it started";
+  outcome.message = why;
   outcome.ended = now;
   end_unleased(tasks.array, waiting, outcome);
   spread_ends();

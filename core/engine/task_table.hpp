@@ -60,7 +60,14 @@ class TaskTable {
   std::uint64_t hold(const Selection& tasks, bool hold);
   std::uint64_t revive(const RetryAsked& event, Time now);
   /// Ends what is not leased; returns the leased ones, whose pilots must be told.
-  std::vector<TaskId> cancel(const Selection& tasks, Time now, std::uint64_t& changed);
+  std::vector<TaskId> cancel(const Selection& tasks, const std::string& why, Time now,
+                             std::uint64_t& changed);
+
+  // Arrays of which too many fail (giving_up.cpp).
+  /// Those of which one too many has failed since the last call.
+  std::vector<ArrayId> to_give_up() { return std::exchange(to_give_up_, {}); }
+  /// How many have failed and may; none where that is not too many.
+  std::optional<std::string> why_given_up(const ArrayState& array) const;
 
   TakenTask take(const QueuePlace& place);
   /// A lease came back unused.
@@ -152,6 +159,7 @@ class TaskTable {
   void spread_to(ArrayState& dependant, ArrayId ended, const std::optional<IndexSet>& news,
                  const std::string& cause, Time now);
   void forget_if_over(ArrayId id);
+  void count_failures(ArrayState& array, const IndexSet& indices, Failure failure);
   void set_apart(ArrayState& array, std::uint32_t index);
   void set_apart_again(ArrayState& array, const IndexSet& indices, std::optional<Duration> longest);
   Apart apart_by(TaskId task) const;
@@ -181,6 +189,7 @@ class TaskTable {
   std::set<ArrayId> with_files_;
   std::map<std::string, std::uint64_t> coming_;  ///< by site: tasks whose files are
   std::vector<ArrayId> to_tell_;                 ///< in the order of their first end
+  std::vector<ArrayId> to_give_up_;
   std::uint64_t next_array_{1};
 };
 

@@ -7,7 +7,8 @@ namespace {
 
 template <class Has>
 auto said(const Has& a) {
-  return std::tie(a.priority, a.retries, a.max_running, a.streams_input, a.needs);
+  return std::tie(a.priority, a.retries, a.max_running, a.give_up_at, a.gives_up_running,
+                  a.streams_input, a.needs);
 }
 
 auto said(const std::shared_ptr<const Terms>& terms) {
@@ -30,6 +31,8 @@ std::shared_ptr<const Terms> TermsPool::of(const NewArray& array) {
                         .priority = array.priority,
                         .retries = array.retries,
                         .max_running = array.max_running,
+                        .give_up_at = array.give_up_at,
+                        .gives_up_running = array.gives_up_running,
                         .streams_input = array.streams_input,
                         .in_class = queue_.class_for(with_files_at(array.needs, {}))}))
               .first;

@@ -16,6 +16,8 @@ struct Terms {
   std::int32_t priority{0};
   std::uint32_t retries{0};
   std::uint32_t max_running{0};  ///< 0: no bound
+  std::uint32_t give_up_at{0};   ///< failures; 0: never
+  bool gives_up_running{false};
   bool streams_input{false};
   ClassId in_class{};  ///< of the needs
 };

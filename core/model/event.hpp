@@ -57,7 +57,8 @@ struct RevivedArray {
   bool has_new_needs{false};  ///< then all of it that has not started has them from now on
   IndexSet all;               ///< every index the array ever had
   IndexSet ok;
-  IndexSet failed;  ///< ended otherwise, and not to run again
+  IndexSet not_ok;  ///< ended otherwise, and not to run again
+  IndexSet failed;  ///< of those, as LiveArray has them
   std::vector<std::pair<std::uint32_t, std::uint32_t>>
       attempts;  ///< index, number of its last attempt
 };

@@ -61,4 +61,9 @@ bool is_not_the_tasks_fault(Failure failure) {
   }
 }
 
+bool is_a_failure_of_its_own(Failure failure) {
+  return failure != Failure::Ok && failure != Failure::Cancelled &&
+         failure != Failure::DependencyFailed;
+}
+
 }  // namespace hpcbatch

@@ -23,6 +23,7 @@ struct LiveArray {
   Time submitted{};
   IndexSet ok;
   IndexSet not_ok;
+  IndexSet failed;  ///< of those, where an array is given up after so many
   IndexSet held;
 };
 

@@ -35,6 +35,9 @@ struct NewArray {
   std::int32_t priority{0};
   std::uint32_t retries{0};      ///< the user's own
   std::uint32_t max_running{0};  ///< 0: no bound
+  /// While so many of its tasks stand as failed, what has not started is cancelled; 0: never.
+  std::uint32_t give_up_at{0};
+  bool gives_up_running{false};  ///< and what runs is ended
   bool held{false};
   bool streams_input{false};  ///< its input cannot be had twice: never retried
   std::vector<Dependency> after;

@@ -44,6 +44,8 @@ ArrayRow Store::read_array(sqlite::Statement& row) {
           .priority = static_cast<std::int32_t>(row.number(6)),
           .retries = static_cast<std::uint32_t>(row.number(7)),
           .max_running = static_cast<std::uint32_t>(row.number(8)),
+          .give_up_at = static_cast<std::uint32_t>(row.number(13)),
+          .gives_up_running = row.number(14) != 0,
           .after = decode_dependencies(row.text(9)),
           .submitted = from_microseconds(row.number(10)),
           .ended = row.number(11) != 0,
@@ -238,7 +240,8 @@ RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted, 
     again.add(chosen);
     IndexSet rest = range;
     rest.remove(chosen);
-    revived.failed.add(rest);
+    revived.not_ok.add(rest);
+    if (is_a_failure_of_its_own(failure)) revived.failed.add(rest);
     if (rows.number(3) != 0 && !chosen.empty()) {
       revived.attempts.emplace_back(chosen.ranges().front().first,
                                     static_cast<std::uint32_t>(rows.number(3)));
@@ -249,6 +252,8 @@ RevivedArray Store::read_revivable(const ArrayRow& row, const IndexSet& wanted, 
                    .priority = row.priority,
                    .retries = row.retries,
                    .max_running = row.max_running,
+                   .give_up_at = row.give_up_at,
+                   .gives_up_running = row.gives_up_running,
                    .held = false,
                    .streams_input = false,
                    .after = row.after};

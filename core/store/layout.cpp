@@ -9,9 +9,11 @@
 namespace hpcbatch::store {
 namespace {
 
-// 6: pages end with sums, which a program that knows 5 would not renew.
-constexpr const char* kVersion = "6";
-constexpr const char* kVersionBefore = "5";
+// 7: arrays say after how many failures they are given up; a program that knows 6 would go on.
+constexpr const char* kVersion = "7";
+// Its pages end with sums, which a program that knows 5 would not renew.
+constexpr const char* kVersionWithSums = "6";
+constexpr const char* kVersionWithoutSums = "5";
 constexpr const char* kVersionWithoutEnds = "4";
 
 constexpr const char* kLayout = R"(
@@ -21,7 +23,7 @@ CREATE TABLE environments(id INTEGER PRIMARY KEY AUTOINCREMENT, hash INTEGER NOT
 CREATE INDEX environments_by_hash ON environments(hash);
 CREATE TABLE arrays(id INTEGER PRIMARY KEY, client BLOB, key BLOB, content INTEGER, name BLOB, tool BLOB, indices BLOB,
   needs BLOB, priority INTEGER, retries INTEGER, max_running INTEGER, streams_input INTEGER, held BLOB, after BLOB,
-  submitted INTEGER, ended INTEGER, recipe BLOB, environment INTEGER);
+  submitted INTEGER, ended INTEGER, recipe BLOB, environment INTEGER, give_up_at INTEGER, gives_up_running INTEGER);
 CREATE INDEX live_arrays ON arrays(id) WHERE ended = 0;
 CREATE INDEX waiting_arrays ON arrays(id) WHERE ended = 0 AND after <> x'';
 CREATE INDEX ended_arrays ON arrays(ended) WHERE ended <> 0;
@@ -45,7 +47,7 @@ CREATE INDEX allocations_by_age ON allocations(opened);
 )";
 
 /// What earlier attempts ended with and had printed was not kept; -1: that exit code is not known.
-constexpr const char* kFromBefore = R"(
+constexpr const char* kEnds = R"(
 ALTER TABLE attempts ADD COLUMN exit_code INTEGER DEFAULT -1;
 ALTER TABLE attempts ADD COLUMN signal INTEGER DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN peak INTEGER DEFAULT 0;
@@ -56,6 +58,11 @@ ALTER TABLE attempts ADD COLUMN last_err INTEGER DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN out_bytes INTEGER DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN err_bytes INTEGER DEFAULT 0;
 ALTER TABLE attempts ADD COLUMN truncated INTEGER DEFAULT 0;
+)";
+
+constexpr const char* kGivingUp = R"(
+ALTER TABLE arrays ADD COLUMN give_up_at INTEGER DEFAULT 0;
+ALTER TABLE arrays ADD COLUMN gives_up_running INTEGER DEFAULT 0;
 )";
 
 std::string version_of(sqlite::Connection& db) {
@@ -77,10 +84,14 @@ void make_tables(sqlite::Connection& db) {
 
 void take_over(sqlite::Connection& db) {
   if (version_of(db) == kVersionWithoutEnds) {
-    db.execute(kFromBefore);
-    set_version(db, kVersionBefore);
+    db.execute(kEnds);
+    set_version(db, kVersionWithoutSums);
   }
-  if (version_of(db) == kVersionBefore) set_version(db, kVersion);
+  if (version_of(db) == kVersionWithoutSums) set_version(db, kVersionWithSums);
+  if (version_of(db) == kVersionWithSums) {
+    db.execute(kGivingUp);
+    set_version(db, kVersion);
+  }
   if (const std::string version = version_of(db); version != kVersion) {
     throw std::runtime_error(fmt::format(
         "the store has version {}, this program knows version {} only", version, kVersion));

@@ -45,12 +45,13 @@ void Store::save_array(const SaveArrays& save, std::size_t position, const Recip
   const NewArray& array = save.arrays[position];
   const ArrayId id = save.id_of(position);
   highest_ = std::max(highest_, id.value);
-  db_.query("INSERT INTO arrays VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,?,?)")
+  db_.query("INSERT INTO arrays VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,?,?,?,?)")
       .run(id.value, save.client, save.key, save.content, recipe.name, recipe.tool,
            encode(array.indices), encode(array.needs), array.priority, array.retries,
            array.max_running, array.streams_input,
            array.held ? encode(array.indices) : std::string{}, encode(array.after),
-           to_microseconds(save.submitted), recipe.bytes, environment);
+           to_microseconds(save.submitted), recipe.bytes, environment, array.give_up_at,
+           array.gives_up_running);
   for (const Dependency& dependency : array.after) {
     db_.query("INSERT OR IGNORE INTO dependencies VALUES(?,?)")
         .run(dependency.array.value, id.value);

@@ -34,7 +34,8 @@ class LiveArrayRows {
   explicit LiveArrayRows(sqlite::Connection& db)
       : db_(db),
         rows_(db.query("SELECT id,client,indices,needs,priority,retries,max_running,streams_input,"
-                       "held,after,submitted FROM arrays WHERE ended=0 ORDER BY id")) {}
+                       "held,after,submitted,give_up_at,gives_up_running FROM arrays WHERE ended=0 "
+                       "ORDER BY id")) {}
 
   const LiveArray* next() {
     if (!rows_.step()) return nullptr;
@@ -43,6 +44,7 @@ class LiveArrayRows {
     live_.submitted = from_microseconds(rows_.number(10));
     live_.ok = {};
     live_.not_ok = {};
+    live_.failed = {};
     live_.held = decode_indices(rows_.bytes(8));
     NewArray& array = live_.array;
     array.indices = decode_indices(rows_.bytes(2));
@@ -55,6 +57,8 @@ class LiveArrayRows {
     array.retries = static_cast<std::uint32_t>(rows_.number(5));
     array.max_running = static_cast<std::uint32_t>(rows_.number(6));
     array.streams_input = rows_.number(7) != 0;
+    array.give_up_at = static_cast<std::uint32_t>(rows_.number(11));
+    array.gives_up_running = rows_.number(12) != 0;
     array.after = decode_dependencies(rows_.text(9));
     // A single task that is alive has not ended.
     if (array.indices.size() > 1) read_ends();
@@ -71,6 +75,9 @@ class LiveArrayRows {
       const IndexRange range{static_cast<std::uint32_t>(ends.number(0)),
                              static_cast<std::uint32_t>(ends.number(1))};
       (ends.number(2) == 0 ? live_.ok : live_.not_ok).add(range);
+      if (live_.array.give_up_at != 0 &&
+          is_a_failure_of_its_own(static_cast<Failure>(ends.number(2))))
+        live_.failed.add(range);
     }
   }
 

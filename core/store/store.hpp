@@ -78,6 +78,8 @@ struct ArrayRow {
   std::int32_t priority{0};
   std::uint32_t retries{0};
   std::uint32_t max_running{0};
+  std::uint32_t give_up_at{0};
+  bool gives_up_running{false};
   std::vector<Dependency> after;
   Time submitted{};
   bool ended{false};

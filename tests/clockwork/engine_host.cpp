@@ -57,7 +57,7 @@ void EngineHost::feed(const Event& event) {
   const Actions actions = engine_->on(event, world_.clock.now());
   for (const Action& action : actions) {
     if (actions_left_ && (*actions_left_)-- == 0) return die();
-    world_.observer.action(action, *engine_);
+    world_.observer.action(action);
     note(noted_before(event, action));
     perform(action);
     note(noted_after(action));

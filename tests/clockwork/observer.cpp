@@ -46,10 +46,14 @@ void Observer::lease_lost(const AttemptId& attempt) {
   if (well != ended_well_.end() && well->second.epoch == attempt.epoch) ended_well_.erase(well);
 }
 
-void Observer::action(const Action& action, const Engine& engine) {
+void Observer::action(const Action& action) {
   world_.count(kActions.at(action.index()));
   match(
       action, [&](const SaveLeases& a) { leased(a); },
+      [&](const SaveArrays& a) {
+        for (std::size_t i = 0; i < a.arrays.size(); ++i)
+          retries_[a.id_of(i)] = a.arrays[i].retries;
+      },
       [&](const SaveAllocation& a) { allocation(a.allocation); },
       [&](const SaveFailedAttempt& a) {
         const TaskId task = a.attempt.task;
@@ -58,11 +62,11 @@ void Observer::action(const Action& action, const Engine& engine) {
         if (is_not_the_tasks_fault(a.outcome.failure)) return;
         // Its node is in doubt: a few nodes may be.
         if (!a.charged && ++of_the_node_[task] <= kNodesInDoubt) return;
-        const ArrayState* array = engine.tasks().find(task.array);
-        if (!array || ++own_failures_[task] > array->terms->retries) {
+        // Where too many others had failed, its array is over by now.
+        const std::uint32_t retries = retries_.at(task.array);
+        if (++own_failures_[task] > retries) {
           world_.fail(fmt::format("{} is tried again after it failed {} times, with {} retries",
-                                  to_string(task), own_failures_[task],
-                                  array ? array->terms->retries : 0));
+                                  to_string(task), own_failures_[task], retries));
         }
       },
       [&](const SaveResult& a) {

@@ -27,7 +27,7 @@ class Observer {
   /// The machine of the engine lost power before it was on disk: nobody knows of it any more.
   void lease_lost(const AttemptId& attempt);
   /// Before it is done.
-  void action(const Action& action, const Engine& engine);
+  void action(const Action& action);
 
   // Pilots and what runs on their nodes.
   void pilot_action(const pilot::Action& action);
@@ -80,6 +80,7 @@ class Observer {
   std::map<std::string, std::set<TaskId>> not_in_outbox_;  ///< ended since it was last written
   std::map<AllocationId, AllocationState> allocations_;
   std::set<AllocationId> out_of_reach_;
+  std::map<ArrayId, std::uint32_t> retries_;  ///< that their users allow
   std::map<TaskId, std::uint32_t> own_failures_, leases_;
   std::map<TaskId, std::uint32_t> of_the_node_;  ///< uncharged failures: its node was in doubt
   std::set<TaskId> held_, cancelled_;

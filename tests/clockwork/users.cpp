@@ -54,6 +54,10 @@ NewArray Users::draw_array(Draw& draw) const {
     if (files.chance(50)) array.needs.brought_to = {files.chance(50) ? "here" : "there"};
     array.needs.own_files = files.chance(60);
   }
+  if (Draw fails = draw.of({'m'}); fails.chance(12)) {
+    array.give_up_at = static_cast<std::uint32_t>(1 + fails.below(4));
+    array.gives_up_running = fails.chance(40);
+  }
   if (has_local(world_.scenario())) choose_local(array, draw.of({'l'}));
   return array;
 }

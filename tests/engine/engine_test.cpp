@@ -69,6 +69,11 @@ New& New::at_once(std::uint32_t count) {
   max_running = count;
   return *this;
 }
+New& New::give_up_after(std::uint32_t failures, bool ends_running) {
+  give_up_at = failures + 1;
+  gives_up_running = ends_running;
+  return *this;
+}
 New& New::on_hold() {
   held = true;
   return *this;

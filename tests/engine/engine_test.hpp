@@ -35,6 +35,8 @@ struct New : NewArray {
   New& urgency(std::int32_t value);
   New& may_fail(std::uint32_t times);
   New& at_once(std::uint32_t count);
+  /// More than so many of its tasks may not fail.
+  New& give_up_after(std::uint32_t failures, bool ends_running = false);
   New& on_hold();
   New& reads_stream();
   New& served_by(const std::string& service);

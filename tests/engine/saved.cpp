@@ -190,6 +190,15 @@ EndedArray Saved::ended(ArrayId id) const {
   return ended;
 }
 
+IndexSet Saved::failed(ArrayId id) const {
+  IndexSet failed;
+  for (auto at = outcomes_.lower_bound({id, 0}); at != outcomes_.end() && at->first.array == id;
+       ++at) {
+    if (is_a_failure_of_its_own(at->second.failure)) failed.add(at->first.index);
+  }
+  return failed;
+}
+
 Snapshot Saved::snapshot() const {
   Snapshot snapshot{.engine_start = starts_, .engine_name = "abcde"};
   std::set<ArrayId> needed;
@@ -227,8 +236,14 @@ LiveArrays Saved::live_arrays() const {
   for (const auto& [id, array] : arrays_) {
     if (array.ended) continue;
     const EndedArray so_far = ended(id);
-    all.push_back(
-        {id, array.client, array.facts, array.submitted, so_far.ok, so_far.not_ok, array.held});
+    all.push_back({.id = id,
+                   .client = array.client,
+                   .array = array.facts,
+                   .submitted = array.submitted,
+                   .ok = so_far.ok,
+                   .not_ok = so_far.not_ok,
+                   .failed = array.facts.give_up_at != 0 ? failed(id) : IndexSet{},
+                   .held = array.held});
     all.back().array.held = false;
   }
   return [all = std::move(all), next = std::size_t{0}]() mutable {
@@ -249,8 +264,9 @@ RevivedArray Saved::revived(ArrayId id, const IndexSet& indices) const {
   const EndedArray so_far = ended(id);
   again.ok = so_far.ok;
   again.array.indices = so_far.not_ok.intersection(indices);
-  again.failed = so_far.not_ok;
-  again.failed.remove(again.array.indices);
+  again.not_ok = so_far.not_ok;
+  again.not_ok.remove(again.array.indices);
+  again.failed = failed(id).intersection(again.not_ok);
   for (const IndexRange& range : again.array.indices.ranges()) {
     for (std::uint32_t i = range.first; i <= range.last; ++i) {
       const auto attempts = attempts_.find({id, i});

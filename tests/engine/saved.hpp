@@ -36,6 +36,7 @@ class Saved {
   /// What the door for clients would read back for a retry of these tasks.
   RevivedArray revived(ArrayId id, const IndexSet& indices) const;
   EndedArray ended(ArrayId id) const;
+  IndexSet failed(ArrayId id) const;
   bool is_live(ArrayId id) const { return !arrays_.at(id).ended; }
   const NewArray& facts(ArrayId id) const { return arrays_.at(id).facts; }
   const std::string& client(ArrayId id) const { return arrays_.at(id).client; }

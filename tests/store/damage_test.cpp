@@ -248,6 +248,8 @@ TEST_F(DamagedStore, AStoreWithoutSumsIsTakenOverAndHasSomeFromThenOn) {
     for (const char* table : {"meta", "environments", "arrays", "dependencies", "items", "attempts",
                               "results", "leases", "allocations"})
       run(std::string("INSERT INTO ") + table + " SELECT * FROM made." + table);
+    run("ALTER TABLE arrays DROP COLUMN give_up_at");
+    run("ALTER TABLE arrays DROP COLUMN gives_up_running");
     run("UPDATE meta SET value=CAST('5' AS BLOB) WHERE key=CAST('version' AS BLOB)");
     run("DETACH made; PRAGMA journal_mode=WAL");
     sqlite3_close(db);

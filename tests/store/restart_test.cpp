@@ -233,6 +233,43 @@ TEST_F(StoreInFolder, AResultThatIsWithdrawnIsThereAsAnEarlierAttempt) {
   EXPECT_TRUE(store->begin().failed_attempts.empty()) << "they count for nothing any more";
 }
 
+TEST_F(StoreInFolder, KeepsWhenAnArrayIsGivenUpAndWhatHasFailedOfIt) {
+  Write write = array(1, IndexRange{1, 9});
+  NewArray& facts = std::get<SaveArrays>(write.what).arrays.at(0);
+  facts.give_up_at = 4;
+  facts.gives_up_running = true;
+  save({write, result(1, 1, Failure::Ok), result(1, 2, Failure::ToolFailed),
+        result(1, 3, Failure::Cancelled), result(1, 4, Failure::DependencyFailed)});
+  reopen();
+  const auto live = live_arrays();
+  EXPECT_EQ(live.at(0).array.give_up_at, 4U);
+  EXPECT_TRUE(live.at(0).array.gives_up_running);
+  EXPECT_EQ(to_string(live.at(0).not_ok), "2-4");
+  EXPECT_EQ(to_string(live.at(0).failed), "2");
+  const auto again = store->revivable({{ArrayId{1}, IndexRange{3, 3}}}, false).arrays;
+  EXPECT_EQ(again.at(0).array.give_up_at, 4U);
+  EXPECT_EQ(to_string(again.at(0).not_ok), "2,4");
+  EXPECT_EQ(to_string(again.at(0).failed), "2");
+}
+
+TEST_F(StoreInFolder, AStoreWhoseArraysAreNeverGivenUpIsTaken) {
+  save({array(1, IndexRange{1, 3})});
+  store.reset();
+  {
+    sqlite::Connection connection(folder + "/store.db");
+    connection.execute("PRAGMA locking_mode=EXCLUSIVE");
+    for (const char* column : {"give_up_at", "gives_up_running"})
+      connection.execute(std::string("ALTER TABLE arrays DROP COLUMN ") + column);
+    connection.execute("UPDATE meta SET value=CAST('6' AS BLOB) WHERE key=CAST('version' AS BLOB)");
+  }
+  for (int i = 0; i < 2; ++i) {
+    reopen();
+    EXPECT_EQ(live_arrays().at(0).array.give_up_at, 0U);
+    EXPECT_EQ(store->array(ArrayId{1})->give_up_at, 0U);
+    save({array(2 + static_cast<std::uint64_t>(i), IndexRange{1, 3})});
+  }
+}
+
 TEST_F(StoreInFolder, AStoreOfTheVersionBeforeIsTakenAndSaysNoExitCodeThatItDoesNotKnow) {
   SaveFailedAttempt first{attempt(1, 2), pilot(), "node7", {}, true, false};
   first.outcome.failure = Failure::ToolFailed;
@@ -247,6 +284,8 @@ TEST_F(StoreInFolder, AStoreOfTheVersionBeforeIsTakenAndSaysNoExitCodeThatItDoes
     for (const char* column : {"exit_code", "signal", "peak", "cpu", "log", "last_out", "last_err",
                                "out_bytes", "err_bytes", "truncated"})
       connection.execute(std::string("ALTER TABLE attempts DROP COLUMN ") + column);
+    for (const char* column : {"give_up_at", "gives_up_running"})
+      connection.execute(std::string("ALTER TABLE arrays DROP COLUMN ") + column);
     connection.execute("UPDATE meta SET value=CAST('4' AS BLOB) WHERE key=CAST('version' AS BLOB)");
   }
   for (int i = 0; i < 2; ++i) {
