@@ -35,7 +35,7 @@ struct TaskFacts {
   std::optional<store::ResultRow> result;
   std::vector<store::AttemptRow> attempts;
   std::optional<Allocation> allocation;  ///< of the result's pilot
-  std::optional<std::string> item;       ///< the text that is its own, of an array with some
+  std::optional<Item> item;              ///< its own, of an array with some
 };
 
 /// One drop box as clients are told of it.

@@ -22,11 +22,18 @@ std::vector<std::string> files_of(const Recipe& recipe) {
   return files;
 }
 
-bool sees(const Site& site, const std::string& path, const std::vector<std::string>& items) {
+struct Items {
+  Filled filled;
+  const std::vector<std::string>& stored;
+  Item first() const { return stored.empty() ? Item() : item_of(filled, stored.front()); }
+};
+
+bool sees(const Site& site, const std::string& path, const Items& items) {
   // An index or an id says nothing of the folder.
-  if (items.empty() || !has_item(path)) return seen_as(site.path_map, path).has_value();
-  return std::all_of(items.begin(), items.end(), [&](const std::string& item) {
-    return seen_as(site.path_map, with_item(path, item)).has_value();
+  if (items.stored.empty() || !has_item(path, items.first()))
+    return seen_as(site.path_map, path).has_value();
+  return std::all_of(items.stored.begin(), items.stored.end(), [&](const std::string& stored) {
+    return seen_as(site.path_map, with_item(path, item_of(items.filled, stored))).has_value();
   });
 }
 
@@ -43,10 +50,11 @@ void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,
                     Needs& needs) {
   const std::vector<std::string> files = files_of(recipe);
   std::vector<std::string> excluded;
+  const Items own{recipe.filled, items};
   bool any_left = sites.empty();
   for (const Site* site : sites) {
     if (!may_run_at(needs, site->name)) continue;
-    const auto is_seen = [&](const std::string& path) { return sees(*site, path, items); };
+    const auto is_seen = [&](const std::string& path) { return sees(*site, path, own); };
     const auto is_the_same = [&](const std::string& folder) {
       return seen_as(site->path_map, folder) == folder;
     };
@@ -66,7 +74,10 @@ void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,
   std::sort(needs.not_on.begin(), needs.not_on.end());
   std::sort(needs.brought_to.begin(), needs.brought_to.end());
   needs.own_files = !needs.brought_to.empty() && recipe.filled != Filled::Nothing &&
-                    std::any_of(recipe.inputs.begin(), recipe.inputs.end(), has_place);
+                    std::any_of(recipe.inputs.begin(), recipe.inputs.end(),
+                                [first = own.first()](const std::string& path) {
+                                  return has_place(path, first);
+                                });
 }
 
 }  // namespace hpcbatch

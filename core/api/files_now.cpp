@@ -1,6 +1,7 @@
 #include "api/files_now.hpp"
 
 #include "api/own_paths.hpp"
+#include "api/read_items.hpp"
 #include "model/places.hpp"
 #include "runtime/hash_files.hpp"
 
@@ -22,16 +23,16 @@ constexpr std::size_t kTasksLookedAt = 10'000;
 
 /// Of an array, for each of its tasks; of a task alone, the path itself.
 void add_filled(const TaskRequest& task, const std::string& path, std::vector<std::string>& paths) {
-  if (!is_array(task) || !has_place(path)) {
+  const Item example = example_item(task);
+  if (!is_array(task) || !has_place(path, example)) {
     paths.push_back(path);
     return;
   }
   // What has an id in its name nobody can have made yet.
-  if (has_id(path) || task.array.indices.size() > kTasksLookedAt) return;
+  if (has_id(path, example) || task.array.indices.size() > kTasksLookedAt) return;
   for (const IndexRange& range : task.array.indices.ranges()) {
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
-      const auto item =
-          task.items.empty() ? std::nullopt : std::optional<std::string>(task.items.at(i - 1));
+      const auto item = task.items.empty() ? std::nullopt : std::optional<Item>(item_at(task, i));
       paths.push_back(with_places(path, {ArrayId{}, static_cast<std::uint32_t>(i)}, item));
     }
   }

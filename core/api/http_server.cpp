@@ -1,5 +1,6 @@
 #include "api/http_server.hpp"
 
+#include "documents/plain_numbers.hpp"
 #include "runtime/asio.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
@@ -267,7 +268,7 @@ class Reply final : public HttpReply {
   }
   void answer(int status, const boost::json::value& body) override {
     if (std::exchange(done_, true)) return;
-    const std::string text = boost::json::serialize(body) + "\n";
+    const std::string text = with_plain_numbers(boost::json::serialize(body)) + "\n";
     connection_->send(head(status, connection_->keep_alive(), "application/json",
                            fmt::format("Content-Length: {}", text.size())) +
                           text,
@@ -276,7 +277,7 @@ class Reply final : public HttpReply {
   void line(const boost::json::value& object) override {
     if (done_) return;
     begin();
-    const std::string text = boost::json::serialize(object) + "\n";
+    const std::string text = with_plain_numbers(boost::json::serialize(object)) + "\n";
     connection_->send(fmt::format("{:x}\r\n{}\r\n", text.size(), text), false);
   }
   void finish() override {

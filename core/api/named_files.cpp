@@ -1,5 +1,6 @@
 #include "api/named_files.hpp"
 
+#include "api/read_items.hpp"
 #include "model/places.hpp"
 
 #include <fmt/format.h>
@@ -30,10 +31,11 @@ void check_path(const TaskRequest& task, const std::string& path, const std::str
   if (task.items.empty())
     throw BadRequest(fmt::format(
         "{}: '{}' is no absolute path, and there are no items that could make it one", what, path));
-  for (const std::string& item : task.items) {
-    if (!item.starts_with('/'))
-      throw BadRequest(
-          fmt::format("{}: the item '{}' is no absolute path, as '{}' needs it", what, item, path));
+  for (std::size_t i = 1; i <= task.items.size(); ++i) {
+    const Item item = item_at(task, i);
+    if (!with_item(path, item).starts_with('/'))
+      throw BadRequest(fmt::format("{}: the item '{}' is no absolute path, as '{}' needs it", what,
+                                   item.text(), path));
   }
 }
 
@@ -94,6 +96,7 @@ void check_named_files(const TaskRequest& task, const std::string& what) {
   for (const std::string* path :
        {&task.standard_input, &task.standard_output, &task.standard_error})
     check_path(task, *path, what);
+  if (task.directory) check_path(task, *task.directory, what);
   // A tool says itself where its files lie.
   if (!task.tool.empty() || (task.inputs.empty() && task.outputs.empty())) return;
   if (task.directory)

@@ -1,5 +1,6 @@
 #include "api/own_paths.hpp"
 
+#include "api/read_items.hpp"
 #include "api/read_request.hpp"
 #include "model/places.hpp"
 
@@ -10,11 +11,6 @@
 
 namespace hpcbatch {
 namespace {
-
-bool has_index(std::string_view path) {
-  return path.find("{index}") != std::string_view::npos ||
-         path.find("{#}") != std::string_view::npos;
-}
 
 /// As many tasks as like may write there.
 bool is_device(std::string_view path) {
@@ -40,17 +36,20 @@ const char* otherwise(const Written& written) {
 }
 
 /// Of a path that differs by its item alone.
-void check_items(const TaskRequest& task, const Written& written, const std::string& what) {
-  if (task.items.empty() || has_id(written.path) || has_index(written.path)) return;
+void check_items(const TaskRequest& task, const Written& written, const Item& example,
+                 const std::string& what) {
+  if (task.items.empty() || has_id(written.path, example) || has_index(written.path, example))
+    return;
   // The item as a whole differs where items do; parts of two may be the same.
   const bool is_whole = written.path.find("{}") != std::string_view::npos;
   std::unordered_map<std::string, std::size_t> seen;
-  std::size_t number = 0;
-  for (const std::string& item : task.items) {
-    ++number;
-    const auto [at, is_new] = seen.emplace(is_whole ? item : with_item(written.path, item), number);
+  for (std::size_t number = 1; number <= task.items.size(); ++number) {
+    const std::string& packed = task.items[number - 1];
+    const auto [at, is_new] =
+        seen.emplace(is_whole ? packed : with_item(written.path, item_at(task, number)), number);
     if (is_new) continue;
-    const std::string& other = task.items[at->second - 1];
+    const std::string item = item_at(task, number).text();
+    const std::string other = item_at(task, at->second).text();
     if (other == item) {
       throw BadRequest(
           fmt::format("{}: items {} and {} are both '{}', and both would write {}; put {{index}} "
@@ -70,7 +69,7 @@ bool is_array(const TaskRequest& task) {
 }
 
 Filled filled_of(const TaskRequest& task) {
-  if (!task.items.empty()) return Filled::Items;
+  if (!task.items.empty()) return task.items_have_columns ? Filled::Rows : Filled::Items;
   bool any = has_place(task.standard_output) || has_place(task.standard_error);
   if (is_array(task)) {
     any = any || has_place(task.standard_input) || has_place(task.directory.value_or(""));
@@ -84,6 +83,7 @@ Filled filled_of(const TaskRequest& task) {
 
 void check_own_paths(const TaskRequest& task, const std::string& what) {
   const std::size_t tasks = task.array.indices.size();
+  const Item example = example_item(task);
   for (const Written& written : written_by(task)) {
     if (!is_array(task) && written.is_stream &&
         (has_item(written.path) || has_index(written.path))) {
@@ -93,13 +93,13 @@ void check_own_paths(const TaskRequest& task, const std::string& what) {
                       what, written.what, written.path));
     }
     if (tasks < 2 || is_device(written.path)) continue;
-    if (!has_place(written.path)) {
+    if (!has_place(written.path, example)) {
       throw BadRequest(
           fmt::format("{}: all {} tasks would write {} ({}); put {{index}}, {{id}} or, for the "
                       "item, {{}} into the path{}",
                       what, tasks, written.path, written.what, otherwise(written)));
     }
-    check_items(task, written, what);
+    check_items(task, written, example, what);
   }
 }
 
@@ -108,7 +108,7 @@ void check_written_once(const SubmitRequest& request) {
   std::size_t number = 0;
   for (const TaskRequest& task : request.tasks) {
     ++number;
-    if (is_array(task) && !task.directory && has_place(request.directory) &&
+    if (is_array(task) && !task.directory && has_place(request.directory, example_item(task)) &&
         filled_of(task) != Filled::Nothing) {
       throw BadRequest(
           fmt::format("the folder {} has a placeholder in its name, which would be filled for "
@@ -117,7 +117,7 @@ void check_written_once(const SubmitRequest& request) {
     }
     if (request.tasks.size() == 1) return;
     for (const Written& written : written_by(task)) {
-      if (has_place(written.path) || is_device(written.path)) continue;
+      if (has_place(written.path, example_item(task)) || is_device(written.path)) continue;
       if (const auto [at, is_new] = writers.emplace(written.path, number);
           !is_new && at->second != number) {
         throw BadRequest(fmt::format("tasks {} and {} would both write {} ({}){}", at->second,

@@ -3,6 +3,7 @@
 #include "api/json_words.hpp"
 #include "api/named_files.hpp"
 #include "api/own_paths.hpp"
+#include "api/read_items.hpp"
 #include "api/read_service.hpp"
 #include "api/selections.hpp"
 #include "api/shell_items.hpp"
@@ -29,6 +30,7 @@ struct Reading {
   TaskRequest task;
   bool has_array{false};
   bool has_command{false};
+  std::vector<std::string> columns;  ///< names for those of the items
 };
 
 /// Of the value of one key, which `where` names.
@@ -62,8 +64,12 @@ void read_parameters(const json::value& value, const std::string& where, Reading
 }
 
 void read_items(const json::value& value, const std::string& where, Reading& reading) {
-  reading.task.items = texts_of(value, where);
-  if (reading.task.items.empty()) throw BadRequest(where + " is empty: there is nothing to do");
+  read_items_into(reading.task, value, reading.columns, where);
+}
+
+/// "none" says that nobody wants to read it.
+std::string stream_of(const json::value& value, const std::string& where) {
+  return value.is_string() && value.get_string() == "none" ? "/dev/null" : file_of(value, where);
 }
 
 void read_array(const json::value& value, const std::string& where, Reading& reading) {
@@ -198,8 +204,9 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"name", [](V value, S where, Reading& to) { to.task.name = text_of(value, where); }},
       {"array", read_array},
       {"items", read_items},
+      {"columns", [](V, S, Reading&) {}},  // read before all else
       {"directory",
-       [](V value, S where, Reading& to) { to.task.directory = path_of(value, where); }},
+       [](V value, S where, Reading& to) { to.task.directory = file_of(value, where); }},
       {"environment",
        [](V value, S where, Reading& to) { to.task.environment = text_map_of(value, where); }},
       {"env", [](V value, S where, Reading& to) { to.task.env = text_map_of(value, where); }},
@@ -210,9 +217,9 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"stdin",
        [](V value, S where, Reading& to) { to.task.standard_input = file_of(value, where); }},
       {"stdout",
-       [](V value, S where, Reading& to) { to.task.standard_output = file_of(value, where); }},
+       [](V value, S where, Reading& to) { to.task.standard_output = stream_of(value, where); }},
       {"stderr",
-       [](V value, S where, Reading& to) { to.task.standard_error = file_of(value, where); }},
+       [](V value, S where, Reading& to) { to.task.standard_error = stream_of(value, where); }},
       {"output_limit", read_output_limit},
       {"stream_input",
        [](V value, S where, Reading& to) { to.task.array.streams_input = bool_of(value, where); }},
@@ -251,6 +258,13 @@ const std::unordered_map<std::string_view, Reader>& readers() {
          to.task.array.max_running =
              static_cast<std::uint32_t>(whole_of(value, where, 0, 1'000'000'000));
        }},
+      {"max_failures",
+       [](V value, S where, Reading& to) {
+         to.task.array.give_up_at =
+             static_cast<std::uint32_t>(whole_of(value, where, 0, 1'000'000'000)) + 1;
+       }},
+      {"halt_running", [](V value, S where,
+                          Reading& to) { to.task.array.gives_up_running = bool_of(value, where); }},
       {"retries",
        [](V value, S where, Reading& to) {
          to.task.array.retries = static_cast<std::uint32_t>(whole_of(value, where, 0, 1000));
@@ -277,13 +291,18 @@ void check_together(Reading& reading, const std::string& what) {
     throw BadRequest(fmt::format("{}: '{}' is both the 'site' and among 'not_sites'; leave one out",
                                  what, array.needs.site));
   }
+  if (array.gives_up_running && array.give_up_at == 0)
+    throw BadRequest(what + ": 'halt_running' goes with 'max_failures'");
   if (!task.items.empty()) {
     if (reading.has_array)
       throw BadRequest(what + " has both 'array' and 'items'; the items give the indices");
     if (!reading.has_command) throw BadRequest(what + ": 'items' go with a 'command'");
     array.indices = IndexRange{1, static_cast<std::uint32_t>(task.items.size())};
   }
-  if (!task.items.empty()) check_no_shell_reads_items(task.command, what);
+  if (!reading.columns.empty() && !task.items_have_columns)
+    throw BadRequest(what + ": 'columns' name those of 'items' that are lists");
+  if (!task.items.empty()) check_no_shell_reads_items(task.command, example_item(task), what);
+  check_columns(task, what);
   check_named_files(task, what);
   check_own_paths(task, what);
   if (task.service && (!reading.has_command || !task.container.empty()))
@@ -300,6 +319,8 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
   Reading reading;
   reading.task.array.indices = IndexRange{0, 0};
   reading.task.array.needs.amounts.set(kCpus, Amount::of(1));
+  if (const json::value* columns = value.get_object().if_contains("columns"))
+    reading.columns = read_columns(*columns, what + ".columns");
   for (const auto& [key, entry] : value.get_object()) {
     const std::string where = what + "." + std::string(key);
     const auto reader = readers().find(std::string_view(key));

@@ -26,8 +26,9 @@ struct TaskRequest {
   std::optional<std::map<std::string, std::string>> environment;
   std::map<std::string, std::string> env;
   std::string standard_input, standard_output, standard_error, container, name;
-  std::uint64_t output_limit{0};  ///< 0: said nothing
-  std::vector<std::string> items;
+  std::uint64_t output_limit{0};   ///< 0: said nothing
+  std::vector<std::string> items;  ///< packed where they have columns
+  bool items_have_columns{false};
   std::vector<std::string> shared;  ///< folders that must be seen where it runs
   std::optional<RecipeService> service;
   // What was said at all: the rest comes from the tool.

@@ -33,16 +33,19 @@ Word program_option(Word at, Word end) {
 
 }  // namespace
 
-void check_no_shell_reads_items(const std::vector<std::string>& command, const std::string& what) {
+void check_no_shell_reads_items(const std::vector<std::string>& command, const Item& item,
+                                const std::string& what) {
   const auto shell = std::find_if(command.begin(), command.end(), is_shell);
   if (shell == command.end()) return;
   const Word option = program_option(shell + 1, command.end());
-  if (option == command.end() || option + 1 == command.end() || !has_item(*(option + 1))) return;
+  if (option == command.end() || option + 1 == command.end()) return;
+  const std::string_view place = first_item_place(*(option + 1), item);
+  if (place.empty()) return;
   throw BadRequest(
-      fmt::format("{}: '{{}}' stands in the program of a shell, which would run what an item "
-                  "holds; hand it over "
-                  "as an argument, {} {} '... \"$1\"' {} {{}}, or write \"$HPCBATCH_ITEM\" there",
-                  what, *shell, *option, *shell));
+      fmt::format("{0}: '{1}' stands in the program of a shell, which would run what an item "
+                  "holds; hand it over as an argument, {2} {3} '... \"$1\"' {2} {1}, or write "
+                  "\"$HPCBATCH_ITEM\" there",
+                  what, place, *shell, *option));
 }
 
 }  // namespace hpcbatch

@@ -193,6 +193,8 @@ void Api::show_array(ArrayId id, const ReplyPtr& reply) {
                   object["retries"] = row.retries;
                   object["ended"] = row.ended;
                   if (row.max_running != 0) object["max_running"] = row.max_running;
+                  if (row.give_up_at != 0) object["max_failures"] = row.give_up_at - 1;
+                  if (row.gives_up_running) object["halt_running"] = true;
                   json::array after;
                   for (const Dependency& dependency : row.after) {
                     after.push_back(json::string(
@@ -224,7 +226,8 @@ ArrayFacts read_array_facts(store::Store& store, ArrayId id) {
   for (const store::FailureGroup& group : store.failures(id)) {
     const TaskId first{id, group.first};
     facts.failures.push_back(
-        {group, store.result(first), has_items ? store.item(first) : std::string()});
+        {group, store.result(first),
+         has_items ? item_of(facts.whole->row.recipe, store.item(first)).text() : std::string()});
   }
   return facts;
 }

@@ -5,6 +5,7 @@
 #include "api/selections.hpp"
 #include "api/to_json.hpp"
 
+#include "model/places.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +41,8 @@ void Api::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
       [task](store::Store& store) {
         TaskFacts facts{store.array(task.array), store.result(task), store.attempts(task),
                         std::nullopt, std::nullopt};
-        if (facts.array && needs_items(facts.array->recipe)) facts.item = store.item(task);
+        if (facts.array && needs_items(facts.array->recipe))
+          facts.item = item_of(facts.array->recipe, store.item(task));
         if (facts.result) {
           if (const auto pilot = parse_pilot(facts.result->pilot))
             facts.allocation = store.allocation(pilot->allocation.name);
@@ -61,14 +63,19 @@ boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
                                          : TaskState::Running;  // the store cannot take its end
   object["state"] = std::string(to_string(state));
   object["client"] = array.client;
-  if (!array.name.empty()) object["name"] = valid_utf8(array.name);
+  if (!array.name.empty())
+    object["name"] =
+        valid_utf8(task.index != 0 ? with_places(array.name, task, facts.item) : array.name);
   if (!array.tool.empty()) object["tool"] = array.tool;
   const Recipe recipe = recipe_from_bytes(array.recipe);
   json::array command;
-  for (const std::string& argument : recipe.argv)
-    command.push_back(json::string(valid_utf8(argument)));
+  for (const std::string& argument : recipe.argv) {
+    // As it is run: whoever looks at one task wants to try it by hand.
+    command.push_back(json::string(valid_utf8(
+        facts.item && task.index != 0 ? with_item(argument, *facts.item, task.index) : argument)));
+  }
   object["command"] = std::move(command);
-  if (facts.item && task.index != 0) object["item"] = valid_utf8(*facts.item);
+  if (facts.item && task.index != 0) object["item"] = valid_utf8(facts.item->text());
   if (recipe.service) object["service"] = valid_utf8(recipe.service->name);
   if (!recipe.directory.empty()) object["directory"] = valid_utf8(recipe.directory);
   object["needs"] = to_json(array.needs);

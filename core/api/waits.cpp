@@ -1,6 +1,7 @@
 // Requests that wait for tasks to end: `wait`, and the feed of changes.
 #include "api/api.hpp"
 
+#include "api/json_words.hpp"
 #include "api/query.hpp"
 #include "api/selections.hpp"
 #include "api/to_json.hpp"
@@ -18,14 +19,28 @@ namespace json = boost::json;
 constexpr double kLongestWait = 300;
 constexpr std::uint32_t kFeedPage = 10'000;
 
+bool is_over(const Engine& engine, const Selection& selection) {
+  const ArrayState* live = engine.tasks().find(selection.array);
+  if (!live) return true;
+  if (!selection.indices) return live->tasks.is_over();
+  return live->tasks.open().intersection(*selection.indices).empty();
+}
+
 /// Whether every chosen task has ended, as far as the engine knows.
 bool all_ended(const Engine& engine, const std::vector<Selection>& chosen) {
-  return std::all_of(chosen.begin(), chosen.end(), [&](const Selection& selection) {
-    const ArrayState* live = engine.tasks().find(selection.array);
-    if (!live) return true;
-    if (!selection.indices) return live->tasks.is_over();
-    return live->tasks.open().intersection(*selection.indices).empty();
-  });
+  return std::all_of(chosen.begin(), chosen.end(),
+                     [&](const Selection& selection) { return is_over(engine, selection); });
+}
+
+json::array ended_of(const Engine& engine, const std::vector<Selection>& chosen) {
+  json::array ended;
+  for (const Selection& selection : chosen) {
+    if (!is_over(engine, selection)) continue;
+    std::string id = std::to_string(selection.array.value);
+    if (selection.indices) id += "." + to_string(*selection.indices);
+    ended.push_back(json::string(id));
+  }
+  return ended;
 }
 
 struct Counts {
@@ -97,31 +112,37 @@ json::object event_json(const store::ResultRow& row) {
 void Api::wait_tasks(Request request, const ReplyPtr& reply) {
   const json::value body = parse_body(request.body);
   const std::vector<Selection> chosen = read_selections(body);
+  const json::value* any = body.get_object().if_contains("any");
+  const bool is_any = any && bool_of(*any, "any");
   double timeout = 30;
   if (const json::value* said = body.get_object().if_contains("timeout")) {
     if (!said->is_number()) throw BadRequest("'timeout' must be a number of seconds");
     timeout = std::clamp(said->to_number<double>(), 0.0, kLongestWait);
   }
-  auto answer = [this, chosen, reply] {
+  auto answer = [this, chosen, is_any, reply] {
     runtime_.look([chosen](store::Store& store) { return count(store, chosen); },
-                  [this, chosen, reply](const Counts& counts) {
+                  [this, chosen, is_any, reply](const Counts& counts) {
                     if (!counts.unknown.empty())
                       return reply->error(404, fmt::format("there is no task {}", counts.unknown));
                     const auto& ended = counts.ended;
                     const std::uint64_t over = ended.done + ended.failed + ended.cancelled;
                     const std::uint64_t running = running_of(runtime_.engine(), chosen);
                     const std::uint64_t rest = counts.total - std::min(counts.total, over);
-                    reply->answer(200, {{"done", rest == 0},
-                                        {"total", counts.total},
-                                        {"ok", ended.done},
-                                        {"failed", ended.failed},
-                                        {"cancelled", ended.cancelled},
-                                        {"running", std::min(running, rest)},
-                                        {"waiting", rest - std::min(running, rest)}});
+                    json::object said{{"done", rest == 0},
+                                      {"total", counts.total},
+                                      {"ok", ended.done},
+                                      {"failed", ended.failed},
+                                      {"cancelled", ended.cancelled},
+                                      {"running", std::min(running, rest)},
+                                      {"waiting", rest - std::min(running, rest)}};
+                    if (is_any) said["ended"] = ended_of(runtime_.engine(), chosen);
+                    reply->answer(200, said);
                   });
   };
-  wait_for_ends(timeout, reply, [this, chosen, answer = std::move(answer)](bool timed_out) {
-    if (!timed_out && !all_ended(runtime_.engine(), chosen)) return false;
+  wait_for_ends(timeout, reply, [this, chosen, is_any, answer = std::move(answer)](bool timed_out) {
+    const Engine& engine = runtime_.engine();
+    const bool is_enough = is_any ? !ended_of(engine, chosen).empty() : all_ended(engine, chosen);
+    if (!timed_out && !is_enough) return false;
     answer();
     return true;
   });

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 namespace hpcbatch {
 namespace {
 
-constexpr std::array<std::string_view, 2> kIndex{"{index}", "{#}"};
-constexpr std::string_view kId = "{id}";
+std::string_view whole(std::string_view path) {
+  return path;
+}
 
 std::string_view name_of(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
@@ -26,102 +28,179 @@ std::string_view without_ending(std::string_view path) {
   return dot == std::string_view::npos || dot <= name ? path : path.substr(0, dot);
 }
 
+std::string_view name_without_ending(std::string_view path) {
+  return without_ending(name_of(path));
+}
+
 struct Part {
-  std::string_view place;
-  std::string_view (*of)(std::string_view item);
+  std::string_view sign;
+  std::string_view (*of)(std::string_view text);
+  bool keeps_beginning;  ///< absolute where the text is
 };
-constexpr std::array kParts{
-    Part{"{}", [](std::string_view item) { return item; }}, Part{"{.}", without_ending},
-    Part{"{/}", name_of}, Part{"{//}", folder_of},
-    Part{"{/.}", [](std::string_view item) { return without_ending(name_of(item)); }}};
+constexpr std::array kParts{Part{"", whole, true}, Part{".", without_ending, true},
+                            Part{"/", name_of, false}, Part{"//", folder_of, true},
+                            Part{"/.", name_without_ending, false}};
 
-bool has(std::string_view text, std::string_view place) {
-  return text.find(place) != std::string_view::npos;
+bool is_of_name(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '-';
 }
 
-bool has_index(std::string_view text) {
-  return std::any_of(kIndex.begin(), kIndex.end(),
-                     [&](std::string_view place) { return has(text, place); });
-}
-
-struct Values {
-  std::string_view item;
-  std::optional<std::string> index, id;
+/// `{name/.}`, taken apart.
+struct Place {
+  std::string_view text;  ///< with its braces
+  std::string_view name;
+  const Part* part{nullptr};  ///< null: `{#}`
 };
 
-/// What stands at the beginning of the text, and how long its place is there; 0: none.
-std::size_t place_at(std::string_view text, const Values& values, std::string& into) {
-  for (const Part& part : kParts) {
-    if (!text.starts_with(part.place)) continue;
-    into += part.of(values.item);
-    return part.place.size();
-  }
-  for (const std::string_view place : kIndex) {
-    if (!values.index || !text.starts_with(place)) continue;
-    into += *values.index;
-    return place.size();
-  }
-  if (!values.id || !text.starts_with(kId)) return 0;
-  into += *values.id;
-  return kId.size();
+std::optional<Place> place_at(std::string_view text) {
+  if (text.starts_with("{#}")) return Place{text.substr(0, 3), {}, nullptr};
+  const auto end = std::find_if_not(text.begin() + 1, text.end(), is_of_name);
+  const auto size = static_cast<std::size_t>(end - text.begin());
+  const std::size_t close = text.find('}', size);
+  if (close == std::string_view::npos) return std::nullopt;
+  const std::string_view sign = text.substr(size, close - size);
+  const auto part =
+      std::find_if(kParts.begin(), kParts.end(), [&](const Part& one) { return one.sign == sign; });
+  if (part == kParts.end()) return std::nullopt;
+  return Place{text.substr(0, close + 1), text.substr(1, size - 1), &*part};
 }
 
-/// One pass: what a value has of places itself stays as it is.
-std::string filled(std::string_view text, const Values& values) {
+bool stands_alone(const Place& place, std::string_view name) {
+  return place.name == name && place.part != nullptr && place.part->sign.empty();
+}
+
+/// The text that a part of is asked for; null: it is none of the item's.
+const std::string* asked_of(const Place& place, const Item& item) {
+  if (place.part == nullptr) return nullptr;
+  return place.name.empty() ? &item.text() : item.column(place.name);
+}
+
+bool is_index(const Place& place, const Item& item) {
+  if (place.part == nullptr) return true;
+  return stands_alone(place, "index") && item.column("index") == nullptr;
+}
+
+bool is_id(const Place& place, const Item& item) {
+  return stands_alone(place, "id") && item.column("id") == nullptr;
+}
+
+/// What stands between is handed over as it is, and each place; it says whether it has replaced
+/// that.  One pass: what a value has of places itself stays as it is.
+void walk(std::string_view text, const std::function<bool(const Place&)>& replace,
+          const std::function<void(std::string_view)>& keep) {
+  std::size_t kept = 0;
+  for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at)) {
+    const auto place = place_at(text.substr(at));
+    if (!place || (!place->name.empty() && at > 0 && text[at - 1] == '$')) {
+      ++at;
+      continue;
+    }
+    keep(text.substr(kept, at - kept));
+    kept = at;
+    if (replace(*place)) {
+      kept += place->text.size();
+      at = kept;
+    } else {
+      ++at;
+    }
+  }
+  keep(text.substr(kept));
+}
+
+/// The first place that is one of those; empty: none.
+template <class Is>
+std::string_view find_place(std::string_view text, Is is) {
+  std::string_view found;
+  walk(
+      text,
+      [&](const Place& place) {
+        if (found.empty() && is(place)) found = place.text;
+        return false;
+      },
+      [](std::string_view) {});
+  return found;
+}
+
+template <class Replace>
+std::string filled(std::string_view text, Replace replace) {
   std::string out;
-  while (!text.empty()) {
-    const std::size_t plain = std::min(text.find('{'), text.size());
-    out += text.substr(0, plain);
-    text.remove_prefix(plain);
-    if (text.empty()) break;
-    const std::size_t size = place_at(text, values, out);
-    if (size == 0) out += text.front();
-    text.remove_prefix(std::max<std::size_t>(size, 1));
-  }
+  walk(
+      text, [&](const Place& place) { return replace(place, out); },
+      [&](std::string_view kept) { out += kept; });
   return out;
+}
+
+bool put_item_in(const Place& place, const Item& item, std::string& out) {
+  const std::string* text = asked_of(place, item);
+  if (text == nullptr) return false;
+  out += place.part->of(*text);
+  return true;
 }
 
 }  // namespace
 
+std::string_view first_item_place(std::string_view text, const Item& item) {
+  return find_place(text, [&](const Place& place) { return asked_of(place, item) != nullptr; });
+}
+
+bool has_item(std::string_view text, const Item& item) {
+  return !first_item_place(text, item).empty();
+}
+
 bool begins_with_item(std::string_view path) {
-  return path.starts_with("{}") || path.starts_with("{.}") || path.starts_with("{//}");
+  if (!path.starts_with('{')) return false;
+  const auto place = place_at(path);
+  return place && place->part != nullptr && place->part->keeps_beginning;
 }
 
-bool has_item(std::string_view text) {
-  return std::any_of(kParts.begin(), kParts.end(),
-                     [&](const Part& part) { return has(text, part.place); });
+std::vector<std::string_view> columns_asked_for(std::string_view text) {
+  std::vector<std::string_view> names;
+  find_place(text, [&](const Place& place) {
+    if (!place.name.empty()) names.push_back(place.name);
+    return false;
+  });
+  return names;
 }
 
-std::string with_item(std::string_view text, const std::string& item) {
-  return filled(text, {.item = item, .index = {}, .id = {}});
+std::string with_item(std::string_view text, const Item& item) {
+  return filled(
+      text, [&](const Place& place, std::string& out) { return put_item_in(place, item, out); });
 }
 
-std::string with_item(std::string_view text, const std::string& item, std::uint32_t index) {
-  const bool numbered = has(text, "{#}");
-  if (!numbered) return with_item(text, item);
+std::string with_item(std::string_view text, const Item& item, std::uint32_t index) {
   // In a command `{index}` stays what it is: the environment has it.
-  std::string out;
-  for (;;) {
-    const std::size_t at = text.find("{#}");
-    out += with_item(text.substr(0, at), item);
-    if (at == std::string_view::npos) return out;
+  return filled(text, [&](const Place& place, std::string& out) {
+    if (place.part != nullptr) return put_item_in(place, item, out);
     out += std::to_string(index);
-    text.remove_prefix(at + 3);
-  }
+    return true;
+  });
 }
 
-bool has_place(std::string_view path) {
-  return has_item(path) || has_index(path) || has_id(path);
+bool has_place(std::string_view path, const Item& item) {
+  return has_item(path, item) || has_index(path, item) || has_id(path, item);
 }
 
-bool has_id(std::string_view path) {
-  return has(path, kId);
+bool has_index(std::string_view path, const Item& item) {
+  return !find_place(path, [&](const Place& place) { return is_index(place, item); }).empty();
 }
 
-std::string with_places(std::string_view path, TaskId task,
-                        const std::optional<std::string>& item) {
+bool has_id(std::string_view path, const Item& item) {
+  return !find_place(path, [&](const Place& place) { return is_id(place, item); }).empty();
+}
+
+std::string with_places(std::string_view path, TaskId task, const std::optional<Item>& item) {
   const std::string index = std::to_string(task.index);
-  return filled(path, {.item = item ? *item : index, .index = index, .id = to_string(task)});
+  const Item own = item ? *item : Item(index);
+  return filled(path, [&](const Place& place, std::string& out) {
+    if (is_index(place, own))
+      out += index;
+    else if (is_id(place, own))
+      out += to_string(task);
+    else
+      return put_item_in(place, own, out);
+    return true;
+  });
 }
 
 }  // namespace hpcbatch

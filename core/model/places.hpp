@@ -1,32 +1,41 @@
-// What stands for each task of an array in what all of them share: `{}`, `{index}`, `{id}`, and
-// parts of an item that is a path.
+// What stands for each task of an array in what all of them share: `{}`, `{2}` or `{sample}` for
+// columns, `{index}`, `{id}`, and parts of items that are paths.
 #pragma once
 
 #include "model/ids.hpp"
+#include "model/item.hpp"
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hpcbatch {
 
-/// Whether the item or a part of it is asked for: `{}`, `{.}` (without its ending), `{/}` (the name
-/// without the folder), `{//}` (the folder), `{/.}` (the name without its ending).  As GNU parallel
-/// has them.
-bool has_item(std::string_view text);
-/// Whether a path is absolute where every item is.
+// An item or a part of it is `{}`, `{.}` (without its ending), `{/}` (the name without the folder),
+// `{//}` (the folder), `{/.}` (the name without its ending); of a column `{2}`, `{2.}`, `{2/}` and
+// so on, or with its name for the number.  As GNU parallel has them.
+
+/// Whether the item, a part of it or one of its columns is asked for.
+bool has_item(std::string_view text, const Item& item = {});
+/// The first of those, as it is written; empty: none.
+std::string_view first_item_place(std::string_view text, const Item& item = {});
+/// Whether a path is absolute where every item, or column, is.
 bool begins_with_item(std::string_view path);
+/// Names and numbers in braces; what is a variable of a shell, as `${NAME}`, is none.
+std::vector<std::string_view> columns_asked_for(std::string_view text);
 /// Those replaced.
-std::string with_item(std::string_view text, const std::string& item);
+std::string with_item(std::string_view text, const Item& item);
 /// Also `{#}`, the index.
-std::string with_item(std::string_view text, const std::string& item, std::uint32_t index);
+std::string with_item(std::string_view text, const Item& item, std::uint32_t index);
 
 /// Whether a path names another file for each task: by the item (or the index where there are no
 /// items), `{index}` or `{#}`, or `{id}`.
-bool has_place(std::string_view path);
+bool has_place(std::string_view path, const Item& item = {});
+bool has_index(std::string_view path, const Item& item = {});
 /// Only an engine that has taken the task knows it.
-bool has_id(std::string_view path);
+bool has_id(std::string_view path, const Item& item = {});
 /// All of them replaced; what an item has of them itself stays.
-std::string with_places(std::string_view path, TaskId task, const std::optional<std::string>& item);
+std::string with_places(std::string_view path, TaskId task, const std::optional<Item>& item);
 
 }  // namespace hpcbatch

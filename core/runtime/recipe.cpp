@@ -94,7 +94,16 @@ wire::Start start_from_bytes(const std::string& bytes, Filled& filled) {
 }
 
 bool needs_items(const std::string& bytes) {
-  return !bytes.empty() && static_cast<Filled>(bytes.front()) == Filled::Items;
+  const Filled filled = bytes.empty() ? Filled::Nothing : static_cast<Filled>(bytes.front());
+  return filled == Filled::Items || filled == Filled::Rows;
+}
+
+Item item_of(Filled filled, const std::string& stored) {
+  return filled == Filled::Rows ? Item::unpacked(stored) : Item(stored);
+}
+
+Item item_of(const std::string& bytes, const std::string& stored) {
+  return item_of(bytes.empty() ? Filled::Nothing : static_cast<Filled>(bytes.front()), stored);
 }
 
 Recipe recipe_from_bytes(const std::string& bytes) {
@@ -127,10 +136,10 @@ Recipe recipe_from_bytes(const std::string& bytes) {
 void fill(wire::Start& start, Filled filled, TaskId task,
           const std::function<std::string()>& item) {
   if (filled == Filled::Nothing) return;
-  std::optional<std::string> own;
-  if (filled == Filled::Items) own = item();
+  std::optional<Item> own;
+  if (filled != Filled::Paths) own = item_of(filled, item());
   const auto put_into = [&](std::string& path) {
-    if (has_place(path)) path = with_places(path, task, own);
+    if (path.find('{') != std::string::npos) path = with_places(path, task, own);
   };
   put_into(*start.mutable_standard_output());
   put_into(*start.mutable_standard_error());
@@ -141,7 +150,7 @@ void fill(wire::Start& start, Filled filled, TaskId task,
   for (wire::Alias& link : *start.mutable_links()) put_into(*link.mutable_target());
   for (wire::Output& output : *start.mutable_outputs()) put_into(*output.mutable_destination());
   if (!own) return;
-  put_item(start, *own);
+  put_item(start, own->text());
   for (std::string& argument : *start.mutable_argv())
     argument = with_item(argument, *own, task.index);
 }
@@ -159,7 +168,7 @@ std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
     const wire::Start start = start_from_bytes(recipe.bytes, filled);
     std::size_t places = 0;
     for (const std::string& argument : start.argv()) {
-      if (has_item(argument))
+      if (argument.find('{') != std::string::npos)
         places += static_cast<std::size_t>(std::count(argument.begin(), argument.end(), '{'));
     }
     const auto longest =

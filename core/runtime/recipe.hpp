@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/ids.hpp"
+#include "model/item.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -55,7 +56,8 @@ struct RecipeService {
 enum class Filled : char {
   Nothing = 'p',
   Paths = 'n',  ///< places in its paths
-  Items = 'i'   ///< those, and the item in its command
+  Items = 'i',  ///< those, and the item in its command
+  Rows = 'r'    ///< the same of items with columns
 };
 
 struct Recipe {
@@ -77,8 +79,10 @@ struct Recipe {
 
 std::string to_bytes(const Recipe& recipe);
 Recipe recipe_from_bytes(const std::string& bytes);
-/// Whether each of its tasks has a text of its own in the store.
+/// Whether each of its tasks has a text of its own in the store, and what that is.
 bool needs_items(const std::string& bytes);
+Item item_of(Filled filled, const std::string& stored);
+Item item_of(const std::string& bytes, const std::string& stored);
 /// The same as a message for a pilot, all but the attempt and what it is granted.
 wire::Start start_from_bytes(const std::string& bytes, Filled& filled);
 /// Puts in what stands for one task; of one that is alone only its id, into where its output goes.

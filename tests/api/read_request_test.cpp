@@ -1,6 +1,7 @@
 // The door refuses what is wrong with one sentence that names it, and takes the rest as it was
 // meant.
 #include "api/read_request.hpp"
+#include "api/read_items.hpp"
 #include "api/selections.hpp"
 #include "api/submit_content.hpp"
 
@@ -288,6 +289,75 @@ TEST(ParseSelection, TakesIdsAndRefusesTheRest) {
   }
 }
 
+TEST(ReadRequest, ItemsHaveColumnsOrFields) {
+  const TaskRequest rows =
+      read(R"({"command": ["fit", "{lambda}", "{1}"], "columns": ["sample", "lambda"],
+               "items": [["a b", "0.1"], ["c", "0.2"]]})")
+          .tasks[0];
+  EXPECT_TRUE(rows.items_have_columns);
+  EXPECT_EQ(item_at(rows, 2).text(), "c 0.2");
+  EXPECT_EQ(*item_at(rows, 1).column("sample"), "a b");
+  EXPECT_EQ(*item_at(rows, 1).column("2"), "0.1");
+  const TaskRequest fields =
+      read(R"({"items": [{"s": "x", "n": 4, "f": 0.1, "no": null, "yes": true, "l": [1, "a"]}],
+               "command": ["fit", "{s}"]})")
+          .tasks[0];
+  const Item item = item_at(fields, 1);
+  EXPECT_EQ(item.text(), R"({"s":"x","n":4,"f":0.1,"no":null,"yes":true,"l":[1,"a"]})");
+  EXPECT_EQ(*item.column("n") + *item.column("f") + *item.column("no") + *item.column("yes") +
+                *item.column("l"),
+            R"(40.1true[1,"a"])");
+}
+
+TEST(ReadRequest, AColumnThatIsAskedForIsThereInEachItem) {
+  const auto of = [](const std::string& items, const std::string& command,
+                     const std::string& more = "") {
+    return refusal(R"({"client": "t", "directory": "/d", "tasks": [{"items": )" + items +
+                   R"(, "command": )" + command + more + "}]}");
+  };
+  const std::string pairs = R"([["a", "1"], ["b", "2"]])";
+  EXPECT_EQ(of(pairs, R"(["x", "{2}", "${HOME}", "{id}", "{a b}"])"), "accepted");
+  EXPECT_EQ(of(pairs, R"(["x", "{3}"])"),
+            "task: '{3}' stands for a column, and the items have 2; a text that is meant as it "
+            "stands belongs into a script");
+  EXPECT_EQ(of(R"([{"sample": "a"}])", R"(["x", "{smaple}"])"),
+            "task: '{smaple}' is no column of the items, which have sample; did you mean "
+            "'{sample}'?");
+  EXPECT_EQ(of(R"([{"sample": "a"}, {"lane": 1}])", R"(["x", "{sample}"])"),
+            R"(task: item 2 has no column 'sample': {"lane":1})");
+  EXPECT_EQ(of(R"([{"sample": "a"}])", R"(["x"])", R"(, "stdout": "/o/{smaple}")").substr(0, 16),
+            "task: '{smaple}'");
+  EXPECT_EQ(of(pairs, R"(["x"])", R"(, "stdout": "/o/{2}.{1}")"), "accepted");
+  EXPECT_EQ(
+      of(R"([["a", "1"], ["b", "1"]])", R"(["x"])", R"(, "stdout": "/o/{2}")"),
+      "task: items 1 and 2, 'a 1' and 'b 1', would both write /o/1 (/o/{2}); put {index} into "
+      "the path");
+  EXPECT_EQ(of(pairs, R"(["x"])", R"(, "stdout": "/o/{x}")").substr(0, 12), "task: '{x}' ");
+  EXPECT_EQ(of(R"(["a", ["b"]])", R"(["x"])"),
+            "task.items 2 is of another kind than the first: all are texts, lists of texts, or "
+            "objects");
+  EXPECT_EQ(of(R"([["a", "1"], ["b"]])", R"(["x", "{2}"])"), "task: item 2 has no column '2': b");
+  EXPECT_EQ(of(R"([["a"]])", R"(["x"])", R"(, "columns": ["a", "b"])"),
+            "task.items 1 has 1 values, and there are 2 columns");
+  EXPECT_EQ(of(R"(["a"])", R"(["x"])", R"(, "columns": ["a"])"),
+            "task: 'columns' name those of 'items' that are lists");
+  EXPECT_EQ(of(R"([["a\u001f"]])", R"(["x"])"),
+            "task.items 1 holds one of the control characters 0x1e and 0x1f; leave them out");
+  EXPECT_EQ(of(R"([["a"]])", R"(["x"])", R"(, "columns": ["1"])"),
+            "task.columns: '1' is no name; columns have numbers by themselves");
+}
+
+TEST(ReadRequest, SomeMayFailAndOutputMayGoNowhere) {
+  const TaskRequest task =
+      read(R"({"command": ["x"], "array": "1-5", "max_failures": 2, "halt_running": true,
+               "stdout": "none", "stderr": "none"})")
+          .tasks[0];
+  EXPECT_EQ(task.array.give_up_at, 3U);
+  EXPECT_TRUE(task.array.gives_up_running);
+  EXPECT_EQ(task.standard_output, "/dev/null");
+  EXPECT_EQ(read(R"({"command": ["x"]})").tasks[0].array.give_up_at, 0U);
+}
+
 TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
   const auto refused = [](const std::string& command) {
     return refusal(R"({"client": "t", "directory": "/d", "tasks": [{"items": ["a"], "command": )" +
@@ -298,7 +368,7 @@ TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
             "it over as an argument, sh -c '... \"$1\"' sh {}, or write \"$HPCBATCH_ITEM\" there");
   for (const char* wrong :
        {R"(["/bin/bash", "-euo", "pipefail", "-c", "x {/}"])", R"(["nice", "zsh", "-lc", "{.}"])"})
-    EXPECT_EQ(refused(wrong).substr(0, 10), "task: '{}'") << wrong;
+    EXPECT_EQ(refused(wrong).substr(0, 8), "task: '{") << wrong;
   for (const char* right :
        {R"(["sh", "-c", "echo \"$1\"", "sh", "{}"])", R"(["echo", "-c", "{}"])", R"(["sh", "{}"])",
         R"(["bash", "--norc", "{}"])", R"(["sh", "-c", "echo {index}"])",

@@ -20,14 +20,14 @@ TEST(Places, PartsOfAnItemThatIsAPath) {
 }
 
 TEST(Places, WhatAnItemHasOfPlacesStays) {
-  EXPECT_EQ(with_item("{} {/}", "{/}/{.}"), "{/}/{.} {.}");
-  EXPECT_EQ(with_item("{#}: {}", "{#}", 7), "7: {#}");
-  EXPECT_EQ(with_places("{}.{id}", {ArrayId{12}, 3}, "{id}"), "{id}.12.3");
+  EXPECT_EQ(with_item("{} {/}", Item("{/}/{.}")), "{/}/{.} {.}");
+  EXPECT_EQ(with_item("{#}: {}", Item("{#}"), 7), "7: {#}");
+  EXPECT_EQ(with_places("{}.{id}", {ArrayId{12}, 3}, Item("{id}")), "{id}.12.3");
 }
 
 TEST(Places, OthersStayAsTheyAre) {
   for (const char* text : {"{", "}", "{x}", "{index}", "{ }", "{///}", "a{b", ""})
-    EXPECT_EQ(with_item(text, "item", 3), text);
+    EXPECT_EQ(with_item(text, Item("item"), 3), text);
   EXPECT_FALSE(has_item("{index} {#} {id}"));
   EXPECT_FALSE(has_place("{x} {"));
 }
@@ -35,9 +35,43 @@ TEST(Places, OthersStayAsTheyAre) {
 TEST(Places, InPathsTheIndexStandsForAMissingItem) {
   const TaskId task{ArrayId{12}, 3};
   EXPECT_EQ(with_places("o.{}.{#}.{index}.{id}", task, std::nullopt), "o.3.3.3.12.3");
-  EXPECT_EQ(with_places("{//}/out/{/.}.txt", task, "/in/a.wav"), "/in/out/a.txt");
+  EXPECT_EQ(with_places("{//}/out/{/.}.txt", task, Item("/in/a.wav")), "/in/out/a.txt");
   for (const char* path : {"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{index}", "{id}"})
     EXPECT_TRUE(has_place(path)) << path;
+}
+
+Item row(const std::vector<std::pair<std::string, std::string>>& columns) {
+  Item item("whole");
+  for (const auto& [name, value] : columns) item.add_column(name, value);
+  return item;
+}
+
+TEST(Places, ColumnsHaveNumbersAndNamesAndPartsToo) {
+  const Item item = row({{"sample", "/in/a.bam"}, {"lambda", "0.1"}});
+  EXPECT_EQ(with_item("{sample} {1} {2} {lambda} {} {1/.} {sample//} {sample.}", item, 1),
+            "/in/a.bam /in/a.bam 0.1 0.1 whole a /in /in/a");
+  EXPECT_EQ(with_item("{3} {0} {x} {1x} ${sample} $${1} {sample", item, 1),
+            "{3} {0} {x} {1x} ${sample} $${1} {sample");
+  EXPECT_EQ(with_places("/o/{lambda}/{1/}.{#}", {ArrayId{12}, 3}, item), "/o/0.1/a.bam.3");
+  EXPECT_TRUE(has_item("{2}", item));
+  EXPECT_FALSE(has_item("{3}{x}", item));
+  EXPECT_EQ(first_item_place("a{3} {2/}", item), "{2/}");
+  EXPECT_EQ(columns_asked_for("{sample} ${no} {2/} {} {#} {a b}"),
+            (std::vector<std::string_view>{"sample", "2"}));
+}
+
+TEST(Places, AColumnThatIsCalledIdOrIndexIsMeant) {
+  const TaskId task{ArrayId{12}, 3};
+  EXPECT_EQ(with_places("{id}.{index}", task, row({{"id", "x"}, {"index", "y"}})), "x.y");
+  EXPECT_FALSE(has_id("{id}", row({{"id", "x"}})));
+  EXPECT_TRUE(has_id("{id}", row({{"name", "x"}})));
+}
+
+TEST(Places, APathMayBeginWithAColumn) {
+  for (const char* path : {"{}", "{1}/x", "{sample//}/x", "{dir.}"})
+    EXPECT_TRUE(begins_with_item(path)) << path;
+  for (const char* path : {"{/}", "{1/}", "{#}", "x{}", "{a b}", "{"})
+    EXPECT_FALSE(begins_with_item(path)) << path;
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+#include "documents/plain_numbers.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::string_view kOfNumbers = "0123456789+-.eE";
+constexpr double kAllDigits = 1e15;
+
+std::string plain(std::string_view number) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc{} || end != number.data() + number.size()) return std::string(number);
+  if (value == std::floor(value) && std::abs(value) < kAllDigits)
+    return fmt::format("{:.0f}", value);
+  return fmt::format("{}", value);
+}
+
+/// How long the text in quotation marks is that begins there.
+std::size_t size_of_string(std::string_view json) {
+  std::size_t at = 1;
+  while (at < json.size() && json[at] != '"') at += json[at] == '\\' ? 2 : 1;
+  return std::min(at + 1, json.size());
+}
+
+}  // namespace
+
+std::string with_plain_numbers(std::string_view json) {
+  std::string out;
+  out.reserve(json.size());
+  while (!json.empty()) {
+    std::size_t size = std::min(json.find_first_of("\"-0123456789"), json.size());
+    out += json.substr(0, size);
+    json.remove_prefix(size);
+    if (json.empty()) break;
+    const bool is_string = json.front() == '"';
+    size = is_string ? size_of_string(json)
+                     : std::min(json.find_first_not_of(kOfNumbers), json.size());
+    const std::string_view token = json.substr(0, size);
+    if (!is_string && token.find_first_of("eE") != std::string_view::npos)
+      out += plain(token);
+    else
+      out += token;
+    json.remove_prefix(size);
+  }
+  return out;
+}
+
+}  // namespace hpcbatch

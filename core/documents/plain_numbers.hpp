@@ -1,0 +1,13 @@
+// JSON whose numbers people and simple tools can read.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace hpcbatch {
+
+/// The same JSON text with numbers such as `4E0` and `1.5E-3` written as `4` and `0.0015`; very
+/// large and very small ones keep an exponent.
+std::string with_plain_numbers(std::string_view json);
+
+}  // namespace hpcbatch

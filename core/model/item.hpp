@@ -1,0 +1,37 @@
+// What one task of an array is about: a file, a parameter, a row of a table.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch {
+
+/// A text, and of a row its columns by name.
+class Item {
+ public:
+  Item() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): most items are just that
+  Item(std::string text) : text_(std::move(text)) {}
+
+  const std::string& text() const { return text_; }
+  /// Also by their numbers, from 1; null: there is none.
+  const std::string* column(std::string_view name) const;
+  const std::vector<std::pair<std::string, std::string>>& columns() const { return columns_; }
+  void add_column(std::string name, std::string value);
+
+  /// One text that holds it all, for those with columns.  Neither its texts nor its names hold a
+  /// separator (`can_be_packed`).
+  std::string packed() const;
+  static Item unpacked(std::string_view packed);
+
+ private:
+  std::string text_;
+  std::vector<std::pair<std::string, std::string>> columns_;
+};
+
+/// Free of the two control characters (ASCII's unit and record separator) that keep columns apart.
+bool can_be_packed(std::string_view text);
+
+}  // namespace hpcbatch

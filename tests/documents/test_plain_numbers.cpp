@@ -1,0 +1,24 @@
+// Numbers of JSON as people write them.
+#include "documents/plain_numbers.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hpcbatch {
+namespace {
+
+TEST(PlainNumbers, HaveNoExponentWhereNoneIsNeeded) {
+  EXPECT_EQ(with_plain_numbers(R"({"cpus":4E0,"a":[1.5E0,-2E2,0E0,1E-1,12,-3,1.25E10]})"),
+            R"({"cpus":4,"a":[1.5,-200,0,0.1,12,-3,12500000000]})");
+  EXPECT_EQ(with_plain_numbers("1E30"), "1e+30");
+  EXPECT_EQ(with_plain_numbers("1.764072E9"), "1764072000");
+  EXPECT_EQ(with_plain_numbers("1.7640720001234E9"), "1764072000.1234");
+}
+
+TEST(PlainNumbers, TextsStayAsTheyAre) {
+  for (const char* json : {R"("4E0")", R"({"4E0":"a\"4E0","x":"\\"})", R"({"id":"12.3E4"})", "true",
+                           "", R"("open)", "\""})
+    EXPECT_EQ(with_plain_numbers(json), json);
+}
+
+}  // namespace
+}  // namespace hpcbatch
