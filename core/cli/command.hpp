@@ -44,21 +44,60 @@ struct ArrayOption {
   std::uint32_t max_running{0};
 };
 
+/// A list of items: a file, `-` for standard input, or words of the command line.
+struct ItemSource {
+  std::string file;  ///< empty: words
+  std::vector<std::string> words;
+};
+struct ItemOptions {
+  std::vector<ItemSource> sources;  ///< in the order of their columns
+  std::string columns;              ///< what separates them, `tab` or `space`; empty: there is one
+  bool header{false};               ///< the first line has their names
+  bool link{false};
+};
+
+/// When the rest of an array is not even begun: after more failures than so many, or than this
+/// share of its tasks.
+struct HaltOption {
+  std::optional<std::uint32_t> failures;
+  std::optional<double> share;
+  bool ends_running{false};
+};
+/// One task for each index, or for each item.
+struct ManyOptions {
+  std::optional<ArrayOption> array;
+  ItemOptions items;
+  std::uint32_t max_running{0};  ///< 0: no bound
+  std::optional<HaltOption> halt;
+};
+inline bool is_many(const ManyOptions& many) {
+  return many.array.has_value() || !many.items.sources.empty();
+}
+
 struct RunCommand {
   WorkOptions work;
+  ManyOptions many;
+  bool prefix{false};      ///< of many: each line of theirs behind its task's id
+  bool keep_order{false};  ///< of many: what they print in the order of their indices
+  std::string joblog;      ///< file; empty: none
+  std::string key;
+  bool resume{false};  ///< what has ended well under that key is not run again
 };
 struct SubmitCommand {
   WorkOptions work;
-  std::optional<ArrayOption> array;
-  std::string each;  ///< file of items, `-` for standard input; empty: none
-  std::string file;  ///< file of tasks, `-` for standard input; empty: none
+  ManyOptions many;
+  std::string script;              ///< its lines say options, too; empty: none
+  std::vector<std::string> words;  ///< of the command line, less the script and what is behind `--`
+  std::string file;                ///< file of tasks, `-` for standard input; empty: none
   std::string key;
   bool wait{false};
   bool json{false};
 };
 struct WaitCommand {
   std::vector<std::string> ids;
-  std::string name;  ///< of submissions; empty: none
+  std::string name;               ///< of submissions; empty: none
+  std::optional<double> timeout;  ///< seconds
+  bool any{false};                ///< until one of them has ended
   bool json{false};
 };
 struct ChangeCommand {

@@ -11,6 +11,7 @@ inline constexpr int kExitDone = 0;
 inline constexpr int kExitTaskFailed = 1;
 inline constexpr int kExitUsage = 2;         ///< usage or bad input
 inline constexpr int kExitNoEngine = 3;      ///< the engine cannot be reached
+inline constexpr int kExitTimedOut = 124;    ///< `wait --timeout`, as of timeout(1)
 inline constexpr int kExitOwnFailure = 125;  ///< `run` only: hpcbatch itself failed
 inline constexpr int kExitInterrupted = 130;
 

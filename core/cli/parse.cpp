@@ -57,6 +57,15 @@ std::vector<std::string> take_command(std::vector<std::string>& words) {
   return command;
 }
 
+/// What is behind the dashes is handed to a script, and what is before them may be read again.
+void keep_words(Command& command, const std::vector<std::string>& before) {
+  auto* submit = std::get_if<SubmitCommand>(&command);
+  if (submit == nullptr || submit->script.empty()) return;
+  submit->words = before;
+  const auto script = std::find(submit->words.rbegin(), submit->words.rend(), submit->script);
+  if (script != submit->words.rend()) submit->words.erase(std::next(script).base());
+}
+
 void set_command(Command& command, std::vector<std::string> words) {
   WorkOptions* work = nullptr;
   if (auto* run = std::get_if<RunCommand>(&command)) work = &run->work;
@@ -76,18 +85,52 @@ void check_work(const WorkOptions& work, const std::string& verb) {
   }
 }
 
+void check_items(const ItemOptions& items) {
+  const auto inputs = std::count_if(items.sources.begin(), items.sources.end(),
+                                    [](const ItemSource& source) { return source.file == "-"; });
+  if (inputs > 1) throw std::invalid_argument("standard input can be read once: one `--each -`");
+  if (items.sources.empty() && (!items.columns.empty() || items.header || items.link))
+    throw std::invalid_argument("--columns, --header and --link belong to --each FILE or --items");
+  if (items.link && items.sources.size() < 2)
+    throw std::invalid_argument("--link pairs the items of several --each or --items");
+}
+
+void check_many(const ManyOptions& many) {
+  if (many.array && !many.items.sources.empty())
+    throw std::invalid_argument("--array and --each exclude each other");
+  check_items(many.items);
+  if ((many.halt || many.max_running != 0) && !is_many(many)) {
+    throw std::invalid_argument(
+        "--max-fails, --halt and --max-running belong to --each, --items or --array");
+  }
+}
+
+void check_run(const RunCommand& run) {
+  if (!is_many(run.many) &&
+      (run.keep_order || run.prefix || run.resume || !run.joblog.empty() || !run.key.empty())) {
+    throw std::invalid_argument(
+        "--keep-order, --prefix, --joblog, --key and --resume belong to --each, --items or "
+        "--array");
+  }
+  if (run.resume && run.key.empty())
+    throw std::invalid_argument("--resume goes on with the work of a key: say --key KEY, too");
+}
+
 void check_command(const Command& command) {
   if (const auto* run = std::get_if<RunCommand>(&command)) {
+    check_many(run->many);
+    check_run(*run);
     check_work(run->work, "run");
   }
   const auto* submit = std::get_if<SubmitCommand>(&command);
   if (submit == nullptr) return;
-  if (submit->file.empty()) {
-    if (submit->array && !submit->each.empty())
-      throw std::invalid_argument("--array and --each exclude each other");
+  if (!submit->script.empty()) {
+    if (!submit->file.empty() || !submit->work.tool.empty())
+      throw std::invalid_argument("a script says what is run: leave out --file and --tool");
+  } else if (submit->file.empty()) {
+    check_many(submit->many);
     check_work(submit->work, "submit");
-  } else if (submit->array || !submit->each.empty() || !submit->work.tool.empty() ||
-             !submit->work.command.empty()) {
+  } else if (is_many(submit->many) || !submit->work.tool.empty() || !submit->work.command.empty()) {
     throw std::invalid_argument(
         "--file says what its tasks run: leave out the command, --tool, --array and --each");
   }
@@ -170,8 +213,9 @@ Command parse_command(const std::vector<std::string>& words) {
   const int wrong = words[0] == "run" ? kExitOwnFailure : kExitUsage;
   const std::string more = "; see `hpcbatch " + words[0] + " --help`";
   try {
-    std::reverse(left.begin(), left.end());  // as CLI11 wants them
-    app.parse(left);
+    std::vector<std::string> reversed(left.rbegin(), left.rend());  // as CLI11 wants them
+    app.parse(reversed);
+    keep_words(command, left);
     set_command(command, std::move(after_dashes));
     check_command(command);
   } catch (const CLI::CallForHelp&) {

@@ -190,8 +190,15 @@ void add_task_verbs(CLI::App& app, Command& into) {
   CLI::App* verb =
       app.add_subcommand("wait", "wait until tasks have ended: exit 0 if all succeeded, else 1");
   add_ids(*verb, wait->ids, wait->name);
+  add_value(
+      *verb, "--timeout", "DURATION",
+      [wait](const std::string& text) { wait->timeout = checked_age(text); },
+      "wait so long at most, then exit with 124 (for ever)");
+  verb->add_flag("--any", wait->any, "only until one of them has ended, and print which");
   add_json_flag(*verb, wait->json);
-  verb->footer("Examples:\n  hpcbatch wait 12 13\n  hpcbatch wait last");
+  verb->footer(
+      "Examples:\n  hpcbatch wait 12 13\n  hpcbatch wait --timeout 1h last\n"
+      "  hpcbatch wait --any 12 13 14");
   verb->callback([wait, &into] {
     check_ids(wait->ids, wait->name);
     into = *wait;

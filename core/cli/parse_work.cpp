@@ -102,11 +102,12 @@ void add_surroundings(CLI::App& verb, WorkOptions& work) {
       ->type_name("FILE")
       ->group("Surroundings");
   verb.add_option("--stdout", work.standard_output,
-                  "standard output to this file (kept for `log`); of many tasks with {index}, {id} "
-                  "or, for the item, {} in it")
+                  "standard output to this file (kept for `log`), or nowhere (none); of many tasks "
+                  "with {index}, {id} or, for the item, {} in it")
       ->type_name("FILE")
       ->group("Surroundings");
-  verb.add_option("--stderr", work.standard_error, "standard error to this file (kept for `log`)")
+  verb.add_option("--stderr", work.standard_error,
+                  "standard error to this file (kept for `log`), or nowhere (none)")
       ->type_name("FILE")
       ->group("Surroundings");
   add_value(
@@ -157,6 +158,65 @@ void add_tool(CLI::App& verb, WorkOptions& work) {
       ->group("Files");
 }
 
+void add_items(CLI::App& verb, ItemOptions& items) {
+  // Those with the items in the order in which they come.
+  add_values(
+      verb, "--each", "FILE",
+      [&items](const std::string& file) {
+        items.sources.push_back({file, {}});
+      },
+      "one task for each line; - is standard input. In the command, in paths and in the name {} is "
+      "the line, {/} its name without the folder, {//} the folder, {.} without the ending, {/.} "
+      "the "
+      "name without it, {#} the line's number. Of JSON lines {NAME} is a field. Several give all "
+      "combinations, whose parts are {1}, {2}, {2/} and so on")
+      ->trigger_on_parse()
+      ->group("Many");
+  verb.add_option_function<std::vector<std::string>>(
+          "--items",
+          [&items](const std::vector<std::string>& words) {
+            items.sources.push_back({"", words});
+          },
+          "one task for each of these words, which end at `--` or at an option")
+      ->trigger_on_parse()
+      ->type_name("WORD...")
+      ->group("Many");
+  verb.add_option("--columns", items.columns,
+                  "a line has several items, {1}, {2} and so on, between these: a text, tab, or "
+                  "space for any blanks")
+      ->type_name("SEPARATOR")
+      ->group("Many");
+  verb.add_flag("--header", items.header, "the first line has names for the columns: {NAME}")
+      ->group("Many");
+  verb.add_flag("--link", items.link,
+                "of several lists the first of each, then the second of each, and so on")
+      ->group("Many");
+}
+
+void add_many(CLI::App& verb, ManyOptions& many) {
+  add_value(
+      verb, "--array", "A-B[:STEP][%N]",
+      [&many](const std::string& text) { many.array = parse_array(text); },
+      "one task for each index, which it finds in HPCBATCH_TASK_INDEX; at most N at once")
+      ->group("Many");
+  add_items(verb, many.items);
+  verb.add_option("--max-running", many.max_running, "at most so many at once (no bound)")
+      ->type_name("N")
+      ->check(above_zero())
+      ->group("Many");
+  add_value(
+      verb, "--max-fails", "N",
+      [&many](const std::string& text) { many.halt = parse_max_fails(text); },
+      "with more failures, what has not started is cancelled (no bound)")
+      ->group("Many");
+  add_value(
+      verb, "--halt", "WHEN,fail=N[%]",
+      [&many](const std::string& text) { many.halt = parse_halt(text); },
+      "with so many failures, or of so many percent, begin no more (soon), or end what runs too "
+      "(now); never")
+      ->group("Many");
+}
+
 void add_work(CLI::App& verb, WorkOptions& work) {
   add_resources(verb, work);
   add_surroundings(verb, work);
@@ -170,13 +230,38 @@ void add_work_verbs(CLI::App& app, Command& into) {
   // The verbs' values live as long as the callbacks that fill them.
   auto run = std::make_shared<RunCommand>();
   CLI::App* verb = app.add_subcommand(
-      "run", "run one task, stream its output, exit as it exits (125: hpcbatch failed)");
+      "run",
+      "run one task, stream its output, exit as it exits (125: hpcbatch failed); or many, and exit "
+      "with 0 where all succeeded, else 1");
   add_work(*verb, run->work);
-  verb->footer("Example: hpcbatch run --cpus 4 --mem 8G --time 1h -- sort big.txt");
+  add_many(*verb, run->many);
+  verb->add_flag("--keep-order", run->keep_order,
+                 "print what they print in the order of the items, not as they end")
+      ->group("Many");
+  verb->add_flag("--prefix", run->prefix, "begin each line that they print with its task's id")
+      ->group("Many");
+  verb->add_option("--joblog", run->joblog,
+                   "a line for each task that has ended, as GNU parallel writes them")
+      ->type_name("FILE")
+      ->group("Many");
+  verb->add_option("--key", run->key, "a name of yours for this work, for --resume")
+      ->type_name("KEY")
+      ->group("Many");
+  verb->add_flag("--resume", run->resume,
+                 "of work that was begun under this key, run what has not ended well")
+      ->group("Many");
+  verb->footer(
+      "Examples:\n  hpcbatch run --cpus 4 --mem 8G --time 1h -- sort big.txt\n"
+      "  hpcbatch run --items *.wav -- ffmpeg -i {} {.}.mp3");
   verb->callback([run, &into] { into = *run; });
 
   auto submit = std::make_shared<SubmitCommand>();
-  verb = app.add_subcommand("submit", "queue tasks and print their ids");
+  verb = app.add_subcommand(
+      "submit", "queue a command, a script, an array or a file of tasks, and print their ids");
+  verb->add_option("SCRIPT", submit->script,
+                   "a script with lines `#HPCBATCH --cpus 4` (or `#SBATCH`, where they mean the "
+                   "same); what is behind `--` are its arguments")
+      ->type_name("");
   add_work(*verb, submit->work);
   verb->add_flag("--hold", submit->work.hold, "do not start before `hpcbatch release ID`")
       ->group("Course");
@@ -188,19 +273,7 @@ void add_work_verbs(CLI::App& app, Command& into) {
   verb->add_option("--key", submit->key, "the same key again gives the same ids")
       ->type_name("KEY")
       ->group("Course");
-  add_value(
-      *verb, "--array", "A-B[:STEP][%N]",
-      [submit](const std::string& text) { submit->array = parse_array(text); },
-      "one task for each index; at most N at once")
-      ->group("Many");
-  verb->add_option(
-          "--each", submit->each,
-          "one task for each line; - is standard input. In the command and in paths {} is the "
-          "line, "
-          "{/} its name without the folder, {//} the folder, {.} without the ending, {/.} the name "
-          "without it, {#} the line's number")
-      ->type_name("FILE")
-      ->group("Many");
+  add_many(*verb, submit->many);
   verb->add_option("--file", submit->file,
                    "tasks from a .yaml or .jsonl file; - is JSON lines on standard input")
       ->type_name("FILE")
@@ -210,8 +283,10 @@ void add_work_verbs(CLI::App& app, Command& into) {
       ->group("Course");
   add_json_flag(*verb, submit->json);
   verb->footer(
-      "Examples:\n  hpcbatch submit --array 1-100%20 -- sh -c 'process part.$HPCBATCH_TASK_INDEX'\n"
-      "  ls *.wav | hpcbatch submit --each - -- ffmpeg -i {} {}.mp3");
+      "Examples:\n  hpcbatch submit job.sh\n  hpcbatch submit --array 1-100%20 -- sh -c 'process "
+      "part.$HPCBATCH_TASK_INDEX'\n"
+      "  hpcbatch submit --items *.wav -- ffmpeg -i {} {.}.mp3\n"
+      "  hpcbatch submit --each table.csv --columns , --header -- fit {sample} {lambda}");
   verb->callback([submit, &into] { into = *submit; });
 }
 

@@ -1,6 +1,7 @@
 // `run`: one task whose output, input and end are those of this process.
 #include "cli/exit.hpp"
 #include "cli/input_forwarder.hpp"
+#include "cli/run_many.hpp"
 #include "cli/session.hpp"
 #include "cli/streamed_task.hpp"
 #include "cli/submission.hpp"
@@ -80,6 +81,7 @@ Submitted submit(EngineClient& client, const RunCommand& command, const Session&
 }  // namespace
 
 int run_task(const RunCommand& command, const Session& session) {
+  if (is_many(command.many)) return run_many(command, session);
   // Whoever reads our output may go away first; that is an answer of write() here and not our
   // death.
   ::signal(SIGPIPE, SIG_IGN);

@@ -67,6 +67,42 @@ double parse_amount(std::string_view text) {
   return value;
 }
 
+std::optional<HaltOption> parse_halt(std::string_view text) {
+  constexpr const char* kForm = "when to halt; write soon,fail=3, now,fail=10% or never";
+  if (text == "never") return std::nullopt;
+  HaltOption halt;
+  const std::string_view all = text;
+  const std::size_t comma = text.find(',');
+  const std::string_view when = text.substr(0, comma);
+  if ((when != "soon" && when != "now") || comma == std::string_view::npos) refuse(all, kForm);
+  halt.ends_running = when == "now";
+  text.remove_prefix(comma + 1);
+  if (text.starts_with("success=") || text.starts_with("done="))
+    refuse(all, "what can be counted here: failures alone, as in soon,fail=3");
+  if (!text.starts_with("fail=")) refuse(all, kForm);
+  text.remove_prefix(5);
+  if (text.ends_with('%')) {
+    double percent = 0;
+    if (!is_number(text.substr(0, text.size() - 1), percent) || !(percent > 0) || percent > 100)
+      refuse(all, kForm);
+    halt.share = percent / 100;
+    return halt;
+  }
+  std::uint32_t failures = 0;
+  if (!is_number(text, failures) || failures == 0) refuse(all, kForm);
+  halt.failures = failures - 1;
+  return halt;
+}
+
+HaltOption parse_max_fails(std::string_view text) {
+  HaltOption halt;
+  std::uint32_t failures = 0;
+  if (!is_number(text, failures) || failures > 1'000'000'000)
+    refuse(text, "how many may fail; write a number from 0 up");
+  halt.failures = failures;
+  return halt;
+}
+
 std::pair<std::string, double> parse_gpus(std::string_view text) {
   double count = 0;
   if (is_number(text, count)) return {"", parse_amount(text)};

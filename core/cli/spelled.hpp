@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,10 @@ namespace hpcbatch {
 const std::string& checked_id(const std::string& text);
 /// `1-100:5%20`.
 ArrayOption parse_array(std::string_view text);
+/// `soon,fail=3`, `now,fail=10%`, as GNU parallel's; nothing for `never`.
+std::optional<HaltOption> parse_halt(std::string_view text);
+/// How many may fail.
+HaltOption parse_max_fails(std::string_view text);
 /// `2` (any kind, `kind` empty), `a100`, `a100:2`.
 std::pair<std::string, double> parse_gpus(std::string_view text);
 /// `NAME=VALUE`; `flag` is named in the message.

@@ -32,9 +32,9 @@ json::value number(double value) {
 
 class TaskWriter {
  public:
-  TaskWriter(const std::string& callers, const WorkOptions& work, bool items_are_paths)
+  TaskWriter(const std::string& callers, const WorkOptions& work, const Items& items)
       : callers_(callers),
-        items_are_paths_(items_are_paths),
+        items_(items),
         directory_(work.directory.empty() ? callers : absolute(callers, work.directory)) {}
 
   void text(const char* key, const std::string& value) {
@@ -43,6 +43,10 @@ class TaskWriter {
   /// Paths of the task itself: from the directory that it runs in.
   void path(const char* key, const std::string& value) {
     if (!value.empty()) task_[key] = checked(absolute(directory_, value), key);
+  }
+  /// What is printed there may also go nowhere.
+  void stream(const char* key, const std::string& value) {
+    path(key, value == "none" ? "/dev/null" : value);
   }
   void list(const char* key, const std::vector<std::string>& values) {
     if (values.empty()) return;
@@ -80,14 +84,20 @@ class TaskWriter {
 
  private:
   std::string absolute(const std::string& from, const std::string& path) const {
-    if (items_are_paths_ && begins_with_item(path)) return path;
+    if (begins_with_item(path) && is_absolute_with_items(path)) return path;
     const std::filesystem::path whole = std::filesystem::path(from) / path;
     // It would make one slash of the two that stand for an item's folder.
     return (path.find("{//}") == std::string::npos ? whole.lexically_normal() : whole).string();
   }
 
+  bool is_absolute_with_items(const std::string& path) const {
+    return std::any_of(items_.items.begin(), items_.items.end(), [&](const json::value& item) {
+      return with_item(path, item_of(item, items_.columns)).starts_with('/');
+    });
+  }
+
   const std::string& callers_;
-  bool items_are_paths_;
+  const Items& items_;
   std::string directory_;
   json::object task_;
 };
@@ -111,10 +121,8 @@ void write_needs(TaskWriter& task, const WorkOptions& work) {
 
 }  // namespace
 
-json::object task_of(const WorkOptions& work, const std::string& directory,
-                     const json::array* items) {
-  const auto is_path = [](const json::value& item) { return item.as_string().starts_with('/'); };
-  TaskWriter task(directory, work, items && std::any_of(items->begin(), items->end(), is_path));
+json::object task_of(const WorkOptions& work, const std::string& directory, const Items& items) {
+  TaskWriter task(directory, work, items);
   task.list("command", work.command);
   task.text("tool", work.tool);
   task.map("parameters", work.parameters, false);
@@ -124,8 +132,8 @@ json::object task_of(const WorkOptions& work, const std::string& directory,
   task.directory(work);
   task.map("env", work.env, false);
   task.path("stdin", work.standard_input);
-  task.path("stdout", work.standard_output);
-  task.path("stderr", work.standard_error);
+  task.stream("stdout", work.standard_output);
+  task.stream("stderr", work.standard_error);
   task.text("container", work.container);
   task.text("name", work.name);
   task.list("after", work.after);
@@ -134,6 +142,8 @@ json::object task_of(const WorkOptions& work, const std::string& directory,
   if (work.retries) task.value("retries", *work.retries);
   if (work.priority) task.value("priority", *work.priority);
   if (work.hold) task.value("hold", true);
+  if (!items.items.empty()) task.value("items", items.items);
+  task.list("columns", items.columns);
   return task.take();
 }
 
@@ -163,21 +173,6 @@ std::string random_key() {
     for (int digit = 0; digit < 8; ++digit, value >>= 4) key += kDigits[value & 15];
   }
   return key;
-}
-
-json::array items_of(const std::string& text) {
-  json::array items;
-  std::size_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    ++number;
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (line.empty()) continue;
-    items.emplace_back(checked(line, "line " + std::to_string(number)));
-  }
-  return items;
 }
 
 }  // namespace hpcbatch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/command.hpp"
+#include "cli/items.hpp"
 #include "cli/surroundings.hpp"
 
 #include <boost/json/array.hpp>
@@ -15,7 +16,7 @@ namespace hpcbatch {
 /// One task of a submit.  Relative paths are taken from `directory`, the caller's, but for those
 /// that begin with an item that is an absolute path itself.
 boost::json::object task_of(const WorkOptions& work, const std::string& directory,
-                            const boost::json::array* items = nullptr);
+                            const Items& items = {});
 
 /// The whole submit.  `key` may be empty.
 boost::json::object submission_of(boost::json::array tasks, const Surroundings& around,
@@ -23,8 +24,5 @@ boost::json::object submission_of(boost::json::array tasks, const Surroundings& 
 
 /// A key that nobody else chooses: with it a submit whose answer was lost can be sent again.
 std::string random_key();
-
-/// Lines of `text` as items of an array; empty lines are left out.
-boost::json::array items_of(const std::string& text);
 
 }  // namespace hpcbatch

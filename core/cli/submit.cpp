@@ -1,9 +1,12 @@
 // `submit`: queues a task, an array, or a file of tasks, and prints the ids.
 #include "cli/exit.hpp"
+#include "cli/many.hpp"
+#include "cli/script_command.hpp"
 #include "cli/session.hpp"
 #include "cli/submission.hpp"
 #include "cli/submit_safely.hpp"
 #include "cli/task_file.hpp"
+#include "cli/task_graph.hpp"
 #include "cli/values.hpp"
 #include "model/choices.hpp"
 
@@ -11,7 +14,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,31 +53,20 @@ void add_what_flags_say(json::object& task, const json::object& of_flags) {
 
 json::array tasks_of(const SubmitCommand& command, const std::string& directory,
                      const Interrupt& interrupt) {
-  std::optional<json::array> items;
-  if (!command.each.empty()) {
-    items = items_of(read_input(command.each, interrupt));
-    if (items->empty())
-      throw CommandError(kExitUsage,
-                         "--each " + command.each + " has no lines: there is nothing to run");
-  }
-  json::object task = task_of(command.work, directory, items ? &*items : nullptr);
-  if (!command.file.empty()) {
-    json::array tasks = read_tasks(command.file, interrupt);
-    for (json::value& one : tasks) add_what_flags_say(one.get_object(), task);
-    return tasks;
-  }
-  if (command.array) {
-    task["array"] = command.array->indices;
-    if (command.array->max_running > 0) task["max_running"] = command.array->max_running;
-  }
-  if (items) task["items"] = std::move(*items);
-  return {std::move(task)};
+  json::object task = task_of_many(command.work, command.many, directory, interrupt);
+  if (command.file.empty()) return {std::move(task)};
+  json::array tasks = read_tasks(command.file, interrupt);
+  order_tasks(tasks, command.file == "-" ? "standard input" : command.file);
+  for (json::value& one : tasks) add_what_flags_say(one.get_object(), task);
+  return tasks;
 }
 
 }  // namespace
 
-int submit_tasks(const SubmitCommand& command, const Session& session) {
+int submit_tasks(const SubmitCommand& asked, const Session& session) {
   const Surroundings around = look_around();
+  const SubmitCommand command =
+      asked.script.empty() ? asked : with_script(asked, around.directory, session.interrupt);
   for (const std::string& name : around.left_out) {
     std::fprintf(stderr,
                  "hpcbatch: the variable %s is not handed on: its value is not valid UTF-8\n",
@@ -94,7 +85,8 @@ int submit_tasks(const SubmitCommand& command, const Session& session) {
   }
   if (!command.wait) return kExitDone;
   std::fflush(stdout);
-  return wait_for_tasks({.ids = ids, .name = "", .json = command.json}, session);
+  return wait_for_tasks({.ids = ids, .name = "", .timeout = {}, .any = false, .json = command.json},
+                        session);
 }
 
 }  // namespace hpcbatch

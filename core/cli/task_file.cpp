@@ -27,13 +27,15 @@ namespace json = boost::json;
 constexpr DocumentLimits kLimits{std::size_t{256} << 20, 20'000'000, 32};
 
 /// The keys of a task (docs/api.md), by the JSON type that a YAML scalar becomes.
-const std::vector<std::string> kNumbers{"cpus", "nodes", "max_running", "retries", "priority"};
-const std::vector<std::string> kBooleans{"hold", "stream_input"};
+const std::vector<std::string> kNumbers{"cpus",         "nodes",   "max_running",
+                                        "max_failures", "retries", "priority"};
+const std::vector<std::string> kBooleans{"hold", "stream_input", "halt_running"};
 const std::vector<std::string> kOthers{
-    "command", "tool",        "parameters", "inputs",     "outputs",   "memory",    "disk",
-    "time",    "gpus",        "resources",  "site",       "tags",      "directory", "env",
-    "stdin",   "environment", "array",      "items",      "container", "stdout",    "stderr",
-    "name",    "after",       "after_any",  "after_each", "not_sites", "shared",    "output_limit"};
+    "command",   "tool",       "parameters", "inputs",      "outputs",     "memory",
+    "disk",      "time",       "gpus",       "resources",   "site",        "tags",
+    "directory", "env",        "stdin",      "environment", "array",       "items",
+    "columns",   "container",  "stdout",     "stderr",      "name",        "after",
+    "after_any", "after_each", "not_sites",  "shared",      "output_limit"};
 
 bool is_named_in(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();

@@ -1,5 +1,6 @@
 #include "cli/values.hpp"
 
+#include "documents/plain_numbers.hpp"
 #include "model/quantities.hpp"
 
 #include <boost/json/array.hpp>
@@ -28,7 +29,7 @@ std::string scalar_text(const json::value& value) {
   if (value.is_bool()) return value.get_bool() ? "yes" : "no";
   if (value.is_double()) return number_text(value.get_double());
   if (value.is_null()) return "";
-  return json::serialize(value);
+  return with_plain_numbers(json::serialize(value));
 }
 
 const json::value* find(const json::object& object, std::string_view key) {
@@ -128,7 +129,7 @@ void print(std::string_view text) {
 }
 
 void print_json(const json::value& value) {
-  print(json::serialize(value) + "\n");
+  print(with_plain_numbers(json::serialize(value)) + "\n");
 }
 
 }  // namespace hpcbatch

@@ -48,8 +48,9 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-/// Whether one of its descriptors is a signalfd for that signal (proc(5), "sigmask").  What it blocks
-/// alone tells too little: libraries block all signals for a moment when they fork or start threads.
+/// Whether one of its descriptors is a signalfd for that signal (proc(5), "sigmask").  What it
+/// blocks alone tells too little: libraries block all signals for a moment when they fork or start
+/// threads.
 bool reads_from_descriptor(pid_t pid, int number) {
   std::error_code gone;
   const std::filesystem::directory_iterator descriptors("/proc/" + std::to_string(pid) + "/fdinfo",

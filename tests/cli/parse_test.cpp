@@ -56,9 +56,9 @@ TEST(Parse, SubmitTakesArraysDependenciesAndKeys) {
       {"submit",       "--array", "1-100:5%20", "--after", "12",     "--after-any", "13.1-9",
        "--after-each", "14",      "--key",      "k",       "--hold", "--priority",  "-5",
        "--retries",    "2",       "--nodes",    "1",       "--json", "--",          "true"});
-  ASSERT_TRUE(submit.array);
-  EXPECT_EQ(submit.array->indices, "1-100:5");
-  EXPECT_EQ(submit.array->max_running, 20u);
+  ASSERT_TRUE(submit.many.array);
+  EXPECT_EQ(submit.many.array->indices, "1-100:5");
+  EXPECT_EQ(submit.many.array->max_running, 20u);
   EXPECT_THAT(submit.work.after, ElementsAre("12"));
   EXPECT_THAT(submit.work.after_any, ElementsAre("13.1-9"));
   EXPECT_THAT(submit.work.after_each, ElementsAre("14"));
@@ -135,6 +135,39 @@ TEST(Parse, AFileSaysWhatItsTasksRun) {
   EXPECT_EQ(parsed<SubmitCommand>({"submit", "--file", "-"}).file, "-");
   EXPECT_EQ(refusal({"submit", "--file", "t.yaml", "--", "true"}).exit_code, 2);
   EXPECT_EQ(refusal({"submit", "--each", "a", "--array", "1-3", "--", "true"}).exit_code, 2);
+}
+
+TEST(Parse, ItemsKeepTheOrderInWhichTheyAreNamed) {
+  const auto run = parsed<RunCommand>({"run", "--each", "a", "--items", "x", "y", "--each", "b",
+                                       "--items", "1", "--link", "--", "tool", "{1}"});
+  const auto& sources = run.many.items.sources;
+  ASSERT_EQ(sources.size(), 4U);
+  EXPECT_EQ(sources[0].file, "a");
+  EXPECT_THAT(sources[1].words, ElementsAre("x", "y"));
+  EXPECT_EQ(sources[2].file, "b");
+  EXPECT_THAT(sources[3].words, ElementsAre("1"));
+  EXPECT_TRUE(run.many.items.link);
+  EXPECT_THAT(run.work.command, ElementsAre("tool", "{1}"));
+}
+
+TEST(Parse, HaltsAreSpelledAsGnuParallelsOrByANumber) {
+  const auto halt = [](const std::string& flag, const std::string& value) {
+    return parsed<SubmitCommand>({"submit", flag, value, "--array", "1-9", "--", "true"}).many.halt;
+  };
+  EXPECT_EQ(halt("--max-fails", "3")->failures, 3U);
+  EXPECT_FALSE(halt("--max-fails", "3")->ends_running);
+  EXPECT_EQ(halt("--halt", "soon,fail=3")->failures, 2U);
+  EXPECT_TRUE(halt("--halt", "now,fail=1")->ends_running);
+  EXPECT_EQ(halt("--halt", "now,fail=12.5%")->share, 0.125);
+  EXPECT_FALSE(halt("--halt", "never"));
+  for (const char* wrong : {"", "soon", "soon,fail", "soon,fail=0", "later,fail=1", "now,fail=200%",
+                            "now,fail=-1", "soon,fail=x%"})
+    EXPECT_EQ(refusal({"submit", "--halt", wrong, "--array", "1-9", "--", "true"}).exit_code, 2)
+        << wrong;
+  EXPECT_THAT(refusal({"submit", "--halt", "now,success=1", "--array", "1-9", "--", "true"}).text,
+              HasSubstr("failures alone"));
+  EXPECT_THAT(refusal({"submit", "--max-fails", "1", "--", "true"}).text,
+              HasSubstr("belong to --each, --items or --array"));
 }
 
 TEST(Parse, IdsAreCheckedBeforeTheEngineIsAsked) {

@@ -78,9 +78,21 @@ TEST(Submission, WordsThatJsonCannotHoldAreRefused) {
   EXPECT_THROW(task_of(work, "/here"), CommandError);
 }
 
-TEST(Submission, ItemsAreTheLinesThatHoldSomething) {
-  EXPECT_EQ(items_of("a\n\nb c\r\nlast"), json::parse(R"(["a", "b c", "last"])"));
-  EXPECT_TRUE(items_of("\n").empty());
+TEST(Submission, PathsThatItemsMakeAbsoluteStay) {
+  WorkOptions work;
+  work.command = {"fit", "{1}"};
+  work.standard_output = "{2.}.out";
+  work.standard_error = "none";
+  work.directory = "{1}";
+  Items items{json::parse(R"([["run 1", "/in/a.bam"], ["run 2", "/in/b.bam"]])").as_array(), {}};
+  const json::object task = task_of(work, "/here", items);
+  EXPECT_EQ(task.at("directory"), "/here/{1}");
+  EXPECT_EQ(task.at("stdout"), "{2.}.out");
+  EXPECT_EQ(task.at("stderr"), "/dev/null");
+  EXPECT_EQ(task.at("items"), items.items);
+  items.items = json::parse(R"([{"a": 1}])").as_array();
+  work.standard_output = "{a}.out";
+  EXPECT_EQ(task_of(work, "/here", items).at("stdout"), "/here/{1}/{a}.out");
 }
 
 TEST(Submission, NoTwoKeysAreEqual) {

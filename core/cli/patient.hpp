@@ -1,0 +1,37 @@
+// Questions to an engine that may go away and come back meanwhile.
+#pragma once
+
+#include "cli/away.hpp"
+#include "cli/session.hpp"
+#include "cli/status_line.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace hpcbatch {
+
+class PatientClient {
+ public:
+  PatientClient(EngineClient& client, const Session& session, StatusLine& status)
+      : client_(client), session_(session), status_(status), away_(Away::Clock::now()) {}
+
+  /// Asks again for as long as an engine is waited for; each question is one that may be asked
+  /// twice.  Throws as EngineClient does.
+  boost::json::object get(const std::string& target,
+                          std::chrono::milliseconds time = EngineClient::kAnswerTime);
+  boost::json::object post(const std::string& target, const std::string& body,
+                           std::chrono::milliseconds time = EngineClient::kAnswerTime);
+
+ private:
+  boost::json::object ask(const char* method, const std::string& target, const std::string& body,
+                          std::chrono::milliseconds time);
+
+  EngineClient& client_;
+  const Session& session_;
+  StatusLine& status_;
+  Away away_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,25 @@
+// Batch scripts: what their comments ask for -> options of `submit`, and how they are run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+struct Script {
+  /// Options of `submit`, as words of its command line.
+  std::vector<std::string> options;
+  std::vector<std::string> command;
+  /// What was read of lines for SLURM, and what was not: sentences for the user.
+  std::vector<std::string> notes;
+};
+
+/// Lines `#HPCBATCH --cpus 4` hold as they stand, lines `#SBATCH` (sbatch(1)) where they mean the
+/// same; both end at the first line that is neither a comment nor empty.  A script of a shell is
+/// run as it is now, whatever becomes of the file; one of another interpreter from its file.
+/// `file`: absolute, as the user wants it called.  Throws std::invalid_argument with one sentence
+/// where a line asks for what is not to be had.
+Script read_script(const std::string& text, const std::string& file,
+                   const std::vector<std::string>& arguments);
+
+}  // namespace hpcbatch

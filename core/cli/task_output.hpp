@@ -1,0 +1,35 @@
+// What one task printed, as the engine hands it out.
+#pragma once
+
+#include "cli/command.hpp"
+#include "cli/exit.hpp"
+#include "cli/task_states.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace hpcbatch {
+
+/// Nobody reads our output any more.
+class OutputClosed : public CommandError {
+ public:
+  explicit OutputClosed(const std::string& text) : CommandError(kExitUsage, text) {}
+};
+
+/// To our own standard output or error.  Throws CommandError, OutputClosed where nobody reads it.
+void write_out(bool is_error, std::string_view bytes);
+
+/// The bytes of a piece of output; throws CommandError.
+std::string bytes_of(const boost::json::object& piece);
+
+struct AskedOutput {
+  const LogCommand& command;
+  std::string task;
+  bool is_one_of_many{false};
+};
+/// Prints what it has written so far, its standard output first.  Throws CommandError.
+void print_task(const AskEngine& ask, const AskedOutput& asked);
+
+}  // namespace hpcbatch

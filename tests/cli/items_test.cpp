@@ -1,0 +1,100 @@
+// Lists, tables and JSON lines as the items of an array.
+#include "cli/items.hpp"
+#include "cli/exit.hpp"
+
+#include <gtest/gtest.h>
+#include <boost/json/parse.hpp>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+using Lines = std::vector<std::string>;
+
+json::value items(const std::vector<Lines>& sources, const ItemOptions& options = {}) {
+  std::vector<SourceText> texts;
+  for (const Lines& lines : sources)
+    texts.push_back({"list" + std::to_string(texts.size() + 1), lines});
+  return items_of(texts, options).items;
+}
+
+std::string refused_items(const std::vector<Lines>& sources, const ItemOptions& options = {}) {
+  try {
+    items(sources, options);
+  } catch (const CommandError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+ItemOptions columns(const std::string& separator, bool header = false) {
+  ItemOptions options;
+  options.columns = separator;
+  options.header = header;
+  return options;
+}
+
+TEST(ItemsTest, AreTheLinesThatHoldSomething) {
+  EXPECT_EQ(items({{"a", "", "b c", "last"}}), json::parse(R"(["a", "b c", "last"])"));
+  EXPECT_EQ(refused_items({{"", ""}}), "list1 has no items: there is nothing to run");
+}
+
+TEST(ItemsTest, SeveralListsGiveAllCombinations) {
+  EXPECT_EQ(items({{"a", "b"}, {"1", "2"}}),
+            json::parse(R"([["a", "1"], ["a", "2"], ["b", "1"], ["b", "2"]])"));
+  EXPECT_EQ(refused_items({Lines(3000, "x"), Lines(3000, "y")}),
+            "there are over 5000000 combinations; --link takes the first of each, the second of "
+            "each and so on");
+}
+
+TEST(ItemsTest, LinkedListsGivePairs) {
+  ItemOptions options;
+  options.link = true;
+  EXPECT_EQ(items({{"a", "b"}, {"1", "2"}}, options), json::parse(R"([["a", "1"], ["b", "2"]])"));
+  EXPECT_EQ(refused_items({{"a", "b"}, {"1"}}, options),
+            "--link takes as many from each: list1 has 2 items, and list2 has 1");
+}
+
+TEST(ItemsTest, LinesHaveColumns) {
+  EXPECT_EQ(items({{"a,b", "c,"}}, columns(",")), json::parse(R"([["a", "b"], ["c", ""]])"));
+  EXPECT_EQ(items({{"a\tb c"}}, columns("tab")), json::parse(R"([["a", "b c"]])"));
+  EXPECT_EQ(items({{"  a \t b"}}, columns("space")), json::parse(R"([["a", "b"]])"));
+  EXPECT_EQ(items({{"a::b"}}, columns("::")), json::parse(R"([["a", "b"]])"));
+  EXPECT_EQ(refused_items({{"a,b", "", "c"}}, columns(",")),
+            "list1:3: this line has 1 columns, and the first one has 2");
+}
+
+TEST(ItemsTest, AColumnInQuotationMarksMayHoldTheSeparator) {
+  EXPECT_EQ(items({{R"("a,""b""",c)"}}, columns(",")), json::parse(R"([["a,\"b\"", "c"]])"));
+  EXPECT_EQ(items({{R"(5" disk,c)"}}, columns(",")), json::parse(R"([["5\" disk", "c"]])"));
+  EXPECT_EQ(refused_items({{R"("a,c)"}}, columns(",")), "list1:1: a quotation mark is not closed");
+  EXPECT_EQ(refused_items({{"x,y", R"("a"b,c)"}}, columns(",")),
+            "list1:2: something stands behind a closing quotation mark");
+}
+
+TEST(ItemsTest, AHeaderNamesTheColumns) {
+  const Items named =
+      items_of({{"a", {"sample,lane", "x,1"}}, {"b", {"lambda", "0.1"}}}, columns(",", true));
+  EXPECT_EQ(named.columns, (Lines{"sample", "lane", "lambda"}));
+  EXPECT_EQ(named.items, json::parse(R"([["x", "1", "0.1"]])"));
+  EXPECT_EQ(refused_items({{"sample,lane"}}, columns(",", true)),
+            "list1 has no items: there is nothing to run");
+}
+
+TEST(ItemsTest, JsonLinesHaveFields) {
+  EXPECT_EQ(items({{R"({"a": 1})", "", R"({"a": "x"})"}}),
+            json::parse(R"([{"a": 1}, {"a": "x"}])"));
+  EXPECT_EQ(refused_items({{R"({"a": 1})", "{a}"}}),
+            "list1:2: this line is no JSON object, though the first one is");
+  EXPECT_EQ(items({{"{a}", "{b}"}}), json::parse(R"(["{a}", "{b}"])")) << "no JSON: texts";
+  EXPECT_EQ(refused_items({{R"({"a": 1})"}, {"b"}}),
+            "list1 has JSON lines, which stand alone: put all fields into them");
+}
+
+TEST(ItemsTest, WhatIsNoTextIsRefused) {
+  EXPECT_EQ(refused_items({{"a", "\xff"}}), "line 2 of list1, '\\xff', is not valid UTF-8");
+}
+
+}  // namespace
+}  // namespace hpcbatch

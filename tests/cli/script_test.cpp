@@ -1,0 +1,85 @@
+// What a batch script's comments ask for.
+#include "cli/script.hpp"
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Script script_of(const std::string& text, const std::vector<std::string>& arguments = {}) {
+  return read_script(text, "/w/job.sh", arguments);
+}
+
+std::string refused_script(const std::string& text) {
+  try {
+    script_of(text);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ScriptTest, ItsLinesAreOptionsOfSubmit) {
+  const std::string text =
+      "#!/bin/bash -e\n#HPCBATCH --cpus 4 --mem 8G  # for the index\n\n# a comment\n"
+      "#HPCBATCH --name 'two words'\necho hi\n#HPCBATCH --cpus 9\n";
+  const Script read = script_of(text, {"a", "--b"});
+  EXPECT_THAT(read.options, ElementsAre("--cpus", "4", "--mem", "8G", "--name", "two words"));
+  EXPECT_THAT(read.command, ElementsAre("/bin/bash", "-e", "-c", text, "/w/job.sh", "a", "--b"));
+  EXPECT_TRUE(read.notes.empty());
+}
+
+TEST(ScriptTest, AScriptOfNoShellRunsFromItsFile) {
+  EXPECT_THAT(script_of("#!/usr/bin/env python3\nprint(1)\n").command,
+              ElementsAre("/usr/bin/env", "python3", "/w/job.sh"));
+  EXPECT_THAT(script_of("echo hi\n").command,
+              ElementsAre("/bin/sh", "-c", "echo hi\n", "/w/job.sh"));
+  EXPECT_THAT(script_of("#!/usr/bin/env bash\n:\n").command.at(2), "-c");
+}
+
+TEST(ScriptTest, LinesForSlurmHoldWhereTheyMeanTheSame) {
+  const Script read = script_of(
+      "#!/bin/sh\n#SBATCH -c 4 --mem=500\n#SBATCH -t 1-2:30\n#SBATCH --job-name=fit -a1-9%3\n"
+      "#SBATCH -o out.%A_%a.txt --gres=gpu:a100:2\n#SBATCH --mail-type=END\n#SBATCH -N1\n"
+      "echo $SLURM_ARRAY_TASK_ID $SLURM_JOB_NODELIST\n");
+  EXPECT_THAT(read.options,
+              ElementsAre("--cpus", "4", "--mem", "500M", "--time", "95400s", "--name", "fit",
+                          "--array", "1-9%3", "--stdout", "out.{id}.txt", "--gpus", "a100:2"));
+  ASSERT_EQ(read.notes.size(), 3U);
+  EXPECT_THAT(read.notes[0], HasSubstr("--mem=500 as --mem 500M"));
+  EXPECT_EQ(read.notes[1], "of its lines for sbatch these are left out: --mail-type=END");
+  EXPECT_EQ(read.notes[2], "it uses SLURM_JOB_NODELIST, which nobody sets here");
+  EXPECT_THAT(read.command.at(2), HasSubstr("SLURM_ARRAY_TASK_ID=\"$HPCBATCH_TASK_INDEX\""));
+}
+
+TEST(ScriptTest, TimesAreSlurms) {
+  const auto time = [](const std::string& text) {
+    return script_of("#SBATCH --time=" + text + "\n:").options.at(1);
+  };
+  EXPECT_EQ(time("10"), "600s");
+  EXPECT_EQ(time("10:30"), "630s");
+  EXPECT_EQ(time("1:10:30"), "4230s");
+  EXPECT_EQ(time("2-0"), "172800s");
+  EXPECT_EQ(time("1-1:1:1"), "90061s");
+}
+
+TEST(ScriptTest, WhatMeansSomethingElseIsRefused) {
+  EXPECT_EQ(refused_script("#!/bin/sh\n#SBATCH --nodes=4\n:"),
+            "/w/job.sh:2: '#SBATCH --nodes=4' has nothing here that means the same; write a line "
+            "#HPCBATCH with what you need, or hand the script to sbatch");
+  for (const char* line : {"-n 8", "--time=soon", "-t UNLIMITED", "--output=%N.txt", "--nonsense",
+                           "--gres=gpu:1,disk:2", "--dependency=afterok:12", "-Z"})
+    EXPECT_THAT(refused_script(std::string("#SBATCH ") + line + "\n:"), HasSubstr("'#SBATCH -"))
+        << line;
+  EXPECT_EQ(refused_script("#SBATCH word\n:"), "/w/job.sh:1: 'word' is no option of sbatch");
+  EXPECT_EQ(refused_script("#HPCBATCH --name 'open\n:"),
+            "/w/job.sh:1: a quotation mark is not closed");
+}
+
+}  // namespace
+}  // namespace hpcbatch
