@@ -1,0 +1,196 @@
+"""`run` of many tasks does what people know of GNU parallel: output as tasks end, order, halting, a log, going on later."""
+
+import json
+import re
+import signal
+
+import pytest
+from engine_at_home import EngineAtHome, wait_until
+
+
+@pytest.fixture(scope="module")
+def shared():
+    with EngineAtHome() as engine:
+        engine.ok("engine", "start")
+        yield engine
+
+
+def run(shared, *words, **options):
+    return shared.verb("run", *words, **options)
+
+
+def test_all_that_tasks_print_comes_once_each_in_one_piece(shared):
+    names = [f"item {i}" for i in range(200)]
+    done = run(shared, "--each", "-", "--", "sh", "-c", 'echo "$1 a"; echo "$1 b"; echo "$1 e" >&2', "sh", "{}", stdin="\n".join(names))
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert sorted(lines) == sorted([f"{name} a" for name in names] + [f"{name} b" for name in names])
+    assert all(one[:-1] == two[:-1] for one, two in zip(lines[::2], lines[1::2])), "a task's lines stand together"
+    assert sorted(done.err.splitlines()) == sorted(f"{name} e" for name in names)
+
+
+def test_the_order_of_the_items_is_kept_where_that_is_wanted(shared):
+    done = run(shared, "--keep-order", "--items", "0.5", "0", "0.2", "0", "--", "sh", "-c", 'sleep "$1"; echo "$1 $2"', "sh", "{}", "{#}")
+    assert (done.code, done.out) == (0, "0.5 1\n0 2\n0.2 3\n0 4\n"), done
+
+
+def test_words_lists_and_columns_are_items(shared, tmp_path):
+    (tmp_path / "t.csv").write_text('sample,lambda\n"a,b",0.1\nc,0.2\n')
+    done = run(shared, "--keep-order", "--each", tmp_path / "t.csv", "--columns", ",", "--header", "--", "echo", "{sample}={2}", "{#}")
+    assert (done.code, done.out) == (0, "a,b=0.1 1\nc=0.2 2\n"), done
+    done = run(shared, "--keep-order", "--items", "x", "y", "--items", "1", "2", "--", "echo", "{2}{1}", "{}")
+    assert (done.code, done.out) == (0, "1x x 1\n2x x 2\n1y y 1\n2y y 2\n"), done
+    done = run(shared, "--keep-order", "--link", "--items", "x", "y", "--items", "1", "2", "--", "echo", "{2}{1}")
+    assert (done.code, done.out) == (0, "1x\n2y\n"), done
+    (tmp_path / "t.jsonl").write_text('{"sample": "a b", "n": 4, "f": 0.1}\n{"sample": "$(id)", "n": 5, "f": 2e0}\n')
+    done = run(shared, "--keep-order", "--each", tmp_path / "t.jsonl", "--", "echo", "{sample}", "{n}", "{f}")
+    assert (done.code, done.out) == (0, "a b 4 0.1\n$(id) 5 2\n"), done
+
+
+def test_a_column_that_is_not_there_is_refused(shared, tmp_path):
+    (tmp_path / "t.csv").write_text("sample,lambda\na,0.1\n")
+    table = ["--each", tmp_path / "t.csv", "--columns", ",", "--header", "--"]
+    refused = run(shared, *table, "echo", "{smaple}")
+    assert refused.code == 125 and "did you mean '{sample}'?" in refused.err, refused
+    refused = run(shared, *table, "echo", "{3}")
+    assert refused.code == 125 and "'{3}' stands for a column, and the items have 2" in refused.err, refused
+    refused = run(shared, *table, "sh", "-c", "echo {sample}")
+    assert refused.code == 125 and "'{sample}' stands in the program of a shell" in refused.err, refused
+    # A shell's own variable is none.
+    assert run(shared, *table, "sh", "-c", "x=1; echo ${x}$1", "sh", "{sample}").out == "1a\n"
+
+
+def test_columns_stand_in_paths_and_names(shared, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "t").write_text(f"{tmp_path}/a x\n{tmp_path}/b y\n")
+    task = shared.submit("--each", tmp_path / "t", "--columns", "space", "--cwd", "{1}", "--name", "fit-{2}", "--stdout", "{2}.out",
+                         "--stderr", "none", "--", "sh", "-c", 'pwd; echo "$1"; echo lost >&2', "sh", "{2}")
+    assert shared.wait(task) == 0, shared.ok("explain", task)
+    for name, item in (("a", "x"), ("b", "y")):
+        assert (tmp_path / name / f"{item}.out").read_text() == f"{tmp_path}/{name}\n{item}\n"
+    shown = shared.show(f"{task}.2")
+    assert (shown["name"], shown["item"], shown["command"][-1]) == ("fit-y", f"{tmp_path}/b y", "y")
+
+
+def test_some_failures_are_one_and_say_what_to_type_next(shared):
+    done = run(shared, "--items", "0", "3", "0", "--", "sh", "-c", 'echo "out $1"; exit "$1"', "sh", "{}")
+    assert done.code == 1 and sorted(done.out.splitlines()) == ["out 0", "out 0", "out 3"], done
+    assert re.search(r"2 of 3 done, 1 failed, after .*; `hpcbatch explain \d+` says why", done.err), done
+    done = run(shared, "--items", "a", "--", "no-such-program", "{}")
+    assert done.code == 1 and "no-such-program" in done.err, done
+
+
+def test_after_too_many_failures_no_more_is_begun(shared):
+    words = ["--max-running", "1", "--halt", "soon,fail=2", "--items", *map(str, range(1, 41)), "--"]
+    done = run(shared, *words, "sh", "-c", 'echo "$1"; test "$1" -ne 2 -a "$1" -ne 4', "sh", "{}")
+    assert done.code == 1, done
+    assert "may" in done.err and "cancelled" in done.err, done
+    printed = {int(line) for line in done.out.split()}
+    assert {1, 2, 3, 4} <= printed and len(printed) <= 8, "one at a time: only what a pilot had begun meanwhile"
+    task = shared.submit("--max-fails", "0", "--hold", "--array", "1-50", "--", "false")
+    shared.ok("release", f"{task}.1")
+    wait_until(lambda: shared.show(task)["state"] == "failed", what="the end of all")
+    assert shared.show(task)["counts"] == {"waiting": 0, "held": 0, "running": 0, "done": 0, "failed": 1, "cancelled": 49}
+    assert "at most 0 may" in shared.ok("show", f"{task}.2")
+
+
+def test_what_runs_is_ended_where_that_is_wanted(shared):
+    done = run(shared, "--halt", "now,fail=1", "--items", "0", "600", "600", "--", "sh", "-c", 'sleep "$1"; exit 3', "sh", "{}", timeout=100)
+    assert done.code == 1 and "1 failed, 2 cancelled" in done.err, done
+
+
+def test_the_joblog_has_a_line_for_each(shared, tmp_path):
+    log = tmp_path / "log"
+    run(shared, "--joblog", log, "--items", "0", "3", "--", "sh", "-c", 'exit "$1"', "sh", "{}")
+    lines = [line.split("\t") for line in log.read_text().splitlines()]
+    assert lines[0] == ["Seq", "Host", "Starttime", "JobRuntime", "Send", "Receive", "Exitval", "Signal", "Command"]
+    by_number = {line[0]: line for line in lines[1:]}
+    assert set(by_number) == {"1", "2"}
+    assert by_number["2"][6:] == ["3", "0", "sh -c 'exit \"$1\"' sh 3"]
+    assert float(by_number["2"][2]) > 1e9 and float(by_number["2"][3]) >= 0
+    refused = run(shared, "--joblog", tmp_path / "no" / "log", "--items", "0", "--", "true")
+    assert refused.code != 0 and "cannot write the joblog" in refused.err, refused
+
+
+def test_work_that_was_broken_off_goes_on_under_its_key(shared, tmp_path):
+    words = ["run", "--key", "sweep", "--max-running", "1", "--items", "a", "b", "c", "--"]
+    command = ["sh", "-c", 'echo "$1" >>ran; test "$1" = a || test -e go || sleep 600; echo "did $1"', "sh", "{}"]
+    first = shared.begin(*words[:1], "--cwd", tmp_path, *words[1:], *command)
+    assert first.stdout.readline() == "did a\n"
+    wait_until(lambda: (tmp_path / "ran").read_text().split() == ["a", "b"], what="the start of b")
+    first.send_signal(signal.SIGINT)
+    _, err = first.communicate(timeout=60)
+    assert first.returncode == 130 and "cancelled by user" in err, err
+    (tmp_path / "go").touch()
+    again = run(shared, "--cwd", tmp_path, "--resume", *words[1:], *command)
+    assert again.code == 0 and sorted(again.out.splitlines()) == ["did b", "did c"], again
+    assert "1 of" in again.err and "ended well before" in again.err, again
+    assert (tmp_path / "ran").read_text().split() == ["a", "b", "b", "c"]
+    other = run(shared, "--cwd", tmp_path, "--resume", *words[1:], "true", "{}")
+    assert other.code == 125 and "other content" in other.err, other
+
+
+def test_the_engine_may_go_and_come_back_meanwhile(shared):
+    going = shared.begin("run", "--items", "a", "b", "--", "sh", "-c", 'echo "$1"; while ! test -e "/proc/self/cwd/$1"; do sleep 0.05; done', "sh", "{}")
+    wait_until(lambda: shared.json("list", "-n", "1")[0]["counts"]["running"] == 2, what="two tasks that run")
+    shared.ok("engine", "stop")
+    shared.ok("engine", "start")
+    for name in "ab":
+        (shared.directory / name).touch()
+    out, err = going.communicate(timeout=120)
+    for name in "ab":
+        (shared.directory / name).unlink()
+    assert going.returncode == 0 and sorted(out.split()) == ["a", "b"], err
+
+
+def test_who_reads_no_more_ends_it(shared):
+    going = shared.begin("run", "--items", *map(str, range(300)), "--", "sh", "-c", 'echo "$1"; sleep 0.2', "sh", "{}")
+    assert going.stdout.readline()
+    going.stdout.close()
+    assert going.wait(timeout=60) == 141
+    newest = shared.json("list", "-n", "1")[0]
+    wait_until(lambda: shared.json("list", "-n", "1")[0]["state"] == "cancelled", what=f"the end of {newest}")
+
+
+def test_options_of_many_tasks_belong_to_many(shared):
+    for words, sentence in ((["--keep-order"], "belong to --each, --items or --array"), (["--max-fails", "3"], "belong to --each"),
+                            (["--resume", "--items", "a"], "say --key KEY"), (["--halt", "soon,success=1", "--items", "a"], "failures alone"),
+                            (["--columns", ","], "belong to --each FILE"), (["--link", "--items", "a"], "pairs the items of several"),
+                            (["--each", "-", "--each", "-"], "can be read once"), (["--array", "1-3", "--items", "a"], "exclude each other")):
+        refused = run(shared, *words, "--", "true")
+        assert refused.code == 125 and sentence in refused.err, (words, refused)
+
+
+def test_wait_for_one_of_several_and_for_so_long(shared):
+    slow, fast = shared.submit("--", "sleep", "600"), shared.submit("--", "true")
+    assert shared.ok("wait", "--any", slow, fast) == f"{fast}\n"
+    assert shared.json("wait", "--any", slow, fast)[0]["ended"] == [fast]
+    late = shared.verb("wait", "--timeout", "1s", slow)
+    assert late.code == 124 and "1 of 1 had not ended in time; the work goes on" in late.err, late
+    assert json.loads(shared.verb("wait", "--timeout", "1s", slow, "--json").out)["running"] == 1
+    shared.ok("cancel", slow)
+    assert shared.wait(slow) == 1
+
+
+def test_a_batch_script_says_what_it_needs(shared, tmp_path):
+    script = tmp_path / "job.sh"
+    script.write_text('#!/bin/bash\n#HPCBATCH --cpus 2 --name mine --array 1-2\necho "$0 $1 $HPCBATCH_TASK_INDEX"\n')
+    task = shared.submit("--name", "other", "job.sh", "--", "word", cwd=tmp_path)
+    script.write_text("#!/bin/bash\nexit 9\n")
+    assert shared.wait(task) == 0, "it runs as it was"
+    assert shared.ok("log", task) == f"{script} word 1\n{script} word 2\n"
+    shown = shared.show(task)
+    assert (shown["name"], shown["needs"]["cpus"], shown["total"]) == ("other", 2, 2)
+    script.write_text('#!/bin/sh\n#SBATCH -c 1 --mem=200 -a 3\n#SBATCH --mail-type=END\necho "$SLURM_ARRAY_TASK_ID $SLURM_CPUS_PER_TASK"\n')
+    done = shared.verb("submit", script)
+    assert done.code == 0 and "-c as --cpus 1" in done.err and "left out: --mail-type=END" in done.err, done
+    task = done.out.strip()
+    assert shared.wait(task) == 0 and shared.ok("log", f"{task}.3") == "3 1\n"
+    for text, sentence in (("#SBATCH -N 4\n:\n", "job.sh:1: '#SBATCH -N 4' has nothing here"), ("#HPCBATCH --cpsu 4\n:\n", "did you mean '--cpus'"),
+                           ("", "is empty"), ("a\0b", "is no script")):
+        script.write_text(text)
+        refused = shared.verb("submit", script)
+        assert refused.code == 2 and sentence in refused.err, refused
+    refused = shared.verb("submit", "echo", "--", "true")
+    assert refused.code == 2 and "if it is the command, write it behind the dashes: hpcbatch submit -- echo true" in refused.err, refused
