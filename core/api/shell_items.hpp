@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/bad_request.hpp"
+#include "model/item.hpp"
 
 #include <string>
 #include <vector>

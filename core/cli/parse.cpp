@@ -1,13 +1,14 @@
 #include "cli/parse.hpp"
 
+#include "cli/complaints.hpp"
 #include "cli/exit.hpp"
-#include "documents/spelling.hpp"
+#include "cli/help_text.hpp"
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 
 #include <algorithm>
+#include <memory>
 
 #ifndef HPCBATCH_VERSION
 #error "the build names the version"
@@ -139,11 +140,8 @@ void check_command(const Command& command) {
 void check_verb(const CLI::App& app, const std::string& word) {
   std::vector<std::string> known;
   for (const CLI::App* verb : app.get_subcommands(nullptr)) known.push_back(verb->get_name());
-  if (std::find(known.begin(), known.end(), word) != known.end()) return;
-  const std::string near = nearest_spelling(word, known);
-  throw CommandError(kExitUsage, "there is no verb '" + word + "'" +
-                                     (near.empty() ? "; `hpcbatch --help` lists them"
-                                                   : "; did you mean '" + near + "'?"));
+  if (std::find(known.begin(), known.end(), word) == known.end())
+    throw CommandError(kExitUsage, complaint_of_verb(word, known));
 }
 
 /// An option with nothing behind it is mostly a variable that is not set, and never meant as if
@@ -162,37 +160,16 @@ void refuse_empty_values(CLI::App& verb) {
     refuse_empty_values(*inner);
 }
 
-const CLI::App& innermost_verb(const CLI::App& app) {
-  const CLI::App* verb = &app;
-  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
-  return *verb;
-}
-
-/// What was wrong with words that no verb knows, in the words of the user.
-std::string explain_extras(const CLI::App& app, const std::vector<std::string>& words,
-                           const std::string& plain) {
-  const CLI::App& verb = innermost_verb(app);
-  std::vector<std::string> known;
-  for (const CLI::Option* option : verb.get_options()) {
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
-  }
-  for (const std::string& word : words) {
-    const std::string flag = word.substr(0, word.find('='));
-    if (!flag.starts_with("--") || std::find(known.begin(), known.end(), flag) != known.end())
-      continue;
-    const std::string near = nearest_spelling(flag, known);
-    return "there is no flag '" + flag + "'" +
-           (near.empty() ? "" : "; did you mean '" + near + "'?");
-  }
-  if (words[0] == "run" || words[0] == "submit") return plain + "; the command stands after `--`";
-  return plain;
-}
-
 }  // namespace
 
-Command parse_command(const std::vector<std::string>& words) {
-  if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help")
-    return ShowText{kOverview};
+Command parse_command(const std::vector<std::string>& typed) {
+  if (typed.empty() || typed[0] == "--help" || typed[0] == "-h") return ShowText{kOverview};
+  std::vector<std::string> words = typed;
+  if (words[0] == "help") {
+    if (words.size() == 1) return ShowText{kOverview};
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
   if (words[0] == "--version") return ShowText{"hpcbatch " HPCBATCH_VERSION "\n"};
 
   std::vector<std::string> left = words;
@@ -201,6 +178,8 @@ Command parse_command(const std::vector<std::string>& words) {
 
   Command command = ShowText{kOverview};
   CLI::App app("", "hpcbatch");
+  app.formatter(std::make_shared<HelpText>());
+  app.set_help_flag("-h,--help", "this text");
   app.require_subcommand(1);
   detail::add_work_verbs(app, command);
   detail::add_task_verbs(app, command);
@@ -211,7 +190,6 @@ Command parse_command(const std::vector<std::string>& words) {
   refuse_empty_values(app);
 
   const int wrong = words[0] == "run" ? kExitOwnFailure : kExitUsage;
-  const std::string more = "; see `hpcbatch " + words[0] + " --help`";
   try {
     std::vector<std::string> reversed(left.rbegin(), left.rend());  // as CLI11 wants them
     app.parse(reversed);
@@ -220,12 +198,10 @@ Command parse_command(const std::vector<std::string>& words) {
     check_command(command);
   } catch (const CLI::CallForHelp&) {
     return ShowText{app.help()};
-  } catch (const CLI::ExtrasError& error) {
-    throw CommandError(wrong, explain_extras(app, words, error.what()) + more);
   } catch (const CLI::ParseError& error) {
-    throw CommandError(wrong, error.what() + more);
+    throw CommandError(wrong, with_pointer(complaint_of(app, error, words), words[0]));
   } catch (const std::invalid_argument& error) {
-    throw CommandError(wrong, error.what() + more);
+    throw CommandError(wrong, with_pointer(error.what(), words[0]));
   }
   return command;
 }

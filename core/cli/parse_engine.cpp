@@ -26,6 +26,8 @@ void add_act(CLI::App& things, Command& into, ThingsCommand::Kind kind, ThingsCo
       ->required()
       ->type_name("");
   add_json_flag(*verb, command->json);
+  const std::string example = "\n  hpcbatch " + things.get_name() + " " + name + " NAME";
+  verb->footer("Examples:" + example + example + " --json");
   verb->callback([command, &into] { into = *command; });
 }
 
@@ -38,7 +40,8 @@ CLI::App* add_things(CLI::App& app, Command& into, ThingsCommand::Kind kind,
   verb->require_subcommand(0, 1);
   add_json_flag(*verb, command->json);
   const bool can_check = what_check_does != nullptr;
-  verb->footer("Example: hpcbatch " + name + (can_check ? " check NAME" : " show NAME"));
+  verb->footer("Examples:\n  hpcbatch " + name + "\n  hpcbatch " + name +
+               (can_check ? " check NAME" : " show NAME"));
   // A parent's callback runs before its children's, which then say otherwise.
   verb->parse_complete_callback([command, &into] { into = *command; });
   add_act(*verb, into, kind, ThingsCommand::Act::Show, "show", "one of them in full");
@@ -58,7 +61,7 @@ void add_clean(CLI::App& sites, Command& into) {
   add_json_flag(*verb, command->json);
   verb->footer(
       "How long files stay, and how many, is set by keep_for and keep_limit of the site.\n"
-      "Example: hpcbatch sites clean cluster --dry-run");
+      "Examples:\n  hpcbatch sites clean cluster --dry-run\n  hpcbatch sites clean cluster");
   verb->callback([command, &into] { into = *command; });
 }
 
@@ -69,7 +72,7 @@ void add_engine_run(CLI::App& engine, Command& into) {
   add_value(
       *verb, "--config", "FILE",
       [options](const std::string& text) { options->config = absolute_path(text); },
-      "this configuration");
+      "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
   verb->add_flag("--check-config", options->check_config,
                  "only check the configuration: exit 0 or 2");
   verb->add_flag("--started-by-client", options->started_by_client,
@@ -77,14 +80,16 @@ void add_engine_run(CLI::App& engine, Command& into) {
       ->group("");
   verb->add_option("--ready-fd", options->ready_descriptor, "pipe to report the start on")
       ->group("");
-  verb->footer("Example: hpcbatch engine run --config hpcbatch.yaml");
+  verb->footer(
+      "Examples:\n  hpcbatch engine run --config hpcbatch.yaml\n"
+      "  hpcbatch engine run --check-config");
   verb->callback([options, &into] { into = *options; });
 }
 
 void add_engine(CLI::App& app, Command& into) {
   CLI::App* engine = app.add_subcommand("engine", "start, stop and look at the engine");
   engine->require_subcommand(1);
-  engine->footer("Example: hpcbatch engine status");
+  engine->footer("Examples:\n  hpcbatch engine status\n  hpcbatch engine start");
 
   auto start = std::make_shared<EngineStartCommand>();
   CLI::App* verb =
@@ -92,11 +97,11 @@ void add_engine(CLI::App& app, Command& into) {
   add_value(
       *verb, "--config", "FILE",
       [start](const std::string& text) { start->config = absolute_path(text); },
-      "this configuration");
+      "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
   verb->add_flag("--until-idle", start->until_idle,
                  "one that ends itself after 30 minutes without work");
   add_json_flag(*verb, start->json);
-  verb->footer("Example: hpcbatch engine start");
+  verb->footer("Examples:\n  hpcbatch engine start\n  hpcbatch engine start --config mine.yaml");
   verb->callback([start, &into] { into = *start; });
 
   auto stop = std::make_shared<EngineStopCommand>();
@@ -106,7 +111,7 @@ void add_engine(CLI::App& app, Command& into) {
       engine->add_subcommand("stop", "stop the engine; pilots and tasks go on and are found again");
   CLI::Option* drain_flag = verb->add_flag("--drain", *drain, "first wait for what runs");
   verb->add_flag("--now", *now, "cancel all that runs and all pilots")->excludes(drain_flag);
-  verb->footer("Example: hpcbatch engine stop --drain");
+  verb->footer("Examples:\n  hpcbatch engine stop\n  hpcbatch engine stop --drain");
   verb->callback([stop, now, drain, &into] {
     using Mode = EngineStopCommand::Mode;
     into = EngineStopCommand{*now ? Mode::Now : *drain ? Mode::Drain : Mode::Leave};
@@ -116,7 +121,7 @@ void add_engine(CLI::App& app, Command& into) {
   verb = engine->add_subcommand("status",
                                 "whether an engine runs, and what it has (exit 3: none runs)");
   add_json_flag(*verb, status->json);
-  verb->footer("Example: hpcbatch engine status --json");
+  verb->footer("Examples:\n  hpcbatch engine status\n  hpcbatch engine status --json");
   verb->callback([status, &into] { into = *status; });
 
   add_engine_run(*engine, into);
@@ -146,7 +151,9 @@ void add_dropbox(CLI::App& app, Command& into) {
       "a variable of the templates; may be repeated");
   verb->add_flag("--remove", command->remove, "watch it no more; jobs that run are not ended");
   add_json_flag(*verb, command->json);
-  verb->footer("Example: hpcbatch dropbox /data/jobs --allow /data/results");
+  verb->footer(
+      "Examples:\n  hpcbatch dropbox /data/jobs --allow /data/results\n"
+      "  hpcbatch dropbox /data/jobs --remove");
   verb->callback([command, &into] {
     const bool has_settings =
         !(command->allow.empty() && command->templates.empty() && command->variables.empty());
@@ -170,7 +177,7 @@ void add_fsck(CLI::App& app, Command& into) {
       [options](const std::string& text) { options->salvage = absolute_path(text); },
       "write what can be read to a new store");
   add_json_flag(*verb, options->json);
-  verb->footer("Example: hpcbatch fsck --salvage /data/saved.db");
+  verb->footer("Examples:\n  hpcbatch fsck\n  hpcbatch fsck --salvage /data/saved.db");
   verb->callback([options, &into] { into = *options; });
 }
 
@@ -183,7 +190,8 @@ void add_backup(CLI::App& app, Command& into) {
       ->required();
   add_json_flag(*verb, command->json);
   verb->footer(
-      "Example: hpcbatch backup /data/hpcbatch-store.db\n"
+      "Examples:\n  hpcbatch backup /data/hpcbatch-store.db\n"
+      "  hpcbatch backup backups/today.db --json\n"
       "To put it back: stop the engine, remove store.db and store.db-wal in its state directory, "
       "copy FILE to store.db. Leave store.db-mark: it says which ids were given since.");
   verb->callback([command, &into] { into = *command; });
@@ -213,14 +221,14 @@ void add_engine_verbs(CLI::App& app, Command& into) {
   CLI::App* verb =
       app.add_subcommand("doctor", "check this installation; exit 1 if something is bad");
   add_json_flag(*verb, doctor->json);
-  verb->footer("Example: hpcbatch doctor");
+  verb->footer("Examples:\n  hpcbatch doctor\n  hpcbatch doctor --json");
   verb->callback([doctor, &into] { into = *doctor; });
 
   auto top = std::make_shared<TopCommand>();
   verb = app.add_subcommand("top", "live view of engine, pilots and tasks; q ends it");
   verb->add_flag("--once", top->once, "print it once");
   add_json_flag(*verb, top->json);
-  verb->footer("Example: hpcbatch top");
+  verb->footer("Examples:\n  hpcbatch top\n  hpcbatch top --once");
   verb->callback([top, &into] { into = *top; });
 }
 

@@ -45,7 +45,7 @@ void add_id(CLI::App& verb, std::string& id) {
 void add_retry(CLI::App& verb, const std::shared_ptr<ChangeCommand>& command) {
   verb.add_flag("--failed", command->failed_only, "only those that failed, not the cancelled");
   add_value(
-      verb, "--cpus", "N", [command](const std::string& t) { command->cpus = parse_amount(t); },
+      verb, "--cpus", "N", [command](const std::string& t) { command->cpus = parse_cpus(t); },
       "with so many cpus from now on");
   add_value(
       verb, "--mem", "SIZE", [command](const std::string& t) { command->memory = checked_size(t); },
@@ -215,7 +215,7 @@ void add_task_verbs(CLI::App& app, Command& into) {
   verb = app.add_subcommand("show", "one task or submission in full");
   add_id(*verb, show->id);
   add_json_flag(*verb, show->json);
-  verb->footer("Example: hpcbatch show 12.345");
+  verb->footer("Examples:\n  hpcbatch show 12.345\n  hpcbatch show last --json");
   verb->callback([show, &into] { into = *show; });
 
   add_log(app, into);
@@ -225,7 +225,7 @@ void add_task_verbs(CLI::App& app, Command& into) {
                             "why it waits, or how it failed: a task, or all of a submission");
   add_id(*verb, explain->id);
   add_json_flag(*verb, explain->json);
-  verb->footer("Example: hpcbatch explain 12");
+  verb->footer("Examples:\n  hpcbatch explain 12\n  hpcbatch explain last.7");
   verb->callback([explain, &into] { into = *explain; });
 }
 

@@ -25,16 +25,16 @@ std::pair<std::string, std::string> parse_env(const std::string& text) {
 // NOLINTNEXTLINE(readability-function-size)
 void add_resources(CLI::App& verb, WorkOptions& work) {
   add_value(
-      verb, "--cpus", "N", [&work](const std::string& t) { work.cpus = parse_amount(t); },
-      "cpus (1)")
+      verb, "--cpus", "N", [&work](const std::string& t) { work.cpus = parse_cpus(t); },
+      "processors; a half is 0.5 (1)")
       ->group("Needs");
   add_value(
       verb, "--mem", "SIZE", [&work](const std::string& t) { work.memory = checked_size(t); },
-      "memory, a limit too (its cpus' share)")
+      "memory, a limit too: bytes, or as 500M, 8G (its cpus' share of a node)")
       ->group("Needs");
   add_value(
       verb, "--disk", "SIZE", [&work](const std::string& t) { work.disk = checked_size(t); },
-      "scratch space")
+      "scratch space: bytes, or as 10G (none)")
       ->group("Needs");
   add_values(
       verb, "--gpus", "N|KIND:N",
@@ -48,12 +48,12 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
           throw std::invalid_argument("say a number of any kind or numbers by kind, not both");
         }
       },
-      "GPUs of any kind, or by kind")
+      "GPUs of any kind, or by kind, as a100:2 (none)")
       ->group("Needs");
   add_value(
       verb, "--time", "DURATION",
       [&work](const std::string& t) { work.time = checked_duration(t); },
-      "need and limit, like 1h30m (none)")
+      "need and limit: seconds, or as 90s, 1h30m (none)")
       ->group("Needs");
   verb.add_option("--site", work.site, "only there")->type_name("NAME")->group("Needs");
   add_values(
@@ -123,12 +123,19 @@ void add_surroundings(CLI::App& verb, WorkOptions& work) {
 
 void add_course(CLI::App& verb, WorkOptions& work) {
   verb.add_option("--name", work.name, "a name to show")->type_name("NAME")->group("Course");
-  verb.add_option("--retries", work.retries,
-                  "how often a failure that is the task's own is tried again (0)")
-      ->type_name("N")
+  add_value(
+      verb, "--retries", "N",
+      [&work](const std::string& t) {
+        work.retries = static_cast<std::uint32_t>(parse_whole(t, 0, 1000));
+      },
+      "how often a failure that is the task's own is tried again, up to 1000 (0)")
       ->group("Course");
-  verb.add_option("--priority", work.priority, "higher starts earlier (0)")
-      ->type_name("N")
+  add_value(
+      verb, "--priority", "N",
+      [&work](const std::string& t) {
+        work.priority = static_cast<std::int32_t>(parse_whole(t, -1'000'000, 1'000'000));
+      },
+      "higher starts earlier, -1000000 to 1000000 (0)")
       ->group("Course");
   const auto list_of = [](std::vector<std::string>& ids) {
     return [&ids](const std::string& text) { ids.push_back(checked_id(text)); };
@@ -224,9 +231,7 @@ void add_work(CLI::App& verb, WorkOptions& work) {
   add_tool(verb, work);
 }
 
-}  // namespace
-
-void add_work_verbs(CLI::App& app, Command& into) {
+void add_run(CLI::App& app, Command& into) {
   // The verbs' values live as long as the callbacks that fill them.
   auto run = std::make_shared<RunCommand>();
   CLI::App* verb = app.add_subcommand(
@@ -254,9 +259,11 @@ void add_work_verbs(CLI::App& app, Command& into) {
       "Examples:\n  hpcbatch run --cpus 4 --mem 8G --time 1h -- sort big.txt\n"
       "  hpcbatch run --items *.wav -- ffmpeg -i {} {.}.mp3");
   verb->callback([run, &into] { into = *run; });
+}
 
+void add_submit(CLI::App& app, Command& into) {
   auto submit = std::make_shared<SubmitCommand>();
-  verb = app.add_subcommand(
+  CLI::App* verb = app.add_subcommand(
       "submit", "queue a command, a script, an array or a file of tasks, and print their ids");
   verb->add_option("SCRIPT", submit->script,
                    "a script with lines `#HPCBATCH --cpus 4` (or `#SBATCH`, where they mean the "
@@ -288,6 +295,13 @@ void add_work_verbs(CLI::App& app, Command& into) {
       "  hpcbatch submit --items *.wav -- ffmpeg -i {} {.}.mp3\n"
       "  hpcbatch submit --each table.csv --columns , --header -- fit {sample} {lambda}");
   verb->callback([submit, &into] { into = *submit; });
+}
+
+}  // namespace
+
+void add_work_verbs(CLI::App& app, Command& into) {
+  add_run(app, into);
+  add_submit(app, into);
 }
 
 }  // namespace hpcbatch::detail

@@ -30,8 +30,8 @@ void add_snakemake_verbs(CLI::App& app, Command& into) {
   CLI::App* verb =
       app.add_subcommand("snakemake-profile", "print a profile for Snakemake with this executor");
   verb->footer(
-      "Example: hpcbatch snakemake-profile > ~/.config/snakemake/hpcbatch/config.yaml\n"
-      "         snakemake --profile hpcbatch");
+      "Examples:\n  hpcbatch snakemake-profile > ~/.config/snakemake/hpcbatch/config.yaml\n"
+      "  snakemake --profile hpcbatch");
   verb->callback([&into] { into = ShowText{kProfile}; });
 }
 

@@ -31,7 +31,13 @@ const std::string& checked_id(const std::string& text) {
   if (is_good && dot != std::string::npos) {
     is_good = parse_index_set(std::string_view(text).substr(dot + 1)).has_value();
   }
-  if (!is_good) refuse(text, "an id; ids are like 12, 12.345, 12.1-99 or last");
+  if (!is_good) {
+    std::string meant;
+    if (text == "all" || text == "*") meant = "; --name '*' means all that you have submitted";
+    if (text.find_first_of(",-") != std::string::npos && dot == std::string::npos)
+      meant = "; several are written apart, 12 13 14, and 12.1-99 is a range of one's tasks";
+    refuse(text, "an id; ids are like 12, 12.345, 12.1-99 or last" + meant);
+  }
   return text;
 }
 
@@ -54,10 +60,25 @@ ArrayOption parse_array(std::string_view text) {
     is_good =
         is_good && is_number(text.substr(percent + 1), array.max_running) && array.max_running > 0;
   }
+  if (is_good && parse_index_set(array.indices)->contains(0))
+    refuse(text, "an array: indices begin at 1, as in 1-10");
   if (!is_good)
     refuse(text,
            "an array; arrays are like 1-100, 1-100:5 (step) or 1-100%20 (at most 20 at once)");
   return array;
+}
+
+std::int64_t parse_whole(std::string_view text, std::int64_t low, std::int64_t high) {
+  std::int64_t number = 0;
+  if (!is_number(text, number) || number < low || number > high)
+    refuse(text, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+  return number;
+}
+
+double parse_cpus(std::string_view text) {
+  const double cpus = parse_amount(text);
+  if (cpus <= 0) refuse(text, "a number of cpus; a task needs more than 0, as 1 or 0.5");
+  return cpus;
 }
 
 double parse_amount(std::string_view text) {

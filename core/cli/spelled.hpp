@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ std::pair<std::string, std::string> parse_assignment(std::string_view text, std:
 /// `512M`, `8G`, bytes; and `90s`, `1h30m`, `01:30:00`, seconds; each returned as it came.
 const std::string& checked_size(const std::string& text);
 const std::string& checked_duration(const std::string& text);
+/// A whole number from `low` to `high`.
+std::int64_t parse_whole(std::string_view text, std::int64_t low, std::int64_t high);
+/// More than 0.
+double parse_cpus(std::string_view text);
 /// A finite number that is not negative.
 double parse_amount(std::string_view text);
 

@@ -38,6 +38,7 @@ std::shared_ptr<const Terms> TermsPool::of(const NewArray& array) {
               .first;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it is one of those that are counted
 void TermsPool::release(std::shared_ptr<const Terms> terms) {
   // The pool's own and this one.
   if (terms.use_count() == 2) pool_.erase(terms);

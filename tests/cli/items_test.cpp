@@ -14,6 +14,7 @@ using Lines = std::vector<std::string>;
 
 json::value items(const std::vector<Lines>& sources, const ItemOptions& options = {}) {
   std::vector<SourceText> texts;
+  texts.reserve(sources.size());
   for (const Lines& lines : sources)
     texts.push_back({"list" + std::to_string(texts.size() + 1), lines});
   return items_of(texts, options).items;

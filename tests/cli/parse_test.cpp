@@ -274,7 +274,7 @@ TEST(Parse, HelpIsThereForAllAndForEachVerb) {
   }
   EXPECT_THAT(refusal({"lits"}).text, HasSubstr("did you mean 'list'?"));
   EXPECT_THAT(refusal({"submit", "--cpu", "2", "--", "true"}).text,
-              HasSubstr("did you mean '--cpus'?"));
+              HasSubstr("did you mean --cpus?"));
 }
 
 TEST(Spelled, GpusAreANumberOrKinds) {

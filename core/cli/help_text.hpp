@@ -1,0 +1,18 @@
+// How `--help` looks: within 80 columns.
+#pragma once
+
+#include <CLI/Formatter.hpp>
+
+#include <string>
+
+namespace hpcbatch {
+
+class HelpText : public CLI::Formatter {
+ public:
+  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  std::string make_description(const CLI::App* verb) const override;
+  std::string make_footer(const CLI::App* verb) const override;
+  std::string make_subcommand(const CLI::App* verb) const override;
+};
+
+}  // namespace hpcbatch
