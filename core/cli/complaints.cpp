@@ -151,7 +151,7 @@ std::vector<std::string> flags_of(const CLI::App& verb) {
   return known;
 }
 
-bool is_among(const std::vector<std::string>& all, std::string_view one) {
+bool has_flag(const std::vector<std::string>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
@@ -161,7 +161,7 @@ std::string meant_by(const std::string& flag, const CLI::App& verb) {
     // `-c4` is `-c 4`.
     const bool is_it = flag == theirs || (theirs.size() == 2 && flag.size() > 2 && flag[1] != '-' &&
                                           flag.starts_with(theirs));
-    if (is_it && is_among(known, ours)) return std::string(ours);
+    if (is_it && has_flag(known, ours)) return std::string(ours);
   }
   return flag.starts_with("--") ? nearest_spelling(flag, known) : std::string();
 }
@@ -269,7 +269,7 @@ std::string of_count(const CLI::App& verb, const std::string& text) {
 std::string complaint_of(const CLI::App& app, const CLI::ParseError& error,
                          const std::vector<std::string>& words) {
   const CLI::App& verb = innermost(app);
-  const std::string text = error.what();
+  std::string text = error.what();
   if (const auto flag = of_unknown_flag(app, words)) return *flag;
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return of_extras(app, words);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {

@@ -1,5 +1,6 @@
 // `log`: what tasks printed, so far or until one ends.
 #include "cli/exit.hpp"
+#include "cli/many_follower.hpp"
 #include "cli/named.hpp"
 #include "cli/session.hpp"
 #include "cli/task_output.hpp"
@@ -73,12 +74,34 @@ int follow(EngineClient& client, const LogCommand& command) {
   }
 }
 
+/// Of a submission each task's output when it has ended, until all have.
+int follow_many(EngineClient& client, const LogCommand& command, const Session& session,
+                const json::object& whole) {
+  ManyFollower follower(client, session, {.log = command, .failed_only = command.failed_only});
+  follower.begin(text_at(whole, "client"));
+  follower.follow_these(command.id);
+  follower.take_up_ended();
+  switch (follower.follow()) {
+    case ManyFollower::Why::Ended:
+      return kExitDone;
+    case ManyFollower::Why::Interrupted:
+      throw InterruptedByUser{};
+    case ManyFollower::Why::OutputClosed:
+      break;
+  }
+  throw OutputClosed("cannot write the output: nobody reads it");
+}
+
 }  // namespace
 
 int show_log(const LogCommand& asked, const Session& session) {
   EngineClient client = session.client();
   LogCommand command = asked;
   command.id = resolve_id(client, asked.id);
+  if (command.follow && command.id.find('.') == std::string::npos) {
+    const json::object whole = client.get("/v1/arrays/" + command.id);
+    if (text_at(whole, "indices") != "0") return follow_many(client, command, session, whole);
+  }
   if (command.follow) return follow(client, command);
   const auto many = many_of(client, command);
   const auto ask = [&client](const std::string& target) { return client.get(target); };

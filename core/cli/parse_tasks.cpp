@@ -159,7 +159,9 @@ void add_log(CLI::App& app, Command& into) {
                          "what was printed, standard output and standard error: by a task, or by "
                          "all of a submission in their order");
   add_id(*verb, command->id);
-  CLI::Option* follow = verb->add_flag("-f,--follow", command->follow, "go on until the task ends");
+  CLI::Option* follow = verb->add_flag(
+      "-f,--follow", command->follow,
+      "go on until the task ends; of a submission, what each has printed as they end");
   verb->add_option("--attempt", command->attempt,
                    "of that attempt, which has ended ('show' has their list)")
       ->type_name("N")

@@ -194,3 +194,14 @@ def test_a_submit_that_waits_exits_as_a_wait(shared):
     done = shared.verb("submit", "--wait", "--json", "--", "true")
     first, last = (json.loads(line) for line in done.out.splitlines())
     assert done.code == 0 and first["id"] and last["ok"] == 1
+
+
+def test_a_submission_is_followed_until_all_have_ended(shared, tmp_path):
+    task = shared.submit("--array", "1-6", "--", "sh", "-c", f'n=$HPCBATCH_TASK_INDEX; while test $n -gt 3 -a ! -e {tmp_path}/go; do sleep 0.05; done; echo "did $n"; test $n != 5')
+    follow = shared.begin("log", "-f", task)
+    first = {follow.stdout.readline() for _ in range(3)}
+    assert first == {"did 1\n", "did 2\n", "did 3\n"}
+    (tmp_path / "go").touch()
+    out, err = follow.communicate(timeout=60)
+    assert follow.returncode == 0 and sorted(out.split("\n")) == ["", "did 4", "did 5", "did 6"], err
+    assert shared.ok("log", "--follow", "--failed", task) == "did 5\n"
