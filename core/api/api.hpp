@@ -58,6 +58,8 @@ class Api {
   const EngineFacts& facts() const { return facts_; }
   /// The engine does not end for lack of work any more; set by whoever runs it.
   std::function<void()> stay;
+  /// Whether it ends itself after a while without work.
+  std::function<bool()> ends_when_idle;
   /// Set by whoever owns the drop boxes.
   std::function<void(const DropboxSettings&, std::function<void(Result<void>)>)> add_dropbox;
   std::function<void(const std::string& directory, std::function<void(Result<void>)>)>

@@ -93,6 +93,11 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
   std::uint64_t queued = 0, running = 0;
   json::array shapes;
   std::string message = state.trouble;
+  if (message.empty() && state.shapes.empty())
+    message = fmt::format(
+        "it has no shapes, so no task can run there; 'hpcbatch sites check {}' "
+        "proposes some",
+        site.name);
   if (message.empty() && !state.workspace_trouble.empty()) {
     message =
         fmt::format("{} of {} pilots cannot use the workspace: {}", state.workspace_trouble.size(),
@@ -429,6 +434,7 @@ json::object Api::engine_json() const {
                       {"version", HPCBATCH_VERSION},
                       {"uptime_s", seconds(runtime_.now() - facts_.started)},
                       {"started_at", seconds(facts_.started)},
+                      {"ends_when_idle", ends_when_idle()},
                       {"state", trouble                ? "trouble"
                                 : engine.is_draining() ? "draining"
                                                        : "running"},

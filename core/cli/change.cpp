@@ -1,4 +1,5 @@
 // `cancel`, `hold`, `release`, `retry`: what changes tasks that there are.
+#include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/named.hpp"
 #include "cli/session.hpp"
@@ -39,6 +40,7 @@ Words words_of(ChangeCommand::Change change) {
 int change_tasks(const ChangeCommand& command, const Session& session) {
   const Words words = words_of(command.change);
   EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
   json::object request;
   json::object needs;
   if (command.cpus) needs["cpus"] = *command.cpus;

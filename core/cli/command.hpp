@@ -158,6 +158,9 @@ struct EngineStopCommand {
   enum class Mode { Leave, Drain, Now };
   Mode mode{Mode::Leave};
 };
+struct EngineReloadCommand {
+  bool json{false};
+};
 struct EngineStatusCommand {
   bool json{false};
 };
@@ -187,7 +190,7 @@ struct ShowText {
 using Command =
     std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand, ShowCommand,
                  LogCommand, ExplainCommand, ThingsCommand, EngineStartCommand, EngineStopCommand,
-                 EngineStatusCommand, EngineOptions, FsckOptions, DoctorCommand, TopCommand,
-                 DropboxCommand, BackupCommand, ShowText>;
+                 EngineReloadCommand, EngineStatusCommand, EngineOptions, FsckOptions,
+                 DoctorCommand, TopCommand, DropboxCommand, BackupCommand, ShowText>;
 
 }  // namespace hpcbatch

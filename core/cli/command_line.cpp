@@ -30,6 +30,7 @@ int do_verb(const Command& command, const Session& session) {
       [&](const ThingsCommand& c) { return show_things(c, session); },
       [&](const EngineStartCommand& c) { return start_engine(c, session); },
       [&](const EngineStopCommand& c) { return stop_engine(c, session); },
+      [&](const EngineReloadCommand& c) { return reload_engine(c, session); },
       [&](const EngineStatusCommand& c) { return show_engine(c, session); },
       [&](const DoctorCommand& c) { return check_installation(c, session); },
       [&](const TopCommand& c) { return show_top(c, session); },

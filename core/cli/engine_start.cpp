@@ -190,4 +190,48 @@ bool connect_or_start(EngineClient& client, const Places& places, const Interrup
                places.socket);
 }
 
+void check_configuration(const std::optional<std::string>& config) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    cannot_start(std::string("making a pipe: ") + std::strerror(errno));
+  const Descriptor read_end(ends[0]);
+  Descriptor write_end(ends[1]);
+  std::vector<std::string> words{"hpcbatch", "engine", "run", "--check-config"};
+  if (config) words.insert(words.end(), {"--config", *config});
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDERR_FILENO);
+  pid_t process = 0;
+  const int error =
+      ::posix_spawn(&process, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) cannot_start(std::string("running this program again: ") + std::strerror(error));
+  write_end.reset();
+  std::string said;
+  char piece[512];
+  for (ssize_t size = 0; (size = ::read(read_end.get(), piece, sizeof piece)) > 0;)
+    said.append(piece, static_cast<std::size_t>(size));
+  if (const int code = exit_code_of(process); code != 0) {
+    while (!said.empty() && said.back() == '\n') said.pop_back();
+    if (said.starts_with("hpcbatch: ")) said.erase(0, 10);
+    throw CommandError(
+        kExitUsage, said.empty()
+                        ? "the configuration cannot be checked: exit code " + std::to_string(code)
+                        : said);
+  }
+}
+
+void find_engine(EngineClient& client, const Places& places, const Interrupt& interrupt) {
+  if (is_connected(client.http().connect())) return;
+  if (const auto elsewhere = engine_elsewhere(places.home))
+    throw CommandError(kExitNoEngine, *elsewhere);
+  if (connect_or_start(client, places, interrupt, Lifetime::UntilIdle))
+    std::fputs("hpcbatch: no engine ran; one was started, and what was queued goes on\n", stderr);
+}
+
 }  // namespace hpcbatch

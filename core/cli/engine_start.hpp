@@ -18,4 +18,11 @@ enum class Lifetime { UntilStopped, UntilIdle };
 bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
                       Lifetime lifetime, const std::optional<std::string>& config = {});
 
+/// Throws CommandError (2) with the engine's sentence where it would not take that configuration.
+void check_configuration(const std::optional<std::string>& config);
+
+/// For verbs that look at what there is, or change it: the same, and says on standard error where
+/// an engine was started, because its work goes on then.
+void find_engine(EngineClient& client, const Places& places, const Interrupt& interrupt);
+
 }  // namespace hpcbatch

@@ -68,6 +68,17 @@ void leave_out_zeros(json::object& object, std::string_view key) {
     *counts = std::move(some);
 }
 
+void end_engine(EngineClient& client, const Session& session, EngineStopCommand::Mode mode) {
+  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, client.http().peer(), 0)));
+  client.post("/v1/engine/stop", {{"mode", word_of(mode)}});
+  if (!process) return;  // it has ended already
+  client.http().disconnect();
+  StatusLine status;
+  wait_for_end(process, session, status,
+               mode == EngineStopCommand::Mode::Drain ? "the engine waits for what runs"
+                                                      : "the engine ends");
+}
+
 std::string line_of_dropbox(const json::object& box) {
   const std::string message = text_at(box, "message");
   return one_line(text_at(box, "directory")) +
@@ -125,14 +136,31 @@ int stop_engine(const EngineStopCommand& command, const Session& session) {
     return kExitDone;
   }
   if (connected.outcome != Exchange::Answered) object_of(connected);
-  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, client.http().peer(), 0)));
-  client.post("/v1/engine/stop", {{"mode", word_of(command.mode)}});
-  if (!process) return kExitDone;  // it has ended already
-  client.http().disconnect();
-  StatusLine status;
-  wait_for_end(process, session, status,
-               command.mode == EngineStopCommand::Mode::Drain ? "the engine waits for what runs"
-                                                              : "the engine ends");
+  end_engine(client, session, command.mode);
+  return kExitDone;
+}
+
+/// A new engine finds all that the old one had, and clients that wait outlast the change.
+int reload_engine(const EngineReloadCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  const json::object before = client.get("/v1/engine");
+  const std::string file = text_at(before, "config");
+  const std::optional<std::string> config =
+      file.empty() ? std::nullopt : std::optional<std::string>(file);
+  check_configuration(config);
+  const Lifetime lifetime =
+      flag_at(before, "ends_when_idle") ? Lifetime::UntilIdle : Lifetime::UntilStopped;
+  end_engine(client, session, EngineStopCommand::Mode::Leave);
+  connect_or_start(client, session.places, session.interrupt, lifetime, config);
+  const json::object engine = client.get("/v1/engine");
+  if (command.json) {
+    print_json(engine);
+  } else {
+    const std::string used = text_at(engine, "config");
+    print("the engine runs with " +
+          (used.empty() ? std::string("no configuration") : one_line(used)) + ": process " +
+          text_at(engine, "pid") + "\n");
+  }
   return kExitDone;
 }
 

@@ -1,4 +1,5 @@
 // `list`: submissions, or the tasks of one or of all.
+#include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/named.hpp"
 #include "cli/session.hpp"
@@ -140,6 +141,7 @@ int list_submissions(const ListCommand& command, EngineClient& client) {
 
 int list_tasks(const ListCommand& command, const Session& session) {
   EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
   if (!command.id.empty()) return list_tasks_of(command, client, resolve_id(client, command.id));
   if (command.tasks) return list_tasks_of(command, client, "");
   return list_submissions(command, client);

@@ -1,4 +1,5 @@
 // `log`: what tasks printed, so far or until one ends.
+#include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/many_follower.hpp"
 #include "cli/named.hpp"
@@ -96,6 +97,7 @@ int follow_many(EngineClient& client, const LogCommand& command, const Session& 
 
 int show_log(const LogCommand& asked, const Session& session) {
   EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
   LogCommand command = asked;
   command.id = resolve_id(client, asked.id);
   if (command.follow && command.id.find('.') == std::string::npos) {

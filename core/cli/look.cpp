@@ -1,5 +1,6 @@
 // `show`, `explain`: one in full, and why it is as it is.
 #include "cli/describe.hpp"
+#include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/named.hpp"
 #include "cli/session.hpp"
@@ -58,6 +59,7 @@ void print_last_words(EngineClient& client, const std::string& task) {
 
 int show_task(const ShowCommand& command, const Session& session) {
   EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
   const std::string id = resolve_id(client, command.id);
   Answer answer = client.http().request("GET", "/v1/tasks/" + id, {}, EngineClient::kAnswerTime);
   // A number alone may be a whole array, which is no task.
@@ -74,6 +76,7 @@ int show_task(const ShowCommand& command, const Session& session) {
 
 int explain_task(const ExplainCommand& command, const Session& session) {
   EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
   const std::string id = resolve_id(client, command.id);
   const json::object why = client.get("/v1/tasks/" + id + "/explain");
   if (command.json) {

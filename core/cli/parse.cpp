@@ -37,7 +37,7 @@ Look
   sites clean NAME    remove old files from its workspace
 
 Engine
-  engine start, stop, status, run
+  engine start, stop, reload, status, run
   dropbox DIR         watch a folder for job files
   backup FILE         copy the store while the engine runs
   fsck                check the store; --salvage NEWFILE saves what can be read

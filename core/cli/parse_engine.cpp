@@ -117,6 +117,13 @@ void add_engine(CLI::App& app, Command& into) {
     into = EngineStopCommand{*now ? Mode::Now : *drain ? Mode::Drain : Mode::Leave};
   });
 
+  auto reload = std::make_shared<EngineReloadCommand>();
+  verb = engine->add_subcommand(
+      "reload", "take a changed configuration over, if it is good; pilots and tasks go on");
+  add_json_flag(*verb, reload->json);
+  verb->footer("Examples:\n  hpcbatch engine reload\n  hpcbatch engine reload --json");
+  verb->callback([reload, &into] { into = *reload; });
+
   auto status = std::make_shared<EngineStatusCommand>();
   verb = engine->add_subcommand("status",
                                 "whether an engine runs, and what it has (exit 3: none runs)");

@@ -32,8 +32,8 @@ void say_of_run(const std::string& text) {
   std::fprintf(stderr, "hpcbatch: %s\n", text.c_str());
 }
 
-json::object request_of(const RunCommand& command, const Session& session,
-                        const std::string& client, const Surroundings& around) {
+json::object request_of_many(const RunCommand& command, const Session& session,
+                             const std::string& client, const Surroundings& around) {
   for (const std::string& name : around.left_out)
     say_of_run("the variable " + name + " is not handed on: its value is not valid UTF-8");
   json::object task = task_of_many(command.work, command.many, around.directory, session.interrupt);
@@ -95,7 +95,7 @@ int run_many(const RunCommand& command, const Session& session) {
     };
   const Surroundings around = look_around();
   const std::string name = client_name(around.environment);
-  const json::object request = request_of(command, session, name, around);
+  const json::object request = request_of_many(command, session, name, around);
   EngineClient client = session.client();
   connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
   ManyFollower follower(client, session, std::move(options));

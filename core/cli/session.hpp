@@ -28,6 +28,7 @@ int explain_task(const ExplainCommand& command, const Session& session);
 int show_things(const ThingsCommand& command, const Session& session);
 int start_engine(const EngineStartCommand& command, const Session& session);
 int stop_engine(const EngineStopCommand& command, const Session& session);
+int reload_engine(const EngineReloadCommand& command, const Session& session);
 int show_engine(const EngineStatusCommand& command, const Session& session);
 int check_installation(const DoctorCommand& command, const Session& session);
 int show_top(const TopCommand& command, const Session& session);

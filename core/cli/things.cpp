@@ -164,6 +164,7 @@ Table check_table(const json::array& checks) {
 
 int show_things(const ThingsCommand& command, const Session& session) {
   EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
   // What an engine would know is asked for before there is work for one.
   if (command.kind == ThingsCommand::Kind::Tools || command.act == ThingsCommand::Act::Check ||
       command.act == ThingsCommand::Act::Clean) {

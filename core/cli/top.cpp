@@ -1,6 +1,7 @@
 // `top`: the live view of engine, allocations, pilots and tasks; or one picture of it.
 #include "cli/describe.hpp"
 #include "cli/descriptor.hpp"
+#include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/screen.hpp"
 #include "cli/session.hpp"
@@ -79,6 +80,7 @@ std::string picture(const json::object& all) {
 
 int show_top(const TopCommand& command, const Session& session) {
   EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
   client.leave_trouble_out();  // it is on the picture
   if (command.json) {
     print_json(look(client));

@@ -1,4 +1,5 @@
 // `wait`: until tasks have ended, with progress on a terminal.
+#include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/named.hpp"
 #include "cli/patient.hpp"
@@ -77,10 +78,7 @@ int wait_in_view(const WaitCommand& command, const Session& session, StatusLine&
                  std::vector<std::string>& ids) {
   const Clock::time_point begin = Clock::now();
   EngineClient client = session.client();
-  // Without any engine at the beginning there is nothing to wait for; one that goes away comes
-  // back.
-  if (const Answer connected = client.http().connect(); connected.outcome != Exchange::Answered)
-    client.object_of(connected);
+  find_engine(client, session.places, session.interrupt);
   ids = resolve_ids(client, command.ids, command.name);
   WaitView view(status, command.json);
   PatientClient engine(client, session, status);

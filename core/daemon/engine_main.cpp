@@ -64,7 +64,10 @@ void own_directory(const std::string& path) {
 Configuration configuration_of(const EngineOptions& options, const Places& places) {
   const std::string file = options.config.value_or(places.configuration);
   const bool named = options.config || places.configuration_is_named;
-  if (!named && !std::filesystem::exists(file)) return {};
+  // A link that leads nowhere, or a folder that we may not look into, is somebody's configuration.
+  std::error_code error;
+  const auto there = std::filesystem::symlink_status(file, error);
+  if (!named && there.type() == std::filesystem::file_type::not_found) return {};
   try {
     return read_configuration(file);
   } catch (const DocumentError& e) {
@@ -175,6 +178,7 @@ class EngineProcess {
     doors_ = std::make_unique<DropboxDoors>(*runtime_, *api_, tools_, sites.front().workspace,
                                             places_.home);
     api_->stay = [this] { ends_when_idle_ = false; };
+    api_->ends_when_idle = [this] { return ends_when_idle_; };
     api_->add_dropbox = [this](const DropboxSettings& settings,
                                const DropboxDoors::Answer& answer) {
       doors_->add(settings, answer);

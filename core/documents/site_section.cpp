@@ -1,4 +1,5 @@
 // One site of the configuration, with its shapes.
+#include "documents/batch_options.hpp"
 #include "documents/configuration.hpp"
 #include "documents/text_check.hpp"
 #include "documents/yaml.hpp"
@@ -118,7 +119,6 @@ void read_shapes(const View& view, bool is_local, std::vector<Shape>& shapes) {
     }
     shapes.push_back(std::move(shape));
   }
-  if (shapes.empty()) view.fail("'shapes' must name at least one shape");
 }
 
 LinkKind parse_link(const View& view) {
@@ -169,16 +169,6 @@ std::string numeric_address(const View& view) {
     view.expected("a numeric address of this machine, such as 10.0.0.5");
   }
   return text;
-}
-
-/// Only sbatch would go there: the batch job would be looked for, and cancelled, on this one.
-void refuse_other_cluster(const View& view, const std::string& option) {
-  if (!option.starts_with("-M") && option != "--clusters" && !option.starts_with("--clusters="))
-    return;
-  view.fail(
-      fmt::format("'{}' cannot be used: batch jobs are listed and cancelled on the default cluster "
-                  "alone; run hpcbatch on a login node of that cluster",
-                  option));
 }
 
 /// By key the values, none for `any`.
@@ -252,12 +242,8 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (site.transport != "shared_fs") site.path_map.clear();
   if (const auto shared = map.find("path_map")) site.path_map = parse_path_map(*shared);
   if (const auto setup = map.find("setup")) site.setup = setup->texts();
-  if (const auto options = map.find("options")) {
-    for (const View& option : options->list()) {
-      site.options.push_back(option.non_empty_text());
-      if (site.scheduler == "slurm") refuse_other_cluster(option, site.options.back());
-    }
-  }
+  const auto options = map.find("options");
+  if (options) site.options = options->texts();
   if (const auto choices = map.find("choices")) site.choices = parse_choices(*choices);
   if (const auto most = map.find("max_queued")) site.max_queued = count(*most, 1);
   if (const auto most = map.find("max_running")) site.max_running = count(*most, 1);
@@ -265,9 +251,8 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto poll = map.find("poll_every")) site.poll_every = at_least(*poll, 100ms, "100ms");
   if (const auto settle = map.find("settle_after")) site.settle_after = at_least(*settle, 0s, "0s");
   if (const auto lost = map.find("lost_after")) site.lost_after = at_least(*lost, 1s, "1s");
-  if (const auto shapes = is_local ? map.find("shapes") : map.get("shapes")) {
-    read_shapes(*shapes, is_local, site.shapes);
-  }
+  if (const auto shapes = map.find("shapes")) read_shapes(*shapes, is_local, site.shapes);
+  if (options) check_batch_options(*options, site);
   map.finish();
   return site;
 }

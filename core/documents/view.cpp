@@ -184,11 +184,25 @@ std::optional<View> MapView::find(const std::string& name) {
 View MapView::get(const std::string& name) {
   const auto found = find(name);
   if (!found) {
+    refuse_misspelt(name);
     const bool is_empty = view_.node().find(name) != nullptr;
     view_.fail(is_empty ? fmt::format("'{}' of {} must not be empty", name, view_.name())
                         : fmt::format("'{}' is missing in {}", name, view_.name()));
   }
   return *found;
+}
+
+/// Where a key stands there that is nearly this one.
+void MapView::refuse_misspelt(const std::string& name) const {
+  constexpr std::size_t kShort = 4;
+  if (name.size() < kShort) return;
+  for (const Field& field : view_.node().fields) {
+    if (std::find(asked_.begin(), asked_.end(), field.name) != asked_.end()) continue;
+    if (nearest_spelling(field.name, {name}).empty()) continue;
+    throw DocumentError(view_.file(), field.line,
+                        fmt::format("unknown key '{}' in {}; did you mean '{}'?",
+                                    show_text(field.name), view_.name(), name));
+  }
 }
 
 void MapView::finish() const {

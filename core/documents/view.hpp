@@ -75,6 +75,8 @@ class MapView {
   std::vector<View> entries() const;
 
  private:
+  void refuse_misspelt(const std::string& name) const;
+
   View view_;
   std::vector<std::string> asked_;
 };

@@ -190,6 +190,14 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
   return misfit;
 }
 
+std::string no_shapes_at(const std::string& site, const std::vector<std::string>& known) {
+  if (known.empty()) return "there is no site; name one in the configuration";
+  return fmt::format(
+      "the sites that may run it have no shapes; 'hpcbatch sites check {}' "
+      "proposes some",
+      site.empty() ? known.front() : site);
+}
+
 }  // namespace
 
 /// One sentence where no site can ever run it.
@@ -230,7 +238,7 @@ std::optional<std::string> Engine::misfit(const NewArray& array) const {
       closest += fmt::format("{}", fmt::join(misfit.lacks, ", and for "));
     }
   }
-  if (closest.empty()) closest = "there is no site; name one in the configuration";
+  if (closest.empty()) closest = no_shapes_at(needs.site, known);
   return fmt::format("never_fits: no site can ever run a task that needs {}: {}", show(needs),
                      closest);
 }

@@ -126,9 +126,16 @@ TEST_F(EngineVerbsTest, LooksNameAnEngineOnAnotherHost) {
   EXPECT_EQ(cli({"engine", "stop"}).out, "no engine runs\n");
 }
 
-TEST_F(EngineVerbsTest, VerbsThatLookStartNothing) {
-  for (const char* verb : {"list", "sites", "top", "pilots"})
-    EXPECT_EQ(cli({verb}).exit_code, 3) << verb;
+TEST_F(EngineVerbsTest, VerbsThatLookStartAnEngineAndSaySo) {
+  const CliResult first = cli({"list"});
+  EXPECT_THAT(first.err, HasSubstr("no engine ran; one was started"));
+  for (const char* verb : {"list", "sites", "pilots"})
+    EXPECT_THAT(cli({verb}).err, testing::Not(HasSubstr("was started"))) << verb;
+  EXPECT_EQ(starts(), "idle -\n");
+}
+
+TEST_F(EngineVerbsTest, AReloadOfNoEngineIsRefused) {
+  EXPECT_EQ(cli({"engine", "reload"}).exit_code, 3);
   EXPECT_EQ(starts(), "");
 }
 

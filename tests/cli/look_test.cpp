@@ -157,7 +157,8 @@ TEST_F(LookTest, LogOfARunningTaskEndsWithAPageThatIsNotFull) {
 }
 
 TEST_F(LookTest, FollowGoesOnToTheEnd) {
-  engine_does([](const FakeRequest&, FakeConnection& connection) {
+  engine_does([](const FakeRequest& request, FakeConnection& connection) {
+    if (request.target == "/v1/arrays/12") return connection.answer(200, R"({"indices": "0"})");
     connection.begin_chunks();
     connection.chunk(
         "{\"stream\": \"stdout\", \"text\": \"a\"}\n{\"stream\": \"stderr\", \"text\": \"b\"}\n");

@@ -169,7 +169,7 @@ constexpr Mistyped kTable[] = {
     {"sites list", "there is no 'sites list'"},
     {"sites show a b", "takes one at a time; leave out 'b'"},
     {"tools shw x", "there is no 'tools shw'; did you mean 'show'?"},
-    {"engine", "engine does nothing alone; say start, stop, status, run"},
+    {"engine", "engine does nothing alone; say start, stop, reload, status, run"},
     {"engine strat", "there is no 'engine strat'; did you mean 'start'?"},
     {"engine restart", "there is no 'engine restart'"},
     {"engine stop --force", "did you mean --now?"},
@@ -221,17 +221,23 @@ std::string help_of(std::vector<std::string> words) {
 }
 
 TEST(Help, FitsOnAScreenAndHasTwoExamples) {
-  for (const char* verb : {"run",          "submit",      "wait",
-                           "cancel",       "hold",        "release",
-                           "retry",        "list",        "show",
-                           "log",          "explain",     "top",
-                           "sites",        "sites show",  "sites check",
-                           "sites clean",  "allocations", "allocations show",
-                           "pilots",       "pilots show", "tools",
-                           "tools show",   "tools check", "engine",
-                           "engine start", "engine stop", "engine status",
-                           "engine run",   "dropbox",     "backup",
-                           "fsck",         "doctor",      "snakemake-profile"}) {
+  for (const char* verb : {"run",           "submit",
+                           "wait",          "cancel",
+                           "hold",          "release",
+                           "retry",         "list",
+                           "show",          "log",
+                           "explain",       "top",
+                           "sites",         "sites show",
+                           "sites check",   "sites clean",
+                           "allocations",   "allocations show",
+                           "pilots",        "pilots show",
+                           "tools",         "tools show",
+                           "tools check",   "engine",
+                           "engine start",  "engine stop",
+                           "engine reload", "engine status",
+                           "engine run",    "dropbox",
+                           "backup",        "fsck",
+                           "doctor",        "snakemake-profile"}) {
     const std::string text = help_of(words_in(verb));
     std::istringstream in(text);
     int examples = 0;

@@ -46,8 +46,8 @@ void answer(const test::FakeRequest& request, test::FakeConnection& connection, 
                                R"(, "socket": "there", "version": "1", "config": ")" + config +
                                R"("})");
   } else if (request.target == "/v1/engine/stay") {
-    connection.answer(200, R"({"stays": true})");
     std::ofstream(find_places(own_environment())->home + "/starts", std::ios::app) << "stays\n";
+    connection.answer(200, R"({"stays": true})");
   } else {
     connection.answer(404, R"({"error": "no such thing"})");
   }

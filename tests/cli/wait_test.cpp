@@ -41,11 +41,24 @@ TEST_F(WaitTest, SomeFailedOrCancelledIsOne) {
   EXPECT_EQ(cli({"wait", "12"}).exit_code, 1);
 }
 
-TEST_F(WaitTest, AnUnknownIdIsTwoAndNoEngineThree) {
+TEST_F(WaitTest, AnUnknownIdIsTwo) {
   engine_answers({});
   EXPECT_EQ(cli({"wait", "99"}).exit_code, 2);
-  engine_ends();
-  EXPECT_EQ(cli({"wait", "99"}).exit_code, 3);
+}
+
+TEST_F(WaitTest, OneOfSeveralIsEnough) {
+  engine_answers({{kWait, R"({"done": false, "total": 2, "ok": 1, "running": 1, "waiting": 0,
+                              "ended": ["13"]})"}});
+  EXPECT_EQ(cli({"wait", "--any", "12", "13"}).out, "13\n");
+  EXPECT_EQ(body_of("POST", "/v1/tasks/wait"),
+            json::parse(R"({"ids": ["12", "13"], "timeout": 30, "any": true})"));
+}
+
+TEST_F(WaitTest, AWaitThatIsTooLongIsToldAsSuch) {
+  engine_answers({{kWait, kUnderWay}});
+  const CliResult result = cli({"wait", "--timeout", "0.01s", "12"});
+  EXPECT_EQ(result.exit_code, 124);
+  EXPECT_THAT(result.err, HasSubstr("2 of 3 had not ended in time; the work goes on"));
 }
 
 TEST_F(WaitTest, AsksUntilDoneAlsoOverARestartOfTheEngine) {

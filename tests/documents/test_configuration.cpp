@@ -54,6 +54,51 @@ dropboxes:
     variables: {containers: /srv/sif}
 )";
 
+std::string cluster_with(const std::string& more) {
+  return "sites:\n  - {name: c, scheduler: slurm, workspace: /w, " + more + "}\n";
+}
+
+std::string told_of_cluster(const std::string& more) {
+  try {
+    parse_configuration(cluster_with(more), "c.yaml");
+  } catch (const DocumentError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Configuration, ASiteMayHaveNoShapesYet) {
+  EXPECT_TRUE(parse_configuration(cluster_with("max_queued: 2"), "c.yaml").sites[0].shapes.empty());
+  EXPECT_TRUE(parse_configuration(cluster_with("shapes: []"), "c.yaml").sites[0].shapes.empty());
+}
+
+TEST(Configuration, OptionsDoNotContradictShapes) {
+  const std::string shapes =
+      ", shapes: [{name: s, partition: p, cpus: 1, memory: 1G, walltime: 1h}]";
+  EXPECT_EQ(told_of_cluster("options: [--time=2h]" + shapes),
+            "c.yaml:2: '--time=2h' contradicts the shapes, which say it with 'walltime'");
+  for (const char* wrong : {"-t10", "-p long", "--partition=long", "--mem=4G", "-c, '4'", "-N1",
+                            "--job-name=x", "-o, /x", "--array=1-3"})
+    EXPECT_NE(told_of_cluster("options: [" + std::string(wrong) + "]" + shapes), "") << wrong;
+  for (const char* right : {"--account=abc", "--exclusive", "--mem-bind=local", "--time-min=10",
+                            "--constraint=avx", "-A, lab", "--gres=scratch:10", "--nodelist=n1"})
+    EXPECT_EQ(told_of_cluster("options: [" + std::string(right) + "]" + shapes), "") << right;
+  EXPECT_EQ(told_of_cluster("options: [-p, long], shapes: [{name: s, cpus: 1, memory: 1G, "
+                            "walltime: 1h}]"),
+            "")
+      << "no shape names one";
+}
+
+TEST(Configuration, AMisspeltKeyThatMustBeThereIsKnown) {
+  try {
+    parse_configuration("sites:\n  - {name: c, schedular: slurm, workspace: /w}\n", "c.yaml");
+    FAIL();
+  } catch (const DocumentError& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean 'scheduler'?"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(Configuration, ReadsEverything) {
   const Configuration c = parse_configuration(kFull, "c.yaml");
   ASSERT_EQ(c.sites.size(), 2U);

@@ -82,12 +82,15 @@ def test_closed_streams_do_no_harm(home):
         assert done.stdout == ("" if ">&-" in closed.replace("2>&-", "") else "out\n")
 
 
-def test_a_look_without_an_engine_exits_3_and_starts_none(home):
-    for words in (["list"], ["show", "1"], ["engine", "status"], ["wait", "1"], ["cancel", "1"]):
+def test_a_look_without_an_engine_starts_one_but_for_its_status(home):
+    assert home.verb("engine", "status").code == 3
+    assert home.verb("engine", "reload").code == 3
+    first = home.verb("list")
+    assert (first.code, first.out) == (0, "") and "no engine ran; one was started" in first.err, first
+    assert home.verb("engine", "status").code == 0
+    for words in (["show", "1"], ["wait", "1"]):
         result = home.verb(*words)
-        assert result.code == 3, (words, result)
-        assert "engine" in result.err or "engine" in result.out
-    assert not (home.home / "socket").exists()
+        assert result.code == 2 and "there is no task 1" in result.err, (words, result)
 
 
 def test_stdin_comes_from_a_pipe_or_a_file(shared):
