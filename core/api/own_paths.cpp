@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <string_view>
 #include <unordered_map>
 
@@ -35,18 +36,22 @@ const char* otherwise(const Written& written) {
   return written.is_stream ? "; without it 'log' and 'show' tell what each of them printed" : "";
 }
 
+/// `./x` and `x` are one file.
+std::string one_name(const std::string& path) {
+  const bool is_plain =
+      path.find("/.") == std::string::npos && path.find("//") == std::string::npos;
+  return is_plain ? path : std::filesystem::path(path).lexically_normal().string();
+}
+
 /// Of a path that differs by its item alone.
 void check_items(const TaskRequest& task, const Written& written, const Item& example,
                  const std::string& what) {
   if (task.items.empty() || has_id(written.path, example) || has_index(written.path, example))
     return;
-  // The item as a whole differs where items do; parts of two may be the same.
-  const bool is_whole = written.path.find("{}") != std::string_view::npos;
   std::unordered_map<std::string, std::size_t> seen;
   for (std::size_t number = 1; number <= task.items.size(); ++number) {
-    const std::string& packed = task.items[number - 1];
     const auto [at, is_new] =
-        seen.emplace(is_whole ? packed : with_item(written.path, item_at(task, number)), number);
+        seen.emplace(one_name(with_item(written.path, item_at(task, number))), number);
     if (is_new) continue;
     const std::string item = item_at(task, number).text();
     const std::string other = item_at(task, at->second).text();

@@ -65,6 +65,23 @@ std::vector<std::string_view> templates_of(const TaskRequest& task) {
   return all;
 }
 
+/// A name that is no placeholder has a number.
+void check_odd_names(const TaskRequest& task, const Item& item, const std::string& what) {
+  std::size_t number = 0;
+  for (const auto& [name, value] : item.columns()) {
+    ++number;
+    const std::string place = "{" + name + "}";
+    if (columns_asked_for(place).size() == 1) continue;
+    for (const std::string_view text : templates_of(task)) {
+      if (text.find(place) != std::string_view::npos)
+        throw BadRequest(
+            fmt::format("{}: '{}' is no placeholder: a name in one has letters, "
+                        "digits, '_' and '-' only; write {{{}}} for that column",
+                        what, place, number));
+    }
+  }
+}
+
 std::string no_such_column(std::string_view asked, const Item& item) {
   std::vector<std::string> names;
   for (const auto& [name, value] : item.columns()) names.push_back(name);
@@ -79,6 +96,27 @@ std::string no_such_column(std::string_view asked, const Item& item) {
                      fmt::join(names, ", "),
                      near.empty() ? "; a text that is meant as it stands belongs into a script"
                                   : "; did you mean '{" + near + "}'?");
+}
+
+/// Of rows and objects, in place of what they would be as one text.
+void put_whole_texts(TaskRequest& task, const std::vector<std::string>& texts,
+                     const std::string& where) {
+  if (!task.items_have_columns || texts.size() != task.items.size())
+    throw BadRequest(where + ": there is one 'item_texts' for each item that has columns");
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    Item item(texts[i]);
+    const Item row = Item::unpacked(task.items[i]);
+    for (const auto& [name, column] : row.columns()) item.add_column(name, column);
+    task.items[i] = packed(item, fmt::format("{} {}", where, i + 1));
+  }
+}
+
+void check_size(const std::string& item, const std::string& where) {
+  if (item.size() > kLargestItem)
+    throw BadRequest(
+        fmt::format("{} has {} bytes, more than the {} that the system hands to a "
+                    "program; put it into a file and name that",
+                    where, item.size(), kLargestItem));
 }
 
 }  // namespace
@@ -97,7 +135,8 @@ std::vector<std::string> read_columns(const json::value& value, const std::strin
 }
 
 void read_items_into(TaskRequest& task, const json::value& value,
-                     const std::vector<std::string>& columns, const std::string& where) {
+                     const std::vector<std::string>& columns,
+                     const std::vector<std::string>& whole_texts, const std::string& where) {
   if (!value.is_array()) {
     task.items = texts_of(value, where);
     return;
@@ -118,7 +157,9 @@ void read_items_into(TaskRequest& task, const json::value& value,
       task.items.push_back(packed(object_of(one.get_object()), which));
     else
       task.items.push_back(text_of(one, which));
+    check_size(task.items.back(), which);
   }
+  if (!whole_texts.empty()) put_whole_texts(task, whole_texts, where);
 }
 
 void check_columns(const TaskRequest& task, const std::string& what) {
@@ -128,6 +169,7 @@ void check_columns(const TaskRequest& task, const std::string& what) {
     for (const std::string_view name : columns_asked_for(text)) asked.insert(name);
   }
   const Item first = item_at(task, 1);
+  check_odd_names(task, first, what);
   for (const std::string_view name : asked) {
     const bool is_ours = name == "index" || name == "id";
     if (!is_ours && first.column(name) == nullptr)

@@ -12,9 +12,10 @@ namespace hpcbatch {
 
 /// Names for columns that have none of their own.  Throws BadRequest.
 std::vector<std::string> read_columns(const boost::json::value& value, const std::string& where);
-/// Throws BadRequest.
+/// `whole_texts`: what stands for each as a whole, or none.  Throws BadRequest.
 void read_items_into(TaskRequest& task, const boost::json::value& value,
-                     const std::vector<std::string>& columns, const std::string& where);
+                     const std::vector<std::string>& columns,
+                     const std::vector<std::string>& whole_texts, const std::string& where);
 
 /// Throws BadRequest where a column is asked for that an item does not have; `what` names the task.
 void check_columns(const TaskRequest& task, const std::string& what);

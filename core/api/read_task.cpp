@@ -31,6 +31,7 @@ struct Reading {
   bool has_array{false};
   bool has_command{false};
   std::vector<std::string> columns;  ///< names for those of the items
+  std::vector<std::string> item_texts;
 };
 
 /// Of the value of one key, which `where` names.
@@ -64,7 +65,7 @@ void read_parameters(const json::value& value, const std::string& where, Reading
 }
 
 void read_items(const json::value& value, const std::string& where, Reading& reading) {
-  read_items_into(reading.task, value, reading.columns, where);
+  read_items_into(reading.task, value, reading.columns, reading.item_texts, where);
 }
 
 /// "none" says that nobody wants to read it.
@@ -204,7 +205,9 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"name", [](V value, S where, Reading& to) { to.task.name = text_of(value, where); }},
       {"array", read_array},
       {"items", read_items},
-      {"columns", [](V, S, Reading&) {}},  // read before all else
+      // Read before all else.
+      {"columns", [](V, S, Reading&) {}},
+      {"item_texts", [](V, S, Reading&) {}},
       {"directory",
        [](V value, S where, Reading& to) { to.task.directory = file_of(value, where); }},
       {"environment",
@@ -321,6 +324,8 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
   reading.task.array.needs.amounts.set(kCpus, Amount::of(1));
   if (const json::value* columns = value.get_object().if_contains("columns"))
     reading.columns = read_columns(*columns, what + ".columns");
+  if (const json::value* texts = value.get_object().if_contains("item_texts"))
+    reading.item_texts = texts_of(*texts, what + ".item_texts");
   for (const auto& [key, entry] : value.get_object()) {
     const std::string where = what + "." + std::string(key);
     const auto reader = readers().find(std::string_view(key));

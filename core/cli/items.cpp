@@ -1,12 +1,12 @@
 #include "cli/items.hpp"
 
 #include "cli/exit.hpp"
+#include "cli/json_fields.hpp"
 #include "cli/task_file.hpp"
 #include "documents/plain_numbers.hpp"
 #include "documents/text_check.hpp"
 
 #include <boost/json/object.hpp>
-#include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
@@ -26,8 +26,9 @@ using Row = std::vector<std::string>;
 
 struct ItemTable {
   std::vector<Row> rows;
-  Row columns;          ///< their names; empty: none
-  json::array objects;  ///< of JSON lines, in place of rows
+  Row columns;                     ///< their names; empty: none
+  json::array objects;             ///< of JSON lines, in place of rows
+  std::vector<std::string> texts;  ///< of those, as they stand
 };
 
 [[noreturn]] void refuse(const std::string& sentence) {
@@ -40,7 +41,8 @@ std::string place(const SourceText& source, std::size_t line) {
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
-  for (std::size_t begin = 0; begin < text.size();) {
+  // The mark that some editors put before UTF-8.
+  for (std::size_t begin = text.starts_with("\xef\xbb\xbf") ? 3 : 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     lines.push_back(text.substr(begin, end - begin));
     if (lines.back().ends_with('\r')) lines.back().pop_back();
@@ -92,30 +94,30 @@ Row split(const std::string& line, const std::string& separator, const std::stri
   }
 }
 
-std::optional<json::object> object_in(const std::string& line) {
-  boost::system::error_code error;
-  json::value value = json::parse(line, error);
-  if (error || !value.is_object()) return std::nullopt;
-  return std::move(value.get_object());
-}
-
-bool is_empty(const std::string& line) {
-  return line.empty();
+bool is_blank(const std::string& line) {
+  return line.find_first_not_of(kBlanks) == std::string::npos;
 }
 
 /// JSON lines are known by their first.
 bool has_objects(const SourceText& source) {
-  const auto first = std::find_if_not(source.lines.begin(), source.lines.end(), is_empty);
-  return first != source.lines.end() && first->starts_with('{') && object_in(*first).has_value();
+  const auto first = std::find_if_not(source.lines.begin(), source.lines.end(), is_blank);
+  return source.is_file && first != source.lines.end() && json_fields(*first).has_value();
 }
 
 ItemTable objects_of(const SourceText& source) {
   ItemTable table;
   for (std::size_t i = 0; i < source.lines.size(); ++i) {
-    if (is_empty(source.lines[i])) continue;
-    auto object = object_in(source.lines[i]);
-    if (!object) refuse(place(source, i) + "this line is no JSON object, though the first one is");
-    table.objects.emplace_back(std::move(*object));
+    const std::string& line = source.lines[i];
+    if (is_blank(line)) continue;
+    const auto fields = json_fields(line);
+    if (!fields) refuse(place(source, i) + "this line is no JSON object, though the first one is");
+    json::object object;
+    for (const auto& [name, value] : *fields) {
+      if (!object.emplace(name, value).second)
+        refuse(place(source, i) + "'" + name + "' is there twice");
+    }
+    table.objects.emplace_back(std::move(object));
+    table.texts.push_back(line);
   }
   return table;
 }
@@ -127,7 +129,8 @@ ItemTable read_table(const SourceText& source, const ItemOptions& options) {
   bool is_header = options.header;
   for (std::size_t i = 0; i < source.lines.size(); ++i) {
     const std::string& line = source.lines[i];
-    if (is_empty(line)) continue;
+    // A word of the command line is one, whatever it is.
+    if (line.empty() && source.is_file) continue;
     if (find_invalid_utf8(line)) {
       refuse("line " + std::to_string(i + 1) + " of " + source.name + ", '" + show_text(line) +
              "', is not valid UTF-8");
@@ -188,6 +191,7 @@ Items from(ItemTable table, const ItemOptions& options) {
   items.columns = std::move(table.columns);
   if (!table.objects.empty()) {
     items.items = std::move(table.objects);
+    items.texts = std::move(table.texts);
     return items;
   }
   const bool are_texts =
@@ -221,7 +225,7 @@ Items read_items(const ItemOptions& options, const Interrupt& interrupt) {
   std::vector<SourceText> sources;
   for (const ItemSource& source : options.sources) {
     if (source.file.empty())
-      sources.push_back({"--items", source.words});
+      sources.push_back({"--items", source.words, false});
     else
       sources.push_back({source.file == "-" ? "standard input" : source.file,
                          lines_of(read_input(source.file, interrupt))});

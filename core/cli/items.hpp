@@ -16,11 +16,13 @@ namespace hpcbatch {
 struct SourceText {
   std::string name;  ///< for messages
   std::vector<std::string> lines;
+  bool is_file{true};  ///< else words of the command line
 };
 
 struct Items {
   boost::json::array items;          ///< texts, rows (lists of texts) or objects, all of one kind
   std::vector<std::string> columns;  ///< names for those of the rows; empty: they have numbers
+  std::vector<std::string> texts;    ///< what stands for an object as a whole
 };
 
 /// Of several sources all combinations, the last one varying fastest, or, linked, the first of

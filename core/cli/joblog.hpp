@@ -4,6 +4,7 @@
 #include <boost/json/object.hpp>
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace hpcbatch {
@@ -14,13 +15,17 @@ std::string joblog_line(std::uint64_t number, const boost::json::object& task);
 
 class Joblog {
  public:
-  /// Begins a new file, or goes on with one.  Throws CommandError.
-  Joblog(const std::string& file, bool goes_on);
+  /// Opens it and changes nothing yet.  Throws CommandError.
+  explicit Joblog(const std::string& file);
   ~Joblog();
   Joblog(const Joblog&) = delete;
   Joblog& operator=(const Joblog&) = delete;
 
-  /// Each line is there as soon as this returns.
+  /// A new one, in place of what was there.
+  void begin();
+  /// Goes on with what is there; returns the numbers that it has.
+  std::set<std::uint64_t> resume();
+  /// Each line is there as soon as this returns.  Throws OutputClosed.
   void add(std::uint64_t number, const boost::json::object& task);
 
  private:

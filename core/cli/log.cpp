@@ -90,7 +90,9 @@ int follow_many(EngineClient& client, const LogCommand& command, const Session& 
     case ManyFollower::Why::OutputClosed:
       break;
   }
-  throw OutputClosed("cannot write the output: nobody reads it");
+  throw OutputClosed(
+      follower.trouble().empty() ? "cannot write the output: nobody reads it" : follower.trouble(),
+      follower.trouble().empty());
 }
 
 }  // namespace

@@ -47,11 +47,11 @@ void ManyFollower::take_up_ended() {
   for (const char* state : {"failed", "cancelled"}) has_ended(in_state(state));
 }
 
-std::uint64_t ManyFollower::leave_out_done() {
+IndexSet ManyFollower::leave_out_done() {
   skipped_ = in_state("done");
   open_.remove(skipped_);
   unprinted_.remove(skipped_);
-  return skipped_.size();
+  return skipped_;
 }
 
 void ManyFollower::has_ended(const IndexSet& indices) {
@@ -141,6 +141,7 @@ void ManyFollower::show_progress() {
 }
 
 ManyFollower::Why ManyFollower::follow(std::optional<Clock::time_point> until) {
+  if (until) engine_.give_up_at(*until);
   try {
     print_all_that_can_be();
     while (!open_.empty() && (!until || Clock::now() < *until)) {
@@ -150,8 +151,9 @@ ManyFollower::Why ManyFollower::follow(std::optional<Clock::time_point> until) {
     }
     status_.clear();
     return Why::Ended;
-  } catch (const OutputClosed&) {
+  } catch (const OutputClosed& closed) {
     status_.clear();
+    if (!closed.is_pipe()) trouble_ = closed.what();
     return Why::OutputClosed;
   } catch (const InterruptedByUser&) {
     status_.clear();

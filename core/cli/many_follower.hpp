@@ -39,12 +39,14 @@ class ManyFollower {
   void follow_these(const std::string& id);
   /// Those that have ended are printed at once.
   void take_up_ended();
-  /// Those that have ended well by now are not printed; returns how many.
-  std::uint64_t leave_out_done();
+  /// Those that have ended well by now are not printed; returns them.
+  IndexSet leave_out_done();
 
   /// Until all have ended and are printed.  After Interrupted it may be called again, `until` then
   /// says how long.  Throws CommandError.
   Why follow(std::optional<std::chrono::steady_clock::time_point> until = {});
+  /// Of OutputClosed: why; empty where nobody reads it any more.
+  const std::string& trouble() const { return trouble_; }
   /// What the last line says of the whole; the exit code.
   int tell_end() { return view_.end(counts(), {id_}); }
   void hush() { is_quiet_ = true; }
@@ -72,7 +74,8 @@ class ManyFollower {
   IndexSet unprinted_;          ///< of all, for those that are printed in their order
   IndexSet skipped_;            ///< had ended well before
   std::deque<IndexSet> ended_;  ///< and are to be printed, in the order of their ends
-  bool is_quiet_{false};        ///< they are being cancelled: no word of trouble, no progress
+  std::string trouble_;
+  bool is_quiet_{false};  ///< they are being cancelled: no word of trouble, no progress
 };
 
 }  // namespace hpcbatch

@@ -106,6 +106,11 @@ void check_many(const ManyOptions& many) {
   }
 }
 
+bool says_many(const ManyOptions& many) {
+  return is_many(many) || many.halt || many.max_running != 0 || !many.items.columns.empty() ||
+         many.items.header || many.items.link;
+}
+
 void check_run(const RunCommand& run) {
   if (!is_many(run.many) &&
       (run.keep_order || run.prefix || run.resume || !run.joblog.empty() || !run.key.empty())) {
@@ -131,9 +136,11 @@ void check_command(const Command& command) {
   } else if (submit->file.empty()) {
     check_many(submit->many);
     check_work(submit->work, "submit");
-  } else if (is_many(submit->many) || !submit->work.tool.empty() || !submit->work.command.empty()) {
+  } else if (says_many(submit->many) || !submit->work.tool.empty() ||
+             !submit->work.command.empty()) {
     throw std::invalid_argument(
-        "--file says what its tasks run: leave out the command, --tool, --array and --each");
+        "--file says what its tasks run: leave out the command, --tool, --array, --each and what "
+        "goes with them");
   }
 }
 
@@ -154,7 +161,10 @@ void refuse_empty_values(CLI::App& verb) {
       },
       "");
   for (CLI::Option* option : verb.get_options()) {
-    if (option->nonpositional() && option->get_items_expected_max() > 0) option->check(something);
+    // Of items an empty one is one.
+    if (option->nonpositional() && option->get_items_expected_max() > 0 &&
+        !option->check_lname("items"))
+      option->check(something);
   }
   for (CLI::App* inner : verb.get_subcommands([](CLI::App*) { return true; }))
     refuse_empty_values(*inner);

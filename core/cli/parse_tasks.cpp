@@ -194,9 +194,10 @@ void add_task_verbs(CLI::App& app, Command& into) {
   add_ids(*verb, wait->ids, wait->name);
   add_value(
       *verb, "--timeout", "DURATION",
-      [wait](const std::string& text) { wait->timeout = checked_age(text); },
-      "wait so long at most, then exit with 124 (for ever)");
-  verb->add_flag("--any", wait->any, "only until one of them has ended, and print which");
+      [wait](const std::string& text) { wait->timeout = text == "0" ? 0 : checked_age(text); },
+      "wait so long at most, then exit with 124 (for ever); 0 only looks");
+  verb->add_flag("--any", wait->any,
+                 "only until some of them have ended, and print which; exit 0 however they ended");
   add_json_flag(*verb, wait->json);
   verb->footer(
       "Examples:\n  hpcbatch wait 12 13\n  hpcbatch wait --timeout 1h last\n"

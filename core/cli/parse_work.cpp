@@ -211,16 +211,17 @@ void add_many(CLI::App& verb, ManyOptions& many) {
       ->type_name("N")
       ->check(above_zero())
       ->group("Many");
-  add_value(
+  CLI::Option* fails = add_value(
       verb, "--max-fails", "N",
       [&many](const std::string& text) { many.halt = parse_max_fails(text); },
-      "with more failures, what has not started is cancelled (no bound)")
-      ->group("Many");
+      "with more failures, what has not started is cancelled (no bound)");
+  fails->group("Many");
   add_value(
       verb, "--halt", "WHEN,fail=N[%]",
       [&many](const std::string& text) { many.halt = parse_halt(text); },
       "with so many failures, or of so many percent, begin no more (soon), or end what runs too "
       "(now); never")
+      ->excludes(fails)
       ->group("Many");
 }
 

@@ -29,7 +29,8 @@ boost::json::object PatientClient::ask(const char* method, const std::string& ta
   using Clock = Away::Clock;
   for (;;) {
     const Answer answer = client_.http().request(method, target, body, time);
-    if (!has_no_answer(answer) || away_.is_too_long(Clock::now())) {
+    const bool is_over = give_up_ && Clock::now() >= *give_up_;
+    if (!has_no_answer(answer) || is_over || away_.is_too_long(Clock::now())) {
       away_.seen(Clock::now());
       return client_.object_of(answer);
     }

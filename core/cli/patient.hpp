@@ -8,6 +8,7 @@
 #include <boost/json/object.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 namespace hpcbatch {
@@ -16,6 +17,9 @@ class PatientClient {
  public:
   PatientClient(EngineClient& client, const Session& session, StatusLine& status)
       : client_(client), session_(session), status_(status), away_(Away::Clock::now()) {}
+
+  /// From then on nothing is waited for.
+  void give_up_at(Away::Clock::time_point time) { give_up_ = time; }
 
   /// Asks again for as long as an engine is waited for; each question is one that may be asked
   /// twice.  Throws as EngineClient does.
@@ -32,6 +36,7 @@ class PatientClient {
   const Session& session_;
   StatusLine& status_;
   Away away_;
+  std::optional<Away::Clock::time_point> give_up_;
 };
 
 }  // namespace hpcbatch

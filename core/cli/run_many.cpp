@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
+#include <set>
 
 #include <signal.h>
 
@@ -45,36 +46,60 @@ json::object request_of_many(const RunCommand& command, const Session& session,
 
 /// Of a key that was used before some may have ended.
 void take_up_again(const RunCommand& command, EngineClient& client, ManyFollower& follower,
-                   const std::string& id) {
-  if (!command.resume) return follower.take_up_ended();
+                   const std::string& id, Joblog* joblog) {
+  if (!command.resume) {
+    if (joblog) joblog->begin();
+    return follower.take_up_ended();
+  }
+  // Before anything is run again: what ends from now on is printed.
+  const IndexSet done = follower.leave_out_done();
   client.post("/v1/tasks/retry", json::object{{"ids", json::array{id}}});
-  if (const std::uint64_t done = follower.leave_out_done(); done != 0)
-    say_of_run(std::to_string(done) + " of " + id + " ended well before; the rest is run");
+  if (!done.empty()) {
+    say_of_run(std::to_string(done.size()) + " of " + id +
+               " ended well before and are not run again; `hpcbatch log " + id +
+               "` has what they printed");
+  }
+  if (!joblog) return;
+  // Whoever was killed has not told of all.
+  const std::set<std::uint64_t> told = joblog->resume();
+  for (const IndexRange& range : done.ranges()) {
+    for (std::uint64_t i = range.first; i <= range.last; ++i) {
+      if (!told.contains(i))
+        joblog->add(i, client.get("/v1/tasks/" + id + "." + std::to_string(i)));
+    }
+  }
 }
 
 /// On a connection of its own, which is not to be interrupted by what led here.
-void cancel_all(const Places& places, const std::string& id) {
+bool cancel_all(const Places& places, const std::string& id) {
   HttpClient http(sockets_of(places), -1);
   const std::string body = json::serialize(json::object{{"ids", json::array{id}}});
   const Answer answer = http.request("POST", "/v1/tasks/cancel", body, kLastWait);
-  if (answer.outcome != Exchange::Answered || answer.status != 200)
-    say_of_run("the engine could not be told: " + id + " goes on");
+  const bool is_told = answer.outcome == Exchange::Answered && answer.status == 200;
+  if (!is_told) say_of_run("the engine could not be told: " + id + " goes on");
+  return is_told;
 }
 
 int follow_to_the_end(ManyFollower& follower, const Session& session, const std::string& id) {
   using Why = ManyFollower::Why;
-  Why why = follower.follow();
+  const Why why = follower.follow();
   if (why == Why::Ended) return follower.tell_end();
   int signal = SIGINT;
   if (why == Why::Interrupted) {
     if (const int taken = session.interrupt.take(); taken != 0) signal = taken;
   }
-  cancel_all(session.places, id);
-  if (why == Why::OutputClosed) return kManyOutputClosed;
+  const bool is_told = cancel_all(session.places, id);
+  if (why == Why::OutputClosed && follower.trouble().empty()) return kManyOutputClosed;
+  if (why == Why::OutputClosed) throw CommandError(kExitOwnFailure, follower.trouble());
+  if (!is_told) return 128 + signal;
   follower.hush();
-  // The second time the user means us.
-  why = follower.follow(std::chrono::steady_clock::now() + kLastWait);
-  if (why == Why::Interrupted) session.interrupt.take();
+  try {
+    // The second time the user means us.
+    const Why again = follower.follow(std::chrono::steady_clock::now() + kLastWait);
+    if (again == Why::Interrupted) session.interrupt.take();
+  } catch (const CommandError&) {
+    // An engine that goes away now has been told.
+  }
   say_of_run("cancelled by user; `hpcbatch retry " + id + "` runs again what did not end well");
   return 128 + signal;
 }
@@ -86,7 +111,7 @@ int run_many(const RunCommand& command, const Session& session) {
   // death.
   ::signal(SIGPIPE, SIG_IGN);
   std::optional<Joblog> joblog;
-  if (!command.joblog.empty()) joblog.emplace(command.joblog, command.resume);
+  if (!command.joblog.empty()) joblog.emplace(command.joblog);
   ManyFollower::Options options{.keep_order = command.keep_order};
   options.log.prefix = command.prefix;
   if (joblog)
@@ -104,7 +129,10 @@ int run_many(const RunCommand& command, const Session& session) {
   try {
     id = submit_safely(client, session, request).front();
     follower.follow_these(id);
-    if (!command.key.empty()) take_up_again(command, client, follower, id);
+    if (!command.key.empty())
+      take_up_again(command, client, follower, id, joblog ? &*joblog : nullptr);
+    else if (joblog)
+      joblog->begin();
   } catch (const InterruptedByUser&) {
     withdraw(session.places, request);
     throw;

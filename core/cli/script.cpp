@@ -121,8 +121,8 @@ std::optional<ScriptWords> only_one(const std::string& value) {
 }
 
 std::optional<ScriptWords> gpus_of(const std::string& value) {
-  const std::string count = value.starts_with("gpu:") ? value.substr(4) : value;
   if (value == "gpu") return ScriptWords{"--gpus", "1"};
+  const std::string count = value.starts_with("gpu:") ? value.substr(4) : value;
   if (count.find(',') != std::string::npos || count.empty()) return std::nullopt;
   return ScriptWords{"--gpus", count};
 }
@@ -131,6 +131,25 @@ std::optional<ScriptWords> file_as(const std::string& option, const std::string&
   const auto path = pattern_as_path(value);
   if (!path) return std::nullopt;
   return ScriptWords{option, *path};
+}
+
+/// The environment goes along, as with ALL.
+std::optional<ScriptWords> environment_of(const std::string& value) {
+  ScriptWords words;
+  bool has_all = false;
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t end = std::min(value.find(',', at), value.size());
+    const std::string one = value.substr(at, end - at);
+    at = end + 1;
+    if (one == "ALL") {
+      has_all = true;
+    } else if (one.find('=') != std::string::npos) {
+      words.insert(words.end(), {"--env", one});
+    } else {
+      return std::nullopt;
+    }
+  }
+  return has_all ? std::optional(words) : std::nullopt;
 }
 
 struct SbatchOption {
@@ -157,7 +176,12 @@ const std::vector<SbatchOption>& known_options() {
       {'J', "job-name", same("--name")},
       {'o', "output", [](const std::string& value) { return file_as("--stdout", value); }},
       {'e', "error", [](const std::string& value) { return file_as("--stderr", value); }},
-      {'i', "input", same("--stdin")},
+      {'i', "input", [](const std::string& value) { return file_as("--stdin", value); }},
+      {0, "export", environment_of},
+      {0, "open-mode",
+       [](const std::string& value) {
+         return value == "truncate" ? std::optional(ScriptWords{}) : std::nullopt;
+       }},
       {'A', "account", same("--account")},
       {'q', "qos", same("--qos")},
       {'p', "partition", same("--partition")},
@@ -167,7 +191,10 @@ const std::vector<SbatchOption>& known_options() {
       {'G', "gpus", gpus_of},
       {0, "gpus-per-task", gpus_of},
       {0, "gpus-per-node", gpus_of},
-      {0, "gres", gpus_of},
+      {0, "gres",
+       [](const std::string& value) {
+         return value.starts_with("gpu") ? gpus_of(value) : std::nullopt;
+       }},
       {0, "tmp",
        [](const std::string& value) {
          return ScriptWords{"--disk", memory_of(value)};
@@ -180,19 +207,11 @@ const std::vector<SbatchOption>& known_options() {
 
 /// Those of sbatch that change nothing of what is computed.
 bool may_be_left_out(std::string_view name) {
-  static const std::set<std::string_view> kLeftOut{"mail-type",     "mail-user",
-                                                   "comment",       "nice",
-                                                   "open-mode",     "requeue",
-                                                   "no-requeue",    "export",
-                                                   "exclusive",     "parsable",
-                                                   "quiet",         "verbose",
-                                                   "hint",          "get-user-env",
-                                                   "signal",        "wckey",
-                                                   "profile",       "begin",
-                                                   "deadline",      "wait",
-                                                   "oversubscribe", "exclude",
-                                                   "nodelist",      "time-min",
-                                                   "delay-boot",    "kill-on-invalid-dep"};
+  static const std::set<std::string_view> kLeftOut{
+      "mail-type", "mail-user", "comment", "nice",     "requeue",       "no-requeue",
+      "exclusive", "parsable",  "quiet",   "verbose",  "hint",          "get-user-env",
+      "wckey",     "profile",   "wait",    "time-min", "oversubscribe", "kill-on-invalid-dep",
+      "delay-boot"};
   return kLeftOut.contains(name);
 }
 
@@ -241,7 +260,7 @@ class Reader {
     for (const SbatchOption& option : known_options()) {
       if (option.letter == letter) return std::string(option.name);
     }
-    return {1, letter};
+    return std::string(1, letter);
   }
   void take(const std::string& word, const std::string& name, const std::string& value) {
     const auto known =
@@ -269,10 +288,21 @@ class Reader {
   std::string where_;
 };
 
+/// sbatch writes errors to the output's file where nothing else is said.
+void put_errors_to_output(ScriptWords& options) {
+  const auto said = [&](const char* option) {
+    return std::find(options.rbegin(), options.rend(), option);
+  };
+  const auto output = said("--stdout");
+  if (output == options.rend() || said("--stderr") != options.rend()) return;
+  const std::string file = *std::prev(output);
+  options.insert(options.end(), {"--stderr", file});
+}
+
 /// Variables that sbatch would have set and that are the same here.
 constexpr std::string_view kTheirVariables =
-    "export SLURM_ARRAY_TASK_ID=\"$HPCBATCH_TASK_INDEX\" SLURM_CPUS_PER_TASK=\"$HPCBATCH_CPUS\" "
-    "SLURM_NTASKS=1 SLURM_NNODES=1; ";
+    "export SLURM_ARRAY_TASK_ID=\"${HPCBATCH_TASK_INDEX-}\" "
+    "SLURM_CPUS_PER_TASK=\"${HPCBATCH_CPUS-}\" SLURM_NTASKS=1 SLURM_NNODES=1; exec \"$@\"";
 
 /// Names of SLURM's that the script uses and nobody sets.
 std::string unknown_variables(const std::string& text) {
@@ -299,36 +329,60 @@ ScriptWords interpreter_of(const std::string& text) {
   return words;
 }
 
+/// The program of `#!/bin/bash -e` and of `#!/usr/bin/env -S bash -e`.
+std::string_view program_of(const ScriptWords& interpreter) {
+  std::string_view program = interpreter.front();
+  if (program.ends_with("/env")) {
+    const auto next = std::find_if(interpreter.begin() + 1, interpreter.end(),
+                                   [](const std::string& word) { return word != "-S"; });
+    if (next != interpreter.end()) program = *next;
+  }
+  return program.substr(program.rfind('/') + 1);
+}
+
 bool is_posix_shell(const ScriptWords& interpreter) {
   static const std::set<std::string_view> kShells{"sh", "bash", "dash", "ksh", "zsh"};
-  std::string_view program = interpreter.front();
-  if (program.ends_with("/env") && interpreter.size() > 1) program = interpreter[1];
-  return kShells.contains(program.substr(program.rfind('/') + 1));
+  return kShells.contains(program_of(interpreter));
 }
+
+/// From its own variable, in which nothing is replaced: braces of a script are the script's.
+constexpr const char* kRunText =
+    "hpcbatch_text=$HPCBATCH_SCRIPT; unset HPCBATCH_SCRIPT; eval \"$hpcbatch_text\"";
 
 }  // namespace
 
 Script read_script(const std::string& text, const std::string& file, const ScriptWords& arguments) {
+  if (text.find("\r\n") != std::string::npos)
+    throw std::invalid_argument(file +
+                                " has lines that end as on Windows (CR LF), which a shell "
+                                "takes for a part of them; dos2unix mends that");
   Reader reader(file);
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = trimmed(std::string_view(text).substr(begin, end - begin));
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
     ++number;
-    if (!line.empty() && line.front() != '#') break;
+    if (const std::string_view words = trimmed(line); !words.empty() && words.front() != '#') break;
     reader.line(line, number);
   }
   Script script{std::move(reader.options), interpreter_of(text), {}};
   const bool is_slurms = !reader.read.empty() || !reader.left_out.empty();
+  if (is_slurms) put_errors_to_output(script.options);
   if (is_posix_shell(script.command)) {
     if (text.size() > kLargestText)
       throw std::invalid_argument(file + " has " + std::to_string(text.size()) +
                                   " bytes, more than the system hands to a shell; submit it as a "
                                   "command: hpcbatch submit -- sh " +
                                   file);
-    script.command.emplace_back("-c");
-    script.command.push_back(is_slurms ? std::string(kTheirVariables) + text : text);
+    // `-` and `--` end a shell's options.
+    if (script.command.back() == "-" || script.command.back() == "--") script.command.pop_back();
+    script.options.insert(script.options.end(), {"--env", "HPCBATCH_SCRIPT=" + text});
+    script.command.insert(script.command.end(), {"-c", kRunText});
+  }
+  if (is_slurms) {
+    script.command.insert(script.command.begin(),
+                          {"/bin/sh", "-c", std::string(kTheirVariables), "sh"});
   }
   script.command.push_back(file);
   script.command.insert(script.command.end(), arguments.begin(), arguments.end());

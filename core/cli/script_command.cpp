@@ -34,13 +34,14 @@ bool adds_up(const std::string& flag) {
 OptionWords left_over(const OptionWords& script, const OptionWords& said) {
   OptionWords left;
   bool is_taken = true;
-  for (const std::string& word : script) {
-    if (const std::string flag = flag_of(word); !flag.empty()) {
-      is_taken = adds_up(flag) || std::none_of(said.begin(), said.end(), [&](const auto& other) {
-                   return flag_of(other) == flag;
-                 });
+  for (auto word = script.begin(); word != script.end(); ++word) {
+    if (const std::string flag = flag_of(*word); !flag.empty()) {
+      const auto says_it = [&](const std::string& other) { return flag_of(other) == flag; };
+      // Of several lines the last holds, as of sbatch's.
+      is_taken = adds_up(flag) || (std::none_of(said.begin(), said.end(), says_it) &&
+                                   std::none_of(word + 1, script.end(), says_it));
     }
-    if (is_taken) left.push_back(word);
+    if (is_taken) left.push_back(*word);
   }
   return left;
 }

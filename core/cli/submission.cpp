@@ -144,6 +144,7 @@ json::object task_of(const WorkOptions& work, const std::string& directory, cons
   if (work.hold) task.value("hold", true);
   if (!items.items.empty()) task.value("items", items.items);
   task.list("columns", items.columns);
+  task.list("item_texts", items.texts);
   return task.take();
 }
 

@@ -9,11 +9,13 @@
 #include "cli/task_graph.hpp"
 #include "cli/values.hpp"
 #include "model/choices.hpp"
+#include "model/places.hpp"
 
 #include <boost/json/array.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,11 +53,34 @@ void add_what_flags_say(json::object& task, const json::object& of_flags) {
   }
 }
 
+void make_absolute(json::value& path, const std::string& from) {
+  if (path.is_array()) {
+    for (json::value& one : path.get_array()) make_absolute(one, from);
+  } else if (path.is_string() && path.get_string() != "none" && !path.get_string().empty() &&
+             !begins_with_item(std::string(path.get_string()))) {
+    path =
+        (std::filesystem::path(from) / std::string(path.get_string())).lexically_normal().string();
+  }
+}
+
+/// As options of the command line have them.
+void make_paths_absolute(json::object& task, const std::string& directory) {
+  for (const char* key : {"directory", "stdin", "stdout", "stderr"}) {
+    if (json::value* path = task.if_contains(key)) make_absolute(*path, directory);
+  }
+  for (const char* key : {"inputs", "outputs"}) {
+    json::value* paths = task.if_contains(key);
+    if (paths == nullptr || !paths->is_object()) continue;
+    for (auto& [name, path] : paths->get_object()) make_absolute(path, directory);
+  }
+}
+
 json::array tasks_of(const SubmitCommand& command, const std::string& directory,
                      const Interrupt& interrupt) {
   json::object task = task_of_many(command.work, command.many, directory, interrupt);
   if (command.file.empty()) return {std::move(task)};
   json::array tasks = read_tasks(command.file, interrupt);
+  for (json::value& one : tasks) make_paths_absolute(one.get_object(), directory);
   order_tasks(tasks, command.file == "-" ? "standard input" : command.file);
   for (json::value& one : tasks) add_what_flags_say(one.get_object(), task);
   return tasks;

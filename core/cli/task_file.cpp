@@ -127,7 +127,8 @@ bool ends_with_any(const std::string& name, std::initializer_list<const char*> e
 
 std::string read_input(const std::string& file, const Interrupt& interrupt) {
   Descriptor opened;
-  if (file != "-") opened = Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  // A FIFO without a writer is waited for below, where that can be interrupted.
+  if (file != "-") opened = Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file != "-" && !opened) {
     throw CommandError(kExitUsage, "cannot read " + file + ": " + std::strerror(errno));
   }

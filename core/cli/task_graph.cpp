@@ -69,7 +69,7 @@ void Graph::each_word(std::size_t task, Do look) const {
   for (const char* key : kWaits) {
     json::value* value = at(task).if_contains(key);
     if (value == nullptr) continue;
-    if (value->is_string()) look(value->get_string());
+    if (value->is_string()) *value = json::array{*value};
     if (!value->is_array()) continue;
     for (json::value& word : value->get_array()) {
       if (word.is_string()) look(word.get_string());
@@ -145,6 +145,7 @@ std::vector<std::size_t> Graph::sorted() const {
   std::vector<std::size_t> way;
   for (; std::find(way.begin(), way.end(), at) == way.end(); at = *waiting[at].begin())
     way.push_back(at);
+  if (waiting[at].contains(at)) refuse(file_, called(at) + " waits for itself: it can never start");
   std::string circle = called(at);
   for (auto step = std::find(way.begin(), way.end(), at) + 1; step != way.end(); ++step)
     circle += ", which waits for " + called(*step);

@@ -137,8 +137,7 @@ void write_out(bool is_error, std::string_view bytes) {
   const int error = write_all(is_error ? STDERR_FILENO : STDOUT_FILENO, bytes);
   if (error == 0) return;
   const std::string text = std::string("cannot write the output: ") + std::strerror(error);
-  if (error == EPIPE) throw OutputClosed(text);
-  throw CommandError(kExitUsage, text);
+  throw OutputClosed(text, error == EPIPE);
 }
 
 std::string bytes_of(const json::object& piece) {

@@ -12,13 +12,18 @@
 
 namespace hpcbatch {
 
-/// Nobody reads our output any more.
+/// What tasks printed cannot be written: nobody reads it any more, or the disk is full.
 class OutputClosed : public CommandError {
  public:
-  explicit OutputClosed(const std::string& text) : CommandError(kExitUsage, text) {}
+  OutputClosed(const std::string& text, bool is_pipe)
+      : CommandError(kExitUsage, text), is_pipe_(is_pipe) {}
+  bool is_pipe() const { return is_pipe_; }
+
+ private:
+  bool is_pipe_;
 };
 
-/// To our own standard output or error.  Throws CommandError, OutputClosed where nobody reads it.
+/// To our own standard output or error.  Throws OutputClosed.
 void write_out(bool is_error, std::string_view bytes);
 
 /// The bytes of a piece of output; throws CommandError.

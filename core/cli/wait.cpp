@@ -88,8 +88,8 @@ int wait_in_view(const WaitCommand& command, const Session& session, StatusLine&
       time = std::clamp(left_of(command, begin), std::chrono::milliseconds{0}, time);
     const json::object counts =
         engine.post("/v1/tasks/wait", question_of(command, ids, time), time + kAnswerMargin);
-    if (flag_at(counts, "done")) return view.end(counts, ids);
     if (command.any && tell_ended(counts, command.json)) return kExitDone;
+    if (flag_at(counts, "done")) return view.end(counts, ids);
     if (has_timed_out(command, begin)) return timed_out(status, command, counts);
     view.progress(counts);
   }

@@ -198,7 +198,9 @@ void MapView::refuse_misspelt(const std::string& name) const {
   if (name.size() < kShort) return;
   for (const Field& field : view_.node().fields) {
     if (std::find(asked_.begin(), asked_.end(), field.name) != asked_.end()) continue;
-    if (nearest_spelling(field.name, {name}).empty()) continue;
+    // Another key that is asked for later, as output_map beside input_map, begins otherwise.
+    const bool is_near = !field.name.empty() && field.name.front() == name.front();
+    if (!is_near || nearest_spelling(field.name, {name}).empty()) continue;
     throw DocumentError(view_.file(), field.line,
                         fmt::format("unknown key '{}' in {}; did you mean '{}'?",
                                     show_text(field.name), view_.name(), name));

@@ -12,6 +12,7 @@ constexpr char kValue = '\x1f';
 }  // namespace
 
 const std::string* Item::column(std::string_view name) const {
+  if (columns_.empty()) return name == "1" ? &text_ : nullptr;
   const auto named = std::find_if(columns_.begin(), columns_.end(),
                                   [&](const auto& column) { return column.first == name; });
   if (named != columns_.end()) return &named->second;

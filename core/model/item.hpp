@@ -1,6 +1,7 @@
 // What one task of an array is about: a file, a parameter, a row of a table.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +17,7 @@ class Item {
   Item(std::string text) : text_(std::move(text)) {}
 
   const std::string& text() const { return text_; }
-  /// Also by their numbers, from 1; null: there is none.
+  /// Also by their numbers, from 1; null: there is none.  A plain text is its own first column.
   const std::string* column(std::string_view name) const;
   const std::vector<std::pair<std::string, std::string>>& columns() const { return columns_; }
   void add_column(std::string name, std::string value);
@@ -30,6 +31,10 @@ class Item {
   std::string text_;
   std::vector<std::pair<std::string, std::string>> columns_;
 };
+
+/// What the system hands to a program as one argument or variable (MAX_ARG_STRLEN of Linux: 128
+/// KiB), less a variable's name.
+constexpr std::size_t kLargestItem = (std::size_t{128} << 10) - 32;
 
 /// Free of the two control characters (ASCII's unit and record separator) that keep columns apart.
 bool can_be_packed(std::string_view text);

@@ -92,7 +92,9 @@ void walk(std::string_view text, const std::function<bool(const Place&)>& replac
   std::size_t kept = 0;
   for (std::size_t at = text.find('{'); at != std::string_view::npos; at = text.find('{', at)) {
     const auto place = place_at(text.substr(at));
-    if (!place || (!place->name.empty() && at > 0 && text[at - 1] == '$')) {
+    // A shell's: ${NAME}, ${1}, ${#}.
+    const bool may_be_a_shells = place && (!place->name.empty() || place->part == nullptr);
+    if (!place || (may_be_a_shells && at > 0 && text[at - 1] == '$')) {
       ++at;
       continue;
     }

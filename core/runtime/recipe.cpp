@@ -38,11 +38,8 @@ RecipeService service_from(const wire::Service& from) {
   return service;
 }
 
-/// For programs that look there; a longer one the system would not hand on (MAX_ARG_STRLEN of
-/// Linux: 128 KiB).
+/// For programs that look there.
 void put_item(wire::Start& start, const std::string& item) {
-  constexpr std::size_t kMost = std::size_t{96} << 10;
-  if (item.size() > kMost) return;
   wire::Variable* variable = start.add_variables();
   variable->set_name("HPCBATCH_ITEM");
   variable->set_value(item);

@@ -317,6 +317,13 @@ TEST(ReadRequest, AColumnThatIsAskedForIsThereInEachItem) {
   };
   const std::string pairs = R"([["a", "1"], ["b", "2"]])";
   EXPECT_EQ(of(pairs, R"(["x", "{2}", "${HOME}", "{id}", "{a b}"])"), "accepted");
+  EXPECT_EQ(of(R"([{"a b": "x"}])", R"(["x", "{a b}"])"),
+            "task: '{a b}' is no placeholder: a name in one has letters, digits, '_' and '-' only; "
+            "write {1} for that column");
+  EXPECT_EQ(of("[\"" + std::string(140'000, 'x') + "\"]", R"(["x", "{}"])").substr(0, 31),
+            "task.items 1 has 140000 bytes, ");
+  EXPECT_EQ(of(R"(["x", "./x"])", R"(["x"])", R"(, "stdout": "/o/{}")").substr(0, 30),
+            "task: items 1 and 2, 'x' and '");
   EXPECT_EQ(of(pairs, R"(["x", "{3}"])"),
             "task: '{3}' stands for a column, and the items have 2; a text that is meant as it "
             "stands belongs into a script");
@@ -365,14 +372,20 @@ TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
   };
   EXPECT_EQ(refused(R"(["sh", "-c", "echo {}"])"),
             "task: '{}' stands in the program of a shell, which would run what an item holds; hand "
-            "it over as an argument, sh -c '... \"$1\"' sh {}, or write \"$HPCBATCH_ITEM\" there");
+            "it over as an argument, sh -c '... \"$1\"' sh {}, or write \"$HPCBATCH_ITEM\" there "
+            "(items that are commands: sh -c 'eval \"$1\"' sh {})");
   for (const char* wrong :
-       {R"(["/bin/bash", "-euo", "pipefail", "-c", "x {/}"])", R"(["nice", "zsh", "-lc", "{.}"])"})
+       {R"(["/bin/bash", "-euo", "pipefail", "-c", "x {/}"])", R"(["nice", "zsh", "-lc", "{.}"])",
+        R"(["sh", "-c", "--", "{}"])", R"(["bash", "-c", "-e", "{}"])",
+        R"(["bash", "--rcfile", "x", "-c", "{}"])", R"(["bash", "-O", "extglob", "-c", "{}"])",
+        R"(["rbash", "-c", "{}"])", R"(["env", "-S", "bash -c 'echo {}'"])",
+        R"(["flock", "f", "-c", "{}"])", R"(["script", "-qc", "{}", "/dev/null"])",
+        R"(["su", "root", "-c", "{}"])", R"(["sh", "x", "sh", "-c", "{}"])"})
     EXPECT_EQ(refused(wrong).substr(0, 8), "task: '{") << wrong;
   for (const char* right :
        {R"(["sh", "-c", "echo \"$1\"", "sh", "{}"])", R"(["echo", "-c", "{}"])", R"(["sh", "{}"])",
         R"(["bash", "--norc", "{}"])", R"(["sh", "-c", "echo {index}"])",
-        R"(["bash", "-x", "script", "-c", "{}"])"})
+        R"(["bash", "-x", "script.sh", "-c", "{}"])", R"(["env", "A=b", "tool", "{}"])"})
     EXPECT_EQ(refused(right), "accepted") << right;
 }
 

@@ -84,8 +84,15 @@ TEST(ItemsTest, AHeaderNamesTheColumns) {
 }
 
 TEST(ItemsTest, JsonLinesHaveFields) {
-  EXPECT_EQ(items({{R"({"a": 1})", "", R"({"a": "x"})"}}),
-            json::parse(R"([{"a": 1}, {"a": "x"}])"));
+  EXPECT_EQ(items({{R"({"a": 1.10, "n": null})", " ", R"( {"a": "x\"y", "l": [1, "]"]})"}}),
+            json::parse(R"([{"a": "1.10", "n": ""}, {"a": "x\"y", "l": "[1, \"]\"]"}])"));
+  const Items lines = items_of({{"a", {R"({"big": 123456789012345678901234, "e":1e3})"}}}, {});
+  EXPECT_EQ(lines.items, json::parse(R"([{"big": "123456789012345678901234", "e": "1e3"}])"));
+  EXPECT_EQ(lines.texts, (Lines{R"({"big": 123456789012345678901234, "e":1e3})"}));
+  EXPECT_EQ(items_of({{"--items", {"{}", "", "{#}"}, false}}, {}).items,
+            json::parse(R"(["{}", "", "{#}"])"))
+      << "words are what they are";
+  EXPECT_EQ(refused_items({{R"({"a": 1, "a": 2})"}}), "list1:1: 'a' is there twice");
   EXPECT_EQ(refused_items({{R"({"a": 1})", "{a}"}}),
             "list1:2: this line is no JSON object, though the first one is");
   EXPECT_EQ(items({{"{a}", "{b}"}}), json::parse(R"(["{a}", "{b}"])")) << "no JSON: texts";

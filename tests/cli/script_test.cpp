@@ -29,8 +29,10 @@ TEST(ScriptTest, ItsLinesAreOptionsOfSubmit) {
       "#!/bin/bash -e\n#HPCBATCH --cpus 4 --mem 8G  # for the index\n\n# a comment\n"
       "#HPCBATCH --name 'two words'\necho hi\n#HPCBATCH --cpus 9\n";
   const Script read = script_of(text, {"a", "--b"});
-  EXPECT_THAT(read.options, ElementsAre("--cpus", "4", "--mem", "8G", "--name", "two words"));
-  EXPECT_THAT(read.command, ElementsAre("/bin/bash", "-e", "-c", text, "/w/job.sh", "a", "--b"));
+  EXPECT_THAT(read.options, ElementsAre("--cpus", "4", "--mem", "8G", "--name", "two words",
+                                        "--env", "HPCBATCH_SCRIPT=" + text));
+  EXPECT_THAT(read.command,
+              ElementsAre("/bin/bash", "-e", "-c", HasSubstr("eval"), "/w/job.sh", "a", "--b"));
   EXPECT_TRUE(read.notes.empty());
 }
 
@@ -38,7 +40,9 @@ TEST(ScriptTest, AScriptOfNoShellRunsFromItsFile) {
   EXPECT_THAT(script_of("#!/usr/bin/env python3\nprint(1)\n").command,
               ElementsAre("/usr/bin/env", "python3", "/w/job.sh"));
   EXPECT_THAT(script_of("echo hi\n").command,
-              ElementsAre("/bin/sh", "-c", "echo hi\n", "/w/job.sh"));
+              ElementsAre("/bin/sh", "-c", HasSubstr("eval"), "/w/job.sh"));
+  EXPECT_THAT(script_of("#!/bin/sh -\n:\n").command,
+              ElementsAre("/bin/sh", "-c", HasSubstr("eval"), "/w/job.sh"));
   EXPECT_THAT(script_of("#!/usr/bin/env bash\n:\n").command.at(2), "-c");
 }
 
@@ -49,12 +53,26 @@ TEST(ScriptTest, LinesForSlurmHoldWhereTheyMeanTheSame) {
       "echo $SLURM_ARRAY_TASK_ID $SLURM_JOB_NODELIST\n");
   EXPECT_THAT(read.options,
               ElementsAre("--cpus", "4", "--mem", "500M", "--time", "95400s", "--name", "fit",
-                          "--array", "1-9%3", "--stdout", "out.{id}.txt", "--gpus", "a100:2"));
+                          "--array", "1-9%3", "--stdout", "out.{id}.txt", "--gpus", "a100:2",
+                          "--stderr", "out.{id}.txt", "--env", HasSubstr("HPCBATCH_SCRIPT=")));
   ASSERT_EQ(read.notes.size(), 3U);
   EXPECT_THAT(read.notes[0], HasSubstr("--mem=500 as --mem 500M"));
   EXPECT_EQ(read.notes[1], "of its lines for sbatch these are left out: --mail-type=END");
   EXPECT_EQ(read.notes[2], "it uses SLURM_JOB_NODELIST, which nobody sets here");
-  EXPECT_THAT(read.command.at(2), HasSubstr("SLURM_ARRAY_TASK_ID=\"$HPCBATCH_TASK_INDEX\""));
+  EXPECT_THAT(read.command.at(2), HasSubstr("SLURM_ARRAY_TASK_ID=\"${HPCBATCH_TASK_INDEX-}\""));
+  EXPECT_THAT(read.command.at(4), "/bin/sh");
+  EXPECT_THAT(script_of("#!/usr/bin/env python3\n#SBATCH -c 2\n").command,
+              ElementsAre("/bin/sh", "-c", HasSubstr("exec"), "sh", "/usr/bin/env", "python3",
+                          "/w/job.sh"));
+}
+
+TEST(ScriptTest, VariablesGoAlong) {
+  EXPECT_THAT(script_of("#!/usr/bin/env python3\n#SBATCH --export=ALL,A=b,C=d\n").options,
+              ElementsAre("--env", "A=b", "--env", "C=d"));
+}
+
+TEST(ScriptTest, WhatIsIndentedIsAComment) {
+  EXPECT_TRUE(script_of("#!/usr/bin/env python3\n  #SBATCH --array=1-3\n").options.empty());
 }
 
 TEST(ScriptTest, TimesAreSlurms) {
@@ -73,10 +91,13 @@ TEST(ScriptTest, WhatMeansSomethingElseIsRefused) {
             "/w/job.sh:2: '#SBATCH --nodes=4' has nothing here that means the same; write a line "
             "#HPCBATCH with what you need, or hand the script to sbatch");
   for (const char* line : {"-n 8", "--time=soon", "-t UNLIMITED", "--output=%N.txt", "--nonsense",
-                           "--gres=gpu:1,disk:2", "--dependency=afterok:12", "-Z"})
+                           "--gres=gpu:1,disk:2", "--dependency=afterok:12", "-Z", "--export=NONE",
+                           "--open-mode=append", "--begin=now+1hour", "--signal=B:USR1",
+                           "--nodelist=n1", "-w n1", "--gres=nvme:100", "-v"})
     EXPECT_THAT(refused_script(std::string("#SBATCH ") + line + "\n:"), HasSubstr("'#SBATCH -"))
         << line;
   EXPECT_EQ(refused_script("#SBATCH word\n:"), "/w/job.sh:1: 'word' is no option of sbatch");
+  EXPECT_THAT(refused_script("#!/bin/sh\r\n:\r\n"), HasSubstr("end as on Windows"));
   EXPECT_EQ(refused_script("#HPCBATCH --name 'open\n:"),
             "/w/job.sh:1: a quotation mark is not closed");
 }

@@ -26,15 +26,15 @@ std::string ordered(const std::string& tasks) {
 TEST(TaskGraph, NamesAndPlacesBecomeWhatTheEngineTakes) {
   EXPECT_EQ(ordered(R"([{"name": "a"}, {"name": "b.1", "after": "a"},
                         {"after": ["b.1", "#1", "a.7", "12.3"], "after_each": ["b.1"]}])"),
-            R"({"name":"a"} {"name":"b.1","after":"#1"} )"
+            R"({"name":"a"} {"name":"b.1","after":["#1"]} )"
             R"({"after":["#2","#1","#1.7","12.3"],"after_each":["#2"]})");
 }
 
 TEST(TaskGraph, TasksStandBehindThoseTheyWaitFor) {
   EXPECT_EQ(ordered(R"([{"name": "z", "after": ["y"]}, {"name": "x"}, {"name": "y", "after": "#2"},
                         {"after_any": "#1"}])"),
-            R"({"name":"x"} {"name":"y","after":"#1"} {"name":"z","after":["#2"]} )"
-            R"({"after_any":"#3"})");
+            R"({"name":"x"} {"name":"y","after":["#1"]} {"name":"z","after":["#2"]} )"
+            R"({"after_any":["#3"]})");
 }
 
 TEST(TaskGraph, WhatIsNotThereIsSaid) {
@@ -53,7 +53,7 @@ TEST(TaskGraph, ACircleIsNamed) {
             "t.yaml: task 3 (b), which waits for task 4 (c), which waits for task 2 (a), which "
             "waits for the first: none of them can ever start");
   EXPECT_EQ(ordered(R"([{"name": "a", "after": "a"}])"),
-            "t.yaml: task 1 (a), which waits for the first: none of them can ever start");
+            "t.yaml: task 1 (a) waits for itself: it can never start");
 }
 
 }  // namespace

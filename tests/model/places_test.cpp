@@ -50,8 +50,9 @@ TEST(Places, ColumnsHaveNumbersAndNamesAndPartsToo) {
   const Item item = row({{"sample", "/in/a.bam"}, {"lambda", "0.1"}});
   EXPECT_EQ(with_item("{sample} {1} {2} {lambda} {} {1/.} {sample//} {sample.}", item, 1),
             "/in/a.bam /in/a.bam 0.1 0.1 whole a /in /in/a");
-  EXPECT_EQ(with_item("{3} {0} {x} {1x} ${sample} $${1} {sample", item, 1),
-            "{3} {0} {x} {1x} ${sample} $${1} {sample");
+  EXPECT_EQ(with_item("{3} {0} {x} {1x} ${sample} $${1} ${#} {sample", item, 1),
+            "{3} {0} {x} {1x} ${sample} $${1} ${#} {sample");
+  EXPECT_EQ(with_item("{1} {1/} {2}", Item("a/b")), "a/b b {2}") << "a text is its own column";
   EXPECT_EQ(with_places("/o/{lambda}/{1/}.{#}", {ArrayId{12}, 3}, item), "/o/0.1/a.bam.3");
   EXPECT_TRUE(has_item("{2}", item));
   EXPECT_FALSE(has_item("{3}{x}", item));

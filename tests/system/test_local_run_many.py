@@ -1,8 +1,11 @@
 """`run` of many tasks does what people know of GNU parallel: output as tasks end, order, halting, a log, going on later."""
 
 import json
+import os
+import pathlib
 import re
 import signal
+import subprocess
 
 import pytest
 from engine_at_home import EngineAtHome, wait_until
@@ -44,7 +47,7 @@ def test_words_lists_and_columns_are_items(shared, tmp_path):
     assert (done.code, done.out) == (0, "1x\n2y\n"), done
     (tmp_path / "t.jsonl").write_text('{"sample": "a b", "n": 4, "f": 0.1}\n{"sample": "$(id)", "n": 5, "f": 2e0}\n')
     done = run(shared, "--keep-order", "--each", tmp_path / "t.jsonl", "--", "echo", "{sample}", "{n}", "{f}")
-    assert (done.code, done.out) == (0, "a b 4 0.1\n$(id) 5 2\n"), done
+    assert (done.code, done.out) == (0, "a b 4 0.1\n$(id) 5 2e0\n"), done
 
 
 def test_a_column_that_is_not_there_is_refused(shared, tmp_path):
@@ -131,6 +134,55 @@ def test_work_that_was_broken_off_goes_on_under_its_key(shared, tmp_path):
     assert other.code == 125 and "other content" in other.err, other
 
 
+def test_what_a_killed_run_did_not_tell_is_said_and_logged(shared, tmp_path):
+    words = ["--key", "killed", "--joblog", tmp_path / "log", "--max-running", "1", "--items", "a", "b", "--", "sh", "-c", 'echo "did $1"; test "$1" = a || sleep 0.5', "sh", "{}"]
+    first = shared.begin("run", *words)
+    assert first.stdout.readline() == "did a\n"
+    first.kill()
+    first.communicate()
+    wait_until(lambda: shared.json("list", "-n", "1")[0]["state"] == "done", what="the end of both")
+    again = run(shared, "--resume", *words)
+    assert (again.code, again.out) == (0, "") and "2 of" in again.err and "has what they printed" in again.err, again
+    assert sorted(line.split("\t")[0] for line in (tmp_path / "log").read_text().splitlines()) == ["1", "2", "Seq"]
+
+
+def test_a_disk_that_is_full_ends_it_and_says_so(shared):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([shared.program, "run", "--items", "0", "600", "--", "sh", "-c", 'echo x; sleep "$1"', "sh", "{}"], stdout=full,
+                              stderr=subprocess.PIPE, text=True, env=shared.env, cwd=shared.directory, timeout=60)
+    assert done.returncode == 125 and "No space left" in done.stderr, done
+    wait_until(lambda: shared.json("list", "-n", "1")[0]["state"] == "cancelled", what="the end of the other")
+
+
+def test_a_refused_command_leaves_the_joblog_as_it_was(shared, tmp_path):
+    (tmp_path / "log").write_text("precious\n")
+    assert run(shared, "--joblog", tmp_path / "log", "--items", "a", "--columns", ",", "--", "echo", "{nope}").code == 125
+    assert (tmp_path / "log").read_text() == "precious\n"
+
+
+def test_ctrl_c_ends_it_though_the_engine_is_away_or_a_list_does_not_come(shared, tmp_path):
+    os.mkfifo(tmp_path / "list")
+    going = shared.begin("run", "--each", tmp_path / "list", "--", "echo", "{}")
+    wait_until(lambda: "sigmask" in "".join(p.read_text() for p in pathlib.Path(f"/proc/{going.pid}/fdinfo").iterdir()), what="a look at signals")
+    going.send_signal(signal.SIGINT)
+    assert going.wait(timeout=60) == 130
+    going = shared.begin("run", "--items", "0", "600", "--", "sh", "-c", 'echo "$1"; sleep "$1"', "sh", "{}")
+    assert going.stdout.readline() == "0\n" or going.stdout.readline()
+    task = shared.json("list", "-n", "1")[0]["id"]
+    shared.ok("engine", "stop")
+    going.send_signal(signal.SIGINT)
+    _, err = going.communicate(timeout=60)
+    assert going.returncode == 130 and "goes on" in err, err
+    shared.ok("engine", "start")
+    shared.ok("cancel", task)
+
+
+def test_a_scripts_braces_are_its_own(shared, tmp_path):
+    (tmp_path / "job.sh").write_text('#!/bin/bash\nset -u\na=(1 2 3); echo "${#a[@]} ${#} {} {#} $1"; find . -maxdepth 0 -exec echo {} \\;\n')
+    task = shared.submit("--items", "x", "--cwd", tmp_path, tmp_path / "job.sh", "--", "{}")
+    assert shared.wait(task) == 0 and shared.ok("log", task) == "3 1 {} {#} x\n.\n"
+
+
 def test_the_engine_may_go_and_come_back_meanwhile(shared):
     going = shared.begin("run", "--items", "a", "b", "--", "sh", "-c", 'echo "$1"; while ! test -e "/proc/self/cwd/$1"; do sleep 0.05; done', "sh", "{}")
     wait_until(lambda: shared.json("list", "-n", "1")[0]["counts"]["running"] == 2, what="two tasks that run")
@@ -166,6 +218,7 @@ def test_wait_for_one_of_several_and_for_so_long(shared):
     slow, fast = shared.submit("--", "sleep", "600"), shared.submit("--", "true")
     assert shared.ok("wait", "--any", slow, fast) == f"{fast}\n"
     assert shared.json("wait", "--any", slow, fast)[0]["ended"] == [fast]
+    assert shared.ok("wait", "--any", fast) == f"{fast}\n"
     late = shared.verb("wait", "--timeout", "1s", slow)
     assert late.code == 124 and "1 of 1 had not ended in time; the work goes on" in late.err, late
     assert json.loads(shared.verb("wait", "--timeout", "1s", slow, "--json").out)["running"] == 1
