@@ -19,6 +19,10 @@ import re
 import sys
 import time
 import uuid
+import warnings
+
+# Seconds after which a job that nobody has taken is worth a word; a drop box looks every few seconds.
+TOLD_AFTER = 60.0
 
 
 class JobError(Exception):
@@ -65,8 +69,14 @@ def wait(path, period=10, timeout=None):
     caller's to do (in a shared folder results may be the engine's user's)."""
     finished = path + ".finished"
     until = None if timeout is None else time.monotonic() + timeout
+    begin = time.monotonic()
+    is_told = False
     pause = min(0.05, period)
     while not os.path.exists(finished):
+        if not is_told and time.monotonic() - begin >= TOLD_AFTER and os.path.exists(path):
+            is_told = True
+            warnings.warn(f"nobody has taken {path} for {TOLD_AFTER:g} s: does an engine watch the folder? `hpcbatch dropbox` lists those"
+                          " that are watched", RuntimeWarning, stacklevel=2)
         if until is not None and time.monotonic() >= until:
             raise TimeoutError(f"{path} has not ended within {timeout} s")
         time.sleep(pause)

@@ -1,5 +1,17 @@
 """Python's side of hpcbatch: the standard library only, so that it installs into anybody's environment.
 
+    work          `Client().submit(...)`: what people write
     client        speaks to the engine's socket
     fork_service  a service that has its imports done and forks a process per task
 """
+
+_OF_WORK = ("Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task")
+
+
+def __getattr__(name):
+    """Not before somebody asks: who only needs a module of ours does not pay for the others."""
+    if name in _OF_WORK:
+        from . import work
+
+        return getattr(work, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

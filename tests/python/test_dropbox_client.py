@@ -151,6 +151,13 @@ def test_a_job_without_its_keys_is_not_dropped(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_job_that_nobody_takes_is_told_of(tmp_path, monkeypatch):
+    monkeypatch.setattr(hpcbatch_dropbox, "TOLD_AFTER", 0.05)
+    job = {"script": "copy", "input_map": {}, "output_map": {}}
+    with pytest.warns(RuntimeWarning, match="nobody has taken .* does an engine watch the folder"), pytest.raises(TimeoutError):
+        hpcbatch_dropbox.submit_and_wait(tmp_path, job, period=0.05, timeout=0.5)
+
+
 def test_waiting_ends_in_time(tmp_path):
     path = hpcbatch_dropbox.submit(str(tmp_path), {"script": "a", "input_map": {}, "output_map": {}})
     with pytest.raises(TimeoutError):

@@ -8,7 +8,7 @@ import pytest
 from snakemake_bed import ROOT
 
 CARRIED = {"snakemake": "snakemake_executor_plugin_hpcbatch", "galaxy": "hpcbatch_galaxy"}
-PACKAGES = CARRIED | {"snakemake/scheduler": "snakemake_scheduler_plugin_hpcbatch"}
+PACKAGES = CARRIED | {"snakemake/scheduler": "snakemake_scheduler_plugin_hpcbatch", "python": "hpcbatch"}
 
 
 @pytest.mark.parametrize("folder", CARRIED)

@@ -37,7 +37,7 @@ def blocks_of(text):
 
 def bash(shared, script, folder):
     program = pathlib.Path(shared.program).parent
-    env = shared.env | {"PATH": f"{program}:{shared.env.get('PATH', '/usr/bin:/bin')}"}
+    env = shared.env | {"PATH": f"{program}:{shared.env.get('PATH', '/usr/bin:/bin')}", "PYTHONPATH": str(HERE / "python")}
     return subprocess.run(["bash", "-c", script], cwd=folder, env=env, capture_output=True, text=True, timeout=300)
 
 

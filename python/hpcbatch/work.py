@@ -1,0 +1,348 @@
+"""Work for hpcbatch from Python, with the options of its command line as keyword arguments.
+
+    from hpcbatch import Client
+
+    client = Client()
+    sweep = client.submit(["fit", "{sample}", "{lambda}"], items=[{"sample": "a", "lambda": 0.1}, {"sample": "b", "lambda": 0.2}],
+                          cpus=2, mem="2G", time="1h", retries=1)
+    counts = sweep.wait()
+    for task in sweep.tasks():
+        print(task.id, task.item, task.state, sweep.log(task.index))
+
+An engine is started where none runs, as `hpcbatch submit` does it. What goes wrong is an exception whose text is the
+sentence that the command line would print: `Refused` where the request is wrong, `EngineAway` where no engine answers.
+A `Client` may be used by several threads.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import getpass
+import os
+import time as _time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Union
+
+from . import client as _client
+from .client import EngineAway, Error, Refused
+
+__all__ = ["Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task"]
+
+Item = Union[str, Sequence[str], Mapping[str, object]]
+Path = Union[str, "os.PathLike[str]"]
+#: Seconds that one question to the engine may wait.
+_LONGEST_WAIT = 30.0
+_PAGE = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    """How the tasks of submissions stand."""
+
+    total: int
+    done: int
+    failed: int
+    cancelled: int
+    running: int
+    waiting: int
+
+    @property
+    def all_done(self) -> bool:
+        """Whether all have ended well."""
+        return self.done == self.total
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One task; `facts` is all that the engine says of it (docs/api.md), times in seconds since 1970, memory in bytes."""
+
+    id: str
+    state: str
+    item: str | None
+    exit_code: int | None
+    failure: str | None
+    message: str | None
+    facts: Mapping[str, Any] = dataclasses.field(repr=False)
+
+    @property
+    def index(self) -> int | None:
+        """Of an array, from 1."""
+        return int(self.id.split(".")[1]) if "." in self.id else None
+
+
+class Failed(Error):
+    """`check`: some tasks have not ended well. `counts`: how many."""
+
+    def __init__(self, text: str, counts: Counts) -> None:
+        super().__init__(text)
+        self.counts = counts
+
+
+def _given(**options: object) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _ids(ids: str | Submission | Iterable[str | Submission]) -> list[str]:
+    if isinstance(ids, (str, Submission)):
+        ids = [ids]
+    return [str(one) for one in ids]
+
+
+def _absolute(path: Path, directory: str, items_are_paths: bool = False) -> str:
+    text = os.fspath(path)
+    is_items = items_are_paths and text.startswith("{") and not text.startswith(("{#}", "{/}", "{/.}"))
+    return text if text == "none" or is_items else os.path.join(directory, text)
+
+
+def _has_paths(items: Iterable[Any]) -> bool:
+    """Whether an item, or a column of one, is an absolute path."""
+    for item in items:
+        values = [item] if isinstance(item, str) else item.values() if isinstance(item, dict) else item
+        if any(str(value).startswith("/") for value in values):
+            return True
+    return False
+
+
+class Submission:
+    """What one `submit` has queued: one task, or an array of them."""
+
+    def __init__(self, client: Client, number: str) -> None:
+        self._client = client
+        self.id = number
+
+    def __str__(self) -> str:
+        return self.id
+
+    def __repr__(self) -> str:
+        return f"Submission({self.id!r})"
+
+    def wait(self, timeout: float | None = None, check: bool = False) -> Counts:
+        """Waits until all its tasks have ended (`Client.wait`)."""
+        return self._client.wait(self, timeout=timeout, check=check)
+
+    def tasks(self) -> Iterator[Task]:
+        """Its tasks in the order of their indices."""
+        return self._client.tasks(self)
+
+    def log(self, index: int | None = None, stream: str = "stdout") -> str:
+        """What it, or one task of it, has printed."""
+        return self._client.log(self.id if index is None else f"{self.id}.{index}", stream)
+
+    def explain(self) -> str:
+        """Why it waits, or how it failed, in a few lines."""
+        return self._client.explain(self.id)
+
+    def cancel(self) -> int:
+        """Ends its tasks; how many that were."""
+        return self._client.cancel(self)
+
+    def retry(self, failed_only: bool = False, **needs: object) -> int:
+        """Runs again what did not end well; `cpus`, `mem`, `disk`, `time`: with these needs from now on."""
+        return self._client.retry(self, failed_only=failed_only, **needs)
+
+
+class Client:
+    """The user's engine. `program`: hpcbatch, where it is not on PATH; `name`: who submits (`shell:USER`)."""
+
+    def __init__(self, program: str | None = None, name: str | None = None) -> None:
+        self._program = program
+        self._name = name or f"shell:{getpass.getuser()}"
+        self._engine = _client.connect(program)
+
+    def _ask(self, method: str, target: str, body: object = None) -> dict[str, Any]:
+        try:
+            return self._engine.request(method, target, body)
+        except EngineAway:
+            # One that had no work may have ended itself.
+            self._engine = _client.connect(self._program)
+            return self._engine.patiently(method, target, body)
+
+    def submit(
+        self,
+        command: Sequence[str] | None = None,
+        *,
+        tool: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+        items: Iterable[Item] | None = None,
+        columns: Sequence[str] | None = None,
+        array: str | None = None,
+        max_running: int | None = None,
+        max_fails: int | None = None,
+        cpus: float | None = None,
+        mem: str | int | None = None,
+        disk: str | int | None = None,
+        gpus: float | Mapping[str, float] | None = None,
+        time: str | float | None = None,
+        site: str | None = None,
+        not_sites: Sequence[str] | None = None,
+        tags: Sequence[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdin: Path | None = None,
+        stdout: Path | None = None,
+        stderr: Path | None = None,
+        inputs: Mapping[str, Path] | None = None,
+        outputs: Mapping[str, Path] | None = None,
+        container: str | None = None,
+        output_limit: str | int | None = None,
+        name: str | None = None,
+        retries: int | None = None,
+        priority: int | None = None,
+        hold: bool | None = None,
+        after: str | Submission | Iterable[str | Submission] = (),
+        after_any: str | Submission | Iterable[str | Submission] = (),
+        after_each: str | Submission | Iterable[str | Submission] = (),
+        key: str | None = None,
+    ) -> Submission:
+        """Queues a command (or a tool), once or as an array, and returns when that is on disk.
+
+        The arguments are the options of `hpcbatch submit` with their defaults: sizes in bytes or as "8G", times in seconds
+        or as "1h30m", `array` as "1-100:5". Items are texts, rows of `columns`, or mappings, and fill `{}`, `{2}` and
+        `{name}`. The same `key` again gives the same submission. Raises Refused."""
+        if isinstance(command, (str, bytes)):
+            raise Error(f"a command is a list of words: ['sh', '-c', {command!r}] where a shell is meant")
+        directory = os.getcwd()
+        rows = None if items is None else [one if isinstance(one, str) else self._row(one) for one in items]
+        own = _has_paths(rows or [])
+        base = directory if cwd is None else _absolute(cwd, directory, own)
+        task = _given(
+            command=None if command is None else [os.fspath(word) for word in command],
+            tool=tool,
+            parameters=None if parameters is None else dict(parameters),
+            items=rows,
+            columns=None if columns is None else list(columns),
+            array=array,
+            max_running=max_running,
+            max_failures=max_fails,
+            cpus=cpus,
+            memory=mem,
+            disk=disk,
+            gpus=dict(gpus) if isinstance(gpus, Mapping) else gpus,
+            time=time,
+            site=site,
+            not_sites=None if not_sites is None else list(not_sites),
+            tags=None if tags is None else list(tags),
+            env=None if env is None else dict(env),
+            directory=None if cwd is None else base,
+            stdin=None if stdin is None else _absolute(stdin, base, own),
+            stdout=None if stdout is None else _absolute(stdout, base, own),
+            stderr=None if stderr is None else _absolute(stderr, base, own),
+            inputs=None if inputs is None else {one: _absolute(path, directory, own) for one, path in inputs.items()},
+            outputs=None if outputs is None else {one: _absolute(path, directory, own) for one, path in outputs.items()},
+            container=container,
+            output_limit=output_limit,
+            name=name,
+            retries=retries,
+            priority=priority,
+            hold=hold,
+        )
+        for word, ids in (("after", after), ("after_any", after_any), ("after_each", after_each)):
+            if named := _ids(ids):
+                task[word] = named
+        body = _client.submit_of(
+            self._name, [task], key or f"once-{uuid.uuid4().hex}", directory, _client.handed_on(), _client.own_umask()
+        )
+        return Submission(self, self._ask("POST", "/v1/tasks", body)["ids"][0])
+
+    @staticmethod
+    def _row(item: Sequence[str] | Mapping[str, object]) -> list[str] | dict[str, object]:
+        if isinstance(item, Mapping):
+            return {str(name): value for name, value in item.items()}
+        return [str(value) for value in item]
+
+    def wait(
+        self, ids: str | Submission | Iterable[str | Submission], *, timeout: float | None = None, check: bool = False
+    ) -> Counts:
+        """Waits until all have ended. Raises TimeoutError after `timeout` seconds (the work goes on), with `check` Failed
+        where not all ended well."""
+        named = _ids(ids)
+        until = None if timeout is None else _time.monotonic() + timeout
+        while True:
+            left = _LONGEST_WAIT if until is None else min(_LONGEST_WAIT, max(0.0, until - _time.monotonic()))
+            try:
+                said = self._engine.request("POST", "/v1/tasks/wait", {"ids": named, "timeout": left}, waits=left)
+            except EngineAway:
+                self._engine = _client.connect(self._program)
+                continue
+            counts = Counts(said["total"], said["ok"], said["failed"], said["cancelled"], said["running"], said["waiting"])
+            if said["done"]:
+                if check and not counts.all_done:
+                    raise Failed(
+                        f"{counts.failed} of {counts.total} failed, {counts.cancelled} cancelled;"
+                        f" `hpcbatch explain {named[0]}` says why",
+                        counts,
+                    )
+                return counts
+            if until is not None and _time.monotonic() >= until:
+                raise TimeoutError(f"{counts.running + counts.waiting} of {counts.total} had not ended within {timeout} s")
+
+    def task(self, number: str) -> Task:
+        """One task, like 12 or 12.3. Raises Refused for an unknown one."""
+        facts = self._ask("GET", f"/v1/tasks/{number}")
+        return Task(
+            facts["id"],
+            facts["state"],
+            facts.get("item"),
+            facts.get("exit_code"),
+            facts.get("failure"),
+            facts.get("message"),
+            facts,
+        )
+
+    def tasks(self, submission: str | Submission) -> Iterator[Task]:
+        """Its tasks in the order of their indices, each asked for as it is reached."""
+        whole = self._ask("GET", f"/v1/arrays/{submission}")
+        if whole["indices"] == "0":
+            yield self.task(str(submission))
+            return
+        for index in _indices(whole["indices"]):
+            yield self.task(f"{submission}.{index}")
+
+    def log(self, task: str, stream: str = "stdout") -> str:
+        """All that it has printed so far, as text; of an array, its tasks' in their order."""
+        if "." not in task:
+            whole = self._ask("GET", f"/v1/arrays/{task}")
+            if whole["indices"] != "0":
+                return "".join(self.log(f"{task}.{index}", stream) for index in _indices(whole["indices"]))
+        pieces = []
+        offset = 0
+        while True:
+            piece = self._ask("GET", f"/v1/tasks/{task}/log?stream={stream}&offset={offset}")
+            pieces.append(piece["text"].encode() if "text" in piece else base64.b64decode(piece["base64"]))
+            if piece["end"] or piece["next"] == offset:
+                return b"".join(pieces).decode(errors="replace")
+            offset = piece["next"]
+
+    def explain(self, number: str) -> str:
+        """Why it waits, or how it failed, in a few lines."""
+        said = self._ask("GET", f"/v1/tasks/{number}/explain")
+        return "\n".join([said["text"], *said.get("details", [])])
+
+    def cancel(self, ids: str | Submission | Iterable[str | Submission]) -> int:
+        """Ends them; how many that were."""
+        return self._ask("POST", "/v1/tasks/cancel", {"ids": _ids(ids)})["tasks"]
+
+    def retry(
+        self, ids: str | Submission | Iterable[str | Submission], *, failed_only: bool = False, **needs: object
+    ) -> int:
+        """Runs again what did not end well; `cpus`, `mem`, `disk`, `time`: with these needs from now on."""
+        body: dict[str, Any] = {"ids": _ids(ids)}
+        if failed_only:
+            body["failed_only"] = True
+        if needs:
+            body["needs"] = {"memory" if name == "mem" else name: value for name, value in needs.items()}
+        return self._ask("POST", "/v1/tasks/retry", body)["tasks"]
+
+    def submissions(self, limit: int = 20) -> list[dict[str, Any]]:
+        """The newest of all clients, as the engine shows them (docs/api.md)."""
+        return self._ask("GET", f"/v1/arrays?limit={min(limit, _PAGE)}")["arrays"]
+
+
+def _indices(text: str) -> Iterator[int]:
+    """`1-9:4,20` -> 1, 5, 9, 20."""
+    for part in text.split(","):
+        range_, _, step = part.partition(":")
+        first, _, last = range_.partition("-")
+        yield from range(int(first), int(last or first) + 1, int(step or 1))
