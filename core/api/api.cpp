@@ -108,6 +108,7 @@ void Api::tasks(HttpRequest request, const ReplyPtr& reply) {
   }
   if (request.method == "POST" && path.size() == 3) {
     if (path[2] == "wait") return wait_tasks(request, reply);
+    if (path[2] == "try") return try_tasks(std::move(request.body), reply);
     return change_tasks(path[2], request, reply);
   }
   one_task(request, reply);

@@ -85,6 +85,11 @@ class Api {
   void tasks(HttpRequest request, const ReplyPtr& reply);
   void one_task(Request request, const ReplyPtr& reply);
   void post_tasks(std::string body, const ReplyPtr& reply);
+  void try_tasks(std::string body, const ReplyPtr& reply);
+  using Prepared = std::function<void(Submission submission)>;
+  using Refuse = std::function<void(SubmitRefusal refusal)>;
+  /// Looks at files, finds tools and renders; one of both is called, on the loop.
+  void prepare(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse);
   void post_submits(Request request, const ReplyPtr& reply);
   void list_tasks(Request request, const ReplyPtr& reply);
   void keys(Request request, const ReplyPtr& reply);

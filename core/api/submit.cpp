@@ -187,10 +187,17 @@ void Api::keys(Request request, const ReplyPtr& reply) {
 }
 
 void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
+  prepare(
+      std::move(request), content,
+      [this, answer](Submission submission) { runtime_.submit(std::move(submission), answer); },
+      [answer](SubmitRefusal refusal) { answer(std::move(refusal)); });
+}
+
+void Api::prepare(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse) {
   NamedFiles named = named_now(request);
-  auto render = [this, request = std::move(request), content,
-                 answer](const SeenFiles& seen) mutable {
-    if (!seen.refusal.empty()) return answer(SubmitRefusal{seen.refusal});
+  auto render = [this, request = std::move(request), content, prepared = std::move(prepared),
+                 refuse = std::move(refuse)](const SeenFiles& seen) mutable {
+    if (!seen.refusal.empty()) return refuse(SubmitRefusal{seen.refusal});
     Submission submission{request.client, request.key, content, {}, {}};
     const auto shared =
         request.environment.empty()
@@ -207,7 +214,7 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
         note_far_sites(sites_of(runtime_.engine()), recipe, task.items, task.shared,
                        task.array.needs);
       } catch (const BadRequest& e) {
-        return answer(SubmitRefusal{e.what()});
+        return refuse(SubmitRefusal{e.what()});
       }
       recipe.umask = request.umask.value_or(facts_.umask);
       if (task.output_limit != 0) recipe.output_limit = task.output_limit;
@@ -222,7 +229,7 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
       stored.items = std::move(task.items);
       submission.arrays.push_back(std::move(task.array));
     }
-    runtime_.submit(std::move(submission), std::move(answer));
+    prepared(std::move(submission));
   };
   if (named.inputs.empty() && named.destinations.empty()) return render({});
   auto shared_render = std::make_shared<decltype(render)>(std::move(render));

@@ -90,6 +90,7 @@ struct SubmitCommand {
   std::vector<std::string> words;  ///< of the command line, less the script and what is behind `--`
   std::string file;                ///< file of tasks, `-` for standard input; empty: none
   std::string key;
+  bool dry_run{false};
   bool wait{false};
   bool json{false};
 };

@@ -286,6 +286,9 @@ void add_submit(CLI::App& app, Command& into) {
                    "tasks from a .yaml or .jsonl file; - is JSON lines on standard input")
       ->type_name("FILE")
       ->group("Many");
+  verb->add_flag("--dry-run", submit->dry_run,
+                 "queue nothing; show what would run, and in which shapes (exit 2: in none)")
+      ->group("Course");
   verb->add_flag("--wait", submit->wait,
                  "wait until all have ended: exit 0 if all succeeded, else 1")
       ->group("Course");

@@ -1,4 +1,6 @@
 // `submit`: queues a task, an array, or a file of tasks, and prints the ids.
+#include "cli/dry_run.hpp"
+#include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/many.hpp"
 #include "cli/script_command.hpp"
@@ -101,6 +103,10 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
                                              around, client_name(around.environment),
                                              command.key.empty() ? random_key() : command.key);
   EngineClient client = session.client();
+  if (command.dry_run) {
+    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+    return show_dry_run(client, request, command.json);
+  }
   const std::vector<std::string> ids = submit_safely(client, session, request);
   for (const std::string& id : ids) {
     if (command.json)

@@ -201,6 +201,26 @@ std::string no_shapes_at(const std::string& site, const std::vector<std::string>
 }  // namespace
 
 /// One sentence where no site can ever run it.
+std::vector<std::string> Engine::shapes_for(const Needs& needs) const {
+  std::vector<std::string> found;
+  for (const SiteState& site : sites_.sites()) {
+    if (!may_run_at(needs, site.site.name)) continue;
+    // One with these choices is made when the first such task comes.
+    const std::vector<std::string> choices = choices_of(needs, site.site);
+    for (const ShapeState& shape : site.shapes) {
+      if (!shape.shape.made_for.empty()) continue;
+      if (could_run(needs, choices.empty() ? shape.shape : made_for(shape.shape, choices)))
+        found.push_back(site.site.name + "/" + shape.shape.name);
+    }
+  }
+  return found;
+}
+
+std::optional<std::string> Engine::misfit_of(const NewArray& array) const {
+  if (array.needs.nodes <= 1 && !shapes_for(array.needs).empty()) return std::nullopt;
+  return misfit(array);
+}
+
 std::optional<std::string> Engine::misfit(const NewArray& array) const {
   if (array.needs.nodes > 1) {
     return "tasks over several nodes are not built yet; leave --nodes out";

@@ -58,6 +58,10 @@ class Engine {
   /// Nothing runs, waits, or is asked for.
   bool is_idle() const;
   bool is_draining() const { return draining_; }
+  /// Shapes in which such tasks could run, `site/shape`, of each as the configuration has it.
+  std::vector<std::string> shapes_for(const Needs& needs) const;
+  /// Why no site could ever run it; nothing: one could.
+  std::optional<std::string> misfit_of(const NewArray& array) const;
 
   /// Aborts where the parts contradict themselves or each other.  Builds of tests do it after every
   /// event while there are few tasks, and seldom where there are many.

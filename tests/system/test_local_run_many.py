@@ -247,3 +247,19 @@ def test_a_batch_script_says_what_it_needs(shared, tmp_path):
         assert refused.code == 2 and sentence in refused.err, refused
     refused = shared.verb("submit", "echo", "--", "true")
     assert refused.code == 2 and "if it is the command, write it behind the dashes: hpcbatch submit -- echo true" in refused.err, refused
+
+
+def test_a_dry_run_shows_what_would_run_and_queues_nothing(shared, tmp_path):
+    (tmp_path / "t.yaml").write_text("""
+- {name: fit, after: [prepare], command: [fit, "{1}"], items: [[a b, c], [d, e]], cpus: 1, memory: 100M, time: 10m}
+- {name: prepare, command: [make, data]}
+- {command: [big], cpus: 5000}
+""")
+    before = shared.json("list", "-n", "1")
+    told = shared.verb("submit", "--dry-run", "--file", tmp_path / "t.yaml")
+    assert told.code == 2 and "task 1 (prepare): make data\n" in told.out, told
+    assert "task 2 (fit), 2 of them: fit 'a b'\n  the first of its items: a b c\n  needs 1 cpus, 100M memory, 10m\n  fits local/" in told.out, told
+    assert "never_fits" in told.out
+    trial = shared.json("submit", "--dry-run", "--", "true")[0]
+    assert trial["fits"] and trial["command"] == ["true"] and trial["tasks"] == 1
+    assert shared.json("list", "-n", "1") == before

@@ -1,0 +1,50 @@
+// What a submit would do, without doing it.
+#include "api/api.hpp"
+#include "api/read_request.hpp"
+#include "api/to_json.hpp"
+#include "model/places.hpp"
+
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+json::object trial_of(const Engine& engine, const NewArray& array, const store::Recipe& stored) {
+  json::object trial{{"tasks", array.indices.size()}, {"needs", to_json(array.needs)}};
+  if (!stored.name.empty()) trial["name"] = valid_utf8(stored.name);
+  if (!stored.tool.empty()) trial["tool"] = stored.tool;
+  const Recipe recipe = recipe_from_bytes(stored.bytes);
+  std::optional<Item> first;
+  if (!stored.items.empty()) first = item_of(recipe.filled, stored.items.front());
+  json::array command;
+  for (const std::string& argument : recipe.argv)
+    command.push_back(
+        json::string(valid_utf8(first ? with_item(argument, *first, 1) : argument)));
+  trial["command"] = std::move(command);
+  if (first) trial["item"] = valid_utf8(first->text());
+  json::array fits;
+  for (const std::string& shape : engine.shapes_for(array.needs)) fits.push_back(json::string(shape));
+  trial["fits"] = std::move(fits);
+  if (const auto misfit = engine.misfit_of(array)) trial["refusal"] = valid_utf8(*misfit);
+  return trial;
+}
+
+}  // namespace
+
+void Api::try_tasks(std::string body, const ReplyPtr& reply) {
+  SubmitWithContent read = read_submit_body(std::move(body));
+  prepare(
+      std::move(read.request), read.content,
+      [this, reply](const Submission& submission) {
+        json::array trials;
+        for (std::size_t i = 0; i < submission.arrays.size(); ++i)
+          trials.push_back(
+              trial_of(runtime_.engine(), submission.arrays[i], submission.recipes[i]));
+        reply->answer(200, {{"tasks", std::move(trials)}});
+      },
+      [reply](const SubmitRefusal& refusal) { reply->error(400, refusal.text); });
+}
+
+}  // namespace hpcbatch
