@@ -187,10 +187,11 @@ void Api::keys(Request request, const ReplyPtr& reply) {
 }
 
 void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
-  prepare(
-      std::move(request), content,
-      [this, answer](Submission submission) { runtime_.submit(std::move(submission), answer); },
-      [answer](SubmitRefusal refusal) { answer(std::move(refusal)); });
+  auto take = [this, answer](Submission submission) {
+    runtime_.submit(std::move(submission), answer);
+  };
+  prepare(std::move(request), content, std::move(take),
+          [answer = std::move(answer)](SubmitRefusal refusal) { answer(std::move(refusal)); });
 }
 
 void Api::prepare(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse) {

@@ -20,12 +20,12 @@ json::object trial_of(const Engine& engine, const NewArray& array, const store::
   if (!stored.items.empty()) first = item_of(recipe.filled, stored.items.front());
   json::array command;
   for (const std::string& argument : recipe.argv)
-    command.push_back(
-        json::string(valid_utf8(first ? with_item(argument, *first, 1) : argument)));
+    command.push_back(json::string(valid_utf8(first ? with_item(argument, *first, 1) : argument)));
   trial["command"] = std::move(command);
   if (first) trial["item"] = valid_utf8(first->text());
   json::array fits;
-  for (const std::string& shape : engine.shapes_for(array.needs)) fits.push_back(json::string(shape));
+  for (const std::string& shape : engine.shapes_for(array.needs))
+    fits.push_back(json::string(shape));
   trial["fits"] = std::move(fits);
   if (const auto misfit = engine.misfit_of(array)) trial["refusal"] = valid_utf8(*misfit);
   return trial;

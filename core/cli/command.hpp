@@ -3,6 +3,7 @@
 
 #include "cli/engine_options.hpp"
 #include "cli/fsck_options.hpp"
+#include "cli/sites_add_options.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -188,10 +189,10 @@ struct ShowText {
   std::string text;
 };
 
-using Command =
-    std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand, ShowCommand,
-                 LogCommand, ExplainCommand, ThingsCommand, EngineStartCommand, EngineStopCommand,
-                 EngineReloadCommand, EngineStatusCommand, EngineOptions, FsckOptions,
-                 DoctorCommand, TopCommand, DropboxCommand, BackupCommand, ShowText>;
+using Command = std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand,
+                             ShowCommand, LogCommand, ExplainCommand, ThingsCommand,
+                             EngineStartCommand, EngineStopCommand, EngineReloadCommand,
+                             EngineStatusCommand, EngineOptions, FsckOptions, SitesAddOptions,
+                             DoctorCommand, TopCommand, DropboxCommand, BackupCommand, ShowText>;
 
 }  // namespace hpcbatch

@@ -19,6 +19,7 @@ int do_verb(const Command& command, const Session& session) {
   return match(
       command, [](const ShowText&) { return kExitDone; },
       [](const EngineOptions&) { return kExitDone; }, [](const FsckOptions&) { return kExitDone; },
+      [](const SitesAddOptions&) { return kExitDone; },
       [&](const RunCommand& c) { return run_task(c, session); },
       [&](const SubmitCommand& c) { return submit_tasks(c, session); },
       [&](const WaitCommand& c) { return wait_for_tasks(c, session); },
@@ -46,6 +47,8 @@ int do_command(const Command& command, const Mains& mains) {
   // The engine has signals of its own.
   if (const auto* options = std::get_if<EngineOptions>(&command)) return mains.engine(*options);
   if (const auto* options = std::get_if<FsckOptions>(&command)) return mains.fsck(*options);
+  if (const auto* options = std::get_if<SitesAddOptions>(&command))
+    return mains.sites_add(*options);
 
   const auto places = find_places(own_environment());
   if (!places) throw CommandError(kExitUsage, places.error().text);

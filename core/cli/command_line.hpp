@@ -4,6 +4,7 @@
 
 #include "cli/engine_options.hpp"
 #include "cli/fsck_options.hpp"
+#include "cli/sites_add_options.hpp"
 
 namespace hpcbatch {
 
@@ -11,6 +12,7 @@ namespace hpcbatch {
 struct Mains {
   EngineMain engine;  ///< `hpcbatch engine run`
   FsckMain fsck;
+  SitesAddMain sites_add;
 };
 
 /// All of main() but those.

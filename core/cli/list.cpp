@@ -89,15 +89,6 @@ int list_tasks_of(const ListCommand& command, EngineClient& client, const std::s
   return kExitDone;
 }
 
-/// Whose they are is of interest where they are not all one's.
-void name_clients(std::vector<json::object>& submissions) {
-  const auto is_another = [&](const json::object& one) {
-    return text_at(one, "client") != text_at(submissions.front(), "client");
-  };
-  if (std::none_of(submissions.begin(), submissions.end(), is_another)) return;
-  for (json::object& one : submissions) one["who"] = text_at(one, "client");
-}
-
 int list_submissions(const ListCommand& command, EngineClient& client) {
   std::uint64_t left = command.all ? std::numeric_limits<std::uint64_t>::max()
                                    : command.limit.value_or(kSubmissions);
@@ -129,9 +120,7 @@ int list_submissions(const ListCommand& command, EngineClient& client) {
     }
   } while (left > 0 && !before.empty());
   if (command.json) return kExitDone;
-  if (!found.empty()) name_clients(found);
-  Table table = submission_table();
-  for (const json::object& one : found) add_submission_row(table, one, now());
+  const Table table = submission_table(std::move(found), now());
   if (!table.empty()) print(table.text(room()));
   if (!before.empty()) say_there_may_be_more();
   return kExitDone;

@@ -34,6 +34,7 @@ Look
   explain ID          why it waits, or how it failed
   top                 the live view
   sites, allocations, pilots, tools [show NAME | check NAME]
+  sites add NAME      ask a batch system, and write its entry for you
   sites clean NAME    remove old files from its workspace
 
 Engine

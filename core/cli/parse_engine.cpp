@@ -65,6 +65,43 @@ void add_clean(CLI::App& sites, Command& into) {
   verb->callback([command, &into] { into = *command; });
 }
 
+void add_sites_add(CLI::App& sites, Command& into) {
+  auto options = std::make_shared<SitesAddOptions>();
+  options->transport = "ssh";
+  CLI::App* verb = sites.add_subcommand(
+      "add",
+      "ask a batch system what it has, show an entry for the configuration with shapes and limits, "
+      "and write it when you say yes");
+  verb->add_option("NAME", options->name, "a name for it")->required()->type_name("");
+  add_value(
+      *verb, "--workspace", "DIR",
+      [options](const std::string& text) {
+        if (!text.starts_with('/')) throw std::invalid_argument("'" + text + "' is not absolute");
+        options->workspace = text;
+      },
+      "a folder that login node and compute nodes see; nothing is made there yet")
+      ->required();
+  verb->add_option("--scheduler", options->scheduler,
+                   "slurm or pbs (what is found on this machine)")
+      ->type_name("NAME");
+  verb->add_option("--host", options->host, "the login node, by ssh (this machine)")
+      ->type_name("HOST");
+  verb->add_option("--user", options->user, "who logs in there (you)")->type_name("NAME");
+  verb->add_option("--transport", options->transport,
+                   "ssh, or openssh where ssh has to be configured (ssh)")
+      ->type_name("NAME");
+  add_value(
+      *verb, "--config", "FILE",
+      [options](const std::string& text) { options->config = absolute_path(text); },
+      "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
+  verb->add_flag("--yes", options->yes, "write without asking");
+  verb->footer(
+      "Examples:\n  hpcbatch sites add cluster --workspace /scratch/me/hpcbatch\n"
+      "  hpcbatch sites add far --host login.example.org --scheduler pbs \\\n"
+      "      --workspace /work/me/hpcbatch");
+  verb->callback([options, &into] { into = *options; });
+}
+
 void add_engine_run(CLI::App& engine, Command& into) {
   auto options = std::make_shared<EngineOptions>();
   CLI::App* verb = engine.add_subcommand(
@@ -208,9 +245,10 @@ void add_backup(CLI::App& app, Command& into) {
 
 void add_thing_verbs(CLI::App& app, Command& into) {
   using Kind = ThingsCommand::Kind;
-  add_clean(*add_things(app, into, Kind::Sites, "sites", "the places with a batch system",
-                        "look at the site and say what works"),
-            into);
+  CLI::App* sites = add_things(app, into, Kind::Sites, "sites", "the places with a batch system",
+                               "look at the site and say what works");
+  add_sites_add(*sites, into);
+  add_clean(*sites, into);
   add_things(app, into, Kind::Allocations, "allocations", "the batch jobs that hold pilots",
              nullptr);
   add_things(app, into, Kind::Pilots, "pilots", "our processes on the nodes", nullptr);

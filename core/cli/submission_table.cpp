@@ -63,17 +63,21 @@ std::string progress_bar(const json::object& counts, std::size_t letters) {
   return bar;
 }
 
-Table submission_table() {
-  using Side = Table::Side;
-  return Table({{"ID"},
-                {"STATE"},
-                {"PROGRESS"},
-                {"DONE", Side::Right},
-                {"FAILED", Side::Right},
-                {"AGE", Side::Right},
-                {"RUN", Side::Right},
-                {"WHO"},
-                {"WHAT"}});
+namespace {
+
+void name_clients(std::vector<json::object>& submissions) {
+  const auto is_another = [&](const json::object& one) {
+    return text_at(one, "client") != text_at(submissions.front(), "client");
+  };
+  if (std::none_of(submissions.begin(), submissions.end(), is_another)) return;
+  for (json::object& one : submissions) one["who"] = text_at(one, "client");
+}
+
+std::string count_of_many(const json::object& submission, const char* state) {
+  const json::object* counts = object_at(submission, "counts");
+  const bool is_one = number_at(submission, "total") == 1;
+  const double count = counts == nullptr ? 0 : number_at(*counts, state);
+  return is_one || count == 0 ? "" : whole(count);
 }
 
 void add_submission_row(Table& table, const json::object& submission, double now) {
@@ -81,7 +85,6 @@ void add_submission_row(Table& table, const json::object& submission, double now
   const json::object* found = object_at(submission, "counts");
   const json::object& counts = found == nullptr ? kNone : *found;
   const bool is_one = number_at(submission, "total") == 1;
-  const double failed = number_at(counts, "failed") + number_at(counts, "cancelled");
   std::string run;
   if (submission.contains("started_at")) {
     const double end = submission.contains("ended_at") ? number_at(submission, "ended_at") : now;
@@ -90,9 +93,28 @@ void add_submission_row(Table& table, const json::object& submission, double now
   table.add({text_at(submission, "id"), text_at(submission, "state"),
              is_one ? "" : "[" + progress_bar(counts, kBar) + "]",
              is_one ? "" : text_at(counts, "done") + "/" + text_at(submission, "total"),
-             is_one || failed == 0 ? "" : whole(failed),
+             count_of_many(submission, "failed"), count_of_many(submission, "cancelled"),
              elapsed(now - number_at(submission, "submitted_at")), run, text_at(submission, "who"),
              what_of(submission)});
+}
+
+}  // namespace
+
+Table submission_table(std::vector<json::object> submissions, double now) {
+  using Side = Table::Side;
+  Table table({{"ID"},
+               {"STATE"},
+               {"PROGRESS"},
+               {"DONE", Side::Right},
+               {"FAILED", Side::Right},
+               {"CANCELLED", Side::Right},
+               {"AGE", Side::Right},
+               {"RUN", Side::Right},
+               {"WHO"},
+               {"WHAT"}});
+  if (!submissions.empty()) name_clients(submissions);
+  for (const json::object& one : submissions) add_submission_row(table, one, now);
+  return table;
 }
 
 }  // namespace hpcbatch

@@ -6,12 +6,13 @@
 #include <boost/json/object.hpp>
 
 #include <string>
+#include <vector>
 
 namespace hpcbatch {
 
-Table submission_table();
-/// `submission` is a summary of `GET /v1/arrays`; `now` in seconds since 1970.
-void add_submission_row(Table& table, const boost::json::object& submission, double now);
+/// Of summaries as `GET /v1/arrays` gives them; `now` in seconds since 1970.  Whose they are is a
+/// column where they are not all one's.
+Table submission_table(std::vector<boost::json::object> submissions, double now);
 
 /// How far it is: `#` ended well, `x` failed or cancelled, `>` running, `.` to come; each that
 /// there is has a letter at least.  `counts` by state.

@@ -5,13 +5,18 @@
 #include "cli/exit.hpp"
 #include "cli/screen.hpp"
 #include "cli/session.hpp"
-#include "cli/task_table.hpp"
+#include "cli/submission_table.hpp"
+#include "cli/terminal.hpp"
 #include "cli/thing_table.hpp"
 #include "cli/values.hpp"
 
 #include <boost/json/array.hpp>
 
 #include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -21,7 +26,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::chrono::milliseconds kEvery{1000};
-constexpr int kTasksShown = 50;
+constexpr int kSubmissionsShown = 50;
 
 /// Everything shown, as one object with the engine's own keys.
 json::object look(EngineClient& client) {
@@ -32,9 +37,9 @@ json::object look(EngineClient& client) {
     const json::array* things = array_at(answer, what);
     all[what] = things == nullptr ? json::array{} : *things;
   }
-  const json::object answer = client.get("/v1/tasks?limit=" + std::to_string(kTasksShown));
-  const json::array* tasks = array_at(answer, "tasks");
-  all["tasks"] = tasks == nullptr ? json::array{} : *tasks;
+  const json::object answer = client.get("/v1/arrays?limit=" + std::to_string(kSubmissionsShown));
+  const json::array* arrays = array_at(answer, "arrays");
+  all["arrays"] = arrays == nullptr ? json::array{} : *arrays;
   return all;
 }
 
@@ -61,18 +66,21 @@ std::string picture(const json::object& all) {
     out += one_line(message) + "\n";
   out = "hpcbatch " + out + "tasks   " + counts(engine, "tasks") + "\npilots  " +
         counts(engine, "pilots") + "\n";
-  const auto section = [&out](const Table& table) {
-    if (!table.empty()) out += "\n" + table.text();
+  const auto size = terminal_size(STDOUT_FILENO);
+  const std::optional<std::size_t> room = size ? std::optional(size->columns) : std::nullopt;
+  const auto section = [&](const Table& table) {
+    if (!table.empty()) out += "\n" + table.text(room);
   };
   using Shown = ThingsCommand::Kind;
   section(thing_table(Shown::Sites, *array_at(all, "sites")));
   section(thing_table(Shown::Allocations, live(*array_at(all, "allocations"))));
   section(thing_table(Shown::Pilots, *array_at(all, "pilots")));
-  Table tasks = task_table();
-  for (const json::value& task : *array_at(all, "tasks")) {
-    if (task.is_object()) add_task_row(tasks, task.get_object());
+  std::vector<json::object> submissions;
+  for (const json::value& one : *array_at(all, "arrays")) {
+    if (one.is_object()) submissions.push_back(one.get_object());
   }
-  section(tasks);
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  section(submission_table(std::move(submissions), now.count()));
   return out;
 }
 

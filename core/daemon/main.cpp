@@ -2,6 +2,7 @@
 #include "cli/command_line.hpp"
 #include "daemon/engine_main.hpp"
 #include "daemon/fsck_main.hpp"
+#include "daemon/sites_add_main.hpp"
 
 #include <cerrno>
 
@@ -22,5 +23,6 @@ void fill_closed_streams() {
 
 int main(int argc, char** argv) {
   fill_closed_streams();
-  return hpcbatch::run_command_line(argc, argv, {hpcbatch::run_engine, hpcbatch::run_fsck});
+  return hpcbatch::run_command_line(
+      argc, argv, {hpcbatch::run_engine, hpcbatch::run_fsck, hpcbatch::run_sites_add});
 }

@@ -16,9 +16,11 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::chrono::seconds kNoTime{0};
 constexpr std::chrono::seconds kLastCommands{30};
 constexpr std::chrono::seconds kLastPieces{10};
+// Of an engine whose pilots go on: batch jobs that are just being submitted are then known to the
+// next one, which would have to look for them.
+constexpr std::chrono::seconds kLastSubmits{5};
 constexpr std::chrono::milliseconds kLookAgain{20};
 // A store that cannot be written does not keep the engine from ending: what it could not keep was
 // not acknowledged either.
@@ -352,10 +354,12 @@ void Runtime::perform(const OpenAllocation& action) {
 
 void Runtime::submit_allocation(const OpenAllocation& action, SiteHands& hands, const Shape& shape,
                                 const std::vector<std::string>& avoided) {
+  ++open_submits_;
   hands.submit(
       action.allocation, shape, pilot_file(action.allocation, hands.site(), shape), avoided,
       [this, action,
        any = !avoided.empty()](std::variant<AllocationAccepted, AllocationRefused> answer) {
+        --open_submits_;
         crash_point("submit-command-answered");
         // It may have no other nodes than these.
         const auto* refused = std::get_if<AllocationRefused>(&answer);
@@ -430,15 +434,16 @@ void Runtime::perform(const ForgetAllocation& action) {
 void Runtime::perform(const EngineIdle& action) {
   after(order_of(action), [this] {
     stop_when_quiet(std::chrono::steady_clock::now() +
-                    (engine_->is_draining() ? kLastCommands : kNoTime));
+                    (engine_->is_draining() ? kLastCommands : kLastSubmits));
   });
 }
 
 /// Cancels that were asked for are commands on their way: they get a bounded time to reach the
 /// batch systems.
 void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
-  const bool commands = std::any_of(sites_.begin(), sites_.end(),
+  const bool any_busy = std::any_of(sites_.begin(), sites_.end(),
                                     [](const auto& site) { return site.second->is_busy(); });
+  const bool commands = engine_->is_draining() ? any_busy : open_submits_ != 0;
   // Who came by files hears by an exchange that he is to end.
   const bool pilots = std::any_of(spools_.begin(), spools_.end(),
                                   [](const auto& spool) { return spool.second->has_pilots(); });

@@ -273,7 +273,8 @@ class Runtime {
   asio::steady_timer door_timer_;
   bool stopped_{false};                                           ///< hears nothing more
   std::optional<std::chrono::steady_clock::time_point> cleaned_;  // all workspaces
-  bool keeps_connections_{true};                                  // to sites, when it ends
+  std::uint32_t open_submits_{0};  ///< commands whose answer is not there yet
+  bool keeps_connections_{true};   // to sites, when it ends
   bool ended_{false};
 };
 

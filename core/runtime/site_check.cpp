@@ -45,23 +45,6 @@ std::string in_a_row(const std::vector<wire::Address>& addresses) {
   return text;
 }
 
-// --- what the batch system says ----------------------------------------------------------------
-
-Result<Survey> ask(const Scheduler& scheduler, Transport& transport, Deadline deadline) {
-  const auto* surveyor = dynamic_cast<const Surveyor*>(&scheduler);
-  const auto command =
-      guarded("scheduler", [&] { return surveyor ? surveyor->survey() : scheduler.probe(); });
-  if (!command) return command.error();
-  const auto output = guarded("transport", [&] { return transport.run(*command, deadline); });
-  if (!output) return output.error();
-  return guarded("scheduler", [&]() -> Result<Survey> {
-    if (surveyor) return surveyor->read_survey(*output);
-    auto offers = scheduler.read_probe(*output);
-    if (!offers) return offers.error();
-    return survey_of(*offers);
-  });
-}
-
 std::string gpus_of(const std::map<std::string, double>& gpus) {
   std::string text;
   for (const auto& [kind, count] : gpus)
@@ -307,6 +290,21 @@ void check_ways(const Site& site, const PilotProgram& program, const std::string
 
 }  // namespace
 
+Result<Survey> survey_site(const Scheduler& scheduler, Transport& transport, Deadline deadline) {
+  const auto* surveyor = dynamic_cast<const Surveyor*>(&scheduler);
+  const auto command =
+      guarded("scheduler", [&] { return surveyor ? surveyor->survey() : scheduler.probe(); });
+  if (!command) return command.error();
+  const auto output = guarded("transport", [&] { return transport.run(*command, deadline); });
+  if (!output) return output.error();
+  return guarded("scheduler", [&]() -> Result<Survey> {
+    if (surveyor) return surveyor->read_survey(*output);
+    auto offers = scheduler.read_probe(*output);
+    if (!offers) return offers.error();
+    return survey_of(*offers);
+  });
+}
+
 Survey survey_of(const std::vector<Offer>& offers) {
   Survey survey;
   for (const Offer& offer : offers) {
@@ -334,7 +332,7 @@ SiteReport check_site(const Site& site, const PilotProgram& program, const Sched
   });
   report.checks.push_back(
       {"workspace", put.has_value(), put ? site.workspace + " can be written" : put.error().text});
-  auto survey = ask(scheduler, transport, sooner(deadline, kSurveyLimit));
+  auto survey = survey_site(scheduler, transport, sooner(deadline, kSurveyLimit));
   report.checks.push_back({"batch system", survey.has_value(),
                            survey ? site.scheduler + " answers" : survey.error().text});
   if (survey) {

@@ -26,6 +26,10 @@ struct SiteReport {
   std::optional<Survey> survey;  ///< nothing where the batch system did not tell
 };
 
+/// What there is, as the batch system says it; nothing is made anywhere.  Blocks until done or
+/// until `deadline`.
+Result<Survey> survey_site(const Scheduler& scheduler, Transport& transport, Deadline deadline);
+
 /// Blocks until done or until `deadline`.  `streams` is for what is carried by a stream, and not
 /// used for anything else.  What is tried lies in a folder of its own in the workspace, out of the
 /// way of pilots and relays that work there.

@@ -209,9 +209,13 @@ TEST_F(LookTest, TopShowsAllAndEndsWithQ) {
        {"GET /v1/sites", R"({"sites": []})"},
        {"GET /v1/allocations", R"({"allocations": [{"name": "old", "state": "ended"}]})"},
        {"GET /v1/pilots", R"({"pilots": [{"name": "hab12.0"}]})"},
-       {"GET /v1/tasks?limit=50", R"({"tasks": [{"id": "12", "state": "running"}]})"}});
+       {"GET /v1/arrays?limit=50",
+        R"({"arrays": [{"id": "12", "state": "running", "total": 4, "name": "sweep",
+                        "counts": {"done": 1, "running": 1, "waiting": 2}}]})"}});
   const CliResult once = cli({"top", "--once"});
   EXPECT_THAT(once.out, HasSubstr("tasks   running 2"));
+  EXPECT_THAT(once.out, HasSubstr("1/4"));
+  EXPECT_THAT(once.out, HasSubstr("sweep"));
   EXPECT_THAT(once.out, HasSubstr("hab12.0"));
   EXPECT_THAT(once.out, Not(HasSubstr("old")));
   EXPECT_EQ(once.out.find('\x1b'), std::string::npos);

@@ -33,6 +33,17 @@ def test_a_changed_configuration_is_taken_over_while_tasks_go_on(home, tmp_path)
     assert (waiter.returncode, out) == (0, "done\n"), err
 
 
+def test_an_engine_that_is_stopped_knows_what_it_was_just_submitting(home):
+    for _ in range(5):
+        task = home.submit("--", "true")
+        home.ok("engine", "stop")
+        home.ok("engine", "start")
+        assert home.wait(task) == 0
+        home.ok("engine", "stop", "--now")
+        home.ok("engine", "start")
+    assert "unclear" not in (home.home / "engine.log").read_text()
+
+
 def test_a_site_without_shapes_is_an_engine_that_says_so(home, tmp_path):
     file = tmp_path / "c.yaml"
     file.write_text(f"sites:\n  - {{name: cluster, scheduler: slurm, workspace: {tmp_path}/w}}\n")

@@ -22,6 +22,17 @@ def run(shared, *words, **options):
     return shared.verb("run", *words, **options)
 
 
+def reads_signals(pid):
+    """Whether it has a signalfd: until then an interrupt ends it as it ends any program."""
+    for entry in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
+        try:
+            if "sigmask" in entry.read_text():
+                return True
+        except FileNotFoundError:
+            pass  # it closes files, too
+    return False
+
+
 def test_all_that_tasks_print_comes_once_each_in_one_piece(shared):
     names = [f"item {i}" for i in range(200)]
     done = run(shared, "--each", "-", "--", "sh", "-c", 'echo "$1 a"; echo "$1 b"; echo "$1 e" >&2', "sh", "{}", stdin="\n".join(names))
@@ -163,7 +174,7 @@ def test_a_refused_command_leaves_the_joblog_as_it_was(shared, tmp_path):
 def test_ctrl_c_ends_it_though_the_engine_is_away_or_a_list_does_not_come(shared, tmp_path):
     os.mkfifo(tmp_path / "list")
     going = shared.begin("run", "--each", tmp_path / "list", "--", "echo", "{}")
-    wait_until(lambda: "sigmask" in "".join(p.read_text() for p in pathlib.Path(f"/proc/{going.pid}/fdinfo").iterdir()), what="a look at signals")
+    wait_until(lambda: reads_signals(going.pid), what="a look at signals")
     going.send_signal(signal.SIGINT)
     assert going.wait(timeout=60) == 130
     going = shared.begin("run", "--items", "0", "600", "--", "sh", "-c", 'echo "$1"; sleep "$1"', "sh", "{}")
@@ -260,6 +271,6 @@ def test_a_dry_run_shows_what_would_run_and_queues_nothing(shared, tmp_path):
     assert told.code == 2 and "task 1 (prepare): make data\n" in told.out, told
     assert "task 2 (fit), 2 of them: fit 'a b'\n  the first of its items: a b c\n  needs 1 cpus, 100M memory, 10m\n  fits local/" in told.out, told
     assert "never_fits" in told.out
-    trial = shared.json("submit", "--dry-run", "--", "true")[0]
+    trial = json.loads(shared.ok("submit", "--dry-run", "--json", "--", "true"))
     assert trial["fits"] and trial["command"] == ["true"] and trial["tasks"] == 1
     assert shared.json("list", "-n", "1") == before

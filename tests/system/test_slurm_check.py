@@ -69,3 +69,21 @@ def test_options_are_tried_by_slurms_own_test(slurm):
         site.ok("engine", "start")
         refused = site.verb("sites", "check", "cluster")
         assert refused.code == 1 and "would not be taken" in refused.out and "reservation" in refused.out, refused
+
+
+def test_a_site_is_added_once_it_was_shown_and_agreed_to(slurm):
+    with SlurmSite(slurm) as site:
+        file = site.directory / "new.yaml"
+        file.write_text("# mine\n")
+        words = ["sites", "add", "second", "--workspace", site.directory / "second", "--config", file]
+        shown = site.verb(*words)
+        assert shown.code == 0 and "- name: second\n  scheduler: slurm\n" in shown.out and "nobody can be asked" in shown.err, shown
+        assert file.read_text() == "# mine\n" and not (site.directory / "second").exists()
+        assert site.ok(*words, "--yes") == shown.out
+        assert file.read_text() == "# mine\nsites:\n" + textwrap.indent(shown.out, "  ")
+        again = site.verb(*words, "--yes")
+        assert again.code == 2 and "has a site 'second'" in again.err, again
+        site.ok("engine", "start", "--config", file)
+        assert {shape["name"] for shape in site.json("sites", "show", "second")[0]["shapes"]} == {"cpu", "gpu-v100", "gpu-a100"}
+        task = site.submit(*site.say())
+        assert site.wait(task) == 0, site.log_end()
