@@ -98,25 +98,27 @@ std::string no_such_column(std::string_view asked, const Item& item) {
                                   : "; did you mean '{" + near + "}'?");
 }
 
-/// Of rows and objects, in place of what they would be as one text.
-void put_whole_texts(TaskRequest& task, const std::vector<std::string>& texts,
-                     const std::string& where) {
-  if (!task.items_have_columns || texts.size() != task.items.size())
-    throw BadRequest(where + ": there is one 'item_texts' for each item that has columns");
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    Item item(texts[i]);
-    const Item row = Item::unpacked(task.items[i]);
-    for (const auto& [name, column] : row.columns()) item.add_column(name, column);
-    task.items[i] = packed(item, fmt::format("{} {}", where, i + 1));
-  }
-}
-
 void check_size(const std::string& item, const std::string& where) {
   if (item.size() > kLargestItem)
     throw BadRequest(
         fmt::format("{} has {} bytes, more than the {} that the system hands to a "
                     "program; put it into a file and name that",
                     where, item.size(), kLargestItem));
+}
+
+/// Of rows and objects, in place of what they would be as one text.
+void put_whole_texts(TaskRequest& task, const std::vector<std::string>& texts,
+                     const std::string& where) {
+  if (!task.items_have_columns || texts.size() != task.items.size())
+    throw BadRequest(where + ": there is one 'item_texts' for each item that has columns");
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string which = fmt::format("{} {}", where, i + 1);
+    check_size(texts[i], which);
+    Item item(texts[i]);
+    const Item row = Item::unpacked(task.items[i]);
+    for (const auto& [name, column] : row.columns()) item.add_column(name, column);
+    task.items[i] = packed(item, which);
+  }
 }
 
 }  // namespace
@@ -151,13 +153,11 @@ void read_items_into(TaskRequest& task, const json::value& value,
       throw BadRequest(which +
                        " is of another kind than the first: all are texts, lists of texts, "
                        "or objects");
-    if (one.is_array())
-      task.items.push_back(packed(row_of(one.get_array(), columns, which), which));
-    else if (one.is_object())
-      task.items.push_back(packed(object_of(one.get_object()), which));
-    else
-      task.items.push_back(text_of(one, which));
-    check_size(task.items.back(), which);
+    const Item item = one.is_array()    ? row_of(one.get_array(), columns, which)
+                      : one.is_object() ? object_of(one.get_object())
+                                        : Item(text_of(one, which));
+    check_size(item.text(), which);
+    task.items.push_back(task.items_have_columns ? packed(item, which) : item.text());
   }
   if (!whole_texts.empty()) put_whole_texts(task, whole_texts, where);
 }

@@ -234,19 +234,19 @@ Items read_items(const ItemOptions& options, const Interrupt& interrupt) {
 }
 
 Item item_of(const json::value& item, const std::vector<std::string>& columns) {
-  if (item.is_string()) return Item(std::string(item.get_string()));
+  const auto text = [](const json::value& value) {
+    return value.is_string() ? std::string(value.get_string())
+                             : with_plain_numbers(json::serialize(value));
+  };
   Item out;
   if (const json::object* fields = item.if_object()) {
-    for (const auto& [name, value] : *fields)
-      out.add_column(std::string(name), value.is_string()
-                                            ? std::string(value.get_string())
-                                            : with_plain_numbers(json::serialize(value)));
+    for (const auto& [name, value] : *fields) out.add_column(std::string(name), text(value));
     return out;
   }
-  const json::array& row = item.get_array();
-  for (std::size_t i = 0; i < row.size(); ++i)
-    out.add_column(columns.empty() ? std::to_string(i + 1) : columns[i],
-                   std::string(row[i].get_string()));
+  const json::array* row = item.if_array();
+  if (row == nullptr) return Item(text(item));
+  for (std::size_t i = 0; i < row->size(); ++i)
+    out.add_column(i < columns.size() ? columns[i] : std::to_string(i + 1), text((*row)[i]));
   return out;
 }
 

@@ -98,7 +98,7 @@ void add_sites_add(CLI::App& sites, Command& into) {
   verb->footer(
       "Examples:\n  hpcbatch sites add cluster --workspace /scratch/me/hpcbatch\n"
       "  hpcbatch sites add far --host login.example.org --scheduler pbs \\\n"
-      "      --workspace /work/me/hpcbatch");
+      "      --workspace /scratch/me/hpcbatch");
   verb->callback([options, &into] { into = *options; });
 }
 

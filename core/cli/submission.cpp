@@ -84,16 +84,7 @@ class TaskWriter {
 
  private:
   std::string absolute(const std::string& from, const std::string& path) const {
-    if (begins_with_item(path) && is_absolute_with_items(path)) return path;
-    const std::filesystem::path whole = std::filesystem::path(from) / path;
-    // It would make one slash of the two that stand for an item's folder.
-    return (path.find("{//}") == std::string::npos ? whole.lexically_normal() : whole).string();
-  }
-
-  bool is_absolute_with_items(const std::string& path) const {
-    return std::any_of(items_.items.begin(), items_.items.end(), [&](const json::value& item) {
-      return with_item(path, item_of(item, items_.columns)).starts_with('/');
-    });
+    return absolute_path(from, path, items_);
   }
 
   const std::string& callers_;
@@ -120,6 +111,17 @@ void write_needs(TaskWriter& task, const WorkOptions& work) {
 }
 
 }  // namespace
+
+std::string absolute_path(const std::string& from, const std::string& path, const Items& items) {
+  const auto is_absolute = [&](const json::value& item) {
+    return with_item(path, item_of(item, items.columns)).starts_with('/');
+  };
+  if (begins_with_item(path) && std::any_of(items.items.begin(), items.items.end(), is_absolute))
+    return path;
+  const std::filesystem::path whole = std::filesystem::path(from) / path;
+  // It would make one slash of the two that stand for an item's folder.
+  return (path.find("//}") == std::string::npos ? whole.lexically_normal() : whole).string();
+}
 
 json::object task_of(const WorkOptions& work, const std::string& directory, const Items& items) {
   TaskWriter task(directory, work, items);

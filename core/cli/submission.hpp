@@ -13,6 +13,9 @@
 
 namespace hpcbatch {
 
+/// A path of a task, as it is taken from a directory; one that its items make absolute stays.
+std::string absolute_path(const std::string& from, const std::string& path, const Items& items);
+
 /// One task of a submit.  Relative paths are taken from `directory`, the caller's, but for those
 /// that begin with an item that is an absolute path itself.
 boost::json::object task_of(const WorkOptions& work, const std::string& directory,

@@ -11,13 +11,11 @@
 #include "cli/task_graph.hpp"
 #include "cli/values.hpp"
 #include "model/choices.hpp"
-#include "model/places.hpp"
 
 #include <boost/json/array.hpp>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,25 +53,34 @@ void add_what_flags_say(json::object& task, const json::object& of_flags) {
   }
 }
 
-void make_absolute(json::value& path, const std::string& from) {
+void make_absolute(json::value& path, const std::string& from, const Items& items) {
   if (path.is_array()) {
-    for (json::value& one : path.get_array()) make_absolute(one, from);
-  } else if (path.is_string() && path.get_string() != "none" && !path.get_string().empty() &&
-             !begins_with_item(std::string(path.get_string()))) {
-    path =
-        (std::filesystem::path(from) / std::string(path.get_string())).lexically_normal().string();
+    for (json::value& one : path.get_array()) make_absolute(one, from, items);
+  } else if (path.is_string() && path.get_string() != "none" && !path.get_string().empty()) {
+    path = absolute_path(from, std::string(path.get_string()), items);
   }
+}
+
+Items items_in(const json::object& task) {
+  Items items;
+  if (const json::array* list = array_at(task, "items")) items.items = *list;
+  if (const json::array* names = array_at(task, "columns")) {
+    for (const json::value& name : *names)
+      items.columns.push_back(name.is_string() ? std::string(name.get_string()) : "");
+  }
+  return items;
 }
 
 /// As options of the command line have them.
 void make_paths_absolute(json::object& task, const std::string& directory) {
+  const Items items = items_in(task);
   for (const char* key : {"directory", "stdin", "stdout", "stderr"}) {
-    if (json::value* path = task.if_contains(key)) make_absolute(*path, directory);
+    if (json::value* path = task.if_contains(key)) make_absolute(*path, directory, items);
   }
   for (const char* key : {"inputs", "outputs"}) {
     json::value* paths = task.if_contains(key);
     if (paths == nullptr || !paths->is_object()) continue;
-    for (auto& [name, path] : paths->get_object()) make_absolute(path, directory);
+    for (auto& [name, path] : paths->get_object()) make_absolute(path, directory, items);
   }
 }
 

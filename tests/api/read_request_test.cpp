@@ -322,6 +322,8 @@ TEST(ReadRequest, AColumnThatIsAskedForIsThereInEachItem) {
             "write {1} for that column");
   EXPECT_EQ(of("[\"" + std::string(140'000, 'x') + "\"]", R"(["x", "{}"])").substr(0, 31),
             "task.items 1 has 140000 bytes, ");
+  EXPECT_EQ(of("[[\"" + std::string(90'000, 'x') + "\"]]", R"(["x", "{}"])"), "accepted")
+      << "what is kept of its columns does not count";
   EXPECT_EQ(of(R"(["x", "./x"])", R"(["x"])", R"(, "stdout": "/o/{}")").substr(0, 30),
             "task: items 1 and 2, 'x' and '");
   EXPECT_EQ(of(pairs, R"(["x", "{3}"])"),

@@ -95,6 +95,14 @@ TEST(Submission, PathsThatItemsMakeAbsoluteStay) {
   EXPECT_EQ(task_of(work, "/here", items).at("stdout"), "/here/{1}/{a}.out");
 }
 
+TEST(Submission, AnItemsFolderKeepsItsTwoSlashes) {
+  EXPECT_EQ(absolute_path("/here", "o/./{//}/{1//}.txt", {}), "/here/o/./{//}/{1//}.txt");
+  EXPECT_EQ(absolute_path("/here", "o/./x", {}), "/here/o/x");
+  EXPECT_EQ(absolute_path("/here", "{1}.o", {json::parse("[[1, null]]").as_array(), {}}),
+            "/here/{1}.o")
+      << "what the engine will refuse is no trouble here";
+}
+
 TEST(Submission, NoTwoKeysAreEqual) {
   EXPECT_NE(random_key(), random_key());
 }

@@ -90,6 +90,18 @@ TEST_F(SubmitTest, TagsOfFlagsAreAddedToThoseOfAFile) {
       {"command": ["c"], "tags": ["ssd", "account=lab"]}])"));
 }
 
+TEST_F(SubmitTest, PathsOfAFileAreTakenFromTheCurrentDirectory) {
+  accept(R"(["12", "13"])");
+  const std::string tasks_file =
+      file("t.yaml",
+           "- {command: [a], stdout: '/o/{//}/x', stderr: none}\n"
+           "- {command: [b], items: [/in/a], stdout: '{.}.o', outputs: {r: '/o/r.{#}'}}\n");
+  EXPECT_EQ(cli({"submit", "--file", tasks_file}).exit_code, 0);
+  EXPECT_EQ(tasks(), json::parse(R"([
+      {"command": ["a"], "stdout": "/o/{//}/x", "stderr": "none"},
+      {"command": ["b"], "items": ["/in/a"], "stdout": "{.}.o", "outputs": {"r": "/o/r.{#}"}}])"));
+}
+
 TEST_F(SubmitTest, ABadFileSubmitsNothing) {
   accept();
   const std::string bad = file("t.jsonl", "{\"command\": [\"a\"]}\n{oops\n");
