@@ -82,6 +82,19 @@ class SpawnSettings {
   posix_spawnattr_t attributes_;
 };
 
+pid_t spawn_this_program(std::vector<std::string> words, const posix_spawn_file_actions_t& actions,
+                         const posix_spawnattr_t* attributes) {
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  const int error =
+      ::posix_spawn(&process, "/proc/self/exe", &actions, attributes, arguments.data(), environ);
+  if (error != 0) cannot_start(std::string("running this program again: ") + std::strerror(error));
+  return process;
+}
+
 struct Started {
   pid_t process{0};
   Descriptor ready;
@@ -102,17 +115,8 @@ Started spawn_engine(const Places& places, Lifetime lifetime,
                                  std::to_string(kReadyInChild)};
   if (lifetime == Lifetime::UntilIdle) words.emplace_back("--started-by-client");
   if (config) words.insert(words.end(), {"--config", *config});
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-
   const SpawnSettings settings(log.get(), write_end.get());
-  pid_t process = 0;
-  const int error = ::posix_spawn(&process, "/proc/self/exe", &settings.actions_,
-                                  &settings.attributes_, arguments.data(), environ);
-  if (error != 0) cannot_start(std::string("running this program again: ") + std::strerror(error));
-  return {process, std::move(read_end)};
+  return {spawn_this_program(words, settings.actions_, &settings.attributes_), std::move(read_end)};
 }
 
 /// What the engine says until it closes the pipe or is ready.
@@ -198,19 +202,12 @@ void check_configuration(const std::optional<std::string>& config) {
   Descriptor write_end(ends[1]);
   std::vector<std::string> words{"hpcbatch", "engine", "run", "--check-config"};
   if (config) words.insert(words.end(), {"--config", *config});
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDERR_FILENO);
-  pid_t process = 0;
-  const int error =
-      ::posix_spawn(&process, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+  const pid_t process = spawn_this_program(words, actions, nullptr);
   posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) cannot_start(std::string("running this program again: ") + std::strerror(error));
   write_end.reset();
   std::string said;
   char piece[512];

@@ -14,6 +14,7 @@ inline constexpr int kExitNoEngine = 3;      ///< the engine cannot be reached
 inline constexpr int kExitTimedOut = 124;    ///< `wait --timeout`, as of timeout(1)
 inline constexpr int kExitOwnFailure = 125;  ///< `run` only: hpcbatch itself failed
 inline constexpr int kExitInterrupted = 130;
+inline constexpr int kExitOutputClosed = 141;  ///< as a shell tells SIGPIPE
 
 /// Ends the command: `what()` is printed after `hpcbatch: `.
 class CommandError : public std::runtime_error {

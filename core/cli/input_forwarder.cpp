@@ -1,5 +1,6 @@
 #include "cli/input_forwarder.hpp"
 
+#include "cli/cancel_now.hpp"
 #include "cli/engine_client.hpp"
 #include "documents/text_check.hpp"
 
@@ -97,11 +98,7 @@ Sent send(HttpClient& client, const std::string& target, std::string_view body, 
 
 /// A task that waits for the rest of its input would wait for ever.
 void give_up(const Places& places, const std::string& id) {
-  HttpClient client(sockets_of(places), -1);
-  const std::string body =
-      boost::json::serialize(boost::json::object{{"ids", boost::json::array{id}}});
-  const Answer answer = client.request("POST", "/v1/tasks/cancel", body, kCancelTime);
-  const bool is_cancelled = answer.outcome == Exchange::Answered && answer.status == 200;
+  const bool is_cancelled = cancel_now(places, {id}, kCancelTime);
   std::fprintf(
       stderr, "hpcbatch: the engine is away and the rest of the input is lost: %s\n",
       is_cancelled

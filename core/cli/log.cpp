@@ -78,7 +78,7 @@ int follow(EngineClient& client, const LogCommand& command) {
 /// Of a submission each task's output when it has ended, until all have.
 int follow_many(EngineClient& client, const LogCommand& command, const Session& session,
                 const json::object& whole) {
-  ManyFollower follower(client, session, {.log = command, .failed_only = command.failed_only});
+  ManyFollower follower(client, session, {.log = command});
   follower.begin(text_at(whole, "client"));
   follower.follow_these(command.id);
   follower.take_up_ended();

@@ -40,7 +40,7 @@ IndexSet ManyFollower::in_state(const char* state) {
 }
 
 void ManyFollower::take_up_ended() {
-  if (options_.failed_only)
+  if (options_.log.failed_only)
     open_.remove(in_state("done"));
   else
     has_ended(in_state("done"));
@@ -79,7 +79,8 @@ void ManyFollower::take_ends() {
     const auto indices = indices_of(text_at(event.get_object(), "id"), id_);
     if (!indices) continue;
     tell_trouble(event.get_object());
-    const bool is_left_out = options_.failed_only && text_at(event.get_object(), "failure") == "ok";
+    const bool is_left_out =
+        options_.log.failed_only && text_at(event.get_object(), "failure") == "ok";
     if (is_left_out)
       open_.remove(*indices);
     else

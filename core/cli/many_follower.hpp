@@ -24,7 +24,6 @@ class ManyFollower {
   struct Options {
     LogCommand log{};        ///< which streams, in which form
     bool keep_order{false};  ///< of their indices, not of their ends
-    bool failed_only{false};
     /// After each task that was printed.
     std::function<void(std::uint32_t index, const boost::json::object& task)> printed{};
   };

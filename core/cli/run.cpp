@@ -21,8 +21,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kOutputClosed = 128 + SIGPIPE;
-
 void say(const std::string& text) {
   std::fprintf(stderr, "hpcbatch: %s\n", text.c_str());
 }
@@ -57,9 +55,7 @@ struct Submitted {
 
 Submitted submit(EngineClient& client, const RunCommand& command, const Session& session) {
   const Surroundings around = look_around();
-  for (const std::string& name : around.left_out) {
-    say("the variable " + name + " is not handed on: its value is not valid UTF-8");
-  }
+  tell_left_out(around);
   json::object task = task_of(command.work, around.directory);
   OwnInput input;
   if (command.work.standard_input.empty()) input = look_at_input(STDIN_FILENO);
@@ -97,7 +93,7 @@ int run_task(const RunCommand& command, const Session& session) {
     case StreamedTask::Why::Ended:
       break;
     case StreamedTask::Why::OutputClosed:
-      return kOutputClosed;
+      return kExitOutputClosed;
     case StreamedTask::Why::Interrupted:
       if (end.task) {
         say("cancelled by user");

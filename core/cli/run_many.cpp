@@ -1,5 +1,6 @@
 #include "cli/run_many.hpp"
 
+#include "cli/cancel_now.hpp"
 #include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/joblog.hpp"
@@ -11,7 +12,6 @@
 #include "cli/values.hpp"
 
 #include <boost/json/array.hpp>
-#include <boost/json/serialize.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -25,7 +25,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kManyOutputClosed = 128 + SIGPIPE;
 /// What has been cancelled ends within that, or is not waited for.
 constexpr std::chrono::seconds kLastWait{10};
 
@@ -35,8 +34,7 @@ void say_of_run(const std::string& text) {
 
 json::object request_of_many(const RunCommand& command, const Session& session,
                              const std::string& client, const Surroundings& around) {
-  for (const std::string& name : around.left_out)
-    say_of_run("the variable " + name + " is not handed on: its value is not valid UTF-8");
+  tell_left_out(around);
   json::object task = task_of_many(command.work, command.many, around.directory, session.interrupt);
   // What is handed on as it comes must be whole: whoever reads it sees no mark in it.
   if (command.work.output_limit.empty()) task["output_limit"] = "none";
@@ -70,12 +68,8 @@ void take_up_again(const RunCommand& command, EngineClient& client, ManyFollower
   }
 }
 
-/// On a connection of its own, which is not to be interrupted by what led here.
 bool cancel_all(const Places& places, const std::string& id) {
-  HttpClient http(sockets_of(places), -1);
-  const std::string body = json::serialize(json::object{{"ids", json::array{id}}});
-  const Answer answer = http.request("POST", "/v1/tasks/cancel", body, kLastWait);
-  const bool is_told = answer.outcome == Exchange::Answered && answer.status == 200;
+  const bool is_told = cancel_now(places, {id}, kLastWait);
   if (!is_told) say_of_run("the engine could not be told: " + id + " goes on");
   return is_told;
 }
@@ -89,7 +83,7 @@ int follow_to_the_end(ManyFollower& follower, const Session& session, const std:
     if (const int taken = session.interrupt.take(); taken != 0) signal = taken;
   }
   const bool is_told = cancel_all(session.places, id);
-  if (why == Why::OutputClosed && follower.trouble().empty()) return kManyOutputClosed;
+  if (why == Why::OutputClosed && follower.trouble().empty()) return kExitOutputClosed;
   if (why == Why::OutputClosed) throw CommandError(kExitOwnFailure, follower.trouble());
   if (!is_told) return 128 + signal;
   follower.hush();

@@ -2,6 +2,7 @@
 
 #include "cli/away.hpp"
 #include "cli/base64.hpp"
+#include "cli/cancel_now.hpp"
 #include "cli/exit.hpp"
 #include "cli/values.hpp"
 
@@ -115,12 +116,7 @@ std::optional<StreamedTask::End> StreamedTask::interrupted() {
 }
 
 void StreamedTask::cancel() {
-  // A connection of its own: the other one carries the output.  It is not to be interrupted by what
-  // led here.
-  HttpClient http(sockets_of(session_.places), -1);
-  const std::string body = json::serialize(json::object{{"ids", json::array{id_}}});
-  const Answer answer = http.request("POST", "/v1/tasks/cancel", body, kCancelStreamTime);
-  is_cancelled_ = answer.outcome == Exchange::Answered && answer.status == 200;
+  is_cancelled_ = cancel_now(session_.places, {id_}, kCancelStreamTime);
 }
 
 void StreamedTask::show_waiting() {
@@ -170,10 +166,8 @@ void withdraw(const Places& places, const json::object& request) {
       http.request("POST", "/v1/tasks", json::serialize(request), kCancelStreamTime);
   if (answer.outcome != Exchange::Answered || answer.status != 200) return;
   const json::object accepted = object_of(answer);
-  if (const json::array* ids = array_at(accepted, "ids")) {
-    http.request("POST", "/v1/tasks/cancel", json::serialize(json::object{{"ids", *ids}}),
-                 kCancelStreamTime);
-  }
+  if (const json::array* ids = array_at(accepted, "ids"))
+    cancel_now(places, *ids, kCancelStreamTime);
 }
 
 }  // namespace hpcbatch

@@ -101,11 +101,7 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
   const Surroundings around = look_around();
   const SubmitCommand command =
       asked.script.empty() ? asked : with_script(asked, around.directory, session.interrupt);
-  for (const std::string& name : around.left_out) {
-    std::fprintf(stderr,
-                 "hpcbatch: the variable %s is not handed on: its value is not valid UTF-8\n",
-                 name.c_str());
-  }
+  tell_left_out(around);
   const json::object request = submission_of(tasks_of(command, around.directory, session.interrupt),
                                              around, client_name(around.environment),
                                              command.key.empty() ? random_key() : command.key);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -105,6 +106,14 @@ std::string client_name(const EnvironmentMap& environment) {
       return "shell:" + at->second;
   }
   return "shell:" + std::to_string(::getuid());
+}
+
+void tell_left_out(const Surroundings& around) {
+  for (const std::string& name : around.left_out) {
+    std::fprintf(stderr,
+                 "hpcbatch: the variable %s is not handed on: its value is not valid UTF-8\n",
+                 name.c_str());
+  }
 }
 
 }  // namespace hpcbatch

@@ -27,6 +27,9 @@ EnvironmentMap handed_on(const EnvironmentMap& environment);
 /// Throws CommandError where the current directory is gone.
 Surroundings look_around();
 
+/// On standard error, a sentence for each variable that is not handed on.
+void tell_left_out(const Surroundings& around);
+
 /// `shell:USER`: the client as which this user's commands submit.
 std::string client_name(const EnvironmentMap& environment);
 

@@ -11,6 +11,7 @@
 #include "plugin_host/plugin_host.hpp"
 #include "plugin_host/search_path.hpp"
 #include "runtime/site_check.hpp"
+#include "runtime/whole_file.hpp"
 
 #include <fmt/format.h>
 
@@ -114,7 +115,6 @@ Survey survey_of(const Site& site, const Configuration& configuration) {
   return std::move(*survey);
 }
 
-/// Nothing where nobody can be asked.
 bool is_wanted(const std::string& file) {
   std::fflush(stdout);
   std::fprintf(stderr, "add this to %s? [y/N] ", file.c_str());
@@ -123,23 +123,15 @@ bool is_wanted(const std::string& file) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-/// Whole or not at all; a link leads to what is written.
-void write_whole(const std::string& file, const std::string& text) {
+/// A link leads to what is written.
+void write_to(const std::string& file, const std::string& text) {
   std::error_code error;
   const fs::path target = fs::exists(file, error) ? fs::canonical(file, error) : fs::path(file);
-  fs::create_directories(target.parent_path(), error);
-  const std::string aside = target.string() + ".new";
   struct stat before {};
   const bool was_there = ::stat(target.c_str(), &before) == 0;
-  {
-    std::ofstream out(aside, std::ios::trunc);
-    out << text;
-    out.flush();
-    if (!out) give_up("cannot write " + aside + ": " + std::strerror(errno));
-  }
-  if (was_there) ::chmod(aside.c_str(), before.st_mode & 07777);
-  fs::rename(aside, target, error);
-  if (error) give_up("cannot write " + file + ": " + error.message());
+  if (const auto trouble =
+          write_whole_file(target, text, was_there ? before.st_mode & 07777 : 0644))
+    give_up("cannot write " + file + ": " + trouble->text);
 }
 
 }  // namespace
@@ -169,7 +161,7 @@ int run_sites_add(const SitesAddOptions& options) {
     return kExitDone;
   }
   if (!options.yes && !is_wanted(file)) return kExitTaskFailed;
-  write_whole(file, *after);
+  write_to(file, *after);
   std::fprintf(stderr,
                "written to %s; `hpcbatch engine reload` takes it over, `hpcbatch sites check %s` "
                "tries it\n",

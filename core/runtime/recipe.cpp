@@ -38,6 +38,10 @@ RecipeService service_from(const wire::Service& from) {
   return service;
 }
 
+Filled filled_in(const std::string& bytes) {
+  return bytes.empty() ? Filled::Nothing : static_cast<Filled>(bytes.front());
+}
+
 /// For programs that look there.
 void put_item(wire::Start& start, const std::string& item) {
   wire::Variable* variable = start.add_variables();
@@ -85,13 +89,13 @@ std::string to_bytes(const Recipe& recipe) {
 
 wire::Start start_from_bytes(const std::string& bytes, Filled& filled) {
   wire::Start start;
-  filled = bytes.empty() ? Filled::Nothing : static_cast<Filled>(bytes.front());
+  filled = filled_in(bytes);
   if (!bytes.empty()) start.ParseFromArray(bytes.data() + 1, static_cast<int>(bytes.size() - 1));
   return start;
 }
 
 bool needs_items(const std::string& bytes) {
-  const Filled filled = bytes.empty() ? Filled::Nothing : static_cast<Filled>(bytes.front());
+  const Filled filled = filled_in(bytes);
   return filled == Filled::Items || filled == Filled::Rows;
 }
 
@@ -100,7 +104,7 @@ Item item_of(Filled filled, const std::string& stored) {
 }
 
 Item item_of(const std::string& bytes, const std::string& stored) {
-  return item_of(bytes.empty() ? Filled::Nothing : static_cast<Filled>(bytes.front()), stored);
+  return item_of(filled_in(bytes), stored);
 }
 
 Recipe recipe_from_bytes(const std::string& bytes) {
@@ -164,10 +168,8 @@ std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
     Filled filled{};
     const wire::Start start = start_from_bytes(recipe.bytes, filled);
     std::size_t places = 0;
-    for (const std::string& argument : start.argv()) {
-      if (argument.find('{') != std::string::npos)
-        places += static_cast<std::size_t>(std::count(argument.begin(), argument.end(), '{'));
-    }
+    for (const std::string& argument : start.argv())
+      places += static_cast<std::size_t>(std::count(argument.begin(), argument.end(), '{'));
     const auto longest =
         std::max_element(recipe.items.begin(), recipe.items.end(),
                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
