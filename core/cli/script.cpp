@@ -288,17 +288,6 @@ class Reader {
   std::string where_;
 };
 
-/// sbatch writes errors to the output's file where nothing else is said.
-void put_errors_to_output(ScriptWords& options) {
-  const auto said = [&](const char* option) {
-    return std::find(options.rbegin(), options.rend(), option);
-  };
-  const auto output = said("--stdout");
-  if (output == options.rend() || said("--stderr") != options.rend()) return;
-  const std::string file = *std::prev(output);
-  options.insert(options.end(), {"--stderr", file});
-}
-
 /// Variables that sbatch would have set and that are the same here.
 constexpr std::string_view kTheirVariables =
     "export SLURM_ARRAY_TASK_ID=\"${HPCBATCH_TASK_INDEX-}\" "
@@ -366,9 +355,9 @@ Script read_script(const std::string& text, const std::string& file, const Scrip
     if (const std::string_view words = trimmed(line); !words.empty() && words.front() != '#') break;
     reader.line(line, number);
   }
-  Script script{std::move(reader.options), interpreter_of(text), {}};
+  Script script{std::move(reader.options), interpreter_of(text)};
   const bool is_slurms = !reader.read.empty() || !reader.left_out.empty();
-  if (is_slurms) put_errors_to_output(script.options);
+  script.errors_go_to_output = is_slurms;
   if (is_posix_shell(script.command)) {
     if (text.size() > kLargestText)
       throw std::invalid_argument(file + " has " + std::to_string(text.size()) +

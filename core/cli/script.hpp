@@ -11,7 +11,9 @@ struct Script {
   std::vector<std::string> options;
   std::vector<std::string> command;
   /// What was read of lines for SLURM, and what was not: sentences for the user.
-  std::vector<std::string> notes;
+  std::vector<std::string> notes{};
+  /// As sbatch does it where nothing else is said.
+  bool errors_go_to_output{false};
 };
 
 /// Lines `#HPCBATCH --cpus 4` hold as they stand, lines `#SBATCH` (sbatch(1)) where they mean the

@@ -93,6 +93,9 @@ SubmitCommand with_script(const SubmitCommand& asked, const std::string& directo
   if (submit == nullptr || !submit->script.empty())
     throw CommandError(kExitUsage,
                        asked.script + ": a line #HPCBATCH holds options of submit alone");
+  WorkOptions& work = submit->work;
+  if (script.errors_go_to_output && work.standard_error.empty())
+    work.standard_error = work.standard_output;
   return *submit;
 }
 

@@ -54,7 +54,8 @@ TEST(ScriptTest, LinesForSlurmHoldWhereTheyMeanTheSame) {
   EXPECT_THAT(read.options,
               ElementsAre("--cpus", "4", "--mem", "500M", "--time", "95400s", "--name", "fit",
                           "--array", "1-9%3", "--stdout", "out.{id}.txt", "--gpus", "a100:2",
-                          "--stderr", "out.{id}.txt", "--env", HasSubstr("HPCBATCH_SCRIPT=")));
+                          "--env", HasSubstr("HPCBATCH_SCRIPT=")));
+  EXPECT_TRUE(read.errors_go_to_output);
   ASSERT_EQ(read.notes.size(), 3U);
   EXPECT_THAT(read.notes[0], HasSubstr("--mem=500 as --mem 500M"));
   EXPECT_EQ(read.notes[1], "of its lines for sbatch these are left out: --mail-type=END");

@@ -251,6 +251,10 @@ def test_a_batch_script_says_what_it_needs(shared, tmp_path):
     assert done.code == 0 and "-c as --cpus 1" in done.err and "left out: --mail-type=END" in done.err, done
     task = done.out.strip()
     assert shared.wait(task) == 0 and shared.ok("log", f"{task}.3") == "3 1\n"
+    script.write_text("#!/bin/sh\n#SBATCH -o theirs.txt\necho out; echo err >&2\n")
+    for words, file in (([], "theirs.txt"), (["--stdout", "mine.txt"], "mine.txt")):
+        assert shared.wait(shared.submit(*words, script, cwd=tmp_path)) == 0
+        assert (tmp_path / file).read_text() == "out\nerr\n"
     for text, sentence in (("#SBATCH -N 4\n:\n", "job.sh:1: '#SBATCH -N 4' has nothing here"), ("#HPCBATCH --cpsu 4\n:\n", "did you mean --cpus"),
                            ("", "is empty"), ("a\0b", "is no script")):
         script.write_text(text)
