@@ -3,6 +3,7 @@
 #include "cli/descriptor.hpp"
 #include "cli/exit.hpp"
 #include "documents/spelling.hpp"
+#include "documents/toml.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
 
@@ -178,8 +179,9 @@ json::array tasks_of_json_lines(const std::string& text, const std::string& file
   return tasks;
 }
 
-json::array tasks_of_yaml(const std::string& text, const std::string& file) {
-  const Node document = parse_yaml(text, file, kLimits);
+namespace {
+
+json::array tasks_of_document(const Node& document, const std::string& file) {
   const Node* list = &document;
   if (document.kind == Node::Kind::Map) {
     const View view(document, file, "file");
@@ -194,14 +196,28 @@ json::array tasks_of_yaml(const std::string& text, const std::string& file) {
   return tasks;
 }
 
+}  // namespace
+
+json::array tasks_of_yaml(const std::string& text, const std::string& file) {
+  return tasks_of_document(parse_yaml(text, file, kLimits), file);
+}
+
+json::array tasks_of_toml(const std::string& text, const std::string& file) {
+  return tasks_of_document(parse_toml(text, file, kLimits), file);
+}
+
 json::array read_tasks(const std::string& file, const Interrupt& interrupt) {
   const bool is_yaml = ends_with_any(file, {".yaml", ".yml"});
-  if (!is_yaml && file != "-" && !ends_with_any(file, {".jsonl", ".ndjson", ".json"})) {
-    throw CommandError(kExitUsage, "cannot tell what " + file + " is: name it .yaml or .jsonl");
+  const bool is_toml = ends_with_any(file, {".toml"});
+  if (!is_yaml && !is_toml && file != "-" && !ends_with_any(file, {".jsonl", ".ndjson", ".json"})) {
+    throw CommandError(kExitUsage,
+                       "cannot tell what " + file + " is: name it .yaml, .toml or .jsonl");
   }
   const std::string text = read_input(file, interrupt);
   const std::string name = file == "-" ? "standard input" : file;
-  json::array tasks = is_yaml ? tasks_of_yaml(text, name) : tasks_of_json_lines(text, name);
+  json::array tasks = is_yaml   ? tasks_of_yaml(text, name)
+                      : is_toml ? tasks_of_toml(text, name)
+                                : tasks_of_json_lines(text, name);
   if (tasks.empty()) throw CommandError(kExitUsage, name + " holds no tasks");
   return tasks;
 }

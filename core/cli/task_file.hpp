@@ -1,4 +1,4 @@
-// Files of tasks for `submit --file`: JSON lines or YAML, read completely before anything is
+// Files of tasks for `submit --file`: JSON lines, YAML or TOML, read completely before anything is
 // submitted.
 #pragma once
 
@@ -19,8 +19,9 @@ boost::json::array tasks_of_json_lines(const std::string& text, const std::strin
 /// A list of tasks, or `tasks:` with such a list, in the keys of a submit.  Throws CommandError or
 /// DocumentError with file and line.
 boost::json::array tasks_of_yaml(const std::string& text, const std::string& file);
+boost::json::array tasks_of_toml(const std::string& text, const std::string& file);
 
-/// By the file's name: .yaml and .yml, or .jsonl; `-` is JSON lines.
+/// By the file's name: .yaml and .yml, .toml, or .jsonl; `-` is JSON lines.
 boost::json::array read_tasks(const std::string& file, const Interrupt& interrupt);
 
 }  // namespace hpcbatch

@@ -53,6 +53,19 @@ TEST(TaskFile, YamlScalarsBecomeWhatTheirKeyCallsFor) {
             json::parse(R"([{"tool": "t", "gpus": 1, "not_sites": ["far", "slow"]}])"));
 }
 
+TEST(TaskFile, TomlSaysTheSame) {
+  EXPECT_EQ(tasks_of_toml("[[tasks]]\ncommand = [\"sleep\", \"010\"]\ncpus = 2\nmemory = \"8G\"\n"
+                          "time = 3600\ngpus = {a100 = 2}\nhold = true\nitems = [0.10, 1e-3]\n"
+                          "[tasks.env]\nN = 1\n",
+                          "t"),
+            json::parse(R"([{"command": ["sleep", "010"], "cpus": 2, "memory": "8G", "time": "3600",
+                             "gpus": {"a100": 2}, "hold": true, "items": ["0.10", "1e-3"],
+                             "env": {"N": "1"}}])"));
+  EXPECT_THAT(file_refusal(tasks_of_toml, "[[tasks]]\ncommand = [\"a\"]\ncpu = 2\n"),
+              HasSubstr("t:3: a task has no key 'cpu'; did you mean 'cpus'?"));
+  EXPECT_THAT(file_refusal(tasks_of_toml, "[[task]]\ncommand = [\"a\"]\n"), HasSubstr("tasks"));
+}
+
 TEST(TaskFile, ABadYamlTaskIsNamedWithItsLine) {
   EXPECT_THAT(file_refusal(tasks_of_yaml, "- command: [a]\n  cpu: 2\n"),
               HasSubstr("t:2: a task has no key 'cpu'; did you mean 'cpus'?"));

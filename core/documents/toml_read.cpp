@@ -1,0 +1,123 @@
+#define TOML_ENABLE_FORMATTERS 0
+#include "documents/toml.hpp"
+
+#include <toml++/toml.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+bool is_before(const toml::source_position& one, const toml::source_position& other) {
+  return one.line != other.line ? one.line < other.line : one.column < other.column;
+}
+
+/// The letters of the document by line and column, which counts code points.
+class Source {
+ public:
+  explicit Source(std::string_view text) : text_(text) {
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      if (text[at] == '\n') begins_.push_back(at + 1);
+    }
+  }
+  std::string between(const toml::source_position& begin, const toml::source_position& end) const {
+    const std::size_t from = offset(begin);
+    std::string letters(text_.substr(from, offset(end) - from));
+    letters.resize(letters.find_last_not_of(" \t\r\n") + 1);
+    return letters;
+  }
+
+ private:
+  std::size_t offset(const toml::source_position& position) const {
+    if (position.line == 0 || position.line > begins_.size()) return text_.size();
+    std::size_t at = begins_[position.line - 1];
+    for (std::uint32_t column = 1; column < position.column && at < text_.size(); ++column) {
+      ++at;
+      while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xC0U) == 0x80U) ++at;
+    }
+    return at;
+  }
+
+  std::string_view text_;
+  std::vector<std::size_t> begins_{0};
+};
+
+class TomlTree {
+ public:
+  TomlTree(std::string_view text, const std::string& file, const DocumentLimits& limits)
+      : source_(text), file_(file), limits_(limits) {}
+
+  Node map(const toml::table& table, int depth) {
+    Node node = begin(Node::Kind::Map, table, depth);
+    std::vector<std::pair<const toml::key*, const toml::node*>> fields;
+    for (auto&& [key, value] : table) fields.emplace_back(&key, &value);
+    // Theirs are sorted by name.
+    std::sort(fields.begin(), fields.end(), [](const auto& one, const auto& other) {
+      return is_before(one.first->source().begin, other.first->source().begin);
+    });
+    for (const auto& [key, value] : fields) {
+      node.fields.push_back({std::string(key->str()), static_cast<int>(key->source().begin.line),
+                             of(*value, depth + 1)});
+    }
+    return node;
+  }
+
+ private:
+  Node begin(Node::Kind kind, const toml::node& from, int depth) {
+    const int line = static_cast<int>(std::max(from.source().begin.line, 1U));
+    if (++nodes_ > limits_.nodes)
+      throw DocumentError(file_, line,
+                          fmt::format("the file has more than {} values", limits_.nodes));
+    if (depth > limits_.depth)
+      throw DocumentError(file_, line, fmt::format("more than {} levels", limits_.depth));
+    return {.kind = kind, .line = line};
+  }
+
+  Node of(const toml::node& value, int depth) {
+    if (const toml::table* table = value.as_table()) return map(*table, depth);
+    if (const toml::array* array = value.as_array()) {
+      Node node = begin(Node::Kind::List, value, depth);
+      node.items.reserve(array->size());
+      for (const toml::node& item : *array) node.items.push_back(of(item, depth + 1));
+      return node;
+    }
+    Node node = begin(Node::Kind::Scalar, value, depth);
+    if (const auto* text = value.as_string()) {
+      node.text = text->get();
+      node.quoted = true;
+      if (node.text.find('\0') != std::string::npos)
+        throw DocumentError(file_, node.line, "a text holds a control byte");
+    } else if (const auto* whole = value.as_integer()) {
+      node.text = std::to_string(whole->get());
+    } else if (const auto* is_true = value.as_boolean()) {
+      node.text = is_true->get() ? "true" : "false";
+    } else {
+      node.text = source_.between(value.source().begin, value.source().end);
+      if (value.is_floating_point()) std::erase(node.text, '_');
+    }
+    return node;
+  }
+
+  Source source_;
+  const std::string& file_;
+  const DocumentLimits& limits_;
+  std::size_t nodes_{0};
+};
+
+}  // namespace
+
+Node parse_toml(std::string_view text, const std::string& file, const DocumentLimits& limits) {
+  if (text.size() > limits.bytes)
+    throw DocumentError(file, 1, fmt::format("the file is larger than {} bytes", limits.bytes));
+  try {
+    return TomlTree(text, file, limits).map(toml::parse(text, file), 0);
+  } catch (const toml::parse_error& error) {
+    throw DocumentError(file, static_cast<int>(error.source().begin.line),
+                        fmt::format("this is not valid TOML: {}", error.description()));
+  }
+}
+
+}  // namespace hpcbatch
