@@ -113,6 +113,8 @@ boost::json::object Api::array_json(const store::ArrayOverview& whole) const {
                       {"total", whole.row.indices.size()},
                       {"counts", std::move(counts)},
                       {"submitted_at", seconds(whole.row.submitted)}};
+  if (whole.submit_first != whole.submit_last)
+    object["submit"] = fmt::format("{}-{}", whole.submit_first.value, whole.submit_last.value);
   if (!whole.row.name.empty()) object["name"] = valid_utf8(whole.row.name);
   if (!whole.row.tool.empty()) object["tool"] = whole.row.tool;
   put_command(object, whole.row.recipe);

@@ -113,7 +113,7 @@ struct ChangeCommand {
   bool json{false};
 };
 struct ListCommand {
-  std::string id;  ///< its tasks; empty: submissions
+  std::vector<std::string> ids;  ///< their tasks; empty: submissions
   bool tasks{false};
   std::string state, failure, name, tool, site, client;
   double within{0};                    ///< submitted so many seconds ago at most; 0: whenever
@@ -122,11 +122,13 @@ struct ListCommand {
   bool json{false};
 };
 struct ShowCommand {
-  std::string id;
+  std::vector<std::string> ids;
+  std::string name;  ///< of submissions; empty: none
   bool json{false};
 };
 struct LogCommand {
-  std::string id;
+  std::vector<std::string> ids;
+  std::string name;                     ///< of submissions; empty: none
   bool failed_only{false};              ///< of a submission
   bool prefix{false};                   ///< each line with its task's id
   std::optional<std::uint32_t> tail{};  ///< so many lines of each task's streams
@@ -137,7 +139,8 @@ struct LogCommand {
   bool json{false};
 };
 struct ExplainCommand {
-  std::string id;
+  std::vector<std::string> ids;
+  std::string name;  ///< of submissions; empty: none
   bool json{false};
 };
 /// Sites, allocations, pilots, tools.

@@ -239,8 +239,6 @@ std::string of_extras(const CLI::App& app, const std::vector<std::string>& words
 
 std::string of_missing(const CLI::App& verb, const std::string& what) {
   const std::string name = full_name(verb);
-  if (what == "ID")
-    return "which one? Say an id, as 12 or 12.345, or last: hpcbatch " + name + " last";
   if (what == "A subcommand") return name + " does nothing alone; say " + listed(inner_verbs(verb));
   return what + " is missing: hpcbatch " + name + " " + what;
 }

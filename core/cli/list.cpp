@@ -56,12 +56,11 @@ void say_there_may_be_more() {
   std::fputs("there may be more: -n N or --all\n", stderr);
 }
 
-int list_tasks_of(const ListCommand& command, EngineClient& client, const std::string& array) {
-  std::uint64_t left =
-      command.all ? std::numeric_limits<std::uint64_t>::max() : command.limit.value_or(kTasks);
+/// Of one submission, or of all; takes its lines off `left`.  Returns whether there may be more.
+bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::string& array,
+                  std::uint64_t& left, Table& table) {
   std::string before;
-  Table table = task_table();
-  bool may_be_more = false;
+  bool may_be_more = left == 0;
   while (left > 0) {
     const std::uint64_t asked = std::min<std::uint64_t>(left, kPageOfTasks);
     const json::object answer = client.get(with("/v1/tasks", {{"limit", std::to_string(asked)},
@@ -80,9 +79,20 @@ int list_tasks_of(const ListCommand& command, EngineClient& client, const std::s
         add_task_row(table, task.get_object());
       before = text_at(task.get_object(), "id");
     }
+    left -= tasks->size();
     if (!may_be_more) break;
-    left -= asked;
   }
+  return may_be_more;
+}
+
+int list_tasks_of(const ListCommand& command, EngineClient& client,
+                  const std::vector<std::string>& arrays) {
+  std::uint64_t left =
+      command.all ? std::numeric_limits<std::uint64_t>::max() : command.limit.value_or(kTasks);
+  Table table = task_table();
+  bool may_be_more = false;
+  for (const std::string& array : arrays)
+    may_be_more = add_tasks_of(command, client, array, left, table) || may_be_more;
   if (command.json) return kExitDone;
   if (!table.empty()) print(table.text(room()));
   if (may_be_more) say_there_may_be_more();
@@ -131,8 +141,9 @@ int list_submissions(const ListCommand& command, EngineClient& client) {
 int list_tasks(const ListCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
-  if (!command.id.empty()) return list_tasks_of(command, client, resolve_id(client, command.id));
-  if (command.tasks) return list_tasks_of(command, client, "");
+  if (!command.ids.empty())
+    return list_tasks_of(command, client, resolve_ids(client, command.ids, ""));
+  if (command.tasks) return list_tasks_of(command, client, {""});
   return list_submissions(command, client);
 }
 

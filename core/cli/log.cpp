@@ -4,6 +4,7 @@
 #include "cli/many_follower.hpp"
 #include "cli/named.hpp"
 #include "cli/session.hpp"
+#include "cli/spelled.hpp"
 #include "cli/task_output.hpp"
 #include "cli/values.hpp"
 #include "model/index_set.hpp"
@@ -22,29 +23,30 @@ namespace json = boost::json;
 constexpr std::chrono::hours kForEver{24 * 365};
 
 /// Those of a submission that have begun to run, or failed.
-IndexSet begun(EngineClient& client, const LogCommand& command) {
+IndexSet begun(EngineClient& client, const LogCommand& command, const std::string& id) {
   const auto ask = [&client](const std::string& target) { return client.get(target); };
-  IndexSet all = indices_in_state(ask, command.id, "failed");
+  IndexSet all = indices_in_state(ask, id, "failed");
   if (command.failed_only) return all;
   for (const char* state : {"done", "cancelled", "running", "finishing", "unknown"})
-    all.add(indices_in_state(ask, command.id, state));
+    all.add(indices_in_state(ask, id, state));
   return all;
 }
 
 /// Nothing: it is one task.
-std::optional<IndexSet> many_of(EngineClient& client, const LogCommand& command) {
-  const std::size_t dot = command.id.find('.');
+std::optional<IndexSet> many_of(EngineClient& client, const LogCommand& command,
+                                const std::string& id) {
+  const std::size_t dot = id.find('.');
   if (dot != std::string::npos) {
-    const auto indices = parse_index_set(command.id.substr(dot + 1));
+    const auto indices = parse_index_set(id.substr(dot + 1));
     return indices && indices->size() > 1 ? indices : std::nullopt;
   }
-  const json::object whole = client.get("/v1/arrays/" + command.id);
+  const json::object whole = client.get("/v1/arrays/" + id);
   if (text_at(whole, "indices") == "0") return std::nullopt;
-  return begun(client, command);
+  return begun(client, command, id);
 }
 
-int follow(EngineClient& client, const LogCommand& command) {
-  const auto lines = client.http().follow("/v1/tasks/" + command.id + "/log?follow=1");
+int follow_one(EngineClient& client, const LogCommand& command, const std::string& id) {
+  const auto lines = client.http().follow("/v1/tasks/" + id + "/log?follow=1");
   for (;;) {
     const LineStream::Next next = lines->next(kForEver);
     if (next.kind == LineStream::Next::Kind::Idle) continue;
@@ -80,7 +82,7 @@ int follow_many(EngineClient& client, const LogCommand& command, const Session& 
                 const json::object& whole) {
   ManyFollower follower(client, session, {.log = command});
   follower.begin(text_at(whole, "client"));
-  follower.follow_these(command.id);
+  follower.follow_these(text_at(whole, "id"));
   follower.take_up_ended();
   switch (follower.follow()) {
     case ManyFollower::Why::Ended:
@@ -95,31 +97,41 @@ int follow_many(EngineClient& client, const LogCommand& command, const Session& 
       follower.trouble().empty());
 }
 
-}  // namespace
+int follow(EngineClient& client, const LogCommand& command, const Session& session,
+           const std::string& id) {
+  if (id.find('.') != std::string::npos) return follow_one(client, command, id);
+  const json::object whole = client.get("/v1/arrays/" + id);
+  if (text_at(whole, "indices") == "0") return follow_one(client, command, id);
+  return follow_many(client, command, session, whole);
+}
 
-int show_log(const LogCommand& asked, const Session& session) {
-  EngineClient client = session.client();
-  find_engine(client, session.places, session.interrupt);
-  LogCommand command = asked;
-  command.id = resolve_id(client, asked.id);
-  if (command.follow && command.id.find('.') == std::string::npos) {
-    const json::object whole = client.get("/v1/arrays/" + command.id);
-    if (text_at(whole, "indices") != "0") return follow_many(client, command, session, whole);
-  }
-  if (command.follow) return follow(client, command);
-  const auto many = many_of(client, command);
+void print_log(EngineClient& client, const LogCommand& command, const std::string& id,
+               bool is_one_of_many) {
+  const auto many = many_of(client, command, id);
   const auto ask = [&client](const std::string& target) { return client.get(target); };
-  if (!many) {
-    print_task(ask, {command, command.id, false});
-    return kExitDone;
-  }
-  const std::string submission = command.id.substr(0, command.id.find('.'));
+  if (!many) return print_task(ask, {command, id, is_one_of_many});
+  const std::string submission = id.substr(0, id.find('.'));
   // Ranges come from the highest down.
   const auto& ranges = many->ranges();
   for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
     for (std::uint64_t i = range->first; i <= range->last; ++i)
       print_task(ask, {command, submission + "." + std::to_string(i), true});
   }
+}
+
+}  // namespace
+
+int show_log(const LogCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  const std::vector<std::string> ids = resolve_ids(client, command.ids, command.name);
+  if (command.follow && ids.size() > 1) {
+    throw CommandError(kExitUsage, "log --follow follows one submission, and these are " +
+                                       std::to_string(ids.size()) + "; `hpcbatch wait " +
+                                       shortest_words(ids) + "` waits for all");
+  }
+  if (command.follow) return follow(client, command, session, ids.front());
+  for (const std::string& id : ids) print_log(client, command, id, ids.size() > 1);
   return kExitDone;
 }
 

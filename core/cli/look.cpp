@@ -10,6 +10,10 @@
 #include <boost/json/array.hpp>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -55,34 +59,7 @@ void print_last_words(EngineClient& client, const std::string& task) {
   }
 }
 
-}  // namespace
-
-int show_task(const ShowCommand& command, const Session& session) {
-  EngineClient client = session.client();
-  find_engine(client, session.places, session.interrupt);
-  const std::string id = resolve_id(client, command.id);
-  Answer answer = client.http().request("GET", "/v1/tasks/" + id, {}, EngineClient::kAnswerTime);
-  // A number alone may be a whole array, which is no task.
-  if (answer.status / 100 == 4 && id.find('.') == std::string::npos)
-    answer = client.http().request("GET", "/v1/arrays/" + id, {}, EngineClient::kAnswerTime);
-  json::object shown = client.object_of(answer);
-  if (!command.json) shown.erase("trouble");
-  if (command.json)
-    print_json(shown);
-  else
-    print(describe(shown));
-  return kExitDone;
-}
-
-int explain_task(const ExplainCommand& command, const Session& session) {
-  EngineClient client = session.client();
-  find_engine(client, session.places, session.interrupt);
-  const std::string id = resolve_id(client, command.id);
-  const json::object why = client.get("/v1/tasks/" + id + "/explain");
-  if (command.json) {
-    print_json(why);
-    return kExitDone;
-  }
+void print_explanation(EngineClient& client, const json::object& why) {
   print(one_line(text_at(why, "id")) + " is " + one_line(text_at(why, "state")) + ": " +
         one_line(text_at(why, "text")) + "\n");
   if (const json::array* details = array_at(why, "details")) {
@@ -95,6 +72,96 @@ int explain_task(const ExplainCommand& command, const Session& session) {
     print_last_words(client, text_at(failures->front().get_object(), "first"));
   else if (text_at(why, "state") == "failed")
     print_last_words(client, text_at(why, "id"));
+}
+
+/// Of many explanations those that people read: of what has not ended well, failures first.
+constexpr std::size_t kExplained = 20;
+
+class Explanations {
+ public:
+  void add(json::object why) {
+    const json::object* counts = object_at(why, "counts");
+    const std::string state = text_at(why, "state");
+    if (counts == nullptr) {
+      count(state, 1);
+    } else {
+      for (const auto& [of, tasks] : *counts) count(of, number_at(*counts, of));
+    }
+    ++submissions_;
+    if (state == "done") return;
+    ++others_;
+    std::vector<json::object>& those = state == "failed" ? failed_ : waiting_;
+    if (those.size() < kExplained) those.push_back(std::move(why));
+  }
+  void print_to_people(EngineClient& client) {
+    print("of " + std::to_string(submissions_) + " submissions with " + whole(tasks_) + " tasks" +
+          text_ + "\n");
+    failed_.insert(failed_.end(), waiting_.begin(), waiting_.end());
+    failed_.resize(std::min(failed_.size(), kExplained));
+    for (const json::object& why : failed_) print_explanation(client, why);
+    if (others_ > failed_.size())
+      print("and " + std::to_string(others_ - failed_.size()) + " more have not ended well\n");
+  }
+
+ private:
+  void count(std::string_view state, double tasks) {
+    tasks_ += tasks;
+    counts_[std::string(state)] += tasks;
+    text_.clear();
+    for (const auto& [of, number] : counts_) {
+      if (number > 0) text_ += (text_.empty() ? ": " : ", ") + whole(number) + " " + of;
+    }
+  }
+
+  std::size_t submissions_{0}, others_{0};
+  double tasks_{0};
+  std::map<std::string, double> counts_;
+  std::string text_;
+  std::vector<json::object> failed_, waiting_;
+};
+
+json::object shown(EngineClient& client, const std::string& id) {
+  Answer answer = client.http().request("GET", "/v1/tasks/" + id, {}, EngineClient::kAnswerTime);
+  // A number alone may be a whole array, which is no task.
+  if (answer.status / 100 == 4 && id.find('.') == std::string::npos)
+    answer = client.http().request("GET", "/v1/arrays/" + id, {}, EngineClient::kAnswerTime);
+  return client.object_of(answer);
+}
+
+}  // namespace
+
+int show_task(const ShowCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  bool is_first = true;
+  for (const std::string& id : resolve_ids(client, command.ids, command.name)) {
+    json::object one = shown(client, id);
+    if (command.json) {
+      print_json(one);
+      continue;
+    }
+    one.erase("trouble");
+    if (!std::exchange(is_first, false)) print("\n");
+    print(describe(one));
+  }
+  return kExitDone;
+}
+
+int explain_task(const ExplainCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  const std::vector<std::string> ids = resolve_ids(client, command.ids, command.name);
+  Explanations all;
+  for (const std::string& id : ids) {
+    json::object why = client.get("/v1/tasks/" + id + "/explain");
+    if (command.json)
+      print_json(why);
+    else if (ids.size() == 1)
+      print_explanation(client, why);
+    else
+      all.add(std::move(why));
+  }
+  if (!command.json && ids.size() > 1) all.print_to_people(client);
   return kExitDone;
 }
 

@@ -12,8 +12,7 @@
 namespace hpcbatch::detail {
 namespace {
 
-/// Ids, or the name of submissions.
-void add_ids(CLI::App& verb, std::vector<std::string>& ids, std::string& name) {
+void add_ids(CLI::App& verb, std::vector<std::string>& ids, const char* what) {
   verb.add_option_function<std::vector<std::string>>(
           "ID",
           [&ids](const std::vector<std::string>& texts) {
@@ -23,8 +22,13 @@ void add_ids(CLI::App& verb, std::vector<std::string>& ids, std::string& name) {
               throw CLI::ValidationError(error.what());
             }
           },
-          "12, 12.345, 12.1-99; last is the one submitted last")
+          what)
       ->type_name("");
+}
+
+/// Ids, or the name of submissions.
+void add_ids(CLI::App& verb, std::vector<std::string>& ids, std::string& name) {
+  add_ids(verb, ids, "12, 12.345, 12.1-99, 12-15; last is what was submitted last");
   verb.add_option("--name", name, "all that you have submitted under this name, as 'sweep*'")
       ->type_name("NAME");
 }
@@ -32,13 +36,6 @@ void add_ids(CLI::App& verb, std::vector<std::string>& ids, std::string& name) {
 void check_ids(const std::vector<std::string>& ids, const std::string& name) {
   if (ids.empty() && name.empty())
     throw std::invalid_argument("which ones? Say ids, as 12 or 12.345, or last, or --name NAME");
-}
-
-void add_id(CLI::App& verb, std::string& id) {
-  add_value(
-      verb, "ID", "", [&id](const std::string& text) { id = checked_id(text); },
-      "12 or 12.345; last is the one submitted last")
-      ->required();
 }
 
 /// With other needs than before.
@@ -102,7 +99,7 @@ double checked_age(const std::string& text) {
 }
 
 void check_list(const ListCommand& list) {
-  const bool of_tasks = list.tasks || !list.id.empty();
+  const bool of_tasks = list.tasks || !list.ids.empty();
   if (of_tasks && (!list.name.empty() || !list.tool.empty() || !list.site.empty() ||
                    !list.failure.empty() || list.within != 0)) {
     throw std::invalid_argument(
@@ -116,9 +113,7 @@ void add_list(CLI::App& app, Command& into) {
   CLI::App* verb = app.add_subcommand("list",
                                       "what was submitted, newest first, one line each; or tasks\n"
                                       "PROGRESS: # done, x failed, > running, . to come");
-  add_value(
-      *verb, "ID", "", [command](const std::string& text) { command->id = checked_id(text); },
-      "the tasks of this one");
+  add_ids(*verb, command->ids, "the tasks of these, as 12, 12-15 or last");
   verb->add_flag("--tasks", command->tasks, "tasks; waiting ones of an array are one line");
   add_value(
       *verb, "--state", "STATE",
@@ -158,7 +153,7 @@ void add_log(CLI::App& app, Command& into) {
       app.add_subcommand("log",
                          "what was printed, standard output and standard error: by a task, or by "
                          "all of a submission in their order");
-  add_id(*verb, command->id);
+  add_ids(*verb, command->ids, command->name);
   CLI::Option* follow = verb->add_flag(
       "-f,--follow", command->follow,
       "go on until the task ends; of a submission, what each has printed as they end");
@@ -179,6 +174,7 @@ void add_log(CLI::App& app, Command& into) {
   verb->footer(
       "Examples:\n  hpcbatch log --follow 12.345\n  hpcbatch log 12 --failed --prefix --tail 5");
   verb->callback([command, only_out, only_err, &into] {
+    check_ids(command->ids, command->name);
     command->standard_output = !*only_err;
     command->standard_error = !*only_out;
     into = *command;
@@ -215,21 +211,27 @@ void add_task_verbs(CLI::App& app, Command& into) {
   add_list(app, into);
 
   auto show = std::make_shared<ShowCommand>();
-  verb = app.add_subcommand("show", "one task or submission in full");
-  add_id(*verb, show->id);
+  verb = app.add_subcommand("show", "tasks or submissions in full");
+  add_ids(*verb, show->ids, show->name);
   add_json_flag(*verb, show->json);
   verb->footer("Examples:\n  hpcbatch show 12.345\n  hpcbatch show last --json");
-  verb->callback([show, &into] { into = *show; });
+  verb->callback([show, &into] {
+    check_ids(show->ids, show->name);
+    into = *show;
+  });
 
   add_log(app, into);
 
   auto explain = std::make_shared<ExplainCommand>();
   verb = app.add_subcommand("explain",
                             "why it waits, or how it failed: a task, or all of a submission");
-  add_id(*verb, explain->id);
+  add_ids(*verb, explain->ids, explain->name);
   add_json_flag(*verb, explain->json);
   verb->footer("Examples:\n  hpcbatch explain 12\n  hpcbatch explain last.7");
-  verb->callback([explain, &into] { into = *explain; });
+  verb->callback([explain, &into] {
+    check_ids(explain->ids, explain->name);
+    into = *explain;
+  });
 }
 
 }  // namespace hpcbatch::detail

@@ -283,7 +283,7 @@ void add_submit(CLI::App& app, Command& into) {
       ->group("Course");
   add_many(*verb, submit->many);
   verb->add_option("--file", submit->file,
-                   "tasks from a .yaml or .jsonl file; - is JSON lines on standard input")
+                   "tasks from a .yaml, .toml or .jsonl file; - is JSON lines on standard input")
       ->type_name("FILE")
       ->group("Many");
   verb->add_flag("--dry-run", submit->dry_run,

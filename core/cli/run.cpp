@@ -1,6 +1,8 @@
 // `run`: one task whose output, input and end are those of this process.
+#include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/input_forwarder.hpp"
+#include "cli/named.hpp"
 #include "cli/run_many.hpp"
 #include "cli/session.hpp"
 #include "cli/streamed_task.hpp"
@@ -63,8 +65,12 @@ Submitted submit(EngineClient& client, const RunCommand& command, const Session&
   if (command.work.output_limit.empty()) task["output_limit"] = "none";
   if (input.kind == OwnInput::Kind::File) task["stdin"] = input.path;
   if (input.kind == OwnInput::Kind::Stream) task["stream_input"] = true;
+  json::array tasks{std::move(task)};
+  resolve_waits(client, tasks, [&] {
+    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  });
   const json::object request =
-      submission_of({std::move(task)}, around, client_name(around.environment), random_key());
+      submission_of(std::move(tasks), around, client_name(around.environment), random_key());
   try {
     return {submit_safely(client, session, request).front(), input.kind};
   } catch (const InterruptedByUser&) {

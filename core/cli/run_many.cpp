@@ -6,6 +6,7 @@
 #include "cli/joblog.hpp"
 #include "cli/many.hpp"
 #include "cli/many_follower.hpp"
+#include "cli/named.hpp"
 #include "cli/streamed_task.hpp"
 #include "cli/submission.hpp"
 #include "cli/submit_safely.hpp"
@@ -32,14 +33,13 @@ void say_of_run(const std::string& text) {
   std::fprintf(stderr, "hpcbatch: %s\n", text.c_str());
 }
 
-json::object request_of_many(const RunCommand& command, const Session& session,
-                             const std::string& client, const Surroundings& around) {
+json::array tasks_to_run(const RunCommand& command, const Session& session,
+                         const Surroundings& around) {
   tell_left_out(around);
   json::object task = task_of_many(command.work, command.many, around.directory, session.interrupt);
   // What is handed on as it comes must be whole: whoever reads it sees no mark in it.
   if (command.work.output_limit.empty()) task["output_limit"] = "none";
-  return submission_of({std::move(task)}, around, client,
-                       command.key.empty() ? random_key() : command.key);
+  return {std::move(task)};
 }
 
 /// Of a key that was used before some may have ended.
@@ -114,9 +114,12 @@ int run_many(const RunCommand& command, const Session& session) {
     };
   const Surroundings around = look_around();
   const std::string name = client_name(around.environment);
-  const json::object request = request_of_many(command, session, name, around);
+  json::array tasks = tasks_to_run(command, session, around);
   EngineClient client = session.client();
   connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  resolve_waits(client, tasks, [] {});
+  const json::object request = submission_of(std::move(tasks), around, name,
+                                             command.key.empty() ? random_key() : command.key);
   ManyFollower follower(client, session, std::move(options));
   follower.begin(name);
   std::string id;

@@ -21,12 +21,56 @@ bool is_number(std::string_view text, Number& into) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+/// No file of tasks holds more.
+constexpr std::uint64_t kMostSubmissions = 1'000'000;
+
+struct Submissions {
+  std::uint64_t first{0}, last{0};
+};
+
+std::optional<Submissions> submissions_of(std::string_view text) {
+  Submissions found;
+  const std::size_t dash = text.find('-');
+  if (dash == std::string_view::npos || !is_number(text.substr(0, dash), found.first) ||
+      !is_number(text.substr(dash + 1), found.last) || found.first == 0 ||
+      found.last < found.first || found.last - found.first >= kMostSubmissions)
+    return std::nullopt;
+  return found;
+}
+
 }  // namespace
+
+std::vector<std::string> submissions_in(const std::string& id) {
+  const auto range = submissions_of(id);
+  if (!range) return {id};
+  std::vector<std::string> ids;
+  ids.reserve(range->last - range->first + 1);
+  for (std::uint64_t one = range->first; one <= range->last; ++one)
+    ids.push_back(std::to_string(one));
+  return ids;
+}
+
+std::string shortest_words(const std::vector<std::string>& ids) {
+  std::string words;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    std::size_t last = i;
+    std::uint64_t number = 0;
+    if (is_number(ids[i], number)) {
+      while (last + 1 < ids.size() && ids[last + 1] == std::to_string(number + last + 1 - i))
+        ++last;
+    }
+    words += (words.empty() ? "" : " ") + ids[i];
+    if (last > i) words += "-" + ids[last];
+    i = last;
+  }
+  return words;
+}
 
 const std::string& checked_id(const std::string& text) {
   const std::size_t dot = text.find('.');
   const std::string_view submission = std::string_view(text).substr(0, dot);
   std::uint64_t number = 0;
+  if (submissions_of(text)) return text;
   bool is_good = submission == "last" || (is_number(submission, number) && number > 0);
   if (is_good && dot != std::string::npos) {
     is_good = parse_index_set(std::string_view(text).substr(dot + 1)).has_value();
@@ -35,8 +79,8 @@ const std::string& checked_id(const std::string& text) {
     std::string meant;
     if (text == "all" || text == "*") meant = "; --name '*' means all that you have submitted";
     if (text.find_first_of(",-") != std::string::npos && dot == std::string::npos)
-      meant = "; several are written apart, 12 13 14, and 12.1-99 is a range of one's tasks";
-    refuse(text, "an id; ids are like 12, 12.345, 12.1-99 or last" + meant);
+      meant = "; several are written apart, 12 13 17, or as a range from low to high";
+    refuse(text, "an id; ids are like 12, 12.345, 12.1-99, 12-15 or last" + meant);
   }
   return text;
 }

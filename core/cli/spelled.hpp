@@ -8,13 +8,18 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace hpcbatch {
 
 // Each throws std::invalid_argument with one sentence where the text is not well formed.
 
-/// `12`, `12.345`, `12.1-99`, `12.3,7-9`, the same of `last`; returned as it came.
+/// `12`, `12.345`, `12.1-99`, `12.3,7-9`, the same of `last`, or `12-15`; returned as it came.
 const std::string& checked_id(const std::string& text);
+/// Of `12-15`, several submissions, each; of all else itself.
+std::vector<std::string> submissions_in(const std::string& id);
+/// The shortest words for all of them, as `12-15 17`.
+std::string shortest_words(const std::vector<std::string>& ids);
 /// `1-100:5%20`.
 ArrayOption parse_array(std::string_view text);
 /// `soon,fail=3`, `now,fail=10%`, as GNU parallel's; nothing for `never`.

@@ -3,8 +3,10 @@
 #include "cli/engine_start.hpp"
 #include "cli/exit.hpp"
 #include "cli/many.hpp"
+#include "cli/named.hpp"
 #include "cli/script_command.hpp"
 #include "cli/session.hpp"
+#include "cli/spelled.hpp"
 #include "cli/submission.hpp"
 #include "cli/submit_safely.hpp"
 #include "cli/task_file.hpp"
@@ -102,20 +104,23 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
   const SubmitCommand command =
       asked.script.empty() ? asked : with_script(asked, around.directory, session.interrupt);
   tell_left_out(around);
-  const json::object request = submission_of(tasks_of(command, around.directory, session.interrupt),
-                                             around, client_name(around.environment),
-                                             command.key.empty() ? random_key() : command.key);
+  json::array tasks = tasks_of(command, around.directory, session.interrupt);
   EngineClient client = session.client();
-  if (command.dry_run) {
+  const auto connect = [&] {
     connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  };
+  resolve_waits(client, tasks, connect);
+  const json::object request =
+      submission_of(std::move(tasks), around, client_name(around.environment),
+                    command.key.empty() ? random_key() : command.key);
+  if (command.dry_run) {
+    connect();
     return show_dry_run(client, request, command.json);
   }
   const std::vector<std::string> ids = submit_safely(client, session, request);
+  if (!command.json) print(shortest_words(ids) + "\n");
   for (const std::string& id : ids) {
-    if (command.json)
-      print_json(json::object{{"id", id}});
-    else
-      print(id + "\n");
+    if (command.json) print_json(json::object{{"id", id}});
   }
   if (!command.wait) return kExitDone;
   std::fflush(stdout);

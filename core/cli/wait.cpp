@@ -4,6 +4,7 @@
 #include "cli/named.hpp"
 #include "cli/patient.hpp"
 #include "cli/session.hpp"
+#include "cli/spelled.hpp"
 #include "cli/status_line.hpp"
 #include "cli/values.hpp"
 #include "cli/wait_view.hpp"
@@ -105,8 +106,7 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
   } catch (const InterruptedByUser&) {
     if (status.is_visible()) {
       status.clear();
-      std::string again = "hpcbatch wait";
-      for (const std::string& id : ids) again += " " + id;
+      const std::string again = "hpcbatch wait " + shortest_words(ids);
       std::fputs(("the work goes on; `" + again + "` looks again\n").c_str(), stderr);
     }
     throw;

@@ -1,6 +1,7 @@
 #include "cli/wait_view.hpp"
 
 #include "cli/exit.hpp"
+#include "cli/spelled.hpp"
 #include "cli/submission_table.hpp"
 #include "cli/values.hpp"
 #include "model/quantities.hpp"
@@ -55,6 +56,7 @@ std::string progress_of(const json::object& counts, const Pace& pace, Clock::dur
 std::string last_line(const json::object& counts, const std::vector<std::string>& ids,
                       Clock::duration elapsed) {
   const double total = number_at(counts, "total"), ok = number_at(counts, "ok");
+  const std::string words = shortest_words(ids);
   std::string line =
       total == ok ? "all " + whole(total) + " done" : whole(ok) + " of " + whole(total) + " done";
   for (const char* what : {"failed", "cancelled"}) {
@@ -62,7 +64,7 @@ std::string last_line(const json::object& counts, const std::vector<std::string>
   }
   line += ", after " + in_words(elapsed);
   if (number_at(counts, "failed") > 0)
-    line += "; `hpcbatch explain " + ids.front() + "` says why, `hpcbatch retry " + ids.front() +
+    line += "; `hpcbatch explain " + words + "` says why, `hpcbatch retry " + words +
             "` runs again what did not end well";
   return line;
 }

@@ -42,6 +42,15 @@ ArrayOverview Store::overview(ArrayRow row, std::vector<Failure>& failures) {
     const Time ended = from_microseconds(groups.number(3));
     whole.last_ended = std::max(whole.last_ended.value_or(ended), ended);
   }
+  sqlite::Statement submit = db_.query(
+      "SELECT (SELECT min(id) FROM arrays WHERE client=a.client AND key=a.key AND key<>x''),"
+      "(SELECT max(id) FROM arrays WHERE client=a.client AND key=a.key AND key<>x'') "
+      "FROM arrays a WHERE id=? AND key<>x''");
+  whole.submit_first = whole.submit_last = whole.row.id;
+  if (submit.bind(whole.row.id.value).step()) {
+    whole.submit_first = ArrayId{static_cast<std::uint64_t>(submit.number(0))};
+    whole.submit_last = ArrayId{static_cast<std::uint64_t>(submit.number(1))};
+  }
   whole.done = totals.done;
   whole.failed = totals.failed;
   whole.cancelled = totals.cancelled;

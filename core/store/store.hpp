@@ -111,6 +111,7 @@ struct ArrayFilter {
 /// A submission, and how its tasks have ended so far.
 struct ArrayOverview {
   ArrayRow row;
+  ArrayId submit_first, submit_last;  ///< of all that came with it, in one submit with a key
   std::uint64_t done{0}, failed{0}, cancelled{0};
   std::optional<Time> started;     ///< the first of those that have ended
   std::optional<Time> last_ended;  ///< nothing while none has

@@ -60,6 +60,43 @@ TEST_F(LookTest, LastIsTheNewestOfThisUser) {
   EXPECT_THAT(none.err, HasSubstr("you have submitted nothing"));
 }
 
+TEST_F(LookTest, LastIsAllOfTheFileThatWasSubmittedLast) {
+  engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice",
+                   R"({"arrays": [{"id": "14", "submit": "12-14"}]})"},
+                  {"POST /v1/tasks/cancel", R"({"tasks": 3})"},
+                  {"GET /v1/tasks/14.3", R"({"id": "14.3", "state": "done"})"}});
+  EXPECT_EQ(cli({"cancel", "last"}).exit_code, 0);
+  EXPECT_EQ(body_of("POST", "/v1/tasks/cancel"),
+            boost::json::parse(R"({"ids": ["12", "13", "14"]})"));
+  EXPECT_EQ(cli({"show", "last.3"}).out, "id     14.3\nstate  done\n");
+}
+
+TEST_F(LookTest, SeveralAreExplainedTogether) {
+  engine_answers(
+      {{"GET /v1/tasks/12/explain", R"({"id": "12", "state": "done", "text": "ended well"})"},
+       {"GET /v1/tasks/13/explain",
+        R"({"id": "13", "state": "waiting", "text": "no room", "counts": {"waiting": 7, "done": 2}})"},
+       {"GET /v1/tasks/14/explain", R"({"id": "14", "state": "failed", "text": "exit code 1"})"}});
+  EXPECT_EQ(cli({"explain", "12-14"}).out,
+            "of 3 submissions with 11 tasks: 3 done, 1 failed, 7 waiting\n"
+            "14 is failed: exit code 1\n"
+            "13 is waiting: no room\n");
+}
+
+TEST_F(LookTest, SeveralAreShownOneAfterTheOther) {
+  engine_answers(
+      {{"GET /v1/tasks/12", R"({"id": "12"})"}, {"GET /v1/tasks/13", R"({"id": "13"})"}});
+  EXPECT_EQ(cli({"show", "12", "13"}).out, "id  12\n\nid  13\n");
+  EXPECT_EQ(cli({"show", "--json", "12-13"}).out, "{\"id\":\"12\"}\n{\"id\":\"13\"}\n");
+}
+
+TEST_F(LookTest, OnlyOneIsFollowed) {
+  engine_answers({});
+  const CliResult result = cli({"log", "-f", "12", "13", "15"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("`hpcbatch wait 12-13 15`"));
+}
+
 TEST_F(LookTest, ANameMeansAllThatHaveIt) {
   const std::string mine = "shell%3Aalice";
   engine_answers({{"GET /v1/arrays?limit=1000&client=" + mine + "&name=sweep",

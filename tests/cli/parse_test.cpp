@@ -10,6 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Pair;
 
 template <class Wanted>
@@ -184,8 +185,8 @@ TEST(Parse, IdsAreCheckedBeforeTheEngineIsAsked) {
 }
 
 TEST(Parse, AListIsOfSubmissionsOrOfTasks) {
-  EXPECT_EQ(parsed<ListCommand>({"list"}).id, "");
-  EXPECT_EQ(parsed<ListCommand>({"list", "12"}).id, "12");
+  EXPECT_THAT(parsed<ListCommand>({"list"}).ids, IsEmpty());
+  EXPECT_THAT(parsed<ListCommand>({"list", "12", "14-16"}).ids, ElementsAre("12", "14-16"));
   EXPECT_TRUE(parsed<ListCommand>({"list", "--tasks"}).tasks);
   EXPECT_EQ(parsed<ListCommand>({"list", "--since", "2h"}).within, 7200);
   EXPECT_EQ(parsed<ListCommand>({"list", "-n", "7"}).limit, 7U);
@@ -201,10 +202,14 @@ TEST(Parse, EveryVerbHasItsCommand) {
   EXPECT_EQ(parsed<ChangeCommand>({"release", "1"}).change, Change::Release);
   EXPECT_EQ(parsed<ChangeCommand>({"retry", "1"}).change, Change::Retry);
   EXPECT_EQ(parsed<ListCommand>({"list", "--state", "failed"}).state, "failed");
-  EXPECT_EQ(parsed<ShowCommand>({"show", "12.3"}).id, "12.3");
+  EXPECT_THAT(parsed<ShowCommand>({"show", "12.3"}).ids, ElementsAre("12.3"));
+  EXPECT_EQ(parsed<ShowCommand>({"show", "--name", "sweep"}).name, "sweep");
+  EXPECT_EQ(refusal({"show"}).exit_code, 2);
   EXPECT_TRUE(parsed<LogCommand>({"log", "-f", "12"}).follow);
   EXPECT_FALSE(parsed<LogCommand>({"log", "--stderr", "12"}).standard_output);
-  EXPECT_EQ(parsed<ExplainCommand>({"explain", "12"}).id, "12");
+  EXPECT_THAT(parsed<ExplainCommand>({"explain", "12", "last"}).ids, ElementsAre("12", "last"));
+  EXPECT_EQ(refusal({"explain"}).exit_code, 2);
+  EXPECT_EQ(refusal({"log"}).exit_code, 2);
   EXPECT_EQ(parsed<EngineStopCommand>({"engine", "stop", "--drain"}).mode,
             EngineStopCommand::Mode::Drain);
   EXPECT_EQ(parsed<EngineStopCommand>({"engine", "stop"}).mode, EngineStopCommand::Mode::Leave);

@@ -38,6 +38,24 @@ TEST_F(SubmitTest, JsonIsOneObjectALine) {
             "{\"id\":\"12\"}\n{\"id\":\"13\"}\n");
 }
 
+TEST_F(SubmitTest, AFileIsOneId) {
+  accept(R"(["12", "13", "14"])");
+  const std::string tasks = file("t.toml", "[[tasks]]\ncommand = [\"a\"]\n");
+  EXPECT_EQ(cli({"submit", "--file", tasks}).out, "12-14\n");
+}
+
+TEST_F(SubmitTest, RangesAndTheLastAreWaitedFor) {
+  engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice",
+                   R"({"arrays": [{"id": "9", "submit": "8-9"}]})"},
+                  {"POST /v1/tasks", R"({"ids": ["12"]})"}});
+  EXPECT_EQ(
+      cli({"submit", "--after", "last", "--after-any", "3-4", "--after", "7", "--", "a"}).exit_code,
+      0);
+  EXPECT_EQ(
+      tasks(),
+      json::parse(R"([{"command": ["a"], "after": ["8", "9", "7"], "after_any": ["3", "4"]}])"));
+}
+
 TEST_F(SubmitTest, EachLineIsATask) {
   accept();
   CliOptions options;

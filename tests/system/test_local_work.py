@@ -95,13 +95,29 @@ def test_files_of_tasks(shared, folder):
                                         '{"command": ["sh", "-c", "echo $V"], "env": {"V": "two"}}\n')
     (folder / "tasks.yaml").write_text("tasks:\n  - {command: [echo, three], cpus: 1, memory: 100M}\n"
                                        "  - command: [sh, -c, 'echo $HPCBATCH_TASK_INDEX']\n    array: 5-6\n")
-    ids = [shared.ok("submit", "--file", folder / name).split() for name in ("tasks.jsonl", "tasks.yaml")]
+    (folder / "tasks.toml").write_text('[[tasks]]\nname = "last"\nafter = ["first"]\ncommand = ["echo", "{}"]\nitems = [0.10, "b"]\n'
+                                       '[[tasks]]\nname = "first"\ncommand = ["false"]\n')
+    ids = [[one["id"] for one in shared.json("submit", "--file", folder / name)] for name in ("tasks.jsonl", "tasks.yaml")]
     assert [len(each) for each in ids] == [2, 2]
     assert shared.wait(*ids[0], *ids[1]) == 0
     assert [output(shared, task) for task in ids[0]] == ["one\n", "two\n"]
     assert output(shared, ids[1][0]) == "three\n"
     assert output(shared, f"{ids[1][1]}.6") == "6\n"
     assert shared.show(ids[0][0])["name"] == "first"
+
+    # All of a file has one id, and every verb takes it.
+    whole = shared.ok("submit", "--file", folder / "tasks.toml").strip()
+    first, last = whole.split("-")
+    assert int(last) == int(first) + 1 and shared.show(last)["submit"] == whole
+    assert shared.verb("wait", whole).code == 1 and shared.verb("wait", "last").code == 1
+    assert f"of 2 submissions with 3 tasks: 3 failed\n{first} is failed" in shared.ok("explain", "last")
+    assert len(shared.ok("list", whole).splitlines()) == 1 + 2
+    assert "2 tasks" not in shared.ok("hold", whole)
+    assert shared.ok("retry", whole) == "3 tasks queued again\n"
+    assert shared.verb("wait", whole).code == 1
+    assert shared.ok("log", whole) == ""
+    after = shared.ok("submit", "--after-any", whole, "--", "echo", "after").strip()
+    assert shared.wait(after) == 0 and shared.ok("log", ids[0][0], after) == "one\nafter\n"
 
 
 def test_a_bad_file_of_tasks_queues_nothing_and_names_the_line(shared, folder):
