@@ -42,6 +42,17 @@ json::array tasks_to_run(const RunCommand& command, const Session& session,
   return {std::move(task)};
 }
 
+/// Asked before the submit: what is quick has ended when that is answered.
+bool was_used(EngineClient& client, const std::string& name, const std::string& key) {
+  if (key.empty()) return false;
+  const Answer answer = client.http().request(
+      "GET", "/v1/keys?client=" + encode_part(name) + "&key=" + encode_part(key), {},
+      EngineClient::kAnswerTime);
+  if (answer.outcome == Exchange::Answered && answer.status == 404) return false;
+  client.object_of(answer);
+  return true;
+}
+
 /// Of a key that was used before some may have ended.
 void take_up_again(const RunCommand& command, EngineClient& client, ManyFollower& follower,
                    const std::string& id, Joblog* joblog) {
@@ -122,12 +133,15 @@ int run_many(const RunCommand& command, const Session& session) {
                                              command.key.empty() ? random_key() : command.key);
   ManyFollower follower(client, session, std::move(options));
   follower.begin(name);
+  const bool is_again = was_used(client, name, command.key);
   std::string id;
   try {
     id = submit_safely(client, session, request).front();
     follower.follow_these(id);
-    if (!command.key.empty())
+    if (is_again)
       take_up_again(command, client, follower, id, joblog ? &*joblog : nullptr);
+    else if (joblog && command.resume)
+      joblog->resume();
     else if (joblog)
       joblog->begin();
   } catch (const InterruptedByUser&) {

@@ -127,6 +127,13 @@ def test_the_joblog_has_a_line_for_each(shared, tmp_path):
     assert refused.code != 0 and "cannot write the joblog" in refused.err, refused
 
 
+def test_what_is_quick_is_printed_by_the_first_run_with_a_key(shared):
+    """It may have ended before the command line looks whether something has ended under that key."""
+    for n in range(10):
+        done = run(shared, "--key", f"quick{n}", "--resume", "--keep-order", "--items", "a", "b", "--", "echo", "{}")
+        assert (done.code, done.out, done.err) == (0, "a\nb\n", ""), n
+
+
 def test_work_that_was_broken_off_goes_on_under_its_key(shared, tmp_path):
     words = ["run", "--key", "sweep", "--max-running", "1", "--items", "a", "b", "c", "--"]
     command = ["sh", "-c", 'echo "$1" >>ran; test "$1" = a || test -e go || sleep 600; echo "did $1"', "sh", "{}"]
