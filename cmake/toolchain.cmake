@@ -43,12 +43,27 @@ if(MOLD_PROGRAM)
   set(HPCBATCH_FAST_LINK -fuse-ld=mold)
 endif()
 
-# One room of the house: a static library with its include root, the rooms it may know, and our flags.
+# One room of the house: hpcbatch_add_room(NAME [SOURCES ...] [KNOWS ROOM...] [LIBRARIES ...])
+#
+# A static library (without sources: headers alone) with our flags.  NAME is its folder below core/ or executors/, the target
+# hpcbatch_NAME with _ for /.  KNOWS are the rooms whose headers its files may include: tests/rooms holds that, and the table in
+# docs/architecture.md is made from it.
 function(hpcbatch_add_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;KNOWS;LIBRARIES" ${ARGN})
-  add_library(hpcbatch_${name} STATIC ${ROOM_SOURCES})
-  target_include_directories(hpcbatch_${name} PUBLIC ${PROJECT_SOURCE_DIR}/core)
-  target_link_libraries(hpcbatch_${name} PUBLIC ${ROOM_KNOWS} ${ROOM_LIBRARIES}
+  string(REPLACE "/" "_" target hpcbatch_${name})
+  list(TRANSFORM ROOM_KNOWS REPLACE "/" "_")
+  list(TRANSFORM ROOM_KNOWS PREPEND hpcbatch_)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  string(REGEX MATCH "^[^/]+" top ${folder})
+  if(NOT ROOM_SOURCES)
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/${top})
+    target_link_libraries(${target} INTERFACE ${ROOM_KNOWS} ${ROOM_LIBRARIES})
+    return()
+  endif()
+  add_library(${target} STATIC ${ROOM_SOURCES})
+  target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/${top})
+  target_link_libraries(${target} PUBLIC ${ROOM_KNOWS} ${ROOM_LIBRARIES}
     PRIVATE hpcbatch_build_flags)
 endfunction()
 

@@ -1,6 +1,6 @@
 // A request from its JSON to what the engine takes.
-#include "api/read_request.hpp"
-#include "runtime/recipe.hpp"
+#include "api/read/read_request.hpp"
+#include "links/recipe.hpp"
 
 #include <benchmark/benchmark.h>
 

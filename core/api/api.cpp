@@ -1,10 +1,10 @@
 #include "api/api.hpp"
 
-#include "api/json_words.hpp"
-#include "api/read_task.hpp"
-#include "api/selections.hpp"
+#include "api/read/json_words.hpp"
+#include "api/read/read_task.hpp"
+#include "api/read/selections.hpp"
 #include "api/to_json.hpp"
-#include "runtime/asio.hpp"
+#include "loop/asio.hpp"
 
 #include <fmt/format.h>
 

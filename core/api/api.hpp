@@ -2,11 +2,11 @@
 #pragma once
 
 #include "api/http_server.hpp"
-#include "api/read_request.hpp"
+#include "api/read/read_request.hpp"
 #include "documents/configuration.hpp"
+#include "loop/asio.hpp"
+#include "loop/lane.hpp"
 #include "plugin_host/plugin_host.hpp"
-#include "runtime/asio.hpp"
-#include "runtime/lane.hpp"
 #include "runtime/runtime.hpp"
 #include "tools/tool_shelf.hpp"
 

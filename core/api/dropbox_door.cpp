@@ -1,7 +1,7 @@
 #include "api/dropbox_door.hpp"
 
-#include "api/bad_request.hpp"
 #include "api/far_sites.hpp"
+#include "api/read/bad_request.hpp"
 #include "api/remembered_boxes.hpp"
 
 #include <fmt/format.h>

@@ -5,8 +5,8 @@
 #include "api/api.hpp"
 #include "documents/configuration.hpp"
 #include "dropbox/dropbox.hpp"
-#include "runtime/asio.hpp"
-#include "runtime/lane.hpp"
+#include "loop/asio.hpp"
+#include "loop/lane.hpp"
 
 #include "hpcbatch/result.hpp"
 

@@ -1,6 +1,6 @@
 #include "api/far_sites.hpp"
 
-#include "api/bad_request.hpp"
+#include "api/read/bad_request.hpp"
 #include "model/places.hpp"
 
 #include <fmt/format.h>

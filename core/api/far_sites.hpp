@@ -2,9 +2,9 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "links/recipe.hpp"
 #include "model/needs.hpp"
 #include "model/site.hpp"
-#include "runtime/recipe.hpp"
 
 #include <string>
 #include <vector>

@@ -1,9 +1,9 @@
 #include "api/files_now.hpp"
 
-#include "api/own_paths.hpp"
-#include "api/read_items.hpp"
+#include "api/read/own_paths.hpp"
+#include "api/read/read_items.hpp"
 #include "model/places.hpp"
-#include "runtime/hash_files.hpp"
+#include "staging/hash_files.hpp"
 
 #include <fmt/format.h>
 

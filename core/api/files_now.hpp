@@ -1,7 +1,7 @@
 // The files that a submission names, as they are when it is handed in.
 #pragma once
 
-#include "api/read_request.hpp"
+#include "api/read/read_request.hpp"
 #include "tools/tool_shelf.hpp"
 
 #include <map>

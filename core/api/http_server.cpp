@@ -1,7 +1,7 @@
 #include "api/http_server.hpp"
 
 #include "documents/plain_numbers.hpp"
-#include "runtime/asio.hpp"
+#include "loop/asio.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>

@@ -3,8 +3,8 @@
 #include "api/api.hpp"
 #include "api/query.hpp"
 #include "api/to_json.hpp"
-#include "runtime/asio.hpp"
-#include "runtime/log_reader.hpp"
+#include "loop/asio.hpp"
+#include "sites/log_reader.hpp"
 
 #include <fmt/format.h>
 #include <sodium.h>

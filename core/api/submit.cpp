@@ -2,9 +2,9 @@
 #include "api/api.hpp"
 #include "api/far_sites.hpp"
 #include "api/files_now.hpp"
-#include "api/own_paths.hpp"
-#include "api/submit_content.hpp"
-#include "runtime/asio.hpp"
+#include "api/read/own_paths.hpp"
+#include "api/read/submit_content.hpp"
+#include "loop/asio.hpp"
 
 #include <fmt/format.h>
 #include <sodium.h>

@@ -2,7 +2,7 @@
 #include "api/api.hpp"
 
 #include "api/query.hpp"
-#include "api/selections.hpp"
+#include "api/read/selections.hpp"
 #include "api/to_json.hpp"
 
 #include "model/places.hpp"

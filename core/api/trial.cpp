@@ -1,6 +1,6 @@
 // What a submit would do, without doing it.
 #include "api/api.hpp"
-#include "api/read_request.hpp"
+#include "api/read/read_request.hpp"
 #include "api/to_json.hpp"
 #include "model/places.hpp"
 

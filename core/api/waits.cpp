@@ -1,9 +1,9 @@
 // Requests that wait for tasks to end: `wait`, and the feed of changes.
 #include "api/api.hpp"
 
-#include "api/json_words.hpp"
 #include "api/query.hpp"
-#include "api/selections.hpp"
+#include "api/read/json_words.hpp"
+#include "api/read/selections.hpp"
 #include "api/to_json.hpp"
 
 #include <fmt/format.h>

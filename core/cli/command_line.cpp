@@ -1,9 +1,9 @@
 #include "cli/command_line.hpp"
 
-#include "cli/exit.hpp"
-#include "cli/parse.hpp"
-#include "cli/session.hpp"
-#include "cli/surroundings.hpp"
+#include "cli/parse/parse.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
+#include "cli/verbs/verbs.hpp"
 #include "documents/node.hpp"
 #include "model/visit.hpp"
 

@@ -2,9 +2,9 @@
 // sentence and an exit code.
 #pragma once
 
-#include "cli/engine_options.hpp"
-#include "cli/fsck_options.hpp"
-#include "cli/sites_add_options.hpp"
+#include "cli/parse/engine_options.hpp"
+#include "cli/parse/fsck_options.hpp"
+#include "cli/parse/sites_add_options.hpp"
 
 namespace hpcbatch {
 

@@ -2,15 +2,15 @@
 
 #include "api/api.hpp"
 #include "api/dropbox_door.hpp"
-#include "cli/surroundings.hpp"
+#include "cli/process/surroundings.hpp"
 #include "documents/configuration.hpp"
 #include "documents/places.hpp"
+#include "loop/descriptors.hpp"
 #include "model/check.hpp"
 #include "plugin_host/plugin_host.hpp"
-#include "runtime/descriptors.hpp"
-#include "runtime/machine.hpp"
 #include "runtime/runtime.hpp"
-#include "runtime/workspace_memory.hpp"
+#include "sites/machine.hpp"
+#include "sites/workspace_memory.hpp"
 #include "store/owner.hpp"
 
 #include <boost/asio/signal_set.hpp>

@@ -2,7 +2,7 @@
 // told to end.
 #pragma once
 
-#include "cli/engine_options.hpp"
+#include "cli/parse/engine_options.hpp"
 
 namespace hpcbatch {
 

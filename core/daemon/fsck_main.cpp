@@ -1,10 +1,10 @@
 #include "daemon/fsck_main.hpp"
 
-#include "cli/exit.hpp"
-#include "cli/surroundings.hpp"
-#include "cli/table.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
+#include "cli/show/table.hpp"
 #include "documents/places.hpp"
-#include "runtime/recipe.hpp"
+#include "links/recipe.hpp"
 #include "store/owner.hpp"
 #include "store/salvage.hpp"
 

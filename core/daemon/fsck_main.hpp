@@ -1,7 +1,7 @@
 // `hpcbatch fsck`: needs the store, of which the command line knows nothing.
 #pragma once
 
-#include "cli/fsck_options.hpp"
+#include "cli/parse/fsck_options.hpp"
 
 namespace hpcbatch {
 

@@ -1,8 +1,8 @@
 #include "daemon/sites_add_main.hpp"
 
-#include "cli/exit.hpp"
-#include "cli/surroundings.hpp"
-#include "cli/table.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
+#include "cli/show/table.hpp"
 #include "documents/add_site.hpp"
 #include "documents/configuration.hpp"
 #include "documents/places.hpp"
@@ -10,8 +10,8 @@
 #include "documents/yaml.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "plugin_host/search_path.hpp"
-#include "runtime/site_check.hpp"
-#include "runtime/whole_file.hpp"
+#include "sites/site_check.hpp"
+#include "staging/whole_file.hpp"
 
 #include <fmt/format.h>
 

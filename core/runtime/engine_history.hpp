@@ -3,7 +3,7 @@
 #pragma once
 
 #include "engine/history_of.hpp"
-#include "runtime/writer.hpp"
+#include "loop/writer.hpp"
 #include "wire/history.hpp"
 
 #include <memory>

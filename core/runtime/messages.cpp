@@ -1,8 +1,8 @@
 // What pilots say becomes events.
-#include "runtime/attempts.hpp"
-#include "runtime/crash_point.hpp"
-#include "runtime/pilot_messages.hpp"
+#include "links/pilot_messages.hpp"
+#include "loop/crash_point.hpp"
 #include "runtime/runtime.hpp"
+#include "sites/attempts.hpp"
 
 #include <spdlog/spdlog.h>
 

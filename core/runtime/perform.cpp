@@ -1,9 +1,9 @@
 // One function for each thing the engine can ask for.  Nothing is decided here.
-#include "runtime/action_order.hpp"
-#include "runtime/attempts.hpp"
-#include "runtime/crash_point.hpp"
-#include "runtime/pilot_messages.hpp"
+#include "links/pilot_messages.hpp"
+#include "loop/action_order.hpp"
+#include "loop/crash_point.hpp"
 #include "runtime/runtime.hpp"
+#include "sites/attempts.hpp"
 
 #include "model/check.hpp"
 #include "model/visit.hpp"

@@ -1,10 +1,10 @@
 // The loop around the engine: events in, actions done, the timer set; and what clients ask for.
 #include "runtime/runtime.hpp"
 
-#include "runtime/attempts.hpp"
-#include "runtime/crash_point.hpp"
-#include "runtime/machine.hpp"
-#include "runtime/workspace_memory.hpp"
+#include "loop/crash_point.hpp"
+#include "sites/attempts.hpp"
+#include "sites/machine.hpp"
+#include "sites/workspace_memory.hpp"
 #include "wire/key.hpp"
 #include "wire/relay.hpp"
 #include "wire/spool.hpp"

@@ -1,11 +1,11 @@
 // Files of tasks whose sites do not see them: brought there before the tasks are leased, named as
 // the site names them, and fetched when the tasks have ended.
+#include "links/recipe.hpp"
+#include "loop/action_order.hpp"
 #include "model/check.hpp"
-#include "runtime/action_order.hpp"
-#include "runtime/attempts.hpp"
-#include "runtime/recipe.hpp"
 #include "runtime/runtime.hpp"
-#include "runtime/site_view.hpp"
+#include "sites/attempts.hpp"
+#include "staging/site_view.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

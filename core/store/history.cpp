@@ -1,6 +1,6 @@
 // What clients ask of tasks that have ended, or of what a task runs.
-#include "store/array_rows.hpp"
 #include "store/encoding.hpp"
+#include "store/layout.hpp"
 #include "store/result_rows.hpp"
 #include "store/result_run.hpp"
 #include "store/store.hpp"

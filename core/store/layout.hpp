@@ -5,6 +5,11 @@
 
 #include <string>
 
+/// Of the table of arrays, as Store::read_array takes them.
+#define ARRAY_COLUMNS                                                                            \
+  "id,client,name,tool,indices,needs,priority,retries,max_running,after,submitted,ended,recipe," \
+  "give_up_at,gives_up_running"
+
 namespace hpcbatch::store {
 
 /// With the version that they have; nothing else is in them.

@@ -1,5 +1,5 @@
 // Submissions as a whole: which there are, and how their tasks have ended.
-#include "store/array_rows.hpp"
+#include "store/layout.hpp"
 #include "store/store.hpp"
 
 #include <algorithm>

@@ -2,12 +2,12 @@
 // hpcbatch-pilot relay WORKSPACE [ADDRESS]: stands between the engine and pilots (relay.hpp).
 // hpcbatch-pilot files WORKSPACE: one exchange of files with the engine (files_exchange.hpp).
 // hpcbatch-pilot spool WORKSPACE: one exchange with pilots by files (spool_exchange.hpp).
-#include "files_exchange.hpp"
-#include "keeper.hpp"
-#include "log_line.hpp"
-#include "pilot.hpp"
-#include "relay.hpp"
-#include "spool_exchange.hpp"
+#include "pilot/base/log_line.hpp"
+#include "pilot/pilot.hpp"
+#include "pilot/processes/keeper.hpp"
+#include "pilot/site/files_exchange.hpp"
+#include "pilot/site/relay.hpp"
+#include "pilot/site/spool_exchange.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>

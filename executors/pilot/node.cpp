@@ -1,6 +1,6 @@
-#include "node.hpp"
+#include "pilot/node.hpp"
 
-#include "workspace_watch.hpp"
+#include "pilot/workspace_watch.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-#include "pilot.hpp"
+#include "pilot/pilot.hpp"
 
-#include "clock.hpp"
-#include "log_line.hpp"
+#include "pilot/base/clock.hpp"
+#include "pilot/base/log_line.hpp"
 #include "wire/outbox.hpp"
 
 #include <sys/epoll.h>

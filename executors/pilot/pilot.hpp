@@ -2,19 +2,19 @@
 // nothing itself.
 #pragma once
 
-#include "chore.hpp"
-#include "control_group.hpp"
-#include "decide.hpp"
-#include "engine_link.hpp"
-#include "followers.hpp"
-#include "node.hpp"
-#include "pack_file.hpp"
-#include "pilot_history.hpp"
-#include "publisher.hpp"
-#include "rehearsal.hpp"
-#include "removals.hpp"
-#include "runner.hpp"
-#include "workspace_watch.hpp"
+#include "pilot/base/chore.hpp"
+#include "pilot/base/removals.hpp"
+#include "pilot/link/engine_link.hpp"
+#include "pilot/node.hpp"
+#include "pilot/pilot_history.hpp"
+#include "pilot/policy/decide.hpp"
+#include "pilot/processes/control_group.hpp"
+#include "pilot/rehearsal.hpp"
+#include "pilot/tasks/followers.hpp"
+#include "pilot/tasks/pack_file.hpp"
+#include "pilot/tasks/publisher.hpp"
+#include "pilot/tasks/runner.hpp"
+#include "pilot/workspace_watch.hpp"
 
 #include <sys/resource.h>
 

@@ -1,4 +1,4 @@
-#include "pilot_history.hpp"
+#include "pilot/pilot_history.hpp"
 
 #include <chrono>
 

@@ -2,7 +2,7 @@
 // folder.
 #pragma once
 
-#include "attempt.hpp"
+#include "pilot/policy/attempt.hpp"
 
 #include "wire/history.hpp"
 #include "wire/pilot_file.hpp"

@@ -1,8 +1,8 @@
 // What the pilot says on a new link, and what it does with what the engine says.
-#include "pilot.hpp"
+#include "pilot/pilot.hpp"
 
-#include "hear.hpp"
-#include "log_line.hpp"
+#include "pilot/base/log_line.hpp"
+#include "pilot/policy/hear.hpp"
 
 #include <algorithm>
 #include <chrono>

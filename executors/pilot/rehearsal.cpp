@@ -1,6 +1,6 @@
-#include "rehearsal.hpp"
+#include "pilot/rehearsal.hpp"
 
-#include "wall_clock.hpp"
+#include "pilot/base/wall_clock.hpp"
 
 #include <chrono>
 #include <cstdlib>

@@ -2,8 +2,8 @@
 // SECONDS` ends after that time, every other at once, and all of them well.
 #pragma once
 
-#include "attempt.hpp"
-#include "decide.hpp"
+#include "pilot/policy/attempt.hpp"
+#include "pilot/policy/decide.hpp"
 #include "wire/wire.pb.h"
 
 #include <functional>

@@ -1,6 +1,6 @@
-#include "workspace_watch.hpp"
+#include "pilot/workspace_watch.hpp"
 
-#include "log_line.hpp"
+#include "pilot/base/log_line.hpp"
 #include "wire/file.hpp"
 
 #include <unistd.h>

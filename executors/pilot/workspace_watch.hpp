@@ -2,7 +2,7 @@
 // succeeds.
 #pragma once
 
-#include "decide.hpp"
+#include "pilot/policy/decide.hpp"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // Which sites a task may use by what they see of its files.
 #include "api/far_sites.hpp"
 
-#include "api/read_request.hpp"
+#include "api/read/read_request.hpp"
 
 #include <gtest/gtest.h>
 

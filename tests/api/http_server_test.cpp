@@ -1,7 +1,7 @@
 // The engine's socket: what is no request we take is answered, and running out of descriptors is
 // outlived.
 #include "api/http_server.hpp"
-#include "runtime/asio.hpp"
+#include "loop/asio.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

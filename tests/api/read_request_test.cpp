@@ -1,9 +1,9 @@
 // The door refuses what is wrong with one sentence that names it, and takes the rest as it was
 // meant.
-#include "api/read_request.hpp"
-#include "api/read_items.hpp"
-#include "api/selections.hpp"
-#include "api/submit_content.hpp"
+#include "api/read/read_request.hpp"
+#include "api/read/read_items.hpp"
+#include "api/read/selections.hpp"
+#include "api/read/submit_content.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // HTTP over a Unix socket: answers, streams, deadlines, interrupts, and connections that break.
-#include "cli/http_client.hpp"
+#include "cli/client/http_client.hpp"
 
 #include "cli_process.hpp"
 #include "fake_engine.hpp"

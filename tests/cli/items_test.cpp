@@ -1,6 +1,6 @@
 // Lists, tables and JSON lines as the items of an array.
-#include "cli/items.hpp"
-#include "cli/exit.hpp"
+#include "cli/work/items.hpp"
+#include "cli/process/exit.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

@@ -1,6 +1,6 @@
 // How many tasks a submission may have fail, and what a joblog says of one.
-#include "cli/many.hpp"
-#include "cli/joblog.hpp"
+#include "cli/work/many.hpp"
+#include "cli/verbs/joblog.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

@@ -1,7 +1,7 @@
 // What the user typed -> what is to be done.
-#include "cli/parse.hpp"
-#include "cli/exit.hpp"
-#include "cli/spelled.hpp"
+#include "cli/parse/parse.hpp"
+#include "cli/parse/spelled.hpp"
+#include "cli/process/exit.hpp"
 
 #include <gmock/gmock.h>
 

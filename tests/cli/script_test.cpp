@@ -1,5 +1,5 @@
 // What a batch script's comments ask for.
-#include "cli/script.hpp"
+#include "cli/parse/script.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // What the user said of a task -> the JSON that the engine is sent.
-#include "cli/submission.hpp"
-#include "cli/exit.hpp"
+#include "cli/work/submission.hpp"
+#include "cli/process/exit.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

@@ -1,9 +1,9 @@
 // What people are shown: tables, descriptions, values, and that no text can harm their terminal.
-#include "cli/table.hpp"
-#include "cli/base64.hpp"
-#include "cli/describe.hpp"
-#include "cli/submission_table.hpp"
-#include "cli/values.hpp"
+#include "cli/show/table.hpp"
+#include "cli/process/base64.hpp"
+#include "cli/show/describe.hpp"
+#include "cli/show/submission_table.hpp"
+#include "cli/show/values.hpp"
 
 #include <gtest/gtest.h>
 #include <boost/json/parse.hpp>

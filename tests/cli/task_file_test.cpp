@@ -1,6 +1,6 @@
 // Files of tasks: what is read, and what a bad line is told.
-#include "cli/task_file.hpp"
-#include "cli/exit.hpp"
+#include "cli/work/task_file.hpp"
+#include "cli/process/exit.hpp"
 #include "documents/node.hpp"
 
 #include <gmock/gmock.h>

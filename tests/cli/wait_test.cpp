@@ -1,5 +1,5 @@
 // `wait` and the verbs that change tasks, against a fake engine.
-#include "cli/away.hpp"
+#include "cli/client/away.hpp"
 #include "verb_test.hpp"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 #include "batch_systems.hpp"
 
-#include "runtime/pilot_messages.hpp"
+#include "links/pilot_messages.hpp"
 #include "world.hpp"
 
 #include <fmt/format.h>

@@ -7,8 +7,8 @@
 #include "engine/history_of.hpp"
 #include "engine/saved.hpp"
 #include "link.hpp"
-#include "runtime/action_order.hpp"
-#include "runtime/group_commit.hpp"
+#include "loop/action_order.hpp"
+#include "loop/group_commit.hpp"
 #include "wire/wire.pb.h"
 
 #include <functional>

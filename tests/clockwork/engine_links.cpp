@@ -1,6 +1,6 @@
 // The engine's ends of the links to its pilots.
 #include "engine_host.hpp"
-#include "runtime/pilot_messages.hpp"
+#include "links/pilot_messages.hpp"
 #include "world.hpp"
 
 namespace hpcbatch::clockwork {

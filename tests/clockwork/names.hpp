@@ -1,9 +1,9 @@
 // What the simulation calls the engine's events and actions, and a pilot's actions, by their index.
 #pragma once
 
-#include "decide.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
+#include "pilot/policy/decide.hpp"
 
 #include <array>
 #include <string_view>

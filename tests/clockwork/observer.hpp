@@ -2,11 +2,11 @@
 // promised, which transitions the world went through.
 #pragma once
 
-#include "decide.hpp"
 #include "engine/engine.hpp"
 #include "engine/saved.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
+#include "pilot/policy/decide.hpp"
 
 #include <map>
 #include <set>

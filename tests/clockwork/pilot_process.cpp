@@ -1,6 +1,6 @@
 #include "pilot_process.hpp"
 
-#include "hear.hpp"
+#include "pilot/policy/hear.hpp"
 #include "world.hpp"
 
 #include <algorithm>

@@ -1,11 +1,11 @@
 // A pilot's process: the real decisions, with its link, its tasks and its node as fakes.
 #pragma once
 
-#include "decide.hpp"
 #include "draw.hpp"
 #include "link.hpp"
 #include "model/ids.hpp"
 #include "model/resources.hpp"
+#include "pilot/policy/decide.hpp"
 #include "wire/wire.pb.h"
 
 #include <functional>

@@ -1,5 +1,5 @@
 // A simulated pilot's link: it connects, says what it has, hears, falls silent.
-#include "hear.hpp"
+#include "pilot/policy/hear.hpp"
 #include "pilot_process.hpp"
 #include "world.hpp"
 

@@ -2,7 +2,7 @@
 // expected fails.
 #pragma once
 
-#include "decide.hpp"
+#include "pilot/policy/decide.hpp"
 
 #include <gtest/gtest.h>
 

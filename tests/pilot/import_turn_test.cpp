@@ -1,5 +1,5 @@
 // Whose turn it is to import on a node.
-#include "import_turn.hpp"
+#include "pilot/services/import_turn.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // What a pilot finds on its node.
-#include "node.hpp"
+#include "pilot/node.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // The log pack on a file system that takes no more: nothing is lost before it is given up.
-#include "pack_file.hpp"
+#include "pilot/tasks/pack_file.hpp"
 
 #include <gtest/gtest.h>
 

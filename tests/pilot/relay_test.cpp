@@ -1,5 +1,5 @@
 // A relay between pilots that connect and an engine that is this test.
-#include "relay.hpp"
+#include "pilot/site/relay.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "connect.hpp"
+#include "pilot/link/connect.hpp"
 #include "wire/file.hpp"
 #include "wire/node_addresses.hpp"
 

@@ -1,5 +1,5 @@
 // When a service is started, trusted, renewed and given up.
-#include "service_care.hpp"
+#include "pilot/policy/service_care.hpp"
 
 #include <gtest/gtest.h>
 

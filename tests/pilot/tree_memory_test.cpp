@@ -1,5 +1,5 @@
 // What processes share is counted once, and counting takes little of the time.
-#include "tree_memory.hpp"
+#include "pilot/policy/tree_memory.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Whether the workspace can be written, as time passes.
-#include "workspace_watch.hpp"
+#include "pilot/workspace_watch.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Clients, pilots and the engine itself each have descriptors of their own, however few there are.
-#include "runtime/descriptors.hpp"
+#include "loop/descriptors.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // An engine's machine changes its address, and pilots are told where they reach it now.
-#include "runtime/direct_doors.hpp"
+#include "sites/direct_doors.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

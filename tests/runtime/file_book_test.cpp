@@ -1,6 +1,6 @@
 // The book decides what is asked, sent and dropped; a random site and random owners hold it to
 // that.
-#include "runtime/file_book.hpp"
+#include "staging/file_book.hpp"
 #include "wire/files.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Output reaches each reader once and in order, whatever links do; input goes one piece at a time.
-#include "runtime/followers.hpp"
+#include "links/followers.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

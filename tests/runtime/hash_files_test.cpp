@@ -1,5 +1,5 @@
 // What a file holds is said only where it stayed as it is.
-#include "runtime/hash_files.hpp"
+#include "staging/hash_files.hpp"
 
 #include <gtest/gtest.h>
 

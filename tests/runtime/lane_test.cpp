@@ -1,5 +1,5 @@
 // A lane works in order, and can be left behind while it hangs.
-#include "runtime/lane.hpp"
+#include "loop/lane.hpp"
 
 #include <gtest/gtest.h>
 

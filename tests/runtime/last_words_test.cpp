@@ -1,5 +1,5 @@
 // What a batch job printed last, as sh finds it.
-#include "runtime/last_words.hpp"
+#include "sites/last_words.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
 

@@ -1,5 +1,5 @@
 // The door for pilots outlives a lack of descriptors.
-#include "runtime/link_server.hpp"
+#include "links/link_server.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What this machine grants us: the least limit on our own path through the control groups, and the
 // GPUs that we may see.
-#include "runtime/machine.hpp"
+#include "sites/machine.hpp"
 
 #include <gtest/gtest.h>
 

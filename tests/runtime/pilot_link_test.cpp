@@ -1,5 +1,5 @@
 // The engine's end of a link to a pilot, over a pair of sockets.
-#include "runtime/link_server.hpp"
+#include "links/link_server.hpp"
 #include "wire/wire.pb.h"
 
 #include <boost/asio/buffer.hpp>

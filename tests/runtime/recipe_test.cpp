@@ -1,5 +1,5 @@
 // What a task runs survives the store as it was.
-#include "runtime/recipe.hpp"
+#include "links/recipe.hpp"
 #include "store/store.hpp"
 #include "wire/wire.pb.h"
 

@@ -1,5 +1,5 @@
 // The engine's end of a relay's stream; the relay is this test.
-#include "runtime/relay_stream.hpp"
+#include "links/relay_stream.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

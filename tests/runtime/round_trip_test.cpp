@@ -1,5 +1,5 @@
 // When a link is measured, and what of it is believed.
-#include "runtime/round_trip.hpp"
+#include "links/round_trip.hpp"
 
 #include <gtest/gtest.h>
 

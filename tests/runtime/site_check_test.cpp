@@ -1,5 +1,5 @@
 // What `sites check` says of shapes, and what it makes of schedulers that know of no survey.
-#include "runtime/site_check.hpp"
+#include "sites/site_check.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Files go to a site and come back, over a real transport and the real program, with what may go
 // wrong in between.
-#include "runtime/site_files.hpp"
+#include "staging/site_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

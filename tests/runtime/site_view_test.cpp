@@ -1,5 +1,5 @@
 // What a pilot is told of a task whose files its site does not see.
-#include "runtime/site_view.hpp"
+#include "staging/site_view.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Who goes for one more at a door that pilots come to.
-#include "runtime/strangers.hpp"
+#include "links/strangers.hpp"
 
 #include <gtest/gtest.h>
 

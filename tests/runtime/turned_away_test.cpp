@@ -1,7 +1,7 @@
 // Peers that are no pilots of ours, or no longer behave as such: each is put out and counted under
 // its reason, and the pilots beside it notice nothing.
-#include "runtime/link_server.hpp"
-#include "runtime/relay_stream.hpp"
+#include "links/link_server.hpp"
+#include "links/relay_stream.hpp"
 #include "wire/relay.hpp"
 #include "wire/wire.pb.h"
 

@@ -1,5 +1,5 @@
 // Folders that another user could put programs into, as a real shell finds them.
-#include "runtime/workspace_guard.hpp"
+#include "sites/workspace_guard.hpp"
 
 #include <gtest/gtest.h>
 

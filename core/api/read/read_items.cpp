@@ -1,0 +1,197 @@
+#include "api/read/read_items.hpp"
+
+#include "api/read/json_words.hpp"
+#include "documents/plain_numbers.hpp"
+#include "documents/spelling.hpp"
+#include "model/places.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+std::string value_of(const json::value& field) {
+  if (field.is_string()) return std::string(field.get_string());
+  return field.is_null() ? std::string() : with_plain_numbers(json::serialize(field));
+}
+
+Item row_of(const json::array& values, const std::vector<std::string>& columns,
+            const std::string& where) {
+  if (!columns.empty() && values.size() != columns.size())
+    throw BadRequest(fmt::format("{} has {} values, and there are {} columns", where, values.size(),
+                                 columns.size()));
+  std::vector<std::string> texts;
+  for (const json::value& value : values) texts.push_back(text_of(value, where));
+  if (texts.empty()) throw BadRequest(where + " is empty");
+  // As GNU parallel has them where the whole is asked for.
+  Item item(fmt::format("{}", fmt::join(texts, " ")));
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    item.add_column(columns.empty() ? std::to_string(i + 1) : columns[i], std::move(texts[i]));
+  return item;
+}
+
+Item object_of(const json::object& fields) {
+  Item item(with_plain_numbers(json::serialize(fields)));
+  for (const auto& [name, value] : fields) item.add_column(std::string(name), value_of(value));
+  return item;
+}
+
+std::string packed(const Item& item, const std::string& where) {
+  const bool is_good = can_be_packed(item.text()) &&
+                       std::all_of(item.columns().begin(), item.columns().end(), [](const auto& c) {
+                         return can_be_packed(c.first) && can_be_packed(c.second);
+                       });
+  if (!is_good)
+    throw BadRequest(where + " holds one of the control characters 0x1e and 0x1f; leave them out");
+  return item.packed();
+}
+
+/// All in which a column may be asked for.
+std::vector<std::string_view> templates_of(const TaskRequest& task) {
+  std::vector<std::string_view> all(task.command.begin(), task.command.end());
+  for (const std::string* text :
+       {&task.standard_input, &task.standard_output, &task.standard_error, &task.name})
+    all.emplace_back(*text);
+  if (task.directory) all.emplace_back(*task.directory);
+  for (const auto& [name, paths] : task.inputs) all.insert(all.end(), paths.begin(), paths.end());
+  for (const auto& [name, path] : task.outputs) all.emplace_back(path);
+  return all;
+}
+
+/// A name that is no placeholder has a number.
+void check_odd_names(const TaskRequest& task, const Item& item, const std::string& what) {
+  std::size_t number = 0;
+  for (const auto& [name, value] : item.columns()) {
+    ++number;
+    const std::string place = "{" + name + "}";
+    if (columns_asked_for(place).size() == 1) continue;
+    for (const std::string_view text : templates_of(task)) {
+      if (text.find(place) != std::string_view::npos)
+        throw BadRequest(
+            fmt::format("{}: '{}' is no placeholder: a name in one has letters, "
+                        "digits, '_' and '-' only; write {{{}}} for that column",
+                        what, place, number));
+    }
+  }
+}
+
+std::string no_such_column(std::string_view asked, const Item& item) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : item.columns()) names.push_back(name);
+  if (asked.find_first_not_of("0123456789") == std::string_view::npos) {
+    return fmt::format(
+        "'{{{}}}' stands for a column, and the items have {}; a text that is meant as it stands "
+        "belongs into a script",
+        asked, names.size());
+  }
+  const std::string near = nearest_spelling(std::string(asked), names);
+  return fmt::format("'{{{}}}' is no column of the items, which have {}{}", asked,
+                     fmt::join(names, ", "),
+                     near.empty() ? "; a text that is meant as it stands belongs into a script"
+                                  : "; did you mean '{" + near + "}'?");
+}
+
+void check_size(const std::string& item, const std::string& where) {
+  if (item.size() > kLargestItem)
+    throw BadRequest(
+        fmt::format("{} has {} bytes, more than the {} that the system hands to a "
+                    "program; put it into a file and name that",
+                    where, item.size(), kLargestItem));
+}
+
+/// Of rows and objects, in place of what they would be as one text.
+void put_whole_texts(TaskRequest& task, const std::vector<std::string>& texts,
+                     const std::string& where) {
+  if (!task.items_have_columns || texts.size() != task.items.size())
+    throw BadRequest(where + ": there is one 'item_texts' for each item that has columns");
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string which = fmt::format("{} {}", where, i + 1);
+    check_size(texts[i], which);
+    Item item(texts[i]);
+    const Item row = Item::unpacked(task.items[i]);
+    for (const auto& [name, column] : row.columns()) item.add_column(name, column);
+    task.items[i] = packed(item, which);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> read_columns(const json::value& value, const std::string& where) {
+  std::vector<std::string> names = texts_of(value, where);
+  std::set<std::string_view> seen;
+  for (const std::string& name : names) {
+    if (name.find_first_not_of("0123456789") == std::string::npos)
+      throw BadRequest(
+          fmt::format("{}: '{}' is no name; columns have numbers by themselves", where, name));
+    if (!seen.insert(name).second)
+      throw BadRequest(fmt::format("{}: two columns are called '{}'", where, name));
+  }
+  return names;
+}
+
+void read_items_into(TaskRequest& task, const json::value& value,
+                     const std::vector<std::string>& columns,
+                     const std::vector<std::string>& whole_texts, const std::string& where) {
+  if (!value.is_array()) {
+    task.items = texts_of(value, where);
+    return;
+  }
+  const json::array& list = value.get_array();
+  if (list.empty()) throw BadRequest(where + " is empty: there is nothing to do");
+  task.items.reserve(list.size());
+  task.items_have_columns = !list.front().is_string();
+  for (const json::value& one : list) {
+    const std::string which = fmt::format("{} {}", where, task.items.size() + 1);
+    if (one.is_string() == task.items_have_columns || one.kind() != list.front().kind())
+      throw BadRequest(which +
+                       " is of another kind than the first: all are texts, lists of texts, "
+                       "or objects");
+    const Item item = one.is_array()    ? row_of(one.get_array(), columns, which)
+                      : one.is_object() ? object_of(one.get_object())
+                                        : Item(text_of(one, which));
+    check_size(item.text(), which);
+    task.items.push_back(task.items_have_columns ? packed(item, which) : item.text());
+  }
+  if (!whole_texts.empty()) put_whole_texts(task, whole_texts, where);
+}
+
+void check_columns(const TaskRequest& task, const std::string& what) {
+  if (!task.items_have_columns) return;
+  std::set<std::string_view> asked;
+  for (const std::string_view text : templates_of(task)) {
+    for (const std::string_view name : columns_asked_for(text)) asked.insert(name);
+  }
+  const Item first = item_at(task, 1);
+  check_odd_names(task, first, what);
+  for (const std::string_view name : asked) {
+    const bool is_ours = name == "index" || name == "id";
+    if (!is_ours && first.column(name) == nullptr)
+      throw BadRequest(what + ": " + no_such_column(name, first));
+  }
+  for (std::size_t i = 2; i <= task.items.size() && !asked.empty(); ++i) {
+    const Item item = item_at(task, i);
+    for (const std::string_view name : asked) {
+      if (first.column(name) != nullptr && item.column(name) == nullptr)
+        throw BadRequest(fmt::format("{}: item {} has no column '{}': {}", what, i, name,
+                                     item.text().substr(0, 200)));
+    }
+  }
+}
+
+Item item_at(const TaskRequest& task, std::size_t index) {
+  const std::string& text = task.items.at(index - 1);
+  return task.items_have_columns ? Item::unpacked(text) : Item(text);
+}
+
+Item example_item(const TaskRequest& task) {
+  return task.items.empty() ? Item() : item_at(task, 1);
+}
+
+}  // namespace hpcbatch

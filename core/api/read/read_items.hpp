@@ -1,0 +1,28 @@
+// The items of an array: texts, rows of columns, or objects with fields.
+#pragma once
+
+#include "api/read/read_task.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Names for columns that have none of their own.  Throws BadRequest.
+std::vector<std::string> read_columns(const boost::json::value& value, const std::string& where);
+/// `whole_texts`: what stands for each as a whole, or none.  Throws BadRequest.
+void read_items_into(TaskRequest& task, const boost::json::value& value,
+                     const std::vector<std::string>& columns,
+                     const std::vector<std::string>& whole_texts, const std::string& where);
+
+/// Throws BadRequest where a column is asked for that an item does not have; `what` names the task.
+void check_columns(const TaskRequest& task, const std::string& what);
+
+/// One of the task's items, from 1.
+Item item_at(const TaskRequest& task, std::size_t index);
+/// One that has the columns that all have; without items it has none.
+Item example_item(const TaskRequest& task);
+
+}  // namespace hpcbatch

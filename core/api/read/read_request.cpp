@@ -1,0 +1,195 @@
+#include "api/read/read_request.hpp"
+
+#include "api/read/submit_content.hpp"
+#include "api/read/submit_reader.hpp"
+
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/monotonic_resource.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/value_stack.hpp>
+
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace hpcbatch {
+
+namespace json = boost::json;
+
+namespace {
+
+using boost::system::error_code;
+
+/// Told by the parser what it meets.  Makes a value of each of the submit's keys and of each of
+/// its tasks, hands it on, and forgets it.
+class SubmitPieces {
+ public:
+  // NOLINTBEGIN(readability-identifier-naming): the parser asks for these names
+  static constexpr std::size_t max_object_size = json::object::max_size();
+  static constexpr std::size_t max_array_size = json::array::max_size();
+  static constexpr std::size_t max_key_size = json::string::max_size();
+  static constexpr std::size_t max_string_size = json::string::max_size();
+  // NOLINTEND(readability-identifier-naming)
+
+  SubmitPieces() { stack_.reset(&memory_); }
+
+  bool is_object() const { return is_object_; }
+  /// A key stands there twice, of which the last counts: that is not read piece by piece.
+  bool has_double_key() const { return has_double_key_; }
+  SubmitReader& reader() { return reader_; }
+  SubmitContent& content() { return content_; }
+
+  bool on_document_begin(error_code&) { return true; }
+  bool on_document_end(error_code&) { return true; }
+  bool on_object_begin(error_code&) {
+    if (depth_++ == 0) is_object_ = true;
+    return true;
+  }
+  bool on_object_end(std::size_t n, error_code&) {
+    if (--depth_ != 0) put([n](json::value_stack& stack) { stack.push_object(n); });
+    return true;
+  }
+  bool on_array_begin(error_code&) {
+    if (depth_++ == 1 && is_object_ && key_ == "tasks" && !has_double_key_) {
+      in_tasks_ = true;
+      reader_.begin_tasks();
+      content_.begin_list(key_);
+    }
+    return true;
+  }
+  bool on_array_end(std::size_t n, error_code&) {
+    if (--depth_ == 1 && std::exchange(in_tasks_, false)) {
+      reader_.end_tasks();
+      content_.end_list();
+    } else if (depth_ != 0) {
+      put([n](json::value_stack& stack) { stack.push_array(n); });
+    }
+    return true;
+  }
+  bool on_key_part(json::string_view text, std::size_t, error_code&) {
+    if (depth_ == 1) {
+      begin_key(text);
+    } else {
+      stack_.push_chars(text);
+    }
+    return true;
+  }
+  bool on_key(json::string_view text, std::size_t, error_code&) {
+    if (depth_ == 1) {
+      begin_key(text);
+      key_is_whole_ = true;
+      has_double_key_ = has_double_key_ || !keys_.insert(key_).second;
+    } else {
+      stack_.push_key(text);
+    }
+    return true;
+  }
+  bool on_string_part(json::string_view text, std::size_t, error_code&) {
+    stack_.push_chars(text);
+    return true;
+  }
+  bool on_string(json::string_view text, std::size_t, error_code&) {
+    return put([text](json::value_stack& stack) { stack.push_string(text); });
+  }
+  bool on_number_part(json::string_view, error_code&) { return true; }
+  bool on_int64(std::int64_t number, json::string_view, error_code&) {
+    return put([number](json::value_stack& stack) { stack.push_int64(number); });
+  }
+  bool on_uint64(std::uint64_t number, json::string_view, error_code&) {
+    return put([number](json::value_stack& stack) { stack.push_uint64(number); });
+  }
+  bool on_double(double number, json::string_view, error_code&) {
+    return put([number](json::value_stack& stack) { stack.push_double(number); });
+  }
+  bool on_bool(bool yes, error_code&) {
+    return put([yes](json::value_stack& stack) { stack.push_bool(yes); });
+  }
+  bool on_null(error_code&) {
+    return put([](json::value_stack& stack) { stack.push_null(); });
+  }
+  bool on_comment_part(json::string_view, error_code&) { return true; }
+  bool on_comment(json::string_view, error_code&) { return true; }
+
+ private:
+  void begin_key(json::string_view text) {
+    if (std::exchange(key_is_whole_, false)) key_.clear();
+    key_.append(text.data(), text.size());
+  }
+
+  template <class Push>
+  bool put(Push push) {
+    push(stack_);
+    if (depth_ == (in_tasks_ ? 2 : 1) || depth_ == 0) hand_on();
+    return true;
+  }
+
+  void hand_on() {
+    {
+      const json::value piece = stack_.release();
+      if (is_object_ && !has_double_key_) {
+        if (in_tasks_) {
+          reader_.task(piece);
+          content_.add_to_list(piece);
+        } else {
+          reader_.key(key_, piece);
+          content_.add(key_, piece);
+        }
+      }
+    }
+    memory_.release();
+    stack_.reset(&memory_);
+  }
+
+  unsigned char room_[16384];
+  json::monotonic_resource memory_{room_, sizeof room_};
+  json::value_stack stack_;
+  int depth_{0};
+  bool is_object_{false}, has_double_key_{false}, in_tasks_{false}, key_is_whole_{true};
+  std::string key_;
+  std::set<std::string> keys_;
+  SubmitReader reader_;
+  SubmitContent content_;
+};
+
+void refuse_json(const error_code& error) {
+  if (error) throw BadRequest("the body is no JSON: " + error.message());
+}
+
+constexpr const char* kNoObject = "the body must be a JSON object";
+
+}  // namespace
+
+json::value parse_body(const std::string& body) {
+  error_code error;
+  // It is read once and goes as a whole.
+  json::value value = json::parse(body.empty() ? "{}" : body, error,
+                                  json::make_shared_resource<json::monotonic_resource>());
+  refuse_json(error);
+  if (!value.is_object()) throw BadRequest(kNoObject);
+  return value;
+}
+
+SubmitRequest read_submit(const json::value& body) {
+  SubmitReader reader;
+  for (const auto& [key, value] : body.get_object()) reader.key(std::string_view(key), value);
+  return reader.finish();
+}
+
+SubmitWithContent read_submit_body(std::string body) {
+  if (body.empty()) body = "{}";
+  json::basic_parser<SubmitPieces> parser{json::parse_options{}};
+  error_code error;
+  const std::size_t read = parser.write_some(false, body.data(), body.size(), error);
+  if (!error && read < body.size()) error = json::error::extra_data;
+  refuse_json(error);
+  SubmitPieces& pieces = parser.handler();
+  if (!pieces.is_object()) throw BadRequest(kNoObject);
+  if (pieces.has_double_key()) {
+    const json::value whole = parse_body(body);
+    return {read_submit(whole), content_of(whole)};
+  }
+  body = {};
+  return {pieces.reader().finish(), pieces.content().hash()};
+}
+
+}  // namespace hpcbatch

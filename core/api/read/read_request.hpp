@@ -1,0 +1,39 @@
+// What a client says in JSON, checked key by key.
+#pragma once
+
+#include "api/read/bad_request.hpp"
+#include "api/read/read_task.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace hpcbatch {
+
+boost::json::value parse_body(const std::string& body);
+
+struct SubmitRequest {
+  std::string client;
+  std::string key;
+  std::string directory;
+  std::map<std::string, std::string> environment;
+  std::optional<std::uint32_t> umask;
+  std::deque<TaskRequest> tasks;  ///< large, so that each is freed as soon as it is done with
+};
+
+/// Throws BadRequest that names the task and the key.
+SubmitRequest read_submit(const boost::json::value& body);
+
+struct SubmitWithContent {
+  SubmitRequest request;
+  std::uint64_t content{0};
+};
+/// The same of a whole body, whose tasks are read one by one while it is parsed: there may be
+/// hundreds of thousands.
+SubmitWithContent read_submit_body(std::string body);
+
+}  // namespace hpcbatch

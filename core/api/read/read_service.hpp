@@ -1,0 +1,16 @@
+// What a client says of a service that its tasks fork from.
+#pragma once
+
+#include "api/read/bad_request.hpp"
+#include "links/recipe.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <string>
+
+namespace hpcbatch {
+
+/// `what` names the key for the reader of a refusal.  Throws BadRequest.
+RecipeService read_service(const boost::json::value& value, const std::string& what);
+
+}  // namespace hpcbatch

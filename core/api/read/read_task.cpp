@@ -1,0 +1,352 @@
+#include "api/read/read_task.hpp"
+
+#include "api/read/json_words.hpp"
+#include "api/read/named_files.hpp"
+#include "api/read/own_paths.hpp"
+#include "api/read/read_items.hpp"
+#include "api/read/read_service.hpp"
+#include "api/read/selections.hpp"
+#include "api/read/shell_items.hpp"
+#include "model/site.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint64_t kMostIndices = 1'000'000'000;
+
+/// Who writes less has meant another unit.
+constexpr Amount kLeastMemory = Amount::of(std::int64_t{1} << 20);
+
+struct Reading {
+  TaskRequest task;
+  bool has_array{false};
+  bool has_command{false};
+  std::vector<std::string> columns;  ///< names for those of the items
+  std::vector<std::string> item_texts;
+};
+
+/// Of the value of one key, which `where` names.
+using Reader = void (*)(const json::value& value, const std::string& where, Reading& reading);
+
+const json::object& map_of(const json::value& value, const std::string& where, const char* of) {
+  if (!value.is_object()) throw BadRequest(fmt::format("{} must be a map{}", where, of));
+  return value.get_object();
+}
+
+// --- what is run
+
+void read_command(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.command = texts_of(value, where);
+  reading.has_command = true;
+  if (reading.task.command.empty() || reading.task.command.front().empty())
+    throw BadRequest(where + " must name a program");
+}
+
+std::string parameter_of(const json::value& value, const std::string& where) {
+  if (value.is_string()) return text_of(value, where);
+  if (value.is_bool()) return value.get_bool() ? "true" : "false";
+  if (value.is_int64()) return std::to_string(value.get_int64());
+  if (value.is_number()) return fmt::format("{}", value.to_number<double>());
+  throw BadRequest(where + " must be a text, a number or a bool");
+}
+
+void read_parameters(const json::value& value, const std::string& where, Reading& reading) {
+  for (const auto& [name, parameter] : map_of(value, where, ""))
+    reading.task.parameters[name] = parameter_of(parameter, where + "." + std::string(name));
+}
+
+void read_items(const json::value& value, const std::string& where, Reading& reading) {
+  read_items_into(reading.task, value, reading.columns, reading.item_texts, where);
+}
+
+/// "none" says that nobody wants to read it.
+std::string stream_of(const json::value& value, const std::string& where) {
+  return value.is_string() && value.get_string() == "none" ? "/dev/null" : file_of(value, where);
+}
+
+void read_array(const json::value& value, const std::string& where, Reading& reading) {
+  const std::string text = text_of(value, where);
+  const auto indices = parse_index_set(text);
+  if (!indices)
+    throw BadRequest(fmt::format(
+        "{} '{}' is no list of indices; write for example 1-100 or 1-9:2,20", where, text));
+  if (indices->contains(0))
+    throw BadRequest(fmt::format("{} '{}' begins at 0; indices begin at 1", where, text));
+  if (indices->size() > kMostIndices)
+    throw BadRequest(fmt::format("{} has {} indices; at most {} go into one array", where,
+                                 indices->size(), kMostIndices));
+  reading.task.array.indices = *indices;
+  reading.has_array = true;
+}
+
+// --- its files
+
+void read_inputs(const json::value& value, const std::string& where, Reading& reading) {
+  for (const auto& [name, paths] : map_of(value, where, " of names to paths")) {
+    std::vector<std::string>& list = reading.task.inputs[name];
+    if (paths.is_array()) {
+      for (const json::value& path : paths.get_array()) list.push_back(file_of(path, where));
+    } else {
+      list.push_back(file_of(paths, where));
+    }
+  }
+}
+
+void read_outputs(const json::value& value, const std::string& where, Reading& reading) {
+  for (const auto& [name, path] : map_of(value, where, " of names to paths"))
+    reading.task.outputs[name] = file_of(path, where);
+}
+
+void read_shared(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.shared = texts_of(value, where);
+  for (const std::string& folder : reading.task.shared) path_of(json::value(folder), where);
+}
+
+void read_output_limit(const json::value& value, const std::string& where, Reading& reading) {
+  const bool has_none = value.is_string() && value.get_string() == "none";
+  reading.task.output_limit =
+      has_none ? kNoOutputLimit : static_cast<std::uint64_t>(size_of(value, where).whole());
+  if (reading.task.output_limit < kLeastOutputLimit)
+    throw BadRequest(fmt::format("{}: {} bytes are too few; write for example 10M, or none", where,
+                                 reading.task.output_limit));
+}
+
+// --- what it needs
+
+void read_cpus(const json::value& value, const std::string& where, Reading& reading) {
+  const Amount cpus = Amount::of_fraction(number_of(value, where));
+  if (cpus == Amount{}) throw BadRequest(where + " must be more than 0");
+  reading.task.array.needs.amounts.set(kCpus, cpus);
+  reading.task.says_cpus = true;
+}
+
+void read_memory(const json::value& value, const std::string& where, Reading& reading) {
+  const Amount memory = size_of(value, where);
+  if (memory < kLeastMemory)
+    throw BadRequest(fmt::format("{}: {} bytes are too few for any process; write for example 512M",
+                                 where, memory.whole()));
+  reading.task.array.needs.amounts.set(kMemory, memory);
+  reading.task.says_memory = true;
+}
+
+void read_gpus(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.says_gpus = true;
+  Resources& amounts = reading.task.array.needs.amounts;
+  if (value.is_number()) {
+    amounts.set(kAnyGpu, Amount::of_fraction(number_of(value, where)));
+    return;
+  }
+  if (!value.is_object())
+    throw BadRequest(where + " must be a number, or a map of kinds to numbers");
+  for (const auto& [kind, count] : value.get_object()) {
+    amounts.set(std::string(kGpuPrefix) + plain_word(json::value(kind), where),
+                Amount::of_fraction(number_of(count, where)));
+  }
+}
+
+void read_resources(const json::value& value, const std::string& where, Reading& reading) {
+  for (const auto& [name, amount] : map_of(value, where, " of names to numbers")) {
+    const std::string word = plain_word(json::value(name), where);
+    if (word == kCpus || word == kMemory || word == kDisk || word.starts_with(kAnyGpu))
+      throw BadRequest(fmt::format("{} names '{}', which has a key of its own", where, word));
+    reading.task.array.needs.amounts.set(word, Amount::of_fraction(number_of(amount, where)));
+  }
+}
+
+// --- what it waits for
+
+template <Dependency::Kind kind>
+void read_after(const json::value& value, const std::string& what, Reading& reading) {
+  for (const std::string& text : texts_of(value, what)) {
+    const bool is_sibling = text.starts_with('#');
+    const Selection selection = parse_selection(is_sibling ? text.substr(1) : text);
+    Dependency dependency{.array = selection.array, .kind = kind};
+    if (is_sibling) {
+      if (selection.array.value > std::numeric_limits<std::uint32_t>::max())
+        throw BadRequest(fmt::format("{} '{}': a submission has no such task", what, text));
+      dependency.array = {};
+      dependency.sibling = static_cast<std::uint32_t>(selection.array.value);
+    }
+    if (selection.indices) {
+      if (selection.indices->size() != 1)
+        throw BadRequest(fmt::format("{} '{}' must be one array or one task", what, text));
+      if (kind == Dependency::Kind::EachSuccess)
+        throw BadRequest(fmt::format("{} '{}' must be a whole array", what, text));
+      dependency.index = selection.indices->ranges().front().first;
+    }
+    reading.task.array.after.push_back(dependency);
+  }
+}
+
+// NOLINTNEXTLINE(readability-function-size)
+const std::unordered_map<std::string_view, Reader>& readers() {
+  using V = const json::value&;
+  using S = const std::string&;
+  static const std::unordered_map<std::string_view, Reader> all{
+      {"command", read_command},
+      {"tool", [](V value, S where, Reading& to) { to.task.tool = plain_word(value, where); }},
+      {"parameters", read_parameters},
+      {"service",
+       [](V value, S where, Reading& to) {
+         to.task.service = read_service(value, where);
+         to.task.array.needs.service = to.task.service->name;
+       }},
+      {"container",
+       [](V value, S where, Reading& to) { to.task.container = text_of(value, where); }},
+      {"name", [](V value, S where, Reading& to) { to.task.name = text_of(value, where); }},
+      {"array", read_array},
+      {"items", read_items},
+      // Read before all else.
+      {"columns", [](V, S, Reading&) {}},
+      {"item_texts", [](V, S, Reading&) {}},
+      {"directory",
+       [](V value, S where, Reading& to) { to.task.directory = file_of(value, where); }},
+      {"environment",
+       [](V value, S where, Reading& to) { to.task.environment = text_map_of(value, where); }},
+      {"env", [](V value, S where, Reading& to) { to.task.env = text_map_of(value, where); }},
+
+      {"inputs", read_inputs},
+      {"outputs", read_outputs},
+      {"shared", read_shared},
+      {"stdin",
+       [](V value, S where, Reading& to) { to.task.standard_input = file_of(value, where); }},
+      {"stdout",
+       [](V value, S where, Reading& to) { to.task.standard_output = stream_of(value, where); }},
+      {"stderr",
+       [](V value, S where, Reading& to) { to.task.standard_error = stream_of(value, where); }},
+      {"output_limit", read_output_limit},
+      {"stream_input",
+       [](V value, S where, Reading& to) { to.task.array.streams_input = bool_of(value, where); }},
+
+      {"cpus", read_cpus},
+      {"memory", read_memory},
+      {"disk",
+       [](V value, S where, Reading& to) {
+         to.task.array.needs.amounts.set(kDisk, size_of(value, where));
+         to.task.says_disk = true;
+       }},
+      {"gpus", read_gpus},
+      {"resources", read_resources},
+      {"time",
+       [](V value, S where, Reading& to) {
+         to.task.array.needs.time = duration_of(value, where);
+         to.task.says_time = true;
+       }},
+      {"nodes",
+       [](V value, S where, Reading& to) {
+         to.task.array.needs.nodes =
+             static_cast<std::uint32_t>(whole_of(value, where, 1, 1'000'000));
+       }},
+      {"site",
+       [](V value, S where, Reading& to) { to.task.array.needs.site = plain_word(value, where); }},
+      {"not_sites", [](V value, S where,
+                       Reading& to) { to.task.array.needs.not_on = plain_words(value, where); }},
+      {"tags",
+       [](V value, S where, Reading& to) { to.task.array.needs.tags = plain_words(value, where); }},
+
+      {"after", read_after<Dependency::Kind::Success>},
+      {"after_any", read_after<Dependency::Kind::AnyEnd>},
+      {"after_each", read_after<Dependency::Kind::EachSuccess>},
+      {"max_running",
+       [](V value, S where, Reading& to) {
+         to.task.array.max_running =
+             static_cast<std::uint32_t>(whole_of(value, where, 0, 1'000'000'000));
+       }},
+      {"max_failures",
+       [](V value, S where, Reading& to) {
+         to.task.array.give_up_at =
+             static_cast<std::uint32_t>(whole_of(value, where, 0, 1'000'000'000)) + 1;
+       }},
+      {"halt_running", [](V value, S where,
+                          Reading& to) { to.task.array.gives_up_running = bool_of(value, where); }},
+      {"retries",
+       [](V value, S where, Reading& to) {
+         to.task.array.retries = static_cast<std::uint32_t>(whole_of(value, where, 0, 1000));
+       }},
+      {"priority",
+       [](V value, S where, Reading& to) {
+         to.task.array.priority =
+             static_cast<std::int32_t>(whole_of(value, where, -1'000'000, 1'000'000));
+       }},
+      {"hold", [](V value, S where, Reading& to) { to.task.array.held = bool_of(value, where); }},
+  };
+  return all;
+}
+
+/// What no key says alone.
+void check_together(Reading& reading, const std::string& what) {
+  TaskRequest& task = reading.task;
+  NewArray& array = task.array;
+  if (reading.has_command == !task.tool.empty())
+    throw BadRequest(what + " must have either 'command' or 'tool'");
+  if (reading.has_command && !task.parameters.empty())
+    throw BadRequest(what + ": 'parameters' belong to a tool; name one");
+  if (!array.needs.site.empty() && !may_run_at(array.needs, array.needs.site)) {
+    throw BadRequest(fmt::format("{}: '{}' is both the 'site' and among 'not_sites'; leave one out",
+                                 what, array.needs.site));
+  }
+  if (array.gives_up_running && array.give_up_at == 0)
+    throw BadRequest(what + ": 'halt_running' goes with 'max_failures'");
+  if (!task.items.empty()) {
+    if (reading.has_array)
+      throw BadRequest(what + " has both 'array' and 'items'; the items give the indices");
+    if (!reading.has_command) throw BadRequest(what + ": 'items' go with a 'command'");
+    array.indices = IndexRange{1, static_cast<std::uint32_t>(task.items.size())};
+  }
+  if (!reading.columns.empty() && !task.items_have_columns)
+    throw BadRequest(what + ": 'columns' name those of 'items' that are lists");
+  if (!task.items.empty()) check_no_shell_reads_items(task.command, example_item(task), what);
+  check_columns(task, what);
+  check_named_files(task, what);
+  check_own_paths(task, what);
+  if (task.service && (!reading.has_command || !task.container.empty()))
+    throw BadRequest(what + ": a 'service' goes with a 'command' without a 'container'");
+  if (array.streams_input && (array.indices.size() != 1 || !task.standard_input.empty())) {
+    throw BadRequest(what + ": streamed input goes to one task without 'stdin'");
+  }
+}
+
+}  // namespace
+
+TaskRequest read_task(const json::value& value, const std::string& what) {
+  if (!value.is_object()) throw BadRequest(what + " must be an object");
+  Reading reading;
+  reading.task.array.indices = IndexRange{0, 0};
+  reading.task.array.needs.amounts.set(kCpus, Amount::of(1));
+  if (const json::value* columns = value.get_object().if_contains("columns"))
+    reading.columns = read_columns(*columns, what + ".columns");
+  if (const json::value* texts = value.get_object().if_contains("item_texts"))
+    reading.item_texts = texts_of(*texts, what + ".item_texts");
+  for (const auto& [key, entry] : value.get_object()) {
+    const std::string where = what + "." + std::string(key);
+    const auto reader = readers().find(std::string_view(key));
+    if (reader == readers().end())
+      throw BadRequest(where + " is no key of a task; docs/api.md lists them");
+    reader->second(entry, where, reading);
+  }
+  check_together(reading, what);
+  return std::move(reading.task);
+}
+
+NeedsChange read_needs_change(const json::value& value) {
+  Reading reading;
+  for (const auto& [key, said] : map_of(value, "'needs'", " of what is to change")) {
+    if (key != "cpus" && key != "memory" && key != "disk" && key != "time")
+      throw BadRequest(fmt::format("'needs' has '{}'; cpus, memory, disk and time can be changed",
+                                   std::string_view(key)));
+    readers().at(std::string_view(key))(said, fmt::format("'needs.{}'", std::string_view(key)),
+                                        reading);
+  }
+  return {reading.task.array.needs.amounts, reading.task.array.needs.time};
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,44 @@
+// One task of a submit, checked key by key.
+#pragma once
+
+#include "api/read/bad_request.hpp"
+#include "links/recipe.hpp"
+#include "model/task.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// One task of a submit as it was asked for; nothing is looked up yet.
+struct TaskRequest {
+  NewArray array;
+  std::vector<std::string> command;  ///< empty where a tool is named
+  std::string tool;
+  std::map<std::string, std::string> parameters;
+  std::map<std::string, std::vector<std::string>> inputs;  ///< a path may hold `{}`
+  std::map<std::string, std::string> outputs;
+  std::optional<std::string> directory;
+  std::optional<std::map<std::string, std::string>> environment;
+  std::map<std::string, std::string> env;
+  std::string standard_input, standard_output, standard_error, container, name;
+  std::uint64_t output_limit{0};   ///< 0: said nothing
+  std::vector<std::string> items;  ///< packed where they have columns
+  bool items_have_columns{false};
+  std::vector<std::string> shared;  ///< folders that must be seen where it runs
+  std::optional<RecipeService> service;
+  // What was said at all: the rest comes from the tool.
+  bool says_cpus{false}, says_memory{false}, says_disk{false}, says_time{false}, says_gpus{false};
+};
+
+/// `what` names the task for the reader of a refusal.  Throws BadRequest that names the key too.
+TaskRequest read_task(const boost::json::value& value, const std::string& what);
+
+/// What of `needs` a retry says anew: `cpus`, `memory`, `disk`, `time`, as a submit does.
+NeedsChange read_needs_change(const boost::json::value& value);
+
+}  // namespace hpcbatch

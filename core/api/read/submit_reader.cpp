@@ -1,0 +1,80 @@
+#include "api/read/submit_reader.hpp"
+
+#include "api/read/json_words.hpp"
+#include "api/read/own_paths.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace hpcbatch {
+
+namespace {
+
+constexpr const char* kNoTasks = "'tasks' must be a list of at least one task";
+
+std::optional<std::string> refusal_of(const boost::json::value& task, const std::string& what,
+                                      std::deque<TaskRequest>& tasks) {
+  try {
+    tasks.push_back(read_task(task, what));
+  } catch (const BadRequest& e) {
+    return e.what();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void SubmitReader::read_key(const std::string& key, const boost::json::value& value) {
+  if (key == "client") {
+    request_.client = text_of(value, key);
+  } else if (key == "key") {
+    request_.key = text_of(value, key);
+  } else if (key == "directory") {
+    request_.directory = path_of(value, key);
+  } else if (key == "environment") {
+    request_.environment = text_map_of(value, key);
+  } else if (key == "umask") {
+    request_.umask = umask_of(value, key);
+  } else if (key == "tasks") {
+    if (!value.is_array()) throw BadRequest(kNoTasks);
+    begin_tasks();
+    for (const boost::json::value& one : value.get_array()) task(one);
+    end_tasks();
+  } else {
+    throw BadRequest(fmt::format("'{}' is no key of a submit; docs/api.md lists them", key));
+  }
+}
+
+void SubmitReader::key(std::string_view key, const boost::json::value& value) {
+  if (refusal_) return;
+  try {
+    read_key(std::string(key), value);
+  } catch (const BadRequest& e) {
+    refusal_ = e.what();
+  }
+}
+
+void SubmitReader::task(const boost::json::value& value) {
+  ++tasks_;
+  if (refusal_) return;
+  refusal_ = refusal_of(value, fmt::format("task {}", tasks_), request_.tasks);
+  // Whether it is the only one, and is called so, is not known yet.
+  if (refusal_ && tasks_ == 1) of_only_task_ = refusal_of(value, "task", request_.tasks);
+}
+
+void SubmitReader::end_tasks() {
+  if (tasks_ == 0 && !refusal_) refusal_ = kNoTasks;
+  if (tasks_ == 1 && of_only_task_) refusal_ = of_only_task_;
+}
+
+SubmitRequest SubmitReader::finish() {
+  if (refusal_) throw BadRequest(*refusal_);
+  if (!has_tasks_) throw BadRequest("'tasks' is missing");
+  if (request_.client.empty())
+    throw BadRequest("'client' is missing: a name for whoever submits, for example shell:alice");
+  check_written_once(request_);
+  return std::move(request_);
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,109 @@
+#include "cli/client/engine_client.hpp"
+
+#include "cli/process/exit.hpp"
+#include "cli/show/table.hpp"
+#include "model/owner.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+/// From here on it is the engine that failed, not the request.
+constexpr int kFirstServerError = 500;
+
+std::string error_text(const Answer& answer) {
+  boost::system::error_code error;
+  const json::value value = json::parse(answer.body, error);
+  if (!error && value.is_object()) {
+    if (const json::value* text = value.get_object().if_contains("error");
+        text != nullptr && text->is_string()) {
+      return std::string(text->get_string());
+    }
+  }
+  return "the engine answered with HTTP status " + std::to_string(answer.status) +
+         " and no explanation";
+}
+
+}  // namespace
+
+std::vector<std::string> sockets_of(const Places& places) {
+  std::vector<std::string> sockets{places.socket};
+  if (places.home + "/socket" != places.socket) sockets.push_back(places.home + "/socket");
+  return sockets;
+}
+
+json::object object_of(const Answer& answer) {
+  switch (answer.outcome) {
+    case Exchange::Answered:
+      break;
+    case Exchange::Interrupted:
+      throw InterruptedByUser{};
+    case Exchange::NoEngine:
+      throw CommandError(kExitNoEngine,
+                         answer.error + "; no engine runs: start one with `hpcbatch engine start`");
+    case Exchange::Refused:
+    case Exchange::Lost:
+    case Exchange::TimedOut:
+      throw CommandError(kExitNoEngine, answer.error);
+  }
+  if (answer.status != 200) {
+    throw CommandError(answer.status >= kFirstServerError ? kExitNoEngine : kExitUsage,
+                       error_text(answer));
+  }
+  boost::system::error_code error;
+  json::value value = json::parse(answer.body, error);
+  if (error || !value.is_object()) {
+    throw CommandError(
+        kExitNoEngine,
+        "the engine's answer is not a JSON object; does another program use its socket?");
+  }
+  return std::move(value.get_object());
+}
+
+std::optional<std::string> engine_elsewhere(const std::string& home) {
+  std::ifstream in(home + "/engine.lock");
+  std::stringstream text;
+  text << in.rdbuf();
+  const auto owner = parse_owner(text.str());
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  if (!owner || owner->host == host || std::time(nullptr) - owner->heartbeat >= kHeartbeatAge)
+    return std::nullopt;
+  return "the engine of " + home + " runs on " + owner->host + " (process " +
+         std::to_string(owner->process) + "); use it there, or end it there first";
+}
+
+json::object EngineClient::object_of(const Answer& answer) {
+  if (answer.outcome == Exchange::NoEngine) {
+    if (const auto text = engine_elsewhere(home_)) throw CommandError(kExitNoEngine, *text);
+  }
+  json::object object = hpcbatch::object_of(answer);
+  const json::value* trouble = object.if_contains("trouble");
+  if (trouble != nullptr && trouble->is_string() && !std::exchange(told_trouble_, true)) {
+    std::fprintf(stderr, "hpcbatch: %s\n", one_line(trouble->get_string()).c_str());
+  }
+  return object;
+}
+
+json::object EngineClient::get(const std::string& target) {
+  return object_of(http_.request("GET", target, {}, kAnswerTime));
+}
+
+json::object EngineClient::post(const std::string& target, const json::object& body,
+                                std::chrono::milliseconds time) {
+  return object_of(http_.request("POST", target, json::serialize(body), time));
+}
+
+}  // namespace hpcbatch

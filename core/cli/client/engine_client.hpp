@@ -1,0 +1,53 @@
+// The engine as the verbs see it: JSON in, JSON out, and every failure already a sentence with its
+// exit code.
+#pragma once
+
+#include "cli/client/http_client.hpp"
+#include "documents/places.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace hpcbatch {
+
+/// Where an engine of these places may listen, best first.  The state directory always counts: an
+/// engine that was started where XDG_RUNTIME_DIR is not set listens there.
+std::vector<std::string> sockets_of(const Places& places);
+
+/// One thread.  All calls throw CommandError (exit code 2 where the engine refuses, 3 where it
+/// cannot be reached) and InterruptedByUser.
+class EngineClient {
+ public:
+  EngineClient(const Places& places, int interrupt)
+      : home_(places.home), http_(sockets_of(places), interrupt) {}
+
+  boost::json::object get(const std::string& target);
+  boost::json::object post(const std::string& target, const boost::json::object& body,
+                           std::chrono::milliseconds time = kAnswerTime);
+  /// The JSON of a successful answer; throws for every other one.  What the engine says of trouble
+  /// that its answer comes with goes to standard error, once.
+  boost::json::object object_of(const Answer& answer);
+  /// Whoever shows trouble himself.
+  void leave_trouble_out() { told_trouble_ = true; }
+  /// For what a verb wants to look at itself.
+  HttpClient& http() { return http_; }
+
+  static constexpr std::chrono::milliseconds kAnswerTime{30'000};
+
+ private:
+  std::string home_;
+  HttpClient http_;
+  bool told_trouble_{false};
+};
+
+/// As `EngineClient::object_of`, where it is known that an engine runs or may be started here.
+boost::json::object object_of(const Answer& answer);
+
+/// Where an engine on another host uses this state directory: a sentence that says so.
+std::optional<std::string> engine_elsewhere(const std::string& home);
+
+}  // namespace hpcbatch

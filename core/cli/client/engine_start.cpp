@@ -1,0 +1,234 @@
+#include "cli/client/engine_start.hpp"
+
+#include "cli/parse/engine_options.hpp"
+#include "cli/process/descriptor.hpp"
+#include "cli/process/exit.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace hpcbatch {
+namespace {
+
+/// Reading a large store back takes an engine seconds.
+constexpr std::chrono::seconds kStartTime{60};
+/// An engine that holds the lock listens soon after, or is about to end.
+constexpr std::chrono::seconds kOtherTime{10};
+constexpr std::chrono::milliseconds kLookForEngineEvery{20};
+constexpr int kReadyInChild = 3;
+
+[[noreturn]] void cannot_start(const std::string& why) {
+  throw CommandError(kExitNoEngine, "cannot start the engine: " + why);
+}
+
+/// The engine will check and refuse loose permissions; here only what its log needs.
+Descriptor open_log(const std::string& home) {
+  for (std::size_t slash = home.find('/', 1);; slash = home.find('/', slash + 1)) {
+    const std::string folder = home.substr(0, slash);
+    if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
+      const std::string reason = std::strerror(errno);
+      cannot_start(std::string("making the directory ").append(folder).append(": ").append(reason));
+    }
+    if (slash == std::string::npos) break;
+  }
+  const std::string path = home + "/engine.log";
+  Descriptor log(
+      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!log) {
+    const std::string reason = std::strerror(errno);
+    cannot_start("opening its log " + path + ": " + reason);
+  }
+  return log;
+}
+
+class SpawnSettings {
+ public:
+  SpawnSettings(int log, int ready) {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
+    ::posix_spawn_file_actions_adddup2(&actions_, log, 1);
+    ::posix_spawn_file_actions_adddup2(&actions_, log, 2);
+    ::posix_spawn_file_actions_adddup2(&actions_, ready, kReadyInChild);
+    ::posix_spawn_file_actions_addclosefrom_np(&actions_, kReadyInChild + 1);
+    ::posix_spawn_file_actions_addchdir_np(&actions_, "/");
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t none;
+    sigemptyset(&none);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    sigset_t all;
+    sigfillset(&all);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setflags(&attributes_,
+                               POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  }
+  ~SpawnSettings() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+
+  posix_spawn_file_actions_t actions_;
+  posix_spawnattr_t attributes_;
+};
+
+pid_t spawn_this_program(std::vector<std::string> words, const posix_spawn_file_actions_t& actions,
+                         const posix_spawnattr_t* attributes) {
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t process = 0;
+  const int error =
+      ::posix_spawn(&process, "/proc/self/exe", &actions, attributes, arguments.data(), environ);
+  if (error != 0) cannot_start(std::string("running this program again: ") + std::strerror(error));
+  return process;
+}
+
+struct Started {
+  pid_t process{0};
+  Descriptor ready;
+};
+
+Started spawn_engine(const Places& places, Lifetime lifetime,
+                     const std::optional<std::string>& config) {
+  const Descriptor log = open_log(places.home);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    cannot_start(std::string("making a pipe: ") + std::strerror(errno));
+  Descriptor read_end(ends[0]);
+  // Moved out of the way of the numbers that the child is given.
+  const Descriptor write_end(::fcntl(ends[1], F_DUPFD_CLOEXEC, kReadyInChild + 1));
+  ::close(ends[1]);
+
+  std::vector<std::string> words{"hpcbatch", "engine", "run", "--ready-fd",
+                                 std::to_string(kReadyInChild)};
+  if (lifetime == Lifetime::UntilIdle) words.emplace_back("--started-by-client");
+  if (config) words.insert(words.end(), {"--config", *config});
+  const SpawnSettings settings(log.get(), write_end.get());
+  return {spawn_this_program(words, settings.actions_, &settings.attributes_), std::move(read_end)};
+}
+
+/// What the engine says until it closes the pipe or is ready.
+std::string read_ready(const Started& started, const Interrupt& interrupt) {
+  const auto deadline = std::chrono::steady_clock::now() + kStartTime;
+  std::string said;
+  for (;;) {
+    pollfd waits[] = {{started.ready.get(), POLLIN, 0}, {interrupt.descriptor(), POLLIN, 0}};
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const int count = left.count() <= 0 ? 0 : ::poll(waits, 2, static_cast<int>(left.count()));
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0)
+      cannot_start("it is not ready after a minute; see engine.log in its state directory");
+    if (waits[1].revents != 0) throw InterruptedByUser{};
+    char piece[512];
+    const ssize_t size = ::read(started.ready.get(), piece, sizeof piece);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return said;
+    said.append(piece, static_cast<std::size_t>(size));
+    if (said.front() == kEngineReady && said.size() == 1) return said;
+  }
+}
+
+int exit_code_of(pid_t process) {
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool is_connected(const Answer& answer) {
+  if (answer.outcome == Exchange::Answered) return true;
+  if (answer.outcome != Exchange::NoEngine) object_of(answer);  // throws its sentence
+  return false;
+}
+
+/// Whether an engine that somebody else started can be reached before long.
+bool connect_to_other(EngineClient& client, const Interrupt& interrupt) {
+  const auto deadline = std::chrono::steady_clock::now() + kOtherTime;
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (is_connected(client.http().connect())) return true;
+    interrupt.pause(kLookForEngineEvery);
+  }
+  return false;
+}
+
+}  // namespace
+
+bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
+                      Lifetime lifetime, const std::optional<std::string>& config) {
+  if (is_connected(client.http().connect())) return false;
+  // The second try is for an engine that held the lock while it was ending.
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Started started = spawn_engine(places, lifetime, config);
+    std::string said = read_ready(started, interrupt);
+    if (said == std::string(1, kEngineReady)) {
+      if (!is_connected(client.http().connect()))
+        cannot_start("it said that it is ready but nobody listens at " + places.socket);
+      return true;
+    }
+    const int exit_code = exit_code_of(started.process);
+    if (exit_code == kEngineAlreadyRuns) {
+      if (connect_to_other(client, interrupt)) return false;
+      continue;
+    }
+    while (!said.empty() && said.back() == '\n') said.pop_back();
+    if (said.empty()) {
+      said = "cannot start the engine: it ended with exit code " + std::to_string(exit_code) +
+             "; see " + places.home + "/engine.log";
+    }
+    throw CommandError(exit_code == kExitUsage ? kExitUsage : kExitNoEngine, said);
+  }
+  cannot_start("another one holds the lock in " + places.home + " but does not answer at " +
+               places.socket);
+}
+
+void check_configuration(const std::optional<std::string>& config) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    cannot_start(std::string("making a pipe: ") + std::strerror(errno));
+  const Descriptor read_end(ends[0]);
+  Descriptor write_end(ends[1]);
+  std::vector<std::string> words{"hpcbatch", "engine", "run", "--check-config"};
+  if (config) words.insert(words.end(), {"--config", *config});
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, write_end.get(), STDERR_FILENO);
+  const pid_t process = spawn_this_program(words, actions, nullptr);
+  posix_spawn_file_actions_destroy(&actions);
+  write_end.reset();
+  std::string said;
+  char piece[512];
+  for (ssize_t size = 0; (size = ::read(read_end.get(), piece, sizeof piece)) > 0;)
+    said.append(piece, static_cast<std::size_t>(size));
+  if (const int code = exit_code_of(process); code != 0) {
+    while (!said.empty() && said.back() == '\n') said.pop_back();
+    if (said.starts_with("hpcbatch: ")) said.erase(0, 10);
+    throw CommandError(
+        kExitUsage, said.empty()
+                        ? "the configuration cannot be checked: exit code " + std::to_string(code)
+                        : said);
+  }
+}
+
+void find_engine(EngineClient& client, const Places& places, const Interrupt& interrupt) {
+  if (is_connected(client.http().connect())) return;
+  if (const auto elsewhere = engine_elsewhere(places.home))
+    throw CommandError(kExitNoEngine, *elsewhere);
+  if (connect_or_start(client, places, interrupt, Lifetime::UntilIdle))
+    std::fputs("hpcbatch: no engine ran; one was started, and what was queued goes on\n", stderr);
+}
+
+}  // namespace hpcbatch

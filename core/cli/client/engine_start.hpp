@@ -1,0 +1,28 @@
+// Starts the user's engine as a process of its own, for the verbs that need one and find none.
+#pragma once
+
+#include "cli/client/engine_client.hpp"
+#include "cli/process/interrupt.hpp"
+#include "documents/places.hpp"
+
+#include <optional>
+#include <string>
+
+namespace hpcbatch {
+
+enum class Lifetime { UntilStopped, UntilIdle };
+
+/// Connects `client`, starting an engine first where none runs.  Of two callers at once both end up
+/// with the same engine.  Throws CommandError: 2 where the configuration is wrong, 3 where no
+/// engine can be had (it may run on another host).  Returns whether this call started it.
+bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
+                      Lifetime lifetime, const std::optional<std::string>& config = {});
+
+/// Throws CommandError (2) with the engine's sentence where it would not take that configuration.
+void check_configuration(const std::optional<std::string>& config);
+
+/// For verbs that look at what there is, or change it: the same, and says on standard error where
+/// an engine was started, because its work goes on then.
+void find_engine(EngineClient& client, const Places& places, const Interrupt& interrupt);
+
+}  // namespace hpcbatch

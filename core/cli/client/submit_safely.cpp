@@ -1,0 +1,45 @@
+#include "cli/client/submit_safely.hpp"
+
+#include "cli/client/engine_start.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/values.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <chrono>
+
+namespace hpcbatch {
+namespace {
+
+/// A million tasks take the engine a while to read.
+constexpr std::chrono::minutes kSubmitTime{10};
+constexpr std::chrono::milliseconds kBetweenTries{200};
+constexpr int kTries = 5;
+
+}  // namespace
+
+std::vector<std::string> submit_safely(EngineClient& client, const Session& session,
+                                       const boost::json::object& request) {
+  const std::string body = boost::json::serialize(request);
+  Answer answer;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    if (attempt > 0) session.interrupt.pause(kBetweenTries);
+    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+    answer = client.http().request("POST", "/v1/tasks", body, kSubmitTime);
+    if (answer.outcome != Exchange::Lost && answer.outcome != Exchange::NoEngine) break;
+  }
+  const boost::json::object accepted = object_of(answer);
+  const boost::json::array* ids = array_at(accepted, "ids");
+  if (ids == nullptr || ids->empty())
+    throw CommandError(kExitNoEngine, "the engine accepted the tasks but named no ids");
+  std::vector<std::string> out;
+  for (const boost::json::value& id : *ids) {
+    if (!id.is_string())
+      throw CommandError(kExitNoEngine, "the engine named an id that is no text");
+    out.emplace_back(id.get_string());
+  }
+  return out;
+}
+
+}  // namespace hpcbatch

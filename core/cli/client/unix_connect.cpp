@@ -1,0 +1,55 @@
+#include "cli/client/unix_connect.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace hpcbatch {
+namespace {
+
+/// The engine reads its connections quickly; a full backlog is a matter of milliseconds.
+constexpr std::chrono::milliseconds kRetryAfter{10};
+
+bool is_our_users(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == ::geteuid();
+}
+
+}  // namespace
+
+Connected connect_unix(const std::string& path, std::chrono::steady_clock::time_point deadline,
+                       int interrupt) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  Descriptor folder;
+  std::string name = path;
+  if (name.size() >= sizeof address.sun_path) {
+    const std::size_t slash = path.rfind('/');
+    folder = Descriptor(::open(path.substr(0, slash).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!folder) return {{}, errno};
+    name = "/proc/self/fd/" + std::to_string(folder.get()) + path.substr(slash);
+    if (name.size() >= sizeof address.sun_path) return {{}, ENAMETOOLONG};
+  }
+  std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
+
+  Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!connection) return {{}, errno};
+  while (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+         0) {
+    if (errno != EAGAIN && errno != EINTR) return {{}, errno};
+    if (std::chrono::steady_clock::now() >= deadline) return {{}, ETIMEDOUT};
+    pollfd signals{interrupt, POLLIN, 0};
+    if (::poll(&signals, 1, static_cast<int>(kRetryAfter.count())) > 0) return {{}, EINTR};
+  }
+  if (!is_our_users(connection.get())) return {{}, EACCES, true};
+  return {std::move(connection), 0};
+}
+
+}  // namespace hpcbatch

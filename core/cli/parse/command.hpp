@@ -1,0 +1,201 @@
+// What the user asked for, one plain value per verb.
+#pragma once
+
+#include "cli/parse/engine_options.hpp"
+#include "cli/parse/fsck_options.hpp"
+#include "cli/parse/sites_add_options.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch {
+
+using Assignments = std::vector<std::pair<std::string, std::string>>;
+
+/// The needs and the rest of what `run` and `submit` say of a task; texts are as the user wrote
+/// them, already found to be well formed.
+struct WorkOptions {
+  std::optional<double> cpus;
+  std::string memory, disk, time, output_limit;
+  std::optional<double> gpus;  ///< of any kind
+  std::vector<std::pair<std::string, double>> gpu_kinds;
+  std::string site;
+  std::vector<std::string> not_sites;
+  std::vector<std::string> tags;
+  Assignments env;
+  std::string directory;
+  std::string standard_input, standard_output, standard_error;
+  std::string container, name;
+  std::optional<std::uint32_t> retries;
+  std::optional<std::int32_t> priority;
+  bool hold{false};
+  std::vector<std::string> after, after_any, after_each;
+  std::string tool;
+  Assignments parameters, inputs, outputs;
+  std::vector<std::string> command;
+};
+
+/// `1-100:5%20`: indices, and how many at once (0: no bound).
+struct ArrayOption {
+  std::string indices;
+  std::uint32_t max_running{0};
+};
+
+/// A list of items: a file, `-` for standard input, or words of the command line.
+struct ItemSource {
+  std::string file;  ///< empty: words
+  std::vector<std::string> words;
+};
+struct ItemOptions {
+  std::vector<ItemSource> sources;  ///< in the order of their columns
+  std::string columns;              ///< what separates them, `tab` or `space`; empty: there is one
+  bool header{false};               ///< the first line has their names
+  bool link{false};
+};
+
+/// When the rest of an array is not even begun: after more failures than so many, or than this
+/// share of its tasks.
+struct HaltOption {
+  std::optional<std::uint32_t> failures;
+  std::optional<double> share;
+  bool ends_running{false};
+};
+/// One task for each index, or for each item.
+struct ManyOptions {
+  std::optional<ArrayOption> array;
+  ItemOptions items;
+  std::uint32_t max_running{0};  ///< 0: no bound
+  std::optional<HaltOption> halt;
+};
+inline bool is_many(const ManyOptions& many) {
+  return many.array.has_value() || !many.items.sources.empty();
+}
+
+struct RunCommand {
+  WorkOptions work;
+  ManyOptions many;
+  bool prefix{false};      ///< of many: each line of theirs behind its task's id
+  bool keep_order{false};  ///< of many: what they print in the order of their indices
+  std::string joblog;      ///< file; empty: none
+  std::string key;
+  bool resume{false};  ///< what has ended well under that key is not run again
+};
+struct SubmitCommand {
+  WorkOptions work;
+  ManyOptions many;
+  std::string script;              ///< its lines say options, too; empty: none
+  std::vector<std::string> words;  ///< of the command line, less the script and what is behind `--`
+  std::string file;                ///< file of tasks, `-` for standard input; empty: none
+  std::string key;
+  bool dry_run{false};
+  bool wait{false};
+  bool json{false};
+};
+struct WaitCommand {
+  std::vector<std::string> ids;
+  std::string name;               ///< of submissions; empty: none
+  std::optional<double> timeout;  ///< seconds
+  bool any{false};                ///< until one of them has ended
+  bool json{false};
+};
+struct ChangeCommand {
+  enum class Change { Cancel, Hold, Release, Retry };
+  Change change{Change::Cancel};
+  std::vector<std::string> ids;
+  std::string name;            ///< of submissions; empty: none
+  bool failed_only{false};     ///< of a retry
+  std::optional<double> cpus;  ///< what a retry says anew
+  std::string memory, disk, time;
+  bool json{false};
+};
+struct ListCommand {
+  std::vector<std::string> ids;  ///< their tasks; empty: submissions
+  bool tasks{false};
+  std::string state, failure, name, tool, site, client;
+  double within{0};                    ///< submitted so many seconds ago at most; 0: whenever
+  std::optional<std::uint64_t> limit;  ///< lines
+  bool all{false};
+  bool json{false};
+};
+struct ShowCommand {
+  std::vector<std::string> ids;
+  std::string name;  ///< of submissions; empty: none
+  bool json{false};
+};
+struct LogCommand {
+  std::vector<std::string> ids;
+  std::string name;                     ///< of submissions; empty: none
+  bool failed_only{false};              ///< of a submission
+  bool prefix{false};                   ///< each line with its task's id
+  std::optional<std::uint32_t> tail{};  ///< so many lines of each task's streams
+  std::optional<std::uint32_t> attempt;
+  bool follow{false};
+  bool standard_output{true};
+  bool standard_error{true};
+  bool json{false};
+};
+struct ExplainCommand {
+  std::vector<std::string> ids;
+  std::string name;  ///< of submissions; empty: none
+  bool json{false};
+};
+/// Sites, allocations, pilots, tools.
+struct ThingsCommand {
+  enum class Kind { Sites, Allocations, Pilots, Tools };
+  enum class Act { List, Show, Check, Clean };
+  Kind kind{Kind::Sites};
+  Act act{Act::List};
+  std::string name;
+  bool dry_run{false};  ///< of Clean
+  bool json{false};
+};
+struct EngineStartCommand {
+  std::optional<std::string> config;
+  bool until_idle{
+      false};  ///< it ends itself after 30 minutes without work, as one that `run` starts
+  bool json{false};
+};
+struct EngineStopCommand {
+  enum class Mode { Leave, Drain, Now };
+  Mode mode{Mode::Leave};
+};
+struct EngineReloadCommand {
+  bool json{false};
+};
+struct EngineStatusCommand {
+  bool json{false};
+};
+struct DoctorCommand {
+  bool json{false};
+};
+struct TopCommand {
+  bool once{false};
+  bool json{false};
+};
+struct DropboxCommand {
+  std::string directory;  ///< empty: list those that are watched
+  std::vector<std::string> allow, templates;
+  Assignments variables;
+  bool remove{false};
+  bool json{false};
+};
+struct BackupCommand {
+  std::string file;  ///< absolute, new
+  bool json{false};
+};
+/// Help or the version: printed, and that is all.
+struct ShowText {
+  std::string text;
+};
+
+using Command = std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand,
+                             ShowCommand, LogCommand, ExplainCommand, ThingsCommand,
+                             EngineStartCommand, EngineStopCommand, EngineReloadCommand,
+                             EngineStatusCommand, EngineOptions, FsckOptions, SitesAddOptions,
+                             DoctorCommand, TopCommand, DropboxCommand, BackupCommand, ShowText>;
+
+}  // namespace hpcbatch

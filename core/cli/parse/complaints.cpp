@@ -1,0 +1,305 @@
+#include "cli/parse/complaints.hpp"
+
+#include "documents/spelling.hpp"
+#include "documents/text_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+using Pair = std::pair<std::string_view, std::string_view>;
+
+/// What other programs of the field call our options (sbatch, qsub, hq, parallel, snakemake).
+constexpr std::array kOptionsElsewhere{Pair{"-n", "--name"},
+                                       Pair{"-N", "--name"},
+                                       Pair{"-J", "--name"},
+                                       Pair{"--job-name", "--name"},
+                                       Pair{"-c", "--cpus"},
+                                       Pair{"--cpus-per-task", "--cpus"},
+                                       Pair{"--cores", "--cpus"},
+                                       Pair{"--threads", "--cpus"},
+                                       Pair{"--ncpus", "--cpus"},
+                                       Pair{"-m", "--mem"},
+                                       Pair{"--memory", "--mem"},
+                                       Pair{"--ram", "--mem"},
+                                       Pair{"--mem-mb", "--mem"},
+                                       Pair{"--tmp", "--disk"},
+                                       Pair{"-t", "--time"},
+                                       Pair{"--walltime", "--time"},
+                                       Pair{"--time-limit", "--time"},
+                                       Pair{"--runtime", "--time"},
+                                       Pair{"--timeout", "--time"},
+                                       Pair{"-G", "--gpus"},
+                                       Pair{"--gres", "--gpus"},
+                                       Pair{"--gpu", "--gpus"},
+                                       Pair{"-a", "--each"},
+                                       Pair{"--each-line", "--each"},
+                                       Pair{"--arg-file", "--each"},
+                                       Pair{"--from-json", "--each"},
+                                       Pair{"-j", "--max-running"},
+                                       Pair{"--jobs", "--max-running"},
+                                       Pair{"-k", "--keep-order"},
+                                       Pair{"--colsep", "--columns"},
+                                       Pair{"-o", "--stdout"},
+                                       Pair{"--out", "--stdout"},
+                                       Pair{"-e", "--stderr"},
+                                       Pair{"--err", "--stderr"},
+                                       Pair{"--error", "--stderr"},
+                                       Pair{"-i", "--stdin"},
+                                       Pair{"-p", "--partition"},
+                                       Pair{"--queue", "--partition"},
+                                       Pair{"-q", "--qos"},
+                                       Pair{"-A", "--account"},
+                                       Pair{"-C", "--constraint"},
+                                       Pair{"-d", "--after"},
+                                       Pair{"--dependency", "--after"},
+                                       Pair{"--depends", "--after"},
+                                       Pair{"-D", "--cwd"},
+                                       Pair{"--chdir", "--cwd"},
+                                       Pair{"--workdir", "--cwd"},
+                                       Pair{"--dir", "--cwd"},
+                                       Pair{"-w", "--wait"},
+                                       Pair{"--retry", "--retries"},
+                                       Pair{"--max-failures", "--max-fails"},
+                                       Pair{"--tag-string", "--prefix"},
+                                       Pair{"--crash-limit", "--retries"},
+                                       Pair{"--force", "--now"},
+                                       Pair{"--kill", "--now"},
+                                       Pair{"-l", "--limit"},
+                                       Pair{"--last", "--limit"},
+                                       Pair{"-s", "--state"},
+                                       Pair{"--status", "--state"},
+                                       Pair{"-u", "--client"},
+                                       Pair{"--user", "--client"},
+                                       Pair{"--lines", "--tail"},
+                                       Pair{"-a", "--array"}};
+
+constexpr std::array kVerbsElsewhere{Pair{"ls", "list"},
+                                     Pair{"ps", "list"},
+                                     Pair{"jobs", "list"},
+                                     Pair{"job", "list"},
+                                     Pair{"task", "list"},
+                                     Pair{"tasks", "list"},
+                                     Pair{"queue", "list"},
+                                     Pair{"squeue", "list"},
+                                     Pair{"qstat", "list"},
+                                     Pair{"sacct", "list"},
+                                     Pair{"history", "list"},
+                                     Pair{"kill", "cancel"},
+                                     Pair{"rm", "cancel"},
+                                     Pair{"del", "cancel"},
+                                     Pair{"delete", "cancel"},
+                                     Pair{"scancel", "cancel"},
+                                     Pair{"qdel", "cancel"},
+                                     Pair{"abort", "cancel"},
+                                     Pair{"sbatch", "submit"},
+                                     Pair{"qsub", "submit"},
+                                     Pair{"add", "submit"},
+                                     Pair{"srun", "run"},
+                                     Pair{"exec", "run"},
+                                     Pair{"cat", "log"},
+                                     Pair{"logs", "log"},
+                                     Pair{"output", "log"},
+                                     Pair{"tail", "log"},
+                                     Pair{"info", "show"},
+                                     Pair{"inspect", "show"},
+                                     Pair{"describe", "show"},
+                                     Pair{"why", "explain"},
+                                     Pair{"resubmit", "retry"},
+                                     Pair{"rerun", "retry"},
+                                     Pair{"pause", "hold"},
+                                     Pair{"resume", "release"},
+                                     Pair{"unhold", "release"},
+                                     Pair{"status", "engine status"},
+                                     Pair{"start", "engine start"},
+                                     Pair{"stop", "engine stop"},
+                                     Pair{"server", "engine"},
+                                     Pair{"daemon", "engine"},
+                                     Pair{"worker", "pilots"},
+                                     Pair{"workers", "pilots"},
+                                     Pair{"alloc", "allocations"},
+                                     Pair{"site", "sites"},
+                                     Pair{"tool", "tools"},
+                                     Pair{"check", "doctor"},
+                                     Pair{"dashboard", "top"},
+                                     Pair{"version", "--version"}};
+
+const CLI::App& innermost(const CLI::App& app) {
+  const CLI::App* verb = &app;
+  while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
+  return *verb;
+}
+
+/// `sites check`.
+std::string full_name(const CLI::App& verb) {
+  const CLI::App* parent = verb.get_parent();
+  if (parent == nullptr || parent->get_parent() == nullptr) return verb.get_name();
+  return full_name(*parent) + " " + verb.get_name();
+}
+
+std::vector<std::string> flags_of(const CLI::App& verb) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option->get_group().empty()) continue;
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  return known;
+}
+
+bool has_flag(const std::vector<std::string>& all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+std::string meant_by(const std::string& flag, const CLI::App& verb) {
+  const std::vector<std::string> known = flags_of(verb);
+  for (const auto& [theirs, ours] : kOptionsElsewhere) {
+    // `-c4` is `-c 4`.
+    const bool is_it = flag == theirs || (theirs.size() == 2 && flag.size() > 2 && flag[1] != '-' &&
+                                          flag.starts_with(theirs));
+    if (is_it && has_flag(known, ours)) return std::string(ours);
+  }
+  return flag.starts_with("--") ? nearest_spelling(flag, known) : std::string();
+}
+
+std::string of_flag(const std::string& word, const CLI::App& verb) {
+  const std::string flag = word.substr(0, word.find('='));
+  const std::string meant = meant_by(flag, verb);
+  return "'" + show_text(flag) + "' is no option of " + full_name(verb) +
+         (meant.empty() ? "" : "; did you mean " + meant + "?");
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += (all.empty() ? "" : " ") + show_text(word);
+  return all;
+}
+
+std::vector<std::string> inner_verbs(const CLI::App& verb) {
+  std::vector<std::string> names;
+  for (const CLI::App* inner : verb.get_subcommands(nullptr)) names.push_back(inner->get_name());
+  return names;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+bool is_flag(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9') && word != "--";
+}
+
+/// A flag that the verb does not have: what stands behind it was taken for something else.
+std::optional<std::string> of_unknown_flag(const CLI::App& app,
+                                           const std::vector<std::string>& words) {
+  const CLI::App* verb = &app;
+  const auto end = std::find(words.begin(), words.end(), "--");
+  for (auto word = words.begin(); word != end; ++word) {
+    if (!is_flag(*word)) {
+      for (const CLI::App* inner : verb->get_subcommands(nullptr)) {
+        if (inner->get_name() == *word) verb = inner;
+      }
+      continue;
+    }
+    const std::string flag = word->substr(0, word->find('='));
+    if (verb->get_option_no_throw(flag) == nullptr) return of_flag(*word, *verb);
+  }
+  return std::nullopt;
+}
+
+/// Words that stand where nothing was expected.
+std::string of_extras(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App& verb = innermost(app);
+  const std::vector<std::string> extras = app.remaining(true);
+  const std::string name = full_name(verb);
+  const std::string first = extras.empty() ? words.back() : extras.front();
+  if (name == "run" || name == "submit") {
+    const auto begin = std::find_if(words.begin() + 1, words.end(),
+                                    [](const std::string& word) { return !word.starts_with('-'); });
+    const std::vector<std::string> meant(begin, std::find(words.begin(), words.end(), "--"));
+    return "a command stands behind `--`: hpcbatch " + name + " -- " + joined(meant);
+  }
+  if (const std::vector<std::string> inner = inner_verbs(verb); !inner.empty()) {
+    const std::string near = nearest_spelling(first, inner);
+    return "there is no '" + name + " " + show_text(first) + "'" +
+           (near.empty() ? "; there are " + listed(inner) : "; did you mean '" + near + "'?");
+  }
+  const auto options = verb.get_options();
+  const bool takes_one = std::any_of(options.begin(), options.end(),
+                                     [](const CLI::Option* o) { return o->get_positional(); });
+  if (takes_one) return name + " takes one at a time; leave out '" + show_text(first) + "'";
+  return name + " takes no '" + show_text(first) + "'";
+}
+
+std::string of_missing(const CLI::App& verb, const std::string& what) {
+  const std::string name = full_name(verb);
+  if (what == "A subcommand") return name + " does nothing alone; say " + listed(inner_verbs(verb));
+  return what + " is missing: hpcbatch " + name + " " + what;
+}
+
+/// The option that the parser's sentence begins with, and what it says of its value.
+std::pair<std::string, std::string> taken_apart(const std::string& text) {
+  const std::size_t colon = text.find(": ");
+  if (colon == std::string::npos) return {"", text};
+  return {text.substr(0, colon), text.substr(colon + 2)};
+}
+
+std::string of_count(const CLI::App& verb, const std::string& text) {
+  const auto [option, rest] = taken_apart(text);
+  if (rest.find("At Most") != std::string::npos) return option + " is there twice; say it once";
+  std::string type;
+  for (const CLI::Option* known : verb.get_options()) {
+    if (known->get_name() == option || known->check_lname(option.substr(std::min<std::size_t>(
+                                           option.find_first_not_of('-'), option.size()))))
+      type = known->get_type_name();
+  }
+  return option + " needs a value behind it" + (type.empty() ? "" : ": " + option + " " + type);
+}
+
+}  // namespace
+
+std::string complaint_of(const CLI::App& app, const CLI::ParseError& error,
+                         const std::vector<std::string>& words) {
+  const CLI::App& verb = innermost(app);
+  std::string text = error.what();
+  if (const auto flag = of_unknown_flag(app, words)) return *flag;
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) return of_extras(app, words);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+    // Whoever misspelt an inner verb is told of that.
+    if (const auto extras = app.remaining(true); !extras.empty()) return of_extras(app, words);
+    return of_missing(verb, text.substr(0, text.find(" is required")));
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return of_count(verb, text);
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) {
+    const std::size_t middle = text.find(" excludes ");
+    if (middle != std::string::npos)
+      return text.substr(0, middle) + " and " + text.substr(middle + 10) + " exclude each other";
+  }
+  return text;
+}
+
+std::string complaint_of_verb(const std::string& word, const std::vector<std::string>& verbs) {
+  std::string meant;
+  for (const auto& [theirs, ours] : kVerbsElsewhere) {
+    if (word == theirs) meant = ours;
+  }
+  std::vector<std::string> known = verbs;
+  known.insert(known.end(), {"--help", "--version"});
+  if (word == "-V" || word == "-v") meant = "--version";
+  if (meant.empty()) meant = nearest_spelling(word, known);
+  return "there is no verb '" + show_text(word) + "'" +
+         (meant.empty() ? "; `hpcbatch --help` lists them" : "; did you mean '" + meant + "'?");
+}
+
+std::string with_pointer(const std::string& sentence, const std::string& verb) {
+  return sentence + (sentence.ends_with('?') ? " See" : "; see") + " `hpcbatch " + verb +
+         " --help`";
+}
+
+}  // namespace hpcbatch

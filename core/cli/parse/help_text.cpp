@@ -1,0 +1,85 @@
+#include "cli/parse/help_text.hpp"
+
+#include <CLI/App.hpp>
+
+#include <algorithm>
+#include <string_view>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kNames = 24;  ///< columns of an option's name and type
+
+/// Lines that are short enough; those behind the first begin with so many blanks.
+std::string wrapped(std::string_view text, std::size_t used, std::size_t indent) {
+  std::string out;
+  std::size_t column = used;
+  while (!text.empty()) {
+    const std::size_t size = std::min(text.find(' '), text.size());
+    if (column > indent && column + size > kWidth) {
+      while (out.ends_with(' ')) out.pop_back();
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    }
+    out += text.substr(0, size);
+    column += size;
+    text.remove_prefix(size);
+    const std::size_t blanks = std::min(text.find_first_not_of(' '), text.size());
+    if (blanks == 0) continue;
+    if (column < kWidth) {
+      out += ' ';
+      ++column;
+    }
+    text.remove_prefix(blanks);
+  }
+  return out;
+}
+
+/// Each of its lines; what is indented stays as it is, as a reader would type it.
+std::string wrapped_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    out += line.starts_with(' ') ? std::string(line) : wrapped(line, 0, 0);
+    out += '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+std::string row(const std::string& name, const std::string& description) {
+  std::string out = "  " + name;
+  if (description.empty()) return out + "\n";
+  if (out.size() + 2 > kNames + 2)
+    out += "\n" + std::string(kNames + 2, ' ');
+  else
+    out.resize(kNames + 2, ' ');
+  return out + wrapped(description, kNames + 2, kNames + 2) + "\n";
+}
+
+}  // namespace
+
+std::string HelpText::make_option(const CLI::Option* option, bool is_positional) const {
+  std::string name = is_positional ? option->get_name(true) : option->get_name(false, true);
+  std::replace(name.begin(), name.end(), ',', ' ');
+  const std::string type = option->get_type_name();
+  if (!type.empty()) name += " " + type;
+  return row(name, option->get_description());
+}
+
+std::string HelpText::make_description(const CLI::App* verb) const {
+  return wrapped_lines(verb->get_description());
+}
+
+std::string HelpText::make_footer(const CLI::App* verb) const {
+  const std::string footer = verb->get_footer();
+  return footer.empty() ? "" : "\n" + wrapped_lines(footer);
+}
+
+std::string HelpText::make_subcommand(const CLI::App* verb) const {
+  return row(verb->get_name(), verb->get_description());
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,220 @@
+#include "cli/parse/parse.hpp"
+
+#include "cli/parse/complaints.hpp"
+#include "cli/parse/help_text.hpp"
+#include "cli/process/exit.hpp"
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+
+#include <algorithm>
+#include <memory>
+
+#ifndef HPCBATCH_VERSION
+#error "the build names the version"
+#endif
+
+namespace hpcbatch {
+namespace {
+
+constexpr const char* kOverview = R"(hpcbatch runs many small tasks inside few batch jobs.
+
+Work
+  run -- CMD          run one task, stream its output, exit as it exits
+  submit -- CMD       queue a task, an array or a file of tasks; print the ids
+  wait ID...          wait until tasks have ended
+  cancel ID...        end tasks: TERM, after 5 s KILL
+  hold, release ID... keep waiting tasks from starting, and let them go
+  retry ID...         run ended tasks again
+
+Look
+  list [ID]           what was submitted, newest first; or the tasks of one
+  show ID             one in full
+  log ID              what a task printed
+  explain ID          why it waits, or how it failed
+  top                 the live view
+  sites, allocations, pilots, tools [show NAME | check NAME]
+  sites add NAME      ask a batch system, and write its entry for you
+  sites clean NAME    remove old files from its workspace
+
+Engine
+  engine start, stop, reload, status, run
+  dropbox DIR         watch a folder for job files
+  backup FILE         copy the store while the engine runs
+  fsck                check the store; --salvage NEWFILE saves what can be read
+  doctor              check this installation
+  snakemake-profile   print a profile for Snakemake
+
+An id is 12, a task of an array is 12.345, a range is 12.1-99; last is the one
+that you submitted last.
+`hpcbatch VERB --help` says more, with an example.
+)";
+
+/// What stands after `--` is the command, whatever it looks like.
+std::vector<std::string> take_command(std::vector<std::string>& words) {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes == words.end()) return {};
+  std::vector<std::string> command(dashes + 1, words.end());
+  words.erase(dashes, words.end());
+  return command;
+}
+
+/// What is behind the dashes is handed to a script, and what is before them may be read again.
+void keep_words(Command& command, const std::vector<std::string>& before) {
+  auto* submit = std::get_if<SubmitCommand>(&command);
+  if (submit == nullptr || submit->script.empty()) return;
+  submit->words = before;
+  const auto script = std::find(submit->words.rbegin(), submit->words.rend(), submit->script);
+  if (script != submit->words.rend()) submit->words.erase(std::next(script).base());
+}
+
+void set_command(Command& command, std::vector<std::string> words) {
+  WorkOptions* work = nullptr;
+  if (auto* run = std::get_if<RunCommand>(&command)) work = &run->work;
+  if (auto* submit = std::get_if<SubmitCommand>(&command)) work = &submit->work;
+  if (work != nullptr) work->command = std::move(words);
+}
+
+void check_work(const WorkOptions& work, const std::string& verb) {
+  if (work.tool.empty() && !work.parameters.empty())
+    throw std::invalid_argument("--param belongs to --tool NAME");
+  if (!work.tool.empty() && !work.command.empty()) {
+    throw std::invalid_argument("a task has a tool or a command, not both");
+  }
+  if (work.tool.empty() && work.command.empty()) {
+    throw std::invalid_argument("there is no command; write it after `--`: hpcbatch " + verb +
+                                " -- echo hello");
+  }
+}
+
+void check_items(const ItemOptions& items) {
+  const auto inputs = std::count_if(items.sources.begin(), items.sources.end(),
+                                    [](const ItemSource& source) { return source.file == "-"; });
+  if (inputs > 1) throw std::invalid_argument("standard input can be read once: one `--each -`");
+  if (items.sources.empty() && (!items.columns.empty() || items.header || items.link))
+    throw std::invalid_argument("--columns, --header and --link belong to --each FILE or --items");
+  if (items.link && items.sources.size() < 2)
+    throw std::invalid_argument("--link pairs the items of several --each or --items");
+}
+
+void check_many(const ManyOptions& many) {
+  if (many.array && !many.items.sources.empty())
+    throw std::invalid_argument("--array and --each exclude each other");
+  check_items(many.items);
+  if ((many.halt || many.max_running != 0) && !is_many(many)) {
+    throw std::invalid_argument(
+        "--max-fails, --halt and --max-running belong to --each, --items or --array");
+  }
+}
+
+bool says_many(const ManyOptions& many) {
+  return is_many(many) || many.halt || many.max_running != 0 || !many.items.columns.empty() ||
+         many.items.header || many.items.link;
+}
+
+void check_run(const RunCommand& run) {
+  if (!is_many(run.many) &&
+      (run.keep_order || run.prefix || run.resume || !run.joblog.empty() || !run.key.empty())) {
+    throw std::invalid_argument(
+        "--keep-order, --prefix, --joblog, --key and --resume belong to --each, --items or "
+        "--array");
+  }
+  if (run.resume && run.key.empty())
+    throw std::invalid_argument("--resume goes on with the work of a key: say --key KEY, too");
+}
+
+void check_command(const Command& command) {
+  if (const auto* run = std::get_if<RunCommand>(&command)) {
+    check_many(run->many);
+    check_run(*run);
+    check_work(run->work, "run");
+  }
+  const auto* submit = std::get_if<SubmitCommand>(&command);
+  if (submit == nullptr) return;
+  if (!submit->script.empty()) {
+    if (!submit->file.empty() || !submit->work.tool.empty())
+      throw std::invalid_argument("a script says what is run: leave out --file and --tool");
+  } else if (submit->file.empty()) {
+    check_many(submit->many);
+    check_work(submit->work, "submit");
+  } else if (says_many(submit->many) || !submit->work.tool.empty() ||
+             !submit->work.command.empty()) {
+    throw std::invalid_argument(
+        "--file says what its tasks run: leave out the command, --tool, --array, --each and what "
+        "goes with them");
+  }
+}
+
+void check_verb(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> known;
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) known.push_back(verb->get_name());
+  if (std::find(known.begin(), known.end(), word) == known.end())
+    throw CommandError(kExitUsage, complaint_of_verb(word, known));
+}
+
+/// An option with nothing behind it is mostly a variable that is not set, and never meant as if
+/// nothing had been said.
+void refuse_empty_values(CLI::App& verb) {
+  const CLI::Validator something(
+      [](const std::string& text) {
+        return std::string(text.empty() ? "an empty value; leave the option out where none is meant"
+                                        : "");
+      },
+      "");
+  for (CLI::Option* option : verb.get_options()) {
+    // Of items an empty one is one.
+    if (option->nonpositional() && option->get_items_expected_max() > 0 &&
+        !option->check_lname("items"))
+      option->check(something);
+  }
+  for (CLI::App* inner : verb.get_subcommands([](CLI::App*) { return true; }))
+    refuse_empty_values(*inner);
+}
+
+}  // namespace
+
+Command parse_command(const std::vector<std::string>& typed) {
+  if (typed.empty() || typed[0] == "--help" || typed[0] == "-h") return ShowText{kOverview};
+  std::vector<std::string> words = typed;
+  if (words[0] == "help") {
+    if (words.size() == 1) return ShowText{kOverview};
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  if (words[0] == "--version") return ShowText{"hpcbatch " HPCBATCH_VERSION "\n"};
+
+  std::vector<std::string> left = words;
+  std::vector<std::string> after_dashes;
+  if (words[0] == "run" || words[0] == "submit") after_dashes = take_command(left);
+
+  Command command = ShowText{kOverview};
+  CLI::App app("", "hpcbatch");
+  app.formatter(std::make_shared<HelpText>());
+  app.set_help_flag("-h,--help", "this text");
+  app.require_subcommand(1);
+  detail::add_work_verbs(app, command);
+  detail::add_task_verbs(app, command);
+  detail::add_thing_verbs(app, command);
+  detail::add_engine_verbs(app, command);
+  detail::add_snakemake_verbs(app, command);
+  check_verb(app, words[0]);
+  refuse_empty_values(app);
+
+  const int wrong = words[0] == "run" ? kExitOwnFailure : kExitUsage;
+  try {
+    std::vector<std::string> reversed(left.rbegin(), left.rend());  // as CLI11 wants them
+    app.parse(reversed);
+    keep_words(command, left);
+    set_command(command, std::move(after_dashes));
+    check_command(command);
+  } catch (const CLI::CallForHelp&) {
+    return ShowText{app.help()};
+  } catch (const CLI::ParseError& error) {
+    throw CommandError(wrong, with_pointer(complaint_of(app, error, words), words[0]));
+  } catch (const std::invalid_argument& error) {
+    throw CommandError(wrong, with_pointer(error.what(), words[0]));
+  }
+  return command;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,280 @@
+// The verbs about sites, allocations, pilots, tools and the engine itself.
+#include "cli/parse/flags.hpp"
+#include "cli/parse/parse.hpp"
+#include "cli/parse/spelled.hpp"
+
+#include <filesystem>
+#include <memory>
+
+namespace hpcbatch::detail {
+namespace {
+
+std::string absolute_path(const std::string& path) {
+  if (path.empty()) throw std::invalid_argument("an empty text is not a path");
+  std::string absolute = std::filesystem::absolute(path).lexically_normal().string();
+  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
+  return absolute;
+}
+
+void add_act(CLI::App& things, Command& into, ThingsCommand::Kind kind, ThingsCommand::Act act,
+             const char* name, const std::string& description) {
+  auto command = std::make_shared<ThingsCommand>();
+  command->kind = kind;
+  command->act = act;
+  CLI::App* verb = things.add_subcommand(name, description);
+  verb->add_option("NAME", command->name, "its name, as the list shows it")
+      ->required()
+      ->type_name("");
+  add_json_flag(*verb, command->json);
+  const std::string example = "\n  hpcbatch " + things.get_name() + " " + name + " NAME";
+  verb->footer("Examples:" + example + example + " --json");
+  verb->callback([command, &into] { into = *command; });
+}
+
+CLI::App* add_things(CLI::App& app, Command& into, ThingsCommand::Kind kind,
+                     const std::string& name, const char* description,
+                     const char* what_check_does) {
+  auto command = std::make_shared<ThingsCommand>();
+  command->kind = kind;
+  CLI::App* verb = app.add_subcommand(name, description);
+  verb->require_subcommand(0, 1);
+  add_json_flag(*verb, command->json);
+  const bool can_check = what_check_does != nullptr;
+  verb->footer("Examples:\n  hpcbatch " + name + "\n  hpcbatch " + name +
+               (can_check ? " check NAME" : " show NAME"));
+  // A parent's callback runs before its children's, which then say otherwise.
+  verb->parse_complete_callback([command, &into] { into = *command; });
+  add_act(*verb, into, kind, ThingsCommand::Act::Show, "show", "one of them in full");
+  if (can_check) add_act(*verb, into, kind, ThingsCommand::Act::Check, "check", what_check_does);
+  return verb;
+}
+
+void add_clean(CLI::App& sites, Command& into) {
+  auto command = std::make_shared<ThingsCommand>();
+  command->act = ThingsCommand::Act::Clean;
+  CLI::App* verb = sites.add_subcommand(
+      "clean", "remove from its workspace what neither an allocation nor a kept result needs");
+  verb->add_option("NAME", command->name, "its name, as the list shows it")
+      ->required()
+      ->type_name("");
+  verb->add_flag("--dry-run", command->dry_run, "only say what would go");
+  add_json_flag(*verb, command->json);
+  verb->footer(
+      "How long files stay, and how many, is set by keep_for and keep_limit of the site.\n"
+      "Examples:\n  hpcbatch sites clean cluster --dry-run\n  hpcbatch sites clean cluster");
+  verb->callback([command, &into] { into = *command; });
+}
+
+void add_sites_add(CLI::App& sites, Command& into) {
+  auto options = std::make_shared<SitesAddOptions>();
+  options->transport = "ssh";
+  CLI::App* verb = sites.add_subcommand(
+      "add",
+      "ask a batch system what it has, show an entry for the configuration with shapes and limits, "
+      "and write it when you say yes");
+  verb->add_option("NAME", options->name, "a name for it")->required()->type_name("");
+  add_value(
+      *verb, "--workspace", "DIR",
+      [options](const std::string& text) {
+        if (!text.starts_with('/')) throw std::invalid_argument("'" + text + "' is not absolute");
+        options->workspace = text;
+      },
+      "a folder that login node and compute nodes see; nothing is made there yet")
+      ->required();
+  verb->add_option("--scheduler", options->scheduler,
+                   "slurm or pbs (what is found on this machine)")
+      ->type_name("NAME");
+  verb->add_option("--host", options->host, "the login node, by ssh (this machine)")
+      ->type_name("HOST");
+  verb->add_option("--user", options->user, "who logs in there (you)")->type_name("NAME");
+  verb->add_option("--transport", options->transport,
+                   "ssh, or openssh where ssh has to be configured (ssh)")
+      ->type_name("NAME");
+  add_value(
+      *verb, "--config", "FILE",
+      [options](const std::string& text) { options->config = absolute_path(text); },
+      "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
+  verb->add_flag("--yes", options->yes, "write without asking");
+  verb->footer(
+      "Examples:\n  hpcbatch sites add cluster --workspace /scratch/me/hpcbatch\n"
+      "  hpcbatch sites add far --host login.example.org --scheduler pbs \\\n"
+      "      --workspace /scratch/me/hpcbatch");
+  verb->callback([options, &into] { into = *options; });
+}
+
+void add_engine_run(CLI::App& engine, Command& into) {
+  auto options = std::make_shared<EngineOptions>();
+  CLI::App* verb = engine.add_subcommand(
+      "run", "run the engine in the foreground, as a service manager wants it");
+  add_value(
+      *verb, "--config", "FILE",
+      [options](const std::string& text) { options->config = absolute_path(text); },
+      "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
+  verb->add_flag("--check-config", options->check_config,
+                 "only check the configuration: exit 0 or 2");
+  verb->add_flag("--started-by-client", options->started_by_client,
+                 "end after 30 minutes without work")
+      ->group("");
+  verb->add_option("--ready-fd", options->ready_descriptor, "pipe to report the start on")
+      ->group("");
+  verb->footer(
+      "Examples:\n  hpcbatch engine run --config hpcbatch.yaml\n"
+      "  hpcbatch engine run --check-config");
+  verb->callback([options, &into] { into = *options; });
+}
+
+void add_engine(CLI::App& app, Command& into) {
+  CLI::App* engine = app.add_subcommand("engine", "start, stop and look at the engine");
+  engine->require_subcommand(1);
+  engine->footer("Examples:\n  hpcbatch engine status\n  hpcbatch engine start");
+
+  auto start = std::make_shared<EngineStartCommand>();
+  CLI::App* verb =
+      engine->add_subcommand("start", "start the engine in the background, if none runs");
+  add_value(
+      *verb, "--config", "FILE",
+      [start](const std::string& text) { start->config = absolute_path(text); },
+      "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
+  verb->add_flag("--until-idle", start->until_idle,
+                 "one that ends itself after 30 minutes without work");
+  add_json_flag(*verb, start->json);
+  verb->footer("Examples:\n  hpcbatch engine start\n  hpcbatch engine start --config mine.yaml");
+  verb->callback([start, &into] { into = *start; });
+
+  auto stop = std::make_shared<EngineStopCommand>();
+  auto now = std::make_shared<bool>(false);
+  auto drain = std::make_shared<bool>(false);
+  verb =
+      engine->add_subcommand("stop", "stop the engine; pilots and tasks go on and are found again");
+  CLI::Option* drain_flag = verb->add_flag("--drain", *drain, "first wait for what runs");
+  verb->add_flag("--now", *now, "cancel all that runs and all pilots")->excludes(drain_flag);
+  verb->footer("Examples:\n  hpcbatch engine stop\n  hpcbatch engine stop --drain");
+  verb->callback([stop, now, drain, &into] {
+    using Mode = EngineStopCommand::Mode;
+    into = EngineStopCommand{*now ? Mode::Now : *drain ? Mode::Drain : Mode::Leave};
+  });
+
+  auto reload = std::make_shared<EngineReloadCommand>();
+  verb = engine->add_subcommand(
+      "reload", "take a changed configuration over, if it is good; pilots and tasks go on");
+  add_json_flag(*verb, reload->json);
+  verb->footer("Examples:\n  hpcbatch engine reload\n  hpcbatch engine reload --json");
+  verb->callback([reload, &into] { into = *reload; });
+
+  auto status = std::make_shared<EngineStatusCommand>();
+  verb = engine->add_subcommand("status",
+                                "whether an engine runs, and what it has (exit 3: none runs)");
+  add_json_flag(*verb, status->json);
+  verb->footer("Examples:\n  hpcbatch engine status\n  hpcbatch engine status --json");
+  verb->callback([status, &into] { into = *status; });
+
+  add_engine_run(*engine, into);
+}
+
+void add_dropbox(CLI::App& app, Command& into) {
+  auto command = std::make_shared<DropboxCommand>();
+  CLI::App* verb = app.add_subcommand(
+      "dropbox", "watch a folder for job files; without DIR, list those watched");
+  add_value(
+      *verb, "DIR", "",
+      [command](const std::string& text) { command->directory = absolute_path(text); },
+      "the folder");
+  add_values(
+      *verb, "--allow", "DIR",
+      [command](const std::string& text) { command->allow.push_back(absolute_path(text)); },
+      "results may be written below here; may be repeated");
+  add_values(
+      *verb, "--templates", "DIR",
+      [command](const std::string& text) { command->templates.push_back(absolute_path(text)); },
+      "templates of jobs are here; may be repeated");
+  add_values(
+      *verb, "--var", "K=V",
+      [command](const std::string& text) {
+        command->variables.push_back(parse_assignment(text, "--var"));
+      },
+      "a variable of the templates; may be repeated");
+  verb->add_flag("--remove", command->remove, "watch it no more; jobs that run are not ended");
+  add_json_flag(*verb, command->json);
+  verb->footer(
+      "Examples:\n  hpcbatch dropbox /data/jobs --allow /data/results\n"
+      "  hpcbatch dropbox /data/jobs --remove");
+  verb->callback([command, &into] {
+    const bool has_settings =
+        !(command->allow.empty() && command->templates.empty() && command->variables.empty());
+    if (command->directory.empty() && (has_settings || command->remove))
+      throw CLI::ValidationError("DIR is missing");
+    if (command->remove && has_settings) throw CLI::ValidationError("--remove goes with DIR alone");
+    into = *command;
+  });
+}
+
+void add_fsck(CLI::App& app, Command& into) {
+  auto options = std::make_shared<FsckOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "fsck", "check a store that no engine uses, without changing it; exit 1 if it is damaged");
+  add_value(
+      *verb, "FILE", "",
+      [options](const std::string& text) { options->store = absolute_path(text); },
+      "the store, or a copy of one; else that of the state directory");
+  add_value(
+      *verb, "--salvage", "NEWFILE",
+      [options](const std::string& text) { options->salvage = absolute_path(text); },
+      "write what can be read to a new store");
+  add_json_flag(*verb, options->json);
+  verb->footer("Examples:\n  hpcbatch fsck\n  hpcbatch fsck --salvage /data/saved.db");
+  verb->callback([options, &into] { into = *options; });
+}
+
+void add_backup(CLI::App& app, Command& into) {
+  auto command = std::make_shared<BackupCommand>();
+  CLI::App* verb = app.add_subcommand("backup", "copy the store of the engine that runs");
+  add_value(
+      *verb, "FILE", "",
+      [command](const std::string& text) { command->file = absolute_path(text); }, "a new file")
+      ->required();
+  add_json_flag(*verb, command->json);
+  verb->footer(
+      "Examples:\n  hpcbatch backup /data/hpcbatch-store.db\n"
+      "  hpcbatch backup backups/today.db --json\n"
+      "To put it back: stop the engine, remove store.db and store.db-wal in its state directory, "
+      "copy FILE to store.db. Leave store.db-mark: it says which ids were given since.");
+  verb->callback([command, &into] { into = *command; });
+}
+
+}  // namespace
+
+void add_thing_verbs(CLI::App& app, Command& into) {
+  using Kind = ThingsCommand::Kind;
+  CLI::App* sites = add_things(app, into, Kind::Sites, "sites", "the places with a batch system",
+                               "look at the site and say what works");
+  add_sites_add(*sites, into);
+  add_clean(*sites, into);
+  add_things(app, into, Kind::Allocations, "allocations", "the batch jobs that hold pilots",
+             nullptr);
+  add_things(app, into, Kind::Pilots, "pilots", "our processes on the nodes", nullptr);
+  add_things(app, into, Kind::Tools, "tools", "the recipes of tasks",
+             "whether its file is good and its plugin loads");
+}
+
+void add_engine_verbs(CLI::App& app, Command& into) {
+  add_engine(app, into);
+  add_dropbox(app, into);
+  add_fsck(app, into);
+  add_backup(app, into);
+
+  auto doctor = std::make_shared<DoctorCommand>();
+  CLI::App* verb =
+      app.add_subcommand("doctor", "check this installation; exit 1 if something is bad");
+  add_json_flag(*verb, doctor->json);
+  verb->footer("Examples:\n  hpcbatch doctor\n  hpcbatch doctor --json");
+  verb->callback([doctor, &into] { into = *doctor; });
+
+  auto top = std::make_shared<TopCommand>();
+  verb = app.add_subcommand("top", "live view of engine, pilots and tasks; q ends it");
+  verb->add_flag("--once", top->once, "print it once");
+  add_json_flag(*verb, top->json);
+  verb->footer("Examples:\n  hpcbatch top\n  hpcbatch top --once");
+  verb->callback([top, &into] { into = *top; });
+}
+
+}  // namespace hpcbatch::detail

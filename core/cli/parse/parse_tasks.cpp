@@ -1,0 +1,237 @@
+// The verbs that name tasks by their ids.
+#include "cli/parse/flags.hpp"
+#include "cli/parse/parse.hpp"
+#include "cli/parse/spelled.hpp"
+#include "documents/spelling.hpp"
+#include "model/failure.hpp"
+#include "model/quantities.hpp"
+#include "model/task.hpp"
+
+#include <memory>
+
+namespace hpcbatch::detail {
+namespace {
+
+void add_ids(CLI::App& verb, std::vector<std::string>& ids, const char* what) {
+  verb.add_option_function<std::vector<std::string>>(
+          "ID",
+          [&ids](const std::vector<std::string>& texts) {
+            try {
+              for (const std::string& text : texts) ids.push_back(checked_id(text));
+            } catch (const std::invalid_argument& error) {
+              throw CLI::ValidationError(error.what());
+            }
+          },
+          what)
+      ->type_name("");
+}
+
+/// Ids, or the name of submissions.
+void add_ids(CLI::App& verb, std::vector<std::string>& ids, std::string& name) {
+  add_ids(verb, ids, "12, 12.345, 12.1-99, 12-15; last is what was submitted last");
+  verb.add_option("--name", name, "all that you have submitted under this name, as 'sweep*'")
+      ->type_name("NAME");
+}
+
+void check_ids(const std::vector<std::string>& ids, const std::string& name) {
+  if (ids.empty() && name.empty())
+    throw std::invalid_argument("which ones? Say ids, as 12 or 12.345, or last, or --name NAME");
+}
+
+/// With other needs than before.
+void add_retry(CLI::App& verb, const std::shared_ptr<ChangeCommand>& command) {
+  verb.add_flag("--failed", command->failed_only, "only those that failed, not the cancelled");
+  add_value(
+      verb, "--cpus", "N", [command](const std::string& t) { command->cpus = parse_cpus(t); },
+      "with so many cpus from now on");
+  add_value(
+      verb, "--mem", "SIZE", [command](const std::string& t) { command->memory = checked_size(t); },
+      "with so much memory from now on, as 8G");
+  add_value(
+      verb, "--disk", "SIZE", [command](const std::string& t) { command->disk = checked_size(t); },
+      "with so much scratch space from now on");
+  add_value(
+      verb, "--time", "DURATION",
+      [command](const std::string& t) { command->time = checked_duration(t); },
+      "with so much time from now on, as 2h");
+}
+
+void add_change(CLI::App& app, Command& into, const char* name, const char* description,
+                ChangeCommand::Change change) {
+  auto command = std::make_shared<ChangeCommand>();
+  command->change = change;
+  CLI::App* verb = app.add_subcommand(name, description);
+  add_ids(*verb, command->ids, command->name);
+  if (change == ChangeCommand::Change::Retry) add_retry(*verb, command);
+  add_json_flag(*verb, command->json);
+  verb->footer(std::string("Examples:\n  hpcbatch ") + name + " 12 13.1-99\n  hpcbatch " + name +
+               " last");
+  verb->callback([command, &into] {
+    check_ids(command->ids, command->name);
+    into = *command;
+  });
+}
+
+std::string checked_state(const std::string& text) {
+  if (parse_task_state(text)) return text;
+  throw std::invalid_argument("'" + text + "' is not a state" +
+                              spelling_hint(text, {"waiting", "held", "running", "finishing",
+                                                   "unknown", "done", "failed", "cancelled"}));
+}
+
+std::vector<std::string> words_of_failures() {
+  std::vector<std::string> words;
+  for (int i = 1; i < kFailures; ++i) words.emplace_back(to_string(static_cast<Failure>(i)));
+  return words;
+}
+
+std::string checked_failure(const std::string& text) {
+  if (parse_failure(text)) return text;
+  throw std::invalid_argument("'" + text + "' is not a failure" +
+                              spelling_hint(text, words_of_failures()));
+}
+
+double checked_age(const std::string& text) {
+  const auto age = parse_duration(text);
+  if (!age || *age <= Duration{})
+    throw std::invalid_argument("'" + text + "' is not a duration, like 90s, 2h or 3d");
+  return std::chrono::duration<double>(*age).count();
+}
+
+void check_list(const ListCommand& list) {
+  const bool of_tasks = list.tasks || !list.ids.empty();
+  if (of_tasks && (!list.name.empty() || !list.tool.empty() || !list.site.empty() ||
+                   !list.failure.empty() || list.within != 0)) {
+    throw std::invalid_argument(
+        "--name, --tool, --site, --failure and --since choose submissions; of tasks, --state and "
+        "--client do");
+  }
+}
+
+void add_list(CLI::App& app, Command& into) {
+  auto command = std::make_shared<ListCommand>();
+  CLI::App* verb = app.add_subcommand("list",
+                                      "what was submitted, newest first, one line each; or tasks\n"
+                                      "PROGRESS: # done, x failed, > running, . to come");
+  add_ids(*verb, command->ids, "the tasks of these, as 12, 12-15 or last");
+  verb->add_flag("--tasks", command->tasks, "tasks; waiting ones of an array are one line");
+  add_value(
+      *verb, "--state", "STATE",
+      [command](const std::string& text) { command->state = checked_state(text); },
+      "with tasks in this state: waiting, held, running, finishing, unknown, done, failed, "
+      "cancelled");
+  add_value(
+      *verb, "--failure", "WORD",
+      [command](const std::string& text) { command->failure = checked_failure(text); },
+      "with tasks that failed so, as tool_failed or oom_task");
+  verb->add_option("--name", command->name, "of this name, as 'sweep*'")->type_name("NAME");
+  verb->add_option("--tool", command->tool, "that run this tool")->type_name("NAME");
+  verb->add_option("--site", command->site, "with tasks that ran or run there")->type_name("NAME");
+  verb->add_option("--client", command->client, "of this client, as shell:alice")
+      ->type_name("CLIENT");
+  add_value(
+      *verb, "--since", "DURATION",
+      [command](const std::string& text) { command->within = checked_age(text); },
+      "submitted so long ago at most, as 2h");
+  verb->add_option("-n,--limit", command->limit, "at most so many lines (20; of tasks 50)")
+      ->type_name("N")
+      ->check(above_zero());
+  verb->add_flag("--all", command->all, "all lines there are");
+  add_json_flag(*verb, command->json);
+  verb->footer("Examples:\n  hpcbatch list --state failed\n  hpcbatch list last --state failed");
+  verb->callback([command, &into] {
+    check_list(*command);
+    into = *command;
+  });
+}
+
+void add_log(CLI::App& app, Command& into) {
+  auto command = std::make_shared<LogCommand>();
+  auto only_out = std::make_shared<bool>(false);
+  auto only_err = std::make_shared<bool>(false);
+  CLI::App* verb =
+      app.add_subcommand("log",
+                         "what was printed, standard output and standard error: by a task, or by "
+                         "all of a submission in their order");
+  add_ids(*verb, command->ids, command->name);
+  CLI::Option* follow = verb->add_flag(
+      "-f,--follow", command->follow,
+      "go on until the task ends; of a submission, what each has printed as they end");
+  verb->add_option("--attempt", command->attempt,
+                   "of that attempt, which has ended ('show' has their list)")
+      ->type_name("N")
+      ->check(above_zero())
+      ->excludes(follow);
+  verb->add_flag("--failed", command->failed_only, "of a submission, only what failed");
+  verb->add_flag("--prefix", command->prefix, "each line with its task's id")->excludes(follow);
+  verb->add_option("--tail", command->tail, "of each, only the last N lines")
+      ->type_name("N")
+      ->check(above_zero())
+      ->excludes(follow);
+  CLI::Option* out = verb->add_flag("--stdout", *only_out, "only its standard output");
+  verb->add_flag("--stderr", *only_err, "only its standard error")->excludes(out);
+  add_json_flag(*verb, command->json);
+  verb->footer(
+      "Examples:\n  hpcbatch log --follow 12.345\n  hpcbatch log 12 --failed --prefix --tail 5");
+  verb->callback([command, only_out, only_err, &into] {
+    check_ids(command->ids, command->name);
+    command->standard_output = !*only_err;
+    command->standard_error = !*only_out;
+    into = *command;
+  });
+}
+
+}  // namespace
+
+void add_task_verbs(CLI::App& app, Command& into) {
+  auto wait = std::make_shared<WaitCommand>();
+  CLI::App* verb =
+      app.add_subcommand("wait", "wait until tasks have ended: exit 0 if all succeeded, else 1");
+  add_ids(*verb, wait->ids, wait->name);
+  add_value(
+      *verb, "--timeout", "DURATION",
+      [wait](const std::string& text) { wait->timeout = text == "0" ? 0 : checked_age(text); },
+      "wait so long at most, then exit with 124 (for ever); 0 only looks");
+  verb->add_flag("--any", wait->any,
+                 "only until some of them have ended, and print which; exit 0 however they ended");
+  add_json_flag(*verb, wait->json);
+  verb->footer(
+      "Examples:\n  hpcbatch wait 12 13\n  hpcbatch wait --timeout 1h last\n"
+      "  hpcbatch wait --any 12 13 14");
+  verb->callback([wait, &into] {
+    check_ids(wait->ids, wait->name);
+    into = *wait;
+  });
+
+  using Change = ChangeCommand::Change;
+  add_change(app, into, "cancel", "end tasks: TERM, after 5 s KILL", Change::Cancel);
+  add_change(app, into, "hold", "keep waiting tasks from starting", Change::Hold);
+  add_change(app, into, "release", "let held tasks start", Change::Release);
+  add_change(app, into, "retry", "run tasks again that failed or were cancelled", Change::Retry);
+  add_list(app, into);
+
+  auto show = std::make_shared<ShowCommand>();
+  verb = app.add_subcommand("show", "tasks or submissions in full");
+  add_ids(*verb, show->ids, show->name);
+  add_json_flag(*verb, show->json);
+  verb->footer("Examples:\n  hpcbatch show 12.345\n  hpcbatch show last --json");
+  verb->callback([show, &into] {
+    check_ids(show->ids, show->name);
+    into = *show;
+  });
+
+  add_log(app, into);
+
+  auto explain = std::make_shared<ExplainCommand>();
+  verb = app.add_subcommand("explain",
+                            "why it waits, or how it failed: a task, or all of a submission");
+  add_ids(*verb, explain->ids, explain->name);
+  add_json_flag(*verb, explain->json);
+  verb->footer("Examples:\n  hpcbatch explain 12\n  hpcbatch explain last.7");
+  verb->callback([explain, &into] {
+    check_ids(explain->ids, explain->name);
+    into = *explain;
+  });
+}
+
+}  // namespace hpcbatch::detail

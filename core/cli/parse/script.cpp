@@ -1,0 +1,387 @@
+#include "cli/parse/script.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+/// What the system takes as one argument (MAX_ARG_STRLEN of Linux), less what is put before it.
+constexpr std::size_t kLargestText = std::size_t{120} << 10;
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r"), text.size());
+  const std::size_t end = text.find_last_not_of(" \t\r");
+  return end == std::string_view::npos ? std::string_view{} : text.substr(begin, end + 1 - begin);
+}
+
+/// As a shell would: blanks part words but within quotation marks; a comment ends them.
+std::vector<std::string> split_words(std::string_view text, const std::string& where) {
+  std::vector<std::string> words;
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0) {
+      if (c == quote)
+        quote = 0;
+      else
+        word += c;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      in_word = true;
+    } else if (c == ' ' || c == '\t' || c == '\r') {
+      if (in_word) words.push_back(std::exchange(word, {}));
+      in_word = false;
+    } else if (c == '#' && !in_word) {
+      break;
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (quote != 0) throw std::invalid_argument(where + "a quotation mark is not closed");
+  if (in_word) words.push_back(word);
+  return words;
+}
+
+std::optional<std::uint64_t> number_in(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// Minutes, MM:SS, HH:MM:SS, D-HH, D-HH:MM, D-HH:MM:SS (sbatch(1), --time) -> seconds.
+std::optional<std::uint64_t> seconds_of(std::string_view text) {
+  std::uint64_t days = 0;
+  const std::size_t dash = text.find('-');
+  if (dash != std::string_view::npos) {
+    const auto number = number_in(text.substr(0, dash));
+    if (!number) return std::nullopt;
+    days = *number;
+    text.remove_prefix(dash + 1);
+  }
+  std::vector<std::uint64_t> parts;
+  for (;;) {
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    const auto number = number_in(text.substr(0, colon));
+    if (!number) return std::nullopt;
+    parts.push_back(*number);
+    if (colon == text.size()) break;
+    text.remove_prefix(colon + 1);
+  }
+  if (parts.size() > 3) return std::nullopt;
+  // With days the first is hours, else one number is minutes and two are minutes and seconds.
+  std::array<std::uint64_t, 3> time{};
+  const std::size_t first = dash != std::string_view::npos ? 0 : parts.size() == 3 ? 0 : 1;
+  for (std::size_t i = 0; i < parts.size(); ++i) time.at(first + i) = parts[i];
+  return days * 86400 + time[0] * 3600 + time[1] * 60 + time[2];
+}
+
+/// SLURM counts in megabytes where no unit is said.
+std::string memory_of(const std::string& text) {
+  return number_in(text) ? text + "M" : text;
+}
+
+/// `%a` and `%j` of a file's name; nothing where it asks for more.
+std::optional<std::string> pattern_as_path(std::string text) {
+  for (const auto& [theirs, ours] : {std::pair<std::string_view, std::string_view>{"%A_%a", "{id}"},
+                                     {"%A.%a", "{id}"},
+                                     {"%j", "{id}"},
+                                     {"%J", "{id}"},
+                                     {"%a", "{index}"}}) {
+    for (std::size_t at = text.find(theirs); at != std::string::npos; at = text.find(theirs))
+      text.replace(at, theirs.size(), ours);
+  }
+  if (text.find('%') != std::string::npos) return std::nullopt;
+  return text;
+}
+
+using ScriptWords = std::vector<std::string>;
+/// Options of ours that mean the same; nothing where it cannot be told, which is refused.
+using Meaning = std::function<std::optional<ScriptWords>(const std::string& value)>;
+
+Meaning same(const std::string& option) {
+  return [option](const std::string& value) { return ScriptWords{option, value}; };
+}
+
+std::optional<ScriptWords> only_one(const std::string& value) {
+  if (value != "1") return std::nullopt;
+  return ScriptWords{};
+}
+
+std::optional<ScriptWords> gpus_of(const std::string& value) {
+  if (value == "gpu") return ScriptWords{"--gpus", "1"};
+  const std::string count = value.starts_with("gpu:") ? value.substr(4) : value;
+  if (count.find(',') != std::string::npos || count.empty()) return std::nullopt;
+  return ScriptWords{"--gpus", count};
+}
+
+std::optional<ScriptWords> file_as(const std::string& option, const std::string& value) {
+  const auto path = pattern_as_path(value);
+  if (!path) return std::nullopt;
+  return ScriptWords{option, *path};
+}
+
+/// The environment goes along, as with ALL.
+std::optional<ScriptWords> environment_of(const std::string& value) {
+  ScriptWords words;
+  bool has_all = false;
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t end = std::min(value.find(',', at), value.size());
+    const std::string one = value.substr(at, end - at);
+    at = end + 1;
+    if (one == "ALL") {
+      has_all = true;
+    } else if (one.find('=') != std::string::npos) {
+      words.insert(words.end(), {"--env", one});
+    } else {
+      return std::nullopt;
+    }
+  }
+  return has_all ? std::optional(words) : std::nullopt;
+}
+
+struct SbatchOption {
+  char letter;  ///< 0: it has none
+  std::string_view name;
+  Meaning meaning;
+};
+
+// NOLINTNEXTLINE(readability-function-size)
+const std::vector<SbatchOption>& known_options() {
+  static const std::vector<SbatchOption> all{
+      {'c', "cpus-per-task", same("--cpus")},
+      {0, "mem",
+       [](const std::string& value) {
+         return ScriptWords{"--mem", memory_of(value)};
+       }},
+      {'t', "time",
+       [](const std::string& value) -> std::optional<ScriptWords> {
+         const auto seconds = seconds_of(value);
+         if (!seconds || *seconds == 0) return std::nullopt;
+         return ScriptWords{"--time", std::to_string(*seconds) + "s"};
+       }},
+      {'a', "array", same("--array")},
+      {'J', "job-name", same("--name")},
+      {'o', "output", [](const std::string& value) { return file_as("--stdout", value); }},
+      {'e', "error", [](const std::string& value) { return file_as("--stderr", value); }},
+      {'i', "input", [](const std::string& value) { return file_as("--stdin", value); }},
+      {0, "export", environment_of},
+      {0, "open-mode",
+       [](const std::string& value) {
+         return value == "truncate" ? std::optional(ScriptWords{}) : std::nullopt;
+       }},
+      {'A', "account", same("--account")},
+      {'q', "qos", same("--qos")},
+      {'p', "partition", same("--partition")},
+      {'C', "constraint", same("--constraint")},
+      {0, "reservation", same("--reservation")},
+      {'D', "chdir", same("--cwd")},
+      {'G', "gpus", gpus_of},
+      {0, "gpus-per-task", gpus_of},
+      {0, "gpus-per-node", gpus_of},
+      {0, "gres",
+       [](const std::string& value) {
+         return value.starts_with("gpu") ? gpus_of(value) : std::nullopt;
+       }},
+      {0, "tmp",
+       [](const std::string& value) {
+         return ScriptWords{"--disk", memory_of(value)};
+       }},
+      {'N', "nodes", only_one},
+      {'n', "ntasks", only_one},
+      {0, "ntasks-per-node", only_one}};
+  return all;
+}
+
+/// Those of sbatch that change nothing of what is computed.
+bool may_be_left_out(std::string_view name) {
+  static const std::set<std::string_view> kLeftOut{
+      "mail-type", "mail-user", "comment", "nice",     "requeue",       "no-requeue",
+      "exclusive", "parsable",  "quiet",   "verbose",  "hint",          "get-user-env",
+      "wckey",     "profile",   "wait",    "time-min", "oversubscribe", "kill-on-invalid-dep",
+      "delay-boot"};
+  return kLeftOut.contains(name);
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& file) : file_(file) {}
+  void line(std::string_view text, std::size_t number) {
+    where_ = file_ + ":" + std::to_string(number) + ": ";
+    for (const std::string_view ours : {"#HPCBATCH", "#SBATCH"}) {
+      if (!text.starts_with(ours) || text.size() == ours.size()) continue;
+      if (text[ours.size()] != ' ' && text[ours.size()] != '\t') continue;
+      const ScriptWords words = split_words(text.substr(ours.size()), where_);
+      if (ours == "#SBATCH")
+        read_sbatch(words);
+      else
+        options.insert(options.end(), words.begin(), words.end());
+    }
+  }
+  ScriptWords options;
+  std::string read, left_out;
+
+ private:
+  void read_sbatch(const ScriptWords& words) {
+    for (std::size_t at = 0; at < words.size();) read_option(words, at);
+  }
+  void read_option(const ScriptWords& words, std::size_t& at) {
+    const std::string& word = words[at++];
+    std::string name, value;
+    bool has_value = false;
+    if (word.starts_with("--")) {
+      const std::size_t equals = std::min(word.find('='), word.size());
+      name = word.substr(2, equals - 2);
+      has_value = equals < word.size();
+      if (has_value) value = word.substr(equals + 1);
+    } else if (word.size() >= 2 && word[0] == '-') {
+      name = long_name(word[1]);
+      has_value = word.size() > 2;
+      value = word.substr(2);
+    } else {
+      throw std::invalid_argument(where_ + "'" + word + "' is no option of sbatch");
+    }
+    if (!has_value && at < words.size() && !words[at].starts_with('-')) value = words[at++];
+    take(word, name, value);
+  }
+  static std::string long_name(char letter) {
+    for (const SbatchOption& option : known_options()) {
+      if (option.letter == letter) return std::string(option.name);
+    }
+    return std::string(1, letter);
+  }
+  void take(const std::string& word, const std::string& name, const std::string& value) {
+    const auto known =
+        std::find_if(known_options().begin(), known_options().end(),
+                     [&](const SbatchOption& option) { return option.name == name; });
+    if (known == known_options().end() && may_be_left_out(name)) {
+      left_out += (left_out.empty() ? "" : ", ") + word;
+      return;
+    }
+    const auto meaning = known == known_options().end() ? std::nullopt : known->meaning(value);
+    if (!meaning) {
+      throw std::invalid_argument(
+          where_ + "'#SBATCH " + word +
+          (value.empty() || word.ends_with(value) ? "" : " " + value) +
+          "' has nothing here that means the same; write a line #HPCBATCH with what you need, or "
+          "hand the script to sbatch");
+    }
+    options.insert(options.end(), meaning->begin(), meaning->end());
+    std::string ours;
+    for (const std::string& one : *meaning) ours += (ours.empty() ? "" : " ") + one;
+    read += (read.empty() ? "" : ", ") + word + (ours.empty() ? "" : " as " + ours);
+  }
+
+  const std::string& file_;
+  std::string where_;
+};
+
+/// Variables that sbatch would have set and that are the same here.
+constexpr std::string_view kTheirVariables =
+    "export SLURM_ARRAY_TASK_ID=\"${HPCBATCH_TASK_INDEX-}\" "
+    "SLURM_CPUS_PER_TASK=\"${HPCBATCH_CPUS-}\" SLURM_NTASKS=1 SLURM_NNODES=1; exec \"$@\"";
+
+/// Names of SLURM's that the script uses and nobody sets.
+std::string unknown_variables(const std::string& text) {
+  std::set<std::string> names;
+  for (std::size_t at = text.find("SLURM_"); at != std::string::npos;
+       at = text.find("SLURM_", at)) {
+    std::size_t end = at;
+    while (end < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
+      ++end;
+    const std::string name = text.substr(at, end - at);
+    if (kTheirVariables.find(" " + name + "=") == std::string_view::npos) names.insert(name);
+    at = end;
+  }
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
+ScriptWords interpreter_of(const std::string& text) {
+  if (!text.starts_with("#!")) return {"/bin/sh"};
+  ScriptWords words = split_words(std::string_view(text).substr(2, text.find('\n') - 2), "");
+  if (words.empty()) words = {"/bin/sh"};
+  return words;
+}
+
+/// The program of `#!/bin/bash -e` and of `#!/usr/bin/env -S bash -e`.
+std::string_view program_of(const ScriptWords& interpreter) {
+  std::string_view program = interpreter.front();
+  if (program.ends_with("/env")) {
+    const auto next = std::find_if(interpreter.begin() + 1, interpreter.end(),
+                                   [](const std::string& word) { return word != "-S"; });
+    if (next != interpreter.end()) program = *next;
+  }
+  return program.substr(program.rfind('/') + 1);
+}
+
+bool is_posix_shell(const ScriptWords& interpreter) {
+  static const std::set<std::string_view> kShells{"sh", "bash", "dash", "ksh", "zsh"};
+  return kShells.contains(program_of(interpreter));
+}
+
+/// From its own variable, in which nothing is replaced: braces of a script are the script's.
+constexpr const char* kRunText =
+    "hpcbatch_text=$HPCBATCH_SCRIPT; unset HPCBATCH_SCRIPT; eval \"$hpcbatch_text\"";
+
+}  // namespace
+
+Script read_script(const std::string& text, const std::string& file, const ScriptWords& arguments) {
+  if (text.find("\r\n") != std::string::npos)
+    throw std::invalid_argument(file +
+                                " has lines that end as on Windows (CR LF), which a shell "
+                                "takes for a part of them; dos2unix mends that");
+  Reader reader(file);
+  std::size_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (const std::string_view words = trimmed(line); !words.empty() && words.front() != '#') break;
+    reader.line(line, number);
+  }
+  Script script{std::move(reader.options), interpreter_of(text)};
+  const bool is_slurms = !reader.read.empty() || !reader.left_out.empty();
+  script.errors_go_to_output = is_slurms;
+  if (is_posix_shell(script.command)) {
+    if (text.size() > kLargestText)
+      throw std::invalid_argument(file + " has " + std::to_string(text.size()) +
+                                  " bytes, more than the system hands to a shell; submit it as a "
+                                  "command: hpcbatch submit -- sh " +
+                                  file);
+    // `-` and `--` end a shell's options.
+    if (script.command.back() == "-" || script.command.back() == "--") script.command.pop_back();
+    script.options.insert(script.options.end(), {"--env", "HPCBATCH_SCRIPT=" + text});
+    script.command.insert(script.command.end(), {"-c", kRunText});
+  }
+  if (is_slurms) {
+    script.command.insert(script.command.begin(),
+                          {"/bin/sh", "-c", std::string(kTheirVariables), "sh"});
+  }
+  script.command.push_back(file);
+  script.command.insert(script.command.end(), arguments.begin(), arguments.end());
+  if (!reader.read.empty())
+    script.notes.push_back("of its lines for sbatch these hold here: " + reader.read);
+  if (!reader.left_out.empty())
+    script.notes.push_back("of its lines for sbatch these are left out: " + reader.left_out);
+  if (const std::string names = is_slurms ? unknown_variables(text) : ""; !names.empty())
+    script.notes.push_back("it uses " + names + ", which nobody sets here");
+  return script;
+}
+
+}  // namespace hpcbatch

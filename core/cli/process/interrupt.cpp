@@ -1,0 +1,39 @@
+#include "cli/process/interrupt.hpp"
+
+#include "cli/process/exit.hpp"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+
+namespace hpcbatch {
+
+Interrupt::Interrupt() {
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction now {};
+    // Under nohup, or in the background of a script, the parent has decided that this signal means
+    // nothing to us.
+    if (sigaction(number, nullptr, &now) == 0 && now.sa_handler != SIG_IGN)
+      sigaddset(&wanted, number);
+  }
+  pthread_sigmask(SIG_BLOCK, &wanted, &before_);
+  descriptor_ = Descriptor(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+Interrupt::~Interrupt() {
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+int Interrupt::take() {
+  signalfd_siginfo what{};
+  if (::read(descriptor_.get(), &what, sizeof what) != sizeof what) return 0;
+  return static_cast<int>(what.ssi_signo);
+}
+
+void Interrupt::pause(std::chrono::milliseconds time) const {
+  pollfd signals{descriptor_.get(), POLLIN, 0};
+  if (::poll(&signals, 1, static_cast<int>(time.count())) > 0) throw InterruptedByUser{};
+}
+
+}  // namespace hpcbatch

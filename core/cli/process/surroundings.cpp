@@ -1,0 +1,119 @@
+#include "cli/process/surroundings.hpp"
+
+#include "cli/process/exit.hpp"
+#include "documents/text_check.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace hpcbatch {
+namespace {
+
+/// Changes from shell to shell and means nothing elsewhere; without these, a user's submits share
+/// one stored environment.
+constexpr std::array<std::string_view, 3> kShells{"_", "SHLVL", "OLDPWD"};
+
+/// What a pilot gives to each task of its own.
+constexpr std::array<std::string_view, 10> kPilots{"TMPDIR",
+                                                   "HPCBATCH_TASK_ID",
+                                                   "HPCBATCH_TASK_INDEX",
+                                                   "HPCBATCH_ATTEMPT",
+                                                   "HPCBATCH_CPUS",
+                                                   "HPCBATCH_MEM_MB",
+                                                   "HPCBATCH_GPUS",
+                                                   "HPCBATCH_PILOT",
+                                                   "HPCBATCH_SITE",
+                                                   "PWD"};
+
+/// Only where the caller itself is a task; else they are the user's own settings.
+constexpr std::array<std::string_view, 5> kPilotsIfTask{"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
+                                                        "ROCR_VISIBLE_DEVICES",
+                                                        "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+
+template <std::size_t Size>
+bool is_among(const std::array<std::string_view, Size>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+/// A batch job's own variables; SLURM_CONF and settings such as SBATCH_ACCOUNT are the user's.
+bool is_batch_jobs(std::string_view name, const EnvironmentMap& environment) {
+  if (name.starts_with("SLURM_") || name.starts_with("SLURMD_")) {
+    return environment.contains("SLURM_JOB_ID") && name != "SLURM_CONF";
+  }
+  return name.starts_with("PBS_") && environment.contains("PBS_JOBID");
+}
+
+}  // namespace
+
+EnvironmentMap own_environment() {
+  EnvironmentMap environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    environment.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return environment;
+}
+
+EnvironmentMap handed_on(const EnvironmentMap& environment) {
+  const bool is_task = environment.contains("HPCBATCH_TASK_ID");
+  EnvironmentMap out;
+  for (const auto& [name, value] : environment) {
+    if (is_among(kShells, name) || is_among(kPilots, name) || is_batch_jobs(name, environment))
+      continue;
+    if (is_task && is_among(kPilotsIfTask, name)) continue;
+    out.emplace(name, value);
+  }
+  return out;
+}
+
+Surroundings look_around() {
+  Surroundings around;
+  std::error_code error;
+  around.directory = std::filesystem::current_path(error).string();
+  if (error) {
+    throw CommandError(kExitUsage, "cannot tell the current directory: " + error.message() +
+                                       "; change to one that exists");
+  }
+  const mode_t mask = ::umask(077);  // it can only be asked for by being set
+  ::umask(mask);
+  around.umask = mask;
+  for (auto& [name, value] : handed_on(own_environment())) {
+    if (find_invalid_utf8(name) || find_invalid_utf8(value)) {
+      around.left_out.push_back(show_text(name));
+    } else {
+      around.environment.emplace(name, value);
+    }
+  }
+  return around;
+}
+
+std::string client_name(const EnvironmentMap& environment) {
+  for (const char* name : {"USER", "LOGNAME"}) {
+    const auto at = environment.find(name);
+    if (at != environment.end() && !at->second.empty() && !find_invalid_utf8(at->second))
+      return "shell:" + at->second;
+  }
+  return "shell:" + std::to_string(::getuid());
+}
+
+void tell_left_out(const Surroundings& around) {
+  for (const std::string& name : around.left_out) {
+    std::fprintf(stderr,
+                 "hpcbatch: the variable %s is not handed on: its value is not valid UTF-8\n",
+                 name.c_str());
+  }
+}
+
+}  // namespace hpcbatch

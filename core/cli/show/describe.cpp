@@ -1,0 +1,112 @@
+#include "cli/show/describe.hpp"
+
+#include "cli/show/table.hpp"
+#include "cli/show/values.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+bool is_one_of(std::string_view key, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), key) != names.end();
+}
+
+bool is_list_of_objects(const json::value& value) {
+  const json::array* array = value.if_array();
+  return array != nullptr && !array->empty() && array->front().is_object();
+}
+
+/// `submitted_at` -> `submitted`, `cpu_s` -> `cpu time`, `peak_memory` -> `peak memory`.
+std::string label_of(std::string_view key) {
+  std::string label(key);
+  if (key == "uptime_s") return "uptime";
+  if (label.ends_with("_at"))
+    label.resize(label.size() - 3);
+  else if (label.ends_with("_s"))
+    label.replace(label.size() - 2, 2, "_time");
+  std::replace(label.begin(), label.end(), '_', ' ');
+  return label;
+}
+
+std::string table_of(const json::array& rows) {
+  std::vector<std::string> keys;
+  for (const json::value& row : rows) {
+    if (!row.is_object()) continue;
+    for (const auto& entry : row.get_object()) {
+      const std::string key(entry.key());
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+    }
+  }
+  std::vector<Table::Column> columns;
+  columns.reserve(keys.size());
+  for (const std::string& key : keys) columns.push_back({label_of(key), Table::Side::Left});
+  Table table(std::move(columns));
+  for (const json::value& row : rows) {
+    if (!row.is_object()) continue;
+    std::vector<std::string> cells;
+    for (const std::string& key : keys) {
+      const json::value* value = row.get_object().if_contains(key);
+      cells.push_back(value == nullptr ? "" : value_on_a_line(key, *value));
+    }
+    table.add(std::move(cells));
+  }
+  return table.text();
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    out += "  " + text.substr(begin, end - begin) + "\n";
+    begin = end == std::string::npos ? text.size() : end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string value_on_a_line(std::string_view key, const json::value& value) {
+  const std::string name(key);
+  const json::object one{{name, value}};
+  if (value.is_number()) {
+    if (key.ends_with("_at") || key == "until") return time_at(one, key);
+    if (key.ends_with("_s") || is_one_of(key, {"time", "walltime", "expected_wait"}))
+      return duration_at(one, key);
+    if (is_one_of(key, {"memory", "disk", "peak_memory"})) return size_at(one, key);
+  }
+  if (key == "command") return command_at(one, key);
+  if (key == "gpus") return gpus_at(one, key);
+  if (const json::object* object = value.if_object()) {
+    std::string out;
+    for (const auto& entry : *object) {
+      const std::string text = value_on_a_line(std::string(entry.key()), entry.value());
+      if (!text.empty())
+        out += (out.empty() ? "" : ", ") + label_of(std::string(entry.key())) + " " + text;
+    }
+    return out;
+  }
+  return text_at(one, key);
+}
+
+std::string describe(const json::object& object) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  std::string tables;
+  for (const auto& entry : object) {
+    const std::string key(entry.key());
+    if (is_list_of_objects(entry.value())) {
+      tables += label_of(key) + ":\n" + indented(table_of(entry.value().get_array()));
+    } else {
+      pairs.emplace_back(label_of(key), value_on_a_line(key, entry.value()));
+    }
+  }
+  return aligned_pairs(pairs) + tables;
+}
+
+}  // namespace hpcbatch

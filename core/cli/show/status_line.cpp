@@ -1,0 +1,27 @@
+#include "cli/show/status_line.hpp"
+
+#include "cli/process/descriptor.hpp"
+#include "cli/show/table.hpp"
+#include "cli/show/terminal.hpp"
+
+#include <unistd.h>
+
+namespace hpcbatch {
+
+StatusLine::StatusLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void StatusLine::show(const std::string& text) {
+  if (!is_terminal_) return;
+  std::string line = one_line(text);
+  // A line that wraps could not be drawn over.
+  line = first_letters(line, terminal_size(STDERR_FILENO).value_or(TerminalSize{}).columns - 1);
+  is_drawn_ = true;
+  write_all(STDERR_FILENO, "\r\x1b[K" + line);
+}
+
+void StatusLine::clear() {
+  if (is_drawn_) write_all(STDERR_FILENO, "\r\x1b[K");
+  is_drawn_ = false;
+}
+
+}  // namespace hpcbatch

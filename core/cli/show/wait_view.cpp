@@ -1,0 +1,95 @@
+#include "cli/show/wait_view.hpp"
+
+#include "cli/parse/spelled.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/submission_table.hpp"
+#include "cli/show/values.hpp"
+#include "model/quantities.hpp"
+
+#include <cstdio>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+using Clock = std::chrono::steady_clock;
+
+/// Where nobody watches, a line goes to standard error so often.
+constexpr std::chrono::minutes kTellEvery{1};
+
+double ended_of(const json::object& counts) {
+  return number_at(counts, "ok") + number_at(counts, "failed") + number_at(counts, "cancelled");
+}
+
+std::string in_words(Clock::duration time) {
+  return show_duration(std::chrono::duration_cast<std::chrono::seconds>(time));
+}
+
+json::object by_state(const json::object& counts) {
+  json::object states;
+  for (const auto& [ours, theirs] : {std::pair{"done", "ok"},
+                                     {"failed", "failed"},
+                                     {"cancelled", "cancelled"},
+                                     {"running", "running"},
+                                     {"waiting", "waiting"}})
+    states[ours] = number_at(counts, theirs);
+  return states;
+}
+
+std::string progress_of(const json::object& counts, const Pace& pace, Clock::duration elapsed) {
+  constexpr std::size_t kWideBar = 20;
+  const double ended = ended_of(counts), total = number_at(counts, "total");
+  std::string line = total > 1 ? "[" + progress_bar(by_state(counts), kWideBar) + "] " : "";
+  line += whole(ended) + "/" + whole(total) + " ended";
+  for (const char* what : {"failed", "cancelled", "running", "waiting"}) {
+    if (number_at(counts, what) > 0) line += ", " + text_at(counts, what) + " " + what;
+  }
+  line += ", " + in_words(elapsed);
+  const double rate = pace.rate();
+  if (rate <= 0 || total <= 1) return line;
+  line += rate < 1 ? ", " + whole(rate * 60) + " a minute" : ", " + whole(rate) + " a second";
+  const std::chrono::duration<double> left((total - ended) / rate);
+  return line + ", " + in_words(std::chrono::duration_cast<Clock::duration>(left)) + " left";
+}
+
+/// How it ended, and what to type next.
+std::string last_line(const json::object& counts, const std::vector<std::string>& ids,
+                      Clock::duration elapsed) {
+  const double total = number_at(counts, "total"), ok = number_at(counts, "ok");
+  const std::string words = shortest_words(ids);
+  std::string line =
+      total == ok ? "all " + whole(total) + " done" : whole(ok) + " of " + whole(total) + " done";
+  for (const char* what : {"failed", "cancelled"}) {
+    if (number_at(counts, what) > 0) line += ", " + text_at(counts, what) + " " + what;
+  }
+  line += ", after " + in_words(elapsed);
+  if (number_at(counts, "failed") > 0)
+    line += "; `hpcbatch explain " + words + "` says why, `hpcbatch retry " + words +
+            "` runs again what did not end well";
+  return line;
+}
+
+}  // namespace
+
+void WaitView::progress(const json::object& counts) {
+  const Clock::time_point now = Clock::now();
+  pace_.seen(ended_of(counts), now);
+  const std::string line = progress_of(counts, pace_, now - begin_);
+  status_.show(line);
+  if (status_.is_visible() || is_json_ || now - told_ < kTellEvery) return;
+  told_ = now;
+  std::fputs((line + "\n").c_str(), stderr);
+}
+
+int WaitView::end(const json::object& counts, const std::vector<std::string>& ids) {
+  status_.clear();
+  const bool all_well = ended_of(counts) <= number_at(counts, "ok");
+  // Where nobody watches, what was short and went well needs no word.
+  if (is_json_)
+    print_json(counts);
+  else if (status_.is_visible() || told_ != begin_ || !all_well)
+    std::fputs((last_line(counts, ids, Clock::now() - begin_) + "\n").c_str(), stderr);
+  return all_well ? kExitDone : kExitTaskFailed;
+}
+
+}  // namespace hpcbatch

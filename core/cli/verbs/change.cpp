@@ -1,0 +1,67 @@
+// `cancel`, `hold`, `release`, `retry`: what changes tasks that there are.
+#include "cli/client/engine_start.hpp"
+#include "cli/client/named.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/values.hpp"
+#include "cli/verbs/verbs.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+struct Words {
+  const char* path;
+  const char* done;
+  const char* nothing;
+};
+
+Words words_of(ChangeCommand::Change change) {
+  using Change = ChangeCommand::Change;
+  switch (change) {
+    case Change::Cancel:
+      return {"cancel", "cancelled", "had not ended already"};
+    case Change::Hold:
+      return {"hold", "held", "was waiting"};
+    case Change::Release:
+      return {"release", "released", "was held"};
+    case Change::Retry:
+      return {"retry", "queued again", "had failed or been cancelled"};
+  }
+  return {};
+}
+
+}  // namespace
+
+int change_tasks(const ChangeCommand& command, const Session& session) {
+  const Words words = words_of(command.change);
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  json::object request;
+  json::object needs;
+  if (command.cpus) needs["cpus"] = *command.cpus;
+  for (const auto& [key, value] :
+       {std::pair{"memory", &command.memory}, {"disk", &command.disk}, {"time", &command.time}}) {
+    if (!value->empty()) needs[key] = *value;
+  }
+  if (!needs.empty()) request["needs"] = std::move(needs);
+  if (command.failed_only) request["failed_only"] = true;
+  json::array& ids = request["ids"].emplace_array();
+  for (const std::string& id : resolve_ids(client, command.ids, command.name)) ids.emplace_back(id);
+  const json::object answer = client.post(std::string("/v1/tasks/") + words.path, request);
+  const std::string count = text_at(answer, "tasks");
+  if (command.json) {
+    print_json(answer);
+  } else if (number_at(answer, "tasks") > 0) {
+    print(count + (count == "1" ? " task " : " tasks ") + words.done + "\n");
+  } else {
+    print(std::string("nothing to do: none of these tasks ") + words.nothing + "\n");
+  }
+  return kExitDone;
+}
+
+}  // namespace hpcbatch

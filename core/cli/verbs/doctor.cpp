@@ -1,0 +1,93 @@
+// `doctor`: looks at this installation and says of each part whether it is good, and if not, what
+// to do.
+#include "cli/process/exit.hpp"
+#include "cli/show/thing_table.hpp"
+#include "cli/show/values.hpp"
+#include "cli/verbs/installation.hpp"
+#include "cli/verbs/verbs.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::chrono::minutes kSiteTime{2};
+
+void add_sites(std::vector<Check>& checks, EngineClient& client) {
+  const json::object answer = client.get("/v1/sites");
+  const json::array* sites = array_at(answer, "sites");
+  if (sites == nullptr) return;
+  for (const json::value& site : *sites) {
+    if (!site.is_object()) continue;
+    const std::string name = text_at(site.get_object(), "name");
+    const json::object checked =
+        client.post("/v1/sites/" + encode_part(name) + "/check", {}, kSiteTime);
+    std::string bad;
+    if (const json::array* parts = array_at(checked, "checks")) {
+      for (const json::value& part : *parts) {
+        if (!part.is_object() || flag_at(part.get_object(), "ok")) continue;
+        bad += (bad.empty() ? "" : "; ") + text_at(part.get_object(), "check") + ": " +
+               text_at(part.get_object(), "text");
+      }
+    }
+    const bool is_good = flag_at(checked, "ok");
+    checks.push_back({"site " + name, is_good,
+                      is_good       ? "can be used"
+                      : bad.empty() ? "cannot be used"
+                                    : bad});
+  }
+}
+
+void check_engine(std::vector<Check>& checks, const Session& session) {
+  EngineClient client = session.client();
+  const Answer connected = client.http().connect();
+  if (connected.outcome == Exchange::NoEngine) {
+    checks.push_back({"engine", true,
+                      "none runs; `run` and `submit` start one. Sites are checked when one runs"});
+    return;
+  }
+  try {
+    client.leave_trouble_out();  // it has a line of its own
+    const json::object engine =
+        object_of(client.http().request("GET", "/v1/engine", {}, EngineClient::kAnswerTime));
+    checks.push_back({"engine", true, "runs as process " + std::to_string(client.http().peer())});
+    const bool has_trouble = text_at(engine, "state") == "trouble";
+    checks.push_back(
+        {"store", !has_trouble, has_trouble ? text_at(engine, "message") : "can be written"});
+    add_sites(checks, client);
+  } catch (const CommandError& error) {
+    checks.push_back({"engine", false, error.what()});
+  }
+}
+
+}  // namespace
+
+int check_installation(const DoctorCommand& command, const Session& session) {
+  const std::string program = own_program();
+  std::vector<Check> checks{check_home(session.places),
+                            check_socket(session.places),
+                            check_file_system(session.places),
+                            check_configuration(session.places),
+                            check_plugins(program),
+                            check_pilot(program)};
+  check_engine(checks, session);
+
+  json::array rows;
+  for (const Check& check : checks) {
+    rows.push_back({{"check", check.name}, {"ok", check.is_good}, {"text", check.text}});
+  }
+  if (command.json) {
+    for (const json::value& row : rows) print_json(row);
+  } else {
+    print(check_table(rows).text());
+  }
+  const bool all_good =
+      std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.is_good; });
+  return all_good ? kExitDone : kExitTaskFailed;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,150 @@
+// `list`: submissions, or the tasks of one or of all.
+#include "cli/client/engine_start.hpp"
+#include "cli/client/named.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/submission_table.hpp"
+#include "cli/show/table.hpp"
+#include "cli/show/task_table.hpp"
+#include "cli/show/terminal.hpp"
+#include "cli/show/values.hpp"
+#include "cli/verbs/verbs.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+/// As much as the engine gives at once.
+constexpr std::uint64_t kPageOfTasks = 100'000;
+constexpr std::uint64_t kPage = 1000;
+constexpr std::uint64_t kSubmissions = 20;
+constexpr std::uint64_t kTasks = 50;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string with(std::string target,
+                 const std::vector<std::pair<const char*, std::string>>& questions) {
+  for (const auto& [key, value] : questions) {
+    if (value.empty()) continue;
+    target += target.find('?') == std::string::npos ? "?" : "&";
+    target += std::string(key) + "=" + encode_part(value);
+  }
+  return target;
+}
+
+std::optional<std::size_t> room() {
+  const auto size = terminal_size(STDOUT_FILENO);
+  return size ? std::optional(size->columns) : std::nullopt;
+}
+
+void say_there_may_be_more() {
+  if (::isatty(STDERR_FILENO) == 0) return;
+  std::fflush(stdout);
+  std::fputs("there may be more: -n N or --all\n", stderr);
+}
+
+/// Of one submission, or of all; takes its lines off `left`.  Returns whether there may be more.
+bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::string& array,
+                  std::uint64_t& left, Table& table) {
+  std::string before;
+  bool may_be_more = left == 0;
+  while (left > 0) {
+    const std::uint64_t asked = std::min<std::uint64_t>(left, kPageOfTasks);
+    const json::object answer = client.get(with("/v1/tasks", {{"limit", std::to_string(asked)},
+                                                              {"state", command.state},
+                                                              {"array", array},
+                                                              {"client", command.client},
+                                                              {"before", before}}));
+    const json::array* tasks = array_at(answer, "tasks");
+    may_be_more = tasks != nullptr && tasks->size() >= asked;
+    if (tasks == nullptr) break;
+    for (const json::value& task : *tasks) {
+      if (!task.is_object()) continue;
+      if (command.json)
+        print_json(task);
+      else
+        add_task_row(table, task.get_object());
+      before = text_at(task.get_object(), "id");
+    }
+    left -= tasks->size();
+    if (!may_be_more) break;
+  }
+  return may_be_more;
+}
+
+int list_tasks_of(const ListCommand& command, EngineClient& client,
+                  const std::vector<std::string>& arrays) {
+  std::uint64_t left =
+      command.all ? std::numeric_limits<std::uint64_t>::max() : command.limit.value_or(kTasks);
+  Table table = task_table();
+  bool may_be_more = false;
+  for (const std::string& array : arrays)
+    may_be_more = add_tasks_of(command, client, array, left, table) || may_be_more;
+  if (command.json) return kExitDone;
+  if (!table.empty()) print(table.text(room()));
+  if (may_be_more) say_there_may_be_more();
+  return kExitDone;
+}
+
+int list_submissions(const ListCommand& command, EngineClient& client) {
+  std::uint64_t left = command.all ? std::numeric_limits<std::uint64_t>::max()
+                                   : command.limit.value_or(kSubmissions);
+  std::string before;
+  std::vector<json::object> found;
+  const std::string since =
+      command.within == 0 ? std::string() : std::to_string(now() - command.within);
+  do {
+    json::object answer =
+        client.get(with("/v1/arrays", {{"limit", std::to_string(std::min(left, kPage))},
+                                       {"state", command.state},
+                                       {"failure", command.failure},
+                                       {"name", command.name},
+                                       {"tool", command.tool},
+                                       {"site", command.site},
+                                       {"client", command.client},
+                                       {"since", since},
+                                       {"before", before}}));
+    before = text_at(answer, "next");
+    const json::array* page = array_at(answer, "arrays");
+    if (page == nullptr) break;
+    left -= std::min<std::uint64_t>(left, page->size());
+    for (const json::value& one : *page) {
+      if (!one.is_object()) continue;
+      if (command.json)
+        print_json(one);
+      else
+        found.push_back(one.get_object());
+    }
+  } while (left > 0 && !before.empty());
+  if (command.json) return kExitDone;
+  const Table table = submission_table(std::move(found), now());
+  if (!table.empty()) print(table.text(room()));
+  if (!before.empty()) say_there_may_be_more();
+  return kExitDone;
+}
+
+}  // namespace
+
+int list_tasks(const ListCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  if (!command.ids.empty())
+    return list_tasks_of(command, client, resolve_ids(client, command.ids, ""));
+  if (command.tasks) return list_tasks_of(command, client, {""});
+  return list_submissions(command, client);
+}
+
+}  // namespace hpcbatch

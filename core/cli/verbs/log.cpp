@@ -1,0 +1,138 @@
+// `log`: what tasks printed, so far or until one ends.
+#include "cli/client/engine_start.hpp"
+#include "cli/client/named.hpp"
+#include "cli/parse/spelled.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/values.hpp"
+#include "cli/verbs/many_follower.hpp"
+#include "cli/verbs/task_output.hpp"
+#include "cli/verbs/verbs.hpp"
+#include "model/index_set.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/parse.hpp>
+
+#include <cstdio>
+#include <optional>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::chrono::hours kForEver{24 * 365};
+
+/// Those of a submission that have begun to run, or failed.
+IndexSet begun(EngineClient& client, const LogCommand& command, const std::string& id) {
+  const auto ask = [&client](const std::string& target) { return client.get(target); };
+  IndexSet all = indices_in_state(ask, id, "failed");
+  if (command.failed_only) return all;
+  for (const char* state : {"done", "cancelled", "running", "finishing", "unknown"})
+    all.add(indices_in_state(ask, id, state));
+  return all;
+}
+
+/// Nothing: it is one task.
+std::optional<IndexSet> many_of(EngineClient& client, const LogCommand& command,
+                                const std::string& id) {
+  const std::size_t dot = id.find('.');
+  if (dot != std::string::npos) {
+    const auto indices = parse_index_set(id.substr(dot + 1));
+    return indices && indices->size() > 1 ? indices : std::nullopt;
+  }
+  const json::object whole = client.get("/v1/arrays/" + id);
+  if (text_at(whole, "indices") == "0") return std::nullopt;
+  return begun(client, command, id);
+}
+
+int follow_one(EngineClient& client, const LogCommand& command, const std::string& id) {
+  const auto lines = client.http().follow("/v1/tasks/" + id + "/log?follow=1");
+  for (;;) {
+    const LineStream::Next next = lines->next(kForEver);
+    if (next.kind == LineStream::Next::Kind::Idle) continue;
+    if (next.kind == LineStream::Next::Kind::End) {
+      throw CommandError(kExitNoEngine,
+                         "the engine ended the stream before the task ended; this happens when its "
+                         "output is read much slower than it comes");
+    }
+    if (next.kind == LineStream::Next::Kind::Failed) {
+      object_of(next.failure);
+      return kExitDone;
+    }
+    boost::system::error_code error;
+    const json::value value = json::parse(next.line, error);
+    if (error || !value.is_object())
+      throw CommandError(kExitNoEngine, "the engine sent a line of output that is not JSON");
+    const json::object& piece = value.get_object();
+    const bool is_error = text_at(piece, "stream") == "stderr";
+    const bool is_wanted =
+        !piece.contains("stream") || (is_error ? command.standard_error : command.standard_output);
+    if (command.json && is_wanted) {
+      print(next.line + "\n");
+      std::fflush(stdout);
+    } else if (!command.json && is_wanted && piece.contains("stream")) {
+      write_out(is_error, bytes_of(piece));
+    }
+    if (piece.contains("end")) return kExitDone;
+  }
+}
+
+/// Of a submission each task's output when it has ended, until all have.
+int follow_many(EngineClient& client, const LogCommand& command, const Session& session,
+                const json::object& whole) {
+  ManyFollower follower(client, session, {.log = command});
+  follower.begin(text_at(whole, "client"));
+  follower.follow_these(text_at(whole, "id"));
+  follower.take_up_ended();
+  switch (follower.follow()) {
+    case ManyFollower::Why::Ended:
+      return kExitDone;
+    case ManyFollower::Why::Interrupted:
+      throw InterruptedByUser{};
+    case ManyFollower::Why::OutputClosed:
+      break;
+  }
+  throw OutputClosed(
+      follower.trouble().empty() ? "cannot write the output: nobody reads it" : follower.trouble(),
+      follower.trouble().empty());
+}
+
+int follow(EngineClient& client, const LogCommand& command, const Session& session,
+           const std::string& id) {
+  if (id.find('.') != std::string::npos) return follow_one(client, command, id);
+  const json::object whole = client.get("/v1/arrays/" + id);
+  if (text_at(whole, "indices") == "0") return follow_one(client, command, id);
+  return follow_many(client, command, session, whole);
+}
+
+void print_log(EngineClient& client, const LogCommand& command, const std::string& id,
+               bool is_one_of_many) {
+  const auto many = many_of(client, command, id);
+  const auto ask = [&client](const std::string& target) { return client.get(target); };
+  if (!many) return print_task(ask, {command, id, is_one_of_many});
+  const std::string submission = id.substr(0, id.find('.'));
+  // Ranges come from the highest down.
+  const auto& ranges = many->ranges();
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
+    for (std::uint64_t i = range->first; i <= range->last; ++i)
+      print_task(ask, {command, submission + "." + std::to_string(i), true});
+  }
+}
+
+}  // namespace
+
+int show_log(const LogCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  const std::vector<std::string> ids = resolve_ids(client, command.ids, command.name);
+  if (command.follow && ids.size() > 1) {
+    throw CommandError(kExitUsage, "log --follow follows one submission, and these are " +
+                                       std::to_string(ids.size()) + "; `hpcbatch wait " +
+                                       shortest_words(ids) + "` waits for all");
+  }
+  if (command.follow) return follow(client, command, session, ids.front());
+  for (const std::string& id : ids) print_log(client, command, id, ids.size() > 1);
+  return kExitDone;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,65 @@
+// Follows one task of our own to its end: its output goes to ours, and when we are told to end, so
+// is it.
+#pragma once
+
+#include "cli/client/session.hpp"
+#include "cli/show/status_line.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hpcbatch {
+
+class StreamedTask {
+ public:
+  enum class Why { Ended, Interrupted, OutputClosed };
+  struct End {
+    Why why{Why::Ended};
+    std::optional<boost::json::object> task;  ///< as it ended; always there with Ended
+    int signal{0};                            ///< of Interrupted
+    bool is_cancelled{false};                 ///< the engine was told to end the task
+  };
+
+  StreamedTask(EngineClient& client, const Session& session, std::string id)
+      : client_(client), session_(session), id_(std::move(id)) {}
+
+  /// Survives a restart of the engine: each byte of the output is written once.  Throws
+  /// CommandError where the engine stays away.
+  End stream();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// What one line of the stream, or its failure, brought; no value to go on.
+  std::optional<End> take(const LineStream::Next& next);
+  std::optional<End> take_line(const std::string& line);
+  std::optional<End> interrupted();
+  bool write(std::size_t stream, std::string_view bytes);
+  void cancel();
+  void show_waiting();
+  std::optional<End> reconnect();
+  End interrupted_end() const;
+  std::chrono::milliseconds patience() const;
+
+  EngineClient& client_;
+  const Session& session_;
+  std::string id_;
+  StatusLine status_;
+  bool is_waiting_{true};  ///< as far as we know; its state is then worth showing
+  std::array<std::uint64_t, 2> written_{};
+  std::array<std::uint64_t, 2> to_skip_{};  ///< of what a new stream repeats
+  int signal_{0};
+  Clock::time_point give_up_{};
+  bool is_cancelled_{false};
+  bool is_broken_{false};
+};
+
+/// Cancels what this submit queued, if it did, without waiting long for the engine.
+void withdraw(const Places& places, const boost::json::object& request);
+
+}  // namespace hpcbatch

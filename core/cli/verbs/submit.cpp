@@ -1,0 +1,131 @@
+// `submit`: queues a task, an array, or a file of tasks, and prints the ids.
+#include "cli/client/engine_start.hpp"
+#include "cli/client/named.hpp"
+#include "cli/client/submit_safely.hpp"
+#include "cli/parse/spelled.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/values.hpp"
+#include "cli/verbs/dry_run.hpp"
+#include "cli/verbs/verbs.hpp"
+#include "cli/work/many.hpp"
+#include "cli/work/script_command.hpp"
+#include "cli/work/submission.hpp"
+#include "cli/work/task_file.hpp"
+#include "cli/work/task_graph.hpp"
+#include "model/choices.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+/// The same tag, or another value of the same key.
+bool says_the_same(const json::value& tag, const json::value& other) {
+  const std::string_view one = tag.as_string();
+  const std::string_view two = other.as_string();
+  return one == two || (!key_of(one).empty() && key_of(one) == key_of(two));
+}
+
+/// What the flags say holds for a task of a file that does not say it itself; of tags, each.
+void add_what_flags_say(json::object& task, const json::object& of_flags) {
+  for (const auto& [key, value] : of_flags) {
+    const auto there = task.find(key);
+    if (there == task.end()) {
+      task.emplace(key, value);
+    } else if (key == "tags" && (there->value().is_array() || there->value().is_string())) {
+      json::array tags =
+          there->value().is_array() ? there->value().get_array() : json::array{there->value()};
+      const json::array said = tags;
+      for (const json::value& tag : value.as_array()) {
+        const bool is_said = std::any_of(said.begin(), said.end(), [&](const json::value& other) {
+          return other.is_string() && says_the_same(other, tag);
+        });
+        if (!is_said) tags.push_back(tag);
+      }
+      there->value() = std::move(tags);
+    }
+  }
+}
+
+void make_absolute(json::value& path, const std::string& from, const Items& items) {
+  if (path.is_array()) {
+    for (json::value& one : path.get_array()) make_absolute(one, from, items);
+  } else if (path.is_string() && path.get_string() != "none" && !path.get_string().empty()) {
+    path = absolute_path(from, std::string(path.get_string()), items);
+  }
+}
+
+Items items_in(const json::object& task) {
+  Items items;
+  if (const json::array* list = array_at(task, "items")) items.items = *list;
+  if (const json::array* names = array_at(task, "columns")) {
+    for (const json::value& name : *names)
+      items.columns.push_back(name.is_string() ? std::string(name.get_string()) : "");
+  }
+  return items;
+}
+
+/// As options of the command line have them.
+void make_paths_absolute(json::object& task, const std::string& directory) {
+  const Items items = items_in(task);
+  for (const char* key : {"directory", "stdin", "stdout", "stderr"}) {
+    if (json::value* path = task.if_contains(key)) make_absolute(*path, directory, items);
+  }
+  for (const char* key : {"inputs", "outputs"}) {
+    json::value* paths = task.if_contains(key);
+    if (paths == nullptr || !paths->is_object()) continue;
+    for (auto& [name, path] : paths->get_object()) make_absolute(path, directory, items);
+  }
+}
+
+json::array tasks_of(const SubmitCommand& command, const std::string& directory,
+                     const Interrupt& interrupt) {
+  json::object task = task_of_many(command.work, command.many, directory, interrupt);
+  if (command.file.empty()) return {std::move(task)};
+  json::array tasks = read_tasks(command.file, interrupt);
+  for (json::value& one : tasks) make_paths_absolute(one.get_object(), directory);
+  order_tasks(tasks, command.file == "-" ? "standard input" : command.file);
+  for (json::value& one : tasks) add_what_flags_say(one.get_object(), task);
+  return tasks;
+}
+
+}  // namespace
+
+int submit_tasks(const SubmitCommand& asked, const Session& session) {
+  const Surroundings around = look_around();
+  const SubmitCommand command =
+      asked.script.empty() ? asked : with_script(asked, around.directory, session.interrupt);
+  tell_left_out(around);
+  json::array tasks = tasks_of(command, around.directory, session.interrupt);
+  EngineClient client = session.client();
+  const auto connect = [&] {
+    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  };
+  resolve_waits(client, tasks, connect);
+  const json::object request =
+      submission_of(std::move(tasks), around, client_name(around.environment),
+                    command.key.empty() ? random_key() : command.key);
+  if (command.dry_run) {
+    connect();
+    return show_dry_run(client, request, command.json);
+  }
+  const std::vector<std::string> ids = submit_safely(client, session, request);
+  if (!command.json) print(shortest_words(ids) + "\n");
+  for (const std::string& id : ids) {
+    if (command.json) print_json(json::object{{"id", id}});
+  }
+  if (!command.wait) return kExitDone;
+  std::fflush(stdout);
+  return wait_for_tasks({.ids = ids, .name = "", .timeout = {}, .any = false, .json = command.json},
+                        session);
+}
+
+}  // namespace hpcbatch

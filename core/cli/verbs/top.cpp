@@ -1,0 +1,111 @@
+// `top`: the live view of engine, allocations, pilots and tasks; or one picture of it.
+#include "cli/client/engine_start.hpp"
+#include "cli/process/descriptor.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/describe.hpp"
+#include "cli/show/screen.hpp"
+#include "cli/show/submission_table.hpp"
+#include "cli/show/terminal.hpp"
+#include "cli/show/thing_table.hpp"
+#include "cli/show/values.hpp"
+#include "cli/verbs/verbs.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::chrono::milliseconds kEvery{1000};
+constexpr int kSubmissionsShown = 50;
+
+/// Everything shown, as one object with the engine's own keys.
+json::object look(EngineClient& client) {
+  json::object all;
+  all["engine"] = client.get("/v1/engine");
+  for (const char* what : {"sites", "allocations", "pilots"}) {
+    const json::object answer = client.get(std::string("/v1/") + what);
+    const json::array* things = array_at(answer, what);
+    all[what] = things == nullptr ? json::array{} : *things;
+  }
+  const json::object answer = client.get("/v1/arrays?limit=" + std::to_string(kSubmissionsShown));
+  const json::array* arrays = array_at(answer, "arrays");
+  all["arrays"] = arrays == nullptr ? json::array{} : *arrays;
+  return all;
+}
+
+/// Allocations that have ended are history and not the live view's.
+json::array live(const json::array& allocations) {
+  json::array out;
+  for (const json::value& one : allocations) {
+    if (one.is_object() && text_at(one.get_object(), "state") != "ended") out.push_back(one);
+  }
+  return out;
+}
+
+std::string counts(const json::object& engine, const char* key) {
+  const json::object* counts = object_at(engine, key);
+  return counts == nullptr ? "" : value_on_a_line(key, *counts);
+}
+
+std::string picture(const json::object& all) {
+  const json::object& engine = *object_at(all, "engine");
+  std::string out = "engine " + text_at(engine, "state") + ", up " +
+                    duration_at(engine, "uptime_s") + ", version " + text_at(engine, "version") +
+                    "\n";
+  if (const std::string message = text_at(engine, "message"); !message.empty())
+    out += one_line(message) + "\n";
+  out = "hpcbatch " + out + "tasks   " + counts(engine, "tasks") + "\npilots  " +
+        counts(engine, "pilots") + "\n";
+  const auto size = terminal_size(STDOUT_FILENO);
+  const std::optional<std::size_t> room = size ? std::optional(size->columns) : std::nullopt;
+  const auto section = [&](const Table& table) {
+    if (!table.empty()) out += "\n" + table.text(room);
+  };
+  using Shown = ThingsCommand::Kind;
+  section(thing_table(Shown::Sites, *array_at(all, "sites")));
+  section(thing_table(Shown::Allocations, live(*array_at(all, "allocations"))));
+  section(thing_table(Shown::Pilots, *array_at(all, "pilots")));
+  std::vector<json::object> submissions;
+  for (const json::value& one : *array_at(all, "arrays")) {
+    if (one.is_object()) submissions.push_back(one.get_object());
+  }
+  const std::chrono::duration<double> now = std::chrono::system_clock::now().time_since_epoch();
+  section(submission_table(std::move(submissions), now.count()));
+  return out;
+}
+
+}  // namespace
+
+int show_top(const TopCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  client.leave_trouble_out();  // it is on the picture
+  if (command.json) {
+    print_json(look(client));
+    return kExitDone;
+  }
+  if (command.once || ::isatty(STDOUT_FILENO) == 0) {
+    print(picture(look(client)));
+    return kExitDone;
+  }
+  const std::string first = picture(look(client));  // an error belongs on the plain screen
+  Screen screen;
+  screen.draw(first);
+  while (screen.wait(kEvery, session.interrupt.descriptor())) {
+    const Answer alive = client.http().connect();
+    screen.draw(alive.outcome == Exchange::NoEngine ? "no engine runs" : picture(look(client)));
+  }
+  return kExitDone;
+}
+
+}  // namespace hpcbatch

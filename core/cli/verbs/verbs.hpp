@@ -1,0 +1,27 @@
+// One function per verb; each returns the exit code and throws CommandError or InterruptedByUser.
+#pragma once
+
+#include "cli/client/session.hpp"
+#include "cli/parse/command.hpp"
+
+namespace hpcbatch {
+
+int run_task(const RunCommand& command, const Session& session);
+int submit_tasks(const SubmitCommand& command, const Session& session);
+int wait_for_tasks(const WaitCommand& command, const Session& session);
+int change_tasks(const ChangeCommand& command, const Session& session);
+int list_tasks(const ListCommand& command, const Session& session);
+int show_task(const ShowCommand& command, const Session& session);
+int show_log(const LogCommand& command, const Session& session);
+int explain_task(const ExplainCommand& command, const Session& session);
+int show_things(const ThingsCommand& command, const Session& session);
+int start_engine(const EngineStartCommand& command, const Session& session);
+int stop_engine(const EngineStopCommand& command, const Session& session);
+int reload_engine(const EngineReloadCommand& command, const Session& session);
+int show_engine(const EngineStatusCommand& command, const Session& session);
+int check_installation(const DoctorCommand& command, const Session& session);
+int show_top(const TopCommand& command, const Session& session);
+int watch_dropbox(const DropboxCommand& command, const Session& session);
+int back_up(const BackupCommand& command, const Session& session);
+
+}  // namespace hpcbatch

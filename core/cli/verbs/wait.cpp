@@ -1,0 +1,116 @@
+// `wait`: until tasks have ended, with progress on a terminal.
+#include "cli/client/engine_start.hpp"
+#include "cli/client/named.hpp"
+#include "cli/client/patient.hpp"
+#include "cli/parse/spelled.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/status_line.hpp"
+#include "cli/show/values.hpp"
+#include "cli/show/wait_view.hpp"
+#include "cli/verbs/verbs.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+using Clock = std::chrono::steady_clock;
+
+/// How long the engine is asked to think about one question: short where somebody watches.
+constexpr std::chrono::seconds kWatched{1};
+constexpr std::chrono::seconds kUnwatched{30};
+constexpr std::chrono::seconds kAnswerMargin{30};
+
+std::chrono::milliseconds left_of(const WaitCommand& command, Clock::time_point begin) {
+  const std::chrono::duration<double> all(*command.timeout);
+  return std::chrono::ceil<std::chrono::milliseconds>(begin + all - Clock::now());
+}
+
+bool has_timed_out(const WaitCommand& command, Clock::time_point begin) {
+  return command.timeout && left_of(command, begin).count() <= 0;
+}
+
+std::string question_of(const WaitCommand& command, const std::vector<std::string>& ids,
+                        std::chrono::milliseconds time) {
+  json::object question;
+  json::array& asked = question["ids"].emplace_array();
+  for (const std::string& id : ids) asked.emplace_back(id);
+  if (time.count() % 1000 == 0)
+    question["timeout"] = time.count() / 1000;
+  else
+    question["timeout"] = std::chrono::duration<double>(time).count();
+  if (command.any) question["any"] = true;
+  return json::serialize(question);
+}
+
+/// Which have ended, where one or more have.
+bool tell_ended(const json::object& counts, bool is_json) {
+  const json::array* ended = array_at(counts, "ended");
+  if (ended == nullptr || ended->empty()) return false;
+  if (is_json) print_json(counts);
+  for (const json::value& id : *ended) {
+    if (!is_json && id.is_string()) print(std::string(id.get_string()) + "\n");
+  }
+  return true;
+}
+
+int timed_out(StatusLine& status, const WaitCommand& command, const json::object& counts) {
+  status.clear();
+  if (command.json) {
+    print_json(counts);
+  } else {
+    const std::string rest = whole(number_at(counts, "running") + number_at(counts, "waiting"));
+    std::fputs(("hpcbatch: " + rest + " of " + text_at(counts, "total") +
+                " had not ended in time; the work goes on\n")
+                   .c_str(),
+               stderr);
+  }
+  return kExitTimedOut;
+}
+
+int wait_in_view(const WaitCommand& command, const Session& session, StatusLine& status,
+                 std::vector<std::string>& ids) {
+  const Clock::time_point begin = Clock::now();
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  ids = resolve_ids(client, command.ids, command.name);
+  WaitView view(status, command.json);
+  PatientClient engine(client, session, status);
+  for (;;) {
+    std::chrono::milliseconds time = status.is_visible() ? kWatched : kUnwatched;
+    if (command.timeout)
+      time = std::clamp(left_of(command, begin), std::chrono::milliseconds{0}, time);
+    const json::object counts =
+        engine.post("/v1/tasks/wait", question_of(command, ids, time), time + kAnswerMargin);
+    if (command.any && tell_ended(counts, command.json)) return kExitDone;
+    if (flag_at(counts, "done")) return view.end(counts, ids);
+    if (has_timed_out(command, begin)) return timed_out(status, command, counts);
+    view.progress(counts);
+  }
+}
+
+}  // namespace
+
+int wait_for_tasks(const WaitCommand& command, const Session& session) {
+  StatusLine status;
+  std::vector<std::string> ids = command.ids;
+  try {
+    return wait_in_view(command, session, status, ids);
+  } catch (const InterruptedByUser&) {
+    if (status.is_visible()) {
+      status.clear();
+      const std::string again = "hpcbatch wait " + shortest_words(ids);
+      std::fputs(("the work goes on; `" + again + "` looks again\n").c_str(), stderr);
+    }
+    throw;
+  }
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,253 @@
+#include "cli/work/items.hpp"
+
+#include "cli/process/exit.hpp"
+#include "cli/work/json_fields.hpp"
+#include "cli/work/task_file.hpp"
+#include "documents/plain_numbers.hpp"
+#include "documents/text_check.hpp"
+
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+/// More is hardly meant: the product of two long lists.
+constexpr std::size_t kMostItems = 5'000'000;
+constexpr std::string_view kBlanks = " \t";
+
+using Row = std::vector<std::string>;
+
+struct ItemTable {
+  std::vector<Row> rows;
+  Row columns;                     ///< their names; empty: none
+  json::array objects;             ///< of JSON lines, in place of rows
+  std::vector<std::string> texts;  ///< of those, as they stand
+};
+
+[[noreturn]] void refuse(const std::string& sentence) {
+  throw CommandError(kExitUsage, sentence);
+}
+
+std::string place(const SourceText& source, std::size_t line) {
+  return source.name + ":" + std::to_string(line + 1) + ": ";
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  // The mark that some editors put before UTF-8.
+  for (std::size_t begin = text.starts_with("\xef\xbb\xbf") ? 3 : 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    if (lines.back().ends_with('\r')) lines.back().pop_back();
+    begin = end + 1;
+  }
+  return lines;
+}
+
+/// A value in quotation marks as RFC 4180 has it; `at` stands behind it afterwards.
+std::string quoted_value(const std::string& line, std::size_t& at, const std::string& where) {
+  std::string value;
+  for (++at;; ++at) {
+    const std::size_t end = line.find('"', at);
+    if (end == std::string::npos) refuse(where + "a quotation mark is not closed");
+    value.append(line, at, end - at);
+    at = end + 1;
+    if (at >= line.size() || line[at] != '"') return value;
+    value += '"';
+  }
+}
+
+Row split_at_blanks(const std::string& line) {
+  Row row;
+  for (std::size_t at = line.find_first_not_of(kBlanks); at != std::string::npos;
+       at = line.find_first_not_of(kBlanks, at)) {
+    const std::size_t end = std::min(line.find_first_of(kBlanks, at), line.size());
+    row.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return row;
+}
+
+Row split(const std::string& line, const std::string& separator, const std::string& where) {
+  if (separator.empty()) return {line};
+  if (separator == "space") return split_at_blanks(line);
+  Row row;
+  for (std::size_t at = 0;;) {
+    if (at < line.size() && line[at] == '"') {
+      row.push_back(quoted_value(line, at, where));
+      if (at < line.size() && line.compare(at, separator.size(), separator) != 0)
+        refuse(where + "something stands behind a closing quotation mark");
+    } else {
+      const std::size_t end = std::min(line.find(separator, at), line.size());
+      row.push_back(line.substr(at, end - at));
+      at = end;
+    }
+    if (at >= line.size()) return row;
+    at += separator.size();
+  }
+}
+
+bool is_blank(const std::string& line) {
+  return line.find_first_not_of(kBlanks) == std::string::npos;
+}
+
+/// JSON lines are known by their first.
+bool has_objects(const SourceText& source) {
+  const auto first = std::find_if_not(source.lines.begin(), source.lines.end(), is_blank);
+  return source.is_file && first != source.lines.end() && json_fields(*first).has_value();
+}
+
+ItemTable objects_of(const SourceText& source) {
+  ItemTable table;
+  for (std::size_t i = 0; i < source.lines.size(); ++i) {
+    const std::string& line = source.lines[i];
+    if (is_blank(line)) continue;
+    const auto fields = json_fields(line);
+    if (!fields) refuse(place(source, i) + "this line is no JSON object, though the first one is");
+    json::object object;
+    for (const auto& [name, value] : *fields) {
+      if (!object.emplace(name, value).second)
+        refuse(place(source, i) + "'" + name + "' is there twice");
+    }
+    table.objects.emplace_back(std::move(object));
+    table.texts.push_back(line);
+  }
+  return table;
+}
+
+ItemTable read_table(const SourceText& source, const ItemOptions& options) {
+  const std::string separator = options.columns == "tab" ? "\t" : options.columns;
+  if (separator.empty() && !options.header && has_objects(source)) return objects_of(source);
+  ItemTable table;
+  bool is_header = options.header;
+  for (std::size_t i = 0; i < source.lines.size(); ++i) {
+    const std::string& line = source.lines[i];
+    // A word of the command line is one, whatever it is.
+    if (line.empty() && source.is_file) continue;
+    if (find_invalid_utf8(line)) {
+      refuse("line " + std::to_string(i + 1) + " of " + source.name + ", '" + show_text(line) +
+             "', is not valid UTF-8");
+    }
+    Row row = split(line, separator, place(source, i));
+    const std::size_t columns = !table.columns.empty() ? table.columns.size()
+                                : !table.rows.empty()  ? table.rows.front().size()
+                                                       : row.size();
+    if (row.size() != columns)
+      refuse(place(source, i) + "this line has " + std::to_string(row.size()) +
+             " columns, and the first one has " + std::to_string(columns));
+    if (std::exchange(is_header, false))
+      table.columns = std::move(row);
+    else
+      table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+ItemTable linked(std::vector<ItemTable> tables, const std::vector<SourceText>& sources) {
+  ItemTable out = std::move(tables.front());
+  for (std::size_t i = 1; i < tables.size(); ++i) {
+    if (tables[i].rows.size() != out.rows.size()) {
+      refuse("--link takes as many from each: " + sources[0].name + " has " +
+             std::to_string(out.rows.size()) + " items, and " + sources[i].name + " has " +
+             std::to_string(tables[i].rows.size()));
+    }
+    for (std::size_t row = 0; row < out.rows.size(); ++row)
+      out.rows[row].insert(out.rows[row].end(), tables[i].rows[row].begin(),
+                           tables[i].rows[row].end());
+    out.columns.insert(out.columns.end(), tables[i].columns.begin(), tables[i].columns.end());
+  }
+  return out;
+}
+
+ItemTable all_combinations(std::vector<ItemTable> tables) {
+  ItemTable out = std::move(tables.front());
+  for (std::size_t i = 1; i < tables.size(); ++i) {
+    if (out.rows.size() > kMostItems / tables[i].rows.size())
+      refuse("there are over " + std::to_string(kMostItems) +
+             " combinations; --link takes the first of each, the second of each and so on");
+    std::vector<Row> rows;
+    rows.reserve(out.rows.size() * tables[i].rows.size());
+    for (const Row& left : out.rows) {
+      for (const Row& right : tables[i].rows) {
+        rows.push_back(left);
+        rows.back().insert(rows.back().end(), right.begin(), right.end());
+      }
+    }
+    out.rows = std::move(rows);
+    out.columns.insert(out.columns.end(), tables[i].columns.begin(), tables[i].columns.end());
+  }
+  return out;
+}
+
+Items from(ItemTable table, const ItemOptions& options) {
+  Items items;
+  items.columns = std::move(table.columns);
+  if (!table.objects.empty()) {
+    items.items = std::move(table.objects);
+    items.texts = std::move(table.texts);
+    return items;
+  }
+  const bool are_texts =
+      options.columns.empty() && items.columns.empty() && table.rows.front().size() == 1;
+  for (Row& row : table.rows) {
+    if (are_texts)
+      items.items.emplace_back(std::move(row.front()));
+    else
+      items.items.emplace_back(json::array(row.begin(), row.end()));
+  }
+  return items;
+}
+
+}  // namespace
+
+Items items_of(const std::vector<SourceText>& sources, const ItemOptions& options) {
+  std::vector<ItemTable> tables;
+  for (const SourceText& source : sources) {
+    tables.push_back(read_table(source, options));
+    if (tables.back().rows.empty() && tables.back().objects.empty())
+      refuse(source.name + " has no items: there is nothing to run");
+    if (sources.size() > 1 && !tables.back().objects.empty())
+      refuse(source.name + " has JSON lines, which stand alone: put all fields into them");
+  }
+  return from(
+      options.link ? linked(std::move(tables), sources) : all_combinations(std::move(tables)),
+      options);
+}
+
+Items read_items(const ItemOptions& options, const Interrupt& interrupt) {
+  std::vector<SourceText> sources;
+  for (const ItemSource& source : options.sources) {
+    if (source.file.empty())
+      sources.push_back({"--items", source.words, false});
+    else
+      sources.push_back({source.file == "-" ? "standard input" : source.file,
+                         lines_of(read_input(source.file, interrupt))});
+  }
+  return items_of(sources, options);
+}
+
+Item item_of(const json::value& item, const std::vector<std::string>& columns) {
+  const auto text = [](const json::value& value) {
+    return value.is_string() ? std::string(value.get_string())
+                             : with_plain_numbers(json::serialize(value));
+  };
+  Item out;
+  if (const json::object* fields = item.if_object()) {
+    for (const auto& [name, value] : *fields) out.add_column(std::string(name), text(value));
+    return out;
+  }
+  const json::array* row = item.if_array();
+  if (row == nullptr) return Item(text(item));
+  for (std::size_t i = 0; i < row->size(); ++i)
+    out.add_column(i < columns.size() ? columns[i] : std::to_string(i + 1), text((*row)[i]));
+  return out;
+}
+
+}  // namespace hpcbatch

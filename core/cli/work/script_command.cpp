@@ -1,0 +1,102 @@
+#include "cli/work/script_command.hpp"
+
+#include "cli/parse/parse.hpp"
+#include "cli/parse/script.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/work/task_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+using OptionWords = std::vector<std::string>;
+
+std::string flag_of(const std::string& word) {
+  return word.starts_with("--") ? word.substr(0, word.find('=')) : std::string();
+}
+
+/// Each of several holds.
+bool adds_up(const std::string& flag) {
+  static constexpr std::array<std::string_view, 6> kAll{"--tag",   "--env",    "--not-site",
+                                                        "--input", "--output", "--param"};
+  return std::find(kAll.begin(), kAll.end(), flag) != kAll.end();
+}
+
+/// Options of the script that the command line does not say otherwise.
+OptionWords left_over(const OptionWords& script, const OptionWords& said) {
+  OptionWords left;
+  bool is_taken = true;
+  for (auto word = script.begin(); word != script.end(); ++word) {
+    if (const std::string flag = flag_of(*word); !flag.empty()) {
+      const auto says_it = [&](const std::string& other) { return flag_of(other) == flag; };
+      // Of several lines the last holds, as of sbatch's.
+      is_taken = adds_up(flag) || (std::none_of(said.begin(), said.end(), says_it) &&
+                                   std::none_of(word + 1, script.end(), says_it));
+    }
+    if (is_taken) left.push_back(*word);
+  }
+  return left;
+}
+
+std::string read_text(const SubmitCommand& asked, const Interrupt& interrupt) {
+  std::string meant = "hpcbatch submit -- " + asked.script;
+  for (const std::string& word : asked.work.command) meant += " " + word;
+  const std::string hint = "; if it is the command, write it behind the dashes: " + meant;
+  std::string text;
+  try {
+    text = read_input(asked.script, interrupt);
+  } catch (const CommandError& error) {
+    throw CommandError(kExitUsage, error.what() + hint);
+  }
+  if (text.find('\0') != std::string::npos)
+    throw CommandError(kExitUsage, asked.script + " is no script" + hint);
+  if (text.find_first_not_of(" \t\r\n") == std::string::npos)
+    throw CommandError(kExitUsage, asked.script + " is empty: there is nothing to run");
+  return text;
+}
+
+}  // namespace
+
+SubmitCommand with_script(const SubmitCommand& asked, const std::string& directory,
+                          const Interrupt& interrupt) {
+  const std::string file =
+      (std::filesystem::path(directory) / asked.script).lexically_normal().string();
+  Script script;
+  try {
+    script = read_script(read_text(asked, interrupt), file, asked.work.command);
+  } catch (const std::invalid_argument& error) {
+    throw CommandError(kExitUsage, error.what());
+  }
+  for (const std::string& note : script.notes)
+    std::fprintf(stderr, "hpcbatch: %s: %s\n", asked.script.c_str(), note.c_str());
+  OptionWords words{"submit"};
+  const OptionWords options = left_over(script.options, asked.words);
+  words.insert(words.end(), options.begin(), options.end());
+  words.insert(words.end(), asked.words.begin() + 1, asked.words.end());
+  words.emplace_back("--");
+  words.insert(words.end(), script.command.begin(), script.command.end());
+  Command command;
+  try {
+    command = parse_command(words);
+  } catch (const CommandError& error) {
+    throw CommandError(kExitUsage, asked.script + ": " + error.what());
+  }
+  auto* submit = std::get_if<SubmitCommand>(&command);
+  if (submit == nullptr || !submit->script.empty())
+    throw CommandError(kExitUsage,
+                       asked.script + ": a line #HPCBATCH holds options of submit alone");
+  WorkOptions& work = submit->work;
+  if (script.errors_go_to_output && work.standard_error.empty())
+    work.standard_error = work.standard_output;
+  return *submit;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,181 @@
+#include "cli/work/submission.hpp"
+
+#include "cli/process/exit.hpp"
+#include "documents/text_check.hpp"
+#include "model/places.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <random>
+#include <string_view>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+/// JSON holds no other texts; better said here than by the engine.
+std::string_view checked(const std::string& text, std::string_view what) {
+  if (find_invalid_utf8(text)) {
+    throw CommandError(kExitUsage,
+                       std::string(what) + " '" + show_text(text) + "' is not valid UTF-8");
+  }
+  return text;
+}
+
+json::value number(double value) {
+  if (value == std::floor(value) && value < 1e15) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+class TaskWriter {
+ public:
+  TaskWriter(const std::string& callers, const WorkOptions& work, const Items& items)
+      : callers_(callers),
+        items_(items),
+        directory_(work.directory.empty() ? callers : absolute(callers, work.directory)) {}
+
+  void text(const char* key, const std::string& value) {
+    if (!value.empty()) task_[key] = checked(value, key);
+  }
+  /// Paths of the task itself: from the directory that it runs in.
+  void path(const char* key, const std::string& value) {
+    if (!value.empty()) task_[key] = checked(absolute(directory_, value), key);
+  }
+  /// What is printed there may also go nowhere.
+  void stream(const char* key, const std::string& value) {
+    path(key, value == "none" ? "/dev/null" : value);
+  }
+  void list(const char* key, const std::vector<std::string>& values) {
+    if (values.empty()) return;
+    json::array array;
+    for (const std::string& value : values) array.emplace_back(checked(value, key));
+    task_[key] = std::move(array);
+  }
+  void map(const char* key, const Assignments& values, bool are_paths) {
+    if (values.empty()) return;
+    json::object object;
+    for (const auto& [name, value] : values) {
+      const std::string text = are_paths ? absolute(callers_, value) : value;
+      const std::string_view good = checked(text, key);
+      json::value* there = object.if_contains(checked(name, key));
+      if (there == nullptr) {
+        object[name] = good;
+      } else if (!are_paths || key == std::string_view("outputs")) {
+        *there = good;  // the last one holds
+      } else if (there->is_array()) {
+        there->get_array().emplace_back(good);
+      } else {
+        *there = json::array{*there, good};
+      }
+    }
+    task_[key] = std::move(object);
+  }
+  void directory(const WorkOptions& work) {
+    if (!work.directory.empty()) task_["directory"] = checked(directory_, "directory");
+  }
+  template <class Value>
+  void value(const char* key, Value value) {
+    task_[key] = std::move(value);
+  }
+  json::object take() { return std::move(task_); }
+
+ private:
+  std::string absolute(const std::string& from, const std::string& path) const {
+    return absolute_path(from, path, items_);
+  }
+
+  const std::string& callers_;
+  const Items& items_;
+  std::string directory_;
+  json::object task_;
+};
+
+void write_needs(TaskWriter& task, const WorkOptions& work) {
+  if (work.cpus) task.value("cpus", number(*work.cpus));
+  task.text("memory", work.memory);
+  task.text("disk", work.disk);
+  task.text("output_limit", work.output_limit);
+  task.text("time", work.time);
+  if (work.gpus) task.value("gpus", number(*work.gpus));
+  if (!work.gpu_kinds.empty()) {
+    json::object kinds;
+    for (const auto& [kind, count] : work.gpu_kinds) kinds[checked(kind, "gpus")] = number(count);
+    task.value("gpus", std::move(kinds));
+  }
+  task.text("site", work.site);
+  task.list("not_sites", work.not_sites);
+  task.list("tags", work.tags);
+}
+
+}  // namespace
+
+std::string absolute_path(const std::string& from, const std::string& path, const Items& items) {
+  const auto is_absolute = [&](const json::value& item) {
+    return with_item(path, item_of(item, items.columns)).starts_with('/');
+  };
+  if (begins_with_item(path) && std::any_of(items.items.begin(), items.items.end(), is_absolute))
+    return path;
+  const std::filesystem::path whole = std::filesystem::path(from) / path;
+  // It would make one slash of the two that stand for an item's folder.
+  return (path.find("//}") == std::string::npos ? whole.lexically_normal() : whole).string();
+}
+
+json::object task_of(const WorkOptions& work, const std::string& directory, const Items& items) {
+  TaskWriter task(directory, work, items);
+  task.list("command", work.command);
+  task.text("tool", work.tool);
+  task.map("parameters", work.parameters, false);
+  task.map("inputs", work.inputs, true);
+  task.map("outputs", work.outputs, true);
+  write_needs(task, work);
+  task.directory(work);
+  task.map("env", work.env, false);
+  task.path("stdin", work.standard_input);
+  task.stream("stdout", work.standard_output);
+  task.stream("stderr", work.standard_error);
+  task.text("container", work.container);
+  task.text("name", work.name);
+  task.list("after", work.after);
+  task.list("after_any", work.after_any);
+  task.list("after_each", work.after_each);
+  if (work.retries) task.value("retries", *work.retries);
+  if (work.priority) task.value("priority", *work.priority);
+  if (work.hold) task.value("hold", true);
+  if (!items.items.empty()) task.value("items", items.items);
+  task.list("columns", items.columns);
+  task.list("item_texts", items.texts);
+  return task.take();
+}
+
+json::object submission_of(json::array tasks, const Surroundings& around, const std::string& client,
+                           const std::string& key) {
+  json::object request;
+  request["client"] = client;
+  if (!key.empty()) request["key"] = checked(key, "key");
+  request["directory"] = checked(around.directory, "directory");
+  json::object environment;
+  environment.reserve(around.environment.size());
+  for (const auto& [name, value] : around.environment) environment[name] = value;
+  request["environment"] = std::move(environment);
+  char mask[8];
+  std::snprintf(mask, sizeof mask, "%04o", around.umask);
+  request["umask"] = mask;
+  request["tasks"] = std::move(tasks);
+  return request;
+}
+
+std::string random_key() {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::random_device random;
+  std::string key = "once-";
+  for (int word = 0; word < 4; ++word) {
+    unsigned value = random();
+    for (int digit = 0; digit < 8; ++digit, value >>= 4) key += kDigits[value & 15];
+  }
+  return key;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,31 @@
+// What the user said of a task -> the JSON of a submit.
+#pragma once
+
+#include "cli/parse/command.hpp"
+#include "cli/process/surroundings.hpp"
+#include "cli/work/items.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// A path of a task, as it is taken from a directory; one that its items make absolute stays.
+std::string absolute_path(const std::string& from, const std::string& path, const Items& items);
+
+/// One task of a submit.  Relative paths are taken from `directory`, the caller's, but for those
+/// that begin with an item that is an absolute path itself.
+boost::json::object task_of(const WorkOptions& work, const std::string& directory,
+                            const Items& items = {});
+
+/// The whole submit.  `key` may be empty.
+boost::json::object submission_of(boost::json::array tasks, const Surroundings& around,
+                                  const std::string& client, const std::string& key);
+
+/// A key that nobody else chooses: with it a submit whose answer was lost can be sent again.
+std::string random_key();
+
+}  // namespace hpcbatch

@@ -1,0 +1,27 @@
+// Files of tasks for `submit --file`: JSON lines, YAML or TOML, read completely before anything is
+// submitted.
+#pragma once
+
+#include "cli/process/interrupt.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <string>
+
+namespace hpcbatch {
+
+/// The whole of a file, or of standard input for `-`.  Throws CommandError and InterruptedByUser.
+std::string read_input(const std::string& file, const Interrupt& interrupt);
+
+/// One task object a line; empty lines are left out.  Throws CommandError with file and line.
+boost::json::array tasks_of_json_lines(const std::string& text, const std::string& file);
+
+/// A list of tasks, or `tasks:` with such a list, in the keys of a submit.  Throws CommandError or
+/// DocumentError with file and line.
+boost::json::array tasks_of_yaml(const std::string& text, const std::string& file);
+boost::json::array tasks_of_toml(const std::string& text, const std::string& file);
+
+/// By the file's name: .yaml and .yml, .toml, or .jsonl; `-` is JSON lines.
+boost::json::array read_tasks(const std::string& file, const Interrupt& interrupt);
+
+}  // namespace hpcbatch

@@ -1,0 +1,161 @@
+#include "links/pilot_messages.hpp"
+
+#include "sites/attempts.hpp"
+
+#include <chrono>
+
+namespace hpcbatch {
+namespace {
+
+AttemptEnd end_from_wire(const wire::Result& result, Time now) {
+  AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged(), result.bring_back()};
+  end.published.assign(result.published().begin(), result.published().end());
+  Outcome& outcome = end.outcome;
+  outcome.failure = parse_failure(result.failure()).value_or(Failure::EngineError);
+  outcome.exit_code = result.exit_code();
+  outcome.signal = result.signal();
+  outcome.message = result.message();
+  if (result.started_us() != 0) outcome.started = from_microseconds(result.started_us());
+  outcome.ended = result.ended_us() != 0 ? from_microseconds(result.ended_us()) : now;
+  outcome.peak_memory = result.peak_memory();
+  outcome.cpu_time = Duration{static_cast<std::int64_t>(result.cpu_us())};
+  const wire::LogPlace& log = result.log();
+  outcome.log = {log.file(),      log.last_out(),  log.last_err(), log.out_bytes(),
+                 log.err_bytes(), log.truncated(), log.lost()};
+  return end;
+}
+
+bool goes_on(const LeaseRun& run, const SendLeases::Lease& lease) {
+  return lease.attempt == neighbour(run.first.attempt, run.count) &&
+         lease.granted == run.first.granted && lease.memory_is_limit == run.first.memory_is_limit &&
+         lease.time_limit == run.first.time_limit;
+}
+
+}  // namespace
+
+PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& message) {
+  const wire::Register& said = message.registration();
+  PilotRegistered event{.pilot = pilot, .incarnation = said.incarnation(), .node = said.node()};
+  for (const wire::Amount& amount : said.capacity())
+    event.capacity.set(amount.name(), Amount{amount.value()});
+  if (said.time_left_ms() >= 0) event.time_left = std::chrono::milliseconds(said.time_left_ms());
+  for (const wire::Held& held : said.held()) {
+    event.held.push_back(
+        {from_wire(held.attempt()), static_cast<HeldAttempt::State>(held.state())});
+  }
+  event.batch_number = said.batch_number();
+  event.refusals.assign(said.refusals().begin(), said.refusals().end());
+  event.leaving = message.leaving();
+  return event;
+}
+
+std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message, Time now) {
+  std::vector<Event> events;
+  // What it gives back with this is not to be leased to it again.
+  if (message.has_workspace()) {
+    WorkspaceSeen seen{pilot, message.workspace().trouble(), {}};
+    for (const wire::Attempt& attempt : message.workspace().ended())
+      seen.ended.push_back(from_wire(attempt));
+    events.emplace_back(std::move(seen));
+  }
+  if (message.started_size() != 0) {
+    AttemptsStarted started{pilot, {}};
+    for (const wire::Attempt& attempt : message.started())
+      started.attempts.push_back(from_wire(attempt));
+    events.emplace_back(std::move(started));
+  }
+  if (message.results_size() != 0) {
+    AttemptsEnded ended{pilot, {}};
+    ended.ends.reserve(static_cast<std::size_t>(message.results_size()));
+    for (const wire::Result& result : message.results())
+      ended.ends.push_back(end_from_wire(result, now));
+    events.emplace_back(std::move(ended));
+  }
+  // Before what is given back because of it, which would go there again.
+  if (message.has_warm()) {
+    const auto& services = message.warm().services();
+    const auto& starting = message.warm().starting();
+    events.emplace_back(ServicesWarm{
+        pilot, {services.begin(), services.end()}, {starting.begin(), starting.end()}});
+  }
+  if (message.returned_size() != 0) {
+    AttemptsReturned returned{pilot, {}};
+    for (const wire::Attempt& attempt : message.returned())
+      returned.attempts.push_back(from_wire(attempt));
+    events.emplace_back(std::move(returned));
+  }
+  if (message.leaving()) events.emplace_back(PilotLeaving{pilot, message.leaving_reason()});
+  return events;
+}
+
+std::vector<AttemptEnd> results_of_outbox(const std::vector<std::string>& results, Time now) {
+  std::vector<AttemptEnd> ends;
+  for (const std::string& bytes : results) {
+    wire::Result result;
+    if (result.ParseFromString(bytes)) ends.push_back(end_from_wire(result, now));
+  }
+  return ends;
+}
+
+std::vector<LeaseRun> runs_of(const std::vector<SendLeases::Lease>& leases) {
+  std::vector<LeaseRun> runs;
+  for (const SendLeases::Lease& lease : leases) {
+    if (!runs.empty() && goes_on(runs.back(), lease)) {
+      ++runs.back().count;
+    } else {
+      runs.push_back({lease, 1});
+    }
+  }
+  return runs;
+}
+
+SendLeases::Lease lease_in(const LeaseRun& run, std::uint32_t place) {
+  SendLeases::Lease lease = run.first;
+  lease.attempt = neighbour(lease.attempt, place);
+  return lease;
+}
+
+wire::Start start_of(const LeaseRun& run, wire::Start start) {
+  const SendLeases::Lease& lease = run.first;
+  if (run.count > 1) start.set_count(run.count);
+  to_wire(lease.attempt, start.mutable_attempt());
+  for (const auto& [name, amount] : lease.granted.entries()) {
+    wire::Amount* granted = start.add_granted();
+    granted->set_name(name);
+    granted->set_value(amount.ticks);
+  }
+  start.set_memory_is_limit(lease.memory_is_limit);
+  if (lease.time_limit) {
+    start.set_time_limit_ms(static_cast<std::uint64_t>(
+        std::chrono::ceil<std::chrono::milliseconds>(*lease.time_limit).count()));
+  }
+  start.set_shown_index(lease.attempt.task.index);
+  return start;
+}
+
+void say(const WelcomePilot&, wire::ToPilot& message) {
+  message.set_welcome(true);
+}
+void say(const RecallLeases& action, wire::ToPilot& message) {
+  message.set_recall(action.count);
+}
+void say(const KillAttempt& action, wire::ToPilot& message) {
+  wire::Kill* kill = message.add_kill();
+  to_wire(action.attempt, kill->mutable_attempt());
+  kill->set_failure(std::string(to_string(action.failure)));
+  kill->set_silent(action.silent);
+}
+void say(const AcknowledgeResults& action, wire::ToPilot& message) {
+  for (const AttemptId& attempt : action.attempts) to_wire(attempt, message.add_acknowledged());
+}
+void say(const PermitPublish& action, wire::ToPilot& message) {
+  to_wire(action.attempt, message.add_publish());
+}
+void say(const EndPilot&, wire::ToPilot& message) {
+  message.set_end(true);
+}
+void say(const FencePilot&, wire::ToPilot& message) {
+  message.set_fenced(true);
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,60 @@
+#include "links/turned_away.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::chrono::minutes kBetweenLines{1};
+
+}  // namespace
+
+std::string_view word_of(TurnedAwayFor reason) {
+  switch (reason) {
+    case TurnedAwayFor::UnknownPilot:
+      return "unknown_pilot";
+    case TurnedAwayFor::WrongKey:
+      return "wrong_key";
+    case TurnedAwayFor::WrongHello:
+      return "wrong_hello";
+    case TurnedAwayFor::WrongVersion:
+      return "wrong_version";
+    case TurnedAwayFor::NoProof:
+      return "no_proof";
+    case TurnedAwayFor::TooLong:
+      return "too_long";
+    case TurnedAwayFor::BrokenFrame:
+      return "broken_frame";
+    case TurnedAwayFor::BrokenMessage:
+      return "broken_message";
+    case TurnedAwayFor::TooManyAtATime:
+      return "too_many_at_a_time";
+  }
+  return "";
+}
+
+std::optional<std::string> TurnedAway::count(TurnedAwayFor reason, const std::string& text,
+                                             Time now) {
+  Tally& tally = tallies_[static_cast<std::size_t>(reason)];
+  ++tally.count;
+  if (tally.told && now - *tally.told < kBetweenLines) {
+    ++tally.untold;
+    return std::nullopt;
+  }
+  tally.told = now;
+  const std::uint64_t untold = std::exchange(tally.untold, 0);
+  std::string line = fmt::format("turned away ({}): {}", word_of(reason), text);
+  if (untold > 0) line += fmt::format("; so were {} others since the line before", untold);
+  return line;
+}
+
+std::vector<std::pair<std::string_view, std::uint64_t>> TurnedAway::counts() const {
+  std::vector<std::pair<std::string_view, std::uint64_t>> all;
+  for (std::size_t i = 0; i < tallies_.size(); ++i)
+    all.emplace_back(word_of(static_cast<TurnedAwayFor>(i)), tallies_[i].count);
+  return all;
+}
+
+}  // namespace hpcbatch

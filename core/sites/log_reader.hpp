@@ -1,0 +1,21 @@
+// Reads captured output of ended tasks out of the logs that pilots keep in a site's workspace.
+#pragma once
+
+#include "model/task.hpp"
+#include "sites/site_hands.hpp"
+
+#include "hpcbatch/result.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace hpcbatch {
+
+/// Up to `limit` bytes of a stream (1 stdout, 2 stderr) from its offset `from`, none behind its
+/// end; answers on the loop.  The file is read on the site's lane.
+void read_log(SiteHands& site, const LogPlace& log, const AttemptId& attempt, std::uint32_t stream,
+              std::uint64_t from, std::size_t limit,
+              std::function<void(Result<std::string>)> answer);
+
+}  // namespace hpcbatch

@@ -1,0 +1,90 @@
+// One site's plugins at work: the scheduler writes commands and reads answers, the transport runs
+// them on a lane.
+#pragma once
+
+#include "loop/asio.hpp"
+#include "loop/call_lane.hpp"
+#include "model/event.hpp"
+#include "model/site.hpp"
+#include "plugin_host/plugin_host.hpp"
+#include "sites/last_words.hpp"
+#include "sites/pilot_program.hpp"
+#include "sites/site_check.hpp"
+#include "wire/pilot_file.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Every call returns at once; answers come on the loop.  A call that outlives its deadline is
+/// given up: its thread and transport are left behind and new ones are made.
+class SiteHands {
+ public:
+  SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site, PilotProgram program);
+  SiteHands(const SiteHands&) = delete;
+  SiteHands& operator=(const SiteHands&) = delete;
+
+  /// Loads the plugins; to be called once, before anything else.  Then `site` says what tasks may
+  /// choose.
+  Result<void> open();
+  const Site& site() const { return site_; }
+  /// Some call has not come back yet.
+  bool is_busy() const { return calls_.is_busy(); }
+
+  /// Puts pilot program, pilot file and script in place and submits.  `avoided` are nodes that it
+  /// is not to come to, where the batch system has a word for that.
+  void submit(const AllocationId& id, const Shape& shape, wire::PilotFile file,
+              const std::vector<std::string>& avoided,
+              std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer);
+  /// Replaces the pilot file of an allocation that may still start or run.
+  void renew_pilot_file(const AllocationId& id, wire::PilotFile file);
+  struct Listed {
+    std::vector<BatchJob> jobs;
+    LastWords last_words;
+  };
+  /// `silent`: those of the names of which no pilot was ever there; what their batch jobs printed
+  /// last is read where they have ended or are not listed.
+  void poll(const std::string& prefix, std::vector<std::string> names,
+            std::vector<std::string> silent, std::function<void(Result<Listed>)> answer);
+  void cancel(const AllocationId& id, const std::string& number);
+  /// Serialized wire::Result messages that the allocation's pilots left behind.
+  void read_outbox(const AllocationId& id,
+                   std::function<void(Result<std::vector<std::string>>)> answer);
+  void forget(const AllocationId& id);
+  /// Allocations whose names begin with `prefix` and of which there are pilot files, outboxes or
+  /// working directories; nothing where the workspace cannot be read.
+  void find_left(const std::string& prefix, std::function<void(std::vector<AllocationId>)> answer);
+  /// With a transport for the time of the call; `work` runs on the lane.
+  void with_transport(std::function<void(Transport&, Deadline)> work,
+                      std::function<void(bool given_up)> then);
+  void check(std::function<void(SiteReport)> answer);
+  /// What the transport keeps for those that come later.
+  void end_connection();
+
+ private:
+  // What a lane needs stays alive as long as a call that was given up may still use it.
+  struct Tools {
+    std::unique_ptr<Transport> transport;
+    std::shared_ptr<Scheduler> scheduler;
+    std::optional<Deadline> pilot_seen;  // the program, in a workspace that was ours alone
+  };
+  void call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
+            std::function<void(bool)> then);
+  Result<void> new_tools();
+  std::string file_path(const AllocationId& id) const;
+  AllocationRequest request(const AllocationId& id, const Shape& shape,
+                            const std::vector<std::string>& avoided) const;
+
+  const PluginHost& plugins_;
+  Site site_;
+  PilotProgram program_;
+  std::shared_ptr<Scheduler> scheduler_;
+  std::shared_ptr<Tools> tools_;
+  CallLane calls_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,156 @@
+// The inside of SiteFiles: three lanes (hashing, exchanges, large files) and what is on its way on
+// each of them.
+#pragma once
+
+#include "loop/call_lane.hpp"
+#include "loop/clock.hpp"
+#include "staging/file_book.hpp"
+#include "staging/file_exchange.hpp"
+#include "staging/site_files.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// What one exchange carries at most, in bytes.
+inline constexpr std::uint64_t kMostExchanged = std::uint64_t{16} << 20;
+
+/// A turn of the loop looks what can be begun, and tells at its end what has been decided.
+class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
+ public:
+  Body(asio::io_context& loop, MakeTransport make_transport, Site site, PilotProgram program);
+
+  void bring(std::vector<Wanted> wanted, std::function<void(Brought)> answer);
+  void let_go(const StageOwner& owner);
+  void keep_all(bool all);
+  void forget_there(const std::string& place);
+  void take(std::vector<Taken> taken,
+            std::function<void(std::vector<std::optional<StageError>>)> answer);
+  void drop(const std::vector<std::string>& there);
+  std::optional<std::string> place_of(const StageOwner& owner, const std::string& path) const;
+  Figures figures() const;
+  /// What cannot be done by the constructor.
+  void begin() { look_at_ages(); }
+
+ private:
+  struct Asked {
+    std::function<void(Brought)> answer;
+    std::size_t owners;
+  };
+  struct TakeRequest {
+    std::vector<std::optional<StageError>> results;
+    std::size_t open;
+    std::function<void(std::vector<std::optional<StageError>>)> answer;
+  };
+  struct TakeItem {
+    std::shared_ptr<TakeRequest> request;  // shared by its items, which come back one by one
+    std::size_t place;
+    std::string there;  // relative to the workspace
+    std::string here;
+    unsigned tries{0};
+  };
+  struct Fetch {
+    TakeItem item;
+    LargeFetch file;
+  };
+  /// What one exchange was told, to be put back where it did not come about.
+  struct Flight {
+    std::vector<std::string> book_drops;
+    std::vector<std::string> drops;
+    std::vector<FileBook::Question> questions;
+    std::vector<FileBook::Sending> adopts;
+    std::vector<FileBook::Sending> small;
+    std::vector<TakeItem> takes;
+    bool lists{false};
+  };
+  /// After what failed the next try waits, ever longer.
+  struct Pause {
+    explicit Pause(asio::io_context& loop) : timer(loop) {}
+    asio::steady_timer timer;
+    unsigned failures{0};
+    bool is_on{false};
+  };
+
+  void wake();
+  void turn();
+  void tell();
+  void hash_more();
+  void hashed(const std::vector<std::string>& paths, const HashProgress& progress, bool given_up);
+  // site_files_exchange.cpp
+  void exchange();
+  bool is_worth_an_exchange(const Flight& flight);
+  Flight load();
+  ExchangePlan plan(const Flight& flight) const;
+  void unload(Flight flight);
+  void exchanged(Flight flight, ExchangeOutcome outcome);
+  void exchange_failed(Flight flight, const std::string& why);
+  void read_list(const wire::FilesReport& report);
+  void read_store_answers(Flight& flight, const ExchangeOutcome& outcome);
+  void read_takes(Flight& flight, const ExchangeOutcome& outcome);
+  void stored(const FileBook::Sending& file, const wire::FilesReport::Done& done);
+  // site_files_copies.cpp
+  void copy();
+  bool copy_there();
+  bool copy_here();
+  void copied_there(const FileBook::Sending& file, const LargeSent& sent);
+  void copied_here(Fetch fetch, const LargeFetched& fetched);
+  void copy_failed(const std::string& why);
+
+  void finish(const TakeItem& item, std::optional<StageError> result);
+  void pause(Pause& pause);
+  void look_at_ages();
+  bool renew(std::shared_ptr<ExchangeTools>& tools);
+  void trouble(const std::string& text);
+  std::string there(const std::string& relative) const { return site_.workspace + "/" + relative; }
+  /// Nothing where it does not lie below the workspace.
+  std::string relative(const std::string& path) const;
+  std::string full_disk(const wire::FilesReport::Done& done) const;
+
+  asio::io_context& loop_;
+  MakeTransport make_transport_;
+  Site site_;
+  PilotProgram program_;
+  Clock clock_;
+  FileBook book_;
+  std::uint64_t tickets_{0};
+  std::map<std::uint64_t, Asked> asked_;
+  std::deque<TakeItem> takes_;
+  std::deque<Fetch> fetches_;
+  std::vector<std::shared_ptr<TakeRequest>> taken_;  // to be answered
+  std::vector<std::string> drops_;
+  std::deque<FileBook::Sending> adopts_;  // lie in files/incoming
+  std::map<std::string, unsigned> copy_tries_;
+  std::string copy_trouble_;  // as it was told last
+  std::string list_after_;
+  bool has_listed_{false};
+  bool is_listing_{false};
+  std::uint64_t free_bytes_{0};
+  std::uint64_t most_bytes_;
+  Figures figures_;
+  bool is_woken_{false};
+  bool is_hashing_{false};
+  bool is_exchanging_{false};
+  bool is_copying_{false};
+  bool wants_exchange_{false};  // before anything large is copied
+  bool fetches_next_{false};
+  Pause exchange_pause_;
+  Pause copy_pause_;
+  asio::steady_timer drop_timer_;
+  bool drops_wait_{false};
+  asio::steady_timer age_timer_;
+  std::shared_ptr<FileHasher> hasher_;
+  std::shared_ptr<ExchangeTools> exchange_tools_;
+  std::shared_ptr<ExchangeTools> copy_tools_;
+  CallLane hashes_;
+  CallLane exchanges_;
+  CallLane copies_;
+};
+
+}  // namespace hpcbatch

@@ -1,0 +1,158 @@
+// SiteFiles' large files, each by itself over the transport's own put and get.
+#include "staging/site_files_body.hpp"
+#include "wire/files.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr unsigned kMostTries = 5;
+
+/// What was cut off by it goes on in the next try.
+std::chrono::milliseconds limit_for(std::uint64_t size) {
+  return 300s + std::chrono::seconds(size >> 22);
+}
+
+bool says_full(const std::string& text) {
+  return text.find("No space left") != std::string::npos;
+}
+bool says_quota(const std::string& text) {
+  return text.find("quota exceeded") != std::string::npos ||
+         text.find("Quota exceeded") != std::string::npos;
+}
+
+}  // namespace
+
+void SiteFiles::Body::copy() {
+  if (is_copying_ || copy_pause_.is_on || wants_exchange_) return;
+  fetches_next_ = !fetches_next_;
+  if (fetches_next_ ? copy_here() || copy_there() : copy_there() || copy_here()) is_copying_ = true;
+}
+
+bool SiteFiles::Body::copy_there() {
+  if (figures_.exchanges == 0) return false;
+  auto file = book_.take_large();
+  if (!file) return false;
+  // Of one that was cut off a part is there already, and what is missing may well have room.
+  if (file->state.size > free_bytes_ && !copy_tries_.contains(file->key)) {
+    wire::FilesReport::Done full;
+    full.set_trouble(static_cast<std::uint32_t>(wire::FileTrouble::DiskFull));
+    full.set_text(
+        fmt::format("{} bytes wanted, {} bytes free there", file->state.size, free_bytes_));
+    book_.no_room(file->key, full_disk(full));
+    // What is free now is known after it.
+    wants_exchange_ = true;
+    wake();
+    return false;
+  }
+  if (!copy_tools_ && !renew(copy_tools_)) {
+    book_.not_sent(file->key);
+    copy_failed(figures_.trouble);
+    return false;
+  }
+  auto sent = std::make_shared<LargeSent>();
+  const std::string place = there(wire::incoming_of_key(file->key));
+  auto begin = [this, sent, place, file = *file]() -> CallLane::Work {
+    return [sent, place, file, tools = copy_tools_](Deadline deadline) {
+      *sent = send_large(*tools, file, place, deadline);
+    };
+  };
+  copies_.call(limit_for(file->state.size), std::move(begin),
+               [this, sent, file = *file](bool given_up) {
+                 copied_there(file, given_up ? LargeSent{} : *sent);
+               });
+  return true;
+}
+
+void SiteFiles::Body::copied_there(const FileBook::Sending& file, const LargeSent& sent) {
+  is_copying_ = false;
+  wake();
+  if (sent.is_changed) {
+    copy_tries_.erase(file.key);
+    drops_.push_back(wire::incoming_folder_of_key(file.key));
+    return book_.changed(file);
+  }
+  if (sent.result) {
+    copy_pause_.failures = 0;
+    copy_trouble_.clear();
+    adopts_.push_back(file);
+    return;
+  }
+  const std::string& text = sent.result.error().text;
+  // A site that cannot be reached at all is waited for by exchanges.
+  wants_exchange_ = true;
+  if (says_full(text) || says_quota(text)) {
+    wire::FilesReport::Done full;
+    full.set_trouble(static_cast<std::uint32_t>(says_full(text) ? wire::FileTrouble::DiskFull
+                                                                : wire::FileTrouble::Quota));
+    full.set_text(fmt::format("{}: {} bytes wanted, {} bytes were free there", text,
+                              file.state.size, free_bytes_));
+    return book_.no_room(file.key, full_disk(full));
+  }
+  if (++copy_tries_[file.key] >= kMostTries) {
+    copy_tries_.erase(file.key);
+    return book_.refused(file.key, {true, "stage_in_failed",
+                                    fmt::format("cannot bring {} to {}, {} times: {}", file.path,
+                                                site_.name, kMostTries, text)});
+  }
+  book_.not_sent(file.key);
+  copy_failed(text);
+}
+
+bool SiteFiles::Body::copy_here() {
+  if (fetches_.empty()) return false;
+  if (!copy_tools_ && !renew(copy_tools_)) {
+    copy_failed(figures_.trouble);
+    return false;
+  }
+  auto fetch = std::make_shared<Fetch>(std::move(fetches_.front()));
+  fetches_.pop_front();
+  auto fetched = std::make_shared<LargeFetched>();
+  auto begin = [this, fetched, file = fetch->file]() -> CallLane::Work {
+    return [fetched, file, tools = copy_tools_](Deadline deadline) {
+      *fetched = fetch_large(*tools, file, deadline);
+    };
+  };
+  copies_.call(limit_for(fetch->file.size), std::move(begin),
+               [this, fetched, fetch](bool given_up) {
+                 copied_here(std::move(*fetch), given_up ? LargeFetched{} : *fetched);
+               });
+  return true;
+}
+
+void SiteFiles::Body::copied_here(Fetch fetch, const LargeFetched& fetched) {
+  is_copying_ = false;
+  wake();
+  if (fetched.here) return finish(fetch.item, fetched.here);
+  if (fetched.result) {
+    copy_pause_.failures = 0;
+    copy_trouble_.clear();
+    figures_.bytes_taken += fetch.file.size;
+    ++figures_.files_taken;
+    return finish(fetch.item, std::nullopt);
+  }
+  wants_exchange_ = true;
+  const std::string& text = fetched.result.error().text;
+  if (++fetch.item.tries >= kMostTries)
+    return finish(fetch.item,
+                  StageError{true, "stage_out_failed",
+                             fmt::format("cannot take {} from {}, {} times: {}", fetch.file.there,
+                                         site_.name, kMostTries, text)});
+  // It may be gone or another one by now: its size is asked for again.
+  takes_.push_back(std::move(fetch.item));
+  copy_failed(text);
+}
+
+void SiteFiles::Body::copy_failed(const std::string& why) {
+  if (copy_trouble_ != why) spdlog::warn("the files of {}: {}", site_.name, why);
+  copy_trouble_ = why;
+  pause(copy_pause_);
+}
+
+}  // namespace hpcbatch

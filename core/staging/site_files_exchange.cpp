@@ -1,0 +1,280 @@
+// SiteFiles' exchanges: what goes into one, and what comes of it.
+#include "staging/site_files_body.hpp"
+#include "wire/files.hpp"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kExchangeLimit = 240s;
+// The program there begins nothing more after that.
+constexpr std::chrono::milliseconds kWorkLimit{90'000};
+constexpr auto kDropsWait = 5s;
+constexpr std::uint64_t kLeastBytes = std::uint64_t{256} << 10;
+constexpr std::size_t kMostFiles = 1000;
+constexpr std::size_t kMostQuestions = 20'000;
+constexpr std::uint32_t kMostListed = 20'000;
+
+using wire::FileTrouble;
+
+FileTrouble trouble_of(const wire::FilesReport::Done& done) {
+  return static_cast<FileTrouble>(done.trouble());
+}
+
+template <class Item>
+void put_back(std::deque<Item>& queue, std::vector<Item>& items, std::size_t from) {
+  from = std::min(from, items.size());
+  queue.insert(queue.begin(),
+               std::make_move_iterator(items.begin() + static_cast<std::ptrdiff_t>(from)),
+               std::make_move_iterator(items.end()));
+}
+
+std::size_t answered(int answers, std::size_t asked) {
+  return std::min(static_cast<std::size_t>(answers), asked);
+}
+
+}  // namespace
+
+SiteFiles::Body::Flight SiteFiles::Body::load() {
+  Flight flight;
+  flight.questions = book_.take_questions(kMostQuestions);
+  flight.small = book_.take_small(most_bytes_, kMostFiles);
+  flight.adopts.assign(adopts_.begin(), adopts_.end());
+  adopts_.clear();
+  const auto takes = static_cast<std::ptrdiff_t>(std::min(takes_.size(), kMostFiles));
+  flight.takes.assign(takes_.begin(), takes_.begin() + takes);
+  takes_.erase(takes_.begin(), takes_.begin() + takes);
+  flight.lists = !has_listed_;
+  // Last: room for what is sent may have been made by dropping.
+  flight.book_drops = book_.take_drops();
+  flight.drops = std::exchange(drops_, {});
+  return flight;
+}
+
+/// What is to be removed waits a little for company.
+bool SiteFiles::Body::is_worth_an_exchange(const Flight& flight) {
+  if (wants_exchange_ || is_listing_ || !flight.questions.empty() || !flight.small.empty() ||
+      !flight.adopts.empty() || !flight.takes.empty())
+    return true;
+  if (flight.drops.empty() && flight.book_drops.empty()) return false;
+  if (drops_wait_) return false;
+  drops_wait_ = true;
+  drop_timer_.expires_after(kDropsWait);
+  drop_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    const auto self = weak.lock();
+    if (error || !self) return;
+    self->drops_wait_ = false;
+    if (self->drops_.empty() && !self->book_.has_drops()) return;
+    self->wants_exchange_ = true;
+    self->wake();
+  });
+  return false;
+}
+
+ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
+  ExchangePlan plan;
+  wire::FilesOrder& order = plan.order;
+  for (const auto* drops : {&flight.book_drops, &flight.drops}) {
+    for (const std::string& path : *drops) order.add_drop(path);
+  }
+  for (const FileBook::Question& question : flight.questions) {
+    wire::FilesOrder::Known* have = order.add_have();
+    have->set_key(question.key);
+    have->set_size(question.size);
+    have->set_executable(question.executable);
+  }
+  for (const FileBook::Sending& file : flight.adopts) {
+    wire::FilesOrder::Known* adopt = order.add_adopt();
+    adopt->set_key(file.key);
+    adopt->set_size(file.state.size);
+    adopt->set_executable(file.state.executable);
+  }
+  for (const TakeItem& item : flight.takes) {
+    order.add_take(item.there);
+    plan.take_to.push_back(item.here);
+  }
+  if (flight.lists) {
+    order.set_list_most(kMostListed);
+    order.set_list_after(list_after_);
+  }
+  order.set_largest_taken(FileBook::kLarge - 1);
+  order.set_most_bytes(most_bytes_);
+  order.set_limit_ms(static_cast<std::uint64_t>(kWorkLimit.count()));
+  plan.small = flight.small;
+  return plan;
+}
+
+void SiteFiles::Body::unload(Flight flight) {
+  book_.not_dropped(std::move(flight.book_drops));
+  drops_.insert(drops_.end(), flight.drops.begin(), flight.drops.end());
+  for (const auto& question : flight.questions) book_.not_told(question.key);
+  for (const auto& file : flight.small) book_.not_sent(file.key);
+  put_back(adopts_, flight.adopts, 0);
+  put_back(takes_, flight.takes, 0);
+}
+
+void SiteFiles::Body::exchange() {
+  if (is_exchanging_ || exchange_pause_.is_on) return;
+  book_.drop_unused_since(clock_.now() - std::chrono::hours{24 * 30});
+  Flight flight = load();
+  if (!is_worth_an_exchange(flight)) return unload(std::move(flight));
+  is_exchanging_ = true;
+  if (!exchange_tools_ && !renew(exchange_tools_))
+    return exchange_failed(std::move(flight), figures_.trouble);
+  auto outcome = std::make_shared<ExchangeOutcome>();
+  auto shared_plan = std::make_shared<ExchangePlan>(plan(flight));
+  auto shared_flight = std::make_shared<Flight>(std::move(flight));
+  auto begin = [this, outcome, shared_plan]() -> CallLane::Work {
+    return [outcome, shared_plan, tools = exchange_tools_, program = program_,
+            workspace = site_.workspace](Deadline deadline) {
+      *outcome = exchange_files(*tools, program, workspace, std::move(*shared_plan), deadline);
+    };
+  };
+  exchanges_.call(kExchangeLimit, std::move(begin), [this, outcome, shared_flight](bool given_up) {
+    if (given_up) {
+      exchange_failed(std::move(*shared_flight), "the exchange did not come back in time");
+    } else {
+      exchanged(std::move(*shared_flight), std::move(*outcome));
+    }
+  });
+}
+
+void SiteFiles::Body::exchange_failed(Flight flight, const std::string& why) {
+  is_exchanging_ = false;
+  unload(std::move(flight));
+  // On a slow way less at a time comes through.
+  most_bytes_ = std::max(kLeastBytes, most_bytes_ / 4);
+  trouble(why);
+  pause(exchange_pause_);
+  wake();
+}
+
+void SiteFiles::Body::exchanged(Flight flight, ExchangeOutcome outcome) {
+  if (!outcome.report) return exchange_failed(std::move(flight), outcome.report.error().text);
+  is_exchanging_ = false;
+  ++figures_.exchanges;
+  figures_.trouble.clear();
+  exchange_pause_.failures = 0;
+  wants_exchange_ = false;
+  most_bytes_ = std::min(kMostExchanged, most_bytes_ * 2);
+  const wire::FilesReport& report = *outcome.report;
+  free_bytes_ = report.free_bytes();
+  if (flight.lists) read_list(report);
+  const std::size_t of_book = flight.book_drops.size();
+  const std::size_t dropped = answered(report.drop_size(), of_book + flight.drops.size());
+  for (std::size_t at = 0; at < dropped; ++at) {
+    const auto& done = report.drop(static_cast<int>(at));
+    if (trouble_of(done) != FileTrouble::None && trouble_of(done) != FileTrouble::Absent)
+      spdlog::warn("the files of {}: {}", site_.name, done.text());
+  }
+  flight.book_drops.erase(
+      flight.book_drops.begin(),
+      flight.book_drops.begin() + static_cast<std::ptrdiff_t>(std::min(dropped, of_book)));
+  flight.drops.erase(flight.drops.begin(),
+                     flight.drops.begin() +
+                         static_cast<std::ptrdiff_t>(dropped > of_book ? dropped - of_book : 0));
+  book_.not_dropped(std::move(flight.book_drops));
+  drops_.insert(drops_.end(), flight.drops.begin(), flight.drops.end());
+  read_store_answers(flight, outcome);
+  read_takes(flight, outcome);
+  wake();
+}
+
+void SiteFiles::Body::read_list(const wire::FilesReport& report) {
+  for (const auto& entry : report.entries()) {
+    if (!wire::is_store_key(entry.key())) continue;
+    book_.listed(entry.key(), entry.size(), entry.executable(),
+                 clock_.now() - std::chrono::seconds(entry.unused_s()));
+    list_after_ = entry.key();
+  }
+  has_listed_ = report.list_ended() || report.entries().empty();
+  is_listing_ = !has_listed_;
+  if (has_listed_) book_.list_is_complete();
+}
+
+void SiteFiles::Body::read_store_answers(Flight& flight, const ExchangeOutcome& outcome) {
+  const wire::FilesReport& report = *outcome.report;
+  const std::size_t told = answered(report.have_size(), flight.questions.size());
+  for (std::size_t at = 0; at < flight.questions.size(); ++at) {
+    const std::string& key = flight.questions[at].key;
+    if (at >= told) {
+      book_.not_told(key);
+      continue;
+    }
+    const auto& done = report.have(static_cast<int>(at));
+    const FileTrouble trouble = trouble_of(done);
+    if (trouble == FileTrouble::None || trouble == FileTrouble::Absent) {
+      book_.told(key, trouble == FileTrouble::None, clock_.now());
+    } else {
+      book_.refused(key,
+                    {true, "stage_in_failed",
+                     fmt::format("the store of {} is of no use: {}", site_.name, done.text())});
+    }
+  }
+  const std::size_t adopted = answered(report.adopt_size(), flight.adopts.size());
+  for (std::size_t at = 0; at < adopted; ++at)
+    stored(flight.adopts[at], report.adopt(static_cast<int>(at)));
+  put_back(adopts_, flight.adopts, adopted);
+  for (const std::size_t at : outcome.changed) book_.changed(flight.small[at]);
+  const std::size_t put = answered(report.put_size(), outcome.put.size());
+  for (std::size_t at = 0; at < outcome.put.size(); ++at) {
+    const FileBook::Sending& file = flight.small[outcome.put[at]];
+    if (at < put) {
+      stored(file, report.put(static_cast<int>(at)));
+    } else {
+      book_.not_sent(file.key);
+    }
+  }
+}
+
+void SiteFiles::Body::stored(const FileBook::Sending& file, const wire::FilesReport::Done& done) {
+  switch (trouble_of(done)) {
+    case FileTrouble::None:
+      figures_.bytes_sent += file.state.size;
+      ++figures_.files_sent;
+      copy_tries_.erase(file.key);
+      return book_.sent(file.key, clock_.now());
+    case FileTrouble::Absent:
+      // What was put aside is gone: once more.
+      return book_.not_sent(file.key);
+    case FileTrouble::DiskFull:
+    case FileTrouble::Quota:
+      return book_.no_room(file.key, full_disk(done));
+    case FileTrouble::Refused:
+    case FileTrouble::Other:
+      break;
+  }
+  book_.refused(file.key,
+                {true, "stage_in_failed",
+                 fmt::format("cannot bring {} to {}: {}", file.path, site_.name, done.text())});
+}
+
+void SiteFiles::Body::read_takes(Flight& flight, const ExchangeOutcome& outcome) {
+  const wire::FilesReport& report = *outcome.report;
+  const std::size_t taken = answered(report.take_size(), flight.takes.size());
+  for (std::size_t at = 0; at < taken; ++at) {
+    TakeItem& item = flight.takes[at];
+    const auto& took = report.take(static_cast<int>(at));
+    if (!outcome.taken[at] && took.too_large()) {
+      LargeFetch file{there(item.there), item.here, took.size(), took.mode() & 0777};
+      fetches_.push_back({std::move(item), std::move(file)});
+      continue;
+    }
+    if (!outcome.taken[at]) {
+      figures_.bytes_taken += took.size();
+      ++figures_.files_taken;
+    }
+    finish(item, outcome.taken[at]);
+  }
+  put_back(takes_, flight.takes, taken);
+}
+
+}  // namespace hpcbatch

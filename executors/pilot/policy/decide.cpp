@@ -1,0 +1,494 @@
+#include "pilot/policy/decide.hpp"
+
+#include "planted/planted.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+namespace hpcbatch::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How many tasks may be started past one that does not fit yet, and how far ahead is looked for one
+// that does.
+constexpr unsigned kPatience = 64;
+constexpr std::size_t kLookAhead = 64;
+constexpr Duration kGrace = 5s;  // between TERM and KILL
+constexpr Duration kUnregistered = 10min;
+
+}  // namespace
+
+Decide::Decide(Room room, Terms terms, Time now)
+    : room_(std::move(room)), terms_(terms), started_(now), idle_since_(now) {}
+
+// --- what the engine asks ----------------------------------------------------------------------
+
+void Decide::leased(const Lease& lease) {
+  const auto [at, is_new] = held_.try_emplace(lease.id);
+  if (!is_new) return;
+  if (!last_needs_ || lease.granted != last_granted_) {
+    const auto needs = room_.needs_of(lease.granted);
+    last_granted_ = lease.granted;
+    last_needs_ = needs ? std::make_shared<const Room::Needs>(*needs) : nullptr;
+  }
+  if (phase_ != Phase::Working || stuck_ || !last_needs_) {
+    held_.erase(at);
+    actions_.push_back(Return{lease.id});
+    return;
+  }
+  at->second.needs = last_needs_;
+  at->second.time_limit = lease.time_limit;
+  at->second.begins_later = lease.begins_later;
+  queue_.push_back(lease.id);
+  ++waiting_;
+}
+
+void Decide::recalled(std::uint32_t count) {
+  while (count > 0 && !queue_.empty()) {
+    const auto at = held_.find(queue_.back());
+    queue_.pop_back();
+    if (at == held_.end() || at->second.state != State::Waiting) continue;
+    actions_.push_back(Return{at->first});
+    held_.erase(at);
+    --waiting_;
+    --count;
+  }
+}
+
+void Decide::kill_asked(const AttemptId& id, const std::string& failure, bool silent, Time now) {
+  const auto at = held_.find(id);
+  if (at == held_.end()) return;
+  Held& held = at->second;
+  held.silent = held.silent || silent;
+  switch (held.state) {
+    case State::Waiting:
+      --waiting_;
+      if (silent) {
+        forget(at);
+      } else {
+        actions_.push_back(Fail{id, failure, "it was ended before it started"});
+        deliver(id, held, 0);
+      }
+      break;
+    case State::Running:
+      stop(id, held, failure, "", silent, now);
+      break;
+    case State::Staged:
+      --staged_;
+      actions_.push_back(Discard{id});
+      if (silent) {
+        forget(at);
+      } else {
+        actions_.push_back(Fail{id, failure, "it was ended before its outputs were published"});
+        deliver(id, held, 0);
+      }
+      break;
+    case State::Publishing:
+      break;  // too late to be taken back; a silent one is forgotten when that is done
+    case State::Delivered:
+      if (silent) forget(at);
+      break;
+  }
+}
+
+void Decide::publish_allowed(const AttemptId& id) {
+  const auto at = held_.find(id);
+  if (at == held_.end() || at->second.state != State::Staged) return;
+  at->second.state = State::Publishing;
+  --staged_;
+  ++publishing_;
+  actions_.push_back(Publish{id});
+}
+
+void Decide::acknowledged(const AttemptId& id, Time) {
+  const auto at = held_.find(id);
+  // The first result of a task with outputs may be acknowledged as well: it is not the last.
+  if (at == held_.end() || at->second.state != State::Delivered) return;
+  forget(at);
+}
+
+void Decide::end_asked(Time now) {
+  leave("drained");
+  no_engine_ = true;
+  stop_running("pilot_killed", "the engine ended the pilot", false, now);
+  fail_staged("pilot_killed", "the engine ended the pilot before the outputs were published");
+}
+
+void Decide::fenced(Time now) {
+  if (HPCBATCH_PLANTED(fence_not_heard)) return;
+  results_wanted_ = false;
+  no_engine_ = true;
+  for (auto& [id, held] : held_) {
+    held.silent = true;
+    if (held.state == State::Staged) {
+      actions_.push_back(Discard{id});
+      held.state = State::Delivered;
+      --staged_;
+      ++unacknowledged_;
+    }
+  }
+  stop_running("cancelled", "", true, now);
+  leave("fenced");
+  // What lies in the outbox may be an earlier process's, and the engine has yet to read it.
+  has_outbox_ = false;
+  for (auto at = held_.begin(); at != held_.end();) {
+    const auto next = std::next(at);
+    if (at->second.state == State::Delivered) forget(at);
+    at = next;
+  }
+}
+
+// --- what happened here ------------------------------------------------------------------------
+
+void Decide::welcomed(Time now) {
+  linked_ = true;
+  if (!welcomed_) welcomed_ = idle_since_ = now;
+}
+
+void Decide::link_lost() {
+  linked_ = false;
+  for (auto at = held_.begin(); HPCBATCH_PLANTED(result_dropped_with_link) && at != held_.end();) {
+    const auto next = std::next(at);
+    if (at->second.state == State::Delivered) forget(at);
+    at = next;
+  }
+}
+
+void Decide::given_up() {
+  leave("given up");
+  no_engine_ = true;
+  fail_staged("pilot_killed", "the engine gave the pilot up before the outputs were published");
+}
+
+void Decide::checks_failed(Time) {
+  checks_failed_ = true;
+  exit_code_ = 4;
+  leave("failed checks");
+}
+
+void Decide::workspace_failed() {
+  leave("workspace failed");
+}
+
+void Decide::workspace_stuck(Time now) {
+  if (std::exchange(stuck_, true)) return;
+  return_waiting();
+  for (auto& [id, held] : held_) {
+    if (!held.alarm || held.stopping) continue;
+    held.time_left = *held.alarm - now;
+    set_alarm(id, held, std::nullopt);
+  }
+}
+
+void Decide::workspace_well(Time now) {
+  if (!std::exchange(stuck_, false)) return;
+  if (idle_since_) idle_since_ = now;
+  for (auto& [id, held] : held_) {
+    const auto left = std::exchange(held.time_left, std::nullopt);
+    if (left && held.state == State::Running && !held.stopping) set_alarm(id, held, now + *left);
+  }
+}
+
+void Decide::terminated(Time now) {
+  const bool at_end = time_is_up(now);
+  leave(at_end ? "walltime" : "terminated");
+  if (!haste_since_) haste_since_ = now;
+  stop_running(
+      at_end ? "pilot_walltime" : "pilot_killed",
+      at_end ? "the pilot's time was used up" : "the batch system or a person ended the pilot",
+      false, now);
+}
+
+void Decide::keeper_died(Time now) {
+  leave("terminated");
+  no_engine_ = true;
+  stop_running("pilot_killed", "the pilot was killed", true, now);
+}
+
+void Decide::suspended(Duration time) {
+  std::set<std::pair<Time, AttemptId>> later;
+  for (const auto& [alarm, id] : alarms_) later.emplace(alarm + time, id);
+  alarms_ = std::move(later);
+  for (auto& [id, held] : held_) {
+    if (held.alarm) *held.alarm += time;
+  }
+  started_ += time;
+  for (std::optional<Time>* since :
+       {&idle_since_, &empty_since_, &haste_since_, &terms_.usable_until}) {
+    if (*since) **since += time;
+  }
+}
+
+void Decide::began(const AttemptId& id, Time now) {
+  const auto at = held_.find(id);
+  if (at == held_.end() || at->second.state != State::Running) return;
+  Held& held = at->second;
+  if (held.time_limit == Duration{} || held.stopping) return;
+  if (stuck_) {
+    held.time_left = held.time_limit;
+  } else {
+    set_alarm(id, held, now + held.time_limit);
+  }
+}
+
+void Decide::handed_back(const AttemptId& id, Time now) {
+  const auto at = held_.find(id);
+  if (at == held_.end() || at->second.state != State::Running) return;
+  room_.give_back(*at->second.needs, at->second.placement);
+  set_alarm(id, at->second, std::nullopt);
+  --running_;
+  idle_since_ = now;
+  if (at->second.silent) return forget(at);
+  actions_.push_back(Return{id});
+  held_.erase(at);
+}
+
+bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, Time now) {
+  const auto at = held_.find(id);
+  if (at == held_.end() || at->second.state != State::Running) return false;
+  Held& held = at->second;
+  room_.give_back(*held.needs, held.placement);
+  set_alarm(id, held, std::nullopt);
+  --running_;
+  idle_since_ = now;
+  if (held.silent) {
+    if (staged) actions_.push_back(Discard{id});
+    forget(at);
+    return false;
+  }
+  if (staged) {
+    held.state = State::Staged;
+    ++staged_;
+    if (HPCBATCH_PLANTED(published_without_permission)) publish_allowed(id);
+  } else {
+    deliver(id, held, result_bytes);
+  }
+  return true;
+}
+
+bool Decide::published(const AttemptId& id, std::size_t result_bytes, Time now) {
+  const auto at = held_.find(id);
+  if (at == held_.end() || at->second.state != State::Publishing) return false;
+  --publishing_;
+  idle_since_ = now;
+  if (at->second.silent) {
+    forget(at);
+    return false;
+  }
+  deliver(id, at->second, result_bytes);
+  return true;
+}
+
+void Decide::found_result(const AttemptId& id, std::size_t result_bytes) {
+  const auto [at, is_new] = held_.try_emplace(id);
+  if (is_new) deliver(id, at->second, result_bytes);
+  has_outbox_ = true;
+}
+
+void Decide::over_memory(const AttemptId& id, const std::string& message) {
+  const auto at = held_.find(id);
+  if (at == held_.end() || at->second.state != State::Running || at->second.by_force) return;
+  at->second.by_force = true;
+  at->second.stopping = true;
+  set_alarm(id, at->second, std::nullopt);
+  actions_.push_back(Stop{id, true, "oom_task", message});
+}
+
+// --- deciding ----------------------------------------------------------------------------------
+
+std::vector<Action> Decide::decide(Time now) {
+  due(now);
+  if (phase_ == Phase::Working) start_what_fits(now);
+  if (phase_ == Phase::Working && has_nothing_to_do()) {
+    const bool idle_long = terms_.idle > Duration{} && now >= *idle_since_ + idle() &&
+                           !waits_for_workspace() && !HPCBATCH_PLANTED(idle_pilot_stays);
+    const bool unregistered_long = !welcomed_ && now >= started_ + kUnregistered;
+    if (idle_long || unregistered_long) leave("idle");
+  } else if (!has_nothing_to_do()) {
+    idle_since_ = now;
+  }
+  // In haste the end may come at any moment.  An outbox that is empty by now is removed.
+  const bool may_be_killed = haste_since_ && unacknowledged_ > 0;
+  const bool failed_before = outbox_retry_at_ && unacknowledged_ > 0;
+  if (may_be_killed || failed_before || unacknowledged_bytes_ > outbox_at_ ||
+      (has_outbox_ && unacknowledged_ == 0)) {
+    write_outbox(now);
+  }
+  leave_if_done(now);
+  return std::exchange(actions_, {});
+}
+
+Duration Decide::idle() const {
+  return welcomed_ ? terms_.idle : std::max(terms_.idle, terms_.until_found);
+}
+
+/// Time limits, second signals, the end of the walltime.
+void Decide::due(Time now) {
+  while (!alarms_.empty() && alarms_.begin()->first <= now) {
+    const AttemptId id = alarms_.begin()->second;
+    Held& held = held_.at(id);
+    set_alarm(id, held, std::nullopt);
+    if (!held.stopping) {
+      stop(id, held, "time_task", "it ran longer than its time limit", false, now);
+    } else if (!held.by_force) {
+      held.by_force = true;
+      actions_.push_back(Stop{id, true, "", ""});
+    }
+  }
+  if (terms_.usable_until && now >= *terms_.usable_until && phase_ != Phase::Gone) {
+    if (!haste_since_) haste_since_ = now;
+    if (phase_ == Phase::Working) leave("walltime");
+    stop_running("pilot_walltime", "the pilot's time was used up", false, now);
+  }
+  if (haste_since_ && (now >= *haste_since_ + kGrace || !linked_) && running_ == 0 && staged_ > 0) {
+    fail_staged(time_is_up(now) ? "pilot_walltime" : "pilot_killed",
+                "the pilot ended before it was allowed to publish the outputs");
+  }
+}
+
+bool Decide::fits_in_time(const Held& held, Time now) const {
+  if (!terms_.usable_until) return true;
+  if (now >= *terms_.usable_until) return false;
+  return held.time_limit <= *terms_.usable_until - now;
+}
+
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
+void Decide::start_what_fits(Time now) {
+  std::vector<Held*> passed;
+  std::size_t at = 0;
+  while (at < queue_.size() && passed.size() < kLookAhead && !room_.is_full()) {
+    const auto found = held_.find(queue_[at]);
+    const bool waits = found != held_.end() && found->second.state == State::Waiting;
+    if (waits && fits_in_time(found->second, now)) {
+      Held& held = found->second;
+      if (auto placement = room_.take(*held.needs)) {
+        held.state = State::Running;
+        held.placement = *placement;
+        --waiting_;
+        ++running_;
+        if (held.time_limit > Duration{} && !held.begins_later)
+          set_alarm(found->first, held, now + held.time_limit);
+        actions_.push_back(Launch{found->first, std::move(*placement)});
+        for (Held* earlier : passed) ++earlier->passed_over;
+      } else {
+        if (held.passed_over >= kPatience) return;  // room is kept for it
+        passed.push_back(&held);
+        ++at;
+        continue;
+      }
+    } else if (waits) {
+      actions_.push_back(Return{found->first});
+      held_.erase(found);
+      --waiting_;
+    }
+    if (at == 0) {
+      queue_.pop_front();
+    } else {
+      queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+  }
+}
+
+void Decide::return_waiting() {
+  for (const AttemptId& id : queue_) {
+    const auto at = held_.find(id);
+    if (at == held_.end() || at->second.state != State::Waiting) continue;
+    if (results_wanted_) {
+      actions_.push_back(Return{id});
+    } else {
+      actions_.push_back(Forget{id});
+    }
+    held_.erase(at);
+  }
+  queue_.clear();
+  waiting_ = 0;
+}
+
+void Decide::stop_running(const std::string& failure, const std::string& message, bool by_force,
+                          Time now) {
+  if (running_ == 0) return;
+  for (auto& [id, held] : held_) {
+    if (held.state == State::Running) stop(id, held, failure, message, by_force, now);
+  }
+}
+
+void Decide::stop(const AttemptId& id, Held& held, const std::string& failure,
+                  const std::string& message, bool by_force, Time now) {
+  if (held.by_force || (held.stopping && !by_force)) return;
+  held.stopping = true;
+  held.by_force = by_force;
+  actions_.push_back(Stop{id, by_force, failure, message});
+  set_alarm(id, held, by_force ? std::nullopt : std::optional(now + kGrace));
+}
+
+void Decide::set_alarm(const AttemptId& id, Held& held, std::optional<Time> time) {
+  if (held.alarm) alarms_.erase({*held.alarm, id});
+  held.alarm = time;
+  if (time) alarms_.insert({*time, id});
+}
+
+void Decide::fail_staged(const std::string& failure, const std::string& message) {
+  for (auto& [id, held] : held_) {
+    if (held.state != State::Staged) continue;
+    --staged_;
+    actions_.push_back(Discard{id});
+    actions_.push_back(Fail{id, failure, message});
+    deliver(id, held, 0);
+  }
+}
+
+void Decide::deliver(const AttemptId&, Held& held, std::size_t result_bytes) {
+  held.state = State::Delivered;
+  held.result_bytes = result_bytes;
+  ++unacknowledged_;
+  unacknowledged_bytes_ += result_bytes;
+  outbox_is_current_ = false;
+}
+
+void Decide::forget(Holds::iterator at) {
+  if (at->second.state == State::Delivered) {
+    --unacknowledged_;
+    unacknowledged_bytes_ -= at->second.result_bytes;
+    outbox_is_current_ = false;
+  }
+  actions_.push_back(Forget{at->first});
+  held_.erase(at);
+}
+
+std::optional<Time> Decide::next() const {
+  std::optional<Time> earliest;
+  const auto consider = [&earliest](Time time) {
+    if (!earliest || time < *earliest) earliest = time;
+  };
+  if (!alarms_.empty()) consider(alarms_.begin()->first);
+  if (phase_ == Phase::Working) {
+    if (terms_.usable_until) consider(*terms_.usable_until);
+    if (has_nothing_to_do()) {
+      if (terms_.idle > Duration{} && !waits_for_workspace()) consider(*idle_since_ + idle());
+      if (!welcomed_) consider(started_ + kUnregistered);
+    }
+  } else if (phase_ == Phase::Draining && terms_.usable_until && !haste_since_) {
+    consider(*terms_.usable_until);
+  }
+  if (haste_since_ && staged_ > 0 && running_ == 0) consider(*haste_since_ + kGrace);
+  const bool outbox_failed = outbox_retry_at_ && !outbox_is_current_ && unacknowledged_ > 0;
+  if (outbox_failed) consider(*outbox_retry_at_);
+  if (phase_ == Phase::Leaving && !outbox_failed) consider(farewell_ends());
+  return earliest;
+}
+
+std::vector<std::pair<AttemptId, Decide::State>> Decide::held() const {
+  std::vector<std::pair<AttemptId, State>> all;
+  all.reserve(held_.size());
+  for (const auto& [id, held] : held_) all.emplace_back(id, held.state);
+  return all;
+}
+
+std::optional<Decide::State> Decide::state_of(const AttemptId& id) const {
+  const auto at = held_.find(id);
+  return at == held_.end() ? std::nullopt : std::optional(at->second.state);
+}
+
+}  // namespace hpcbatch::pilot

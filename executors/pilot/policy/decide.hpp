@@ -1,0 +1,225 @@
+// What a pilot decides: which lease starts next, what is ended and why, when it leaves.  Events and
+// the time go in, actions come out; no process, file, link or clock is touched here.
+//
+//   a lease   waiting -> running -> (staged -> publishing ->) delivered -> forgotten
+//             waiting -> returned
+//   a pilot   working -> draining -> leaving -> gone
+//
+// A lease is forgotten when its result was acknowledged.  A pilot that drains starts nothing more,
+// one that leaves is empty and waits for acknowledgements.
+#pragma once
+
+#include "pilot/base/time.hpp"
+#include "pilot/policy/attempt.hpp"
+#include "pilot/policy/room.hpp"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+struct Lease {
+  AttemptId id;
+  Amounts granted;
+  Duration time_limit{};     // zero: none
+  bool begins_later{false};  // a service forks it: its time does not run before `began`
+};
+
+struct Terms {
+  std::optional<Time> usable_until;  // walltime less margin
+  Duration margin{};
+  Duration idle{};         // zero: never ends for having nothing to do
+  Duration until_found{};  // for so long it is not idle while it has not found the engine
+};
+
+struct Launch {
+  AttemptId id;
+  Placement placement;
+};
+/// Give the lease back unstarted.
+struct Return {
+  AttemptId id;
+};
+/// Ask the task to end, or (`by_force`) end it and all its descendants.  `failure` is what its
+/// result is to say, with `message`; silent: no result.
+struct Stop {
+  AttemptId id;
+  bool by_force{};
+  std::string failure;
+  std::string message;
+};
+struct Publish {
+  AttemptId id;
+};
+/// Staged outputs are not to be published: remove them.
+struct Discard {
+  AttemptId id;
+};
+/// Something that never ran, or whose outputs may not be published, ends with this failure: deliver
+/// that.
+struct Fail {
+  AttemptId id;
+  std::string failure;
+  std::string message;
+};
+/// The engine has the result, or wants none: forget it.
+struct Forget {
+  AttemptId id;
+};
+struct SayLeaving {
+  std::string reason;
+};
+struct WriteOutbox {};
+struct Exit {
+  int code{};
+};
+using Action = std::variant<Launch, Return, Stop, Publish, Discard, Fail, Forget, SayLeaving,
+                            WriteOutbox, Exit>;
+
+class Decide {
+ public:
+  enum class State { Waiting, Running, Staged, Publishing, Delivered };
+
+  Decide(Room room, Terms terms, Time now);
+
+  // What the engine asks.  A repeat changes nothing.
+  void leased(const Lease& lease);
+  void recalled(std::uint32_t count);
+  void kill_asked(const AttemptId& id, const std::string& failure, bool silent, Time now);
+  void publish_allowed(const AttemptId& id);
+  void acknowledged(const AttemptId& id, Time now);
+  void end_asked(Time now);
+  void fenced(Time now);
+
+  // What happened here.
+  void welcomed(Time now);
+  void link_lost();
+  void given_up();  // the pilot file is gone
+  void checks_failed(Time now);
+  void workspace_failed();  // what tasks say can be kept no more
+  /// Nothing can be written to the workspace, which may pass: nothing starts meanwhile, and no
+  /// task's time runs.
+  void workspace_stuck(Time now);
+  void workspace_well(Time now);
+  void terminated(Time now);
+  void keeper_died(Time now);
+  /// Pilot and tasks were stopped for that long: no time has passed for them, nor for their
+  /// walltime.
+  void suspended(Duration time);
+  /// The process of a task that begins later is there.
+  void began(const AttemptId& id, Time now);
+  /// Nothing of the task has run, and will not soon: its lease goes back.
+  void handed_back(const AttemptId& id, Time now);
+  /// Something is being made ready here for which leases will come: it is not idle.
+  void preparing(bool is_preparing) { preparing_ = is_preparing; }
+  /// The task and all its descendants are gone.  `staged`: it waits to publish; else this is its
+  /// last result.  False: nobody wants a result of it.
+  [[nodiscard]] bool ended(const AttemptId& id, bool staged, std::size_t result_bytes, Time now);
+  [[nodiscard]] bool published(const AttemptId& id, std::size_t result_bytes, Time now);
+  /// A result from before this process, found in the outbox.
+  void found_result(const AttemptId& id, std::size_t result_bytes);
+  /// The last WriteOutbox did not succeed.
+  void outbox_failed(Time now);
+  void over_memory(const AttemptId& id, const std::string& message);
+
+  /// Everything to be done now.
+  std::vector<Action> decide(Time now);
+  /// When to call `decide` again though nothing happened.
+  std::optional<Time> next() const;
+
+  std::vector<std::pair<AttemptId, State>> held() const;
+  std::optional<State> state_of(const AttemptId& id) const;
+  /// Nothing waits here: whatever ends now may leave room unused.
+  bool is_short_of_work() const { return waiting_ == 0; }
+  std::size_t running() const { return running_; }
+
+ private:
+  enum class Phase { Working, Draining, Leaving, Gone };
+  struct Held {
+    State state{State::Waiting};
+    std::shared_ptr<const Room::Needs> needs;  // shared with neighbours
+    Placement placement;
+    Duration time_limit{};
+    bool begins_later{false};
+    unsigned passed_over{0};
+    bool silent{false};
+    bool stopping{false};
+    bool by_force{false};
+    std::optional<Time> alarm;          // its time limit, or its second signal
+    std::optional<Duration> time_left;  // to its time limit, while the workspace is stuck
+    std::size_t result_bytes{0};
+  };
+  using Holds = std::unordered_map<AttemptId, Held, AttemptHash>;
+
+  void start_what_fits(Time now);
+  bool fits_in_time(const Held& held, Time now) const;
+  void return_waiting();
+  void stop_running(const std::string& failure, const std::string& message, bool by_force,
+                    Time now);
+  void set_alarm(const AttemptId& id, Held& held, std::optional<Time> time);
+  void stop(const AttemptId& id, Held& held, const std::string& failure, const std::string& message,
+            bool by_force, Time now);
+  void fail_staged(const std::string& failure, const std::string& message);
+  void deliver(const AttemptId& id, Held& held, std::size_t result_bytes);
+  void forget(Holds::iterator at);
+  void leave(const std::string& reason);
+  Duration idle() const;
+  void due(Time now);
+  void leave_if_done(Time now);
+  void write_outbox(Time now);
+  bool outbox_is_hopeless(Time now) const;
+  bool waits_for_workspace() const { return stuck_ && unacknowledged_ > 0; }
+  bool has_nothing_to_do() const { return is_empty() && !preparing_; }
+  bool is_empty() const {
+    return waiting_ == 0 && running_ == 0 && staged_ == 0 && publishing_ == 0;
+  }
+  bool time_is_up(Time now) const {
+    return terms_.usable_until && now >= *terms_.usable_until - terms_.margin;
+  }
+  Time farewell_ends() const;
+
+  Room room_;
+  Terms terms_;
+  Phase phase_{Phase::Working};
+  int exit_code_{0};
+  bool linked_{false};
+  std::optional<Time> welcomed_;
+  bool preparing_{false};
+  bool no_engine_{false};  // nobody to wait for: given up, fenced, told to end
+  bool checks_failed_{false};
+  bool results_wanted_{true};  // false once fenced
+  Time started_;
+  bool stuck_{false};  // the workspace cannot be written
+  std::optional<Time> idle_since_;
+  std::optional<Time> empty_since_;
+  std::optional<Time>
+      haste_since_;  // from then on staged outputs get no more than a few seconds to be allowed
+  Holds held_;
+  Amounts last_granted_;  // and what of it this node counts
+  std::shared_ptr<const Room::Needs> last_needs_;
+  std::deque<AttemptId> queue_;  // waiting ones in order, and some that no longer wait
+  std::size_t waiting_{0};
+  std::size_t running_{0};
+  std::size_t staged_{0};  // waiting to be allowed
+  std::size_t publishing_{0};
+  std::size_t unacknowledged_{0};
+  std::size_t unacknowledged_bytes_{0};
+  static constexpr std::size_t kOutboxFrom = std::size_t{1} << 20;
+  std::size_t outbox_at_{kOutboxFrom};  // write the outbox when more bytes than that wait
+  bool has_outbox_{false};
+  bool outbox_is_current_{false};
+  std::optional<Time> outbox_retry_at_;
+  std::optional<Time> outbox_failing_since_;
+  bool tried_once_more_{false};                  // though there was no hope left
+  std::set<std::pair<Time, AttemptId>> alarms_;  // time limits and second signals
+  std::vector<Action> actions_;
+};
+
+}  // namespace hpcbatch::pilot

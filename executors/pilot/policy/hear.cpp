@@ -1,0 +1,67 @@
+#include "pilot/policy/hear.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace hpcbatch::pilot {
+namespace {
+
+Lease lease_of(const wire::Start& start) {
+  Lease lease{from_wire(start.attempt()), {}, std::chrono::milliseconds(start.time_limit_ms())};
+  for (const wire::Amount& amount : start.granted())
+    lease.granted.emplace_back(amount.name(), amount.value());
+  lease.begins_later = start.has_service();
+  return lease;
+}
+
+std::uint32_t wire_state(Decide::State state) {
+  switch (state) {
+    case Decide::State::Waiting:
+      return 1;
+    case Decide::State::Running:
+      return 2;
+    case Decide::State::Delivered:
+      return 3;
+    case Decide::State::Staged:
+    case Decide::State::Publishing:
+      return 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::uint32_t leased_by(const wire::Start& start) {
+  return std::max<std::uint32_t>(1, start.count());
+}
+
+void hear(Decide& decide, const wire::ToPilot& message, Time now) {
+  if (message.welcome()) decide.welcomed(now);
+  for (const wire::Attempt& attempt : message.acknowledged())
+    decide.acknowledged(from_wire(attempt), now);
+  for (const wire::Start& start : message.start()) {
+    Lease lease = lease_of(start);
+    for (std::uint32_t i = 0; i < leased_by(start); ++i) {
+      lease.id = neighbour(from_wire(start.attempt()), i);
+      decide.leased(lease);
+    }
+  }
+  if (message.recall() > 0) decide.recalled(message.recall());
+  for (const wire::Kill& kill : message.kill()) {
+    const std::string failure = kill.failure().empty() ? "cancelled" : kill.failure();
+    decide.kill_asked(from_wire(kill.attempt()), failure, kill.silent(), now);
+  }
+  for (const wire::Attempt& attempt : message.publish()) decide.publish_allowed(from_wire(attempt));
+  if (message.end()) decide.end_asked(now);
+  if (message.fenced()) decide.fenced(now);
+}
+
+void say_held(const Decide& decide, wire::Register& registration) {
+  for (const auto& [id, state] : decide.held()) {
+    wire::Held* held = registration.add_held();
+    to_wire(id, held->mutable_attempt());
+    held->set_state(wire_state(state));
+  }
+}
+
+}  // namespace hpcbatch::pilot

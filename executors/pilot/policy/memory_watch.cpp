@@ -1,0 +1,34 @@
+#include "pilot/policy/memory_watch.hpp"
+
+#include "pilot/policy/verdict.hpp"
+
+namespace hpcbatch::pilot {
+
+std::vector<MemoryVictim> memory_victims(const std::vector<MemoryUse>& uses,
+                                         std::uint64_t capacity) {
+  std::vector<MemoryVictim> victims;
+  std::uint64_t together = 0;
+  const MemoryUse* furthest = nullptr;
+  const auto excess = [](const MemoryUse& use) {
+    return static_cast<std::int64_t>(use.used) - static_cast<std::int64_t>(use.granted);
+  };
+  for (const MemoryUse& use : uses) {
+    if (use.is_limit && use.granted != 0 && use.used > use.granted) {
+      victims.push_back({use.id, "it used " + in_words(use.used) + " of memory; the limit is " +
+                                     in_words(use.granted)});
+      continue;
+    }
+    together += use.used;
+    if (furthest == nullptr || excess(use) > excess(*furthest)) furthest = &use;
+  }
+  if (capacity != 0 && together > capacity && furthest != nullptr && excess(*furthest) > 0) {
+    victims.push_back(
+        {furthest->id, "the pilot's memory of " + in_words(capacity) +
+                           " was used up and this task was furthest above its share: it used " +
+                           in_words(furthest->used) + " of " + in_words(furthest->granted) +
+                           "; ask for more memory with --mem"});
+  }
+  return victims;
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,130 @@
+#include "pilot/policy/room.hpp"
+
+#include "planted/planted.hpp"
+
+#include <algorithm>
+
+namespace hpcbatch::pilot {
+namespace {
+
+constexpr unsigned kMostSlots = 4096;
+constexpr std::string_view kGpus = "gpus";
+
+bool names_gpus(std::string_view name) {
+  return name == kGpus || name.starts_with("gpus/");
+}
+
+}  // namespace
+
+Room::Room(const Amounts& capacity, std::vector<unsigned> bindable_cpus)
+    : binds_(!bindable_cpus.empty()), free_cpus_(bindable_cpus.begin(), bindable_cpus.end()) {
+  unsigned next_device = 0;
+  for (const auto& [name, total] : capacity) {
+    Thing thing{name, total, total, names_gpus(name), {}, {}};
+    if (thing.is_gpus) {
+      for (std::int64_t left = total; left >= kWhole; left -= kWhole) {
+        thing.devices.push_back(next_device++);
+        thing.free_of.push_back(kWhole);
+      }
+    }
+    if (name == "cpus") cpus_ = things_.size();
+    things_.push_back(std::move(thing));
+  }
+}
+
+std::optional<Room::Needs> Room::needs_of(const Amounts& granted) const {
+  Needs needs;
+  for (const auto& [name, amount] : granted) {
+    if (amount <= 0) continue;
+    const auto found =
+        std::find_if(things_.begin(), things_.end(), [&name = name](const Thing& thing) {
+          return thing.name == name || (name == kGpus && thing.is_gpus);
+        });
+    if (found == things_.end()) {
+      if (names_gpus(name)) return std::nullopt;
+      continue;
+    }
+    if (amount > found->total) return std::nullopt;
+    needs.push_back({static_cast<std::size_t>(found - things_.begin()), amount});
+  }
+  return needs;
+}
+
+/// Part of a device is taken from the fullest that still has it; whole devices are free ones.
+std::vector<std::size_t> Room::devices_for(const Thing& thing, std::int64_t amount) {
+  std::vector<std::size_t> chosen;
+  if (amount < kWhole) {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < thing.free_of.size(); ++i) {
+      if (thing.free_of[i] >= amount && (!best || thing.free_of[i] < thing.free_of[*best]))
+        best = i;
+    }
+    if (best) chosen.push_back(*best);
+    return chosen;
+  }
+  const auto wanted = static_cast<std::size_t>((amount + kWhole - 1) / kWhole);
+  for (std::size_t i = 0; i < thing.free_of.size() && chosen.size() < wanted; ++i) {
+    if (thing.free_of[i] == kWhole) chosen.push_back(i);
+  }
+  if (chosen.size() < wanted) chosen.clear();
+  return chosen;
+}
+
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
+std::optional<Placement> Room::take(const Needs& needs) {
+  if (free_slots_.empty() && next_slot_ == kMostSlots) return std::nullopt;
+  for (const Need& need : needs) {
+    const Thing& thing = things_[need.thing];
+    if (thing.free < need.amount && !HPCBATCH_PLANTED(room_given_twice)) return std::nullopt;
+    if (thing.is_gpus && devices_for(thing, need.amount).empty()) return std::nullopt;
+    const bool binds = binds_ && need.thing == cpus_ && need.amount % kWhole == 0;
+    if (binds && static_cast<std::int64_t>(free_cpus_.size()) < need.amount / kWhole)
+      return std::nullopt;
+  }
+  Placement placement;
+  for (const Need& need : needs) {
+    Thing& thing = things_[need.thing];
+    thing.free -= need.amount;
+    if (thing.is_gpus) {
+      for (const std::size_t device : devices_for(thing, need.amount)) {
+        thing.free_of[device] -= std::min(need.amount, kWhole);
+        placement.gpus.push_back(thing.devices[device]);
+      }
+    }
+    if (binds_ && need.thing == cpus_ && need.amount % kWhole == 0) {
+      for (std::int64_t left = need.amount; left > 0; left -= kWhole) {
+        placement.cpus.push_back(*free_cpus_.begin());
+        free_cpus_.erase(free_cpus_.begin());
+      }
+    }
+  }
+  if (free_slots_.empty()) {
+    placement.slot = next_slot_++;
+  } else {
+    placement.slot = *free_slots_.begin();
+    free_slots_.erase(free_slots_.begin());
+  }
+  return placement;
+}
+
+void Room::give_back(const Needs& needs, const Placement& placement) {
+  for (const Need& need : needs) {
+    Thing& thing = things_[need.thing];
+    thing.free += need.amount;
+    for (std::size_t i = 0; i < thing.devices.size(); ++i) {
+      if (std::find(placement.gpus.begin(), placement.gpus.end(), thing.devices[i]) !=
+          placement.gpus.end()) {
+        thing.free_of[i] += std::min(need.amount, kWhole);
+      }
+    }
+  }
+  free_cpus_.insert(placement.cpus.begin(), placement.cpus.end());
+  free_slots_.insert(placement.slot);
+}
+
+bool Room::is_full() const {
+  const bool no_cpu = cpus_ && things_[*cpus_].free <= 0;
+  return no_cpu || (free_slots_.empty() && next_slot_ == kMostSlots);
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,115 @@
+#include "pilot/policy/verdict.hpp"
+
+#include <sys/wait.h>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+
+namespace hpcbatch::pilot {
+namespace {
+
+// What apptainer and singularity exit with when they themselves fail.
+constexpr int kContainerFailed = 255;
+constexpr int kNotFound = 127;
+constexpr int kNotExecutable = 126;
+
+std::string signal_name(int signal) {
+  const char* abbreviation = ::sigabbrev_np(signal);
+  return abbreviation == nullptr ? "signal " + std::to_string(signal)
+                                 : std::string("SIG") + abbreviation;
+}
+
+std::string memory_message(const EndFacts& facts) {
+  std::string text = "it used more memory than it may";
+  if (facts.memory_limit != 0) text += ": the limit is " + in_words(facts.memory_limit);
+  if (facts.peak_memory != 0) text += ", its peak was " + in_words(facts.peak_memory);
+  return text;
+}
+
+}  // namespace
+
+void set_log_lost(wire::Result& result) {
+  result.mutable_log()->set_truncated(true);
+  result.mutable_log()->set_lost(true);
+}
+
+void set_output_lost(wire::Result& result) {
+  set_log_lost(result);
+  if (result.failure() != "ok") return;
+  result.set_failure("workspace_lost");
+  result.set_message("exit 0, but its output could not be written to the workspace");
+}
+
+std::string in_words(std::uint64_t bytes) {
+  constexpr const char* kSteps[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  std::size_t step = 0;
+  while (value >= 1023.95 && step + 1 < std::size(kSteps)) {
+    value /= 1024;
+    ++step;
+  }
+  char text[40];
+  std::snprintf(text, sizeof text, step == 0 ? "%.0f %s" : "%.1f %s", value, kSteps[step]);
+  return text;
+}
+
+Verdict verdict_of(const EndFacts& facts) {
+  Verdict verdict;
+  if (WIFSIGNALED(facts.status)) verdict.signal = WTERMSIG(facts.status);
+  if (WIFEXITED(facts.status)) verdict.exit_code = WEXITSTATUS(facts.status);
+  // A process of a pipe may have been killed and the last one have ended well: the result is not to
+  // be trusted.
+  if (facts.memory_kills > 0 && (facts.stopped_for.empty() || facts.stopped_for == "oom_task")) {
+    verdict.failure = "oom_task";
+    verdict.message = memory_message(facts);
+  } else if (!facts.stopped_for.empty()) {
+    verdict.failure = facts.stopped_for;
+    verdict.message = facts.stop_message;
+  } else if (verdict.signal != 0) {
+    verdict.failure = "tool_signal";
+    verdict.message = "it was ended by " + signal_name(verdict.signal);
+  } else if (verdict.exit_code == 0) {
+    verdict.failure = "ok";
+  } else if (facts.disk_is_full) {
+    verdict.failure = "disk_task";
+    verdict.message =
+        "exit " + std::to_string(verdict.exit_code) + ", and its directory's file system is full";
+  } else if (facts.in_container && verdict.exit_code == kContainerFailed) {
+    verdict.failure = "container_failed";
+    verdict.message =
+        "the container's runtime ended with exit 255: see the end of its standard error";
+  } else {
+    verdict.failure = "tool_failed";
+    verdict.message = "exit " + std::to_string(verdict.exit_code);
+  }
+  return verdict;
+}
+
+Verdict verdict_of(const Spawned& spawned, const std::string& program, const std::string& directory,
+                   const std::string& search) {
+  const std::string why = std::strerror(spawned.error);
+  switch (spawned.failed_at) {
+    case Spawned::Step::None:
+    case Spawned::Step::ControlGroup:  // it is started without one then
+      break;
+    case Spawned::Step::Start:
+      return {"engine_error", 0, 0, "the node could not start a process: " + why};
+    case Spawned::Step::Directory:
+      return {"stage_in_failed", 0, 0,
+              "cannot enter its directory " + shown(directory) + ": " + why};
+    case Spawned::Step::Program: {
+      const bool absent = spawned.error == ENOENT || spawned.error == ENOTDIR;
+      std::string message = "cannot run '" + shown(program) + "': " + why;
+      if (absent && program.find('/') == std::string::npos) message += " in PATH " + shown(search);
+      if (absent && program.find('/') != std::string::npos)
+        message += " (or the interpreter that it names)";
+      if (spawned.error == ENOEXEC)
+        message += "; a script has to begin with #! and its interpreter";
+      return {"tool_failed", absent ? kNotFound : kNotExecutable, 0, message};
+    }
+  }
+  return {};
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,45 @@
+// What a task's end means: facts in, one of the closed list of failures out.
+#pragma once
+
+#include "pilot/policy/spawned.hpp"
+#include "wire/wire.pb.h"
+
+#include <cstdint>
+#include <string>
+
+namespace hpcbatch::pilot {
+
+struct EndFacts {
+  int status{0};            // as wait reports it
+  std::string stopped_for;  // the failure for which we ended it; empty: it ended by itself
+  std::string stop_message;
+  std::uint64_t memory_kills{0};  // processes of it that the kernel killed for their memory
+  std::uint64_t memory_limit{0};  // bytes; 0: none
+  std::uint64_t peak_memory{0};
+  bool in_container{false};
+  bool disk_is_full{false};  // of its working directory, when it ended
+};
+
+struct Verdict {
+  std::string failure;
+  int exit_code{0};
+  int signal{0};
+  std::string message;
+};
+
+Verdict verdict_of(const EndFacts& facts);
+
+/// Of a task whose program could not be started.
+Verdict verdict_of(const Spawned& spawned, const std::string& program, const std::string& directory,
+                   const std::string& search);
+
+/// Some of what it printed is not to be had.
+void set_log_lost(wire::Result& result);
+
+/// A task that succeeded has not where its output is lost; any other's failure stays what it is.
+void set_output_lost(wire::Result& result);
+
+/// 1.5 GiB
+std::string in_words(std::uint64_t bytes);
+
+}  // namespace hpcbatch::pilot

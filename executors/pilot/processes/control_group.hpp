@@ -1,0 +1,78 @@
+// Control groups (v1 or v2) with which a task's memory is limited and all its processes are found,
+// where this process may make such groups.  One per slot, used again by the slot's next task.
+#pragma once
+
+#include "pilot/base/fd.hpp"
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class ControlGroup {
+ public:
+  ControlGroup(std::string path, bool is_v2);
+  ~ControlGroup();
+  ControlGroup(const ControlGroup&) = delete;
+  ControlGroup& operator=(const ControlGroup&) = delete;
+
+  /// All its files could be opened.
+  bool is_usable() const { return static_cast<bool>(processes_) && static_cast<bool>(events_); }
+  /// Where a process writes "0" to join.
+  int joining() const { return processes_.get(); }
+  /// 0: none.  False where the kernel refused.
+  bool limit_memory(std::uint64_t bytes);
+  /// How often a process of it was killed for its memory, ever: compare two readings.
+  std::uint64_t memory_kills() const;
+  /// What its processes hold: no cache of files, which the kernel takes back when it needs to.
+  std::uint64_t memory() const;
+  /// Living processes.
+  std::vector<pid_t> members() const;
+
+ private:
+  std::string path_;
+  bool is_v2_;
+  std::uint64_t limit_{0};
+  Fd processes_;
+  Fd events_;
+  Fd statistics_;
+};
+
+class ControlGroups {
+ public:
+  /// Looks for a place, removes groups that dead pilots left there with all that runs in them, and
+  /// makes our own.
+  ControlGroups();
+  ~ControlGroups();
+  ControlGroups(const ControlGroups&) = delete;
+  ControlGroups& operator=(const ControlGroups&) = delete;
+
+  /// Null where groups cannot be made here.
+  std::unique_ptr<ControlGroup> make(unsigned slot);
+  /// How often the kernel killed a process for memory in the group that the pilot itself is in, and
+  /// with it tasks that are in none of ours: a batch system may have set a limit there.
+  std::uint64_t kills_around() const;
+  /// For the log: which kind, or why none.
+  const std::string& description() const { return description_; }
+
+ private:
+  void open_events_around(const std::string& group);
+  bool make_own(const std::string& parent);
+  bool split_v2(const std::string& parent);
+
+  std::string own_;  // empty: none
+  Fd lock_;          // held while we live: how others see that the group is not left over
+  Fd events_around_;
+  bool is_v2_{false};
+  std::string returns_to_;  // v2: where this process came from
+  std::string description_;
+};
+
+/// Kills what runs in the groups of dead pilots beside ours and removes them.
+void remove_left_over_groups();
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,227 @@
+#include "pilot/processes/prepare.hpp"
+
+#include "pilot/base/make_folders.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+namespace hpcbatch::pilot {
+namespace {
+
+constexpr const char* kDefaultSearch = "/usr/local/bin:/usr/bin:/bin";
+
+void replace_all(std::string& text, const std::string& token, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(token, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, token.size(), by);
+  }
+}
+
+std::string absolute(const std::string& path, const std::string& directory) {
+  return path.starts_with('/') ? path : directory + "/" + path;
+}
+
+/// Opening must not wait: of a FIFO nobody may ever hold the other end.
+Fd open_now(const std::string& path, int flags) {
+  Fd fd(::open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666));
+  if (fd) ::fcntl(fd.get(), F_SETFL, flags & O_APPEND);
+  return fd;
+}
+
+/// Files made for a task have the modes that it would give them.
+class TaskUmask {
+ public:
+  explicit TaskUmask(const wire::Start& start) : own_(::umask(077)) {
+    ::umask(start.has_umask() ? start.umask() : own_);
+  }
+  TaskUmask(const TaskUmask&) = delete;
+  TaskUmask& operator=(const TaskUmask&) = delete;
+  ~TaskUmask() { ::umask(own_); }
+
+ private:
+  mode_t own_;
+};
+
+bool is_same_file(const Fd& a, const Fd& b) {
+  struct stat one {};
+  struct stat two {};
+  return ::fstat(a.get(), &one) == 0 && ::fstat(b.get(), &two) == 0 && one.st_dev == two.st_dev &&
+         one.st_ino == two.st_ino;
+}
+
+bool can_be_bound(const std::string& path) {
+  return path.find_first_of(":,") == std::string::npos;
+}
+
+/// Each once: where the task runs, and its other folders.
+std::vector<std::string> bound_folders(const ContainerView& view) {
+  std::vector<std::string> paths{view.directory};
+  const auto add = [&paths](const std::string& path) {
+    if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end())
+      paths.push_back(path);
+  };
+  for (const std::string& folder : view.folders) add(folder);
+  return paths;
+}
+
+/// Files alone: a folder of this node would hide what the image has in its place.  What has a name
+/// that cannot be said is shown where the runtime shows it anyway.
+std::vector<std::string> bound_inputs(const wire::Start& start) {
+  std::vector<std::string> binds;
+  for (const std::string& input : start.inputs()) {
+    if (can_be_bound(input)) binds.push_back(input + ":" + input + ":ro");
+  }
+  return binds;
+}
+
+Refusal stage_out_refusal(const char* what, const std::string& path, int error) {
+  return {"stage_out_failed",
+          std::string("cannot open ") + path + " for its " + what + ": " + std::strerror(error)};
+}
+
+}  // namespace
+
+std::string attempt_directory(const wire::Attempt& attempt) {
+  char name[96];
+  std::snprintf(name, sizeof name, "%" PRIu64 ".%" PRIu32 "-%" PRIu32 "-%" PRIx64, attempt.array(),
+                attempt.index(), attempt.number(), attempt.epoch());
+  return name;
+}
+
+bool has_directory(const wire::Start& start) {
+  return start.outputs_size() > 0 || start.links_size() > 0 || !start.directory_token().empty() ||
+         start.directory().empty();
+}
+
+void put_directory(wire::Start& start, const std::string& directory) {
+  const std::string token = start.directory_token();
+  if (token.empty()) return;
+  for (std::string& argument : *start.mutable_argv()) replace_all(argument, token, directory);
+  for (wire::Variable& variable : *start.mutable_variables())
+    replace_all(*variable.mutable_value(), token, directory);
+  for (std::string& input : *start.mutable_inputs()) replace_all(input, token, directory);
+  for (wire::Alias& link : *start.mutable_links())
+    replace_all(*link.mutable_target(), token, directory);
+  replace_all(*start.mutable_directory(), token, directory);
+  replace_all(*start.mutable_standard_input(), token, directory);
+  replace_all(*start.mutable_standard_output(), token, directory);
+  replace_all(*start.mutable_standard_error(), token, directory);
+}
+
+std::optional<Refusal> make_links(const wire::Start& start, const std::string& directory) {
+  const auto failed = [](const std::string& what) {
+    return Refusal{"stage_in_failed", "cannot make " + what + ": " + std::strerror(errno)};
+  };
+  for (const wire::Alias& link : start.links()) {
+    const std::string path = directory + "/" + link.name();
+    if (!make_folders_above(path, directory.size())) return failed("the folder of " + path);
+    if (::symlink(link.target().c_str(), path.c_str()) != 0) return failed("the link " + path);
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> check_inputs(const wire::Start& start) {
+  for (const std::string& path : start.inputs()) {
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!fd)
+      return Refusal{"input_missing",
+                     "cannot read the input " + path + ": " + std::strerror(errno)};
+    struct stat info {};
+    if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+      return Refusal{"input_missing", "the input " + path + " is not a regular file"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::variant<Files, Refusal> open_files(const wire::Start& start, const std::string& directory) {
+  const TaskUmask task_umask(start);
+  Files files;
+  if (!start.standard_input().empty()) {
+    const std::string path = absolute(start.standard_input(), directory);
+    files.input = open_now(path, O_RDONLY);
+    struct stat info {};
+    if (!files.input || ::fstat(files.input.get(), &info) != 0) {
+      return Refusal{"input_missing",
+                     "cannot read " + path + " as standard input: " + std::strerror(errno)};
+    }
+    if (S_ISDIR(info.st_mode) || S_ISFIFO(info.st_mode)) {
+      return Refusal{"input_missing", path + " cannot be standard input: it is no regular file"};
+    }
+  }
+  if (!start.standard_output().empty()) {
+    const std::string path = absolute(start.standard_output(), directory);
+    files.output = open_now(path, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!files.output) return stage_out_refusal("standard output", path, errno);
+  }
+  if (!start.standard_error().empty()) {
+    const std::string path = absolute(start.standard_error(), directory);
+    // The same file for both: one description, so that neither overwrites the other.
+    const Fd seen(files.output ? ::open(path.c_str(), O_PATH | O_CLOEXEC) : -1);
+    const bool same = seen && is_same_file(files.output, seen);
+    files.error = same ? Fd(::fcntl(files.output.get(), F_DUPFD_CLOEXEC, 0))
+                       : open_now(path, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!files.error) return stage_out_refusal("standard error", path, errno);
+  }
+  return files;
+}
+
+std::vector<std::string> candidates(const std::string& program, const char* search) {
+  if (program.find('/') != std::string::npos) return {program};
+  std::vector<std::string> paths;
+  std::string_view rest = search == nullptr ? kDefaultSearch : search;
+  for (;;) {
+    const std::size_t end = rest.find(':');
+    const std::string_view directory = rest.substr(0, end);
+    paths.push_back((directory.empty() ? std::string(".") : std::string(directory)) + "/" +
+                    program);
+    if (end == std::string_view::npos) return paths;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& start,
+                                                           const ContainerView& view) {
+  std::vector<std::string> argv;
+  if (!start.container().empty()) {
+    const std::string& image = start.container();
+    for (const char* name : {"apptainer", "singularity"}) {
+      const std::vector<std::string> paths = candidates(name, view.search.c_str());
+      const auto found = std::find_if(paths.begin(), paths.end(), [](const std::string& path) {
+        return ::access(path.c_str(), X_OK) == 0;
+      });
+      if (found == paths.end()) continue;
+      argv = {*found, "exec"};
+      break;
+    }
+    if (argv.empty()) {
+      return Refusal{
+          "container_missing",
+          "neither apptainer nor singularity is on this node's PATH (" + view.search + ")"};
+    }
+    if (image.starts_with('/') && ::access(image.c_str(), R_OK) != 0) {
+      return Refusal{"container_missing",
+                     "cannot read the image " + image + ": " + std::strerror(errno)};
+    }
+    if (!view.gpu_option.empty()) argv.push_back(view.gpu_option);
+    for (const std::string& path : bound_folders(view)) {
+      if (!can_be_bound(path)) {
+        return Refusal{
+            "container_failed",
+            path + " cannot be shown to a container: its runtime takes no path with ':' or ','"};
+      }
+      argv.insert(argv.end(), {"--bind", path});
+    }
+    for (const std::string& bind : bound_inputs(start)) argv.insert(argv.end(), {"--bind", bind});
+    argv.insert(argv.end(), {"--pwd", view.directory, image});
+  }
+  argv.insert(argv.end(), start.argv().begin(), start.argv().end());
+  return argv;
+}
+
+}  // namespace hpcbatch::pilot

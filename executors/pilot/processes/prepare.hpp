@@ -1,0 +1,59 @@
+// From what the engine sent to what can be started: places looked up, inputs checked, directory and
+// files made.
+#pragma once
+
+#include "pilot/base/fd.hpp"
+#include "wire/wire.pb.h"
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+/// Why a task is not started, as its result says it.
+struct Refusal {
+  std::string failure;
+  std::string message;
+  int exit_code{0};
+};
+
+/// The attempt's own directory, relative to the pilot's.
+std::string attempt_directory(const wire::Attempt& attempt);
+/// It has one: it has outputs, names it, or has no other.
+bool has_directory(const wire::Start& start);
+
+/// Replaces the token wherever it stands.
+void put_directory(wire::Start& start, const std::string& directory);
+
+/// Makes the links that the attempt's directory is to hold, and the folders in which its outputs
+/// are left for the engine.
+std::optional<Refusal> make_links(const wire::Start& start, const std::string& directory);
+
+/// Regular files that can be opened; a FIFO or a device is not waited for.
+std::optional<Refusal> check_inputs(const wire::Start& start);
+
+struct Files {
+  Fd input;
+  Fd output;  // empty: captured
+  Fd error;
+};
+/// The files named for the standard streams.  `directory` is where relative paths begin.
+std::variant<Files, Refusal> open_files(const wire::Start& start, const std::string& directory);
+
+/// What of the node a container is to show beside what its runtime shows by itself.
+struct ContainerView {
+  std::string directory;             // where the task runs
+  std::vector<std::string> folders;  // others
+  std::string gpu_option;            // of the runtime; empty: none
+  std::string search;                // the PATH on which the runtime is looked for
+};
+/// argv with the container's runtime before it where one is asked for.
+std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& start,
+                                                           const ContainerView& view);
+
+/// The paths under which a program may be found, in order.
+std::vector<std::string> candidates(const std::string& program, const char* search);
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,130 @@
+#include "pilot/processes/process_tree.hpp"
+
+#include "pilot/base/small_file.hpp"
+
+#include <dirent.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+
+namespace hpcbatch::pilot {
+namespace {
+
+std::vector<pid_t> numbers_in(const std::string& directory) {
+  std::vector<pid_t> numbers;
+  DIR* dir = ::opendir(directory.c_str());
+  if (dir == nullptr) return numbers;
+  while (const dirent* entry = ::readdir(dir)) {
+    if (std::isdigit(static_cast<unsigned char>(entry->d_name[0])) != 0)
+      numbers.push_back(std::atoi(entry->d_name));
+  }
+  ::closedir(dir);
+  return numbers;
+}
+
+/// Kernels may be built without the files that list children.
+bool kernel_lists_children() {
+  static const bool listed = [] {
+    const std::string self = std::to_string(::getpid());
+    return ::access(("/proc/" + self + "/task/" + self + "/children").c_str(), F_OK) == 0;
+  }();
+  return listed;
+}
+
+std::multimap<pid_t, pid_t> all_children() {
+  std::multimap<pid_t, pid_t> children;
+  for (const pid_t pid : numbers_in("/proc")) {
+    if (const auto facts = facts_of(pid)) children.emplace(facts->parent, pid);
+  }
+  return children;
+}
+
+std::vector<pid_t> listed_children(pid_t pid) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  const std::vector<pid_t> threads =
+      pid == ::getpid() ? std::vector<pid_t>{pid} : numbers_in(tasks);
+  for (const pid_t thread : threads) {
+    for (const std::string& word :
+         words_of(read_small(tasks + "/" + std::to_string(thread) + "/children"))) {
+      children.push_back(std::atoi(word.c_str()));
+    }
+  }
+  return children;
+}
+
+}  // namespace
+
+std::optional<ProcessFacts> facts_of(pid_t pid) {
+  const std::string text = read_small("/proc/" + std::to_string(pid) + "/stat");
+  // The name stands in brackets and may hold anything, brackets too.
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  const std::vector<std::string> words = words_of(std::string_view(text).substr(name_end + 1));
+  if (words.size() < 22) return std::nullopt;
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  ProcessFacts facts;
+  facts.is_zombie = words[0] == "Z" || words[0] == "X";
+  facts.parent = std::atoi(words[1].c_str());
+  facts.group = std::atoi(words[2].c_str());
+  facts.started = std::strtoull(words[19].c_str(), nullptr, 10);
+  facts.resident = std::strtoull(words[21].c_str(), nullptr, 10) * page;
+  return facts;
+}
+
+std::vector<pid_t> children_of(pid_t pid) {
+  if (kernel_lists_children()) return listed_children(pid);
+  std::vector<pid_t> children;
+  const auto all = all_children();
+  for (auto [at, end] = all.equal_range(pid); at != end; ++at) children.push_back(at->second);
+  return children;
+}
+
+std::vector<pid_t> with_descendants(const std::vector<pid_t>& roots) {
+  std::vector<pid_t> found = roots;
+  const bool listed = kernel_lists_children();
+  const auto all = listed ? std::multimap<pid_t, pid_t>{} : all_children();
+  for (std::size_t at = 0; at < found.size(); ++at) {
+    if (listed) {
+      const std::vector<pid_t> children = listed_children(found[at]);
+      found.insert(found.end(), children.begin(), children.end());
+    } else {
+      for (auto [child, end] = all.equal_range(found[at]); child != end; ++child)
+        found.push_back(child->second);
+    }
+  }
+  return found;
+}
+
+std::string name_of(pid_t pid) {
+  std::string name = read_small("/proc/" + std::to_string(pid) + "/comm");
+  if (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
+std::string variable_of(pid_t pid, const std::string& name) {
+  const std::string text = read_small("/proc/" + std::to_string(pid) + "/environ");
+  const std::string wanted = name + "=";
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\0', at), text.size());
+    if (text.compare(at, wanted.size(), wanted) == 0) {
+      return text.substr(at + wanted.size(), end - at - wanted.size());
+    }
+    at = end + 1;
+  }
+  return {};
+}
+
+std::uint64_t proportional_memory(pid_t pid) {
+  for (const std::string& line : lines_of("/proc/" + std::to_string(pid) + "/smaps_rollup")) {
+    const std::vector<std::string> words = words_of(line);
+    if (words.size() >= 2 && words[0] == "Pss:")
+      return std::strtoull(words[1].c_str(), nullptr, 10) * 1024;
+  }
+  return 0;
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,194 @@
+#include "pilot/processes/surroundings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace hpcbatch::pilot {
+namespace {
+
+// Variables of a batch job: the pilot's, or that of a caller who submitted from within one.
+constexpr std::array<std::string_view, 11> kBatchPrefixes = {
+    "SLURM_", "SLURMD_", "SBATCH_", "SRUN_",  "PBS_", "PMI_",
+    "PMIX_",  "PALS_",   "MOM_",    "TORQUE", "LSB_"};
+constexpr std::array<std::string_view, 10> kPerTask = {
+    "TMPDIR",        "OMP_NUM_THREADS", "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX",
+    "HPCBATCH_CPUS", "HPCBATCH_MEM_MB", "HPCBATCH_GPUS",    "HPCBATCH_PILOT",
+    "HPCBATCH_SITE", "HPCBATCH_ATTEMPT"};
+constexpr std::array<std::string_view, 8> kMinimal = {"HOME", "PATH",   "USER",     "LOGNAME",
+                                                      "LANG", "LC_ALL", "LANGUAGE", "SHELL"};
+
+// Of NVIDIA, AMD, OpenCL and Intel, in the order in which they are believed.
+constexpr std::array<std::string_view, 4> kDeviceVariables = {
+    "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+
+const char* value_of(std::string_view name, char* const* environment) {
+  for (; *environment != nullptr; ++environment) {
+    const std::string_view line(*environment);
+    if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == '=') {
+      return *environment + name.size() + 1;
+    }
+  }
+  return nullptr;
+}
+
+bool is_kept(std::string_view name) {
+  for (const std::string_view prefix : kBatchPrefixes) {
+    if (name.starts_with(prefix)) return false;
+  }
+  return std::find(kPerTask.begin(), kPerTask.end(), name) == kPerTask.end() &&
+         std::find(kDeviceVariables.begin(), kDeviceVariables.end(), name) ==
+             kDeviceVariables.end();
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ",") + word;
+  return text;
+}
+
+/// 4 or 0.5.
+std::string decimal(std::int64_t amount) {
+  std::string text = std::to_string(amount / kWhole);
+  if (amount % kWhole != 0) {
+    std::string digits = std::to_string(kWhole + amount % kWhole).substr(1);
+    digits.erase(digits.find_last_not_of('0') + 1);
+    text += "." + digits;
+  }
+  return text;
+}
+
+}  // namespace
+
+BaseEnvironment base_environment(const wire::Environment& environment) {
+  BaseEnvironment lines;
+  for (const wire::Variable& variable : environment.variables()) {
+    if (is_kept(variable.name())) lines.push_back(variable.name() + "=" + variable.value());
+  }
+  return lines;
+}
+
+BaseEnvironment minimal_environment(char* const* own) {
+  BaseEnvironment lines;
+  for (; *own != nullptr; ++own) {
+    const std::string_view line(*own);
+    const std::string_view name = line.substr(0, line.find('='));
+    if (std::find(kMinimal.begin(), kMinimal.end(), name) != kMinimal.end())
+      lines.emplace_back(line);
+  }
+  return lines;
+}
+
+Devices::Devices(unsigned count, char* const* environment)
+    : count_(count), variable_(kDeviceVariables.front()) {
+  std::string_view rest;
+  for (const std::string_view name : kDeviceVariables) {
+    const char* value = value_of(name, environment);
+    if (value == nullptr) continue;
+    variable_ = name;
+    rest = value;
+    set_ = true;
+    break;
+  }
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    names_.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  if (!set_) {
+    for (unsigned i = 0; i < count; ++i) names_.push_back(std::to_string(i));
+  }
+}
+
+std::optional<std::size_t> Devices::shown() const {
+  return set_ ? std::optional(names_.size()) : std::nullopt;
+}
+
+std::string Devices::container_option() const {
+  if (variable_ == "CUDA_VISIBLE_DEVICES") return "--nv";
+  return variable_ == "ZE_AFFINITY_MASK" ? "" : "--rocm";
+}
+
+std::string Devices::names(const std::vector<unsigned>& gpus) const {
+  std::vector<std::string> words;
+  for (const unsigned gpu : gpus) {
+    if (gpu < names_.size()) words.push_back(names_[gpu]);
+  }
+  return joined(words);
+}
+
+std::string Devices::numbers(const std::vector<unsigned>& gpus) const {
+  const bool numeric = std::all_of(names_.begin(), names_.end(), [](const std::string& name) {
+    return !name.empty() && std::all_of(name.begin(), name.end(),
+                                        [](unsigned char c) { return std::isdigit(c) != 0; });
+  });
+  if (numeric) return names(gpus);
+  std::vector<std::string> words;
+  for (const unsigned gpu : gpus) words.push_back(std::to_string(gpu));
+  return joined(words);
+}
+
+TaskEnvironment::TaskEnvironment(std::shared_ptr<const BaseEnvironment> base,
+                                 const std::map<std::string, std::string>& own)
+    : base_(std::move(base)) {
+  own_.reserve(own.size());
+  for (const auto& [name, value] : own) own_.push_back(name + "=" + value);
+  pointers_.reserve(base_->size() + own_.size() + 1);
+  for (const std::string& line : *base_) {
+    const std::string_view name = std::string_view(line).substr(0, line.find('='));
+    // execve takes what it does not change as if it would.
+    if (!own.contains(std::string(name))) pointers_.push_back(const_cast<char*>(line.c_str()));
+  }
+  for (std::string& line : own_) pointers_.push_back(line.data());
+  pointers_.push_back(nullptr);
+}
+
+const char* TaskEnvironment::find(std::string_view name) const {
+  for (const char* line : pointers_) {
+    if (line == nullptr) break;
+    const std::string_view text(line);
+    if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=') {
+      return line + name.size() + 1;
+    }
+  }
+  return nullptr;
+}
+
+std::string task_id(const wire::Start& start) {
+  std::string text = std::to_string(start.attempt().array());
+  if (start.attempt().index() != 0 || start.shown_index() != 0)
+    text += "." + std::to_string(start.shown_index());
+  return text;
+}
+
+std::map<std::string, std::string> task_variables(const wire::Start& start,
+                                                  const Placement& placement,
+                                                  const PilotNames& names, const Devices& devices,
+                                                  const std::string& temporary_directory) {
+  std::int64_t cpus = kWhole;
+  std::int64_t memory = 0;
+  for (const wire::Amount& amount : start.granted()) {
+    if (amount.name() == "cpus") cpus = amount.value();
+    if (amount.name() == "memory") memory = amount.value();
+  }
+  std::map<std::string, std::string> variables{
+      {"OMP_NUM_THREADS", std::to_string(std::max<std::int64_t>(1, cpus / kWhole))},
+      {"TMPDIR", temporary_directory},
+  };
+  for (const wire::Variable& variable : start.variables())
+    variables[variable.name()] = variable.value();
+  variables["HPCBATCH_TASK_ID"] = task_id(start);
+  if (start.attempt().index() != 0 || start.shown_index() != 0) {
+    variables["HPCBATCH_TASK_INDEX"] = std::to_string(start.shown_index());
+  }
+  variables["HPCBATCH_ATTEMPT"] = std::to_string(start.attempt().number());
+  variables["HPCBATCH_CPUS"] = decimal(cpus);
+  if (memory > 0) variables["HPCBATCH_MEM_MB"] = std::to_string(memory / kWhole / (1024 * 1024));
+  variables["HPCBATCH_GPUS"] = devices.numbers(placement.gpus);
+  variables["HPCBATCH_PILOT"] = names.pilot;
+  variables["HPCBATCH_SITE"] = names.site;
+  if (devices.any()) variables[devices.variable()] = devices.names(placement.gpus);
+  return variables;
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,84 @@
+// The environment variables of a task: its caller's, then what the pilot sets, then the task's own,
+// then what the pilot insists on.  Nothing of the pilot's own environment is handed on, where the
+// caller's is known.
+#pragma once
+
+#include "pilot/policy/room.hpp"
+#include "wire/wire.pb.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+/// "NAME=value" lines; shared by the tasks that have it.
+using BaseEnvironment = std::vector<std::string>;
+
+/// A caller's environment without what belongs to a batch job or is set by the pilot for each task.
+BaseEnvironment base_environment(const wire::Environment& environment);
+
+/// What a task gets of whom nobody's environment is known: HOME, PATH, USER, LANG and the like from
+/// the pilot's own.
+BaseEnvironment minimal_environment(char* const* own);
+
+/// The devices behind the pilot's numbers, as the batch system names them.
+class Devices {
+ public:
+  /// `environment` is the pilot's own: the batch system shows its devices in a variable of their
+  /// maker, or says nothing.
+  Devices(unsigned count, char* const* environment);
+
+  /// The variable that names them, to the pilot and to tasks.
+  const std::string& variable() const { return variable_; }
+  /// What brings them into a container; empty: nothing need be said.
+  std::string container_option() const;
+
+  /// How many the batch system shows us; nothing where it says nothing.
+  std::optional<std::size_t> shown() const;
+  bool any() const { return count_ > 0; }
+  std::string names(const std::vector<unsigned>& gpus) const;
+  /// The numbers of the node's devices where they are known, else the pilot's own.
+  std::string numbers(const std::vector<unsigned>& gpus) const;
+
+ private:
+  unsigned count_;
+  std::string variable_;
+  bool set_{false};
+  std::vector<std::string> names_;
+};
+
+/// A task's environment, ready to be handed to a program.
+class TaskEnvironment {
+ public:
+  TaskEnvironment(std::shared_ptr<const BaseEnvironment> base,
+                  const std::map<std::string, std::string>& own);
+
+  char* const* pointers() { return pointers_.data(); }
+  /// Null where it is not set.
+  const char* find(std::string_view name) const;
+
+ private:
+  std::shared_ptr<const BaseEnvironment> base_;
+  std::vector<std::string> own_;
+  std::vector<char*> pointers_;  // null at its end
+};
+
+/// "12" or "12.345".
+std::string task_id(const wire::Start& start);
+
+struct PilotNames {
+  std::string pilot;  // NAME.RANK
+  std::string site;
+};
+
+/// All that stands over the caller's environment.
+std::map<std::string, std::string> task_variables(const wire::Start& start,
+                                                  const Placement& placement,
+                                                  const PilotNames& names, const Devices& devices,
+                                                  const std::string& temporary_directory);
+
+}  // namespace hpcbatch::pilot

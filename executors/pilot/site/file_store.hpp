@@ -1,0 +1,48 @@
+// The store of files in a workspace: entries by content and name, each there as a whole or not at
+// all.  An entry's modification time is when it was used last.
+#pragma once
+
+#include "pilot/base/fd.hpp"
+#include "pilot/site/steps.hpp"
+#include "wire/wire.pb.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class FileStore {
+ public:
+  /// Makes its folders where they are not there.  `workspace` stays open as long as the store.
+  static std::variant<FileStore, FileRefusal> open(int workspace);
+
+  /// Keeps out other exchanges until this one ends; false where `still_time` ends first.
+  bool lock(const std::function<bool()>& still_time);
+
+  /// Whether it is there as it is to be; then it is marked as used.
+  FileOutcome have(const wire::FilesOrder::Known& file) const;
+  /// Moves what the transport has put aside to its place.  May be done twice.
+  FileOutcome adopt(const wire::FilesOrder::Known& file) const;
+  /// Many at a time, because each waits for the disk.
+  std::vector<FileOutcome> put(const google::protobuf::RepeatedPtrField<wire::FilesOrder::Put>& all,
+                               int begin, int end) const;
+  /// Up to `most` entries behind a key, in the order of keys; true where it was all.
+  bool list(const std::string& after, std::size_t most, const std::function<bool()>& still_time,
+            google::protobuf::RepeatedPtrField<wire::FilesReport::Entry>& entries) const;
+  /// What was put aside and never adopted.
+  void forget_stale() const;
+
+ private:
+  FileStore(int workspace, Fd files, Fd incoming)
+      : workspace_(workspace), files_(std::move(files)), incoming_(std::move(incoming)) {}
+
+  int workspace_;
+  Fd files_;
+  Fd incoming_;
+  Fd lock_;
+};
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,83 @@
+// One stream of one slot: a pipe that each of the slot's tasks in turn writes to, and what is kept
+// of it.
+//
+// The pipe outlives the task, so the end of a task's output is not the pipe's end: it is there when
+// all processes of the task are gone and the pipe is empty.
+#pragma once
+
+#include "pilot/base/fd.hpp"
+#include "pilot/base/loop.hpp"
+#include "pilot/policy/attempt.hpp"
+#include "pilot/tasks/pack_file.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class Capture {
+ public:
+  /// `stream`: 1 stdout, 2 stderr.  `grew` is called when there is more to read.
+  Capture(Loop& loop, PackFile& pack, unsigned stream, std::function<void()> grew);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  /// For a new task; the descriptor is what it is to write to (-1: no descriptors left).  `limit`:
+  /// of what is longer, so many bytes and its end are kept, with a mark between; 0: all is.
+  int begin(const AttemptId& id, std::uint64_t limit);
+  /// The task is gone: take what is still in the pipe.
+  void end();
+  /// Into the pack what waits here.
+  void flush();
+  bool has_unflushed() const { return !buffer_.empty(); }
+
+  std::uint64_t kept() const { return base_ + buffer_.size(); }
+  std::uint64_t last_place() const { return last_place_; }
+  bool is_truncated() const { return lost_ || left_out_ != 0; }
+  /// Bytes beyond the limit that are neither in the beginning nor in the end.
+  std::uint64_t left_out() const { return left_out_; }
+  /// Some of it was not written and never will be.
+  bool is_lost() const { return lost_; }
+  /// Up to `limit` bytes from `offset` on.
+  std::string read(std::uint64_t offset, std::size_t limit) const;
+
+ private:
+  struct Piece {
+    std::uint64_t offset;
+    std::uint64_t place;
+    std::uint32_t length;
+  };
+  bool make_pipe();
+  /// Takes what is there, up to a bound, so that no task starves the others; false when the pipe is
+  /// empty.
+  bool take_some();
+  void keep(std::string_view bytes);
+  /// What the task prints stays in its pipe, and the task waits, until the pack takes it.
+  void pause();
+  void keep_beyond_limit(std::string_view bytes);
+  void add_tail();
+
+  Loop& loop_;
+  PackFile& pack_;
+  unsigned stream_;
+  std::function<void()> grew_;
+  Fd reading_;
+  Fd writing_;
+  AttemptId id_;
+  bool active_{false};
+  std::uint64_t limit_{0};
+  std::uint64_t base_{0};  // offset of the buffer's first byte
+  std::string buffer_;
+  std::vector<Piece> pieces_;
+  std::uint64_t last_place_{0};
+  bool is_beyond_{false};  // the limit is reached
+  std::string tail_;       // the last of what came since
+  std::uint64_t left_out_{0};
+  bool lost_{false};
+  bool paused_{false};
+};
+
+}  // namespace hpcbatch::pilot

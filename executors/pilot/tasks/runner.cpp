@@ -1,0 +1,222 @@
+// The start of a task.  Its end is in runner_end.cpp, what is looked at in between in
+// runner_watch.cpp.
+#include "pilot/tasks/runner.hpp"
+
+#include "pilot/base/log_line.hpp"
+#include "pilot/base/wall_clock.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+namespace hpcbatch::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kFirstMeasure = 100ms;
+
+}  // namespace
+
+Runner::Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals,
+               Family& family, Place place, Callbacks callbacks)
+    : loop_(loop),
+      pack_(pack),
+      groups_(groups),
+      removals_(removals),
+      family_(family),
+      place_(std::move(place)),
+      callbacks_(std::move(callbacks)),
+      services_(loop, family,
+                {[this](const AttemptId& id, pid_t pid) { service_began(id, pid); },
+                 [this](const AttemptId& id, int error) { cannot_enter(id, error); },
+                 [this](const AttemptId& id, const std::string& why) { start_plainly(id, why); },
+                 [this](const AttemptId& id) { hand_back(id); }}),
+      nothing_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
+      minimal_(std::make_shared<BaseEnvironment>(minimal_environment(environ))),
+      kills_told_(groups.kills_around()) {}
+
+Runner::~Runner() = default;
+
+Slot& Runner::slot(unsigned number) {
+  std::unique_ptr<Slot>& slot = slots_[number];
+  if (!slot) {
+    slot = std::make_unique<Slot>(loop_, pack_, place_.scratch + "/slot" + std::to_string(number),
+                                  [this, number] {
+                                    const auto at = in_slot_.find(number);
+                                    if (at != in_slot_.end()) callbacks_.grew(at->second);
+                                  });
+  }
+  return *slot;
+}
+
+void Runner::launch(const AttemptId& id, wire::Start start,
+                    std::shared_ptr<const BaseEnvironment> base, const Placement& placement,
+                    Time now) {
+  Running& task = running_[id];
+  task.id = id;
+  task.start = std::move(start);
+  task.placement = placement;
+  task.slot = &slot(placement.slot);
+  task.started_us = wall_clock_us();
+  in_slot_[placement.slot] = id;
+  if (const auto refusal = prepare(task, base ? std::move(base) : minimal_)) {
+    end(task, {refusal->failure, refusal->exit_code, 0, refusal->message}, false);
+    return;
+  }
+  if (!measure_at_) measure_at_ = now + kFirstMeasure;
+  if (task.input) task.input->want_again();
+}
+
+std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const BaseEnvironment> base) {
+  wire::Start& start = task.start;
+  if (start.argv_size() == 0) return Refusal{"tool_failed", "it has no command", 0};
+  if (has_directory(start)) {
+    const std::string path = place_.work + "/" + attempt_directory(start.attempt());
+    const auto make = [&path] { return ::mkdir(path.c_str(), 0700) == 0; };
+    if (!make() && (errno != ENOENT || ::mkdir(place_.work.c_str(), 0700) != 0 || !make())) {
+      Refusal refusal{"workspace_lost",
+                      "cannot make its directory " + path + ": " + std::strerror(errno), 0};
+      callbacks_.workspace_failed(refusal.message);
+      return refusal;
+    }
+    task.directory = path;
+    put_directory(start, path);
+    if (auto refusal = make_links(start, path)) return refusal;
+  }
+  if (auto refusal = check_inputs(start)) return refusal;
+  task.runs_in = start.directory().empty() ? task.directory : start.directory();
+  if (::access(task.runs_in.c_str(), F_OK) != 0) {
+    return Refusal{"stage_in_failed",
+                   "its directory " + task.runs_in +
+                       " cannot be reached from this node: " + std::strerror(errno),
+                   0};
+  }
+  auto opened = open_files(start, task.runs_in);
+  if (auto* refusal = std::get_if<Refusal>(&opened)) return *refusal;
+  auto command = command_of(
+      start, {.directory = task.runs_in,
+              .folders = {task.directory, task.slot->temporary},
+              .gpu_option = task.placement.gpus.empty() ? "" : place_.devices.container_option(),
+              .search = place_.search});
+  if (auto* refusal = std::get_if<Refusal>(&command)) return *refusal;
+  task.slot->clean_temporary(removals_);
+  limit_memory(task);
+  return start_process(task, std::move(std::get<Files>(opened)),
+                       std::move(std::get<std::vector<std::string>>(command)), std::move(base));
+}
+
+/// A control group is joined only for a limit of the task's own: it costs a tenth of what starting
+/// a process does, and without a limit looking from time to time does as well.
+void Runner::limit_memory(Running& task) {
+  for (const wire::Amount& amount : task.start.granted()) {
+    if (amount.name() == "memory")
+      task.granted = static_cast<std::uint64_t>(amount.value() / kWhole);
+  }
+  if (!task.start.memory_is_limit() || task.granted == 0) return;
+  std::unique_ptr<ControlGroup>& group = task.slot->group;
+  if (!group) group = groups_.make(task.placement.slot);
+  if (!group) return;
+  if (!group->limit_memory(task.granted)) {
+    log_line("cannot set the memory limit of a control group: " +
+             std::string(std::strerror(errno)) + "; memory is watched instead");
+    return;
+  }
+  task.group = group.get();
+  task.kills_before = group->memory_kills();
+}
+
+std::optional<Refusal> Runner::start_process(Running& task, Files files,
+                                             std::vector<std::string> argv,
+                                             std::shared_ptr<const BaseEnvironment> base) {
+  const wire::Start& start = task.start;
+  Planned planned{std::move(files), std::move(argv),
+                  TaskEnvironment(base, task_variables(start, task.placement, place_.names,
+                                                       place_.devices, task.slot->temporary))};
+  planned.captured_output = task.slot->output.begin(task.id, start.output_limit());
+  planned.captured_error = task.slot->error.begin(task.id, start.output_limit());
+  if (planned.captured_output < 0 || planned.captured_error < 0) {
+    return Refusal{"engine_error", "the pilot has no file descriptors left for another task", 0};
+  }
+  if (start.input_streamed()) {
+    task.input = std::make_unique<StreamedInput>(
+        loop_, [this, id = task.id](std::uint64_t offset, bool ended) {
+          callbacks_.input_wanted(id, offset, ended);
+        });
+    planned.files.input = task.input->open();
+  }
+  if (!start.has_service()) return spawn_planned(task, planned);
+  task.planned = std::make_unique<Planned>(std::move(planned));
+  ask_service(task, std::move(base));
+  return std::nullopt;
+}
+
+std::optional<Refusal> Runner::spawn_planned(Running& task, Planned& planned) {
+  const Files& files = planned.files;
+  const char* search = planned.environment.find("PATH");
+  const std::vector<std::string> paths = candidates(planned.argv.front(), search);
+  std::vector<char*> arguments;
+  for (std::string& argument : planned.argv) arguments.push_back(argument.data());
+  arguments.push_back(nullptr);
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  for (const unsigned cpu : task.placement.cpus) CPU_SET(cpu, &cpus);
+
+  SpawnPlan plan;
+  for (const std::string& path : paths) plan.programs.push_back(path.c_str());
+  plan.argv = arguments.data();
+  plan.environment = planned.environment.pointers();
+  plan.directory = task.runs_in.c_str();
+  plan.standard_input = files.input ? files.input.get() : nothing_.get();
+  plan.standard_output = files.output ? files.output.get() : planned.captured_output;
+  plan.standard_error = files.error ? files.error.get() : planned.captured_error;
+  plan.control_group = task.group != nullptr ? task.group->joining() : -1;
+  plan.cpus = task.placement.cpus.empty() ? nullptr : &cpus;
+  plan.open_files = place_.open_files ? &*place_.open_files : nullptr;
+  if (task.start.has_umask()) plan.umask = task.start.umask();
+  Spawned spawned = spawn(plan);
+  if (spawned.failed_at == Spawned::Step::ControlGroup) {
+    log_line("a task cannot join its control group: " + std::string(std::strerror(spawned.error)) +
+             "; its memory is watched instead");
+    task.group = nullptr;
+    plan.control_group = -1;
+    spawned = spawn(plan);
+  }
+  if (spawned.pid < 0) {
+    const Verdict verdict =
+        verdict_of(spawned, planned.argv.front(), task.runs_in, search == nullptr ? "" : search);
+    return Refusal{verdict.failure, verdict.message, verdict.exit_code};
+  }
+  runs(task, spawned.pid);
+  return std::nullopt;
+}
+
+void Runner::runs(Running& task, pid_t pid) {
+  task.pid = pid;
+  mains_[pid] = task.id;
+  family_.started(task.placement.slot, pid, task_id(task.start),
+                  std::to_string(task.start.attempt().number()));
+}
+
+void Runner::give_input(const AttemptId& id, std::string_view bytes, std::uint64_t offset,
+                        bool end) {
+  const auto at = running_.find(id);
+  if (at != running_.end() && at->second.input) at->second.input->give(bytes, offset, end);
+}
+
+void Runner::want_input_again() const {
+  for (const auto& [id, task] : running_) {
+    if (task.input) task.input->want_again();
+  }
+}
+
+const Capture* Runner::capture(const AttemptId& id, unsigned stream) const {
+  const auto at = running_.find(id);
+  if (at == running_.end()) return nullptr;
+  return stream == 1 ? &at->second.slot->output : &at->second.slot->error;
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,176 @@
+// Runs tasks: each in its slot, from its start until the last of its processes is gone.
+#pragma once
+
+#include "pilot/base/chore.hpp"
+#include "pilot/base/removals.hpp"
+#include "pilot/policy/decide.hpp"
+#include "pilot/policy/memory_watch.hpp"
+#include "pilot/policy/tree_memory.hpp"
+#include "pilot/policy/verdict.hpp"
+#include "pilot/processes/control_group.hpp"
+#include "pilot/processes/family.hpp"
+#include "pilot/processes/prepare.hpp"
+#include "pilot/processes/spawn.hpp"
+#include "pilot/processes/surroundings.hpp"
+#include "pilot/services/services.hpp"
+#include "pilot/tasks/slot.hpp"
+#include "pilot/tasks/streamed_input.hpp"
+
+#include <sys/resource.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class Runner {
+ public:
+  struct Place {
+    PilotNames names;
+    std::string work;     // where attempts' own directories are made; made with the first
+    std::string scratch;  // the pilot's own
+    Devices devices;
+    std::string search;               // the pilot's PATH: where a container's runtime is looked for
+    std::uint64_t memory_capacity{};  // bytes; 0: unknown
+    std::optional<rlimit> open_files;  // as tasks are to have it
+  };
+  struct Callbacks {
+    /// The task is gone.  `staged`: its outputs wait in `directory`, else that is being removed.
+    std::function<void(const AttemptId&, wire::Result, bool staged, const std::string& directory,
+                       std::vector<wire::Output>)>
+        ended;
+    std::function<void(const AttemptId&)> grew;
+    /// All up to `offset` has been given to the task; `ended`: the end as well.
+    std::function<void(const AttemptId&, std::uint64_t offset, bool ended)> input_wanted;
+    std::function<void(const MemoryVictim&)> over_memory;
+    /// The process of a task that a service was to fork is there.
+    std::function<void(const AttemptId&)> began;
+    /// Nothing of the task has run: its service takes a while to start, and another may have its
+    /// room meanwhile.
+    std::function<void(const AttemptId&)> handed_back;
+    /// Nothing can be made in the workspace now, which is no task's fault.
+    std::function<void(const std::string& why)> workspace_failed;
+  };
+
+  Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals, Family& family,
+         Place place, Callbacks callbacks);
+  ~Runner();
+
+  /// The task runs when this returns, or its end is told by `ended` before that.  One that a
+  /// service is to fork may begin later.
+  void launch(const AttemptId& id, wire::Start start, std::shared_ptr<const BaseEnvironment> base,
+              const Placement& placement, Time now);
+  void stop(const AttemptId& id, bool by_force, const std::string& failure,
+            const std::string& message, Time now);
+  void give_input(const AttemptId& id, std::string_view bytes, std::uint64_t offset, bool end);
+  /// Tells a new link what `input_wanted` has told the old one.
+  void want_input_again() const;
+
+  /// A child of the pilot was reaped: a task, something of one, or a service.
+  void reaped(pid_t pid, int status, const rusage& usage, Time now);
+  const Services& services() const { return services_; }
+  /// A task that runs will be followed by one that wants this service.
+  void foresee(const AttemptId& id, const wire::Service& service,
+               std::shared_ptr<const BaseEnvironment> base) {
+    services_.foresee(id, service, base ? std::move(base) : minimal_);
+  }
+  void foresee_no_more(const AttemptId& id, Time now) { services_.foresee_no_more(id, now); }
+  /// Pilot and tasks were stopped for that long.
+  void suspended(Duration time) { services_.suspended(time); }
+  /// Memory, output that waits, processes that are left.
+  void tick(Time now);
+  std::optional<Time> next() const;
+
+  /// What is captured of a task that runs; null where it does not.
+  const Capture* capture(const AttemptId& id, unsigned stream) const;
+
+ private:
+  /// All that the start of a process takes.
+  struct Planned {
+    Files files;
+    std::vector<std::string> argv;
+    TaskEnvironment environment;
+    int captured_output{-1};
+    int captured_error{-1};
+  };
+  struct Running {
+    AttemptId id;
+    wire::Start start;
+    Placement placement;
+    Slot* slot{};
+    ControlGroup* group{};  // null: not in one
+    std::string directory;  // its own; empty: none
+    std::string runs_in;
+    std::unique_ptr<StreamedInput> input;
+    pid_t pid{-1};
+    std::int64_t started_us{};
+    bool main_lives{true};
+    bool by_force{false};
+    int status{0};
+    std::uint64_t cpu_us{0};
+    std::uint64_t peak{0};
+    std::uint64_t granted{0};  // memory
+    std::uint64_t kills_before{0};
+    std::string stopped_for;
+    std::string stop_message;
+    std::unique_ptr<Planned> planned;  // while a service is asked for its process
+    std::string note;                  // said of it however it ends
+    std::uint64_t shared{0};           // resident bytes that it has from its service
+    std::vector<pid_t> members;        // when they were looked at last
+    std::uint64_t resident{0};         // the sum of theirs
+    TreeMemory tree;
+    bool doubted{false};
+    std::optional<Time> sweep_at;
+    std::optional<Time> whose_term_until;
+    Duration sweep_pause{};
+  };
+
+  Slot& slot(unsigned number);
+  std::optional<Refusal> prepare(Running& task, std::shared_ptr<const BaseEnvironment> base);
+  std::optional<Refusal> start_process(Running& task, Files files, std::vector<std::string> argv,
+                                       std::shared_ptr<const BaseEnvironment> base);
+  std::optional<Refusal> spawn_planned(Running& task, Planned& planned);
+  void ask_service(Running& task, std::shared_ptr<const BaseEnvironment> base);
+  void runs(Running& task, pid_t pid);
+  void service_began(const AttemptId& id, pid_t pid);
+  void cannot_enter(const AttemptId& id, int error);
+  void start_plainly(const AttemptId& id, const std::string& why);
+  void hand_back(const AttemptId& id);
+  void limit_memory(Running& task);
+  void sweep(Running& task, Time now);
+  std::vector<pid_t> members_of(const Running& task);
+  bool nothing_adopted();
+  void finish(const AttemptId& id);
+  /// Ends what was captured of it, and says where that is and what of it is missing.
+  void keep_output(Running& task, wire::Result& result);
+  void end(Running& task, const Verdict& verdict, bool ran);
+  std::vector<MemoryUse> measure(Time now);
+  /// Of a task without a control group.
+  static std::uint64_t used_by(Running& task, Time now);
+  static void count_exactly(Running& task);
+
+  Loop& loop_;
+  PackFile& pack_;
+  ControlGroups& groups_;
+  Removals& removals_;
+  Family& family_;
+  Place place_;
+  Callbacks callbacks_;
+  Services services_;
+  Fd nothing_;  // /dev/null
+  std::shared_ptr<const BaseEnvironment> minimal_;
+  std::map<unsigned, std::unique_ptr<Slot>> slots_;
+  std::unordered_map<AttemptId, Running, AttemptHash> running_;
+  std::unordered_map<pid_t, AttemptId> mains_;
+  std::unordered_map<unsigned, AttemptId> in_slot_;
+  std::optional<Time> measure_at_;
+  unsigned measured_{0};
+  std::uint64_t kills_told_{0};  // of those outside our groups
+};
+
+}  // namespace hpcbatch::pilot

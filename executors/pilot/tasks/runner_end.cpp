@@ -1,0 +1,258 @@
+// The end of a task: asked for or by itself, until nothing of it is left, and what is said of it.
+#include "pilot/tasks/runner.hpp"
+
+#include "pilot/base/log_line.hpp"
+#include "pilot/base/wall_clock.hpp"
+#include "pilot/processes/process_tree.hpp"
+#include "wire/outputs.hpp"
+
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+namespace hpcbatch::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How soon it is looked again whether processes that were killed are gone; doubled each time.
+constexpr Duration kFirstSweepPause = 2ms;
+constexpr Duration kLongestSweepPause = 500ms;
+constexpr Duration kDoubt = 200ms;
+// A batch system that ends a batch job signals every process in it, the pilot perhaps after its
+// tasks.
+constexpr Duration kWhoseTerm = 300ms;
+
+std::uint64_t micros(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(time.tv_usec);
+}
+
+/// By the signal, or as a shell says it of its child.
+bool ended_by(int status, int signal) {
+  constexpr int kShellsWord = 128;
+  return (WIFSIGNALED(status) && WTERMSIG(status) == signal) ||
+         (WIFEXITED(status) && WEXITSTATUS(status) == kShellsWord + signal);
+}
+
+bool was_terminated(int status) {
+  constexpr int kShellsWord = 128 + SIGTERM;
+  return (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) ||
+         (WIFEXITED(status) && WEXITSTATUS(status) == kShellsWord);
+}
+
+bool is_full(const std::string& directory) {
+  struct statvfs info {};
+  return ::statvfs(directory.c_str(), &info) == 0 && info.f_blocks > 0 && info.f_bavail == 0;
+}
+
+}  // namespace
+
+void Runner::stop(const AttemptId& id, bool by_force, const std::string& failure,
+                  const std::string& message, Time now) {
+  const auto at = running_.find(id);
+  if (at == running_.end()) return;
+  Running& task = at->second;
+  if (task.planned) {
+    // Nothing of it has run.
+    services_.forget(id);
+    end(task, {failure, 0, 0, message}, false);
+    return;
+  }
+  if (task.stopped_for.empty()) {
+    task.stopped_for = failure;
+    task.stop_message = message;
+  }
+  if (by_force) {
+    task.by_force = true;
+    sweep(task, now);
+  } else if (task.main_lives) {
+    ::kill(-task.pid, SIGTERM);
+    // A stopped process takes no other signal before it goes on.
+    ::kill(-task.pid, SIGCONT);
+  }
+}
+
+void Runner::reaped(pid_t pid, int status, const rusage& usage, Time now) {
+  if (services_.reaped(pid, status, now)) return;
+  const std::uint64_t cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
+  const auto peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  const auto main = mains_.find(pid);
+  if (main != mains_.end()) {
+    Running& task = running_.at(main->second);
+    mains_.erase(main);
+    task.main_lives = false;
+    task.status = status;
+    task.cpu_us += cpu_us;
+    task.peak = std::max(task.peak, peak > task.shared ? peak - task.shared : peak);
+    family_.main_ended(task.placement.slot);
+    if (was_terminated(status)) task.whose_term_until = now + kWhoseTerm;
+    sweep(task, now);
+    return;
+  }
+  // A descendant that we had taken over.  Whoever is ending may have waited for it.
+  std::vector<AttemptId> ending;
+  for (auto& [id, task] : running_) {
+    if (std::find(task.members.begin(), task.members.end(), pid) != task.members.end()) {
+      task.cpu_us += cpu_us;
+      task.peak = std::max(task.peak, peak);
+    }
+    if (task.sweep_at) ending.push_back(id);
+  }
+  for (const AttemptId& id : ending) {
+    if (const auto at = running_.find(id); at != running_.end()) sweep(at->second, now);
+  }
+}
+
+/// True where it can be told at little cost that no task has left processes behind.
+bool Runner::nothing_adopted() {
+  const std::vector<pid_t> children = children_of(::getpid());
+  return std::all_of(children.begin(), children.end(), [this](pid_t child) {
+    return mains_.contains(child) || family_.is_ours(child);
+  });
+}
+
+std::vector<pid_t> Runner::members_of(const Running& task) {
+  if (task.group != nullptr) return task.group->members();
+  if (!task.main_lives && nothing_adopted()) return {};
+  auto members = family_.members();
+  return std::move(members[task.placement.slot]);
+}
+
+/// Kills what is left of a task whose main process has ended, or all of one that is ended by force.
+void Runner::sweep(Running& task, Time now) {
+  task.sweep_at.reset();
+  if (task.main_lives && !task.by_force) return;
+  if (task.whose_term_until && now < *task.whose_term_until && task.stopped_for.empty()) {
+    task.sweep_at = task.whose_term_until;
+    return;
+  }
+  if (task.main_lives) ::kill(-task.pid, SIGKILL);
+  task.members = members_of(task);
+  bool any = false;
+  for (const pid_t pid : task.members) {
+    // One that may not be killed (it has become another user's) is not waited for.
+    if (::kill(pid, SIGKILL) == 0) any = true;
+  }
+  if (!task.main_lives && !any) {
+    // A batch system that ends us may signal the task just before us: then its end is ours.
+    if (ended_by(task.status, SIGTERM) && task.stopped_for.empty() &&
+        !std::exchange(task.doubted, true)) {
+      task.sweep_at = now + kDoubt;
+      return;
+    }
+    finish(AttemptId(task.id));
+    return;
+  }
+  task.sweep_pause = std::clamp(task.sweep_pause * 2, kFirstSweepPause, kLongestSweepPause);
+  task.sweep_at = now + task.sweep_pause;
+}
+
+void Runner::finish(const AttemptId& id) {
+  Running& task = running_.at(id);
+  EndFacts facts;
+  facts.status = task.status;
+  facts.stopped_for = task.stopped_for;
+  facts.stop_message = task.stop_message;
+  facts.in_container = !task.start.container().empty();
+  if (task.group != nullptr) {
+    facts.memory_kills = task.group->memory_kills() - task.kills_before;
+    facts.memory_limit = task.granted;
+  } else if (ended_by(task.status, SIGKILL)) {
+    // Not by us: the counter around us tells whether it was for the memory of the batch job.
+    const std::uint64_t kills = groups_.kills_around();
+    if (kills > kills_told_ && task.stopped_for.empty()) {
+      facts.memory_kills = 1;
+      ++kills_told_;
+    }
+  }
+  facts.peak_memory = task.peak;
+  facts.disk_is_full = task.status != 0 && is_full(task.runs_in);
+  end(task, verdict_of(facts), true);
+}
+
+void Runner::keep_output(Running& task, wire::Result& result) {
+  Capture& output = task.slot->output;
+  Capture& error = task.slot->error;
+  output.end();
+  error.end();
+  if (output.last_place() != 0 || error.last_place() != 0 || output.is_truncated() ||
+      error.is_truncated()) {
+    wire::LogPlace* log = result.mutable_log();
+    log->set_file(pack_.name());
+    log->set_last_out(output.last_place());
+    log->set_last_err(error.last_place());
+    log->set_out_bytes(output.kept());
+    log->set_err_bytes(error.kept());
+    log->set_truncated(output.is_truncated() || error.is_truncated());
+  }
+  for (const auto& [name, stream] : {std::pair{"stdout", &output}, std::pair{"stderr", &error}}) {
+    if (stream->left_out() == 0) continue;
+    const std::string said = std::string("of its ") + name + " " +
+                             std::to_string(stream->left_out()) +
+                             " bytes beyond the output limit of " +
+                             std::to_string(task.start.output_limit()) + " are left out";
+    result.set_message(result.message().empty() ? said : result.message() + "; " + said);
+  }
+  if (output.is_lost() || error.is_lost()) set_output_lost(result);
+}
+
+// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
+void Runner::end(Running& task, const Verdict& verdict, bool ran) {
+  wire::Result result;
+  to_wire(task.id, result.mutable_attempt());
+  result.set_failure(verdict.failure);
+  result.set_exit_code(verdict.exit_code);
+  result.set_signal(verdict.signal);
+  result.set_message(verdict.message);
+  if (!task.note.empty())
+    result.set_message(verdict.message.empty() ? task.note : verdict.message + "; " + task.note);
+  result.set_started_us(task.started_us);
+  result.set_ended_us(wall_clock_us());
+  result.set_peak_memory(task.peak);
+  result.set_cpu_us(task.cpu_us);
+  for (const unsigned cpu : task.placement.cpus) result.add_cpus(cpu);
+  if (ran) {
+    keep_output(task, result);
+    family_.ended(task.placement.slot);
+  }
+  std::vector<wire::Output> outputs(task.start.outputs().begin(), task.start.outputs().end());
+  if (result.failure() == "ok" && !outputs.empty()) {
+    if (const auto refusal = wire::check_outputs(task.directory, outputs)) {
+      result.set_failure(refusal->failure);
+      result.set_message(refusal->message);
+    } else {
+      outputs = wire::outputs_made(task.directory, std::move(outputs));
+    }
+  }
+  if (result.failure() != "ok") {
+    // What ends with its pilot must not wait for anybody's word, and nobody wants what was
+    // cancelled.
+    const bool is_its_own_end = ran && result.failure() != "cancelled" &&
+                                !std::string_view(result.failure()).starts_with("pilot_");
+    outputs = is_its_own_end ? wire::outputs_of_failure(task.directory, std::move(outputs))
+                             : std::vector<wire::Output>();
+  }
+  const bool staged = !outputs.empty();
+  if (staged) {
+    result.set_outputs_staged(true);
+    result.set_bring_back(task.start.bring_back());
+    if (result.bring_back()) {
+      for (const wire::Output& output : outputs) result.add_published(output.place());
+    }
+  }
+  const AttemptId id = task.id;
+  const std::string directory = std::move(task.directory);
+  in_slot_.erase(task.placement.slot);
+  running_.erase(id);
+  if (!staged && !directory.empty()) removals_.add(directory);
+  callbacks_.ended(id, std::move(result), staged, directory, std::move(outputs));
+}
+
+}  // namespace hpcbatch::pilot
