@@ -1,7 +1,7 @@
 #include "api/remembered_boxes.hpp"
 
-#include "dropbox/file_descriptor.hpp"
 #include "dropbox/transfer.hpp"
+#include "posix/replace_file.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -17,7 +17,6 @@
 #include <sstream>
 
 #include <fcntl.h>
-#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -77,18 +76,9 @@ Result<void> write_remembered(const std::string& file, const std::vector<Dropbox
                     {"templates", json::value_from(box.templates)},
                     {"variables", json::value_from(box.variables)}});
   }
-  const std::string aside = file + ".new";
-  FileDescriptor out(
-      ::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!out) return errno_error("cannot write " + aside);
-  if (auto written = write_content(out.get(), json::serialize(list) + "\n"); !written)
-    return written;
-  if (::fsync(out.get()) != 0) return errno_error("cannot write " + aside);
-  if (::rename(aside.c_str(), file.c_str()) != 0) return errno_error("cannot write " + file);
-  const FileDescriptor folder(::open(std::filesystem::path(file).parent_path().c_str(),
-                                     O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder || ::fsync(folder.get()) != 0)
-    return errno_error("cannot sync the folder of " + file);
+  errno = replace_file(AT_FDCWD, file, json::serialize(list) + "\n",
+                       {.mode = 0600, .sync_folder = true});
+  if (errno != 0) return errno_error("cannot write " + file);
   return {};
 }
 

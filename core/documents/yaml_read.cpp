@@ -3,6 +3,7 @@
 // silently (0.7.0).
 #include "documents/text_check.hpp"
 #include "documents/yaml.hpp"
+#include "posix/fd.hpp"
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -192,21 +193,16 @@ std::string read_text(const std::string& file, std::size_t most) {
     return DocumentError(file, 1,
                          fmt::format("cannot {} the file: {}", what, std::strerror(errno)));
   };
-  struct Descriptor {
-    int fd;
-    ~Descriptor() {
-      if (fd >= 0) ::close(fd);
-    }
-  } const open_file{::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
-  if (open_file.fd < 0) throw failed("open");
+  const Fd open_file(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!open_file) throw failed("open");
   struct stat status {};
-  if (::fstat(open_file.fd, &status) != 0) throw failed("look at");
+  if (::fstat(open_file.get(), &status) != 0) throw failed("look at");
   if (!S_ISREG(status.st_mode)) throw DocumentError(file, 1, "this is not a regular file");
 
   std::string text;
   char buffer[65536];
   while (true) {
-    const ssize_t got = ::read(open_file.fd, buffer, sizeof buffer);
+    const ssize_t got = ::read(open_file.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw failed("read");
     if (got == 0) return text;

@@ -3,6 +3,7 @@
 #include "documents/text_check.hpp"
 #include "dropbox/transfer.hpp"
 #include "dropbox/user_rights.hpp"
+#include "posix/replace_file.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -52,14 +52,14 @@ FileStamp stamp_of(const struct stat& status) {
                    .links = status.st_nlink};
 }
 
-std::optional<FileStamp> stamp_of(const FileDescriptor& file) {
+std::optional<FileStamp> stamp_of(const Fd& file) {
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return std::nullopt;
   return stamp_of(status);
 }
 
 Result<DropboxFolder> DropboxFolder::open(const std::string& path) {
-  FileDescriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return errno_error(fmt::format("cannot watch the drop box {}", path));
   DropboxFolder folder(std::move(directory));
   if (const std::string why = why_no_dropbox(folder.facts(), ::geteuid()); !why.empty())
@@ -100,8 +100,8 @@ std::optional<FileStamp> DropboxFolder::look(const std::string& name) const {
 Result<DropboxFolder::Content> DropboxFolder::read(const std::string& name,
                                                    std::size_t most) const {
   const std::string what = "cannot read " + show_text(name, 120);
-  FileDescriptor file(::openat(directory_.get(), name.c_str(),
-                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  Fd file(::openat(directory_.get(), name.c_str(),
+                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!file) return errno_error(what);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return errno_error(what);
@@ -128,25 +128,11 @@ Result<DropboxFolder::Content> DropboxFolder::read(const std::string& name,
   return content;
 }
 
-Result<FileDescriptor> DropboxFolder::put(const std::string& name, std::string_view text) const {
-  static std::atomic<unsigned> number{0};
-  const std::string what = "cannot write " + show_text(name, 120);
-  struct timespec now {};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  const std::string aside =
-      fmt::format(".hpcbatch-{}-{}-{}.part", ::getpid(), now.tv_nsec, number++);
-  const auto failed = [&] {
-    Error error = errno_error(what);
-    ::unlinkat(directory_.get(), aside.c_str(), 0);
-    return error;
-  };
-  FileDescriptor file(::openat(directory_.get(), aside.c_str(),
-                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!file) return errno_error(what);
-  if (!write_content(file.get(), text)) return failed();
-  if (::fchmod(file.get(), 0644) != 0 || ::fsync(file.get()) != 0) return failed();
-  if (::renameat(directory_.get(), aside.c_str(), directory_.get(), name.c_str()) != 0)
-    return failed();
+Result<Fd> DropboxFolder::put(const std::string& name, std::string_view text) const {
+  Fd file;
+  errno = replace_file(directory_.get(), name, text,
+                       {.mode = 0644, .against_umask = true, .hidden = true}, &file);
+  if (errno != 0) return errno_error("cannot write " + show_text(name, 120));
   ::fsync(directory_.get());
   return file;
 }

@@ -2,10 +2,10 @@
 // descriptor.
 #pragma once
 
-#include "dropbox/file_descriptor.hpp"
 #include "dropbox/job_watch.hpp"
 #include "dropbox/whose_word.hpp"
 #include "hpcbatch/result.hpp"
+#include "posix/fd.hpp"
 
 #include <sys/stat.h>
 
@@ -18,7 +18,7 @@ namespace hpcbatch {
 
 FileStamp stamp_of(const struct stat& status);
 /// Of an open file; no value where it cannot be looked at.
-std::optional<FileStamp> stamp_of(const FileDescriptor& file);
+std::optional<FileStamp> stamp_of(const Fd& file);
 
 inline constexpr std::string_view kJobEnding = ".job";
 inline constexpr std::string_view kSubmittedEnding = ".job.submitted";
@@ -43,12 +43,12 @@ class DropboxFolder {
     std::string text;
     FileStamp stamp;
     bool is_steady{false};  ///< it did not change while it was read
-    FileDescriptor file;
+    Fd file;
   };
   /// Only regular files of at most `most` bytes.
   Result<Content> read(const std::string& name, std::size_t most) const;
   /// Writes it aside and renames it to `name`; it is on disk when this returns.  The file.
-  Result<FileDescriptor> put(const std::string& name, std::string_view text) const;
+  Result<Fd> put(const std::string& name, std::string_view text) const;
   /// May be undone by a power failure; no step of a job rests on it being on disk.
   Result<void> rename(const std::string& from, const std::string& to) const;
   /// Renames it to `to`, or where that is taken to `to` and a number.  The new name.
@@ -60,8 +60,8 @@ class DropboxFolder {
   FolderFacts facts() const;
 
  private:
-  explicit DropboxFolder(FileDescriptor directory) : directory_(std::move(directory)) {}
-  FileDescriptor directory_;
+  explicit DropboxFolder(Fd directory) : directory_(std::move(directory)) {}
+  Fd directory_;
 };
 
 }  // namespace hpcbatch

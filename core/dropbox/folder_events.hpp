@@ -2,8 +2,8 @@
 // ring.
 #pragma once
 
-#include "dropbox/file_descriptor.hpp"
 #include "model/time.hpp"
+#include "posix/fd.hpp"
 
 #include <string>
 #include <vector>
@@ -32,8 +32,8 @@ class FolderEvents {
   void ring();
 
  private:
-  FileDescriptor inotify_;
-  FileDescriptor bell_;
+  Fd inotify_;
+  Fd bell_;
   int watch_{-1};
 };
 

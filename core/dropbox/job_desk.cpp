@@ -36,7 +36,7 @@ JobResult error_result(std::string message) {
 
 /// The superuser's documents become the submitter's, who may then remove them where that is his
 /// right.  By the file itself: another may stand at its name.
-void give(const FileDescriptor& document, std::uint32_t owner) {
+void give(const Fd& document, std::uint32_t owner) {
   if (::geteuid() == 0 && owner != 0)
     (void)!::fchown(document.get(), owner, static_cast<gid_t>(-1));  // it is readable in any case
 }
@@ -89,7 +89,7 @@ Result<void> JobDesk::set_aside(const std::string& name, std::string_view why) {
   return {};
 }
 
-Result<FileDescriptor> JobDesk::put(const std::string& name, const std::string& text) {
+Result<Fd> JobDesk::put(const std::string& name, const std::string& text) {
   auto file = folder_->put(name, text);
   if (!file) return file;
   if (const auto stamp = stamp_of(*file)) known_.add(*stamp);

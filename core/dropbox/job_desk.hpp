@@ -62,7 +62,7 @@ class JobDesk {
   bool is_anothers(const std::string& document, std::uint32_t owner) const;
   bool is_in_anothers_way(const std::string& name, std::uint32_t owner) const;
   Result<void> set_aside(const std::string& name, std::string_view why);
-  Result<FileDescriptor> put(const std::string& name, const std::string& text);
+  Result<Fd> put(const std::string& name, const std::string& text);
   std::optional<Submitted> job_to_resume(const std::string& name, const ReadSubmitted& read) const;
   Result<void> begin(Active& active, bool is_resumed);
   Result<DropboxTask> task_of(Active& active, const JobFile& job, bool is_resumed);

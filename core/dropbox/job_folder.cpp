@@ -2,8 +2,9 @@
 
 #include "documents/node.hpp"
 #include "documents/yaml.hpp"
-#include "dropbox/file_descriptor.hpp"
 #include "dropbox/transfer.hpp"
+#include "posix/fd.hpp"
+#include "posix/replace_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -96,8 +97,7 @@ void Workspace::remove(const std::string& folder) const {
 Result<void> Workspace::note_taken(const std::string& folder, const Taken& taken) const {
   const std::string path = folder + kTakenEnding;
   forget_taken(folder);
-  const FileDescriptor file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return errno_error("cannot write " + path);
   const std::string text = fmt::format("{}\n{}{}", taken.name.size(), taken.name, taken.document);
   if (auto written = write_content(file.get(), text); !written) return written;
@@ -128,16 +128,8 @@ void Workspace::forget_taken(const std::string& folder) const {
 Result<void> write_script(const std::string& folder, const std::string& name,
                           std::string_view text) {
   const std::string path = folder + "/" + name;
-  const std::string aside = path + ".part";
-  {
-    const FileDescriptor file(
-        ::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0750));
-    if (!file) return errno_error("cannot write " + path);
-    if (auto written = write_content(file.get(), text); !written) return written;
-    if (::fchmod(file.get(), 0750) != 0 || ::fsync(file.get()) != 0)
-      return errno_error("cannot write " + path);
-  }
-  if (::rename(aside.c_str(), path.c_str()) != 0) return errno_error("cannot write " + path);
+  errno = replace_file(AT_FDCWD, path, text, {.mode = 0750, .against_umask = true});
+  if (errno != 0) return errno_error("cannot write " + path);
   return {};
 }
 

@@ -2,9 +2,9 @@
 
 #include "documents/text_check.hpp"
 #include "dropbox/destination_rule.hpp"
-#include "dropbox/file_descriptor.hpp"
 #include "dropbox/transfer.hpp"
 #include "dropbox/user_rights.hpp"
+#include "posix/fd.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace {
 
 /// A destination taken apart: the directory that was checked is the one that is written to.
 struct Target {
-  FileDescriptor directory;
+  Fd directory;
   std::string name;
   struct stat directory_status {};
   bool has_existing{false};
@@ -97,7 +97,7 @@ Result<Target> find_target(const Publication& output, const PublishRights& right
   const std::string folder = slash == 0 ? "/" : output.destination.substr(0, slash);
   Target target;
   target.name = output.destination.substr(slash + 1);
-  target.directory = FileDescriptor(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  target.directory = Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!target.directory)
     return refused(output, fmt::format("its folder cannot be opened: {}", std::strerror(errno)));
   const int directory = target.directory.get();
@@ -198,8 +198,7 @@ std::string name_aside() {
 }
 
 Result<Aside> make_ready(const Publication& output, const Target& target, std::uint32_t owner) {
-  const FileDescriptor staged(
-      ::open(output.staged.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const Fd staged(::open(output.staged.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!staged && errno == ENOENT) {
     return Error{Error::Kind::Rejected,
@@ -213,8 +212,8 @@ Result<Aside> make_ready(const Publication& output, const Target& target, std::u
   const int directory = target.directory.get();
   const mode_t mode = target.has_existing ? target.existing.st_mode & 0777 : status.st_mode & 0777;
   const std::string name = name_aside();
-  const FileDescriptor copy(::openat(directory, name.c_str(),
-                                     O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const Fd copy(::openat(directory, name.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!copy)
     return refused(output, fmt::format("cannot create a file beside it: {}", std::strerror(errno)));
   Aside aside(directory, name);

@@ -1,9 +1,9 @@
 #include "dropbox/stage_inputs.hpp"
 
 #include "documents/text_check.hpp"
-#include "dropbox/file_descriptor.hpp"
 #include "dropbox/transfer.hpp"
 #include "dropbox/user_rights.hpp"
+#include "posix/fd.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace hpcbatch {
 namespace {
 
 struct OpenInput {
-  FileDescriptor descriptor;
+  Fd descriptor;
   struct stat status {};
 };
 
@@ -35,8 +35,7 @@ bool could_open(const UserRights& reader, const OpenInput& input) {
 Result<OpenInput> open_input(const std::string& path, std::uint32_t owner_of_job) {
   OpenInput input;
   // A FIFO without a writer must not hold us.
-  input.descriptor =
-      FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  input.descriptor = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!input.descriptor) return missing(path, std::strerror(errno));
   if (::fstat(input.descriptor.get(), &input.status) != 0)
     return missing(path, std::strerror(errno));
@@ -71,7 +70,7 @@ Result<void> stage_input(const std::string& path, const std::string& target,
   for (int tries = 0; tries < 2; ++tries) {
     const auto input = open_input(path, owner_of_job);
     if (!input) return input.error();
-    const FileDescriptor copy(
+    const Fd copy(
         ::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!copy) return errno_error("cannot create " + target);
     const auto copied = copy_content(input->descriptor.get(), copy.get());

@@ -1,5 +1,7 @@
 #include "dropbox/transfer.hpp"
 
+#include "posix/write_all.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -38,12 +40,8 @@ Error errno_error(const std::string& what) {
 }
 
 Result<void> write_content(int to, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t done = ::write(to, text.data(), text.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done < 0) return errno_error("writing");
-    text.remove_prefix(static_cast<std::size_t>(done));
-  }
+  errno = write_all(to, text);
+  if (errno != 0) return errno_error("writing");
   return {};
 }
 

@@ -1,6 +1,6 @@
 #include "sites/machine.hpp"
 
-#include "wire/fd.hpp"
+#include "posix/fd.hpp"
 #include "wire/node_addresses.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
@@ -45,8 +45,8 @@ Found numeric(const std::string& address, int kind) {
   return {found, ::freeaddrinfo};
 }
 
-wire::Fd socket_for(const addrinfo& address) {
-  return wire::Fd(::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, 0));
+Fd socket_for(const addrinfo& address) {
+  return Fd(::socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC, 0));
 }
 
 std::int64_t usable_memory() {
@@ -95,7 +95,7 @@ std::string address_of_route() {
   // reserve the addresses).
   for (const char* const far : {"192.0.2.1", "2001:db8::1"}) {
     const Found there = numeric(far, SOCK_DGRAM);
-    const wire::Fd probe = there ? socket_for(*there) : wire::Fd();
+    const Fd probe = there ? socket_for(*there) : Fd();
     sockaddr_storage near{};
     socklen_t size = sizeof near;
     auto* const near_address = reinterpret_cast<sockaddr*>(&near);
@@ -199,7 +199,7 @@ std::vector<std::string> outward_addresses() {
 
 bool has_address(const std::string& address) {
   const Found here = numeric(address, SOCK_STREAM);
-  const wire::Fd probe = here ? socket_for(*here) : wire::Fd();
+  const Fd probe = here ? socket_for(*here) : Fd();
   return probe && ::bind(probe.get(), here->ai_addr, here->ai_addrlen) == 0;
 }
 

@@ -1,9 +1,9 @@
 #include "staging/file_exchange.hpp"
 
 #include "plugin_host/guarded.hpp"
+#include "posix/fd.hpp"
 #include "staging/whole_file.hpp"
 #include "wire/content_hash.hpp"
-#include "wire/fd.hpp"
 #include "wire/files.hpp"
 
 #include <sys/stat.h>
@@ -17,7 +17,7 @@ namespace {
 
 /// Nothing where it is not what was hashed; why is found out when it is hashed again.
 std::optional<std::string> content_of(const FileBook::Sending& file) {
-  const wire::Fd fd(open_to_read(file.path));
+  const Fd fd(open_to_read(file.path));
   if (!fd || state_of(fd.get()) != file.state) return std::nullopt;
   std::string bytes(file.state.size, '\0');
   std::size_t done = 0;
@@ -35,7 +35,7 @@ std::optional<std::string> content_of(const FileBook::Sending& file) {
 }
 
 bool is_unchanged(const FileBook::Sending& file) {
-  const wire::Fd fd(open_to_read(file.path));
+  const Fd fd(open_to_read(file.path));
   return fd && state_of(fd.get()) == file.state;
 }
 

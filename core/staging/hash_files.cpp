@@ -1,6 +1,6 @@
 #include "staging/hash_files.hpp"
 
-#include "wire/fd.hpp"
+#include "posix/fd.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -113,7 +113,7 @@ void FileHasher::remember(const std::string& path, const HashedFile& file) {
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::optional<HashAnswer> FileHasher::read_on(const std::string& path,
                                               std::chrono::steady_clock::time_point until) {
-  const wire::Fd file(open_to_read(path));
+  const Fd file(open_to_read(path));
   if (file.get() < 0) return unreadable(path, errno);
   const auto state = state_of(file.get());
   if (!state) return missing(path, "it is no regular file");

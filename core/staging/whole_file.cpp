@@ -1,11 +1,9 @@
 #include "staging/whole_file.hpp"
 
-#include "wire/key.hpp"
+#include "posix/replace_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -23,42 +21,6 @@ StageError cannot(const std::string& path, int error) {
           fmt::format("cannot write {} on this machine: {}", path, std::strerror(error))};
 }
 
-/// Closed and removed unless it is kept.
-class Aside {
- public:
-  explicit Aside(std::string path)
-      : path_(std::move(path)),
-        fd_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600)) {}
-  Aside(const Aside&) = delete;
-  Aside& operator=(const Aside&) = delete;
-  ~Aside() {
-    if (fd_ < 0) return;
-    ::close(fd_);
-    if (!is_kept_) ::unlink(path_.c_str());
-  }
-
-  bool write(std::string_view bytes) const {
-    if (fd_ < 0) return false;
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t count = ::write(fd_, bytes.data() + done, bytes.size() - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return false;
-      done += static_cast<std::size_t>(count);
-    }
-    return true;
-  }
-  bool publish(const std::string& path, std::uint32_t mode) {
-    is_kept_ =
-        ::fchmod(fd_, mode) == 0 && ::fsync(fd_) == 0 && ::rename(path_.c_str(), path.c_str()) == 0;
-    return is_kept_;
-  }
-
- private:
-  std::string path_;
-  int fd_;
-  bool is_kept_{false};
-};
-
 }  // namespace
 
 std::optional<StageError> make_folder_of(const std::string& path) {
@@ -70,10 +32,10 @@ std::optional<StageError> make_folder_of(const std::string& path) {
 
 std::optional<StageError> write_whole_file(const std::string& path, std::string_view bytes,
                                            std::uint32_t mode) {
-  if (auto error = make_folder_of(path)) return error;
-  const fs::path folder = fs::path(path).parent_path();
-  Aside aside((folder / fmt::format(".hpcbatch-{:016x}", wire::random_number())).string());
-  if (!aside.write(bytes) || !aside.publish(path, mode)) return cannot(path, errno);
+  if (auto no_folder = make_folder_of(path)) return no_folder;
+  const Replacement how{.mode = static_cast<mode_t>(mode), .against_umask = true, .hidden = true};
+  const int error = replace_file(AT_FDCWD, path, bytes, how);
+  if (error != 0) return cannot(path, error);
   return std::nullopt;
 }
 

@@ -68,7 +68,7 @@ bool lives(const Owner& owner, const Owner& us) {
   return us.heartbeat - owner.heartbeat < kHeartbeatAge;
 }
 
-bool write_all(int descriptor, const std::string& text) {
+bool write_words(int descriptor, const std::string& text) {
   return ::ftruncate(descriptor, 0) == 0 &&
          ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
 }
@@ -106,7 +106,7 @@ std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory) 
       owner && lives(*owner, us) && owner->process != us.process) {
     return refused(owner);
   }
-  if (!write_all(descriptor, to_text(us))) {
+  if (!write_words(descriptor, to_text(us))) {
     const std::string why = std::strerror(errno);
     ::close(descriptor);
     return NotOwner{NotOwner::Why::Failed, fmt::format("cannot write {}: {}", file, why)};
@@ -127,7 +127,7 @@ OwnerLock::~OwnerLock() {
 }
 
 void OwnerLock::renew() {
-  (void)write_all(descriptor_, to_text(ourselves()));
+  (void)write_words(descriptor_, to_text(ourselves()));
 }
 
 }  // namespace hpcbatch::store

@@ -1,7 +1,7 @@
 #include "wire/file.hpp"
 
-#include "wire/fd.hpp"
-#include "wire/key.hpp"
+#include "posix/fd.hpp"
+#include "posix/replace_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -17,21 +17,6 @@ constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 Error failed(const std::string& what, const std::string& path, int error,
              Error::Kind kind = Error::Kind::Transient) {
   return Error{kind, "cannot " + what + " " + path + ": " + std::strerror(error)};
-}
-
-/// Write and close; NFS may tell of a full disk only here.
-int write_all(Fd& fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(fd.get(), bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return errno;
-    }
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::fsync(fd.get()) != 0) return errno;
-  if (::close(fd.release()) != 0) return errno;
-  return 0;
 }
 
 }  // namespace
@@ -73,19 +58,9 @@ hpcbatch::Result<std::string> read_file(const std::string& path, Readers readers
 
 hpcbatch::Result<void> replace_file(const std::string& path, std::string_view bytes,
                                     Readers readers) {
-  const std::string aside = path + "." + to_hex(random_key()).substr(0, 12) + ".tmp";
   const mode_t mode = readers == Readers::OwnerOnly ? 0600 : 0666;
-  Fd fd(::open(aside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
-  if (fd.get() < 0) return failed("make", aside, errno);
-  if (const int error = write_all(fd, bytes); error != 0) {
-    ::unlink(aside.c_str());
-    return failed("write", aside, error);
-  }
-  if (::rename(aside.c_str(), path.c_str()) != 0) {
-    const int error = errno;
-    ::unlink(aside.c_str());
-    return failed("rename " + aside + " to", path, error);
-  }
+  const int error = hpcbatch::replace_file(AT_FDCWD, path, bytes, {.mode = mode});
+  if (error != 0) return failed("write", path, error);
   return {};
 }
 

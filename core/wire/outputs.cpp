@@ -1,7 +1,7 @@
 #include "wire/outputs.hpp"
 
+#include "posix/fd.hpp"
 #include "wire/content_hash.hpp"
-#include "wire/fd.hpp"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -65,7 +65,7 @@ int relay(const std::string& workspace, const std::string& address) {
     return kUsage;
   }
   raise_open_files();
-  pilot::Relay(std::move(*door), pilot::Fd(STDIN_FILENO), pilot::Fd(STDOUT_FILENO)).run();
+  pilot::Relay(std::move(*door), Fd(STDIN_FILENO), Fd(STDOUT_FILENO)).run();
   return 0;
 }
 

@@ -2,9 +2,9 @@
 // wrong with it.
 #pragma once
 
-#include "pilot/base/fd.hpp"
 #include "pilot/base/removals.hpp"
 #include "pilot/processes/surroundings.hpp"
+#include "posix/fd.hpp"
 #include "wire/pilot_file.hpp"
 
 #include <string>

@@ -8,6 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include <signal.h>
+#include <sys/resource.h>
+
 namespace hpcbatch {
 namespace {
 
@@ -49,11 +52,20 @@ TEST_F(RememberedBoxesTest, ADamagedEntryIsToldAndTheOthersAreRead) {
 
 TEST_F(RememberedBoxesTest, StayAsTheyWereWhereTheyCannotBeWritten) {
   ASSERT_TRUE(write_remembered(file, {one}));
-  std::filesystem::create_directory(file + ".new");
+  // Root too may write no more than this.
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit nothing{0, before.rlim_max};
+  ::signal(SIGXFSZ, SIG_IGN);
+  ::setrlimit(RLIMIT_FSIZE, &nothing);
   const auto written = write_remembered(file, {});
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, SIG_DFL);
   ASSERT_FALSE(written);
-  EXPECT_THAT(written.error().text, HasSubstr("cannot write " + file + ".new"));
+  EXPECT_THAT(written.error().text, HasSubstr("cannot write " + file));
   EXPECT_THAT(read_remembered(file).boxes, ElementsAre(one));
+  const std::filesystem::directory_iterator left(std::filesystem::path(file).parent_path());
+  EXPECT_EQ(std::distance(begin(left), end(left)), 1) << "nothing half written stays";
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // the test waits for.
 #pragma once
 
-#include "pilot/base/fd.hpp"
 #include "pilot/policy/attempt.hpp"
+#include "posix/fd.hpp"
 #include "wire/link.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/wire.pb.h"

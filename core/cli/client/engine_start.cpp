@@ -1,8 +1,8 @@
 #include "cli/client/engine_start.hpp"
 
 #include "cli/parse/engine_options.hpp"
-#include "cli/process/descriptor.hpp"
 #include "cli/process/exit.hpp"
+#include "posix/fd.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -32,7 +32,7 @@ constexpr int kReadyInChild = 3;
 }
 
 /// The engine will check and refuse loose permissions; here only what its log needs.
-Descriptor open_log(const std::string& home) {
+Fd open_log(const std::string& home) {
   for (std::size_t slash = home.find('/', 1);; slash = home.find('/', slash + 1)) {
     const std::string folder = home.substr(0, slash);
     if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
@@ -42,8 +42,7 @@ Descriptor open_log(const std::string& home) {
     if (slash == std::string::npos) break;
   }
   const std::string path = home + "/engine.log";
-  Descriptor log(
-      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  Fd log(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!log) {
     const std::string reason = std::strerror(errno);
     cannot_start("opening its log " + path + ": " + reason);
@@ -97,18 +96,18 @@ pid_t spawn_this_program(std::vector<std::string> words, const posix_spawn_file_
 
 struct Started {
   pid_t process{0};
-  Descriptor ready;
+  Fd ready;
 };
 
 Started spawn_engine(const Places& places, Lifetime lifetime,
                      const std::optional<std::string>& config) {
-  const Descriptor log = open_log(places.home);
+  const Fd log = open_log(places.home);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     cannot_start(std::string("making a pipe: ") + std::strerror(errno));
-  Descriptor read_end(ends[0]);
+  Fd read_end(ends[0]);
   // Moved out of the way of the numbers that the child is given.
-  const Descriptor write_end(::fcntl(ends[1], F_DUPFD_CLOEXEC, kReadyInChild + 1));
+  const Fd write_end(::fcntl(ends[1], F_DUPFD_CLOEXEC, kReadyInChild + 1));
   ::close(ends[1]);
 
   std::vector<std::string> words{"hpcbatch", "engine", "run", "--ready-fd",
@@ -198,8 +197,8 @@ void check_configuration(const std::optional<std::string>& config) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     cannot_start(std::string("making a pipe: ") + std::strerror(errno));
-  const Descriptor read_end(ends[0]);
-  Descriptor write_end(ends[1]);
+  const Fd read_end(ends[0]);
+  Fd write_end(ends[1]);
   std::vector<std::string> words{"hpcbatch", "engine", "run", "--check-config"};
   if (config) words.insert(words.end(), {"--config", *config});
   posix_spawn_file_actions_t actions;

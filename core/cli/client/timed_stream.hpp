@@ -2,7 +2,7 @@
 // interrupt.
 #pragma once
 
-#include "cli/process/descriptor.hpp"
+#include "posix/fd.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
@@ -21,8 +21,7 @@ namespace hpcbatch::detail {
 /// `interrupt` becomes readable (operation_aborted); Asio's own blocking sockets can do neither.
 class TimedStream {
  public:
-  TimedStream(Descriptor socket, int interrupt)
-      : socket_(std::move(socket)), interrupt_(interrupt) {}
+  TimedStream(Fd socket, int interrupt) : socket_(std::move(socket)), interrupt_(interrupt) {}
   int descriptor() const { return socket_.get(); }
   void set_deadline(std::chrono::steady_clock::time_point deadline) { deadline_ = deadline; }
 
@@ -110,7 +109,7 @@ class TimedStream {
     return false;
   }
 
-  Descriptor socket_;
+  Fd socket_;
   int interrupt_;
   std::chrono::steady_clock::time_point deadline_{std::chrono::steady_clock::time_point::max()};
 };

@@ -28,18 +28,18 @@ Connected connect_unix(const std::string& path, std::chrono::steady_clock::time_
                        int interrupt) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  Descriptor folder;
+  Fd folder;
   std::string name = path;
   if (name.size() >= sizeof address.sun_path) {
     const std::size_t slash = path.rfind('/');
-    folder = Descriptor(::open(path.substr(0, slash).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    folder = Fd(::open(path.substr(0, slash).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!folder) return {{}, errno};
     name = "/proc/self/fd/" + std::to_string(folder.get()) + path.substr(slash);
     if (name.size() >= sizeof address.sun_path) return {{}, ENAMETOOLONG};
   }
   std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
 
-  Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Fd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!connection) return {{}, errno};
   while (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
          0) {

@@ -1,7 +1,7 @@
 // Connects to a Unix socket whose path may be of any length, and only to one of our own user.
 #pragma once
 
-#include "cli/process/descriptor.hpp"
+#include "posix/fd.hpp"
 
 #include <chrono>
 #include <string>
@@ -9,7 +9,7 @@
 namespace hpcbatch {
 
 struct Connected {
-  Descriptor socket;     ///< does not block
+  Fd socket;             ///< does not block
   int error{0};          ///< errno where there is none
   bool stranger{false};  ///< somebody else's process listens there: not connected
 };

@@ -18,7 +18,7 @@ Interrupt::Interrupt() {
       sigaddset(&wanted, number);
   }
   pthread_sigmask(SIG_BLOCK, &wanted, &before_);
-  descriptor_ = Descriptor(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+  descriptor_ = Fd(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 Interrupt::~Interrupt() {

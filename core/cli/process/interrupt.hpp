@@ -2,7 +2,7 @@
 // by a handler.
 #pragma once
 
-#include "cli/process/descriptor.hpp"
+#include "posix/fd.hpp"
 
 #include <chrono>
 
@@ -27,7 +27,7 @@ class Interrupt {
 
  private:
   sigset_t before_{};
-  Descriptor descriptor_;
+  Fd descriptor_;
 };
 
 }  // namespace hpcbatch

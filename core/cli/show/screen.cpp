@@ -1,7 +1,7 @@
 #include "cli/show/screen.hpp"
 
-#include "cli/process/descriptor.hpp"
 #include "cli/show/terminal.hpp"
+#include "posix/write_all.hpp"
 
 #include <cerrno>
 

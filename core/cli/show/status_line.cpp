@@ -1,8 +1,8 @@
 #include "cli/show/status_line.hpp"
 
-#include "cli/process/descriptor.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
+#include "posix/write_all.hpp"
 
 #include <unistd.h>
 

@@ -1,12 +1,12 @@
 // `engine start`, `stop`, `reload`, `status`: what is said to the engine itself.
 #include "cli/client/engine_start.hpp"
-#include "cli/process/descriptor.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/status_line.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "posix/fd.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -39,7 +39,7 @@ const char* word_of(EngineStopCommand::Mode mode) {
 }
 
 /// Returns when the process has ended.
-void wait_for_end(const Descriptor& process, const Session& session, StatusLine& status,
+void wait_for_end(const Fd& process, const Session& session, StatusLine& status,
                   const std::string& what) {
   const auto begin = std::chrono::steady_clock::now();
   for (;;) {
@@ -69,7 +69,7 @@ void leave_out_zeros(json::object& object, std::string_view key) {
 }
 
 void end_engine(EngineClient& client, const Session& session, EngineStopCommand::Mode mode) {
-  const Descriptor process(static_cast<int>(::syscall(SYS_pidfd_open, client.http().peer(), 0)));
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, client.http().peer(), 0)));
   client.post("/v1/engine/stop", {{"mode", word_of(mode)}});
   if (!process) return;  // it has ended already
   client.http().disconnect();

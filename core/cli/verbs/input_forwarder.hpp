@@ -1,8 +1,8 @@
 // What `run` does with its own standard input: names it, forwards it, or leaves it out.
 #pragma once
 
-#include "cli/process/descriptor.hpp"
 #include "documents/places.hpp"
+#include "posix/fd.hpp"
 
 #include <string>
 #include <thread>
@@ -32,7 +32,7 @@ class InputForwarder {
   InputForwarder& operator=(const InputForwarder&) = delete;
 
  private:
-  Descriptor stop_;
+  Fd stop_;
   std::jthread thread_;
 };
 

@@ -1,8 +1,8 @@
 #include "cli/verbs/installation.hpp"
 
-#include "cli/process/descriptor.hpp"
 #include "cli/process/exit.hpp"
 #include "model/quantities.hpp"
+#include "posix/fd.hpp"
 
 #include <array>
 #include <cerrno>
@@ -88,8 +88,8 @@ fs::path prefix_of(const std::string& program) {
 std::pair<int, std::string> run_self(std::vector<std::string> words) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, std::strerror(errno)};
-  const Descriptor read_end(ends[0]);
-  Descriptor write_end(ends[1]);
+  const Fd read_end(ends[0]);
+  Fd write_end(ends[1]);
   std::vector<char*> arguments;
   arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());

@@ -1,9 +1,9 @@
 #include "cli/verbs/joblog.hpp"
 
-#include "cli/process/descriptor.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/task_output.hpp"
+#include "posix/write_all.hpp"
 
 #include <algorithm>
 #include <cerrno>

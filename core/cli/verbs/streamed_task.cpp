@@ -5,6 +5,7 @@
 #include "cli/process/base64.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
+#include "posix/write_all.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>

@@ -1,8 +1,8 @@
 #include "cli/verbs/task_output.hpp"
 
 #include "cli/process/base64.hpp"
-#include "cli/process/descriptor.hpp"
 #include "cli/show/values.hpp"
+#include "posix/write_all.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,6 +1,5 @@
 // `top`: the live view of engine, allocations, pilots and tasks; or one picture of it.
 #include "cli/client/engine_start.hpp"
-#include "cli/process/descriptor.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/screen.hpp"

@@ -1,11 +1,11 @@
 #include "cli/work/task_file.hpp"
 
-#include "cli/process/descriptor.hpp"
 #include "cli/process/exit.hpp"
 #include "documents/spelling.hpp"
 #include "documents/toml.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
+#include "posix/fd.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
@@ -127,9 +127,9 @@ bool ends_with_any(const std::string& name, std::initializer_list<const char*> e
 }  // namespace
 
 std::string read_input(const std::string& file, const Interrupt& interrupt) {
-  Descriptor opened;
+  Fd opened;
   // A FIFO without a writer is waited for below, where that can be interrupted.
-  if (file != "-") opened = Descriptor(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file != "-") opened = Fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file != "-" && !opened) {
     throw CommandError(kExitUsage, "cannot read " + file + ": " + std::strerror(errno));
   }

@@ -2,7 +2,7 @@
 // pilot's loop goes on.
 #pragma once
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 
 #include <sys/types.h>
 

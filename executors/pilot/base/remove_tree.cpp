@@ -1,6 +1,6 @@
 #include "pilot/base/remove_tree.hpp"
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "pilot/base/small_file.hpp"
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 
 #include <fcntl.h>
 #include <algorithm>

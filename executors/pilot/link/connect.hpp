@@ -1,7 +1,7 @@
 // Opens a socket to one address, without waiting and without looking up any name.
 #pragma once
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 #include "wire/pilot_file.hpp"
 
 #include "hpcbatch/result.hpp"

@@ -9,10 +9,10 @@
 // while.
 #pragma once
 
-#include "pilot/base/fd.hpp"
 #include "pilot/base/loop.hpp"
 #include "pilot/link/spool_carrier.hpp"
 #include "pilot/policy/decide.hpp"
+#include "posix/fd.hpp"
 #include "wire/link.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/wire.pb.h"

@@ -3,7 +3,7 @@
 // may hang.
 #pragma once
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 #include "wire/link.hpp"
 
 #include "hpcbatch/result.hpp"

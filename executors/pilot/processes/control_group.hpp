@@ -2,7 +2,7 @@
 // where this process may make such groups.  One per slot, used again by the slot's next task.
 #pragma once
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 
 #include <sys/types.h>
 

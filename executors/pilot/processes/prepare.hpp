@@ -2,7 +2,7 @@
 // files made.
 #pragma once
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 #include "wire/wire.pb.h"
 
 #include <optional>

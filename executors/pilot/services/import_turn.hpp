@@ -2,7 +2,7 @@
 // much longer, from a file system that is slow already.
 #pragma once
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 
 #include <string>
 

@@ -6,12 +6,12 @@
 // (docs/formats.md).
 #pragma once
 
-#include "pilot/base/fd.hpp"
 #include "pilot/base/loop.hpp"
 #include "pilot/policy/service_care.hpp"
 #include "pilot/processes/family.hpp"
 #include "pilot/processes/surroundings.hpp"
 #include "pilot/services/import_turn.hpp"
+#include "posix/fd.hpp"
 #include "wire/wire.pb.h"
 
 #include <sys/types.h>

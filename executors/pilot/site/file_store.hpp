@@ -2,8 +2,8 @@
 // all.  An entry's modification time is when it was used last.
 #pragma once
 
-#include "pilot/base/fd.hpp"
 #include "pilot/site/steps.hpp"
+#include "posix/fd.hpp"
 #include "wire/wire.pb.h"
 
 #include <cstddef>

@@ -3,9 +3,9 @@
 // sealed bytes on and keeps nothing.
 #pragma once
 
-#include "pilot/base/fd.hpp"
 #include "pilot/base/loop.hpp"
 #include "pilot/site/relay_door.hpp"
+#include "posix/fd.hpp"
 #include "wire/relay.hpp"
 
 #include <cstdint>

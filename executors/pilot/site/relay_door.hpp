@@ -1,7 +1,7 @@
 // Where a relay listens for pilots, and the file in the workspace that says so.
 #pragma once
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 
 #include "hpcbatch/result.hpp"
 

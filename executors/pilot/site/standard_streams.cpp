@@ -19,15 +19,4 @@ Result<std::string> read_all(int from) {
   }
 }
 
-bool write_all(int to, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const ssize_t count = ::write(to, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return false;
-    done += static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
 }  // namespace hpcbatch::pilot

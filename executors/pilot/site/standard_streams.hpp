@@ -2,6 +2,7 @@
 #pragma once
 
 #include "pilot/base/log_line.hpp"
+#include "posix/write_all.hpp"
 #include "wire/spool.hpp"
 
 #include "hpcbatch/result.hpp"
@@ -12,7 +13,6 @@
 namespace hpcbatch::pilot {
 
 Result<std::string> read_all(int from);
-bool write_all(int to, const std::string& text);
 
 /// Carries out the engine's order, a sealed message on standard input, and reports on standard
 /// output; the exit status.
@@ -32,7 +32,7 @@ int answer_order(const std::string& command, const CarryOut& carry_out) {
     log_line(report.error().text);
     return 1;
   }
-  return write_all(STDOUT_FILENO, wire::sealed_exchange(report->SerializeAsString())) ? 0 : 1;
+  return write_all(STDOUT_FILENO, wire::sealed_exchange(report->SerializeAsString())) == 0 ? 0 : 1;
 }
 
 }  // namespace hpcbatch::pilot

@@ -1,7 +1,7 @@
 // Paths below a folder that are walked step by step, never through a link and never out of it.
 #pragma once
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 #include "wire/files.hpp"
 
 #include "hpcbatch/result.hpp"

@@ -5,10 +5,10 @@
 // all processes of the task are gone and the pipe is empty.
 #pragma once
 
-#include "pilot/base/fd.hpp"
 #include "pilot/base/loop.hpp"
 #include "pilot/policy/attempt.hpp"
 #include "pilot/tasks/pack_file.hpp"
+#include "posix/fd.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -2,7 +2,7 @@
 // the loop.  What cannot be written is kept and tried again for a while; only then is it lost.
 #pragma once
 
-#include "pilot/base/fd.hpp"
+#include "posix/fd.hpp"
 #include "wire/log_pack.hpp"
 
 #include <chrono>

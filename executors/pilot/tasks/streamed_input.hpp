@@ -2,8 +2,8 @@
 // more when it is empty.
 #pragma once
 
-#include "pilot/base/fd.hpp"
 #include "pilot/base/loop.hpp"
+#include "posix/fd.hpp"
 
 #include <cstdint>
 #include <functional>

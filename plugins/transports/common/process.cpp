@@ -206,7 +206,7 @@ void take(Fd& from, std::string& into) {
       into.append(buffer.data(), static_cast<std::size_t>(n));
       if (into.size() > kMostOutput) return;
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-      from.close();
+      from.reset();
     } else if (errno == EAGAIN) {
       return;
     }
@@ -262,8 +262,8 @@ Result<CommandOutput> run_process(const CommandLine& command, const Environment&
   auto started = start_process(
       command, environment, {input->get(), out->write.get(), err->write.get()}, AtOurDeath::Dies);
   if (!started) return started.error();
-  out->write.close();
-  err->write.close();
+  out->write.reset();
+  err->write.reset();
 
   Child child(*started);
   CommandOutput output;

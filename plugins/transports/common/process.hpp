@@ -3,6 +3,7 @@
 
 #include "hpcbatch/command_line.hpp"
 #include "hpcbatch/result.hpp"
+#include "posix/fd.hpp"
 
 #include <array>
 #include <cstdint>
@@ -16,26 +17,6 @@
 #include <unistd.h>
 
 namespace hpcbatch {
-
-/// A descriptor that is closed with its owner.
-class Fd {
- public:
-  explicit Fd(int fd = -1) noexcept : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Fd& operator=(Fd&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Fd() { close(); }
-  int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-  void close() {
-    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-  }
-
- private:
-  int fd_;
-};
 
 using Environment = std::map<std::string, std::string>;
 

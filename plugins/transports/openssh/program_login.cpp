@@ -56,7 +56,7 @@ class Carrier {
   Carrier(const Carrier&) = delete;
   Carrier& operator=(const Carrier&) = delete;
   ~Carrier() {
-    input_.close();
+    input_.reset();
     // What the command left running may hold the far ends open; it is not waited for.
     const auto patience = Clock::now() + kPatience;
     while (!timed_out_ && !child_.has_ended() && Clock::now() < patience) {
@@ -93,7 +93,7 @@ class Carrier {
       const auto bytes = exchange_.to_send();
       is_full_ = false;
       if (bytes.empty()) {
-        if (exchange_.all_sent()) input_.close();
+        if (exchange_.all_sent()) input_.reset();
         return;
       }
       const ssize_t n =
@@ -104,7 +104,7 @@ class Carrier {
         is_full_ = true;
         return;
       } else if (errno != EINTR) {
-        input_.close();
+        input_.reset();
       }
     }
   }
@@ -120,7 +120,7 @@ class Carrier {
         exchange_.received(stream, bytes);
         if (exchange_.is_over()) return;
       } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
-        from.close();
+        from.reset();
       } else if (errno == EAGAIN) {
         return;
       }
@@ -283,9 +283,9 @@ Result<Ending> ProgramLogin::exec(const std::string& text, Exchange& exchange, D
                                      {input->theirs.get(), output->write.get(), error->write.get()},
                                      AtOurDeath::Dies);
   if (!process) return process.error();
-  input->theirs.close();
-  output->write.close();
-  error->write.close();
+  input->theirs.reset();
+  output->write.reset();
+  error->write.reset();
   Carrier carrier(exchange, *process, std::move(input->ours), std::move(output->read),
                   std::move(error->read));
   const Ending ending = carrier.carry(deadline);
@@ -315,7 +315,7 @@ Result<ByteStream> ProgramLogin::open(const std::string& text, const std::string
       start_process(command(text), settings_.environment,
                     {ends->theirs.get(), ends->theirs.get(), said.get()}, AtOurDeath::Lives);
   if (!process) return process.error();
-  ends->theirs.close();
+  ends->theirs.reset();
   const Found found = send_all(ends->ours.get(), input, deadline)
                           ? skip_through(ends->ours.get(), line, deadline)
                           : Found::Ended;
@@ -325,7 +325,7 @@ Result<ByteStream> ProgramLogin::open(const std::string& text, const std::string
     talking_.push_back(*process);
     return ByteStream{.descriptor = ends->ours.release(), .wants_pump = false};
   }
-  ends->ours.close();
+  ends->ours.reset();
   Child child(*process);
   if (found == Found::Ended) child.wait(Clock::now() + kPatience, {});
   if (!child.has_ended()) child.kill(Child::Whom::ItselfAlone);

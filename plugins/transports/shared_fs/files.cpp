@@ -59,7 +59,7 @@ class NewFile {
         ::rename(aside_.c_str(), path_.c_str()) != 0) {
       return local_error("write " + path_, errno);
     }
-    fd_.close();
+    fd_.reset();
     const fs::path directory = fs::path(path_).parent_path();
     const Fd parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // Some file systems cannot sync a directory and say EINVAL; they have nothing to sync.

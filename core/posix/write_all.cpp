@@ -1,8 +1,9 @@
-#include "cli/process/descriptor.hpp"
+#include "posix/write_all.hpp"
 
 #include <cerrno>
 
 #include <poll.h>
+#include <unistd.h>
 
 namespace hpcbatch {
 
