@@ -22,7 +22,6 @@ namespace hpcbatch {
 ///   ended       the batch system says so, or it was never accepted
 enum class AllocationState : std::uint8_t { Intended, Submitting, Unclear, Queued, Running, Ended };
 std::string_view to_string(AllocationState state);
-std::optional<AllocationState> parse_allocation_state(std::string_view word);
 
 /// What of an allocation survives the engine.
 struct Allocation {

@@ -134,7 +134,6 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                          const std::string& directory, std::vector<wire::Output> outputs) {
                     task_ended(id, std::move(result), staged, directory, std::move(outputs));
                   },
-                  [](const AttemptId&) {},
                   [this](const AttemptId& id, std::uint64_t offset, bool ended) {
                     if (!link_.is_up()) return;
                     wire::InputWanted* wanted = link_.outgoing().add_input_wanted();

@@ -23,13 +23,6 @@ void Family::main_ended(unsigned slot) {
   if (const auto at = tasks_.find(slot); at != tasks_.end()) at->second.main_lives = false;
 }
 
-int Family::slot_of(pid_t pid) const {
-  for (const auto& [slot, task] : tasks_) {
-    if (task.known.contains(pid)) return static_cast<int>(slot);
-  }
-  return -1;
-}
-
 int Family::find_task(pid_t orphan) const {
   const auto facts = facts_of(orphan);
   if (!facts || facts->is_zombie || ours_.contains(facts->group)) return -1;

@@ -28,8 +28,6 @@ class Family {
   std::map<unsigned, std::vector<pid_t>> members();
   /// The main process has ended and was reaped.
   void main_ended(unsigned slot);
-  /// Whose process this was when it was seen last; -1: nobody's.
-  int slot_of(pid_t pid) const;
 
  private:
   struct Task {

@@ -16,8 +16,8 @@ constexpr std::size_t kAtOnce = std::size_t{256} << 10;
 
 }  // namespace
 
-Capture::Capture(Loop& loop, PackFile& pack, unsigned stream, std::function<void()> grew)
-    : loop_(loop), pack_(pack), stream_(stream), grew_(std::move(grew)) {}
+Capture::Capture(Loop& loop, PackFile& pack, unsigned stream)
+    : loop_(loop), pack_(pack), stream_(stream) {}
 
 Capture::~Capture() {
   if (reading_) loop_.forget(reading_.get());
@@ -67,10 +67,7 @@ void Capture::end() {
   if (!active_) return;
   while (take_some()) {
   }
-  if (is_beyond_) {
-    add_tail();
-    grew_();
-  }
+  if (is_beyond_) add_tail();
   flush();
   active_ = false;
   buffer_.shrink_to_fit();
@@ -99,7 +96,6 @@ void Capture::keep(std::string_view bytes) {
   }
   if (is_beyond_) keep_beyond_limit(bytes);
   if (buffer_.size() >= kRecord) flush();
-  grew_();
 }
 
 void Capture::keep_beyond_limit(std::string_view bytes) {

@@ -11,7 +11,6 @@
 #include "posix/fd.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,8 +18,8 @@ namespace hpcbatch::pilot {
 
 class Capture {
  public:
-  /// `stream`: 1 stdout, 2 stderr.  `grew` is called when there is more to read.
-  Capture(Loop& loop, PackFile& pack, unsigned stream, std::function<void()> grew);
+  /// `stream`: 1 stdout, 2 stderr.
+  Capture(Loop& loop, PackFile& pack, unsigned stream);
   ~Capture();
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
@@ -32,7 +31,6 @@ class Capture {
   void end();
   /// Into the pack what waits here.
   void flush();
-  bool has_unflushed() const { return !buffer_.empty(); }
 
   std::uint64_t kept() const { return base_ + buffer_.size(); }
   std::uint64_t last_place() const { return last_place_; }
@@ -63,7 +61,6 @@ class Capture {
   Loop& loop_;
   PackFile& pack_;
   unsigned stream_;
-  std::function<void()> grew_;
   Fd reading_;
   Fd writing_;
   AttemptId id_;

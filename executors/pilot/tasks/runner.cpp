@@ -43,13 +43,8 @@ Runner::~Runner() = default;
 
 Slot& Runner::slot(unsigned number) {
   std::unique_ptr<Slot>& slot = slots_[number];
-  if (!slot) {
-    slot = std::make_unique<Slot>(loop_, pack_, place_.scratch + "/slot" + std::to_string(number),
-                                  [this, number] {
-                                    const auto at = in_slot_.find(number);
-                                    if (at != in_slot_.end()) callbacks_.grew(at->second);
-                                  });
-  }
+  if (!slot)
+    slot = std::make_unique<Slot>(loop_, pack_, place_.scratch + "/slot" + std::to_string(number));
   return *slot;
 }
 
@@ -62,7 +57,6 @@ void Runner::launch(const AttemptId& id, wire::Start start,
   task.placement = placement;
   task.slot = &slot(placement.slot);
   task.started_us = wall_clock_us();
-  in_slot_[placement.slot] = id;
   if (const auto refusal = prepare(task, base ? std::move(base) : minimal_)) {
     end(task, {refusal->failure, refusal->exit_code, 0, refusal->message}, false);
     return;

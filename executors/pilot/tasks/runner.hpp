@@ -44,7 +44,6 @@ class Runner {
     std::function<void(const AttemptId&, wire::Result, bool staged, const std::string& directory,
                        std::vector<wire::Output>)>
         ended;
-    std::function<void(const AttemptId&)> grew;
     /// All up to `offset` has been given to the task; `ended`: the end as well.
     std::function<void(const AttemptId&, std::uint64_t offset, bool ended)> input_wanted;
     std::function<void(const MemoryVictim&)> over_memory;
@@ -167,7 +166,6 @@ class Runner {
   std::map<unsigned, std::unique_ptr<Slot>> slots_;
   std::unordered_map<AttemptId, Running, AttemptHash> running_;
   std::unordered_map<pid_t, AttemptId> mains_;
-  std::unordered_map<unsigned, AttemptId> in_slot_;
   std::optional<Time> measure_at_;
   unsigned measured_{0};
   std::uint64_t kills_told_{0};  // of those outside our groups

@@ -249,7 +249,6 @@ void Runner::end(Running& task, const Verdict& verdict, bool ran) {
   }
   const AttemptId id = task.id;
   const std::string directory = std::move(task.directory);
-  in_slot_.erase(task.placement.slot);
   running_.erase(id);
   if (!staged && !directory.empty()) removals_.add(directory);
   callbacks_.ended(id, std::move(result), staged, directory, std::move(outputs));

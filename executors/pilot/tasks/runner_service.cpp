@@ -61,7 +61,6 @@ void Runner::hand_back(const AttemptId& waiting) {
   const AttemptId id = waiting;
   const Running& task = running_.at(id);
   if (!task.directory.empty()) removals_.add(task.directory);
-  in_slot_.erase(task.placement.slot);
   running_.erase(id);
   callbacks_.handed_back(id);
 }

@@ -5,18 +5,14 @@
 #include "pilot/processes/control_group.hpp"
 #include "pilot/tasks/capture.hpp"
 
-#include <functional>
 #include <memory>
 #include <string>
 
 namespace hpcbatch::pilot {
 
 struct Slot {
-  Slot(Loop& loop, PackFile& pack, std::string temporary_directory,
-       const std::function<void()>& grew)
-      : output(loop, pack, 1, grew),
-        error(loop, pack, 2, grew),
-        temporary(std::move(temporary_directory)) {}
+  Slot(Loop& loop, PackFile& pack, std::string temporary_directory)
+      : output(loop, pack, 1), error(loop, pack, 2), temporary(std::move(temporary_directory)) {}
 
   /// Makes the temporary directory, or empties it where the task before left anything.
   void clean_temporary(Removals& removals);
