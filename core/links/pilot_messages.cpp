@@ -1,6 +1,7 @@
 #include "links/pilot_messages.hpp"
 
 #include "sites/attempts.hpp"
+#include "wire/result.hpp"
 
 #include <chrono>
 
@@ -10,8 +11,9 @@ namespace {
 AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged(), result.bring_back()};
   end.published.assign(result.published().begin(), result.published().end());
+  end.missing_file = result.missing_file();
   Outcome& outcome = end.outcome;
-  outcome.failure = parse_failure(result.failure()).value_or(Failure::EngineError);
+  outcome.failure = failure_of(result);
   outcome.exit_code = result.exit_code();
   outcome.signal = result.signal();
   outcome.message = result.message();

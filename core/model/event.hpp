@@ -105,6 +105,7 @@ struct AttemptEnd {
   bool bring_back{false};  ///< published on its site alone; the engine hears of it when they are
                            ///< where they belong
   std::vector<std::uint32_t> published{};  ///< then those of them that are there, by their place
+  std::string missing_file{};              ///< of an input that was not there
 };
 struct AttemptsEnded {
   PilotId pilot;

@@ -57,8 +57,7 @@ FilesBrought event_of(const BringFiles& action, const SiteFiles::Brought& brough
       event.there.add(tasks);
       continue;
     }
-    event.failed.push_back({tasks, parse_failure(error->failure).value_or(Failure::StageInFailed),
-                            error->text, error->can_be_tried_again});
+    event.failed.push_back({tasks, error->failure, error->text, error->can_be_tried_again});
   }
   return event;
 }
@@ -184,14 +183,10 @@ void Runtime::give_back_without_files(const std::string& name, const PilotId& pi
 void Runtime::mind_files_gone(const std::string& name, const PilotId& pilot,
                               const AttemptEnd& end) {
   if (end.outcome.failure != Failure::InputMissing || sees_everything(name)) return;
-  const std::string& text = end.outcome.message;
-  const std::size_t begin = text.find(site(name)->site().workspace + "/files/");
-  if (begin == std::string::npos) return;
-  // Behind the place it says why.
-  const std::size_t why = std::min(text.rfind(": "), text.rfind(" is not a regular file"));
-  files_at(name)->forget_there(text.substr(begin, why > begin ? why - begin : why));
+  if (!end.missing_file.starts_with(site(name)->site().workspace + "/files/")) return;
+  files_at(name)->forget_there(end.missing_file);
   give_back_without_files(name, pilot, end.attempt,
-                          "files that had been brought are gone: " + text);
+                          "files that had been brought are gone: " + end.outcome.message);
 }
 
 bool Runtime::must_be_fetched(const AttemptEnd& end) const {

@@ -98,7 +98,7 @@ void BringBack::stop(const AttemptId& attempt) {
     const auto at = under_way_.find(attempt);
     if (at == under_way_.end()) return;
     at->second.is_stopped = true;
-    if (!at->second.is_published) done(attempt, "cancelled", kStopped);
+    if (!at->second.is_published) done(attempt, Failure::Cancelled, kStopped);
   });
 }
 
@@ -132,7 +132,7 @@ void BringBack::fetched(const AttemptId& attempt, const std::string& folder,
     if (!errors[i]) continue;
     // A shared file system shows on one node late what was written on another.
     const bool may_come =
-        errors[i]->failure == "output_missing" && at->second.failures < kLateFiles;
+        errors[i]->failure == Failure::OutputMissing && at->second.failures < kLateFiles;
     if (errors[i]->can_be_tried_again || may_come) return again(attempt, errors[i]->text);
     return done(attempt, errors[i]->failure, errors[i]->text);
   }
@@ -141,7 +141,7 @@ void BringBack::fetched(const AttemptId& attempt, const std::string& folder,
 
 void BringBack::publish(const AttemptId& attempt) {
   // Another attempt may have its turn by now: then the engine only has to hear of this one.
-  if (!is_current_(attempt)) return done(attempt, "", "");
+  if (!is_current_(attempt)) return done(attempt, Failure::Ok, "");
   Under& under = under_way_.at(attempt);
   under.is_published = true;
   next_lane().run([this, &loop = loop_, lives = lives_, attempt, folder = folder_of(under),
@@ -152,7 +152,7 @@ void BringBack::publish(const AttemptId& attempt) {
     asio::post(loop, [this, lives, attempt, refusal = std::move(refusal)] {
       if (!*lives) return;
       if (refusal && may_pass(refusal->message)) return again(attempt, refusal->message);
-      done(attempt, refusal ? refusal->failure : "", refusal ? refusal->message : "");
+      done(attempt, refusal ? refusal->failure : Failure::Ok, refusal ? refusal->message : "");
     });
   });
 }
@@ -160,7 +160,7 @@ void BringBack::publish(const AttemptId& attempt) {
 void BringBack::again(const AttemptId& attempt, const std::string& why) {
   Under& under = under_way_.at(attempt);
   under.is_published = false;
-  if (under.is_stopped) return done(attempt, "cancelled", kStopped);
+  if (under.is_stopped) return done(attempt, Failure::Cancelled, kStopped);
   const auto pause =
       std::min(kLongestFetchPause, kFirstFetchPause * (1U << std::min(under.failures++, 5U)));
   spdlog::warn("cannot fetch the outputs of {} from {}: {}; trying again in {} s",
@@ -172,16 +172,16 @@ void BringBack::again(const AttemptId& attempt, const std::string& why) {
   });
 }
 
-void BringBack::done(const AttemptId& attempt, const std::string& failure, std::string message) {
+void BringBack::done(const AttemptId& attempt, Failure failure, std::string message) {
   auto node = under_way_.extract(attempt);
   if (node.empty()) return;
   Under under = std::move(node.mapped());
   if (!under.is_published) clear(folder_of(under));
   Outcome& outcome = under.end.outcome;
-  if (!failure.empty() && outcome.failure == Failure::Ok) {
-    outcome.failure = parse_failure(failure).value_or(Failure::StageOutFailed);
+  if (failure != Failure::Ok && outcome.failure == Failure::Ok) {
+    outcome.failure = failure;
     outcome.message = std::move(message);
-  } else if (!failure.empty()) {
+  } else if (failure != Failure::Ok) {
     outcome.message += (outcome.message.empty() ? "" : "; ") + message;
   }
   left_[attempt] = {under.files, under.pilot.allocation,

@@ -61,7 +61,7 @@ class BringBack {
   void fetched(const AttemptId& attempt, const std::string& folder,
                const std::vector<std::optional<StageError>>& errors);
   void publish(const AttemptId& attempt);
-  void done(const AttemptId& attempt, const std::string& failure, std::string message);
+  void done(const AttemptId& attempt, Failure failure, std::string message);
   void again(const AttemptId& attempt, const std::string& why);
   std::string folder_of(const Under& under) const;
   Lane& next_lane() { return *lanes_[next_lane_++ % lanes_.size()]; }

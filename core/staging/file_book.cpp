@@ -39,7 +39,7 @@ void FileBook::let_go(const StageOwner& id) {
   const auto at = owners_.find(id);
   if (at == owners_.end()) return;
   if (at->second.tickets.empty()) return release(id);
-  fail(id, {true, "stage_in_failed",
+  fail(id, {true, Failure::StageInFailed,
             fmt::format("its files were given up before they were on {}", site_)});
 }
 
@@ -396,7 +396,7 @@ void FileBook::changed(const Sending& sending) {
   if (is_too_often) changes_.erase(sending.path);
   for (const StageOwner& id : concerned) {
     if (is_too_often) {
-      fail(id, {false, "input_changed",
+      fail(id, {false, Failure::InputChanged,
                 fmt::format("the input {} was changed again and again while it was sent to {}; "
                             "submit again when it is finished",
                             sending.path, site_)});
@@ -420,7 +420,7 @@ void FileBook::no_room(const std::string& key, const std::string& text) {
     }
     return not_sent(key);
   }
-  refused(key, {true, "stage_in_failed", text});
+  refused(key, {true, Failure::StageInFailed, text});
 }
 
 void FileBook::refused(const std::string& key, const StageError& error) {
@@ -459,7 +459,7 @@ bool FileBook::drop_oldest() {
 
 bool FileBook::make_room(const std::string& key, Entry& entry) {
   if (entry.size > limit_) {
-    fail_all(key, {false, "stage_in_failed",
+    fail_all(key, {false, Failure::StageInFailed,
                    fmt::format("the file has {} bytes, and the store of {} takes {} in all; raise "
                                "'store' of the site",
                                entry.size, site_, limit_)});
@@ -467,7 +467,7 @@ bool FileBook::make_room(const std::string& key, Entry& entry) {
   }
   const std::uint64_t held = bytes_ - (keep_all_ ? 0 : idle_bytes_);
   if (held + entry.size > limit_) {
-    fail_all(key, {true, "stage_in_failed",
+    fail_all(key, {true, Failure::StageInFailed,
                    fmt::format("no room in the store of {}: {} bytes more are wanted, and of its "
                                "limit of {} bytes {} are held for {}; wait for them, or raise "
                                "'store' of the site",

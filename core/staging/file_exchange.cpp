@@ -44,7 +44,7 @@ StageError not_taken(const wire::FilesReport::Done& done) {
   const bool is_lasting =
       trouble == wire::FileTrouble::Absent || trouble == wire::FileTrouble::Refused;
   const bool is_absent = trouble == wire::FileTrouble::Absent;
-  return {!is_lasting, is_absent ? "output_missing" : "stage_out_failed", done.text()};
+  return {!is_lasting, is_absent ? Failure::OutputMissing : Failure::StageOutFailed, done.text()};
 }
 
 }  // namespace

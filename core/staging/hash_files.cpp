@@ -27,11 +27,11 @@ constexpr unsigned kMostThreads = 4;
 constexpr std::int64_t kCoarsestClock = 2'000'000'000;
 
 StageError missing(const std::string& path, const std::string& why) {
-  return {false, "input_missing", fmt::format("cannot read the input {}: {}", path, why)};
+  return {false, Failure::InputMissing, fmt::format("cannot read the input {}: {}", path, why)};
 }
 
 StageError changed(const std::string& path) {
-  return {false, "input_changed",
+  return {false, Failure::InputChanged,
           fmt::format("the input {} was changed while it was being read, twice; submit again when "
                       "it is finished",
                       path)};
@@ -43,7 +43,7 @@ StageError unreadable(const std::string& path, int error) {
                           error == EPERM || error == ELOOP || error == ENAMETOOLONG ||
                           error == ENXIO || error == EISDIR;
   if (is_lasting) return missing(path, std::strerror(error));
-  return {true, "stage_in_failed",
+  return {true, Failure::StageInFailed,
           fmt::format("cannot read the input {}: {}", path, std::strerror(error))};
 }
 

@@ -141,7 +141,7 @@ void SiteFiles::Body::take(std::vector<Taken> taken,
   for (std::size_t at = 0; at < taken.size(); ++at) {
     TakeItem item{request, at, relative(taken[at].there), std::move(taken[at].here)};
     if (item.there.empty()) {
-      finish(item, StageError{false, "stage_out_failed",
+      finish(item, StageError{false, Failure::StageOutFailed,
                               fmt::format("cannot take {}: it is not below {} on {}",
                                           taken[at].there, site_.workspace, site_.name)});
     } else {
@@ -236,7 +236,7 @@ void SiteFiles::Body::hashed(const std::vector<std::string>& paths, const HashPr
     } else if (given_up && files[at].stage == HashProgress::Stage::Begun) {
       book_.identified(
           paths[at],
-          StageError{true, "stage_in_failed",
+          StageError{true, Failure::StageInFailed,
                      fmt::format("cannot read the input {}: its file system did not answer for {} "
                                  "seconds",
                                  paths[at], kHashLimit.count())},

@@ -97,7 +97,7 @@ void SiteFiles::Body::copied_there(const FileBook::Sending& file, const LargeSen
   }
   if (++copy_tries_[file.key] >= kMostTries) {
     copy_tries_.erase(file.key);
-    return book_.refused(file.key, {true, "stage_in_failed",
+    return book_.refused(file.key, {true, Failure::StageInFailed,
                                     fmt::format("cannot bring {} to {}, {} times: {}", file.path,
                                                 site_.name, kMostTries, text)});
   }
@@ -141,7 +141,7 @@ void SiteFiles::Body::copied_here(Fetch fetch, const LargeFetched& fetched) {
   const std::string& text = fetched.result.error().text;
   if (++fetch.item.tries >= kMostTries)
     return finish(fetch.item,
-                  StageError{true, "stage_out_failed",
+                  StageError{true, Failure::StageOutFailed,
                              fmt::format("cannot take {} from {}, {} times: {}", fetch.file.there,
                                          site_.name, kMostTries, text)});
   // It may be gone or another one by now: its size is asked for again.

@@ -215,7 +215,7 @@ void SiteFiles::Body::read_store_answers(Flight& flight, const ExchangeOutcome& 
       book_.told(key, trouble == FileTrouble::None, clock_.now());
     } else {
       book_.refused(key,
-                    {true, "stage_in_failed",
+                    {true, Failure::StageInFailed,
                      fmt::format("the store of {} is of no use: {}", site_.name, done.text())});
     }
   }
@@ -253,7 +253,7 @@ void SiteFiles::Body::stored(const FileBook::Sending& file, const wire::FilesRep
       break;
   }
   book_.refused(file.key,
-                {true, "stage_in_failed",
+                {true, Failure::StageInFailed,
                  fmt::format("cannot bring {} to {}: {}", file.path, site_.name, done.text())});
 }
 

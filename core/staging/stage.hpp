@@ -1,6 +1,7 @@
 // Who needs files on a site, and why they could not be brought there or back.
 #pragma once
 
+#include "failure/failure.hpp"
 #include "model/ids.hpp"
 
 #include <cstdint>
@@ -18,9 +19,8 @@ struct StageOwner {
 
 struct StageError {
   bool can_be_tried_again{false};
-  std::string failure;  ///< input_missing, input_changed, stage_in_failed, stage_out_failed, or
-                        ///< output_missing where nothing lies at the place
-  std::string text;     ///< what was tried, what happened, what to do
+  Failure failure{};  ///< of input or output; OutputMissing where nothing lies at the place
+  std::string text;   ///< what was tried, what happened, what to do
   friend bool operator==(const StageError&, const StageError&) = default;
 };
 

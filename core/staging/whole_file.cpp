@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 StageError cannot(const std::string& path, int error) {
   const bool may_pass = error == ENOSPC || error == EDQUOT || error == EIO || error == ESTALE ||
                         error == ETIMEDOUT || error == EMFILE || error == ENFILE || error == ENOMEM;
-  return {may_pass, "stage_out_failed",
+  return {may_pass, Failure::StageOutFailed,
           fmt::format("cannot write {} on this machine: {}", path, std::strerror(error))};
 }
 

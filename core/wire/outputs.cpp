@@ -37,13 +37,13 @@ Fd open_below(const std::string& directory, std::string_view path, int flags) {
   return {};
 }
 
-OutputRefusal refuse(const char* failure, const Output& output, const std::string& why) {
+OutputRefusal refuse(Failure failure, const Output& output, const std::string& why) {
   const std::string name = output.name().empty() ? output.staged() : output.name();
   return {failure,
           "output " + name + " (" + output.staged() + " to " + output.destination() + "): " + why};
 }
 
-OutputRefusal refuse(const char* failure, const Output& output, const char* what, int error) {
+OutputRefusal refuse(Failure failure, const Output& output, const char* what, int error) {
   return refuse(failure, output, std::string(what) + ": " + std::strerror(error));
 }
 
@@ -55,14 +55,15 @@ bool is_left_out(const std::string& directory, const Output& output) {
 /// Opens it for reading if it is what an output may be.
 std::variant<Fd, OutputRefusal> open_output(const std::string& directory, const Output& output) {
   Fd fd = open_below(directory, output.staged(), O_RDONLY | O_NONBLOCK);
-  if (!fd && errno == ENOENT) return refuse("output_missing", output, "the task did not make it");
+  if (!fd && errno == ENOENT)
+    return refuse(Failure::OutputMissing, output, "the task did not make it");
   if (!fd && (errno == ELOOP || errno == ENOTDIR)) {
-    return refuse("output_invalid", output, "it is a link or lies behind one");
+    return refuse(Failure::OutputInvalid, output, "it is a link or lies behind one");
   }
-  if (!fd) return refuse("output_invalid", output, "cannot open it", errno);
+  if (!fd) return refuse(Failure::OutputInvalid, output, "cannot open it", errno);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    return refuse("output_invalid", output, "it is not a regular file");
+    return refuse(Failure::OutputInvalid, output, "it is not a regular file");
   }
   return fd;
 }
@@ -105,7 +106,7 @@ std::optional<OutputRefusal> check_replaced(const Staged& staged) {
   if (::fstatat(staged.folder.get(), staged.name.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
       S_ISREG(there.st_mode))
     return std::nullopt;
-  return refuse("stage_out_failed", *staged.output,
+  return refuse(Failure::StageOutFailed, *staged.output,
                 std::string("the destination is ") + kind_of(there.st_mode));
 }
 
@@ -114,24 +115,27 @@ std::optional<OutputRefusal> open_destination(Staged& staged) {
   const std::string& destination = output.destination();
   const std::size_t slash = destination.rfind('/');
   if (!destination.starts_with('/') || slash + 1 == destination.size()) {
-    return refuse("stage_out_failed", output, "the destination is not an absolute path of a file");
+    return refuse(Failure::StageOutFailed, output,
+                  "the destination is not an absolute path of a file");
   }
   staged.name = destination.substr(slash + 1);
   const std::string folder = destination.substr(0, std::max<std::size_t>(slash, 1));
   staged.folder = Fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!staged.folder)
-    return refuse("stage_out_failed", output, "cannot open the destination's directory", errno);
+    return refuse(Failure::StageOutFailed, output, "cannot open the destination's directory",
+                  errno);
   struct stat info {};
   if (::fstat(staged.folder.get(), &info) != 0) {
-    return refuse("stage_out_failed", output, "cannot look at the destination's directory", errno);
+    return refuse(Failure::StageOutFailed, output, "cannot look at the destination's directory",
+                  errno);
   }
   if (output.check_owner() && info.st_uid != output.owner()) {
-    return refuse("stage_out_failed", output,
+    return refuse(Failure::StageOutFailed, output,
                   "the destination's directory belongs to user " + std::to_string(info.st_uid) +
                       ", not to user " + std::to_string(output.owner()) + " who asked for it");
   }
   if (output.check_owner() && (info.st_mode & 022) != 0) {
-    return refuse("stage_out_failed", output,
+    return refuse(Failure::StageOutFailed, output,
                   "others than its owner may write in the destination's directory");
   }
   return check_replaced(staged);
@@ -166,7 +170,7 @@ std::optional<OutputRefusal> bring_beside(Staged& staged, const std::string& dir
   const Fd from = open_below(directory, inner, O_RDONLY | O_DIRECTORY);
   struct stat before {};
   if (::fstat(source.get(), &before) != 0)
-    return refuse("stage_out_failed", output, "cannot look at it", errno);
+    return refuse(Failure::StageOutFailed, output, "cannot look at it", errno);
   // Under another name of its own the task's user could go on changing it.
   const bool is_shared = before.st_nlink > 1;
   if (!is_shared && from &&
@@ -176,26 +180,26 @@ std::optional<OutputRefusal> bring_beside(Staged& staged, const std::string& dir
     const bool same =
         ::fstatat(staged.folder.get(), staged.aside.c_str(), &after, AT_SYMLINK_NOFOLLOW) == 0 &&
         before.st_ino == after.st_ino && before.st_dev == after.st_dev;
-    if (!same) return refuse("output_invalid", output, "it changed while it was moved");
+    if (!same) return refuse(Failure::OutputInvalid, output, "it changed while it was moved");
     if ((before.st_mode & kSpecialMode) != 0 &&
         ::fchmod(source.get(), before.st_mode & kPlainMode) != 0)
-      return refuse("stage_out_failed", output, "cannot take its special rights away", errno);
+      return refuse(Failure::StageOutFailed, output, "cannot take its special rights away", errno);
     if (::fsync(source.get()) != 0)
-      return refuse("stage_out_failed", output, "cannot sync it", errno);
+      return refuse(Failure::StageOutFailed, output, "cannot sync it", errno);
     return std::nullopt;
   }
   if (!is_shared && errno != EXDEV)
-    return refuse("stage_out_failed", output, "cannot move it there", errno);
+    return refuse(Failure::StageOutFailed, output, "cannot move it there", errno);
   ::unlinkat(staged.folder.get(), staged.aside.c_str(), 0);
   Fd copy(::openat(staged.folder.get(), staged.aside.c_str(),
                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!copy) return refuse("stage_out_failed", output, "cannot make a file there", errno);
+  if (!copy) return refuse(Failure::StageOutFailed, output, "cannot make a file there", errno);
   int error = copy_to(source.get(), copy.get());
   if (error == 0 && ::fchmod(copy.get(), before.st_mode & kPlainMode) != 0) error = errno;
   if (error == 0 && ::fsync(copy.get()) != 0) error = errno;
   // A full disk behind NFS may be told of only here.
   if (error == 0 && ::close(copy.release()) != 0) error = errno;
-  if (error != 0) return refuse("stage_out_failed", output, "cannot copy it there", error);
+  if (error != 0) return refuse(Failure::StageOutFailed, output, "cannot copy it there", error);
   return std::nullopt;
 }
 
@@ -256,7 +260,8 @@ std::optional<OutputRefusal> publish_outputs(const std::string& directory,
     }
     if (::renameat(staged.folder.get(), staged.aside.c_str(), staged.folder.get(),
                    staged.name.c_str()) != 0) {
-      auto refusal = refuse("stage_out_failed", *staged.output, "cannot give it its name", errno);
+      auto refusal =
+          refuse(Failure::StageOutFailed, *staged.output, "cannot give it its name", errno);
       take_back(all);
       return refusal;
     }

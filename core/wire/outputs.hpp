@@ -2,6 +2,7 @@
 // when the engine allows it; all of them or none, as far as file systems let.
 #pragma once
 
+#include "failure/failure.hpp"
 #include "wire/wire.pb.h"
 
 #include <optional>
@@ -10,10 +11,9 @@
 
 namespace hpcbatch::wire {
 
-/// Why outputs are not what they should be, or could not be moved: a failure of the closed list,
-/// and what happened.
+/// Why outputs are not what they should be, or could not be moved.
 struct OutputRefusal {
-  std::string failure;
+  Failure failure{};
   std::string message;
 };
 

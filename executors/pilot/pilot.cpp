@@ -3,6 +3,7 @@
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
 #include "wire/outbox.hpp"
+#include "wire/result.hpp"
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -113,7 +114,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       publisher_(
           chores_, removals_, file.workspace,
           [this](const AttemptId& id, wire::Result result) {
-            result.failure() == "ok" ? history_.published(id) : history_.discarded(id);
+            failure_of(result) == Failure::Ok ? history_.published(id) : history_.discarded(id);
             if (!is_written(pack_, result)) {
               result.mutable_log()->Clear();
               set_log_lost(result);
@@ -329,7 +330,7 @@ void Pilot::perform(Action& action) {
       pilot.added();
     }
     void operator()(const Stop& a) const {
-      if (pilot.rehearsal_) return pilot.rehearsal_->stop(a.id, a.failure, a.message);
+      if (pilot.rehearsal_) return pilot.rehearsal_->stop(a.id, a.failure.value_or(Failure::Cancelled), a.message);
       pilot.runner_.stop(a.id, a.by_force, a.failure, a.message, pilot.now_);
     }
     void operator()(const Publish& a) const { pilot.publisher_.publish(a.id); }
@@ -374,7 +375,7 @@ void Pilot::launch(const Launch& action) {
   }
   if (lease.start->environment() != 0 && !lease.base) {
     wire::Result result;
-    result.set_failure("engine_error");
+    set_failure(result, Failure::EngineError);
     result.set_message("the engine never sent environment " +
                        std::to_string(lease.start->environment()));
     to_wire(action.id, result.mutable_attempt());
@@ -403,8 +404,8 @@ void Pilot::fail(const Fail& action) {
   wire::Result result = before == results_.end() ? wire::Result() : before->second;
   to_wire(action.id, result.mutable_attempt());
   // A task that has failed stays one that did, without what it wrote.
-  if (before == results_.end() || result.failure() == "ok") {
-    result.set_failure(action.failure);
+  if (before == results_.end() || failure_of(result) == Failure::Ok) {
+    set_failure(result, action.failure);
     result.set_message(action.message);
   }
   result.set_outputs_staged(false);

@@ -1,6 +1,7 @@
 #include "pilot/rehearsal.hpp"
 
 #include "pilot/base/wall_clock.hpp"
+#include "wire/result.hpp"
 
 #include <chrono>
 #include <cstdlib>
@@ -24,12 +25,12 @@ bool Rehearsal::is_asked_for(const std::string& workspace) {
 void Rehearsal::launch(const AttemptId& id, const wire::Start& start, Time now) {
   const std::int64_t started_us = wall_clock_us();
   const Duration time = time_of(start);
-  if (time <= Duration{}) return end(id, started_us, "ok", "");
+  if (time <= Duration{}) return end(id, started_us, Failure::Ok, "");
   going_[id] = {started_us, now + time};
   ends_.emplace(now + time, id);
 }
 
-void Rehearsal::stop(const AttemptId& id, const std::string& failure, const std::string& message) {
+void Rehearsal::stop(const AttemptId& id, Failure failure, const std::string& message) {
   const auto at = going_.find(id);
   if (at == going_.end()) return;
   const Going going = at->second;
@@ -44,7 +45,7 @@ void Rehearsal::tick(Time now) {
     ends_.erase(ends_.begin());
     const std::int64_t started_us = going_.at(id).started_us;
     going_.erase(id);
-    end(id, started_us, "ok", "");
+    end(id, started_us, Failure::Ok, "");
   }
 }
 
@@ -52,11 +53,11 @@ std::optional<Time> Rehearsal::next() const {
   return ends_.empty() ? std::nullopt : std::optional(ends_.begin()->first);
 }
 
-void Rehearsal::end(const AttemptId& id, std::int64_t started_us, const std::string& failure,
+void Rehearsal::end(const AttemptId& id, std::int64_t started_us, Failure failure,
                     const std::string& message) {
   wire::Result result;
   to_wire(id, result.mutable_attempt());
-  result.set_failure(failure);
+  set_failure(result, failure);
   result.set_message(message);
   result.set_started_us(started_us);
   result.set_ended_us(wall_clock_us());

@@ -26,7 +26,7 @@ class Rehearsal {
   static bool is_asked_for(const std::string& workspace);
 
   void launch(const AttemptId& id, const wire::Start& start, Time now);
-  void stop(const AttemptId& id, const std::string& failure, const std::string& message);
+  void stop(const AttemptId& id, Failure failure, const std::string& message);
   void tick(Time now);
   std::optional<Time> next() const;
 
@@ -35,7 +35,7 @@ class Rehearsal {
     std::int64_t started_us{};
     Time until{};
   };
-  void end(const AttemptId& id, std::int64_t started_us, const std::string& failure,
+  void end(const AttemptId& id, std::int64_t started_us, Failure failure,
            const std::string& message);
 
   Ended ended_;

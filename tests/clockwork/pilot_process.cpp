@@ -2,6 +2,7 @@
 
 #include "pilot/policy/hear.hpp"
 #include "world.hpp"
+#include "wire/result.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -232,14 +233,14 @@ void PilotProcess::launch(const pilot::Launch& action) {
   task.run = ++runs_;
   task.id = action.id;
   task.staged = does.has_outputs;
-  task.result.set_failure(std::string(to_string(does.failure)));
+  set_failure(task.result, does.failure);
   Duration takes = does.takes;
   if (node_.bad) {
     world_.count("fault bad_node");
     takes = draw_.between(1ms, 100ms);
     constexpr std::array kHow{Failure::GpuError, Failure::ContainerFailed, Failure::StageInFailed,
                               Failure::ToolFailed};
-    task.result.set_failure(std::string(to_string(kHow.at(incarnation_ % kHow.size()))));
+    set_failure(task.result, kHow.at(incarnation_ % kHow.size()));
   }
   if (does.kills_its_pilot) {
     // Often before anybody has heard that it has started.
@@ -271,7 +272,7 @@ void PilotProcess::stop(const pilot::Stop& action) {
   const auto at = tasks_.find(action.id);
   if (at == tasks_.end()) return;
   Task& task = at->second;
-  if (!action.failure.empty() && task.failure.empty()) {
+  if (action.failure && !task.failure) {
     task.failure = action.failure;
     task.message = action.message;
   }
@@ -289,12 +290,12 @@ void PilotProcess::task_ended(const pilot::AttemptId& id, std::uint64_t run) {
   tasks_.erase(at);
   wire::Result& result = task.result;
   pilot::to_wire(id, result.mutable_attempt());
-  if (!task.failure.empty()) {
-    result.set_failure(task.failure);
+  if (task.failure) {
+    set_failure(result, *task.failure);
     result.set_message(task.message);
   }
   result.set_ended_us(to_microseconds(world_.clock.now() + node_.wall_clock));
-  const bool staged = task.staged && result.failure() == "ok";
+  const bool staged = task.staged && failure_of(result) == Failure::Ok;
   result.set_outputs_staged(staged);
   record_attempt("attempt-ended", id, result.failure(), staged);
   world_.observer.attempt_ended(*this, id, result.failure(), staged);
@@ -321,7 +322,7 @@ void PilotProcess::fail(const pilot::Fail& action) {
   const auto before = results_.find(action.id);
   wire::Result result = before == results_.end() ? wire::Result() : before->second;
   pilot::to_wire(action.id, result.mutable_attempt());
-  result.set_failure(action.failure);
+  set_failure(result, action.failure);
   result.set_message(action.message);
   result.set_outputs_staged(false);
   deliver(action.id, std::move(result));

@@ -56,7 +56,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
     std::uint64_t run{0};  ///< which of this process's: a later one may have the same id
     Time ends{};
     pilot::AttemptId id;
-    std::string failure;  ///< that a stop asked for
+    std::optional<Failure> failure;  ///< that a stop asked for
     std::string message;
     wire::Result result;
     bool staged{false};

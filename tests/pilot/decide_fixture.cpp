@@ -26,7 +26,7 @@ std::string to_text(const Action& action) {
     std::string operator()(const Return& a) const { return "return " + std::to_string(a.id.array); }
     std::string operator()(const Stop& a) const {
       return std::string(a.by_force ? "kill " : "term ") + std::to_string(a.id.array) +
-             (a.failure.empty() ? "" : " " + a.failure);
+             (a.failure ? " " + std::string(hpcbatch::to_string(*a.failure)) : "");
     }
     std::string operator()(const Publish& a) const {
       return "publish " + std::to_string(a.id.array);
@@ -35,7 +35,7 @@ std::string to_text(const Action& action) {
       return "discard " + std::to_string(a.id.array);
     }
     std::string operator()(const Fail& a) const {
-      return "fail " + std::to_string(a.id.array) + " " + a.failure;
+      return "fail " + std::to_string(a.id.array) + " " + std::string(hpcbatch::to_string(a.failure));
     }
     std::string operator()(const Forget& a) const { return "forget " + std::to_string(a.id.array); }
     std::string operator()(const SayLeaving& a) const { return "leaving " + a.reason; }

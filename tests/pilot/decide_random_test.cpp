@@ -72,7 +72,7 @@ TEST_F(DecideRandomTest, RandomEventsKeepItsPromises) {
           const bool quiet = pick(2) == 0;
           const AttemptId id = id_of(1 + pick(next_lease));
           if (quiet && d().state_of(id)) silent.insert(id);
-          d().kill_asked(id, "cancelled", quiet, now_);
+          d().kill_asked(id, Failure::Cancelled, quiet, now_);
           break;
         }
         case 12:

@@ -110,7 +110,7 @@ TEST_F(DecideTest, WhatIsHandedBackLeavesItsRoom) {
   d().handed_back(id_of(1), now_);
   expect("");
   // Nobody wants to hear of one that the engine has given up.
-  d().kill_asked(id_of(2), "cancelled", true, now_);
+  d().kill_asked(id_of(2), Failure::Cancelled, true, now_);
   expect("kill 2 cancelled");
   d().handed_back(id_of(2), now_);
   expect("forget 2");
@@ -216,15 +216,15 @@ TEST_F(DecideTest, KillEndsWhatRunsAndFailsWhatWaits) {
   pilot({{"cpus", 10000}});
   for (unsigned n : {1U, 2U, 3U}) lease(n);
   expect("run 1");
-  d().kill_asked(id_of(1), "cancelled", false, now_);
-  d().kill_asked(id_of(1), "cancelled", false, now_);
-  d().kill_asked(id_of(2), "cancelled", false, now_);
-  d().kill_asked(id_of(3), "cancelled", true, now_);
-  d().kill_asked(id_of(9), "cancelled", false, now_);
+  d().kill_asked(id_of(1), Failure::Cancelled, false, now_);
+  d().kill_asked(id_of(1), Failure::Cancelled, false, now_);
+  d().kill_asked(id_of(2), Failure::Cancelled, false, now_);
+  d().kill_asked(id_of(3), Failure::Cancelled, true, now_);
+  d().kill_asked(id_of(9), Failure::Cancelled, false, now_);
   expect("term 1 cancelled; fail 2 cancelled; forget 3");
   ended(1);
   expect("");
-  d().kill_asked(id_of(1), "cancelled", true, now_);
+  d().kill_asked(id_of(1), Failure::Cancelled, true, now_);
   expect("forget 1");
 }
 
@@ -233,10 +233,10 @@ TEST_F(DecideTest, ASilentKillIsByForceAndLeavesNoResult) {
   lease(1);
   lease(2);
   expect("run 1; run 2");
-  d().kill_asked(id_of(1), "", true, now_);
-  d().kill_asked(id_of(2), "cancelled", false, now_);
-  d().kill_asked(id_of(2), "", true, now_);
-  expect("kill 1; term 2 cancelled; kill 2");
+  d().kill_asked(id_of(1), Failure::Cancelled, true, now_);
+  d().kill_asked(id_of(2), Failure::Cancelled, false, now_);
+  d().kill_asked(id_of(2), Failure::Cancelled, true, now_);
+  expect("kill 1 cancelled; term 2 cancelled; kill 2 cancelled");
   EXPECT_FALSE(ended(1, true));
   EXPECT_FALSE(ended(2));
   expect("discard 1; forget 1; forget 2");
@@ -254,7 +254,7 @@ TEST_F(DecideTest, OutputsArePublishedOnlyWhenAllowed) {
   d().publish_allowed(id_of(1));
   d().publish_allowed(id_of(1));
   expect("publish 1");
-  d().kill_asked(id_of(1), "cancelled", false, now_);
+  d().kill_asked(id_of(1), Failure::Cancelled, false, now_);
   expect("");
   EXPECT_TRUE(d().published(id_of(1), 100, now_));
   expect("");
@@ -269,8 +269,8 @@ TEST_F(DecideTest, AKillBeforePublishingRemovesTheOutputs) {
   expect("run 1; run 2");
   ended(1, true);
   ended(2, true);
-  d().kill_asked(id_of(1), "cancelled", false, now_);
-  d().kill_asked(id_of(2), "", true, now_);
+  d().kill_asked(id_of(1), Failure::Cancelled, false, now_);
+  d().kill_asked(id_of(2), Failure::Cancelled, true, now_);
   expect("discard 1; fail 1 cancelled; discard 2; forget 2");
   d().publish_allowed(id_of(1));
   expect("");

@@ -34,7 +34,7 @@ class FileBookTest : public testing::Test {
   std::map<StageOwner, std::string> decided() {
     std::map<StageOwner, std::string> all;
     for (const auto& one : book_.take_decided())
-      all[one.owner] = one.error ? one.error->failure : "ok";
+      all[one.owner] = one.error ? std::string(to_string(one.error->failure)) : "ok";
     return all;
   }
   void identify(const std::string& path, const HashAnswer& answer) {
@@ -235,7 +235,7 @@ class FileBookWorld {
       if (fails()) {
         book_.not_identified(one);
       } else if (what == 39) {
-        book_.identified(one, StageError{false, "input_missing", ""}, now_);
+        book_.identified(one, StageError{false, Failure::InputMissing, ""}, now_);
       } else {
         HashedFile made;
         made.state.size = what == 5 ? (std::uint64_t{2} << 20) : what * 40;
@@ -283,7 +283,7 @@ class FileBookWorld {
     const auto chance = is_well_ ? 9U : draw(10);
     if (chance == 0) return book_.changed(one);
     if (chance == 1) return book_.no_room(one.key, "full");
-    if (chance == 2) return book_.refused(one.key, {true, "stage_in_failed", ""});
+    if (chance == 2) return book_.refused(one.key, {true, Failure::StageInFailed, ""});
     if (chance == 3) return book_.not_sent(one.key);
     there_[one.key] = one.state.size;
     book_.sent(one.key, now_);

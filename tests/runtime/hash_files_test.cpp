@@ -52,7 +52,7 @@ class HashFilesTest : public testing::Test {
   }
   static std::string hash_of(const HashAnswer& answer) {
     const auto* file = std::get_if<HashedFile>(&answer);
-    return file ? file->hash : std::get<StageError>(answer).failure;
+    return file ? file->hash : std::string(to_string(std::get<StageError>(answer).failure));
   }
 
   std::string directory_;

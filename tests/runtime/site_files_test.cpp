@@ -168,7 +168,7 @@ class SiteFilesTest : public testing::Test {
   /// What comes of one file of one owner: a failure, or empty.
   std::string bring(const StageOwner& owner, const std::string& path) {
     bring({{owner, {path}}});
-    return errors_[owner] ? errors_[owner]->failure : "";
+    return errors_[owner] ? std::string(to_string(errors_[owner]->failure)) : "";
   }
   std::string text_there(const StageOwner& owner, const std::string& path) {
     const auto place = files().place_of(owner, path);
@@ -294,7 +294,7 @@ TEST_F(SiteFilesTest, WhatCannotBeReadConcernsItsOwnersAlone) {
   EXPECT_FALSE(errors_[(StageOwner{ArrayId{8}, std::nullopt})]);
   for (std::uint32_t i = 2; i <= 5; ++i) {
     ASSERT_TRUE(errors_[task(i)]) << i;
-    EXPECT_EQ(errors_[task(i)]->failure, "input_missing") << i;
+    EXPECT_EQ(errors_[task(i)]->failure, Failure::InputMissing) << i;
     EXPECT_FALSE(errors_[task(i)]->can_be_tried_again);
     EXPECT_THAT(errors_[task(i)]->text, HasSubstr(directory_ + "/in/"));
   }
@@ -444,7 +444,7 @@ TEST_F(SiteFilesTest, ResultsComeBackWholeWithTheirModes) {
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(errors[static_cast<std::size_t>(i)]) << i;
   for (std::size_t i = 3; i < 8; ++i) {
     ASSERT_TRUE(errors[i]) << i;
-    EXPECT_EQ(errors[i]->failure, i == 3 ? "output_missing" : "stage_out_failed");
+    EXPECT_EQ(errors[i]->failure, i == 3 ? Failure::OutputMissing : Failure::StageOutFailed);
     EXPECT_FALSE(errors[i]->can_be_tried_again) << errors[i]->text;
   }
   EXPECT_EQ(read(here + "/small"), "small");

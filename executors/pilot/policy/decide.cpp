@@ -57,7 +57,7 @@ void Decide::recalled(std::uint32_t count) {
   }
 }
 
-void Decide::kill_asked(const AttemptId& id, const std::string& failure, bool silent, Time now) {
+void Decide::kill_asked(const AttemptId& id, Failure failure, bool silent, Time now) {
   const auto at = held_.find(id);
   if (at == held_.end()) return;
   Held& held = at->second;
@@ -112,8 +112,8 @@ void Decide::acknowledged(const AttemptId& id, Time) {
 void Decide::end_asked(Time now) {
   leave("drained");
   no_engine_ = true;
-  stop_running("pilot_killed", "the engine ended the pilot", false, now);
-  fail_staged("pilot_killed", "the engine ended the pilot before the outputs were published");
+  stop_running(Failure::PilotKilled, "the engine ended the pilot", false, now);
+  fail_staged(Failure::PilotKilled, "the engine ended the pilot before the outputs were published");
 }
 
 void Decide::fenced(Time now) {
@@ -129,7 +129,7 @@ void Decide::fenced(Time now) {
       ++unacknowledged_;
     }
   }
-  stop_running("cancelled", "", true, now);
+  stop_running(Failure::Cancelled, "", true, now);
   leave("fenced");
   // What lies in the outbox may be an earlier process's, and the engine has yet to read it.
   has_outbox_ = false;
@@ -159,7 +159,8 @@ void Decide::link_lost() {
 void Decide::given_up() {
   leave("given up");
   no_engine_ = true;
-  fail_staged("pilot_killed", "the engine gave the pilot up before the outputs were published");
+  fail_staged(Failure::PilotKilled,
+              "the engine gave the pilot up before the outputs were published");
 }
 
 void Decide::checks_failed(Time) {
@@ -196,7 +197,7 @@ void Decide::terminated(Time now) {
   leave(at_end ? "walltime" : "terminated");
   if (!haste_since_) haste_since_ = now;
   stop_running(
-      at_end ? "pilot_walltime" : "pilot_killed",
+      at_end ? Failure::PilotWalltime : Failure::PilotKilled,
       at_end ? "the pilot's time was used up" : "the batch system or a person ended the pilot",
       false, now);
 }
@@ -204,7 +205,7 @@ void Decide::terminated(Time now) {
 void Decide::keeper_died(Time now) {
   leave("terminated");
   no_engine_ = true;
-  stop_running("pilot_killed", "the pilot was killed", true, now);
+  stop_running(Failure::PilotKilled, "the pilot was killed", true, now);
 }
 
 void Decide::suspended(Duration time) {
@@ -293,7 +294,7 @@ void Decide::over_memory(const AttemptId& id, const std::string& message) {
   at->second.by_force = true;
   at->second.stopping = true;
   set_alarm(id, at->second, std::nullopt);
-  actions_.push_back(Stop{id, true, "oom_task", message});
+  actions_.push_back(Stop{id, true, Failure::OomTask, message});
 }
 
 // --- deciding ----------------------------------------------------------------------------------
@@ -331,19 +332,19 @@ void Decide::due(Time now) {
     Held& held = held_.at(id);
     set_alarm(id, held, std::nullopt);
     if (!held.stopping) {
-      stop(id, held, "time_task", "it ran longer than its time limit", false, now);
+      stop(id, held, Failure::TimeTask, "it ran longer than its time limit", false, now);
     } else if (!held.by_force) {
       held.by_force = true;
-      actions_.push_back(Stop{id, true, "", ""});
+      actions_.push_back(Stop{id, true, std::nullopt, ""});
     }
   }
   if (terms_.usable_until && now >= *terms_.usable_until && phase_ != Phase::Gone) {
     if (!haste_since_) haste_since_ = now;
     if (phase_ == Phase::Working) leave("walltime");
-    stop_running("pilot_walltime", "the pilot's time was used up", false, now);
+    stop_running(Failure::PilotWalltime, "the pilot's time was used up", false, now);
   }
   if (haste_since_ && (now >= *haste_since_ + kGrace || !linked_) && running_ == 0 && staged_ > 0) {
-    fail_staged(time_is_up(now) ? "pilot_walltime" : "pilot_killed",
+    fail_staged(time_is_up(now) ? Failure::PilotWalltime : Failure::PilotKilled,
                 "the pilot ended before it was allowed to publish the outputs");
   }
 }
@@ -406,16 +407,15 @@ void Decide::return_waiting() {
   waiting_ = 0;
 }
 
-void Decide::stop_running(const std::string& failure, const std::string& message, bool by_force,
-                          Time now) {
+void Decide::stop_running(Failure failure, const std::string& message, bool by_force, Time now) {
   if (running_ == 0) return;
   for (auto& [id, held] : held_) {
     if (held.state == State::Running) stop(id, held, failure, message, by_force, now);
   }
 }
 
-void Decide::stop(const AttemptId& id, Held& held, const std::string& failure,
-                  const std::string& message, bool by_force, Time now) {
+void Decide::stop(const AttemptId& id, Held& held, Failure failure, const std::string& message,
+                  bool by_force, Time now) {
   if (held.by_force || (held.stopping && !by_force)) return;
   held.stopping = true;
   held.by_force = by_force;
@@ -429,7 +429,7 @@ void Decide::set_alarm(const AttemptId& id, Held& held, std::optional<Time> time
   if (time) alarms_.insert({*time, id});
 }
 
-void Decide::fail_staged(const std::string& failure, const std::string& message) {
+void Decide::fail_staged(Failure failure, const std::string& message) {
   for (auto& [id, held] : held_) {
     if (held.state != State::Staged) continue;
     --staged_;

@@ -9,6 +9,7 @@
 // one that leaves is empty and waits for acknowledgements.
 #pragma once
 
+#include "failure/failure.hpp"
 #include "pilot/base/time.hpp"
 #include "pilot/policy/attempt.hpp"
 #include "pilot/policy/room.hpp"
@@ -48,11 +49,11 @@ struct Return {
   AttemptId id;
 };
 /// Ask the task to end, or (`by_force`) end it and all its descendants.  `failure` is what its
-/// result is to say, with `message`; silent: no result.
+/// result is to say, with `message`; none: what was said before.
 struct Stop {
   AttemptId id;
   bool by_force{};
-  std::string failure;
+  std::optional<Failure> failure;
   std::string message;
 };
 struct Publish {
@@ -66,7 +67,7 @@ struct Discard {
 /// that.
 struct Fail {
   AttemptId id;
-  std::string failure;
+  Failure failure{};
   std::string message;
 };
 /// The engine has the result, or wants none: forget it.
@@ -92,7 +93,7 @@ class Decide {
   // What the engine asks.  A repeat changes nothing.
   void leased(const Lease& lease);
   void recalled(std::uint32_t count);
-  void kill_asked(const AttemptId& id, const std::string& failure, bool silent, Time now);
+  void kill_asked(const AttemptId& id, Failure failure, bool silent, Time now);
   void publish_allowed(const AttemptId& id);
   void acknowledged(const AttemptId& id, Time now);
   void end_asked(Time now);
@@ -161,12 +162,11 @@ class Decide {
   void start_what_fits(Time now);
   bool fits_in_time(const Held& held, Time now) const;
   void return_waiting();
-  void stop_running(const std::string& failure, const std::string& message, bool by_force,
-                    Time now);
+  void stop_running(Failure failure, const std::string& message, bool by_force, Time now);
   void set_alarm(const AttemptId& id, Held& held, std::optional<Time> time);
-  void stop(const AttemptId& id, Held& held, const std::string& failure, const std::string& message,
+  void stop(const AttemptId& id, Held& held, Failure failure, const std::string& message,
             bool by_force, Time now);
-  void fail_staged(const std::string& failure, const std::string& message);
+  void fail_staged(Failure failure, const std::string& message);
   void deliver(const AttemptId& id, Held& held, std::size_t result_bytes);
   void forget(Holds::iterator at);
   void leave(const std::string& reason);

@@ -48,7 +48,7 @@ void hear(Decide& decide, const wire::ToPilot& message, Time now) {
   }
   if (message.recall() > 0) decide.recalled(message.recall());
   for (const wire::Kill& kill : message.kill()) {
-    const std::string failure = kill.failure().empty() ? "cancelled" : kill.failure();
+    const Failure failure = parse_failure(kill.failure()).value_or(Failure::Cancelled);
     decide.kill_asked(from_wire(kill.attempt()), failure, kill.silent(), now);
   }
   for (const wire::Attempt& attempt : message.publish()) decide.publish_allowed(from_wire(attempt));

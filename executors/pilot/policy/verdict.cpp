@@ -1,5 +1,8 @@
 #include "pilot/policy/verdict.hpp"
 
+#include "pilot/base/log_line.hpp"
+#include "wire/result.hpp"
+
 #include <sys/wait.h>
 #include <cerrno>
 #include <cstdio>
@@ -36,8 +39,8 @@ void set_log_lost(wire::Result& result) {
 
 void set_output_lost(wire::Result& result) {
   set_log_lost(result);
-  if (result.failure() != "ok") return;
-  result.set_failure("workspace_lost");
+  if (failure_of(result) != Failure::Ok) return;
+  set_failure(result, Failure::WorkspaceLost);
   result.set_message("exit 0, but its output could not be written to the workspace");
 }
 
@@ -60,27 +63,27 @@ Verdict verdict_of(const EndFacts& facts) {
   if (WIFEXITED(facts.status)) verdict.exit_code = WEXITSTATUS(facts.status);
   // A process of a pipe may have been killed and the last one have ended well: the result is not to
   // be trusted.
-  if (facts.memory_kills > 0 && (facts.stopped_for.empty() || facts.stopped_for == "oom_task")) {
-    verdict.failure = "oom_task";
+  if (facts.memory_kills > 0 && facts.stopped_for.value_or(Failure::OomTask) == Failure::OomTask) {
+    verdict.failure = Failure::OomTask;
     verdict.message = memory_message(facts);
-  } else if (!facts.stopped_for.empty()) {
-    verdict.failure = facts.stopped_for;
+  } else if (facts.stopped_for) {
+    verdict.failure = *facts.stopped_for;
     verdict.message = facts.stop_message;
   } else if (verdict.signal != 0) {
-    verdict.failure = "tool_signal";
+    verdict.failure = Failure::ToolSignal;
     verdict.message = "it was ended by " + signal_name(verdict.signal);
   } else if (verdict.exit_code == 0) {
-    verdict.failure = "ok";
+    verdict.failure = Failure::Ok;
   } else if (facts.disk_is_full) {
-    verdict.failure = "disk_task";
+    verdict.failure = Failure::DiskTask;
     verdict.message =
         "exit " + std::to_string(verdict.exit_code) + ", and its directory's file system is full";
   } else if (facts.in_container && verdict.exit_code == kContainerFailed) {
-    verdict.failure = "container_failed";
+    verdict.failure = Failure::ContainerFailed;
     verdict.message =
         "the container's runtime ended with exit 255: see the end of its standard error";
   } else {
-    verdict.failure = "tool_failed";
+    verdict.failure = Failure::ToolFailed;
     verdict.message = "exit " + std::to_string(verdict.exit_code);
   }
   return verdict;
@@ -94,9 +97,9 @@ Verdict verdict_of(const Spawned& spawned, const std::string& program, const std
     case Spawned::Step::ControlGroup:  // it is started without one then
       break;
     case Spawned::Step::Start:
-      return {"engine_error", 0, 0, "the node could not start a process: " + why};
+      return {Failure::EngineError, 0, 0, "the node could not start a process: " + why};
     case Spawned::Step::Directory:
-      return {"stage_in_failed", 0, 0,
+      return {Failure::StageInFailed, 0, 0,
               "cannot enter its directory " + shown(directory) + ": " + why};
     case Spawned::Step::Program: {
       const bool absent = spawned.error == ENOENT || spawned.error == ENOTDIR;
@@ -106,7 +109,7 @@ Verdict verdict_of(const Spawned& spawned, const std::string& program, const std
         message += " (or the interpreter that it names)";
       if (spawned.error == ENOEXEC)
         message += "; a script has to begin with #! and its interpreter";
-      return {"tool_failed", absent ? kNotFound : kNotExecutable, 0, message};
+      return {Failure::ToolFailed, absent ? kNotFound : kNotExecutable, 0, message};
     }
   }
   return {};

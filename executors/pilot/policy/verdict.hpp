@@ -1,17 +1,19 @@
 // What a task's end means: facts in, one of the closed list of failures out.
 #pragma once
 
+#include "failure/failure.hpp"
 #include "pilot/policy/spawned.hpp"
 #include "wire/wire.pb.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace hpcbatch::pilot {
 
 struct EndFacts {
-  int status{0};            // as wait reports it
-  std::string stopped_for;  // the failure for which we ended it; empty: it ended by itself
+  int status{0};                       // as wait reports it
+  std::optional<Failure> stopped_for;  // why we ended it; none: it ended by itself
   std::string stop_message;
   std::uint64_t memory_kills{0};  // processes of it that the kernel killed for their memory
   std::uint64_t memory_limit{0};  // bytes; 0: none
@@ -21,10 +23,11 @@ struct EndFacts {
 };
 
 struct Verdict {
-  std::string failure;
+  Failure failure{};
   int exit_code{0};
   int signal{0};
   std::string message;
+  std::string missing_file{};  // of an input
 };
 
 Verdict verdict_of(const EndFacts& facts);

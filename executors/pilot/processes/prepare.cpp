@@ -80,7 +80,7 @@ std::vector<std::string> bound_inputs(const wire::Start& start) {
 }
 
 Refusal stage_out_refusal(const char* what, const std::string& path, int error) {
-  return {"stage_out_failed",
+  return {Failure::StageOutFailed,
           std::string("cannot open ") + path + " for its " + what + ": " + std::strerror(error)};
 }
 
@@ -115,7 +115,7 @@ void put_directory(wire::Start& start, const std::string& directory) {
 
 std::optional<Refusal> make_links(const wire::Start& start, const std::string& directory) {
   const auto failed = [](const std::string& what) {
-    return Refusal{"stage_in_failed", "cannot make " + what + ": " + std::strerror(errno)};
+    return Refusal{Failure::StageInFailed, "cannot make " + what + ": " + std::strerror(errno)};
   };
   for (const wire::Alias& link : start.links()) {
     const std::string path = directory + "/" + link.name();
@@ -129,11 +129,12 @@ std::optional<Refusal> check_inputs(const wire::Start& start) {
   for (const std::string& path : start.inputs()) {
     const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!fd)
-      return Refusal{"input_missing",
-                     "cannot read the input " + path + ": " + std::strerror(errno)};
+      return Refusal{Failure::InputMissing,
+                     "cannot read the input " + path + ": " + std::strerror(errno), 0, path};
     struct stat info {};
     if (::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      return Refusal{"input_missing", "the input " + path + " is not a regular file"};
+      return Refusal{Failure::InputMissing, "the input " + path + " is not a regular file", 0,
+                     path};
     }
   }
   return std::nullopt;
@@ -147,11 +148,13 @@ std::variant<Files, Refusal> open_files(const wire::Start& start, const std::str
     files.input = open_now(path, O_RDONLY);
     struct stat info {};
     if (!files.input || ::fstat(files.input.get(), &info) != 0) {
-      return Refusal{"input_missing",
-                     "cannot read " + path + " as standard input: " + std::strerror(errno)};
+      return Refusal{Failure::InputMissing,
+                     "cannot read " + path + " as standard input: " + std::strerror(errno), 0,
+                     path};
     }
     if (S_ISDIR(info.st_mode) || S_ISFIFO(info.st_mode)) {
-      return Refusal{"input_missing", path + " cannot be standard input: it is no regular file"};
+      return Refusal{Failure::InputMissing,
+                     path + " cannot be standard input: it is no regular file"};
     }
   }
   if (!start.standard_output().empty()) {
@@ -201,18 +204,18 @@ std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& st
     }
     if (argv.empty()) {
       return Refusal{
-          "container_missing",
+          Failure::ContainerMissing,
           "neither apptainer nor singularity is on this node's PATH (" + view.search + ")"};
     }
     if (image.starts_with('/') && ::access(image.c_str(), R_OK) != 0) {
-      return Refusal{"container_missing",
+      return Refusal{Failure::ContainerMissing,
                      "cannot read the image " + image + ": " + std::strerror(errno)};
     }
     if (!view.gpu_option.empty()) argv.push_back(view.gpu_option);
     for (const std::string& path : bound_folders(view)) {
       if (!can_be_bound(path)) {
         return Refusal{
-            "container_failed",
+            Failure::ContainerFailed,
             path + " cannot be shown to a container: its runtime takes no path with ':' or ','"};
       }
       argv.insert(argv.end(), {"--bind", path});

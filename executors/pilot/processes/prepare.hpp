@@ -2,6 +2,8 @@
 // files made.
 #pragma once
 
+#include "failure/failure.hpp"
+#include "pilot/policy/verdict.hpp"
 #include "posix/fd.hpp"
 #include "wire/wire.pb.h"
 
@@ -14,10 +16,15 @@ namespace hpcbatch::pilot {
 
 /// Why a task is not started, as its result says it.
 struct Refusal {
-  std::string failure;
+  Failure failure{};
   std::string message;
   int exit_code{0};
+  std::string missing_file{};  // of an input
 };
+
+inline Verdict verdict_of(const Refusal& refusal) {
+  return {refusal.failure, refusal.exit_code, 0, refusal.message, refusal.missing_file};
+}
 
 /// The attempt's own directory, relative to the pilot's.
 std::string attempt_directory(const wire::Attempt& attempt);

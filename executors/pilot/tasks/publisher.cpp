@@ -2,6 +2,7 @@
 
 #include "pilot/base/make_folders.hpp"
 #include "wire/outputs.hpp"
+#include "wire/result.hpp"
 
 #include <unistd.h>
 #include <cerrno>
@@ -13,7 +14,8 @@ namespace {
 // What the process that publishes answers: nothing when all is done, else the failure, a line end
 // and the message.
 std::string to_answer(const std::optional<wire::OutputRefusal>& refusal) {
-  return refusal ? refusal->failure + "\n" + refusal->message : std::string();
+  return refusal ? std::string(to_string(refusal->failure)) + "\n" + refusal->message
+                 : std::string();
 }
 
 /// Into a folder of the workspace that is this attempt's alone.  A workspace that is not there, as
@@ -24,7 +26,7 @@ std::optional<wire::OutputRefusal> publish_to_be_fetched(const std::string& work
   const std::string& first = outputs.front().destination();
   if (::access((workspace + "/work").c_str(), W_OK) != 0 ||
       !make_folders_above(first, workspace.size())) {
-    return wire::OutputRefusal{"workspace_lost",
+    return wire::OutputRefusal{Failure::WorkspaceLost,
                                "cannot make the folder of " + first + ": " + std::strerror(errno)};
   }
   auto refusal = wire::publish_outputs(directory, outputs);
@@ -52,7 +54,7 @@ void Publisher::publish(const AttemptId& id) {
       [this, id](const std::string& answer) {
         const auto found = waiting_.find(id);
         if (found == waiting_.end()) return;
-        if (answer.starts_with("workspace_lost")) {
+        if (answer.starts_with(to_string(Failure::WorkspaceLost))) {
           found->second.stuck = answer;
           stuck_(answer.substr(answer.find('\n') + 1));
         } else {
@@ -71,7 +73,7 @@ void Publisher::published(const AttemptId& id, const std::string& answer) {
     const std::size_t end = answer.find('\n');
     result.set_bring_back(false);
     result.clear_published();
-    const bool has_failed = result.failure() != "ok";
+    const bool has_failed = failure_of(result) != Failure::Ok;
     if (!has_failed) result.set_failure(answer.substr(0, end));
     const bool has_words = has_failed && !result.message().empty();
     result.set_message((has_words ? result.message() + "; " : "") + answer.substr(end + 1));

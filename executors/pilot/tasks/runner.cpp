@@ -58,7 +58,7 @@ void Runner::launch(const AttemptId& id, wire::Start start,
   task.slot = &slot(placement.slot);
   task.started_us = wall_clock_us();
   if (const auto refusal = prepare(task, base ? std::move(base) : minimal_)) {
-    end(task, {refusal->failure, refusal->exit_code, 0, refusal->message}, false);
+    end(task, verdict_of(*refusal), false);
     return;
   }
   if (!measure_at_) measure_at_ = now + kFirstMeasure;
@@ -67,12 +67,12 @@ void Runner::launch(const AttemptId& id, wire::Start start,
 
 std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const BaseEnvironment> base) {
   wire::Start& start = task.start;
-  if (start.argv_size() == 0) return Refusal{"tool_failed", "it has no command", 0};
+  if (start.argv_size() == 0) return Refusal{Failure::ToolFailed, "it has no command", 0};
   if (has_directory(start)) {
     const std::string path = place_.work + "/" + attempt_directory(start.attempt());
     const auto make = [&path] { return ::mkdir(path.c_str(), 0700) == 0; };
     if (!make() && (errno != ENOENT || ::mkdir(place_.work.c_str(), 0700) != 0 || !make())) {
-      Refusal refusal{"workspace_lost",
+      Refusal refusal{Failure::WorkspaceLost,
                       "cannot make its directory " + path + ": " + std::strerror(errno), 0};
       callbacks_.workspace_failed(refusal.message);
       return refusal;
@@ -84,7 +84,7 @@ std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const Base
   if (auto refusal = check_inputs(start)) return refusal;
   task.runs_in = start.directory().empty() ? task.directory : start.directory();
   if (::access(task.runs_in.c_str(), F_OK) != 0) {
-    return Refusal{"stage_in_failed",
+    return Refusal{Failure::StageInFailed,
                    "its directory " + task.runs_in +
                        " cannot be reached from this node: " + std::strerror(errno),
                    0};
@@ -133,7 +133,8 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
   planned.captured_output = task.slot->output.begin(task.id, start.output_limit());
   planned.captured_error = task.slot->error.begin(task.id, start.output_limit());
   if (planned.captured_output < 0 || planned.captured_error < 0) {
-    return Refusal{"engine_error", "the pilot has no file descriptors left for another task", 0};
+    return Refusal{Failure::EngineError, "the pilot has no file descriptors left for another task",
+                   0};
   }
   if (start.input_streamed()) {
     task.input = std::make_unique<StreamedInput>(

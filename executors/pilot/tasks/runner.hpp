@@ -64,8 +64,8 @@ class Runner {
   /// service is to fork may begin later.
   void launch(const AttemptId& id, wire::Start start, std::shared_ptr<const BaseEnvironment> base,
               const Placement& placement, Time now);
-  void stop(const AttemptId& id, bool by_force, const std::string& failure,
-            const std::string& message, Time now);
+  void stop(const AttemptId& id, bool by_force, std::optional<Failure> failure, const std::string& message,
+            Time now);
   void give_input(const AttemptId& id, std::string_view bytes, std::uint64_t offset, bool end);
   /// Tells a new link what `input_wanted` has told the old one.
   void want_input_again() const;
@@ -115,7 +115,7 @@ class Runner {
     std::uint64_t peak{0};
     std::uint64_t granted{0};  // memory
     std::uint64_t kills_before{0};
-    std::string stopped_for;
+    std::optional<Failure> stopped_for;
     std::string stop_message;
     std::unique_ptr<Planned> planned;  // while a service is asked for its process
     std::string note;                  // said of it however it ends
@@ -148,6 +148,7 @@ class Runner {
   /// Ends what was captured of it, and says where that is and what of it is missing.
   void keep_output(Running& task, wire::Result& result);
   void end(Running& task, const Verdict& verdict, bool ran);
+  wire::Result result_of(Running& task, const Verdict& verdict, bool ran);
   std::vector<MemoryUse> measure(Time now);
   /// Of a task without a control group.
   static std::uint64_t used_by(Running& task, Time now);

@@ -5,6 +5,7 @@
 #include "pilot/base/wall_clock.hpp"
 #include "pilot/processes/process_tree.hpp"
 #include "wire/outputs.hpp"
+#include "wire/result.hpp"
 
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -52,9 +53,30 @@ bool is_full(const std::string& directory) {
   return ::statvfs(directory.c_str(), &info) == 0 && info.f_blocks > 0 && info.f_bavail == 0;
 }
 
+/// What ends with its pilot must not wait for anybody's word, and nobody wants what was cancelled.
+bool is_its_own_end(Failure failure) {
+  return failure != Failure::Cancelled && failure != Failure::PilotWalltime &&
+         failure != Failure::PilotPreempted && failure != Failure::PilotKilled;
+}
+
+/// Those that are to be moved to their places; a task that went well without them has failed.
+std::vector<wire::Output> outputs_to_publish(const wire::Start& start, const std::string& directory,
+                                             bool ran, wire::Result& result) {
+  std::vector<wire::Output> outputs(start.outputs().begin(), start.outputs().end());
+  if (outputs.empty()) return outputs;
+  if (failure_of(result) == Failure::Ok) {
+    const auto refusal = wire::check_outputs(directory, outputs);
+    if (!refusal) return wire::outputs_made(directory, std::move(outputs));
+    set_failure(result, refusal->failure);
+    result.set_message(refusal->message);
+  }
+  if (!ran || !is_its_own_end(failure_of(result))) return {};
+  return wire::outputs_of_failure(directory, std::move(outputs));
+}
+
 }  // namespace
 
-void Runner::stop(const AttemptId& id, bool by_force, const std::string& failure,
+void Runner::stop(const AttemptId& id, bool by_force, std::optional<Failure> failure,
                   const std::string& message, Time now) {
   const auto at = running_.find(id);
   if (at == running_.end()) return;
@@ -62,10 +84,10 @@ void Runner::stop(const AttemptId& id, bool by_force, const std::string& failure
   if (task.planned) {
     // Nothing of it has run.
     services_.forget(id);
-    end(task, {failure, 0, 0, message}, false);
+    end(task, {failure.value_or(Failure::Cancelled), 0, 0, message}, false);
     return;
   }
-  if (task.stopped_for.empty()) {
+  if (!task.stopped_for) {
     task.stopped_for = failure;
     task.stop_message = message;
   }
@@ -129,7 +151,7 @@ std::vector<pid_t> Runner::members_of(const Running& task) {
 void Runner::sweep(Running& task, Time now) {
   task.sweep_at.reset();
   if (task.main_lives && !task.by_force) return;
-  if (task.whose_term_until && now < *task.whose_term_until && task.stopped_for.empty()) {
+  if (task.whose_term_until && now < *task.whose_term_until && !task.stopped_for) {
     task.sweep_at = task.whose_term_until;
     return;
   }
@@ -142,8 +164,7 @@ void Runner::sweep(Running& task, Time now) {
   }
   if (!task.main_lives && !any) {
     // A batch system that ends us may signal the task just before us: then its end is ours.
-    if (ended_by(task.status, SIGTERM) && task.stopped_for.empty() &&
-        !std::exchange(task.doubted, true)) {
+    if (ended_by(task.status, SIGTERM) && !task.stopped_for && !std::exchange(task.doubted, true)) {
       task.sweep_at = now + kDoubt;
       return;
     }
@@ -167,7 +188,7 @@ void Runner::finish(const AttemptId& id) {
   } else if (ended_by(task.status, SIGKILL)) {
     // Not by us: the counter around us tells whether it was for the memory of the batch job.
     const std::uint64_t kills = groups_.kills_around();
-    if (kills > kills_told_ && task.stopped_for.empty()) {
+    if (kills > kills_told_ && !task.stopped_for) {
       facts.memory_kills = 1;
       ++kills_told_;
     }
@@ -203,14 +224,14 @@ void Runner::keep_output(Running& task, wire::Result& result) {
   if (output.is_lost() || error.is_lost()) set_output_lost(result);
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
-void Runner::end(Running& task, const Verdict& verdict, bool ran) {
+wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) {
   wire::Result result;
   to_wire(task.id, result.mutable_attempt());
-  result.set_failure(verdict.failure);
+  set_failure(result, verdict.failure);
   result.set_exit_code(verdict.exit_code);
   result.set_signal(verdict.signal);
   result.set_message(verdict.message);
+  result.set_missing_file(verdict.missing_file);
   if (!task.note.empty())
     result.set_message(verdict.message.empty() ? task.note : verdict.message + "; " + task.note);
   result.set_started_us(task.started_us);
@@ -218,27 +239,14 @@ void Runner::end(Running& task, const Verdict& verdict, bool ran) {
   result.set_peak_memory(task.peak);
   result.set_cpu_us(task.cpu_us);
   for (const unsigned cpu : task.placement.cpus) result.add_cpus(cpu);
-  if (ran) {
-    keep_output(task, result);
-    family_.ended(task.placement.slot);
-  }
-  std::vector<wire::Output> outputs(task.start.outputs().begin(), task.start.outputs().end());
-  if (result.failure() == "ok" && !outputs.empty()) {
-    if (const auto refusal = wire::check_outputs(task.directory, outputs)) {
-      result.set_failure(refusal->failure);
-      result.set_message(refusal->message);
-    } else {
-      outputs = wire::outputs_made(task.directory, std::move(outputs));
-    }
-  }
-  if (result.failure() != "ok") {
-    // What ends with its pilot must not wait for anybody's word, and nobody wants what was
-    // cancelled.
-    const bool is_its_own_end = ran && result.failure() != "cancelled" &&
-                                !std::string_view(result.failure()).starts_with("pilot_");
-    outputs = is_its_own_end ? wire::outputs_of_failure(task.directory, std::move(outputs))
-                             : std::vector<wire::Output>();
-  }
+  if (ran) keep_output(task, result);
+  return result;
+}
+
+void Runner::end(Running& task, const Verdict& verdict, bool ran) {
+  wire::Result result = result_of(task, verdict, ran);
+  if (ran) family_.ended(task.placement.slot);
+  std::vector<wire::Output> outputs = outputs_to_publish(task.start, task.directory, ran, result);
   const bool staged = !outputs.empty();
   if (staged) {
     result.set_outputs_staged(true);

@@ -51,7 +51,7 @@ void Runner::start_plainly(const AttemptId& id, const std::string& why) {
   if (task.group != nullptr) task.kills_before = task.group->memory_kills();
   task.started_us = wall_clock_us();
   if (const auto refusal = spawn_planned(task, *planned)) {
-    end(task, {refusal->failure, refusal->exit_code, 0, refusal->message}, false);
+    end(task, verdict_of(*refusal), false);
   } else {
     callbacks_.began(id);
   }
