@@ -1,4 +1,4 @@
-// The routes of the engine's door: requests in, answers out.  docs/api.md is its contract.
+// The routes of the engine's API: requests in, answers out.  docs/api.md is its contract.
 #pragma once
 
 #include "api/http_server.hpp"

@@ -63,7 +63,7 @@ void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,
       continue;
     }
     any_left = true;
-    if (!std::all_of(files.begin(), files.end(), is_seen)) needs.brought_to.push_back(site->name);
+    if (!std::all_of(files.begin(), files.end(), is_seen)) needs.staged_to.push_back(site->name);
   }
   if (!any_left && !shared.empty()) {
     throw BadRequest(fmt::format(
@@ -72,8 +72,8 @@ void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,
   }
   needs.not_on.insert(needs.not_on.end(), excluded.begin(), excluded.end());
   std::sort(needs.not_on.begin(), needs.not_on.end());
-  std::sort(needs.brought_to.begin(), needs.brought_to.end());
-  needs.own_files = !needs.brought_to.empty() && recipe.filled != Filled::Nothing &&
+  std::sort(needs.staged_to.begin(), needs.staged_to.end());
+  needs.own_files = !needs.staged_to.empty() && recipe.filled != Filled::Nothing &&
                     std::any_of(recipe.inputs.begin(), recipe.inputs.end(),
                                 [first = own.first()](const std::string& path) {
                                   return has_place(path, first);

@@ -15,9 +15,9 @@ namespace {
 
 namespace json = boost::json;
 
-json::object turned_away_json(const TurnedAway& turned_away) {
+json::object rejected_peers_json(const RejectedPeers& rejected_peers) {
   json::object object;
-  for (const auto& [reason, count] : turned_away.counts()) object[reason] = count;
+  for (const auto& [reason, count] : rejected_peers.counts()) object[reason] = count;
   return object;
 }
 
@@ -446,7 +446,7 @@ json::object Api::engine_json() const {
                                              {"failed", totals.failed},
                                              {"cancelled", totals.cancelled}}},
                       {"pilots", json::object{{"queued", queued}, {"running", running}}},
-                      {"turned_away", turned_away_json(runtime_.turned_away())},
+                      {"rejected_peers", rejected_peers_json(runtime_.rejected_peers())},
                       {"sites", engine.sites().sites().size()},
                       {"home", facts_.home}};
   if (!facts_.configuration.empty()) object["config"] = facts_.configuration;

@@ -386,7 +386,7 @@ bool make_room(HttpServer::State& state) {
   return true;
 }
 
-/// Out of descriptors: whoever is at the door is told so with the one that was kept for it.
+/// Out of descriptors: whoever is at the listener is told so with the one that was kept for it.
 void turn_one_away(HttpServer::State& state) {
   if (!state.quiet.empty()) state.quiet.front()->close();
   if (state.spare >= 0) ::close(std::exchange(state.spare, -1));

@@ -1,7 +1,7 @@
 #include "daemon/engine_main.hpp"
 
 #include "api/api.hpp"
-#include "api/dropbox_door.hpp"
+#include "api/dropbox_ports.hpp"
 #include "cli/process/surroundings.hpp"
 #include "documents/configuration.hpp"
 #include "documents/places.hpp"
@@ -175,16 +175,16 @@ class EngineProcess {
     api_ = std::make_unique<Api>(*runtime_, tools_,
                                  EngineFacts{places_.home, places_.socket, configuration_.file,
                                              runtime_->now(), callers_umask_});
-    doors_ = std::make_unique<DropboxDoors>(*runtime_, *api_, tools_, sites.front().workspace,
+    doors_ = std::make_unique<DropboxPorts>(*runtime_, *api_, tools_, sites.front().workspace,
                                             places_.home);
     api_->stay = [this] { ends_when_idle_ = false; };
     api_->ends_when_idle = [this] { return ends_when_idle_; };
     api_->add_dropbox = [this](const DropboxSettings& settings,
-                               const DropboxDoors::Answer& answer) {
+                               const DropboxPorts::Answer& answer) {
       doors_->add(settings, answer);
     };
     api_->remove_dropbox = [this](const std::string& directory,
-                                  const DropboxDoors::Answer& answer) {
+                                  const DropboxPorts::Answer& answer) {
       doors_->remove(directory, answer);
     };
     api_->dropboxes = [this] { return doors_->list(); };
@@ -320,7 +320,7 @@ class EngineProcess {
   asio::steady_timer look_;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<Api> api_;
-  std::unique_ptr<DropboxDoors> doors_;
+  std::unique_ptr<DropboxPorts> doors_;
   std::unique_ptr<HttpServer> server_;
   std::chrono::steady_clock::time_point last_request_{std::chrono::steady_clock::now()};
   bool ends_when_idle_{options_.started_by_client};

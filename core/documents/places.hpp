@@ -13,7 +13,7 @@ using EnvironmentMap = std::map<std::string, std::string>;
 /// Absolute paths; nothing of it need exist.
 struct Places {
   std::string home;           ///< state: store, logs, keys
-  std::string socket;         ///< the engine's door; may be longer than a socket address holds
+  std::string socket;         ///< the engine's listener; may be longer than a socket address holds
   std::string configuration;  ///< the one YAML file
   bool configuration_is_named{false};  ///< by HPCBATCH_CONFIG: then the file must exist
   friend bool operator==(const Places&, const Places&) = default;

@@ -4,7 +4,7 @@
 
 #include "documents/text_check.hpp"
 #include "dropbox/folder_events.hpp"
-#include "dropbox/job_desk.hpp"
+#include "dropbox/job_flow.hpp"
 #include "dropbox/job_watch.hpp"
 
 #include <fmt/format.h>
@@ -36,10 +36,10 @@ std::string without(std::string_view name, std::string_view ending) {
 
 class Dropbox::Worker {
  public:
-  Worker(DropboxOptions options, Workspace workspace, DropboxFolder folder, TaskDoor& door)
+  Worker(DropboxOptions options, Workspace workspace, DropboxFolder folder, SubmitPort& submit_port)
       : options_(std::move(options)),
         watch_({.quiet = options_.quiet, .grace = options_.grace}),
-        desk_(options_, std::move(workspace), door) {
+        flow_(options_, std::move(workspace), submit_port) {
     use(std::move(folder));
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
@@ -77,7 +77,7 @@ class Dropbox::Worker {
   }
 
   std::size_t room() const {
-    return options_.most_active - std::min(options_.most_active, desk_.active());
+    return options_.most_active - std::min(options_.most_active, flow_.active());
   }
 
   Duration time_to_wait(Time next_look) const {
@@ -92,24 +92,24 @@ class Dropbox::Worker {
           "its changes cannot be watched; it is looked at every {} s",
           std::chrono::duration_cast<std::chrono::seconds>(options_.look_every).count()));
     }
-    desk_.use(std::move(folder));
+    flow_.use(std::move(folder));
   }
 
   void resume() {
-    const auto entries = desk_.folder().list();
+    const auto entries = flow_.folder().list();
     if (!entries) return warn(entries.error().text);
     for (const auto& entry : *entries) {
-      if (entry.name.ends_with(kSubmittedEnding)) desk_.resume(without(entry.name, ".submitted"));
+      if (entry.name.ends_with(kSubmittedEnding)) flow_.resume(without(entry.name, ".submitted"));
     }
   }
 
   void look_at_all() {
-    if (!desk_.folder().is_still(options_.directory)) {
+    if (!flow_.folder().is_still(options_.directory)) {
       auto folder = DropboxFolder::open(options_.directory);
       if (!folder) return warn(folder.error().text);
       use(std::move(*folder));
     }
-    const auto entries = desk_.folder().list();
+    const auto entries = flow_.folder().list();
     if (!entries) return warn(entries.error().text);
     std::vector<std::string> jobs;
     for (const auto& entry : *entries) {
@@ -118,15 +118,15 @@ class Dropbox::Worker {
       see(entry.name, entry.stamp, false);
     }
     watch_.keep_only(jobs);
-    desk_.look_after_all();
-    desk_.deliver_again();
+    flow_.look_after_all();
+    flow_.deliver_again();
   }
 
   void look_at(const std::string& name, bool closed) {
     if (name.starts_with('.')) return;
-    if (name.ends_with(kSubmittedEnding)) return desk_.look_after(without(name, ".submitted"));
+    if (name.ends_with(kSubmittedEnding)) return flow_.look_after(without(name, ".submitted"));
     if (!name.ends_with(kJobEnding)) return;
-    if (const auto stamp = desk_.folder().look(name)) {
+    if (const auto stamp = flow_.folder().look(name)) {
       see(name, *stamp, closed);
     } else {
       watch_.forget(name);
@@ -144,9 +144,9 @@ class Dropbox::Worker {
       // Staging a job may take long; ends and the program's end do not wait for the whole batch.
       tell_ends();
       if (stop.stop_requested()) return;
-      const auto content = desk_.folder().read(name, kLargestJob);
+      const auto content = flow_.folder().read(name, kLargestJob);
       if (!content) {
-        if (!desk_.folder().look(name)) {
+        if (!flow_.folder().look(name)) {
           watch_.forget(name);
         } else {
           refuse_in_time(name, content.error().text);
@@ -155,19 +155,19 @@ class Dropbox::Worker {
       }
       const bool is_news = watch_.seen(name, content->stamp, false, forward_clock());
       if (is_news || !content->is_steady) continue;
-      const auto taking = desk_.take(name, *content);
+      const auto taking = flow_.take(name, *content);
       switch (taking.taken) {
-        case JobDesk::Taken::Yes:
+        case JobFlow::Taken::Yes:
           watch_.forget(name);
           break;
-        case JobDesk::Taken::NotYet:
+        case JobFlow::Taken::NotYet:
           refuse_in_time(name, taking.why);
           break;
-        case JobDesk::Taken::NobodysWord:
-          desk_.refuse(name, taking.why, false);
+        case JobFlow::Taken::NobodysWord:
+          flow_.refuse(name, taking.why, false);
           watch_.forget(name);
           break;
-        case JobDesk::Taken::Later:
+        case JobFlow::Taken::Later:
           warn(fmt::format("{} waits: {}", show_text(name), taking.why));
           watch_.forget(name);  // the next look at all finds it again
           break;
@@ -177,7 +177,7 @@ class Dropbox::Worker {
 
   void refuse_in_time(const std::string& name, const std::string& why) {
     if (watch_.not_yet(name, forward_clock()) == JobWatch::Verdict::Wait) return;
-    desk_.refuse(name, why, true);
+    flow_.refuse(name, why, true);
     watch_.forget(name);
   }
 
@@ -187,7 +187,7 @@ class Dropbox::Worker {
       const std::lock_guard lock(mutex_);
       ends.swap(ends_);
     }
-    for (const DropboxTaskEnd& end : ends) desk_.ended(end);
+    for (const DropboxTaskEnd& end : ends) flow_.ended(end);
   }
 
   void warn(const std::string& text) {
@@ -199,7 +199,7 @@ class Dropbox::Worker {
   const DropboxOptions options_;
   FolderEvents events_;
   JobWatch watch_;
-  JobDesk desk_;
+  JobFlow flow_;
   std::set<std::string> told_;  // what is looked at again and again is told once
   std::mutex mutex_;
   std::vector<DropboxTaskEnd> ends_;
@@ -213,13 +213,13 @@ void Dropbox::task_ended(DropboxTaskEnd end) {
   worker_->task_ended(std::move(end));
 }
 
-Result<std::unique_ptr<Dropbox>> Dropbox::start(DropboxOptions options, TaskDoor& door) {
+Result<std::unique_ptr<Dropbox>> Dropbox::start(DropboxOptions options, SubmitPort& submit_port) {
   auto folder = DropboxFolder::open(options.directory);
   if (!folder) return folder.error();
   auto workspace = Workspace::open(options.workspace);
   if (!workspace) return workspace.error();
   auto worker =
-      std::make_unique<Worker>(std::move(options), std::move(*workspace), std::move(*folder), door);
+      std::make_unique<Worker>(std::move(options), std::move(*workspace), std::move(*folder), submit_port);
   return std::unique_ptr<Dropbox>(new Dropbox(std::move(worker)));
 }
 

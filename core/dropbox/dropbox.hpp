@@ -13,7 +13,7 @@
 // give, and read only what that user could read.  Outputs obey `destination_rule.hpp`.
 #pragma once
 
-#include "dropbox/task_door.hpp"
+#include "dropbox/submit_port.hpp"
 #include "hpcbatch/result.hpp"
 #include "model/time.hpp"
 
@@ -47,12 +47,12 @@ struct DropboxOptions {
 class Dropbox {
  public:
   /// Refused where the directory or the workspace cannot be used; says why.
-  static Result<std::unique_ptr<Dropbox>> start(DropboxOptions options, TaskDoor& door);
+  static Result<std::unique_ptr<Dropbox>> start(DropboxOptions options, SubmitPort& submit_port);
   Dropbox(const Dropbox&) = delete;
   Dropbox& operator=(const Dropbox&) = delete;
   ~Dropbox();
 
-  /// From any thread, also from within the door's calls.  An end of an unknown key is ignored.
+  /// From any thread, also from within the submit_port's calls.  An end of an unknown key is ignored.
   void task_ended(DropboxTaskEnd end);
 
  private:

@@ -2,7 +2,7 @@
 // staged, its script is made.
 #include "documents/text_check.hpp"
 #include "documents/view.hpp"
-#include "dropbox/job_desk.hpp"
+#include "dropbox/job_flow.hpp"
 #include "dropbox/stage_inputs.hpp"
 #include "dropbox/template_text.hpp"
 
@@ -62,7 +62,7 @@ std::optional<std::string> reserved_name(const std::map<std::string, std::string
 
 }  // namespace
 
-Result<void> JobDesk::begin(Active& active, bool is_resumed) {
+Result<void> JobFlow::begin(Active& active, bool is_resumed) {
   JobFile job;
   try {
     job = job_of(active.job.document, active.name);
@@ -76,11 +76,11 @@ Result<void> JobDesk::begin(Active& active, bool is_resumed) {
   }
   auto task = task_of(active, job, is_resumed);
   if (!task) return task.error();
-  door_.submit(std::move(*task));
+  submit_port_.submit(std::move(*task));
   return {};
 }
 
-Result<DropboxTask> JobDesk::task_of(Active& active, const JobFile& job, bool is_resumed) {
+Result<DropboxTask> JobFlow::task_of(Active& active, const JobFile& job, bool is_resumed) {
   const std::string& folder = active.job.workspace;
   if (!is_word(job.script)) {
     return rejected(
@@ -127,7 +127,7 @@ Result<DropboxTask> JobDesk::task_of(Active& active, const JobFile& job, bool is
   return task;
 }
 
-Result<void> JobDesk::check_paths(const Active& active, const JobFile& job) const {
+Result<void> JobFlow::check_paths(const Active& active, const JobFile& job) const {
   std::vector<Publication> outputs;
   for (const auto& [key, path] : job.outputs) {
     outputs.push_back({.key = key, .staged = {}, .destination = path});
@@ -142,7 +142,7 @@ Result<void> JobDesk::check_paths(const Active& active, const JobFile& job) cons
   return check_destinations(outputs, rights_of(active));
 }
 
-Result<std::vector<std::string>> JobDesk::stage(const Active& active, const JobFile& job,
+Result<std::vector<std::string>> JobFlow::stage(const Active& active, const JobFile& job,
                                                 const std::string& text) {
   if (active.job.owner != ::geteuid()) {
     if (const auto name = reserved_name(options_.variables, job)) {
@@ -175,7 +175,7 @@ Result<std::vector<std::string>> JobDesk::stage(const Active& active, const JobF
   return command_of(active.job.workspace + "/" + kScript, script);
 }
 
-Result<ToolCall> JobDesk::call_of(const Active& active, const JobFile& job, bool is_resumed) {
+Result<ToolCall> JobFlow::call_of(const Active& active, const JobFile& job, bool is_resumed) {
   ToolCall call{.tool = job.script,
                 .parameters = {job.args.begin(), job.args.end()},
                 .inputs = {},

@@ -2,7 +2,7 @@
 #include "documents/text_check.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
-#include "dropbox/job_desk.hpp"
+#include "dropbox/job_flow.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ constexpr std::size_t kLargestDocument = std::size_t{16} << 20;
 
 }  // namespace
 
-void JobDesk::resume(const std::string& name) {
+void JobFlow::resume(const std::string& name) {
   if (key_of_.contains(name)) return;
   const std::string submitted = name + ".submitted";
   const auto content = folder_->read(submitted, kLargestDocument);
@@ -57,7 +57,7 @@ void JobDesk::resume(const std::string& name) {
 
 /// Where others can put files of ours, what we noted for ourselves is believed, not what stands
 /// there.
-std::optional<Submitted> JobDesk::job_to_resume(const std::string& name,
+std::optional<Submitted> JobFlow::job_to_resume(const std::string& name,
                                                 const ReadSubmitted& read) const {
   if (!others_can_put(folder_->facts(), ::geteuid())) return read.job;
   const auto taken = workspace_.taken(read.job.workspace);

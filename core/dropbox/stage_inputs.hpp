@@ -1,4 +1,4 @@
-// Brings a job's inputs into its folder.
+// StagesIn a job's inputs into its folder.
 #pragma once
 
 #include "hpcbatch/result.hpp"

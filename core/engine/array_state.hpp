@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/ready_queue.hpp"
-#include "engine/standing.hpp"
+#include "engine/task_partition.hpp"
 #include "engine/terms.hpp"
 #include "model/ids.hpp"
 #include "model/task.hpp"
@@ -30,7 +30,7 @@ struct ArrayState {
     IndexSet failed;                              ///< where it is given up after so many
     IndexSet cut;  ///< tasks that a pilot's end has cut, or that keep away from a node
     std::map<std::string, IndexSet> files_at;      ///< by site: tasks whose files were brought
-    std::map<std::string, IndexSet> files_coming;  ///< or are being brought
+    std::map<std::string, IndexSet> files_staging;  ///< or are being brought
     struct Pause {
       Time until{};
       std::uint32_t failures{0};
@@ -45,15 +45,15 @@ struct ArrayState {
   std::shared_ptr<const Terms> terms;
   ClientId client{};
   std::uint32_t unspread{0};  ///< ends that what waits for it has not heard of
-  Standing tasks;
+  TaskPartition tasks;
   std::unique_ptr<Rare> rare{};
 
   /// Of tasks that no pilot's end has cut, and whose files were not brought anywhere.
   QueuePlace place() const { return {terms->in_class, terms->priority, client, id}; }
   const IndexSet& cut() const { return seldom().cut; }
-  bool needs_files() const { return !terms->needs.brought_to.empty(); }
+  bool needs_files() const { return !terms->needs.staged_to.empty(); }
   const std::map<std::string, IndexSet>& files_at() const { return seldom().files_at; }
-  const std::map<std::string, IndexSet>& files_coming() const { return seldom().files_coming; }
+  const std::map<std::string, IndexSet>& files_staging() const { return seldom().files_staging; }
   const std::vector<ClassId>& other_classes() const { return seldom().other_classes; }
   const std::vector<Dependency>& after() const { return seldom().after; }
   const std::multimap<ArrayId, OpenDependency>& open() const { return seldom().open; }

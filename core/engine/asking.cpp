@@ -15,7 +15,7 @@ namespace {
 
 // A link that breaks comes back within seconds; a pilot that is silent for longer is no room to
 // count on.
-constexpr Duration kSilentIsNoRoom = std::chrono::minutes{1};
+constexpr Duration kSilentIsNoCapacity = std::chrono::minutes{1};
 // Of a pilot without an end, what is looked at.
 constexpr Duration kEndless = std::chrono::minutes{1};
 
@@ -89,7 +89,7 @@ void Engine::ask_for_pilots(Time now) {
   for (const auto& [id, pilot] : pilots_.all()) {
     if (pilot.registered) ++registered[id.allocation];
     if (!pilot.registered || pilot.leaving || pilot.ending || pilot.braked) continue;
-    if (!pilot.connected && now - pilot.silent_since >= kSilentIsNoRoom) continue;
+    if (!pilot.connected && now - pilot.silent_since >= kSilentIsNoCapacity) continue;
     std::optional<Duration> left;
     if (pilot.end) left = std::max(Duration{}, *pilot.end - now);
     supplies.push_back({pilot.site, pilot.tags, pilot.made_for, pilot.capacity, left,
@@ -100,7 +100,7 @@ void Engine::ask_for_pilots(Time now) {
     if (!shape || entry.facts.state == AllocationState::Ended || entry.facts.cancel_asked) continue;
     if (entry.facts.pilots_seen == 0 && !sites_.is_on_its_way(entry, now)) continue;
     // Pilots of before a restart that have not come back are as silent as others.
-    const bool gone = now - started_at_ >= kSilentIsNoRoom;
+    const bool gone = now - started_at_ >= kSilentIsNoCapacity;
     for (std::uint32_t node = std::max(registered[id], gone ? entry.facts.pilots_seen : 0);
          node < shape->nodes; ++node) {
       supplies.push_back({entry.facts.site, shape->tags, shape->made_for, usable(*shape),

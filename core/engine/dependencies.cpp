@@ -103,7 +103,7 @@ void TaskTable::end_unleased(ArrayId id, const IndexSet& indices, const Outcome&
 void TaskTable::record_end(ArrayId id, const IndexSet& indices, bool ok, const std::string& cause,
                            Time now) {
   ArrayState& array = get(id);
-  put(array, ok ? Standing::Ok : Standing::NotOk, indices);
+  put(array, ok ? TaskPartition::Ok : TaskPartition::NotOk, indices);
   if (array.needs_files()) forget_files(array, indices);
   if (!ok) causes_.try_emplace(id, cause);
   note_end(array, indices, cause, now);
@@ -174,7 +174,7 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
   const bool all = !news || any_met;
   const IndexSet ready = unblocked(
       dependant, all ? dependant.tasks.blocked() : dependant.tasks.blocked().intersection(*news));
-  take_out(dependant, Standing::Blocked, ready);
+  take_out(dependant, TaskPartition::Blocked, ready);
   make_ready(dependant, ready);
 }
 
@@ -194,7 +194,7 @@ void TaskTable::forget_if_over(ArrayId id) {
   with_files_.erase(id);
   terms_.release(std::move(array.terms));
   totals_.all -= array.tasks.all().size();
-  for (const auto place : {Standing::Ok, Standing::NotOk})
+  for (const auto place : {TaskPartition::Ok, TaskPartition::NotOk})
     totals_.at(place) -= array.tasks.in(place).size();
   actions_.push_back(SaveArrayEnded{id});
   arrays_.erase(id);

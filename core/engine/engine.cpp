@@ -66,7 +66,7 @@ Actions Engine::settle(bool time_passed, Time now) {
     watch_silence(now);
     keep_room(now);
   }
-  bring_files_if_due(files_changed, now);
+  stage_in_if_due(files_changed, now);
   fill_pilots(now);
   judge_newcomer(now);
   if (work_changed_ && !draining_) ask_for_pilots(now);
@@ -81,7 +81,7 @@ Actions Engine::settle(bool time_passed, Time now) {
 
 std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
-  for (const auto& due : {recall_due_, cold_due_, bring_due_, drained_by_})
+  for (const auto& due : {recall_due_, cold_due_, stage_in_due_, drained_by_})
     if (due) wake = wake ? std::min(*wake, *due) : due;
   bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0;
   for (const auto& [id, pilot] : pilots_.all())
@@ -295,9 +295,9 @@ bool Engine::is_idle() const {
 TaskCounts Engine::counts() const {
   TaskCounts counts;
   const TaskTable::Totals& totals = tasks_.totals();
-  counts.held = totals.at(Standing::Held);
+  counts.held = totals.at(TaskPartition::Held);
   counts.waiting = totals.all;
-  for (const auto elsewhere : {Standing::Ok, Standing::NotOk, Standing::Held, Standing::Leased})
+  for (const auto elsewhere : {TaskPartition::Ok, TaskPartition::NotOk, TaskPartition::Held, TaskPartition::Leased})
     counts.waiting -= totals.at(elsewhere);
   for (const auto& [task, lease] : pilots_.leases()) {
     const PilotState* pilot = pilots_.find(lease.pilot);
@@ -326,7 +326,7 @@ void Engine::check_invariants() const {
   tasks_.check_invariants();
   pilots_.check_invariants();
   sites_.check_invariants();
-  HPCBATCH_CHECK(tasks_.totals().at(Standing::Leased) == pilots_.leases().size());
+  HPCBATCH_CHECK(tasks_.totals().at(TaskPartition::Leased) == pilots_.leases().size());
   for (const auto& [task, lease] : pilots_.leases()) {
     const ArrayState* array = tasks_.find(task.array);
     HPCBATCH_CHECK(array && array->tasks.leased().contains(task.index));

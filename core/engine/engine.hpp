@@ -78,7 +78,7 @@ class Engine {
   void handle(const PilotDisconnected& event, Time now);
   void handle(const AttemptsStarted& event, Time now);
   void handle(const AttemptsEnded& event, Time now);
-  void handle(const OutputsComing& event, Time now);
+  void handle(const StageOutPending& event, Time now);
   void handle(const OutputsDelayed& event, Time now);
   void handle(const AttemptsReturned& event, Time now);
   void handle(const ServicesWarm& event, Time now);
@@ -90,7 +90,7 @@ class Engine {
   void handle(const SitePolled& event, Time now);
   void handle(const SitePollFailed& event, Time now);
   void handle(const OutboxRead& event, Time now);
-  void handle(const FilesBrought& event, Time now);
+  void handle(const StagedIn& event, Time now);
   void handle(const TimePassed& event, Time now);
 
   Actions settle(bool time_passed, Time now);
@@ -173,11 +173,11 @@ class Engine {
   void outputs_come(Lease& lease);
 
   // bringing.cpp
-  void bring_files_if_due(bool changed, Time now);
-  void bring_files(Time now);
-  void bring_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
+  void stage_in_if_due(bool changed, Time now);
+  void stage_in_files(Time now);
+  void stage_in_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
                       std::map<std::string, std::uint64_t>& ahead, Time now);
-  bool may_bring_to(const SiteState& site, const ArrayState& array, const Needs& needs,
+  bool may_stage_in_to(const SiteState& site, const ArrayState& array, const Needs& needs,
                     Time now) const;
   bool is_slow(const std::string& site, Time now) const;
   std::uint64_t room_at(const SiteState& site, const Needs& needs) const;
@@ -225,8 +225,8 @@ class Engine {
   std::optional<Time> cold_due_;         ///< then a pilot without their service may have some tasks
   std::map<std::string, Time> files_heard_;  ///< by site to which files are coming: of the last
                                              ///< that arrived, or since when
-  Time brought_at_{};                        ///< looked which files to bring
-  std::optional<Time> bring_due_;            ///< and do that again
+  Time staged_in_at_{};                        ///< looked which files to bring
+  std::optional<Time> stage_in_due_;            ///< and do that again
   Time next_look_{};                         ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool any_braked_{false};

@@ -47,14 +47,14 @@ std::optional<TaskState> Engine::state_of(TaskId task) const {
 /// Where the files of a task that waits are, or why they are nowhere.
 void Engine::explain_files(const ArrayState& array, std::uint32_t index, Time now,
                            std::vector<std::string>& details) const {
-  for (const std::string& site : array.terms->needs.brought_to) {
+  for (const std::string& site : array.terms->needs.staged_to) {
     const auto has = [&](const std::map<std::string, IndexSet>& by_site) {
       const auto at = by_site.find(site);
       return at != by_site.end() && at->second.contains(index);
     };
     if (has(array.files_at())) {
       details.push_back(fmt::format("its files are on site {}", site));
-    } else if (has(array.files_coming())) {
+    } else if (has(array.files_staging())) {
       details.push_back(fmt::format("its files are being brought to site {}", site));
     } else if (array.rare && array.rare->pauses.contains(site)) {
       const auto& pause = array.rare->pauses.at(site);

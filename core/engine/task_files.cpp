@@ -19,11 +19,11 @@ constexpr Duration kLongestPause = 5min;
 void TaskTable::forget_files(ArrayState& array, const IndexSet& indices) {
   if (!array.rare) return;
   for (auto& [site, tasks] : array.rare->files_at) tasks.remove(indices);
-  for (const auto& [site, tasks] : array.rare->files_coming) not_coming(array, site, indices);
+  for (const auto& [site, tasks] : array.rare->files_staging) not_coming(array, site, indices);
 }
 
 void TaskTable::not_coming(ArrayState& array, const std::string& site, const IndexSet& indices) {
-  IndexSet& coming = array.rare->files_coming.at(site);
+  IndexSet& coming = array.rare->files_staging.at(site);
   coming_[site] -= coming.size();
   coming.remove(indices);
   coming_[site] += coming.size();
@@ -95,8 +95,8 @@ IndexSet TaskTable::waiting_in(const QueuePlace& place) const {
   return all;
 }
 
-void TaskTable::files_coming(ArrayId id, const std::string& site, const IndexSet& indices) {
-  IndexSet& coming = get(id).make_rare().files_coming[site];
+void TaskTable::files_staging(ArrayId id, const std::string& site, const IndexSet& indices) {
+  IndexSet& coming = get(id).make_rare().files_staging[site];
   coming_[site] -= coming.size();
   coming.add(indices);
   coming_[site] += coming.size();
@@ -113,12 +113,12 @@ void TaskTable::files_shared(ArrayId id, const std::string& site, const IndexSet
   make_ready(array, moved);
 }
 
-void TaskTable::files_brought(const FilesBrought& event, Time now) {
+void TaskTable::files_staged(const StagedIn& event, Time now) {
   const auto at = arrays_.find(event.array);
   if (at == arrays_.end() || !at->second.needs_files()) return;
   ArrayState& array = at->second;
   ArrayState::Rare& rare = array.make_rare();
-  IndexSet& coming = rare.files_coming[event.site];
+  IndexSet& coming = rare.files_staging[event.site];
   // Of those that have ended meanwhile nothing is coming any more.
   const IndexSet there = event.there.intersection(coming);
   not_coming(array, event.site, there);
@@ -129,7 +129,7 @@ void TaskTable::files_brought(const FilesBrought& event, Time now) {
     for (const QueuePlace& place : places(array)) moved.add(queue_.remove(place, there));
     make_ready(array, moved);
   }
-  for (const FilesBrought::Failed& failed : event.failed) {
+  for (const StagedIn::Failed& failed : event.failed) {
     IndexSet indices = failed.indices.intersection(coming);
     not_coming(array, event.site, indices);
     // What had been brought may be gone.

@@ -81,16 +81,16 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
     }
     if (!live.failed.empty()) array.make_rare().failed = live.failed;
     IndexSet rest = live.array.indices;
-    const auto stands = [&](Standing::Place place, const IndexSet& indices) {
+    const auto stands = [&](TaskPartition::Place place, const IndexSet& indices) {
       const IndexSet there = rest.intersection(indices);
       put(array, place, there);
       rest.remove(there);
     };
-    stands(Standing::Ok, live.ok);
-    stands(Standing::NotOk, live.not_ok);
+    stands(TaskPartition::Ok, live.ok);
+    stands(TaskPartition::NotOk, live.not_ok);
     if (const auto at = leased.find(live.id); at != leased.end())
-      stands(Standing::Leased, at->second);
-    stands(Standing::Held, live.held);
+      stands(TaskPartition::Leased, at->second);
+    stands(TaskPartition::Held, live.held);
     if (!live.not_ok.empty())
       causes_[live.id] = fmt::format("{}, some of which did not succeed", live.id.value);
     place_new(array, rest, false, ended, live.submitted);
@@ -102,10 +102,10 @@ void TaskTable::restore(const Snapshot& snapshot, const LiveArrays& live_arrays,
 void TaskTable::recreate(const RevivedArray& revived) {
   ArrayState& array =
       make(revived.id, queue_.client_for(revived.client), revived.array, revived.all);
-  put(array, Standing::Ok, revived.ok);
-  put(array, Standing::NotOk, revived.not_ok);
+  put(array, TaskPartition::Ok, revived.ok);
+  put(array, TaskPartition::NotOk, revived.not_ok);
   if (array.terms->give_up_at != 0) array.make_rare().failed = revived.failed;
-  put(array, Standing::NotOk, revived.array.indices);
+  put(array, TaskPartition::NotOk, revived.array.indices);
 }
 
 /// What is ready stands in the queue by its needs; what runs has what it was given.
@@ -147,9 +147,9 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     const IndexSet again = array.tasks.not_ok().intersection(revived.array.indices);
     if (again.empty()) continue;
     if (revived.has_new_needs) change_needs(array, revived.array.needs);
-    take_out(array, Standing::NotOk, again);
+    take_out(array, TaskPartition::NotOk, again);
     if (array.rare) array.rare->failed.remove(again);
-    put(array, Standing::Blocked, again);
+    put(array, TaskPartition::Blocked, again);
     causes_.erase(revived.id);
     changed += again.size();
     for (const auto& [index, attempts] : revived.attempts) {
@@ -165,7 +165,7 @@ std::uint64_t TaskTable::revive(const RetryAsked& event, Time now) {
     if (array.rare) array.rare->open.clear();
     attach(array, ended, now);
     const IndexSet ready = unblocked(array, array.tasks.blocked());
-    take_out(array, Standing::Blocked, ready);
+    take_out(array, TaskPartition::Blocked, ready);
     make_ready(array, ready);
     note_end(array, std::nullopt, "", now);
   }

@@ -186,21 +186,21 @@ ArrayState& TaskTable::make(ArrayId id, ClientId client, const NewArray& facts,
   // Most are the newest.
   const auto at = arrays_.emplace_hint(
       arrays_.end(), id,
-      ArrayState{.id = id, .terms = terms_.of(facts), .client = client, .tasks = Standing(all)});
+      ArrayState{.id = id, .terms = terms_.of(facts), .client = client, .tasks = TaskPartition(all)});
   if (!facts.after.empty()) at->second.make_rare().after = facts.after;
   if (at->second.needs_files()) with_files_.insert(id);
   totals_.all += all.size();
   return at->second;
 }
 
-void TaskTable::put(ArrayState& array, Standing::Place place, const IndexSet& indices) {
+void TaskTable::put(ArrayState& array, TaskPartition::Place place, const IndexSet& indices) {
   std::uint64_t& total = totals_.at(place);
   total -= array.tasks.in(place).size();
   array.tasks.add(place, indices);
   total += array.tasks.in(place).size();
 }
 
-void TaskTable::take_out(ArrayState& array, Standing::Place place, const IndexSet& indices) {
+void TaskTable::take_out(ArrayState& array, TaskPartition::Place place, const IndexSet& indices) {
   std::uint64_t& total = totals_.at(place);
   total -= array.tasks.in(place).size();
   array.tasks.remove(place, indices);
@@ -210,14 +210,14 @@ void TaskTable::take_out(ArrayState& array, Standing::Place place, const IndexSe
 void TaskTable::place_new(ArrayState& array, const IndexSet& indices, bool held,
                           const EndedFacts& ended, Time now) {
   if (held) {
-    put(array, Standing::Held, indices);
+    put(array, TaskPartition::Held, indices);
   } else {
-    put(array, Standing::Blocked, indices);
+    put(array, TaskPartition::Blocked, indices);
   }
   attach(array, ended, now);
   if (!held) {
     const IndexSet ready = unblocked(array, array.tasks.blocked());
-    take_out(array, Standing::Blocked, ready);
+    take_out(array, TaskPartition::Blocked, ready);
     make_ready(array, ready);
   }
 }
@@ -272,7 +272,7 @@ bool TaskTable::is_parked(TaskId task) const {
 TakenTask TaskTable::take(const QueuePlace& place) {
   const TaskId task{place.array, queue_.take(place)};
   ArrayState& array = get(place.array);
-  put(array, Standing::Leased, task.index);
+  put(array, TaskPartition::Leased, task.index);
   park_or_unpark(array);
   const TaskHistory* past = history(task);
   return {task, past ? past->attempts + 1 : 1};
@@ -281,7 +281,7 @@ TakenTask TaskTable::take(const QueuePlace& place) {
 void TaskTable::give_back(TaskId task) {
   ArrayState& array = get(task.array);
   HPCBATCH_CHECK(array.tasks.leased().contains(task.index));
-  take_out(array, Standing::Leased, task.index);
+  take_out(array, TaskPartition::Leased, task.index);
   make_ready(array, IndexRange{task.index, task.index});
 }
 
@@ -305,7 +305,7 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
                       Outcome outcome, const Ending& ending, std::optional<Duration> longest) {
   ArrayState& array = get(attempt.task.array);
   HPCBATCH_CHECK(array.tasks.leased().contains(attempt.task.index));
-  take_out(array, Standing::Leased, attempt.task.index);
+  take_out(array, TaskPartition::Leased, attempt.task.index);
 
   const auto past = histories_.find(attempt.task);
   const TaskHistory before = past == histories_.end() ? TaskHistory{} : past->second;
@@ -357,7 +357,7 @@ void TaskTable::tell_ended() {
 IndexSet TaskTable::take_unleased(ArrayState& array, const IndexSet& indices) {
   IndexSet taken;
   for (const QueuePlace& place : places(array)) taken.add(queue_.remove(place, indices));
-  for (const auto place : {Standing::Blocked, Standing::Held}) {
+  for (const auto place : {TaskPartition::Blocked, TaskPartition::Held}) {
     const IndexSet there = array.tasks.in(place).intersection(indices);
     take_out(array, place, there);
     taken.add(there);
@@ -399,16 +399,16 @@ std::uint64_t TaskTable::hold(const Selection& tasks, bool hold) {
   if (hold) {
     const IndexSet held_before = array.tasks.held();
     changed = take_unleased(array, wanted);
-    put(array, Standing::Held, changed);
-    put(array, Standing::Held, held_before.intersection(wanted));
+    put(array, TaskPartition::Held, changed);
+    put(array, TaskPartition::Held, held_before.intersection(wanted));
     changed.remove(held_before);
   } else {
     changed = array.tasks.held().intersection(wanted);
-    take_out(array, Standing::Held, changed);
+    take_out(array, TaskPartition::Held, changed);
     const IndexSet ready = unblocked(array, changed);
     IndexSet still_blocked = changed;
     still_blocked.remove(ready);
-    put(array, Standing::Blocked, still_blocked);
+    put(array, TaskPartition::Blocked, still_blocked);
     make_ready(array, ready);
   }
   actions_.push_back(SaveHold{array.id, array.tasks.held()});
@@ -424,7 +424,7 @@ void TaskTable::check_invariants() const {
   Totals totals;
   for (const auto& [id, array] : arrays_) {
     totals.all += array.tasks.all().size();
-    for (const auto& [site, tasks] : array.files_coming()) coming[site] += tasks.size();
+    for (const auto& [site, tasks] : array.files_staging()) coming[site] += tasks.size();
     HPCBATCH_CHECK(array.id == id && id.value < next_array_ && array.unspread == 0);
     for (const auto& [before, open] : array.open()) {
       const auto waiting = dependants_.find(before);
@@ -449,7 +449,7 @@ void TaskTable::check_invariants() const {
       if (parked) count(*parked);
     }
     for (const auto place :
-         {Standing::Blocked, Standing::Held, Standing::Leased, Standing::Ok, Standing::NotOk}) {
+         {TaskPartition::Blocked, TaskPartition::Held, TaskPartition::Leased, TaskPartition::Ok, TaskPartition::NotOk}) {
       count(array.tasks.in(place));
       totals.at(place) += array.tasks.in(place).size();
     }

@@ -83,13 +83,13 @@ class TaskTable {
   /// Ready tasks; `at`: where their files are, or are coming to.
   IndexSet waiting(const ArrayState& array) const;
   IndexSet waiting_in(const QueuePlace& place) const;
-  void files_coming(ArrayId id, const std::string& site, const IndexSet& indices);
+  void files_staging(ArrayId id, const std::string& site, const IndexSet& indices);
   /// Of any array's tasks.
   bool are_files_coming(const std::string& site) const;
   /// Of an array whose tasks share their files: what holds for others of it holds for these.
   void files_shared(ArrayId id, const std::string& site, const IndexSet& indices);
   /// What became of them; with a failure for good those that still wait end.
-  void files_brought(const FilesBrought& event, Time now);
+  void files_staged(const StagedIn& event, Time now);
 
   /// TellEnded for each array of which something has ended since the last call, behind what was
   /// saved of that.
@@ -118,9 +118,9 @@ class TaskTable {
   /// Of arrays of which something has not ended: all tasks, and those at each place.
   struct Totals {
     std::uint64_t all{0};
-    std::array<std::uint64_t, Standing::kPlaces> in{};
-    std::uint64_t at(Standing::Place place) const { return in[static_cast<std::size_t>(place)]; }
-    std::uint64_t& at(Standing::Place place) { return in[static_cast<std::size_t>(place)]; }
+    std::array<std::uint64_t, TaskPartition::kPlaces> in{};
+    std::uint64_t at(TaskPartition::Place place) const { return in[static_cast<std::size_t>(place)]; }
+    std::uint64_t& at(TaskPartition::Place place) { return in[static_cast<std::size_t>(place)]; }
     friend bool operator==(const Totals&, const Totals&) = default;
   };
   const Totals& totals() const { return totals_; }
@@ -134,12 +134,12 @@ class TaskTable {
   void place_new(ArrayState& array, const IndexSet& indices, bool held, const EndedFacts& ended,
                  Time now);
   void remember(const SaveFailedAttempt& failed);
-  void put(ArrayState& array, Standing::Place place, const IndexSet& indices);
-  void put(ArrayState& array, Standing::Place place, std::uint32_t index) {
+  void put(ArrayState& array, TaskPartition::Place place, const IndexSet& indices);
+  void put(ArrayState& array, TaskPartition::Place place, std::uint32_t index) {
     put(array, place, IndexRange{index, index});
   }
-  void take_out(ArrayState& array, Standing::Place place, const IndexSet& indices);
-  void take_out(ArrayState& array, Standing::Place place, std::uint32_t index) {
+  void take_out(ArrayState& array, TaskPartition::Place place, const IndexSet& indices);
+  void take_out(ArrayState& array, TaskPartition::Place place, std::uint32_t index) {
     take_out(array, place, IndexRange{index, index});
   }
   void recreate(const RevivedArray& revived);

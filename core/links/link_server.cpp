@@ -22,27 +22,27 @@ constexpr std::chrono::milliseconds kWhenFull{100};
 // may have.
 constexpr std::size_t kFullFrame = std::size_t{4} << 20;
 
-TurnedAwayFor reason_of(wire::LinkFault fault) {
+RejectionReason reason_of(wire::LinkFault fault) {
   switch (fault) {
     case wire::LinkFault::Hello:
-      return TurnedAwayFor::WrongHello;
+      return RejectionReason::WrongHello;
     case wire::LinkFault::Version:
-      return TurnedAwayFor::WrongVersion;
+      return RejectionReason::WrongVersion;
     case wire::LinkFault::UnknownPilot:
-      return TurnedAwayFor::UnknownPilot;
+      return RejectionReason::UnknownPilot;
     case wire::LinkFault::Proof:
-      return TurnedAwayFor::WrongKey;
+      return RejectionReason::WrongKey;
     case wire::LinkFault::Length:
-      return TurnedAwayFor::TooLong;
+      return RejectionReason::TooLong;
     case wire::LinkFault::Frame:
       break;
   }
-  return TurnedAwayFor::BrokenFrame;
+  return RejectionReason::BrokenFrame;
 }
 
 bool is_tcp(const asio::generic::stream_protocol::endpoint& end) {
-  const auto family = end.protocol().family();
-  return family == AF_INET || family == AF_INET6;
+  const auto task_processes = end.protocol().family();
+  return task_processes == AF_INET || task_processes == AF_INET6;
 }
 
 /// Where the peer sits; empty on a socket of this machine.
@@ -91,7 +91,7 @@ void PilotLink::watch_silence() {
     if (error || !self->open_) return;
     if (std::chrono::steady_clock::now() - self->last_heard_ >= self->silence_limit()) {
       if (!self->established()) {
-        self->refuse(TurnedAwayFor::NoProof,
+        self->refuse(RejectionReason::NoProof,
                      fmt::format("a peer{} did not prove within {} s that it is a pilot",
                                  self->from_, self->silence_limit().count()));
       }
@@ -132,7 +132,7 @@ void PilotLink::received(std::size_t bytes) {
   for (const std::string& text : *messages) {
     wire::ToEngine message;
     if (!message.ParseFromString(text)) {
-      refuse(TurnedAwayFor::BrokenMessage,
+      refuse(RejectionReason::BrokenMessage,
              fmt::format("pilot {}.{} sent a frame that holds no message", link_.peer().allocation,
                          link_.peer().rank));
       close();
@@ -144,12 +144,12 @@ void PilotLink::received(std::size_t bytes) {
   write();
 }
 
-Stranger PilotLink::as_stranger() const {
+UnprovenPeer PilotLink::as_unproven_peer() const {
   return {from_, link_.names_a_pilot(), last_heard_};
 }
 
 void PilotLink::give_way() {
-  refuse(TurnedAwayFor::TooManyAtATime,
+  refuse(RejectionReason::TooManyAtATime,
          fmt::format("a peer{} that had not proved yet that it is a pilot, because there were too "
                      "many of them",
                      from_));
@@ -157,7 +157,7 @@ void PilotLink::give_way() {
 }
 
 /// The first reason stays.
-void PilotLink::refuse(TurnedAwayFor reason, const std::string& text) {
+void PilotLink::refuse(RejectionReason reason, const std::string& text) {
   if (!refusal_) refusal_ = Refusal{reason, text};
 }
 
@@ -288,15 +288,15 @@ void LinkServer::accept(std::shared_ptr<Acceptor> acceptor) {
 
 template <class Acceptor>
 void LinkServer::accept_next(std::shared_ptr<Acceptor> acceptor) {
-  Acceptor& door = *acceptor;
-  door.async_accept(
+  Acceptor& listener = *acceptor;
+  listener.async_accept(
       [this, acceptor = std::move(acceptor)](const boost::system::error_code& error, auto socket) {
         if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
         if (!error) {
           adopt(asio::generic::stream_protocol::socket(std::move(socket)), {});
           return accept_next(acceptor);
         }
-        // Out of descriptors: the pilot waits at the door, and asking again at once would only turn
+        // Out of descriptors: the pilot waits at the listener, and asking again at once would only turn
         // in circles.
         auto pause = std::make_shared<asio::steady_timer>(loop_, kWhenFull);
         pause->async_wait([this, acceptor, pause](const boost::system::error_code& stopped) {
@@ -307,14 +307,14 @@ void LinkServer::accept_next(std::shared_ptr<Acceptor> acceptor) {
 
 void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience patience) {
   if (links_.size() >= most_links_) {
-    return count(TurnedAwayFor::TooManyAtATime,
+    return count(RejectionReason::TooManyAtATime,
                  fmt::format("a peer{}, because {} others have links already, as many as the limit "
                              "of open files (ulimit -n) leaves room for",
                              place_of(socket), links_.size()));
   }
-  if (!make_room(place_of(socket), patience.door)) {
-    return count(TurnedAwayFor::TooManyAtATime,
-                 fmt::format("a peer{}, because the others at its door have all said hello and "
+  if (!make_room(place_of(socket), patience.listener)) {
+    return count(RejectionReason::TooManyAtATime,
+                 fmt::format("a peer{}, because the others at its listener have all said hello and "
                              "are about to prove that they are pilots",
                              place_of(socket)));
   }
@@ -335,21 +335,21 @@ void LinkServer::adopt(asio::generic::stream_protocol::socket socket, Patience p
 }
 
 /// Whoever has not proved himself is one of few, gets a few seconds, and learns nothing.
-bool LinkServer::make_room(const std::string& from, unsigned door) {
+bool LinkServer::make_room(const std::string& from, unsigned listener) {
   std::vector<std::shared_ptr<PilotLink>> links;
-  std::vector<Stranger> strangers;
+  std::vector<UnprovenPeer> unproven_peers;
   for (const auto& link : links_) {
-    if (link->established() || link->door() != door) continue;
+    if (link->established() || link->listener() != listener) continue;
     links.push_back(link);
-    strangers.push_back(link->as_stranger());
+    unproven_peers.push_back(link->as_unproven_peer());
   }
-  const StrangerPlace place = place_for(strangers, from, std::chrono::steady_clock::now());
+  const PlaceForPeer place = place_for(unproven_peers, from, std::chrono::steady_clock::now());
   if (place.goes) links[*place.goes]->give_way();
   return place.has_room;
 }
 
-void LinkServer::count(TurnedAwayFor reason, const std::string& text) {
-  const auto line = turned_away_.count(reason, text, std::chrono::steady_clock::now());
+void LinkServer::count(RejectionReason reason, const std::string& text) {
+  const auto line = rejected_peers_.count(reason, text, std::chrono::steady_clock::now());
   if (line) spdlog::warn("{}", *line);
 }
 

@@ -1,9 +1,9 @@
-// The doors that pilots connect to, and the encrypted links that stand.
+// The listeners that pilots connect to, and the encrypted links that stand.
 #pragma once
 
 #include "links/round_trip.hpp"
-#include "links/strangers.hpp"
-#include "links/turned_away.hpp"
+#include "links/unproven_peers.hpp"
+#include "links/rejected_peers.hpp"
 #include "loop/asio.hpp"
 #include "model/ids.hpp"
 #include "wire/link.hpp"
@@ -29,7 +29,7 @@ class ToPilot;
 
 /// How long a peer may take to prove who it is, and then say nothing.
 struct Patience {
-  unsigned door{0};  ///< strangers are counted for each door by itself
+  unsigned listener{0};  ///< unproven peers are counted for each listener by itself
   std::chrono::seconds handshake{5};
   std::chrono::seconds silence{40};  ///< pilots send a heartbeat every 10 s
 };
@@ -55,17 +55,17 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   void close_after_sending();
   bool is_open() const { return open_; }
   bool established() const { return link_.established(); }
-  unsigned door() const { return patience_.door; }
+  unsigned listener() const { return patience_.listener; }
   /// Of one that is not established; since it came.
-  Stranger as_stranger() const;
+  UnprovenPeer as_unproven_peer() const;
   /// Closes for another stranger.
   void give_way();
   PilotId pilot() const;
   struct Refusal {
-    TurnedAwayFor reason;
+    RejectionReason reason;
     std::string text;
   };
-  /// Why its peer was turned away; nothing where it went by itself, or fell silent as a pilot may.
+  /// Why its peer was rejected; nothing where it went by itself, or fell silent as a pilot may.
   const std::optional<Refusal>& refusal() const { return refusal_; }
 
   std::uint64_t incarnation{0};          ///< from its registration
@@ -81,7 +81,7 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   void received(std::size_t bytes);
   void watch_silence();
   std::chrono::seconds silence_limit() const;
-  void refuse(TurnedAwayFor reason, const std::string& text);
+  void refuse(RejectionReason reason, const std::string& text);
 
   asio::generic::stream_protocol::socket socket_;
   wire::Link link_;
@@ -119,15 +119,15 @@ class LinkServer {
   /// A connection that came otherwise.
   void adopt(asio::generic::stream_protocol::socket socket, Patience patience);
 
-  const TurnedAway& turned_away() const { return turned_away_; }
+  const RejectedPeers& rejected_peers() const { return rejected_peers_; }
 
  private:
   template <class Acceptor>
   void accept(std::shared_ptr<Acceptor> acceptor);
   template <class Acceptor>
   void accept_next(std::shared_ptr<Acceptor> acceptor);
-  bool make_room(const std::string& from, unsigned door);
-  void count(TurnedAwayFor reason, const std::string& text);
+  bool make_room(const std::string& from, unsigned listener);
+  void count(RejectionReason reason, const std::string& text);
 
   asio::io_context& loop_;
   wire::Link::FindKey find_key_;
@@ -136,7 +136,7 @@ class LinkServer {
   std::vector<std::function<void()>> close_acceptors_;
   std::size_t most_links_;
   std::set<std::shared_ptr<PilotLink>> links_;
-  TurnedAway turned_away_;
+  RejectedPeers rejected_peers_;
 };
 
 }  // namespace hpcbatch

@@ -9,7 +9,7 @@ namespace hpcbatch {
 namespace {
 
 AttemptEnd end_from_wire(const wire::Result& result, Time now) {
-  AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged(), result.bring_back()};
+  AttemptEnd end{from_wire(result.attempt()), {}, result.outputs_staged(), result.stage_out()};
   end.published.assign(result.published().begin(), result.published().end());
   end.missing_file = result.missing_file();
   Outcome& outcome = end.outcome;

@@ -74,9 +74,9 @@ void RelayStream::opened(std::uint32_t number) {
   const auto say_it = [weak](const wire::RelayFrame& frame) {
     if (const auto self = weak.lock(); self && self->stream_.is_open()) self->say(frame);
   };
-  auto carried = Carried::make(
+  auto tunnel = Tunnel::make(
       loop_,
-      Carried::Callbacks{
+      Tunnel::Callbacks{
           .said =
               [say_it, number](std::string bytes) {
                 say_it({.kind = Kind::Data, .connection = number, .bytes = std::move(bytes)});
@@ -92,10 +92,10 @@ void RelayStream::opened(std::uint32_t number) {
                 if (const auto self = weak.lock()) self->connections_.erase(number);
                 say_it({.kind = Kind::Closed, .connection = number});
               }});
-  if (!carried) return say({.kind = Kind::Closed, .connection = number});
-  connections_[number] = carried;
-  carried->may_say(wire::kRelayWindow);
-  callbacks_.connected(carried->take_far_end());
+  if (!tunnel) return say({.kind = Kind::Closed, .connection = number});
+  connections_[number] = tunnel;
+  tunnel->may_say(wire::kRelayWindow);
+  callbacks_.connected(tunnel->take_far_end());
 }
 
 void RelayStream::say(const wire::RelayFrame& frame) {
@@ -134,7 +134,7 @@ void RelayStream::close() {
   boost::system::error_code ignored;
   stream_.close(ignored);
   timer_.cancel();
-  for (const auto& [number, carried] : connections_) carried->close();
+  for (const auto& [number, tunnel] : connections_) tunnel->close();
   connections_.clear();
   callbacks_ = {};
 }

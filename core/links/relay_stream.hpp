@@ -1,7 +1,7 @@
 // The engine's end of a relay's byte stream: the connections of many pilots come out of it.
 #pragma once
 
-#include "links/carried.hpp"
+#include "links/tunnel.hpp"
 #include "loop/asio.hpp"
 #include "wire/relay.hpp"
 
@@ -50,7 +50,7 @@ class RelayStream : public std::enable_shared_from_this<RelayStream> {
   asio::posix::stream_descriptor stream_;
   asio::steady_timer timer_;
   wire::RelayFrames frames_;
-  std::map<std::uint32_t, std::shared_ptr<Carried>> connections_;
+  std::map<std::uint32_t, std::shared_ptr<Tunnel>> connections_;
   std::string room_;
   std::string waiting_;
   std::string writing_;

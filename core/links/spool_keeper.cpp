@@ -43,7 +43,7 @@ SpoolKeeper::SpoolKeeper(asio::io_context& loop, const PluginHost& plugins, cons
 SpoolKeeper::~SpoolKeeper() {
   *lives_ = false;
   for (auto& [name, connection] : connections_) {
-    if (connection.carried) connection.carried->close();
+    if (connection.tunnel) connection.tunnel->close();
   }
 }
 
@@ -202,7 +202,7 @@ bool SpoolKeeper::heard(const wire::SpoolReport& report) {
     const auto shown = there.find(at->first);
     if (shown == there.end()) {
       // The pilot, or what forgets its allocation, has removed it; or it is marked as closed.
-      if (at->second.carried) at->second.carried->close();
+      if (at->second.tunnel) at->second.tunnel->close();
       at = connections_.erase(at);
       continue;
     }
@@ -227,7 +227,7 @@ void SpoolKeeper::begin_anew(const wire::SpoolReport& first) {
 
 void SpoolKeeper::hear(Connection& from, const wire::SpoolPiece& piece) {
   from.heard = piece.number();
-  if (from.carried) from.carried->hear(piece.data());
+  if (from.tunnel) from.tunnel->hear(piece.data());
 }
 
 /// What the site says of the pieces for one pilot.
@@ -239,8 +239,8 @@ bool SpoolKeeper::passed_on(Connection& to, const wire::SpoolReport::Connection&
     any = true;
   }
   to.waiting = shown.waiting();
-  if (to.waiting < wire::kPiecesUnderWay && to.carried && to.not_allowed_yet > 0)
-    to.carried->may_say(std::exchange(to.not_allowed_yet, 0));
+  if (to.waiting < wire::kPiecesUnderWay && to.tunnel && to.not_allowed_yet > 0)
+    to.tunnel->may_say(std::exchange(to.not_allowed_yet, 0));
   return any;
 }
 
@@ -252,17 +252,17 @@ bool SpoolKeeper::begin(const std::string& name) {
   };
   const auto closed = [this, name] {
     Connection& one = connections_[name];
-    one.carried.reset();
+    one.tunnel.reset();
     one.is_closed = true;
     wake();
   };
-  auto carried =
-      Carried::make(loop_, {.said = said, .taken = [](std::size_t) {}, .closed = closed});
-  if (!carried) return false;
-  carried->may_say(kWindow);
+  auto tunnel =
+      Tunnel::make(loop_, {.said = said, .taken = [](std::size_t) {}, .closed = closed});
+  if (!tunnel) return false;
+  tunnel->may_say(kWindow);
   Connection& made = connections_[name];
-  made.carried = carried;
-  connected_(carried->take_far_end());
+  made.tunnel = tunnel;
+  connected_(tunnel->take_far_end());
   return true;
 }
 

@@ -2,7 +2,7 @@
 // brings and takes what there is.
 #pragma once
 
-#include "links/carried.hpp"
+#include "links/tunnel.hpp"
 #include "loop/asio.hpp"
 #include "loop/call_lane.hpp"
 #include "model/site.hpp"
@@ -40,7 +40,7 @@ class SpoolKeeper {
 
  private:
   struct Connection {
-    std::shared_ptr<Carried> carried;
+    std::shared_ptr<Tunnel> tunnel;
     std::uint64_t heard{0};                     // pieces of the pilot
     std::uint64_t said{0};                      // pieces for the pilot
     std::uint64_t waiting{0};                   // of these, that it has not taken

@@ -33,7 +33,7 @@ template <
 WaitsFor order_of(const NoPromise&) {
   return WaitsFor::Nothing;
 }
-template <OneOf<RecallLeases, KillAttempt, PermitPublish, BringFiles> BehindLeases>
+template <OneOf<RecallLeases, KillAttempt, PermitPublish, StageIn> BehindLeases>
 WaitsFor order_of(const BehindLeases&) {
   return WaitsFor::Written;
 }

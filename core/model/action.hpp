@@ -151,8 +151,8 @@ struct FencePilot {
 // --- to sites ----------------------------------------------------------------------------------
 
 /// Tasks of one array whose files are to be on the site before they can start there.  Answered by
-/// FilesBrought, for all of them in the end.
-struct BringFiles {
+/// StagedIn, for all of them in the end.
+struct StageIn {
   std::string site;
   ArrayId array;
   IndexSet indices;
@@ -192,7 +192,7 @@ using Action =
                  SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
                  SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded, SendLeases,
                  RecallLeases, KillAttempt, AcknowledgeResults, PermitPublish, WelcomePilot,
-                 EndPilot, FencePilot, BringFiles, OpenAllocation, CancelAllocation, PollSite,
+                 EndPilot, FencePilot, StageIn, OpenAllocation, CancelAllocation, PollSite,
                  ReadOutbox, ForgetAllocation, EngineIdle>;
 
 using Actions = std::vector<Action>;

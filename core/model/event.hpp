@@ -102,7 +102,7 @@ struct AttemptEnd {
   AttemptId attempt;
   Outcome outcome;
   bool outputs_staged{false};  ///< its outputs wait for permission to be published
-  bool bring_back{false};  ///< published on its site alone; the engine hears of it when they are
+  bool stage_out{false};  ///< published on its site alone; the engine hears of it when they are
                            ///< where they belong
   std::vector<std::uint32_t> published{};  ///< then those of them that are there, by their place
   std::string missing_file{};              ///< of an input that was not there
@@ -113,7 +113,7 @@ struct AttemptsEnded {
 };
 /// They have ended at their pilot and are of no more concern to it; the engine hears how when their
 /// outputs are where they belong, or when a KillAttempt has put an end to that.
-struct OutputsComing {
+struct StageOutPending {
   PilotId pilot;
   std::vector<AttemptId> attempts;
 };
@@ -180,11 +180,11 @@ struct SitePollFailed {
 struct OutboxRead {
   AllocationId allocation;
   std::vector<AttemptEnd> results;
-  std::vector<AttemptId> coming{};  ///< as in OutputsComing, of any of its pilots
+  std::vector<AttemptId> coming{};  ///< as in StageOutPending, of any of its pilots
 };
 
-/// What became of BringFiles, a part of it at a time.
-struct FilesBrought {
+/// What became of StageIn, a part of it at a time.
+struct StagedIn {
   std::string site;
   ArrayId array;
   IndexSet there;
@@ -203,9 +203,9 @@ struct TimePassed {};
 
 using Event =
     std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked, PilotRegistered,
-                 PilotDisconnected, AttemptsStarted, AttemptsEnded, OutputsComing, AttemptsReturned,
+                 PilotDisconnected, AttemptsStarted, AttemptsEnded, StageOutPending, AttemptsReturned,
                  ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
-                 SitePolled, SitePollFailed, OutboxRead, FilesBrought, OutputsDelayed,
+                 SitePolled, SitePollFailed, OutboxRead, StagedIn, OutputsDelayed,
                  WorkspaceSeen, TimePassed>;
 
 }  // namespace hpcbatch

@@ -45,11 +45,11 @@ Needs class_of(const Needs& needs) {
 
 Needs with_files_at(const Needs& needs, const std::vector<std::string>& sites) {
   Needs there = needs;
-  for (const std::string& site : needs.brought_to) {
+  for (const std::string& site : needs.staged_to) {
     if (std::find(sites.begin(), sites.end(), site) == sites.end()) there.not_on.push_back(site);
   }
   std::sort(there.not_on.begin(), there.not_on.end());
-  there.brought_to.clear();
+  there.staged_to.clear();
   there.own_files = false;
   return there;
 }

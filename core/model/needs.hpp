@@ -20,7 +20,7 @@ struct Needs {
   std::string site;                 ///< empty: any
   std::vector<std::string> not_on;  ///< sites that may not run it; sorted
   /// Sites that do not see its files: these have to be brought there first; sorted.
-  std::vector<std::string> brought_to;
+  std::vector<std::string> staged_to;
   bool own_files{false};          ///< then each task of its array has files of its own
   std::vector<std::string> tags;  ///< all of them must be among the shape's; sorted
   std::uint32_t nodes{1};

@@ -45,9 +45,9 @@ void Runtime::registered(const std::shared_ptr<PilotLink>& link, const wire::ToE
   link->way = said.link();
   spdlog::info("pilot {} registers from {} by {}, holding {}", to_string(event.pilot), said.node(),
                said.link(), said.held_size());
-  knocking_[event.pilot] = link;
+  unproven_[event.pilot] = link;
   feed(event);
-  knocking_.erase(event.pilot);
+  unproven_.erase(event.pilot);
   crash_point("pilot-registered");
 }
 

@@ -91,7 +91,7 @@ void Runtime::perform(SaveResult action) {
   writer_->add({std::move(action), {}});
 }
 void Runtime::perform(const SaveResults& action) {
-  if (brought_to_.contains(action.array) || !leased_before_.empty()) {
+  if (staged_to_.contains(action.array) || !leased_before_.empty()) {
     for (const IndexRange& range : action.indices.ranges()) {
       for (std::uint64_t i = range.first; i <= range.last; ++i)
         task_over({action.array, static_cast<std::uint32_t>(i)});
@@ -299,13 +299,13 @@ void Runtime::perform(const RecallLeases& action) {
   pass_on(action);
 }
 void Runtime::perform(const KillAttempt& action) {
-  bring_back_->stop(action.attempt);
+  stage_out_->stop(action.attempt);
   pass_on(action);
 }
 void Runtime::perform(const AcknowledgeResults& action) {
   after(order_of(action), [this, action] {
     crash_point("result-durable");
-    for (const AttemptId& attempt : action.attempts) bring_back_->forget(attempt);
+    for (const AttemptId& attempt : action.attempts) stage_out_->forget(attempt);
     if (PilotLink* link = link_of(action.pilot)) say(action, link->outgoing());
   });
 }
@@ -317,11 +317,11 @@ void Runtime::perform(const PermitPublish& action) {
 }
 
 void Runtime::perform(const WelcomePilot& action) {
-  const auto knocking = knocking_.find(action.pilot);
-  HPCBATCH_CHECK(knocking != knocking_.end());
-  const std::shared_ptr<PilotLink> before = std::exchange(links_[action.pilot], knocking->second);
+  const auto unproven = unproven_.find(action.pilot);
+  HPCBATCH_CHECK(unproven != unproven_.end());
+  const std::shared_ptr<PilotLink> before = std::exchange(links_[action.pilot], unproven->second);
   if (before) before->close();
-  say(action, knocking->second->outgoing());
+  say(action, unproven->second->outgoing());
   follow_again(action.pilot);
 }
 
@@ -330,7 +330,7 @@ void Runtime::perform(const EndPilot& action) {
 }
 
 void Runtime::perform(const FencePilot& action) {
-  for (const auto* links : {&knocking_, &links_}) {
+  for (const auto* links : {&unproven_, &links_}) {
     const auto at = links->find(action.pilot);
     if (at == links->end() || at->second->incarnation != action.incarnation) continue;
     say(action, at->second->outgoing());
@@ -423,7 +423,7 @@ void Runtime::perform(const ReadOutbox& action) {
 
 void Runtime::perform(const ForgetAllocation& action) {
   after(order_of(action), [this, action] {
-    bring_back_->forget_all(action.allocation);
+    stage_out_->forget_all(action.allocation);
     if (SiteHands* hands = site(action.site)) hands->forget(action.allocation);
     keep_ways();
   });

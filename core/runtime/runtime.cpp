@@ -35,16 +35,16 @@ constexpr std::uint32_t kPruneArrays = 100;
 constexpr std::chrono::seconds kPruneSoon{1};
 constexpr std::chrono::seconds kPruneLater{3600};
 constexpr std::chrono::milliseconds kSweepPause{100};
-constexpr std::chrono::seconds kLookAtDoors{60};
+constexpr std::chrono::seconds kLookAtAddresses{60};
 constexpr std::chrono::seconds kStoreHangs{30};
 
 // A relay may be far away; files are seen when they are seen.
-Patience by_relay(unsigned door) {
-  return {.door = door, .handshake = std::chrono::seconds(30)};
+Patience by_relay(unsigned listener) {
+  return {.listener = listener, .handshake = std::chrono::seconds(30)};
 }
-Patience by_spool(unsigned door) {
+Patience by_spool(unsigned listener) {
   return {
-      .door = door, .handshake = std::chrono::seconds(120), .silence = std::chrono::seconds(300)};
+      .listener = listener, .handshake = std::chrono::seconds(120), .silence = std::chrono::seconds(300)};
 }
 
 std::uint64_t random_seed() {
@@ -63,7 +63,7 @@ Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options opti
       stop_(std::move(stop)),
       timer_(loop),
       prune_timer_(loop),
-      door_timer_(loop) {}
+      address_timer_(loop) {}
 
 Runtime::~Runtime() = default;
 
@@ -147,7 +147,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
                snapshot.allocations.size());
   renew_pilot_files();
   keep_ways();
-  keep_doors();
+  keep_addresses();
   feed(TimePassed{});
   prune_history(kPruneSoon);
   sweep_workspaces();
@@ -219,21 +219,21 @@ Result<void> Runtime::listen() {
   }
   if (auto listening = server_->listen_unix(pilots_socket_); !listening) return listening;
 
-  doors_here_ =
-      std::make_unique<DirectDoors>(options_.home + "/ports", outward_addresses,
+  direct_addresses_ =
+      std::make_unique<DirectAddresses>(options_.home + "/ports", outward_addresses,
                                     [this](const std::string& address, std::uint16_t port) {
                                       return server_->listen_tcp(address, port);
                                     });
-  doors_here_->look(options_.sites);
+  direct_addresses_->look(options_.sites);
   return {};
 }
 
-void Runtime::keep_doors() {
-  door_timer_.expires_after(kLookAtDoors);
-  door_timer_.async_wait([this](const boost::system::error_code& error) {
+void Runtime::keep_addresses() {
+  address_timer_.expires_after(kLookAtAddresses);
+  address_timer_.async_wait([this](const boost::system::error_code& error) {
     if (error || stopped_) return;
-    if (doors_here_->look(options_.sites)) renew_pilot_files();
-    keep_doors();
+    if (direct_addresses_->look(options_.sites)) renew_pilot_files();
+    keep_addresses();
   });
 }
 
@@ -263,7 +263,7 @@ wire::PilotFile Runtime::pilot_file(const AllocationId& id, const Site& site,
     if (way == LinkKind::Spool)
       file.addresses.push_back({Kind::Spool, wire::spool_folder(site.workspace), 0});
     if (way == LinkKind::Direct) {
-      for (wire::Address& address : doors_here_->of(site))
+      for (wire::Address& address : direct_addresses_->of(site))
         file.addresses.push_back(std::move(address));
     }
   }
@@ -286,14 +286,14 @@ void Runtime::open_ways(const Site& site) {
   const PilotProgram& program = programs_.at(site.name);
   if (has_way(site, LinkKind::Relay)) {
     relays_[site.name] = std::make_unique<RelayKeeper>(
-        loop_, plugins_, site, program, [this, door = ++doors_](auto socket) {
-          server_->adopt(std::move(socket), by_relay(door));
+        loop_, plugins_, site, program, [this, listener = ++listeners_](auto socket) {
+          server_->adopt(std::move(socket), by_relay(listener));
         });
   }
   if (has_way(site, LinkKind::Spool)) {
     spools_[site.name] = std::make_unique<SpoolKeeper>(
-        loop_, plugins_, site, program, "h" + engine_name_, [this, door = ++doors_](auto socket) {
-          server_->adopt(std::move(socket), by_spool(door));
+        loop_, plugins_, site, program, "h" + engine_name_, [this, listener = ++listeners_](auto socket) {
+          server_->adopt(std::move(socket), by_spool(listener));
         });
   }
 }

@@ -14,10 +14,10 @@
 #include "loop/writer.hpp"
 #include "model/event.hpp"
 #include "runtime/engine_history.hpp"
-#include "sites/direct_doors.hpp"
+#include "sites/direct_addresses.hpp"
 #include "sites/site_hands.hpp"
 #include "sites/workspace_cleaning.hpp"
-#include "staging/bring_back.hpp"
+#include "staging/stage_out.hpp"
 #include "staging/site_files.hpp"
 
 #include <functional>
@@ -118,8 +118,8 @@ class Runtime {
   const SiteFiles* files_of(const std::string& site) const;
   /// How the pilot reaches this engine, in its own words; empty where it does not.
   std::string way_of(const PilotId& pilot) const;
-  /// Peers at the doors for pilots, since this engine's start.
-  const TurnedAway& turned_away() const { return server_->turned_away(); }
+  /// Peers at the listeners for pilots, since this engine's start.
+  const RejectedPeers& rejected_peers() const { return server_->rejected_peers(); }
   /// Why nothing new can be accepted: one sentence, with the place.
   std::optional<std::string> store_refuses() const;
   /// That, or that it is slow to answer.
@@ -146,7 +146,7 @@ class Runtime {
   std::optional<wire::Key> key_of(const wire::PilotName& pilot) const;
   wire::PilotFile pilot_file(const AllocationId& id, const Site& site, const Shape& shape) const;
   Result<void> listen();
-  void keep_doors();
+  void keep_addresses();
   void renew_pilot_files();
   void open_ways(const Site& site);
   /// Relays and spools are there for sites that have allocations.
@@ -188,7 +188,7 @@ class Runtime {
   void perform(const WelcomePilot& action);
   void perform(const EndPilot& action);
   void perform(const FencePilot& action);
-  void perform(const BringFiles& action);
+  void perform(const StageIn& action);
   void perform(const OpenAllocation& action);
   void submit_allocation(const OpenAllocation& action, SiteHands& hands, const Shape& shape,
                          const std::vector<std::string>& avoided);
@@ -247,17 +247,17 @@ class Runtime {
   std::string engine_name_;
   std::string pilots_socket_;
   std::unique_ptr<LinkServer> server_;
-  std::unique_ptr<DirectDoors> doors_here_;
-  unsigned doors_{0};  ///< of relays and spools; 0 is our own
+  std::unique_ptr<DirectAddresses> direct_addresses_;
+  unsigned listeners_{0};  ///< of relays and spools; 0 is our own
   std::map<std::string, std::unique_ptr<RelayKeeper>> relays_;  ///< by site
   std::map<std::string, std::unique_ptr<SpoolKeeper>> spools_;
   std::map<std::string, std::unique_ptr<SiteFiles>> files_;  ///< of sites that do not see all
-  std::unique_ptr<BringBack> bring_back_;
-  std::map<ArrayId, std::set<std::string>> brought_to_;  ///< sites that hold files for an array
+  std::unique_ptr<StageOut> stage_out_;
+  std::map<ArrayId, std::set<std::string>> staged_to_;  ///< sites that hold files for an array
   std::set<TaskId> leased_before_;  ///< by an earlier engine, on those sites: their files are held
                                     ///< by nobody
   std::map<PilotId, std::shared_ptr<PilotLink>> links_;     ///< welcomed
-  std::map<PilotId, std::shared_ptr<PilotLink>> knocking_;  ///< registered, not answered yet
+  std::map<PilotId, std::shared_ptr<PilotLink>> unproven_;  ///< registered, not answered yet
   Followers followers_;
   InputQueue inputs_;
   std::vector<std::function<void(ArrayId)>> ended_listeners_;
@@ -270,7 +270,7 @@ class Runtime {
   asio::steady_timer timer_;
   std::optional<Time> timer_at_;
   asio::steady_timer prune_timer_;
-  asio::steady_timer door_timer_;
+  asio::steady_timer address_timer_;
   bool stopped_{false};                                           ///< hears nothing more
   std::optional<std::chrono::steady_clock::time_point> cleaned_;  // all workspaces
   std::uint32_t open_submits_{0};  ///< commands whose answer is not there yet

@@ -16,7 +16,7 @@ namespace hpcbatch {
 namespace {
 
 /// What each owner needs of a batch of tasks.
-std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const BringFiles& action,
+std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const StageIn& action,
                                            const Site& site) {
   std::vector<SiteFiles::Wanted> wanted;
   const auto recipe = store.recipe(action.array);
@@ -24,7 +24,7 @@ std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const BringFiles
   Filled filled{};
   const wire::Start shared = start_from_bytes(recipe->bytes, filled);
   if (!action.of_each) {
-    wanted.push_back({{action.array, std::nullopt}, files_to_bring(shared, site)});
+    wanted.push_back({{action.array, std::nullopt}, files_to_stage_in(shared, site)});
     return wanted;
   }
   for (const IndexRange& range : action.indices.ranges()) {
@@ -32,7 +32,7 @@ std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const BringFiles
       const TaskId task{action.array, static_cast<std::uint32_t>(i)};
       wire::Start own = shared;
       fill(own, filled, task, [&] { return store.item(task); });
-      wanted.push_back({{task.array, task.index}, files_to_bring(own, site)});
+      wanted.push_back({{task.array, task.index}, files_to_stage_in(own, site)});
     }
   }
   return wanted;
@@ -45,11 +45,11 @@ void lose_outputs(AttemptEnd& end, const std::string& site) {
   Outcome& outcome = end.outcome;
   if (outcome.failure == Failure::Ok) outcome.failure = Failure::StageOutFailed;
   outcome.message += (outcome.message.empty() ? "" : "; ") + why;
-  end.bring_back = false;
+  end.stage_out = false;
 }
 
-FilesBrought event_of(const BringFiles& action, const SiteFiles::Brought& brought) {
-  FilesBrought event{.site = action.site, .array = action.array, .there = {}, .failed = {}};
+StagedIn event_of(const StageIn& action, const SiteFiles::StageInResults& brought) {
+  StagedIn event{.site = action.site, .array = action.array, .there = {}, .failed = {}};
   for (const auto& [owner, error] : brought) {
     const IndexSet tasks =
         owner.index ? IndexSet(IndexRange{*owner.index, *owner.index}) : action.indices;
@@ -91,7 +91,7 @@ std::string Runtime::site_of(const PilotId& pilot) const {
 }
 
 void Runtime::open_files(const Snapshot& snapshot) {
-  bring_back_ = std::make_unique<BringBack>(
+  stage_out_ = std::make_unique<StageOut>(
       loop_, *writer_, options_.home + "/fetched",
       [this](const AttemptId& one) { return is_current(one); },
       [this](const PilotId& pilot, AttemptEnd end) {
@@ -112,16 +112,16 @@ void Runtime::open_files(const Snapshot& snapshot) {
   }
 }
 
-void Runtime::perform(const BringFiles& action) {
+void Runtime::perform(const StageIn& action) {
   const SiteHands* hands = site(action.site);
   if (!hands || sees_everything(action.site)) {
     // It did not see them when the tasks were handed in, and sees everything now.
     return asio::post(loop_, [this, action] {
-      feed(FilesBrought{
+      feed(StagedIn{
           .site = action.site, .array = action.array, .there = action.indices, .failed = {}});
     });
   }
-  brought_to_[action.array].insert(action.site);
+  staged_to_[action.array].insert(action.site);
   auto wanted = std::make_shared<std::vector<SiteFiles::Wanted>>();
   HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
   writer_->after_written(
@@ -135,7 +135,7 @@ void Runtime::perform(const BringFiles& action) {
         };
         std::erase_if(*wanted, is_over);
         if (wanted->empty()) return;
-        files.bring(std::move(*wanted), [this, action](const SiteFiles::Brought& brought) {
+        files.bring(std::move(*wanted), [this, action](const SiteFiles::StageInResults& brought) {
           feed(event_of(action, brought));
         });
       });
@@ -172,7 +172,7 @@ void Runtime::give_back_without_files(const std::string& name, const PilotId& pi
   const ArrayState* array = engine_->tasks().find(attempt.task.array);
   IndexSet tasks = IndexRange{attempt.task.index, attempt.task.index};
   if (array && !array->terms->needs.own_files) tasks = array->tasks.all();
-  FilesBrought gone{.site = name, .array = attempt.task.array, .there = {}, .failed = {}};
+  StagedIn gone{.site = name, .array = attempt.task.array, .there = {}, .failed = {}};
   gone.failed.push_back({tasks, Failure::StageInFailed, why, true});
   spdlog::warn("{} goes back from {}: {}", to_string(attempt.task), to_string(pilot), why);
   feed(gone);
@@ -190,13 +190,13 @@ void Runtime::mind_files_gone(const std::string& name, const PilotId& pilot,
 }
 
 bool Runtime::must_be_fetched(const AttemptEnd& end) const {
-  return end.bring_back && !end.outputs_staged && is_current(end.attempt);
+  return end.stage_out && !end.outputs_staged && is_current(end.attempt);
 }
 
 void Runtime::feed_ends(AttemptsEnded event) {
   const std::string name = site_of(event.pilot);
   for (const AttemptEnd& end : event.ends) mind_files_gone(name, event.pilot, end);
-  OutputsComing coming{event.pilot, {}};
+  StageOutPending coming{event.pilot, {}};
   std::erase_if(event.ends, [&](AttemptEnd& end) {
     if (!must_be_fetched(end)) return false;
     if (!site(name)) {
@@ -204,7 +204,7 @@ void Runtime::feed_ends(AttemptsEnded event) {
       return false;
     }
     coming.attempts.push_back(end.attempt);
-    bring_back_->add(site(name)->site(), *files_at(name), event.pilot, std::move(end));
+    stage_out_->add(site(name)->site(), *files_at(name), event.pilot, std::move(end));
     return true;
   });
   if (!event.ends.empty()) feed(event);
@@ -217,16 +217,16 @@ void Runtime::feed_outbox(OutboxRead event, const std::string& name) {
       mind_files_gone(name, PilotId(lease->pilot), end);
     if (!must_be_fetched(end)) return false;
     const PilotId pilot = engine_->pilots().lease(end.attempt.task)->pilot;
-    bring_back_->add(site(name)->site(), *files_at(name), pilot, std::move(end));
+    stage_out_->add(site(name)->site(), *files_at(name), pilot, std::move(end));
     return true;
   });
   // What its pilots said before they were killed is known as well.
-  event.coming = bring_back_->of(event.allocation);
+  event.coming = stage_out_->of(event.allocation);
   feed(event);
 }
 
 void Runtime::task_over(TaskId task) {
-  if (const auto at = brought_to_.find(task.array); at != brought_to_.end()) {
+  if (const auto at = staged_to_.find(task.array); at != staged_to_.end()) {
     for (const std::string& name : at->second) {
       if (const auto files = files_.find(name); files != files_.end())
         files->second->let_go({task.array, task.index});
@@ -241,7 +241,7 @@ void Runtime::not_leased_before(TaskId task) {
 }
 
 void Runtime::array_over(ArrayId array) {
-  const auto node = brought_to_.extract(array);
+  const auto node = staged_to_.extract(array);
   if (node.empty()) return;
   for (const std::string& name : node.mapped()) {
     if (const auto files = files_.find(name); files != files_.end())

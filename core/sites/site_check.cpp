@@ -1,7 +1,7 @@
 #include "sites/site_check.hpp"
 
 #include "plugin_host/guarded.hpp"
-#include "sites/direct_doors.hpp"
+#include "sites/direct_addresses.hpp"
 #include "sites/machine.hpp"
 #include "sites/site_exchange.hpp"
 #include "sites/site_modules.hpp"

@@ -16,8 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kFilesGrace = 10s;
-constexpr std::chrono::milliseconds kFirstBringPause{2000};
-constexpr std::chrono::milliseconds kLongestBringPause{60'000};
+constexpr std::chrono::milliseconds kFirstStageInPause{2000};
+constexpr std::chrono::milliseconds kLongestStageInPause{60'000};
 // A file system that answers nothing for so long is given up; hashing itself ends after a slice.
 constexpr auto kHashLimit = 60s;
 constexpr auto kHashSlice = 2s;
@@ -27,7 +27,7 @@ constexpr auto kLookAtAges = 1h;
 
 }  // namespace
 
-// --- the door ------------------------------------------------------------------------------------
+// --- the interface ------------------------------------------------------------------------------------
 
 SiteFiles::SiteFiles(asio::io_context& loop, const PluginHost& plugins, const Site& site,
                      const PilotProgram& program)
@@ -46,7 +46,7 @@ SiteFiles::SiteFiles(asio::io_context& loop, MakeTransport make_transport, const
 
 SiteFiles::~SiteFiles() = default;
 
-void SiteFiles::bring(std::vector<Wanted> wanted, std::function<void(Brought)> answer) {
+void SiteFiles::bring(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer) {
   body_->bring(std::move(wanted), std::move(answer));
 }
 std::optional<std::string> SiteFiles::place_of(const StageOwner& owner,
@@ -96,7 +96,7 @@ SiteFiles::Body::Body(asio::io_context& loop, MakeTransport make_transport, Site
       exchanges_(loop, kFilesGrace, [this] { return renew(exchange_tools_); }),
       copies_(loop, kFilesGrace, [this] { return renew(copy_tools_); }) {}
 
-void SiteFiles::Body::bring(std::vector<Wanted> wanted, std::function<void(Brought)> answer) {
+void SiteFiles::Body::bring(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer) {
   std::map<StageOwner, std::vector<std::string>> by_owner;
   for (Wanted& one : wanted) {
     auto& paths = by_owner[one.owner];
@@ -189,7 +189,7 @@ void SiteFiles::Body::turn() {
 }
 
 void SiteFiles::Body::tell() {
-  std::map<std::uint64_t, Brought> by_ticket;
+  std::map<std::uint64_t, StageInResults> by_ticket;
   for (FileBook::Decided& one : book_.take_decided())
     by_ticket[one.ticket].emplace_back(one.owner, std::move(one.error));
   std::vector<std::function<void()>> answers;
@@ -251,7 +251,7 @@ void SiteFiles::Body::hashed(const std::vector<std::string>& paths, const HashPr
 void SiteFiles::Body::pause(Pause& pause) {
   pause.is_on = true;
   pause.timer.expires_after(
-      std::min(kLongestBringPause, kFirstBringPause * (1U << std::min(pause.failures++, 5U))));
+      std::min(kLongestStageInPause, kFirstStageInPause * (1U << std::min(pause.failures++, 5U))));
   pause.timer.async_wait([weak = weak_from_this(), &pause](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self) return;

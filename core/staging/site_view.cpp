@@ -100,7 +100,7 @@ bool must_be_fetched(const std::vector<wire::Output>& outputs, const Site& site)
 
 }  // namespace
 
-std::vector<std::string> files_to_bring(const wire::Start& recipe, const Site& site) {
+std::vector<std::string> files_to_stage_in(const wire::Start& recipe, const Site& site) {
   std::vector<std::string> files;
   const auto add = [&](const std::string& path) {
     if (is_unseen(path, site) && std::find(files.begin(), files.end(), path) == files.end())
@@ -182,7 +182,7 @@ std::optional<std::string> show_at(
       output->set_destination(seen_as(site.path_map, output->destination()).value_or(""));
     }
   }
-  start.set_bring_back(is_fetched);
+  start.set_stage_out(is_fetched);
   return std::nullopt;
 }
 

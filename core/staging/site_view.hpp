@@ -14,7 +14,7 @@
 namespace hpcbatch {
 
 /// Files that the task reads and that have to be brought to the site.
-std::vector<std::string> files_to_bring(const wire::Start& recipe, const Site& site);
+std::vector<std::string> files_to_stage_in(const wire::Start& recipe, const Site& site);
 
 /// Where on the site the outputs of an attempt lie until they are fetched.
 std::string folder_of_outputs(const Site& site, const PilotId& pilot, const AttemptId& attempt);

@@ -8,7 +8,7 @@
 namespace hpcbatch::store {
 namespace {
 
-// One field a line: names and tags hold no line ends, the doors see to that.
+// One field a line: names and tags hold no line ends, the API sees to that.
 constexpr char kEnd = '\n';
 
 }  // namespace
@@ -20,7 +20,7 @@ std::string encode(const Needs& needs) {
   if (needs.time) text += fmt::format("t{}{}", needs.time->count(), kEnd);
   if (!needs.site.empty()) text += fmt::format("s{}{}", needs.site, kEnd);
   for (const std::string& site : needs.not_on) text += fmt::format("x{}{}", site, kEnd);
-  for (const std::string& site : needs.brought_to) text += fmt::format("b{}{}", site, kEnd);
+  for (const std::string& site : needs.staged_to) text += fmt::format("b{}{}", site, kEnd);
   if (needs.own_files) text += fmt::format("o{}", kEnd);
   for (const std::string& tag : needs.tags) text += fmt::format("g{}{}", tag, kEnd);
   if (needs.nodes != 1) text += fmt::format("n{}{}", needs.nodes, kEnd);
@@ -50,7 +50,7 @@ Needs decode_needs(const std::string& text) {
         needs.not_on.push_back(rest);
         break;
       case 'b':
-        needs.brought_to.push_back(rest);
+        needs.staged_to.push_back(rest);
         break;
       case 'o':
         needs.own_files = true;

@@ -171,7 +171,7 @@ hpcbatch::Result<void> Link::State::on_hello(std::string_view bytes) {
   std::string_view name = bytes.substr(12, kNameSize);
   name = name.substr(0, name.find('\0'));
   if (!is_name(name))
-    return refuse(LinkFault::Hello, "a peer at the door gave a name that no allocation can have");
+    return refuse(LinkFault::Hello, "a peer gave a name that no allocation can have");
   pilot = {std::string(name), number_at<std::uint32_t>(bytes, 12 + kNameSize)};
   const std::uint16_t common = std::min(theirs.newest, versions.newest);
   const bool speakable = common >= theirs.oldest && common >= versions.oldest;
@@ -195,7 +195,7 @@ hpcbatch::Result<void> Link::State::on_hello(std::string_view bytes) {
   key = found ? *found : unknown;
   is_unknown = !found;
   if (!agree(bytes.substr(kHelloSize - kPublicSize), answer)) {
-    return refuse(LinkFault::Hello, "a peer at the door sent a key that cannot be used");
+    return refuse(LinkFault::Hello, "a peer sent a key that cannot be used");
   }
   step = Step::AwaitingProof;
   return {};
@@ -258,7 +258,7 @@ hpcbatch::Result<void> Link::State::take(std::string_view& rest,
     switch (step) {
       case Step::AwaitingHello:
         if (const auto begin = rest.substr(0, kLinkMagic.size()); !kLinkMagic.starts_with(begin))
-          return refuse(LinkFault::Hello, "a peer at the door did not speak the wire of hpcbatch");
+          return refuse(LinkFault::Hello, "a peer did not speak the wire of hpcbatch");
         wanted = kHelloSize;
         if (rest.size() < wanted) return {};
         done = on_hello(rest.substr(0, wanted));

@@ -158,7 +158,7 @@ int copy_to(int from, int to) {
   }
 }
 
-std::optional<OutputRefusal> bring_beside(Staged& staged, const std::string& directory) {
+std::optional<OutputRefusal> stage_beside(Staged& staged, const std::string& directory) {
   const Output& output = *staged.output;
   auto opened = open_output(directory, output);
   if (auto* refusal = std::get_if<OutputRefusal>(&opened)) return *refusal;
@@ -247,7 +247,7 @@ std::optional<OutputRefusal> publish_outputs(const std::string& directory,
     if (auto refusal = open_destination(staged)) return refusal;
   }
   for (Staged& staged : all) {
-    if (auto refusal = bring_beside(staged, directory)) {
+    if (auto refusal = stage_beside(staged, directory)) {
       take_back(all);
       return refusal;
     }

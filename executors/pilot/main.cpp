@@ -58,14 +58,14 @@ int relay(const std::string& workspace, const std::string& address) {
   pilot::set_log_name("hpcbatch-pilot relay");
   // An end that is gone is noticed when it is written to.
   std::signal(SIGPIPE, SIG_IGN);
-  auto door = pilot::RelayDoor::open(workspace, address);
-  if (!door) {
-    pilot::log_line(door.error().text);
-    pilot::Relay::cannot_begin(STDOUT_FILENO, door.error().text);
+  auto listener = pilot::RelayListener::open(workspace, address);
+  if (!listener) {
+    pilot::log_line(listener.error().text);
+    pilot::Relay::cannot_begin(STDOUT_FILENO, listener.error().text);
     return kUsage;
   }
   raise_open_files();
-  pilot::Relay(std::move(*door), Fd(STDIN_FILENO), Fd(STDOUT_FILENO)).run();
+  pilot::Relay(std::move(*listener), Fd(STDIN_FILENO), Fd(STDOUT_FILENO)).run();
   return 0;
 }
 

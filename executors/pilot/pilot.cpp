@@ -107,12 +107,12 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       history_(file, text_of(name_), incarnation_),
       work_(file.workspace + "/work/" + text_of(name_) + "." + hex(incarnation_)),
       node_(look_at_node(file, text_of(name_))),
-      chores_([this](pid_t pid) { family_.ours(pid); }),
-      removals_(chores_),
+      helpers_([this](pid_t pid) { task_processes_.ours(pid); }),
+      removals_(helpers_),
       pack_(file.workspace, wire::log_file_name(name_, incarnation_)),
       workspace_(file.workspace, text_of(name_)),
       publisher_(
-          chores_, removals_, file.workspace,
+          helpers_, removals_, file.workspace,
           [this](const AttemptId& id, wire::Result result) {
             failure_of(result) == Failure::Ok ? history_.published(id) : history_.discarded(id);
             if (!is_written(pack_, result)) {
@@ -122,7 +122,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
             if (decide_.published(id, result.ByteSizeLong(), now_)) deliver(id, std::move(result));
           },
           [this](const std::string& why) { workspace_.failed(why, now_); }),
-      runner_(loop_, pack_, groups_, removals_, family_,
+      runner_(loop_, pack_, groups_, removals_, task_processes_,
               Runner::Place{{text_of(name_), file.site},
                             work_,
                             node_.scratch,
@@ -227,8 +227,8 @@ void Pilot::reap() {
   int status = 0;
   rusage usage{};
   for (pid_t pid = 0; (pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0;) {
-    if (chores_.reaped(pid, status)) {
-      family_.not_ours(pid);
+    if (helpers_.reaped(pid, status)) {
+      task_processes_.not_ours(pid);
     } else {
       runner_.reaped(pid, status, usage, now_);
     }
@@ -409,7 +409,7 @@ void Pilot::fail(const Fail& action) {
     result.set_message(action.message);
   }
   result.set_outputs_staged(false);
-  result.set_bring_back(false);
+  result.set_stage_out(false);
   leases_.erase(action.id);
   deliver(action.id, std::move(result));
 }

@@ -2,7 +2,7 @@
 // nothing itself.
 #pragma once
 
-#include "pilot/base/chore.hpp"
+#include "pilot/base/helper.hpp"
 #include "pilot/base/removals.hpp"
 #include "pilot/link/engine_link.hpp"
 #include "pilot/node.hpp"
@@ -87,8 +87,8 @@ class Pilot {
   Node node_;
   Loop loop_;
   Fd signals_;
-  Family family_;
-  Chores chores_;
+  TaskProcesses task_processes_;
+  Helpers helpers_;
   Removals removals_;
   PackFile pack_;
   ControlGroups groups_;

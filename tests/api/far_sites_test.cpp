@@ -36,9 +36,9 @@ TEST_F(FarSitesTest, ATaskWithoutFilesGoesAnywhere) {
 
 TEST_F(FarSitesTest, FilesAreBroughtWhereTheyAreNotSeen) {
   recipe_.inputs = {"/data/a"};
-  EXPECT_EQ(note().brought_to, Names{"far"});
+  EXPECT_EQ(note().staged_to, Names{"far"});
   recipe_.outputs = {{"o", "o", "/home/me/o", std::nullopt, false}};
-  EXPECT_EQ(note().brought_to, (Names{"far", "half"}));
+  EXPECT_EQ(note().staged_to, (Names{"far", "half"}));
   EXPECT_FALSE(note().own_files);
   EXPECT_TRUE(note().not_on.empty());
 }
@@ -46,8 +46,8 @@ TEST_F(FarSitesTest, FilesAreBroughtWhereTheyAreNotSeen) {
 TEST_F(FarSitesTest, ItemsGiveEachTaskFilesOfItsOwn) {
   recipe_.filled = Filled::Items;
   recipe_.inputs = {"{}"};
-  EXPECT_EQ(note({}, {"/data/a", "/data/b"}).brought_to, Names{"far"});
-  EXPECT_EQ(note({}, {"/data/a", "/home/b"}).brought_to, (Names{"far", "half"}));
+  EXPECT_EQ(note({}, {"/data/a", "/data/b"}).staged_to, Names{"far"});
+  EXPECT_EQ(note({}, {"/data/a", "/home/b"}).staged_to, (Names{"far", "half"}));
   EXPECT_TRUE(note({}, {"/data/a"}).own_files);
   recipe_.inputs = {"/data/common"};
   recipe_.outputs = {{"o", "o", "/data/{}", std::nullopt, false}};
@@ -56,10 +56,10 @@ TEST_F(FarSitesTest, ItemsGiveEachTaskFilesOfItsOwn) {
 
 TEST_F(FarSitesTest, StreamsAndImagesAreFilesToo) {
   recipe_.standard_output = "/home/me/log";
-  EXPECT_EQ(note().brought_to, (Names{"far", "half"}));
+  EXPECT_EQ(note().staged_to, (Names{"far", "half"}));
   recipe_.standard_output.clear();
   recipe_.container = "/data/tool.sif";
-  EXPECT_EQ(note().brought_to, Names{"far"});
+  EXPECT_EQ(note().staged_to, Names{"far"});
 }
 
 TEST_F(FarSitesTest, AFolderThatMustBeSharedKeepsATaskAwayFromOthers) {

@@ -57,7 +57,7 @@ struct HttpServerTest : testing::Test {
     return client;
   }
   static std::string ask(int client, const std::string& text) {
-    // A client that is turned away at the door finds the answer there and the line closed.
+    // A client that is rejected by the listener finds the answer there and the line closed.
     if (!text.empty() && ::send(client, text.data(), text.size(), MSG_NOSIGNAL) < 0) {
       EXPECT_EQ(errno, EPIPE);
     }

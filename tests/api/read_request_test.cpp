@@ -1,4 +1,4 @@
-// The door refuses what is wrong with one sentence that names it, and takes the rest as it was
+// The API refuses what is wrong with one sentence that names it, and takes the rest as it was
 // meant.
 #include "api/read/read_request.hpp"
 #include "api/read/read_items.hpp"

@@ -104,7 +104,7 @@ void EngineHost::die() {
   engine_.reset();
   actions_left_.reset();
   timer_at_.reset();
-  for (auto* links : {&links_, &knocking_}) {
+  for (auto* links : {&links_, &unproven_}) {
     for (auto& [pilot, link] : *links) link->link->vanish(Link::End::Engine);
     links->clear();
   }
@@ -124,7 +124,7 @@ void EngineHost::die() {
   });
 }
 
-// --- the door for clients ----------------------------------------------------------------------
+// --- the API ----------------------------------------------------------------------
 
 void EngineHost::submit(TasksSubmitted event) {
   // What it waits for and the engine does not hold is read behind everything that was saved before.

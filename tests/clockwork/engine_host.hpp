@@ -35,12 +35,12 @@ class EngineHost {
   std::optional<Time> sent_at(const Lease& lease) const;
   bool commits_are_done() const { return order_.is_quiet(); }
 
-  // The door for clients; answers come with the request's number through `Users`.
+  // The API; answers come with the request's number through `Users`.
   void submit(TasksSubmitted event);
   void ask(const Event& event) { feed(event); }
   void retry(RequestId request, ArrayId array);
 
-  // The door for pilots.
+  // The listener for pilots.
   /// Whether the pilot could prove itself.
   bool accept(const PilotId& pilot, const std::shared_ptr<Link>& link);
 
@@ -126,7 +126,7 @@ class EngineHost {
   Time commits_fail_until_{};
   Time commits_slow_until_{};
 
-  std::map<PilotId, std::shared_ptr<PilotLink>> links_, knocking_;
+  std::map<PilotId, std::shared_ptr<PilotLink>> links_, unproven_;
   std::map<std::uint64_t, Time> sent_;  ///< in this life, by epoch
 
   std::optional<std::uint64_t> actions_left_;

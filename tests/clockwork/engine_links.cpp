@@ -29,9 +29,9 @@ void EngineHost::received(const std::shared_ptr<PilotLink>& link, const std::str
   if (!message.ParseFromString(bytes)) return world_.fail("a frame cannot be read");
   if (message.has_registration()) {
     link->incarnation = message.registration().incarnation();
-    knocking_[link->pilot] = link;
+    unproven_[link->pilot] = link;
     feed(registration_of(link->pilot, message));
-    knocking_.erase(link->pilot);
+    unproven_.erase(link->pilot);
     if (!engine_) return;
     measure(link);
   }
@@ -53,7 +53,7 @@ void EngineHost::feed_ends(AttemptsEnded ended) {
     const ArrayState* array = engine_->tasks().find(end.attempt.task.array);
     return array && array->needs_files() ? std::optional(ended.pilot) : std::nullopt;
   };
-  OutputsComing coming{ended.pilot, world_.files.fetch(ended.ends, far, answer())};
+  StageOutPending coming{ended.pilot, world_.files.fetch(ended.ends, far, answer())};
   if (!ended.ends.empty()) feed(ended);
   if (engine_ && !coming.attempts.empty()) feed(coming);
 }
@@ -110,14 +110,14 @@ wire::ToPilot& EngineHost::outgoing(const std::shared_ptr<PilotLink>& link) {
 }
 
 void EngineHost::welcome(const WelcomePilot& action) {
-  const std::shared_ptr<PilotLink> link = knocking_.at(action.pilot);
+  const std::shared_ptr<PilotLink> link = unproven_.at(action.pilot);
   const std::shared_ptr<PilotLink> before = std::exchange(links_[action.pilot], link);
   if (before) before->link->close(Link::End::Engine);
   say(action, outgoing(link));
 }
 
 void EngineHost::fence(const FencePilot& action) {
-  for (const auto* links : {&knocking_, &links_}) {
+  for (const auto* links : {&unproven_, &links_}) {
     const auto at = links->find(action.pilot);
     if (at == links->end() || at->second->incarnation != action.incarnation) continue;
     const std::shared_ptr<PilotLink> link = at->second;

@@ -15,13 +15,13 @@ Duration takes(Draw& draw) {
 
 }  // namespace
 
-void FarFiles::bring(const BringFiles& asked, const Answer& answer) {
+void FarFiles::bring(const StageIn& asked, const Answer& answer) {
   Draw draw = world_.draw({'f', ++asked_});
   world_.count("files brought");
   IndexSet rest = asked.indices;
   // What all have in common comes at once, else in pieces.
   while (!rest.empty()) {
-    FilesBrought event{.site = asked.site, .array = asked.array, .there = {}, .failed = {}};
+    StagedIn event{.site = asked.site, .array = asked.array, .there = {}, .failed = {}};
     IndexSet some = rest;
     if (asked.of_each) {
       some = {};

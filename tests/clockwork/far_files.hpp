@@ -19,7 +19,7 @@ class FarFiles {
   using Answer = std::function<void(const Event&)>;
   explicit FarFiles(World& world) : world_(world) {}
 
-  void bring(const BringFiles& asked, const Answer& answer);
+  void bring(const StageIn& asked, const Answer& answer);
   using PilotOf = std::function<std::optional<PilotId>(const AttemptEnd&)>;
   /// Of the ends those that are good and of which `far` names the pilot are taken out, because
   /// their outputs are fetched first: `answer` tells of them when they are here.

@@ -50,8 +50,8 @@ NewArray Users::draw_array(Draw& draw) const {
   if (Draw sites = draw.of({'x'}); array.needs.site.empty() && sites.chance(15))
     array.needs.not_on = {sites.chance(50) ? "here" : "there"};
   if (Draw files = draw.of({'f'}); files.chance(20)) {
-    array.needs.brought_to = {"here", "there"};
-    if (files.chance(50)) array.needs.brought_to = {files.chance(50) ? "here" : "there"};
+    array.needs.staged_to = {"here", "there"};
+    if (files.chance(50)) array.needs.staged_to = {files.chance(50) ? "here" : "there"};
     array.needs.own_files = files.chance(60);
   }
   if (Draw fails = draw.of({'m'}); fails.chance(12)) {

@@ -1,4 +1,4 @@
-// A whole drop box: real files, real events, and a door behind which the test itself stands as the
+// A whole drop box: real files, real events, and a port behind which the test itself stands as the
 // engine.
 #include "documents/yaml.hpp"
 #include "dropbox/dropbox.hpp"
@@ -26,7 +26,7 @@ using testing::HasSubstr;
 constexpr auto kPatience = 20s;
 
 /// Keeps what was asked for until the test takes it.
-class FakeDoor final : public TaskDoor {
+class FakePort final : public SubmitPort {
  public:
   void submit(DropboxTask task) override {
     const std::lock_guard lock(mutex_);
@@ -86,7 +86,7 @@ struct DropboxTest : testing::Test {
   }
 
   void start() {
-    auto started = Dropbox::start(options, door);
+    auto started = Dropbox::start(options, port);
     ASSERT_TRUE(started) << started.error().text;
     box = std::move(*started);
   }
@@ -140,7 +140,7 @@ struct DropboxTest : testing::Test {
 
   FolderOfTest folder;
   FolderEvents events;
-  FakeDoor door;
+  FakePort port;
   DropboxOptions options;
   std::mutex warnings_mutex;
   std::string warnings;
@@ -150,7 +150,7 @@ struct DropboxTest : testing::Test {
 TEST_F(DropboxTest, AJobRunsFromItsFileToItsResult) {
   start();
   drop("x.job", job());
-  const DropboxTask task = door.next_task();
+  const DropboxTask task = port.next_task();
   EXPECT_EQ(task.client, "dropbox:" + (folder / "box"));
   EXPECT_TRUE(folder.has("box/x.job.submitted"));
   EXPECT_FALSE(folder.has("box/x.job"));
@@ -174,7 +174,7 @@ TEST_F(DropboxTest, AJobRunsFromItsFileToItsResult) {
 TEST_F(DropboxTest, AToolThatFailsLeavesNoOutputs) {
   start();
   drop("x.job", job());
-  const DropboxTask task = door.next_task();
+  const DropboxTask task = port.next_task();
   folder.write("data/out.tsv", "from before");
   std::ofstream(task.output_directory + "/out.tsv") << "half";
   end(task.key, Failure::ToolFailed, 3);
@@ -187,7 +187,7 @@ TEST_F(DropboxTest, AToolThatFailsLeavesNoOutputs) {
 TEST_F(DropboxTest, AMissingOutputIsAnError) {
   start();
   drop("x.job", job());
-  end(door.next_task().key, Failure::Ok, 0);
+  end(port.next_task().key, Failure::Ok, 0);
   const Node result = finished("x.job");
   EXPECT_EQ(result.find("job")->find("message")->text, "Could not copy files");
   EXPECT_EQ(result.find("job")->find("reason")->text,
@@ -204,10 +204,10 @@ TEST_F(DropboxTest, AHalfWrittenFileGetsTime) {
   file << text.substr(0, text.size() / 2) << std::flush;
   folder.write("box/other.job", "");
   drop("z.job", job("copy", "z.tsv"));
-  EXPECT_EQ(door.next_task().name, "z.job") << "the others do not wait for it";
+  EXPECT_EQ(port.next_task().name, "z.job") << "the others do not wait for it";
   file << text.substr(text.size() / 2);
   file.close();
-  EXPECT_EQ(door.next_task().name, "tmpab12cd34.job");
+  EXPECT_EQ(port.next_task().name, "tmpab12cd34.job");
   EXPECT_TRUE(folder.has("box/other.job"));
 }
 
@@ -229,7 +229,7 @@ TEST_F(DropboxTest, AFileThatNeverMakesSenseIsRefused) {
   }
   EXPECT_THAT(finished("keys.job").find("job")->find("message")->text,
               HasSubstr("'output_map' is missing"));
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
 }
 
 TEST_F(DropboxTest, WhatCannotBeSentIsToldAtOnce) {
@@ -251,7 +251,7 @@ TEST_F(DropboxTest, WhatCannotBeSentIsToldAtOnce) {
   EXPECT_THAT(message("d.job", job("copy", "../box/evil.job")), HasSubstr("'..'"));
   EXPECT_THAT(message("e.job", job("copy", "no/where")), HasSubstr("its folder cannot be opened"));
   EXPECT_THAT(message("f.job", job("copy", "a.wav")), HasSubstr("are the same file"));
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
 }
 
 TEST_F(DropboxTest, ATemplateIsFilledAsAmpFillsIt) {
@@ -260,7 +260,7 @@ TEST_F(DropboxTest, ATemplateIsFilledAsAmpFillsIt) {
     std::string text = job();
     text.replace(text.find("level: 6"), 8, args);
     drop("x.job", text);
-    const DropboxTask task = door.next_task();
+    const DropboxTask task = port.next_task();
     const std::string script =
         folder.read(task.directory.substr(folder.path().size() + 1) + "/job.sh");
     end(task.key, Failure::ToolFailed, 1);
@@ -277,7 +277,7 @@ TEST_F(DropboxTest, ATemplateIsFilledAsAmpFillsIt) {
 TEST_F(DropboxTest, AScriptWithoutTemplateIsATool) {
   start();
   drop("x.job", job("segmenter"));
-  const DropboxTask task = door.next_task();
+  const DropboxTask task = port.next_task();
   const auto& call = std::get<ToolCall>(task.work);
   EXPECT_EQ(call.tool, "segmenter");
   EXPECT_EQ(call.parameters.at("level"), "6");
@@ -302,7 +302,7 @@ TEST_F(DropboxTest, AToolMayLeaveAnOptionalOutputOut) {
   start();
   const auto message_for = [&](const std::string& name, bool optional) {
     drop(name, job("segmenter"));
-    box->task_ended({.key = door.next_task().key,
+    box->task_ended({.key = port.next_task().key,
                      .failure = Failure::Ok,
                      .exit_code = 0,
                      .message = {},
@@ -321,7 +321,7 @@ TEST_F(DropboxTest, AToolMayLeaveAnOptionalOutputOut) {
 TEST_F(DropboxTest, ARefusalOfTheEngineIsTold) {
   start();
   drop("x.job", job("segmentre"));
-  box->task_ended({.key = door.next_task().key,
+  box->task_ended({.key = port.next_task().key,
                    .failure = std::nullopt,
                    .exit_code = -1,
                    .message = "there is no tool 'segmentre'",
@@ -336,9 +336,9 @@ TEST_F(DropboxTest, ARefusalOfTheEngineIsTold) {
 TEST_F(DropboxTest, RemovingTheSubmittedFileCancels) {
   start();
   drop("x.job", job());
-  const DropboxTask task = door.next_task();
+  const DropboxTask task = port.next_task();
   std::filesystem::remove(folder / "box/x.job.submitted");
-  EXPECT_EQ(door.next_cancelled(), task.key);
+  EXPECT_EQ(port.next_cancelled(), task.key);
   run(task, Failure::Cancelled);
   EXPECT_THAT(finished("x.job").find("job")->find("message")->text, HasSubstr("Cancelled"));
   EXPECT_FALSE(folder.has("data/out.tsv"));
@@ -350,14 +350,14 @@ TEST_F(DropboxTest, JobsAreTakenUpAgainAfterARestart) {
   drop("y.job", job("segmenter", "y.tsv"));
   std::map<std::string, DropboxTask> before;
   for (int i = 0; i < 2; ++i) {
-    DropboxTask task = door.next_task();
+    DropboxTask task = port.next_task();
     before.emplace(task.name, std::move(task));
   }
   box.reset();
   std::filesystem::remove(folder / "data/a.wav");  // staged already, or with the engine
   start();
   for (int i = 0; i < 2; ++i) {
-    const DropboxTask again = door.next_task();
+    const DropboxTask again = port.next_task();
     EXPECT_EQ(again.key, before.at(again.name).key);
     EXPECT_EQ(again.directory, before.at(again.name).directory);
     EXPECT_EQ(again.work.index(), before.at(again.name).work.index());
@@ -375,14 +375,14 @@ TEST_F(DropboxTest, ACrashAnywhereOnTheWayIsMended) {
   drop("x.job", job("copy", "x.tsv"));
   std::map<std::string, DropboxTask> tasks;
   for (int i = 0; i < 2; ++i) {
-    DropboxTask task = door.next_task();
+    DropboxTask task = port.next_task();
     tasks.emplace(task.name, std::move(task));
   }
   ASSERT_TRUE(tasks.contains("taken.job"));
   box.reset();
   std::filesystem::remove(tasks.at("x.job").directory + "/job.sh");
   start();
-  for (int i = 0; i < 2; ++i) run(door.next_task());
+  for (int i = 0; i < 2; ++i) run(port.next_task());
   EXPECT_EQ(finished("x.job").find("job")->find("status")->text, "ok");
   EXPECT_EQ(finished("taken.job").find("job")->find("status")->text, "ok");
   box.reset();
@@ -390,19 +390,19 @@ TEST_F(DropboxTest, ACrashAnywhereOnTheWayIsMended) {
   std::filesystem::rename(folder / "box/x.job.finished", folder / "box/x.job.submitted");
   start();
   EXPECT_EQ(finished("x.job").find("job")->find("status")->text, "ok");
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
 }
 
 TEST_F(DropboxTest, TheSameNameAgain) {
   start();
   drop("x.job", job());
-  const DropboxTask first = door.next_task();
+  const DropboxTask first = port.next_task();
   drop("x.job", job());
   wait_for("x.job.ignored");
   run(first);
   finished("x.job");
   drop("x.job", job());
-  const DropboxTask second = door.next_task();
+  const DropboxTask second = port.next_task();
   EXPECT_NE(second.key, first.key) << "after the first has ended it is a new job";
   EXPECT_FALSE(folder.has("box/x.job.finished")) << "the old result would be taken for the new one";
 }
@@ -412,7 +412,7 @@ TEST_F(DropboxTest, OnlySoManyAtOnce) {
   start();
   for (int i = 0; i < 5; ++i)
     drop("j" + std::to_string(i) + ".job", job("copy", std::to_string(i) + ".tsv"));
-  for (int i = 0; i < 5; ++i) run(door.next_task());
+  for (int i = 0; i < 5; ++i) run(port.next_task());
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(finished("j" + std::to_string(i) + ".job").find("job")->find("status")->text, "ok");
   }
@@ -427,7 +427,7 @@ TEST_F(DropboxTest, AnotherUsersJobMayNotNameATool) {
   std::filesystem::rename(folder / "box/x.new", folder / "box/x.job");
   EXPECT_THAT(finished("x.job").find("job")->find("message")->text,
               HasSubstr("may name templates only"));
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
 }
 
 TEST_F(DropboxTest, AnotherUsersJobMayNotSetWhatTheDropboxSets) {
@@ -456,9 +456,9 @@ TEST_F(DropboxTest, AnotherUsersJobMayNotSetWhatTheDropboxSets) {
   EXPECT_THAT(refusal("d.job"), HasSubstr("'workspace' is set by the drop box"));
   job_of_another("f.job", "level: 6", "level: '$(id)'");
   EXPECT_THAT(refusal("f.job"), HasSubstr("may hold only letters"));
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
   job_of_another("e.job", "", "");
-  EXPECT_EQ(door.next_task().name, "e.job");
+  EXPECT_EQ(port.next_task().name, "e.job");
 }
 
 TEST_F(DropboxTest, OurOwnJobMayGiveAVariable) {
@@ -466,7 +466,7 @@ TEST_F(DropboxTest, OurOwnJobMayGiveAVariable) {
   std::string text = job();
   text.replace(text.find("level: 6"), 8, "level: 6, containers: /other");
   drop("x.job", text);
-  const DropboxTask task = door.next_task();
+  const DropboxTask task = port.next_task();
   EXPECT_THAT(folder.read("work" + task.directory.substr((folder / "work").size()) + "/job.sh"),
               HasSubstr("# 6 /other\n"));
 }
@@ -485,7 +485,7 @@ TEST_F(DropboxTest, LinksFoldersAndForgedFilesAreLeftAlone) {
   EXPECT_THAT(forged.find("job")->find("message")->text, HasSubstr("is not in the workspace"));
   EXPECT_TRUE(folder.has("elsewhere")) << "no folder but a job's own is ever removed";
   drop("x.job", job());
-  EXPECT_EQ(door.next_task().name, "x.job");
+  EXPECT_EQ(port.next_task().name, "x.job");
   EXPECT_TRUE(folder.has("box/folder.job"));
   EXPECT_TRUE(std::filesystem::is_symlink(folder / "box/link.job"));
 }
@@ -493,7 +493,7 @@ TEST_F(DropboxTest, LinksFoldersAndForgedFilesAreLeftAlone) {
 TEST_F(DropboxTest, OurOwnDocumentIsNeverAJob) {
   start();
   drop("x.job", job());
-  run(door.next_task());
+  run(port.next_task());
   finished("x.job");
   std::filesystem::copy_file(folder / "box/x.job.finished", folder / "box/copy.new");
   std::filesystem::rename(folder / "box/x.job.finished", folder / "box/y.job");
@@ -502,7 +502,7 @@ TEST_F(DropboxTest, OurOwnDocumentIsNeverAJob) {
     EXPECT_THAT(finished(name).find("job")->find("message")->text,
                 HasSubstr("the drop box wrote it"));
   }
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
 }
 
 TEST_F(DropboxTest, AFileThatOthersCanWriteOrThatHasTwoNamesIsNoJob) {
@@ -516,7 +516,7 @@ TEST_F(DropboxTest, AFileThatOthersCanWriteOrThatHasTwoNamesIsNoJob) {
   const Node linked = finished("linked.job");
   EXPECT_THAT(linked.find("job")->find("message")->text, HasSubstr("hard link"));
   EXPECT_EQ(linked.find("script"), nullptr) << "what is nobody's word is not shown to everybody";
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
 }
 
 TEST_F(DropboxTest, InASharedFolderNoFileCommandsTheEngine) {
@@ -524,7 +524,7 @@ TEST_F(DropboxTest, InASharedFolderNoFileCommandsTheEngine) {
   start();
   drop("x.job", job());
   EXPECT_THAT(finished("x.job").find("job")->find("message")->text, HasSubstr("others than user"));
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
 }
 
 TEST_F(DropboxTest, AFolderThatIsOpenedLaterServesNobody) {
@@ -541,9 +541,9 @@ TEST_F(DropboxTest, AFolderThatIsOpenedLaterServesNobody) {
     std::this_thread::yield();
   }
   EXPECT_TRUE(folder.has("box/x.job"));
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
   ASSERT_EQ(::chmod((folder / "box").c_str(), 0755), 0);
-  EXPECT_EQ(door.next_task().name, "x.job") << "nothing is lost";
+  EXPECT_EQ(port.next_task().name, "x.job") << "nothing is lost";
 }
 
 TEST_F(DropboxTest, JobsOfASharedFolderAreTakenUpAgainAndForgedOnesAreNot) {
@@ -555,7 +555,7 @@ TEST_F(DropboxTest, JobsOfASharedFolderAreTakenUpAgainAndForgedOnesAreNot) {
   folder.write("box/x.new", job());
   ASSERT_EQ(::chown((folder / "box/x.new").c_str(), 12345, 12345), 0);
   std::filesystem::rename(folder / "box/x.new", folder / "box/x.job");
-  const DropboxTask task = door.next_task();
+  const DropboxTask task = port.next_task();
   box.reset();
   // Ours, as it came about through another's job: of another name, or of other words.
   const std::string document = folder.read("box/x.job.submitted");
@@ -567,13 +567,13 @@ TEST_F(DropboxTest, JobsOfASharedFolderAreTakenUpAgainAndForgedOnesAreNot) {
   forged.replace(forged.find("owner: 12345"), 12, "owner: 0");
   folder.write("box/x.job.submitted", forged);
   start();
-  const DropboxTask again = door.next_task();
+  const DropboxTask again = port.next_task();
   EXPECT_EQ(again.key, task.key);
   run(again);
   const Node result = finished("x.job");
   EXPECT_EQ(result.find("job")->find("status")->text, "ok");
   EXPECT_EQ(result.find("hpc")->find("owner")->text, "12345") << "as we noted it ourselves";
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
   EXPECT_TRUE(folder.has("box/y.job.submitted"));
   EXPECT_TRUE(folder.has("box/z.job.submitted"));
   box.reset();
@@ -592,7 +592,7 @@ TEST_F(DropboxTest, AnothersResultIsNotReplaced) {
     std::filesystem::rename(folder / ("box/" + name + ".new"), folder / ("box/" + name));
   };
   drop_as(12345, "x.job", job());
-  run(door.next_task());
+  run(port.next_task());
   finished("x.job");
   struct stat status {};
   // It is given to him once it has its name.
@@ -609,30 +609,30 @@ TEST_F(DropboxTest, AnothersResultIsNotReplaced) {
   drop("x.job", job());  // the engine's, as it may have published it elsewhere
   wait_for("x.job.ignored.3");
   EXPECT_EQ(folder.read("box/x.job.finished"), before);
-  EXPECT_TRUE(door.is_quiet());
+  EXPECT_TRUE(port.is_quiet());
   drop_as(12345, "x.job", job("copy", "other.tsv"));
-  EXPECT_EQ(door.next_task().name, "x.job") << "his own he may";
+  EXPECT_EQ(port.next_task().name, "x.job") << "his own he may";
 }
 
 TEST(DropboxStart, SaysWhyNot) {
   const FolderOfTest folder;
-  FakeDoor door;
+  FakePort port;
   DropboxOptions options;
   options.directory = folder / "box";
   options.workspace = folder / "work";
-  EXPECT_THAT(Dropbox::start(options, door).error().text, HasSubstr("No such file"));
+  EXPECT_THAT(Dropbox::start(options, port).error().text, HasSubstr("No such file"));
   folder.make("box");
   ASSERT_EQ(::chmod((folder / "box").c_str(), 0777), 0);
-  EXPECT_THAT(Dropbox::start(options, door).error().text, HasSubstr("chmod"));
+  EXPECT_THAT(Dropbox::start(options, port).error().text, HasSubstr("chmod"));
   ASSERT_EQ(::chmod((folder / "box").c_str(), 01777), 0);
-  EXPECT_TRUE(Dropbox::start(options, door));
+  EXPECT_TRUE(Dropbox::start(options, port));
   for (const mode_t mode : {0775U, 02770U, 0757U}) {
     ASSERT_EQ(::chmod((folder / "box").c_str(), mode), 0);
-    EXPECT_THAT(Dropbox::start(options, door).error().text, HasSubstr("chmod"));
+    EXPECT_THAT(Dropbox::start(options, port).error().text, HasSubstr("chmod"));
   }
   ASSERT_EQ(::chmod((folder / "box").c_str(), 0755), 0);
   ASSERT_EQ(::chmod((folder / "work").c_str(), 0777), 0);
-  EXPECT_THAT(Dropbox::start(options, door).error().text, HasSubstr("workspace"));
+  EXPECT_THAT(Dropbox::start(options, port).error().text, HasSubstr("workspace"));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ New& New::not_on(const std::string& site) {
   return *this;
 }
 New& New::files_brought_to(std::vector<std::string> sites, bool of_each) {
-  needs.brought_to = std::move(sites);
+  needs.staged_to = std::move(sites);
   needs.own_files = of_each;
   return *this;
 }
@@ -414,7 +414,7 @@ std::vector<std::string> EngineTest::show(const Action& action) {
       [&](const FencePilot& a) {
         return one(fmt::format("fence {} ({})", at(a.pilot), a.incarnation));
       },
-      [&](const BringFiles& a) {
+      [&](const StageIn& a) {
         const std::string indices = to_string(a.indices);
         return one(fmt::format("bring files of {}{}{} to {}", a.array.value,
                                indices == "0" ? "" : "." + indices, a.of_each ? ", each" : "",

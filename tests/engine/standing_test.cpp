@@ -1,5 +1,5 @@
 // A single task keeps its place without sets; to those who look it is an array like any other.
-#include "engine/standing.hpp"
+#include "engine/task_partition.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,40 +13,40 @@ class StandingTest : public testing::TestWithParam<IndexSet> {
 };
 
 TEST_P(StandingTest, MovesFromPlaceToPlace) {
-  Standing tasks(all());
+  TaskPartition tasks(all());
   EXPECT_EQ(tasks.all(), all());
   EXPECT_EQ(tasks.open(), all());
   EXPECT_TRUE(tasks.blocked().empty()) << "new ones are nowhere: they may be in the queue";
-  for (const auto place : {Standing::Blocked, Standing::Held, Standing::Leased}) {
+  for (const auto place : {TaskPartition::Blocked, TaskPartition::Held, TaskPartition::Leased}) {
     tasks.add(place, all());
     EXPECT_EQ(tasks.in(place), all());
     EXPECT_EQ(tasks.open(), all());
     tasks.remove(place, all());
     EXPECT_TRUE(tasks.in(place).empty());
   }
-  tasks.add(Standing::NotOk, all());
+  tasks.add(TaskPartition::NotOk, all());
   EXPECT_TRUE(tasks.is_over());
   EXPECT_TRUE(tasks.open().empty());
 }
 
 TEST_P(StandingTest, StaysWhereItIsWhenOthersAreTakenElsewhere) {
-  Standing tasks(all());
-  tasks.add(Standing::Leased, all());
-  tasks.remove(Standing::Held, all());
-  tasks.remove(Standing::Leased, IndexSet());
-  tasks.add(Standing::Ok, IndexSet());
+  TaskPartition tasks(all());
+  tasks.add(TaskPartition::Leased, all());
+  tasks.remove(TaskPartition::Held, all());
+  tasks.remove(TaskPartition::Leased, IndexSet());
+  tasks.add(TaskPartition::Ok, IndexSet());
   EXPECT_EQ(tasks.leased(), all());
   EXPECT_FALSE(tasks.is_over());
 }
 
 TEST_P(StandingTest, IsOverWhenAllHaveEnded) {
-  Standing tasks(all());
-  tasks.add(Standing::Ok, IndexRange{first(), first()});
+  TaskPartition tasks(all());
+  tasks.add(TaskPartition::Ok, IndexRange{first(), first()});
   IndexSet rest = all();
   rest.remove(first());
   EXPECT_EQ(tasks.open(), rest);
   EXPECT_EQ(tasks.is_over(), rest.empty());
-  tasks.add(Standing::NotOk, rest);
+  tasks.add(TaskPartition::NotOk, rest);
   EXPECT_TRUE(tasks.is_over());
 }
 

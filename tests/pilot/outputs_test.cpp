@@ -124,7 +124,7 @@ TEST_F(OutputsTest, ThoseToBeFetchedGetAFolderWhenTheyAreThere) {
   start();
   const auto fetched = [&](unsigned n, const std::string& script) {
     auto task = with_outputs(n, script, {"made", "spare"});
-    task.set_bring_back(true);
+    task.set_stage_out(true);
     const std::string folder = path("workspace/out/" + std::to_string(n)) + "/";
     task.mutable_outputs(0)->set_destination(folder + "0");
     task.mutable_outputs(1)->set_destination(folder + "1");
@@ -138,15 +138,15 @@ TEST_F(OutputsTest, ThoseToBeFetchedGetAFolderWhenTheyAreThere) {
     return published(task);
   };
   const auto good = fetched(1, "echo x > made; echo y > said");
-  EXPECT_TRUE(good.bring_back());
+  EXPECT_TRUE(good.stage_out());
   EXPECT_THAT(good.published(), testing::ElementsAre(0U, 3U));
   EXPECT_EQ(files_in("workspace/out/1"), 2U);
   const auto failed = fetched(2, "echo x > made; echo y > said; exit 3");
-  EXPECT_TRUE(failed.bring_back());
+  EXPECT_TRUE(failed.stage_out());
   EXPECT_THAT(failed.published(), testing::ElementsAre(3U));
   EXPECT_EQ(contents("workspace/out/2/3"), "y\n");
   const auto silent = fetched(3, "echo x > made; exit 3");
-  EXPECT_FALSE(silent.bring_back());
+  EXPECT_FALSE(silent.stage_out());
   EXPECT_EQ(files_in("workspace/out"), 2U) << "nothing of the third";
 }
 

@@ -29,7 +29,7 @@ std::vector<std::string> chosen(const std::vector<std::string>& addresses) {
   return wire::addresses_for_others(all);
 }
 
-TEST(RelayDoor, ListensInsideTheClusterWhereThereIsAnInside) {
+TEST(RelayListener, ListensInsideTheClusterWhereThereIsAnInside) {
   EXPECT_THAT(chosen({"127.0.0.1", "130.1.2.3", "10.1.0.1", "fe80::1", "::1"}),
               ElementsAre("10.1.0.1"));
   EXPECT_THAT(chosen({"127.0.0.1", "130.1.2.3", "2001:db8::1"}),
@@ -40,7 +40,7 @@ TEST(RelayDoor, ListensInsideTheClusterWhereThereIsAnInside) {
   EXPECT_THAT(chosen({"127.0.0.1", "::1", "169.254.1.1"}), ElementsAre());
 }
 
-TEST(RelayDoor, TakesNoBridgeToANodesOwnGuestsForTheInside) {
+TEST(RelayListener, TakesNoBridgeToANodesOwnGuestsForTheInside) {
   EXPECT_THAT(wire::addresses_for_others({{"lo", "127.0.0.1"},
                                           {"eno1", "130.1.2.3"},
                                           {"docker0", "172.17.0.1"},
@@ -67,7 +67,7 @@ class RelayTest : public testing::Test {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     engine_ = Fd(ends[0]);
-    auto door = RelayDoor::open(directory_, "127.0.0.1");
+    auto door = RelayListener::open(directory_, "127.0.0.1");
     ASSERT_TRUE(door) << door.error().text;
     thread_ = std::thread(
         [door = std::move(*door), in = Fd(::dup(ends[1])), out = Fd(ends[1])]() mutable {

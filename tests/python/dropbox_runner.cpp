@@ -15,7 +15,7 @@
 namespace hpcbatch {
 namespace {
 
-class RunningDoor final : public TaskDoor {
+class RunningDoor final : public SubmitPort {
  public:
   void submit(DropboxTask task) override {
     const std::lock_guard lock(mutex_);

@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 from hpcbatch import client  # noqa: E402
 
 
-def test_who_is_turned_away_at_the_door_reads_why(tmp_path):
+def test_who_is_rejected_by_the_listener_reads_why(tmp_path):
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     door.bind(str(tmp_path / "socket"))
     door.listen()

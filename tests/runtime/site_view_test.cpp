@@ -40,10 +40,10 @@ TEST_F(SiteViewTest, FilesThatAreNotSeenAreBroughtOnceEach) {
     start_.add_inputs(input);
   start_.set_standard_input("/home/me/stdin");
   start_.set_container("/images/tool.sif");
-  EXPECT_EQ(files_to_bring(start_, site_),
+  EXPECT_EQ(files_to_stage_in(start_, site_),
             (std::vector<std::string>{"/home/me/in.wav", "/home/me/stdin", "/images/tool.sif"}));
   start_.set_container("docker://tool");
-  EXPECT_EQ(files_to_bring(start_, site_).size(), 2U);
+  EXPECT_EQ(files_to_stage_in(start_, site_).size(), 2U);
 }
 
 TEST_F(SiteViewTest, ACommandNamesItsInputsAsTheSiteDoes) {
@@ -83,7 +83,7 @@ TEST_F(SiteViewTest, AnUnseenDirectoryAndEnvironmentAreLeftBehind) {
   EXPECT_FALSE(show());
   EXPECT_EQ(start_.directory(), "");
   EXPECT_EQ(start_.environment(), 0U);
-  EXPECT_FALSE(start_.bring_back());
+  EXPECT_FALSE(start_.stage_out());
 
   start_.set_directory("/archive/run");
   EXPECT_FALSE(show());
@@ -95,7 +95,7 @@ TEST_F(SiteViewTest, OutputsThatAreSeenAreMovedThereByThePilot) {
   EXPECT_FALSE(show());
   EXPECT_EQ(start_.outputs(0).destination(), "/gpfs/archive/out.txt");
   EXPECT_TRUE(start_.outputs(0).check_owner());
-  EXPECT_FALSE(start_.bring_back());
+  EXPECT_FALSE(start_.stage_out());
 }
 
 TEST_F(SiteViewTest, OneUnseenOutputMakesAllOfThemWaitForTheEngine) {
@@ -108,7 +108,7 @@ TEST_F(SiteViewTest, OneUnseenOutputMakesAllOfThemWaitForTheEngine) {
   EXPECT_TRUE(fetched[0].check_owner());
   EXPECT_EQ(fetched[1].staged(), "1");
   EXPECT_FALSE(show());
-  EXPECT_TRUE(start_.bring_back());
+  EXPECT_TRUE(start_.stage_out());
   EXPECT_EQ(start_.outputs(0).destination(), "/scratch/hb/out/x/0");
   EXPECT_EQ(start_.outputs(0).staged(), "o.txt");
   EXPECT_FALSE(start_.outputs(0).check_owner());
@@ -122,7 +122,7 @@ TEST_F(SiteViewTest, StreamsToUnseenFilesAreOutputs) {
   ASSERT_EQ(start_.outputs_size(), 1);
   EXPECT_EQ(start_.standard_output(), start_.standard_error());
   EXPECT_EQ(start_.standard_output(), start_.directory_token() + "/" + start_.outputs(0).staged());
-  EXPECT_TRUE(start_.bring_back());
+  EXPECT_TRUE(start_.stage_out());
 }
 
 TEST_F(SiteViewTest, AnOutputKeepsItsPlaceThoughTheSiteSeesOthersByNow) {
@@ -150,7 +150,7 @@ TEST_F(SiteViewTest, ASiteThatSeesEverythingIsToldTheSame) {
   start_.set_standard_output("/home/me/log");
   add_output("/home/me/out.txt");
   const wire::Start before = start_;
-  EXPECT_TRUE(files_to_bring(start_, site_).empty());
+  EXPECT_TRUE(files_to_stage_in(start_, site_).empty());
   EXPECT_FALSE(show());
   EXPECT_EQ(start_.SerializeAsString(), before.SerializeAsString());
 }

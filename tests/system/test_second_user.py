@@ -1,4 +1,4 @@
-"""Nobody but the owner reads, lists, reaches or changes anything of an engine and its sites; who knocks without a key is turned away."""
+"""Nobody but the owner reads, lists, reaches or changes anything of an engine and its sites; who knocks without a key is rejected."""
 
 import json
 import os
@@ -177,16 +177,16 @@ def test_a_site_behind_a_login_is_closed_too(far, plugin):
         assert site.wait(task) == 0
 
 
-# --- who is turned away -----------------------------------------------------------------------------------------------
+# --- who is rejected -----------------------------------------------------------------------------------------------
 
 
-def turned_away(engine):
+def rejected_peers(engine):
     """Those that are not zero."""
-    return {reason: count for reason, count in engine.status()["turned_away"].items() if count}
+    return {reason: count for reason, count in engine.status()["rejected_peers"].items() if count}
 
 
 def told(engine, reason):
-    return (engine.home / "engine.log").read_text().count(f"turned away ({reason})")
+    return (engine.home / "engine.log").read_text().count(f"rejected ({reason})")
 
 
 @pytest.mark.parametrize("way", ["unix", "direct", "relay", "spool"])
@@ -195,12 +195,12 @@ def test_a_pilot_with_a_wrong_key_is_counted(way):
     with OpenHome({"name": "good", "link": "unix"},
                   {"name": "bad", "link": way, "interface": "127.0.0.1", "relay_interface": "127.0.0.1", "setup": [another]}) as engine:
         engine.ok("engine", "start")
-        assert turned_away(engine) == {} and "turned away" not in engine.ok("engine", "status")
+        assert rejected_peers(engine) == {} and "rejected (" not in engine.ok("engine", "status")
         stays = waiting_task(engine, "--site", "good")
         wait_until(lambda: engine.show(stays)["state"] == "running", 60, "the good pilot's task")
         waits = engine.submit("--site", "bad", "--", "true")
-        wait_until(lambda: turned_away(engine).get("wrong_key"), 120, "the count")
-        assert turned_away(engine).keys() == {"wrong_key"}
+        wait_until(lambda: rejected_peers(engine).get("wrong_key"), 120, "the count")
+        assert rejected_peers(engine).keys() == {"wrong_key"}
         assert "wrong key" in engine.ok("engine", "status")
         assert told(engine, "wrong_key") == 1
         assert engine.ok("run", "--site", "good", "--", "echo", "goes on").strip() == "goes on"
@@ -220,11 +220,11 @@ def test_a_second_user_at_a_port_is_counted(way):
         port = int(ports.read_text().split()[-1])
         assert send_as_second_user(port, b"GET / HTTP/1.1\r\n\r\n") == b"", "who knocks learns nothing"
         assert send_as_second_user(port, FOUR_GIGABYTES) == b""
-        wait_until(lambda: turned_away(engine) == {"wrong_hello": 2}, 60, "the count")
+        wait_until(lambda: rejected_peers(engine) == {"wrong_hello": 2}, 60, "the count")
         assert told(engine, "wrong_hello") == 1
         hello = b"hpcbatch" + b"\1\0\1\0" + b"hnobody".ljust(16, b"\0") + bytes(4) + os.urandom(32)
         answer = send_as_second_user(port, hello, bytes(24) + FOUR_GIGABYTES)
         assert len(answer) == 48 and answer.startswith(b"hpcbatch"), "as for a pilot"
-        wait_until(lambda: turned_away(engine) == {"wrong_hello": 2, "too_long": 1}, 60, "the count")
+        wait_until(lambda: rejected_peers(engine) == {"wrong_hello": 2, "too_long": 1}, 60, "the count")
         (engine.directory / "go").touch()
         assert engine.wait(task) == 0

@@ -11,7 +11,7 @@ namespace hpcbatch {
 struct Connected {
   Fd socket;             ///< does not block
   int error{0};          ///< errno where there is none
-  bool stranger{false};  ///< somebody else's process listens there: not connected
+  bool unproven_peer{false};  ///< somebody else's process listens there: not connected
 };
 
 /// Gives up at `deadline` (ETIMEDOUT) or when `interrupt` becomes readable (EINTR).

@@ -165,7 +165,7 @@ int show_engine(const EngineStatusCommand& command, const Session& session) {
     print_json(engine);
     return kExitDone;
   }
-  leave_out_zeros(engine, "turned_away");
+  leave_out_zeros(engine, "rejected_peers");
   print(describe(engine));
   return kExitDone;
 }

@@ -22,7 +22,7 @@ void Removals::remove_now(const std::string& path) {
 
 void Removals::start() {
   running_ = true;
-  chores_.start(
+  helpers_.start(
       [paths = std::exchange(waiting_, {})] {
         std::string left;
         for (const std::string& path : paths) {

@@ -1,7 +1,7 @@
 // Directories that nobody needs any more, removed one after the other in the background.
 #pragma once
 
-#include "pilot/base/chore.hpp"
+#include "pilot/base/helper.hpp"
 
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace hpcbatch::pilot {
 
 class Removals {
  public:
-  explicit Removals(Chores& chores) : chores_(chores) {}
+  explicit Removals(Helpers& helpers) : helpers_(helpers) {}
   void add(std::string path);
   /// At the end, when nothing runs any more: everything that waits, and this.
   void remove_now(const std::string& path);
@@ -18,7 +18,7 @@ class Removals {
  private:
   void start();
 
-  Chores& chores_;
+  Helpers& helpers_;
   std::vector<std::string> waiting_;
   bool running_{false};
 };

@@ -364,7 +364,7 @@ void Services::start(Service& service, Time now) {
   ++changes_;
   service.resident = 0;
   service.last_words.clear();
-  family_.ours(service.pid);
+  task_processes_.ours(service.pid);
   loop_.watch(service.control.get(), EPOLLIN,
               [this, &service](std::uint32_t) { hear(service, clock_now()); });
   loop_.watch(service.output.get(), EPOLLIN,
@@ -437,7 +437,7 @@ void Services::hear_reply(Service& service, Time now) {
   if (std::holds_alternative<Here>(reply)) {
     const auto facts = heard->sender > 0 ? facts_of(heard->sender) : std::nullopt;
     const bool is_handed_over = facts && !facts->is_zombie && facts->parent == ::getpid() &&
-                                !family_.is_ours(heard->sender);
+                                !task_processes_.is_ours(heard->sender);
     // Its own group from here on: all of it is ended with the task.
     if (!is_handed_over || ::setpgid(heard->sender, heard->sender) != 0)
       reply = CannotServe{"the process that it forked was not handed over"};
@@ -512,7 +512,7 @@ void Services::end(Service& service, const std::string& why) {
 bool Services::reaped(pid_t pid, int status, Time now) {
   if (ending_.erase(pid) != 0) {
     ::kill(-pid, SIGKILL);
-    family_.not_ours(pid);
+    task_processes_.not_ours(pid);
     return true;
   }
   const auto at = std::find_if(services_.begin(), services_.end(),
@@ -520,7 +520,7 @@ bool Services::reaped(pid_t pid, int status, Time now) {
   if (at == services_.end()) return false;
   Service& service = *at;
   ::kill(-pid, SIGKILL);
-  family_.not_ours(pid);
+  task_processes_.not_ours(pid);
   if (service.output) keep_words(service);
   const std::string why = how_it_ended(status, service.last_words);
   log_line("service " + service.definition.name() + ": " + why);

@@ -8,7 +8,7 @@
 
 #include "pilot/base/loop.hpp"
 #include "pilot/policy/service_care.hpp"
-#include "pilot/processes/family.hpp"
+#include "pilot/processes/task_processes.hpp"
 #include "pilot/processes/surroundings.hpp"
 #include "pilot/services/import_turn.hpp"
 #include "posix/fd.hpp"
@@ -49,8 +49,8 @@ class Services {
     std::function<void(const AttemptId&)> handed_back;
   };
 
-  Services(Loop& loop, Family& family, Callbacks callbacks)
-      : loop_(loop), family_(family), callbacks_(std::move(callbacks)) {}
+  Services(Loop& loop, TaskProcesses& task_processes, Callbacks callbacks)
+      : loop_(loop), task_processes_(task_processes), callbacks_(std::move(callbacks)) {}
   ~Services();
 
   /// One of the callbacks follows, from within `tick`, or from within the loop.
@@ -126,7 +126,7 @@ class Services {
   void let_go_of(Service& service);
 
   Loop& loop_;
-  Family& family_;
+  TaskProcesses& task_processes_;
   Callbacks callbacks_;
   std::list<Service> services_;
   std::map<pid_t, Time> ending_;  // told to; when they are killed

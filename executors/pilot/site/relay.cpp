@@ -35,8 +35,8 @@ void no_blocking(int fd) {
 
 }  // namespace
 
-Relay::Relay(RelayDoor door, Fd from_engine, Fd to_engine)
-    : door_(std::move(door)),
+Relay::Relay(RelayListener listener, Fd from_engine, Fd to_engine)
+    : listener_(std::move(listener)),
       from_engine_(std::move(from_engine)),
       to_engine_(std::move(to_engine)),
       most_connections_(most_connections()),
@@ -45,8 +45,8 @@ Relay::Relay(RelayDoor door, Fd from_engine, Fd to_engine)
   no_blocking(from_engine_.get());
   no_blocking(to_engine_.get());
   loop_.watch(from_engine_.get(), EPOLLIN, [this](std::uint32_t) { hear_engine(); });
-  for (const Fd& listener : door_.listeners()) {
-    loop_.watch(listener.get(), EPOLLIN, [this, at = listener.get()](std::uint32_t) {
+  for (const Fd& open : listener_.listeners()) {
+    loop_.watch(open.get(), EPOLLIN, [this, at = open.get()](std::uint32_t) {
       while (true) {
         Fd socket(::accept4(at, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!socket) return;
@@ -54,7 +54,7 @@ Relay::Relay(RelayDoor door, Fd from_engine, Fd to_engine)
       }
     });
   }
-  say({.kind = Kind::Listening, .bytes = door_.text()});
+  say({.kind = Kind::Listening, .bytes = listener_.text()});
 }
 
 Relay::~Relay() = default;
@@ -75,7 +75,7 @@ void Relay::run() {
     }
     if (now < last_said_ + wire::kRelayAlive) continue;
     // One that nobody hears must not say that it is there.
-    if (now < last_heard_ + 2 * wire::kRelayAlive) door_.keep_file();
+    if (now < last_heard_ + 2 * wire::kRelayAlive) listener_.keep_file();
     say({.kind = Kind::Alive});
   }
 }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "pilot/base/loop.hpp"
-#include "pilot/site/relay_door.hpp"
+#include "pilot/site/relay_listener.hpp"
 #include "posix/fd.hpp"
 #include "wire/relay.hpp"
 
@@ -17,8 +17,8 @@ namespace hpcbatch::pilot {
 
 class Relay {
  public:
-  /// `door` listens already.
-  Relay(RelayDoor door, Fd from_engine, Fd to_engine);
+  /// `listener` listens already.
+  Relay(RelayListener listener, Fd from_engine, Fd to_engine);
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
@@ -50,7 +50,7 @@ class Relay {
   bool engine_is_behind() const { return unsent_.size() >= wire::kRelayWindow; }
 
   Loop loop_;
-  RelayDoor door_;
+  RelayListener listener_;
   Fd from_engine_;
   Fd to_engine_;
   std::size_t most_connections_;

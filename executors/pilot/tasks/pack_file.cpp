@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kGather = std::size_t{1} << 20;
-constexpr std::size_t kKeepRoom = std::size_t{128} << 10;
+constexpr std::size_t kKeepCapacity = std::size_t{128} << 10;
 constexpr auto kRetry = 1s;
 
 }  // namespace
@@ -67,7 +67,7 @@ bool PackFile::write_gathered() {
   }
   written_ += gathered_.size();
   gathered_.clear();
-  if (gathered_.capacity() > kKeepRoom) gathered_.shrink_to_fit();
+  if (gathered_.capacity() > kKeepCapacity) gathered_.shrink_to_fit();
   return true;
 }
 

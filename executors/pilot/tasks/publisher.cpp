@@ -44,9 +44,9 @@ void Publisher::add(const AttemptId& id, wire::Result result, std::string direct
 void Publisher::publish(const AttemptId& id) {
   const auto at = waiting_.find(id);
   if (at == waiting_.end()) return;
-  chores_.start(
+  helpers_.start(
       [directory = at->second.directory, outputs = at->second.outputs, workspace = workspace_,
-       is_fetched = at->second.result.bring_back()] {
+       is_fetched = at->second.result.stage_out()] {
         return to_answer(is_fetched ? publish_to_be_fetched(workspace, directory, outputs)
                                     : wire::publish_outputs(directory, outputs));
       },
@@ -71,7 +71,7 @@ void Publisher::published(const AttemptId& id, const std::string& answer) {
   result.set_outputs_staged(false);
   if (!answer.empty()) {
     const std::size_t end = answer.find('\n');
-    result.set_bring_back(false);
+    result.set_stage_out(false);
     result.clear_published();
     const bool has_failed = failure_of(result) != Failure::Ok;
     if (!has_failed) result.set_failure(answer.substr(0, end));

@@ -1,7 +1,7 @@
 // Tasks that have succeeded and whose outputs wait to be published, or are being published.
 #pragma once
 
-#include "pilot/base/chore.hpp"
+#include "pilot/base/helper.hpp"
 #include "pilot/base/removals.hpp"
 #include "pilot/policy/attempt.hpp"
 
@@ -18,9 +18,9 @@ class Publisher {
 
   /// `done` gets the last result of each that was published, or could not be.
   /// Outputs that the workspace takes none of now stay; `stuck` hears why.
-  Publisher(Chores& chores, Removals& removals, std::string workspace, Done done,
+  Publisher(Helpers& helpers, Removals& removals, std::string workspace, Done done,
             std::function<void(const std::string& why)> stuck)
-      : chores_(chores),
+      : helpers_(helpers),
         removals_(removals),
         workspace_(std::move(workspace)),
         done_(std::move(done)),
@@ -49,7 +49,7 @@ class Publisher {
   };
   void published(const AttemptId& id, const std::string& answer);
 
-  Chores& chores_;
+  Helpers& helpers_;
   Removals& removals_;
   std::string workspace_;
   Done done_;

@@ -22,15 +22,15 @@ constexpr Duration kFirstMeasure = 100ms;
 }  // namespace
 
 Runner::Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals,
-               Family& family, Place place, Callbacks callbacks)
+               TaskProcesses& task_processes, Place place, Callbacks callbacks)
     : loop_(loop),
       pack_(pack),
       groups_(groups),
       removals_(removals),
-      family_(family),
+      task_processes_(task_processes),
       place_(std::move(place)),
       callbacks_(std::move(callbacks)),
-      services_(loop, family,
+      services_(loop, task_processes,
                 {[this](const AttemptId& id, pid_t pid) { service_began(id, pid); },
                  [this](const AttemptId& id, int error) { cannot_enter(id, error); },
                  [this](const AttemptId& id, const std::string& why) { start_plainly(id, why); },
@@ -192,7 +192,7 @@ std::optional<Refusal> Runner::spawn_planned(Running& task, Planned& planned) {
 void Runner::runs(Running& task, pid_t pid) {
   task.pid = pid;
   mains_[pid] = task.id;
-  family_.started(task.placement.slot, pid, task_id(task.start),
+  task_processes_.started(task.placement.slot, pid, task_id(task.start),
                   std::to_string(task.start.attempt().number()));
 }
 

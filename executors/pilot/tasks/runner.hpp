@@ -1,14 +1,14 @@
 // Runs tasks: each in its slot, from its start until the last of its processes is gone.
 #pragma once
 
-#include "pilot/base/chore.hpp"
+#include "pilot/base/helper.hpp"
 #include "pilot/base/removals.hpp"
 #include "pilot/policy/decide.hpp"
 #include "pilot/policy/memory_watch.hpp"
 #include "pilot/policy/tree_memory.hpp"
 #include "pilot/policy/verdict.hpp"
 #include "pilot/processes/control_group.hpp"
-#include "pilot/processes/family.hpp"
+#include "pilot/processes/task_processes.hpp"
 #include "pilot/processes/prepare.hpp"
 #include "pilot/processes/spawn.hpp"
 #include "pilot/processes/surroundings.hpp"
@@ -56,7 +56,7 @@ class Runner {
     std::function<void(const std::string& why)> workspace_failed;
   };
 
-  Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals, Family& family,
+  Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals, TaskProcesses& task_processes,
          Place place, Callbacks callbacks);
   ~Runner();
 
@@ -158,7 +158,7 @@ class Runner {
   PackFile& pack_;
   ControlGroups& groups_;
   Removals& removals_;
-  Family& family_;
+  TaskProcesses& task_processes_;
   Place place_;
   Callbacks callbacks_;
   Services services_;

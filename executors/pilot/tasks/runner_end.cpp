@@ -113,7 +113,7 @@ void Runner::reaped(pid_t pid, int status, const rusage& usage, Time now) {
     task.status = status;
     task.cpu_us += cpu_us;
     task.peak = std::max(task.peak, peak > task.shared ? peak - task.shared : peak);
-    family_.main_ended(task.placement.slot);
+    task_processes_.main_ended(task.placement.slot);
     if (was_terminated(status)) task.whose_term_until = now + kWhoseTerm;
     sweep(task, now);
     return;
@@ -136,14 +136,14 @@ void Runner::reaped(pid_t pid, int status, const rusage& usage, Time now) {
 bool Runner::nothing_adopted() {
   const std::vector<pid_t> children = children_of(::getpid());
   return std::all_of(children.begin(), children.end(), [this](pid_t child) {
-    return mains_.contains(child) || family_.is_ours(child);
+    return mains_.contains(child) || task_processes_.is_ours(child);
   });
 }
 
 std::vector<pid_t> Runner::members_of(const Running& task) {
   if (task.group != nullptr) return task.group->members();
   if (!task.main_lives && nothing_adopted()) return {};
-  auto members = family_.members();
+  auto members = task_processes_.members();
   return std::move(members[task.placement.slot]);
 }
 
@@ -245,13 +245,13 @@ wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) 
 
 void Runner::end(Running& task, const Verdict& verdict, bool ran) {
   wire::Result result = result_of(task, verdict, ran);
-  if (ran) family_.ended(task.placement.slot);
+  if (ran) task_processes_.ended(task.placement.slot);
   std::vector<wire::Output> outputs = outputs_to_publish(task.start, task.directory, ran, result);
   const bool staged = !outputs.empty();
   if (staged) {
     result.set_outputs_staged(true);
-    result.set_bring_back(task.start.bring_back());
-    if (result.bring_back()) {
+    result.set_stage_out(task.start.stage_out());
+    if (result.stage_out()) {
       for (const wire::Output& output : outputs) result.add_published(output.place());
     }
   }

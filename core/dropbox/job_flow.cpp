@@ -1,4 +1,4 @@
-#include "dropbox/job_desk.hpp"
+#include "dropbox/job_flow.hpp"
 
 #include "documents/text_check.hpp"
 #include "documents/view.hpp"
@@ -51,21 +51,21 @@ JobFile::Map staged(const JobFile::Map& files, const std::string& folder) {
 
 }  // namespace
 
-void JobDesk::warn(const std::string& text) const {
+void JobFlow::warn(const std::string& text) const {
   if (options_.warn) options_.warn(fmt::format("drop box {}: {}", options_.directory, text));
 }
 
-void JobDesk::use(DropboxFolder folder) {
+void JobFlow::use(DropboxFolder folder) {
   folder_ = std::move(folder);
   ++generation_;
 }
 
-PublishRights JobDesk::rights_of(const Active& active) const {
+PublishRights JobFlow::rights_of(const Active& active) const {
   return {.owner = active.job.owner, .allow = options_.allow, .dropbox = options_.directory};
 }
 
 /// Whether the document of this name is there for another user, and `owner` could not remove it.
-bool JobDesk::is_anothers(const std::string& document, std::uint32_t owner) const {
+bool JobFlow::is_anothers(const std::string& document, std::uint32_t owner) const {
   const auto stamp = folder_->look(document);
   if (!stamp) return false;
   const FolderFacts folder = folder_->facts();
@@ -78,25 +78,25 @@ bool JobDesk::is_anothers(const std::string& document, std::uint32_t owner) cons
   return !content || submitter_in(content->text, document) != owner;
 }
 
-bool JobDesk::is_in_anothers_way(const std::string& name, std::uint32_t owner) const {
+bool JobFlow::is_in_anothers_way(const std::string& name, std::uint32_t owner) const {
   return is_anothers(with(name, kFinished), owner) || is_anothers(with(name, kSubmitted), owner);
 }
 
-Result<void> JobDesk::set_aside(const std::string& name, std::string_view why) {
+Result<void> JobFlow::set_aside(const std::string& name, std::string_view why) {
   const auto moved = folder_->rename_to_free(name, with(name, kIgnored));
   if (!moved) return moved.error();
   warn(fmt::format("{} {}; it is ignored and is now {}", show_text(name), why, show_text(*moved)));
   return {};
 }
 
-Result<Fd> JobDesk::put(const std::string& name, const std::string& text) {
+Result<Fd> JobFlow::put(const std::string& name, const std::string& text) {
   auto file = folder_->put(name, text);
   if (!file) return file;
   if (const auto stamp = stamp_of(*file)) known_.add(*stamp);
   return file;
 }
 
-JobDesk::Taking JobDesk::take(const std::string& name, const DropboxFolder::Content& content) {
+JobFlow::Taking JobFlow::take(const std::string& name, const DropboxFolder::Content& content) {
   const FolderFacts folder = folder_->facts();
   const std::uint32_t us = ::geteuid();
   if (const std::string why = why_no_dropbox(folder, us); !why.empty())
@@ -158,7 +158,7 @@ JobDesk::Taking JobDesk::take(const std::string& name, const DropboxFolder::Cont
   return {};
 }
 
-void JobDesk::add(Active active, bool is_resumed) {
+void JobFlow::add(Active active, bool is_resumed) {
   active.seen_in = generation_;
   const std::string key = active.job.key;
   key_of_[active.name] = key;
@@ -167,7 +167,7 @@ void JobDesk::add(Active active, bool is_resumed) {
     deliver(kept, error_result(begun.error().text));
 }
 
-void JobDesk::refuse(const std::string& name, const std::string& why, bool is_told) {
+void JobFlow::refuse(const std::string& name, const std::string& why, bool is_told) {
   const auto stamp = folder_->look(name);
   if (!stamp) return;
   if (key_of_.contains(name) || is_in_anothers_way(name, stamp->owner)) {
@@ -196,7 +196,7 @@ void JobDesk::refuse(const std::string& name, const std::string& why, bool is_to
   give(*written, stamp->owner);
 }
 
-void JobDesk::look_after(const std::string& name) {
+void JobFlow::look_after(const std::string& name) {
   const auto at = key_of_.find(name);
   if (at == key_of_.end()) return;
   Active& active = active_.at(at->second);
@@ -205,24 +205,24 @@ void JobDesk::look_after(const std::string& name) {
   } else if (active.seen_in == generation_ && !active.cancelled &&
              folder_->is_still(options_.directory)) {
     active.cancelled = true;
-    door_.cancel(active.job.key);
+    submit_port_.cancel(active.job.key);
   }
 }
 
-void JobDesk::look_after_all() {
+void JobFlow::look_after_all() {
   std::vector<std::string> names;
   for (const auto& [name, key] : key_of_) names.push_back(name);
   for (const std::string& name : names) look_after(name);
 }
 
-void JobDesk::ended(const DropboxTaskEnd& end) {
+void JobFlow::ended(const DropboxTaskEnd& end) {
   const auto at = active_.find(end.key);
   if (at == active_.end() || at->second.undelivered) return;
   look_after(at->second.name);
   deliver(at->second, result_of(at->second, end));
 }
 
-JobResult JobDesk::result_of(const Active& active, const DropboxTaskEnd& end) const {
+JobResult JobFlow::result_of(const Active& active, const DropboxTaskEnd& end) const {
   JobResult result;
   result.exit_code = end.exit_code;
   result.standard_output = end.standard_output;
@@ -246,7 +246,7 @@ JobResult JobDesk::result_of(const Active& active, const DropboxTaskEnd& end) co
   return result;
 }
 
-std::vector<Publication> JobDesk::publications(const Active& active,
+std::vector<Publication> JobFlow::publications(const Active& active,
                                                const DropboxTaskEnd& end) const {
   std::vector<Publication> outputs;
   for (const auto& [key, staged] : active.job.outputs) {
@@ -267,12 +267,12 @@ std::vector<Publication> JobDesk::publications(const Active& active,
   return outputs;
 }
 
-void JobDesk::deliver(Active& active, JobResult result) {
+void JobFlow::deliver(Active& active, JobResult result) {
   active.undelivered = std::move(result);
   write_result(active);
 }
 
-bool JobDesk::write_result(Active& active) {
+bool JobFlow::write_result(Active& active) {
   // The result goes into the old name first, so that one rename makes it seen and no crash leaves
   // both.
   const std::string submitted = with(active.name, kSubmitted);
@@ -292,7 +292,7 @@ bool JobDesk::write_result(Active& active) {
   return true;
 }
 
-void JobDesk::deliver_again() {
+void JobFlow::deliver_again() {
   std::vector<Active*> waiting;
   for (auto& [key, active] : active_) {
     if (active.undelivered) waiting.push_back(&active);

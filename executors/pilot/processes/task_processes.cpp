@@ -1,4 +1,4 @@
-#include "pilot/processes/family.hpp"
+#include "pilot/processes/task_processes.hpp"
 
 #include "pilot/processes/process_tree.hpp"
 
@@ -11,19 +11,19 @@ constexpr std::size_t kLongestName = 15;  // of a process, in Linux
 
 }  // namespace
 
-void Family::started(unsigned slot, pid_t main, std::string task_id, std::string attempt) {
+void TaskProcesses::started(unsigned slot, pid_t main, std::string task_id, std::string attempt) {
   tasks_[slot] = Task{main, true, std::move(task_id), std::move(attempt), {}};
 }
 
-void Family::ended(unsigned slot) {
+void TaskProcesses::ended(unsigned slot) {
   tasks_.erase(slot);
 }
 
-void Family::main_ended(unsigned slot) {
+void TaskProcesses::main_ended(unsigned slot) {
   if (const auto at = tasks_.find(slot); at != tasks_.end()) at->second.main_lives = false;
 }
 
-int Family::find_task(pid_t orphan) const {
+int TaskProcesses::find_task(pid_t orphan) const {
   const auto facts = facts_of(orphan);
   if (!facts || facts->is_zombie || ours_.contains(facts->group)) return -1;
   for (const auto& [slot, task] : tasks_) {
@@ -51,7 +51,7 @@ int Family::find_task(pid_t orphan) const {
   return -1;
 }
 
-std::map<unsigned, std::vector<pid_t>> Family::members() {
+std::map<unsigned, std::vector<pid_t>> TaskProcesses::members() {
   std::map<unsigned, std::vector<pid_t>> roots;
   std::map<pid_t, unsigned> mains;
   for (const auto& [slot, task] : tasks_) {

@@ -1,4 +1,4 @@
-#include "staging/bring_back.hpp"
+#include "staging/stage_out.hpp"
 
 #include "links/recipe.hpp"
 #include "staging/site_view.hpp"
@@ -35,7 +35,7 @@ bool may_pass(const std::string& why) {
 
 }  // namespace
 
-BringBack::BringBack(asio::io_context& loop, Writer& writer, std::string folder,
+StageOut::StageOut(asio::io_context& loop, Writer& writer, std::string folder,
                      IsCurrent is_current, Then then, Delayed delayed)
     : loop_(loop),
       writer_(writer),
@@ -49,17 +49,17 @@ BringBack::BringBack(asio::io_context& loop, Writer& writer, std::string folder,
   for (auto& lane : lanes_) lane = std::make_unique<Lane>();
 }
 
-BringBack::~BringBack() {
+StageOut::~StageOut() {
   *lives_ = false;
 }
 
-std::string BringBack::folder_of(const Under& under) const {
+std::string StageOut::folder_of(const Under& under) const {
   const AttemptId& attempt = under.end.attempt;
   return fmt::format("{}/{}-{}.{}-{:x}", folder_, to_string(under.pilot), attempt.task.array.value,
                      attempt.task.index, attempt.epoch);
 }
 
-void BringBack::add(const Site& site, SiteFiles& files, const PilotId& pilot, AttemptEnd end) {
+void StageOut::add(const Site& site, SiteFiles& files, const PilotId& pilot, AttemptEnd end) {
   const AttemptId attempt = end.attempt;
   if (under_way_.contains(attempt)) return;
   under_way_.emplace(
@@ -84,7 +84,7 @@ void BringBack::add(const Site& site, SiteFiles& files, const PilotId& pilot, At
       });
 }
 
-std::vector<AttemptId> BringBack::of(const AllocationId& allocation) const {
+std::vector<AttemptId> StageOut::of(const AllocationId& allocation) const {
   std::vector<AttemptId> all;
   for (const auto& [attempt, under] : under_way_) {
     if (under.pilot.allocation == allocation) all.push_back(attempt);
@@ -92,7 +92,7 @@ std::vector<AttemptId> BringBack::of(const AllocationId& allocation) const {
   return all;
 }
 
-void BringBack::stop(const AttemptId& attempt) {
+void StageOut::stop(const AttemptId& attempt) {
   asio::post(loop_, [this, lives = lives_, attempt] {
     if (!*lives) return;
     const auto at = under_way_.find(attempt);
@@ -102,14 +102,14 @@ void BringBack::stop(const AttemptId& attempt) {
   });
 }
 
-void BringBack::clear(const std::string& folder) {
+void StageOut::clear(const std::string& folder) {
   next_lane().run([folder] {
     std::error_code ignored;
     std::filesystem::remove_all(folder, ignored);
   });
 }
 
-void BringBack::fetch(const AttemptId& attempt) {
+void StageOut::fetch(const AttemptId& attempt) {
   const Under& under = under_way_.at(attempt);
   const std::string here = folder_of(under);
   std::error_code error;
@@ -124,7 +124,7 @@ void BringBack::fetch(const AttemptId& attempt) {
   });
 }
 
-void BringBack::fetched(const AttemptId& attempt, const std::string& folder,
+void StageOut::fetched(const AttemptId& attempt, const std::string& folder,
                         const std::vector<std::optional<StageError>>& errors) {
   const auto at = under_way_.find(attempt);
   if (at == under_way_.end()) return clear(folder);
@@ -139,7 +139,7 @@ void BringBack::fetched(const AttemptId& attempt, const std::string& folder,
   publish(attempt);
 }
 
-void BringBack::publish(const AttemptId& attempt) {
+void StageOut::publish(const AttemptId& attempt) {
   // Another attempt may have its turn by now: then the engine only has to hear of this one.
   if (!is_current_(attempt)) return done(attempt, Failure::Ok, "");
   Under& under = under_way_.at(attempt);
@@ -157,7 +157,7 @@ void BringBack::publish(const AttemptId& attempt) {
   });
 }
 
-void BringBack::again(const AttemptId& attempt, const std::string& why) {
+void StageOut::again(const AttemptId& attempt, const std::string& why) {
   Under& under = under_way_.at(attempt);
   under.is_published = false;
   if (under.is_stopped) return done(attempt, Failure::Cancelled, kStopped);
@@ -172,7 +172,7 @@ void BringBack::again(const AttemptId& attempt, const std::string& why) {
   });
 }
 
-void BringBack::done(const AttemptId& attempt, Failure failure, std::string message) {
+void StageOut::done(const AttemptId& attempt, Failure failure, std::string message) {
   auto node = under_way_.extract(attempt);
   if (node.empty()) return;
   Under under = std::move(node.mapped());
@@ -186,15 +186,15 @@ void BringBack::done(const AttemptId& attempt, Failure failure, std::string mess
   }
   left_[attempt] = {under.files, under.pilot.allocation,
                     folder_of_outputs(*under.site, under.pilot, attempt)};
-  under.end.bring_back = false;
+  under.end.stage_out = false;
   then_(under.pilot, std::move(under.end));
 }
 
-void BringBack::forget_all(const AllocationId& allocation) {
+void StageOut::forget_all(const AllocationId& allocation) {
   std::erase_if(left_, [&](const auto& one) { return one.second.allocation == allocation; });
 }
 
-void BringBack::forget(const AttemptId& attempt) {
+void StageOut::forget(const AttemptId& attempt) {
   const auto node = left_.extract(attempt);
   if (!node.empty()) node.mapped().files->drop({node.mapped().folder});
 }

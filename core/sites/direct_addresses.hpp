@@ -22,7 +22,7 @@ std::vector<std::string> direct_addresses(const Site& site, std::vector<std::str
 
 /// A machine's address changes while the engine runs (a lease of DHCP, a VPN that comes up), and
 /// one site's that cannot be listened at now must not keep the others.  Of the loop's thread only.
-class DirectDoors {
+class DirectAddresses {
  public:
   /// The machine's addresses towards others; none where there is no way out now.
   using Outward = std::function<std::vector<std::string>()>;
@@ -32,7 +32,7 @@ class DirectDoors {
 
   /// `remembered`: the file in which the ports outlast the engine, so that pilots find the next one
   /// without reading their file anew.
-  DirectDoors(std::string remembered, Outward outward, Listen listen);
+  DirectAddresses(std::string remembered, Outward outward, Listen listen);
 
   /// Finds the addresses of each site anew and listens where it does not yet.  True where pilots
   /// have to be told.

@@ -20,16 +20,16 @@ namespace hpcbatch {
 
 /// Owns the drop boxes of one engine.  What it is told while the engine runs is remembered in
 /// `home` for the next engine. On the loop's thread.
-class DropboxDoors {
+class DropboxPorts {
  public:
   using Answer = std::function<void(Result<void>)>;
 
   /// `workspace` is a folder that all nodes see.
-  DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
+  DropboxPorts(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
                const std::string& home);
-  DropboxDoors(const DropboxDoors&) = delete;
-  DropboxDoors& operator=(const DropboxDoors&) = delete;
-  ~DropboxDoors();
+  DropboxPorts(const DropboxPorts&) = delete;
+  DropboxPorts& operator=(const DropboxPorts&) = delete;
+  ~DropboxPorts();
 
   /// One of the configuration: it is not remembered, and only the configuration changes it.
   Result<void> start(const DropboxSettings& settings);
@@ -43,16 +43,16 @@ class DropboxDoors {
   std::vector<DropboxState> list() const;
 
  private:
-  class Door;
+  class Port;
   struct Box {
     DropboxSettings settings;
     bool is_configured{false};
-    std::shared_ptr<Door> door;  ///< none: it cannot be watched just now
+    std::shared_ptr<Port> port;  ///< none: it cannot be watched just now
     std::string why_not;
     bool is_changing{false};
   };
   Result<void> open(Box& box);
-  /// Closes its door, then `then`; or refuses.
+  /// Closes its port, then `then`; or refuses.
   void change(const std::string& directory, const Answer& refuse, std::function<void()> then);
   Result<void> remember() const;
   void try_again_later();

@@ -13,8 +13,8 @@ using namespace std::chrono_literals;
 
 // Looked at no more often, and the more rarely the more there is to look at: what is there ahead
 // lasts longer than that.
-constexpr Duration kBringEvery = 50ms;
-constexpr Duration kBringEveryPerArray = 20us;
+constexpr Duration kStageInEvery = 50ms;
+constexpr Duration kStageInEveryPerArray = 20us;
 // So much of a site's work is there ahead, within these bounds.
 constexpr Duration kAhead = 20s;
 constexpr std::uint64_t kLeastAhead = 256;
@@ -39,7 +39,7 @@ IndexSet first_of(const IndexSet& from, std::uint64_t most) {
 /// Tasks of an array whose files are at a site or coming there.
 IndexSet at_or_coming(const ArrayState& array, const std::string& site) {
   IndexSet all;
-  for (const auto* by_site : {&array.files_at(), &array.files_coming()}) {
+  for (const auto* by_site : {&array.files_at(), &array.files_staging()}) {
     if (const auto at = by_site->find(site); at != by_site->end()) all.add(at->second);
   }
   return all;
@@ -68,7 +68,7 @@ std::uint64_t Engine::room_at(const SiteState& site, const Needs& needs) const {
 }
 
 /// Whether the array's files may be brought there now.
-bool Engine::may_bring_to(const SiteState& site, const ArrayState& array, const Needs& needs,
+bool Engine::may_stage_in_to(const SiteState& site, const ArrayState& array, const Needs& needs,
                           Time now) const {
   if (!may_run_at(needs, site.site.name) || is_slow(site.site.name, now)) return false;
   if (array.rare) {
@@ -85,7 +85,7 @@ bool Engine::may_bring_to(const SiteState& site, const ArrayState& array, const 
   });
 }
 
-void Engine::bring_files(Time now) {
+void Engine::stage_in_files(Time now) {
   struct Wants {
     const ArrayState* array;
     IndexSet waiting;
@@ -97,7 +97,7 @@ void Engine::bring_files(Time now) {
     Wants wants{tasks_.find(id), {}, 0};
     wants.waiting = tasks_.waiting(*wants.array);
     const bool of_each = wants.array->terms->needs.own_files;
-    for (const std::string& site : wants.array->terms->needs.brought_to) {
+    for (const std::string& site : wants.array->terms->needs.staged_to) {
       const std::uint64_t there =
           at_or_coming(*wants.array, site).intersection(wants.waiting).size();
       wants.ahead += there;
@@ -116,7 +116,7 @@ void Engine::bring_files(Time now) {
     const IndexSet cut = wants.waiting.intersection(wants.array->cut());
     IndexSet usual = wants.waiting;
     usual.remove(cut);
-    bring_files_of(*wants.array, wants.array->terms->needs, usual, ahead, now);
+    stage_in_files_of(*wants.array, wants.array->terms->needs, usual, ahead, now);
     if (cut.empty()) continue;
     // Where their files are may have no shape that lasts long enough.
     for (const QueuePlace& place : tasks_.places(*wants.array)) {
@@ -124,14 +124,14 @@ void Engine::bring_files(Time now) {
       if (some.empty()) continue;
       Needs needs = wants.array->terms->needs;
       needs.time = tasks_.queue().get(place.in_class).needs.time;
-      bring_files_of(*wants.array, needs, some, ahead, now);
+      stage_in_files_of(*wants.array, needs, some, ahead, now);
     }
   }
 }
 
 /// `needs`: of each of these tasks.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
-void Engine::bring_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
+void Engine::stage_in_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
                             std::map<std::string, std::uint64_t>& ahead, Time now) {
   if (waiting.empty()) return;
   struct Target {
@@ -147,9 +147,9 @@ void Engine::bring_files_of(const ArrayState& array, const Needs& needs, const I
   std::vector<Target> targets;
   IndexSet todo = waiting;
   std::uint64_t room_with_files = 0;
-  for (const std::string& name : needs.brought_to) {
+  for (const std::string& name : needs.staged_to) {
     const SiteState* site = sites_.site(name);
-    if (!site || !may_bring_to(*site, array, needs, now)) continue;
+    if (!site || !may_stage_in_to(*site, array, needs, now)) continue;
     IndexSet there = at_or_coming(array, name);
     if (!needs.own_files && !there.empty()) {
       // They are there or coming for the others, and so for all.
@@ -169,8 +169,8 @@ void Engine::bring_files_of(const ArrayState& array, const Needs& needs, const I
   const auto bring = [&](Target& target, const IndexSet& indices) {
     const std::string& name = target.site->site.name;
     files_heard_.try_emplace(name, now);
-    tasks_.files_coming(array.id, name, indices);
-    actions_.push_back(BringFiles{name, array.id, indices, needs.own_files});
+    tasks_.files_staging(array.id, name, indices);
+    actions_.push_back(StageIn{name, array.id, indices, needs.own_files});
     ahead[name] += needs.own_files ? indices.size() : 1;
     target.has_files = true;
   };
@@ -195,33 +195,33 @@ void Engine::bring_files_of(const ArrayState& array, const Needs& needs, const I
   }
   // What all of an array's tasks share goes to one more site when those that have it are full.
   if (needs.own_files || waiting.size() <= room_with_files) return;
-  const bool any_coming = std::any_of(array.files_coming().begin(), array.files_coming().end(),
+  const bool any_coming = std::any_of(array.files_staging().begin(), array.files_staging().end(),
                                       [](const auto& entry) { return !entry.second.empty(); });
   if (any_coming) return;
   if (Target* next = best([](const Target& one) { return !one.has_files; })) bring(*next, waiting);
 }
 
 /// At most every so often.
-void Engine::bring_files_if_due(bool changed, Time now) {
+void Engine::stage_in_if_due(bool changed, Time now) {
   if (tasks_.arrays_with_files().empty() || draining_) {
-    bring_due_.reset();
+    stage_in_due_.reset();
     return;
   }
-  if (!changed && !(bring_due_ && *bring_due_ <= now)) return;
+  if (!changed && !(stage_in_due_ && *stage_in_due_ <= now)) return;
   const auto arrays = static_cast<std::int64_t>(tasks_.arrays_with_files().size());
-  const Time next = brought_at_ + std::max<Duration>(kBringEvery, arrays * kBringEveryPerArray);
+  const Time next = staged_in_at_ + std::max<Duration>(kStageInEvery, arrays * kStageInEveryPerArray);
   if (now < next) {
-    bring_due_ = next;
+    stage_in_due_ = next;
     return;
   }
-  brought_at_ = now;
-  bring_due_.reset();
-  bring_files(now);
+  staged_in_at_ = now;
+  stage_in_due_.reset();
+  stage_in_files(now);
 }
 
-void Engine::handle(const FilesBrought& event, Time now) {
+void Engine::handle(const StagedIn& event, Time now) {
   files_heard_[event.site] = now;
-  tasks_.files_brought(event, now);
+  tasks_.files_staged(event, now);
   if (!tasks_.are_files_coming(event.site)) files_heard_.erase(event.site);
   work_changed_ = true;
 }

@@ -1,4 +1,4 @@
-// Peers at a door that have not proved yet that they are pilots: how many there may be, and who
+// Peers at a listener that have not proved yet that they are pilots: how many there may be, and who
 // goes for one more.
 #pragma once
 
@@ -10,20 +10,20 @@
 
 namespace hpcbatch {
 
-struct Stranger {
+struct UnprovenPeer {
   std::string address;        ///< empty on a socket of this machine
   bool names_a_pilot{false};  ///< it has said hello as a pilot that is known
   std::chrono::steady_clock::time_point since;
 };
 
-struct StrangerPlace {
+struct PlaceForPeer {
   bool has_room{true};                ///< for the newcomer, once `goes` is gone
   std::optional<std::size_t> goes{};  ///< of those that are there
 };
 
 /// A pilot says hello at once, so silent ones go first, and the oldest of the address that has most
 /// of them; then, of those that have said hello, one that has taken longer than any way is long.
-StrangerPlace place_for(const std::vector<Stranger>& strangers, const std::string& address,
+PlaceForPeer place_for(const std::vector<UnprovenPeer>& unproven_peers, const std::string& address,
                         std::chrono::steady_clock::time_point now);
 
 }  // namespace hpcbatch

@@ -1,4 +1,4 @@
-#include "links/turned_away.hpp"
+#include "links/rejected_peers.hpp"
 
 #include <fmt/format.h>
 
@@ -11,31 +11,31 @@ constexpr std::chrono::minutes kBetweenLines{1};
 
 }  // namespace
 
-std::string_view word_of(TurnedAwayFor reason) {
+std::string_view word_of(RejectionReason reason) {
   switch (reason) {
-    case TurnedAwayFor::UnknownPilot:
+    case RejectionReason::UnknownPilot:
       return "unknown_pilot";
-    case TurnedAwayFor::WrongKey:
+    case RejectionReason::WrongKey:
       return "wrong_key";
-    case TurnedAwayFor::WrongHello:
+    case RejectionReason::WrongHello:
       return "wrong_hello";
-    case TurnedAwayFor::WrongVersion:
+    case RejectionReason::WrongVersion:
       return "wrong_version";
-    case TurnedAwayFor::NoProof:
+    case RejectionReason::NoProof:
       return "no_proof";
-    case TurnedAwayFor::TooLong:
+    case RejectionReason::TooLong:
       return "too_long";
-    case TurnedAwayFor::BrokenFrame:
+    case RejectionReason::BrokenFrame:
       return "broken_frame";
-    case TurnedAwayFor::BrokenMessage:
+    case RejectionReason::BrokenMessage:
       return "broken_message";
-    case TurnedAwayFor::TooManyAtATime:
+    case RejectionReason::TooManyAtATime:
       return "too_many_at_a_time";
   }
   return "";
 }
 
-std::optional<std::string> TurnedAway::count(TurnedAwayFor reason, const std::string& text,
+std::optional<std::string> RejectedPeers::count(RejectionReason reason, const std::string& text,
                                              Time now) {
   Tally& tally = tallies_[static_cast<std::size_t>(reason)];
   ++tally.count;
@@ -45,15 +45,15 @@ std::optional<std::string> TurnedAway::count(TurnedAwayFor reason, const std::st
   }
   tally.told = now;
   const std::uint64_t untold = std::exchange(tally.untold, 0);
-  std::string line = fmt::format("turned away ({}): {}", word_of(reason), text);
+  std::string line = fmt::format("rejected ({}): {}", word_of(reason), text);
   if (untold > 0) line += fmt::format("; so were {} others since the line before", untold);
   return line;
 }
 
-std::vector<std::pair<std::string_view, std::uint64_t>> TurnedAway::counts() const {
+std::vector<std::pair<std::string_view, std::uint64_t>> RejectedPeers::counts() const {
   std::vector<std::pair<std::string_view, std::uint64_t>> all;
   for (std::size_t i = 0; i < tallies_.size(); ++i)
-    all.emplace_back(word_of(static_cast<TurnedAwayFor>(i)), tallies_[i].count);
+    all.emplace_back(word_of(static_cast<RejectionReason>(i)), tallies_[i].count);
   return all;
 }
 

@@ -10,7 +10,7 @@
 namespace hpcbatch {
 
 /// A set of indices for each place.  A single task ({0}) costs no sets: most of a million are such.
-class Standing {
+class TaskPartition {
  public:
   enum class Place : std::uint8_t {
     Blocked,  ///< waits for other tasks
@@ -21,7 +21,7 @@ class Standing {
   };
   using enum Place;
 
-  explicit Standing(const IndexSet& all);
+  explicit TaskPartition(const IndexSet& all);
 
   /// Every index the array ever had.
   const IndexSet& all() const { return many_ ? many_->all : kOnly; }

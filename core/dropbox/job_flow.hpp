@@ -17,10 +17,10 @@ namespace hpcbatch {
 
 /// Lives on the drop box's thread; blocks on files.  `name` is always that of the job file,
 /// `X.job`.
-class JobDesk {
+class JobFlow {
  public:
-  JobDesk(const DropboxOptions& options, Workspace workspace, TaskDoor& door)
-      : options_(options), workspace_(std::move(workspace)), door_(door) {}
+  JobFlow(const DropboxOptions& options, Workspace workspace, SubmitPort& submit_port)
+      : options_(options), workspace_(std::move(workspace)), submit_port_(submit_port) {}
 
   /// The directory may be another than before (mounted anew); jobs are not taken as cancelled for
   /// that.
@@ -80,7 +80,7 @@ class JobDesk {
 
   const DropboxOptions& options_;
   Workspace workspace_;
-  TaskDoor& door_;
+  SubmitPort& submit_port_;
   std::optional<DropboxFolder> folder_;
   KnownFiles known_;  // our documents, and jobs that were taken and have another name yet
   int generation_{0};

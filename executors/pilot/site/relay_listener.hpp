@@ -11,17 +11,17 @@
 
 namespace hpcbatch::pilot {
 
-class RelayDoor {
+class RelayListener {
  public:
   /// Listens on `address`, in numbers, or where it is empty on each address of this node that other
   /// nodes may reach: the private ones where there are any, else all but loopback.  The port of the
   /// relay before is taken again where it is free.
-  static Result<RelayDoor> open(const std::string& workspace, const std::string& address);
+  static Result<RelayListener> open(const std::string& workspace, const std::string& address);
 
-  RelayDoor(RelayDoor&&) = default;
-  RelayDoor& operator=(RelayDoor&&) = delete;
+  RelayListener(RelayListener&&) = default;
+  RelayListener& operator=(RelayListener&&) = delete;
   /// The file goes, unless it is another relay's by now.
-  ~RelayDoor();
+  ~RelayListener();
 
   /// As it stands in the file: a line for each address.
   const std::string& text() const { return text_; }
@@ -30,7 +30,7 @@ class RelayDoor {
   const std::vector<Fd>& listeners() const { return listeners_; }
 
  private:
-  RelayDoor(std::string file, std::vector<Fd> listeners, std::string text);
+  RelayListener(std::string file, std::vector<Fd> listeners, std::string text);
 
   std::string file_;
   std::vector<Fd> listeners_;

@@ -12,7 +12,7 @@
 
 namespace hpcbatch::pilot {
 
-class Family {
+class TaskProcesses {
  public:
   /// `task_id` and `attempt` stand in the task's environment as HPCBATCH_TASK_ID and
   /// HPCBATCH_ATTEMPT.

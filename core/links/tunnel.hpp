@@ -13,7 +13,7 @@
 namespace hpcbatch {
 
 /// Of the loop's thread only.
-class Carried : public std::enable_shared_from_this<Carried> {
+class Tunnel : public std::enable_shared_from_this<Tunnel> {
  public:
   struct Callbacks {
     /// What the engine says to the pilot; at most what `may_say` has allowed.
@@ -25,9 +25,9 @@ class Carried : public std::enable_shared_from_this<Carried> {
   };
 
   /// Nothing where no descriptors are left.
-  static std::shared_ptr<Carried> make(asio::io_context& loop, Callbacks callbacks);
-  Carried(const Carried&) = delete;
-  Carried& operator=(const Carried&) = delete;
+  static std::shared_ptr<Tunnel> make(asio::io_context& loop, Callbacks callbacks);
+  Tunnel(const Tunnel&) = delete;
+  Tunnel& operator=(const Tunnel&) = delete;
 
   /// Once: the link server's end.
   asio::generic::stream_protocol::socket take_far_end();
@@ -39,7 +39,7 @@ class Carried : public std::enable_shared_from_this<Carried> {
   void close();
 
  private:
-  Carried(asio::io_context& loop, Callbacks callbacks);
+  Tunnel(asio::io_context& loop, Callbacks callbacks);
   void read();
   void write();
   void engine_closed();

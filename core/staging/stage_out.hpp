@@ -19,7 +19,7 @@ namespace hpcbatch {
 
 /// Of the loop's thread only.  What the site or this machine cannot do now is tried again for as
 /// long as it takes; a pilot keeps its result until then.
-class BringBack {
+class StageOut {
  public:
   /// The end as the engine is to hear it: never from within a call of ours.
   using Then = std::function<void(const PilotId&, AttemptEnd)>;
@@ -29,11 +29,11 @@ class BringBack {
 
   /// `folder`: on this machine, ours alone, for what is on its way.  What is not its task's current
   /// attempt any more is not published.
-  BringBack(asio::io_context& loop, Writer& writer, std::string folder, IsCurrent is_current,
+  StageOut(asio::io_context& loop, Writer& writer, std::string folder, IsCurrent is_current,
             Then then, Delayed delayed);
-  BringBack(const BringBack&) = delete;
-  BringBack& operator=(const BringBack&) = delete;
-  ~BringBack();
+  StageOut(const StageOut&) = delete;
+  StageOut& operator=(const StageOut&) = delete;
+  ~StageOut();
 
   /// One that is under way already is not begun again.
   void add(const Site& site, SiteFiles& files, const PilotId& pilot, AttemptEnd end);

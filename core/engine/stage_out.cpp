@@ -13,7 +13,7 @@ void Engine::outputs_come(Lease& lease) {
     actions_.push_back(KillAttempt{lease.pilot, lease.attempt, Failure::Cancelled, false});
 }
 
-void Engine::handle(const OutputsComing& event, Time) {
+void Engine::handle(const StageOutPending& event, Time) {
   for (const AttemptId& attempt : event.attempts) {
     Lease* lease = pilots_.current(attempt);
     if (lease && lease->pilot == event.pilot) outputs_come(*lease);

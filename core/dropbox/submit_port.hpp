@@ -45,12 +45,12 @@ struct DropboxTaskEnd {
 
 /// Implemented over the engine.  Both calls come on the drop box's own thread and must not wait for
 /// the engine; the answers go to `Dropbox::task_ended`, on any thread.
-class TaskDoor {
+class SubmitPort {
  public:
-  TaskDoor() = default;
-  TaskDoor(const TaskDoor&) = delete;
-  TaskDoor& operator=(const TaskDoor&) = delete;
-  virtual ~TaskDoor() = default;
+  SubmitPort() = default;
+  SubmitPort(const SubmitPort&) = delete;
+  SubmitPort& operator=(const SubmitPort&) = delete;
+  virtual ~SubmitPort() = default;
 
   /// Queues the task.  Where its key is known already, nothing is queued and nothing compared: the
   /// task of that key is followed.  Answered by one `task_ended` for the key, at once where the

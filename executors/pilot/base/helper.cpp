@@ -1,4 +1,4 @@
-#include "pilot/base/chore.hpp"
+#include "pilot/base/helper.hpp"
 
 #include <fcntl.h>
 #include <sys/prctl.h>
@@ -45,7 +45,7 @@ std::string answer_from(int fd) {
 
 }  // namespace
 
-void Chores::start(std::function<std::string()> work, std::string died,
+void Helpers::start(std::function<std::string()> work, std::string died,
                    std::function<void(const std::string&)> done) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
@@ -61,16 +61,16 @@ void Chores::start(std::function<std::string()> work, std::string died,
     return;
   }
   started_(pid);
-  running_[pid] = Chore{std::move(reading), std::move(died), std::move(done)};
+  running_[pid] = Helper{std::move(reading), std::move(died), std::move(done)};
 }
 
-bool Chores::reaped(pid_t pid, int status) {
+bool Helpers::reaped(pid_t pid, int status) {
   const auto at = running_.find(pid);
   if (at == running_.end()) return false;
-  const Chore chore = std::move(at->second);
+  const Helper helper = std::move(at->second);
   running_.erase(at);
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  chore.done(well ? answer_from(chore.answer.get()) : chore.died);
+  helper.done(well ? answer_from(helper.answer.get()) : helper.died);
   return true;
 }
 

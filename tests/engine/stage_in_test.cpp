@@ -5,15 +5,15 @@
 namespace hpcbatch {
 namespace {
 
-class BringingTest : public EngineTest {
+class StageInTest : public EngineTest {
  protected:
   void brought(const std::string& tasks, const std::string& site = "here") {
-    happens(FilesBrought{
+    happens(StagedIn{
         .site = site, .array = task(tasks).array, .there = indices(tasks), .failed = {}});
   }
   void not_brought(const std::string& tasks, bool again, Failure failure = Failure::StageInFailed,
                    const std::string& site = "here") {
-    happens(FilesBrought{.site = site,
+    happens(StagedIn{.site = site,
                          .array = task(tasks).array,
                          .there = {},
                          .failed = {{indices(tasks), failure, "the reason", again}}});
@@ -28,7 +28,7 @@ class BringingTest : public EngineTest {
   }
 };
 
-TEST_F(BringingTest, ATaskStartsWhenItsFilesAreThere) {
+TEST_F(StageInTest, ATaskStartsWhenItsFilesAreThere) {
   given_pilot();
   submit(New().files_brought_to({"here"}));
   expect({"accept 2", "bring files of 2, each to here"});
@@ -38,7 +38,7 @@ TEST_F(BringingTest, ATaskStartsWhenItsFilesAreThere) {
   expect({"lease 2 to A0"});
 }
 
-TEST_F(BringingTest, NoPilotIsAskedForBeforeThat) {
+TEST_F(StageInTest, NoPilotIsAskedForBeforeThat) {
   submit(New().files_brought_to({"here"}));
   expect({"accept 1", "bring files of 1, each to here"});
   after(10s);
@@ -47,7 +47,7 @@ TEST_F(BringingTest, NoPilotIsAskedForBeforeThat) {
   expect({"open A: cpu of here"});
 }
 
-TEST_F(BringingTest, WhatCannotBeHadEndsTheTask) {
+TEST_F(StageInTest, WhatCannotBeHadEndsTheTask) {
   given_pilot();
   submit(New().array(1, 3).files_brought_to({"here"}));
   expect({"accept 2", "bring files of 2.1-3, each to here"});
@@ -58,7 +58,7 @@ TEST_F(BringingTest, WhatCannotBeHadEndsTheTask) {
   expect({"lease 2.1,3 to A0"});
 }
 
-TEST_F(BringingTest, WhatMayPassIsTriedAgainLater) {
+TEST_F(StageInTest, WhatMayPassIsTriedAgainLater) {
   given_pilot();
   submit(New().files_brought_to({"here"}));
   forget_what_was_asked();
@@ -76,7 +76,7 @@ TEST_F(BringingTest, WhatMayPassIsTriedAgainLater) {
   expect({"bring files of 2, each to here"});
 }
 
-TEST_F(BringingTest, FilesThatAreGoneAreBroughtAgain) {
+TEST_F(StageInTest, FilesThatAreGoneAreBroughtAgain) {
   given_pilot();
   submit(New().array(1, 2).cpus(4).files_brought_to({"here"}));
   brought("2.1-2");
@@ -91,7 +91,7 @@ TEST_F(BringingTest, FilesThatAreGoneAreBroughtAgain) {
   expect({"lease 2.1 to A0"});
 }
 
-TEST_F(BringingTest, WhatIsThereForOthersOfAnArrayIsThereForAll) {
+TEST_F(StageInTest, WhatIsThereForOthersOfAnArrayIsThereForAll) {
   given_pilot();
   submit(New().array(1, 2).files_brought_to({"here"}, false));
   hold("2.2");
@@ -103,12 +103,12 @@ TEST_F(BringingTest, WhatIsThereForOthersOfAnArrayIsThereForAll) {
   expect({"count 1", "lease 2.2 to A0"});
 }
 
-TEST_F(BringingTest, APilotStartedAnewLosesNothingThatIsOnItsWay) {
+TEST_F(StageInTest, APilotStartedAnewLosesNothingThatIsOnItsWay) {
   given_pilot();
   submit(New().array(1, 2).files_brought_to({"here"}));
   brought("2.1-2");
   starts("2.1-2");
-  happens(OutputsComing{pilot("A0"), {attempt("2.1")}});
+  happens(StageOutPending{pilot("A0"), {attempt("2.1")}});
   forget_what_was_asked();
   disconnects("A0");
   happens(PilotRegistered{.pilot = pilot("A0"),
@@ -122,7 +122,7 @@ TEST_F(BringingTest, APilotStartedAnewLosesNothingThatIsOnItsWay) {
   expect_ended("2.1", Failure::Ok);
 }
 
-TEST_F(BringingTest, ManySingleTasksAreSharedBetweenSites) {
+TEST_F(StageInTest, ManySingleTasksAreSharedBetweenSites) {
   given_two_sites();
   for (int i = 0; i < 4; ++i) submit(New().files_brought_to({"here", "there"}, false));
   after(1s);
@@ -130,7 +130,7 @@ TEST_F(BringingTest, ManySingleTasksAreSharedBetweenSites) {
           "bring files of 2 to there", "bring files of 3 to here", "bring files of 4 to there"});
 }
 
-TEST_F(BringingTest, NoMoreThanIsSoonWanted) {
+TEST_F(StageInTest, NoMoreThanIsSoonWanted) {
   given_pilot();
   submit(New().array(1, 1000).files_brought_to({"here"}));
   expect({"accept 2", "bring files of 2.1-256, each to here"});
@@ -140,7 +140,7 @@ TEST_F(BringingTest, NoMoreThanIsSoonWanted) {
   expect({"bring files of 2.257-260, each to here"});
 }
 
-TEST_F(BringingTest, WhatAllTasksShareIsBroughtOnce) {
+TEST_F(StageInTest, WhatAllTasksShareIsBroughtOnce) {
   given_pilot();
   submit(New().array(1, 100'000).files_brought_to({"here"}, false));
   expect({"accept 2", "bring files of 2.1-100000 to here"});
@@ -149,7 +149,7 @@ TEST_F(BringingTest, WhatAllTasksShareIsBroughtOnce) {
           "open G: *", "open H: *", "open I: *"});
 }
 
-TEST_F(BringingTest, WhereItsFilesAreSeenATaskNeedsNothing) {
+TEST_F(StageInTest, WhereItsFilesAreSeenATaskNeedsNothing) {
   given_two_sites();
   given_pilot();  // here
   submit(New().files_brought_to({"there"}));
@@ -158,7 +158,7 @@ TEST_F(BringingTest, WhereItsFilesAreSeenATaskNeedsNothing) {
   expect_nothing();
 }
 
-TEST_F(BringingTest, ATaskThatIsLeasedAgainNeedsNothingBrought) {
+TEST_F(StageInTest, ATaskThatIsLeasedAgainNeedsNothingBrought) {
   given_pilot();
   submit(New().files_brought_to({"here"}));
   brought("2");
@@ -167,7 +167,7 @@ TEST_F(BringingTest, ATaskThatIsLeasedAgainNeedsNothingBrought) {
   expect({"lease 2 to A0"});
 }
 
-TEST_F(BringingTest, ARevivedTasksFilesAreBroughtAgain) {
+TEST_F(StageInTest, ARevivedTasksFilesAreBroughtAgain) {
   given_pilot();
   submit(New().files_brought_to({"here"}));
   brought("2");
@@ -179,7 +179,7 @@ TEST_F(BringingTest, ARevivedTasksFilesAreBroughtAgain) {
   expect({"bring files of 2, each to here"});
 }
 
-TEST_F(BringingTest, ACancelledTaskHearsNothingMore) {
+TEST_F(StageInTest, ACancelledTaskHearsNothingMore) {
   given_pilot();
   submit(New().files_brought_to({"here"}));
   forget_what_was_asked();
@@ -190,7 +190,7 @@ TEST_F(BringingTest, ACancelledTaskHearsNothingMore) {
   expect_ended("2", Failure::Cancelled);
 }
 
-TEST_F(BringingTest, AHeldTaskStartsWhereItsFilesAre) {
+TEST_F(StageInTest, AHeldTaskStartsWhereItsFilesAre) {
   given_pilot();
   submit(New().files_brought_to({"here"}));
   hold("2");
@@ -200,7 +200,7 @@ TEST_F(BringingTest, AHeldTaskStartsWhereItsFilesAre) {
   expect({"count 1", "lease 2 to A0"});
 }
 
-TEST_F(BringingTest, FilesGoElsewhereWhenASiteTakesNone) {
+TEST_F(StageInTest, FilesGoElsewhereWhenASiteTakesNone) {
   given_two_sites();
   submit(New().array(1, 3).files_brought_to({"here", "there"}));
   expect({"accept 1", "bring files of 1.1-3, each to here"});
@@ -212,7 +212,7 @@ TEST_F(BringingTest, FilesGoElsewhereWhenASiteTakesNone) {
   expect({"open A: cpu of there"});
 }
 
-TEST_F(BringingTest, ASiteThatMayNotBeAskedGetsNoFiles) {
+TEST_F(StageInTest, ASiteThatMayNotBeAskedGetsNoFiles) {
   given_two_sites();
   submit(New().on("here"));
   refuses("A", Refusal::Permanent);
@@ -221,13 +221,13 @@ TEST_F(BringingTest, ASiteThatMayNotBeAskedGetsNoFiles) {
   expect({"accept 2", "bring files of 2, each to there"});
 }
 
-TEST_F(BringingTest, RoomIsFreeWhileOutputsComeBack) {
+TEST_F(StageInTest, RoomIsFreeWhileOutputsComeBack) {
   given_pilot();
   submit(New().array(1, 8).files_brought_to({"here"}));
   brought("2.1-8");
   starts("2.1-4");
   forget_what_was_asked();
-  happens(OutputsComing{pilot("A0"), {attempt("2.1"), attempt("2.2")}});
+  happens(StageOutPending{pilot("A0"), {attempt("2.1"), attempt("2.2")}});
   expect({"lease 2.5-6 to A0"});
   expect_explained("2.1", "done at *, its outputs are being fetched*");
   ends("2.1");
@@ -235,7 +235,7 @@ TEST_F(BringingTest, RoomIsFreeWhileOutputsComeBack) {
   expect({"tell 2", "acknowledge 2.1 to A0", "lease 2.7 to A0"});
 }
 
-TEST_F(BringingTest, ARestartBringsWhatWaitsAgain) {
+TEST_F(StageInTest, ARestartBringsWhatWaitsAgain) {
   given_pilot();
   submit(New().array(1, 8).files_brought_to({"here"}));
   brought("2.1-8");
@@ -244,17 +244,17 @@ TEST_F(BringingTest, ARestartBringsWhatWaitsAgain) {
   restarts();
   registers("A0", 1h, {held("2.1"), held("2.2"), held("2.3"), held("2.4")});
   expect({"bring files of 2.5-8, each to here", "welcome A0"});
-  happens(OutputsComing{pilot("A0"), {attempt("2.1")}});
+  happens(StageOutPending{pilot("A0"), {attempt("2.1")}});
   brought("2.5-8");
   expect({"lease 2.5 to A0"});
 }
 
-TEST_F(BringingTest, WhatIsFetchedFromAnEndedAllocationKeepsNobodyElse) {
+TEST_F(StageInTest, WhatIsFetchedFromAnEndedAllocationKeepsNobodyElse) {
   given_pilot();
   submit(New().array(1, 3).files_brought_to({"here"}));
   brought("2.1-3");
   starts("2.1-3");
-  happens(OutputsComing{pilot("A0"), {attempt("2.1")}});
+  happens(StageOutPending{pilot("A0"), {attempt("2.1")}});
   disconnects("A0");
   batch_ended("A", EndCause::Failed);
   after(1s);
@@ -273,7 +273,7 @@ TEST_F(BringingTest, WhatIsFetchedFromAnEndedAllocationKeepsNobodyElse) {
   expect_ended("2.1", Failure::Ok);
 }
 
-TEST_F(BringingTest, ATaskThatHasFailedStaysFailedWhenItsPilotDies) {
+TEST_F(StageInTest, ATaskThatHasFailedStaysFailedWhenItsPilotDies) {
   given_pilot();
   submit(New().array(1, 2).files_brought_to({"here"}));
   brought("2.1-2");
@@ -300,12 +300,12 @@ TEST_F(BringingTest, ATaskThatHasFailedStaysFailedWhenItsPilotDies) {
   forget_what_was_asked();
 }
 
-TEST_F(BringingTest, AFetchThatNobodyWantsAnyMoreIsStopped) {
+TEST_F(StageInTest, AFetchThatNobodyWantsAnyMoreIsStopped) {
   given_pilot();
   submit(New().files_brought_to({"here"}));
   brought("2");
   starts("2");
-  happens(OutputsComing{pilot("A0"), {attempt("2")}});
+  happens(StageOutPending{pilot("A0"), {attempt("2")}});
   disconnects("A0");
   forget_what_was_asked();
   cancel("2");
@@ -315,7 +315,7 @@ TEST_F(BringingTest, AFetchThatNobodyWantsAnyMoreIsStopped) {
   expect_ended("2", Failure::Cancelled);
 }
 
-TEST_F(BringingTest, ATaskThatIsTooLongForASiteIsBroughtToAnother) {
+TEST_F(StageInTest, ATaskThatIsTooLongForASiteIsBroughtToAnother) {
   Shape longer = cpu_shape("long");
   longer.walltime = 4h;
   given({site_of("here", {cpu_shape()}), site_of("there", {longer})});
@@ -332,7 +332,7 @@ TEST_F(BringingTest, ATaskThatIsTooLongForASiteIsBroughtToAnother) {
   expect({"open B: long of there"});
 }
 
-TEST_F(BringingTest, NobodysManyKeepAnothersFewAway) {
+TEST_F(StageInTest, NobodysManyKeepAnothersFewAway) {
   given_pilot();
   submit(New().array(1, 5000).files_brought_to({"here"}), "many");
   expect({"accept 2", "bring files of 2.1-256, each to here"});

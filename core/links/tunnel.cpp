@@ -1,4 +1,4 @@
-#include "links/carried.hpp"
+#include "links/tunnel.hpp"
 
 #include <boost/asio/local/connect_pair.hpp>
 
@@ -8,30 +8,30 @@
 namespace hpcbatch {
 namespace {
 
-constexpr std::size_t kCarriedPiece = std::size_t{64} << 10;
+constexpr std::size_t kTunnelPiece = std::size_t{64} << 10;
 
 }  // namespace
 
-Carried::Carried(asio::io_context& loop, Callbacks callbacks)
-    : callbacks_(std::move(callbacks)), near_(loop), far_(loop), room_(kCarriedPiece, '\0') {}
+Tunnel::Tunnel(asio::io_context& loop, Callbacks callbacks)
+    : callbacks_(std::move(callbacks)), near_(loop), far_(loop), room_(kTunnelPiece, '\0') {}
 
-std::shared_ptr<Carried> Carried::make(asio::io_context& loop, Callbacks callbacks) {
-  std::shared_ptr<Carried> made(new Carried(loop, std::move(callbacks)));
+std::shared_ptr<Tunnel> Tunnel::make(asio::io_context& loop, Callbacks callbacks) {
+  std::shared_ptr<Tunnel> made(new Tunnel(loop, std::move(callbacks)));
   boost::system::error_code error;
   asio::local::connect_pair(made->near_, made->far_, error);
   return error ? nullptr : made;
 }
 
-asio::generic::stream_protocol::socket Carried::take_far_end() {
+asio::generic::stream_protocol::socket Tunnel::take_far_end() {
   return {std::move(far_)};
 }
 
-void Carried::may_say(std::size_t bytes) {
+void Tunnel::may_say(std::size_t bytes) {
   allowed_ += bytes;
   if (!is_reading_) read();
 }
 
-void Carried::read() {
+void Tunnel::read() {
   if (allowed_ == 0 || !near_.is_open() || is_closing_) return;
   is_reading_ = true;
   near_.async_read_some(
@@ -46,7 +46,7 @@ void Carried::read() {
       });
 }
 
-void Carried::engine_closed() {
+void Tunnel::engine_closed() {
   boost::system::error_code ignored;
   near_.close(ignored);
   // What is called may let go of this object's last owner.
@@ -54,12 +54,12 @@ void Carried::engine_closed() {
   if (closed) closed();
 }
 
-void Carried::hear(std::string_view bytes) {
+void Tunnel::hear(std::string_view bytes) {
   waiting_ += bytes;
   if (writing_.empty()) write();
 }
 
-void Carried::write() {
+void Tunnel::write() {
   if (!near_.is_open()) return;
   if (waiting_.empty()) {
     boost::system::error_code ignored;
@@ -81,7 +81,7 @@ void Carried::write() {
       });
 }
 
-void Carried::close() {
+void Tunnel::close() {
   is_closing_ = true;
   callbacks_ = {};
   if (writing_.empty()) write();

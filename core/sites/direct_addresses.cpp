@@ -1,4 +1,4 @@
-#include "sites/direct_doors.hpp"
+#include "sites/direct_addresses.hpp"
 
 #include "wire/node_addresses.hpp"
 
@@ -24,7 +24,7 @@ std::vector<std::string> direct_addresses(const Site& site, std::vector<std::str
   return outward;
 }
 
-DirectDoors::DirectDoors(std::string remembered, Outward outward, Listen listen)
+DirectAddresses::DirectAddresses(std::string remembered, Outward outward, Listen listen)
     : remembered_(std::move(remembered)), outward_(std::move(outward)), listen_(std::move(listen)) {
   std::ifstream in(remembered_);
   std::string address;
@@ -32,7 +32,7 @@ DirectDoors::DirectDoors(std::string remembered, Outward outward, Listen listen)
   while (in >> address >> port) before_[address] = static_cast<std::uint16_t>(port);
 }
 
-bool DirectDoors::look(const std::vector<Site>& sites) {
+bool DirectAddresses::look(const std::vector<Site>& sites) {
   bool is_changed = false;
   const std::vector<std::string> outward = outward_();
   for (const Site& site : sites) {
@@ -58,7 +58,7 @@ bool DirectDoors::look(const std::vector<Site>& sites) {
 }
 
 /// Whether it has begun to.
-bool DirectDoors::listen_at(const std::string& address) {
+bool DirectAddresses::listen_at(const std::string& address) {
   if (ports_.contains(address)) return false;
   const auto before = before_.find(address);
   const auto port = listen_(address, before == before_.end() ? 0 : before->second);
@@ -72,7 +72,7 @@ bool DirectDoors::listen_at(const std::string& address) {
   return true;
 }
 
-std::vector<wire::Address> DirectDoors::of(const Site& site) const {
+std::vector<wire::Address> DirectAddresses::of(const Site& site) const {
   std::vector<wire::Address> told;
   const std::vector<std::string>& all = addresses_.at(site.name);
   for (const std::string& address : all) {
@@ -88,7 +88,7 @@ std::vector<wire::Address> DirectDoors::of(const Site& site) const {
   return told;
 }
 
-void DirectDoors::remember() const {
+void DirectAddresses::remember() const {
   auto all = before_;
   for (const auto& [address, port] : ports_) all[address] = port;
   std::ofstream out(remembered_, std::ios::trunc);

@@ -1,5 +1,5 @@
 // An engine's machine changes its address, and pilots are told where they reach it now.
-#include "sites/direct_doors.hpp"
+#include "sites/direct_addresses.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -22,8 +22,8 @@ class DirectDoorsTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove(file_); }
 
-  DirectDoors doors() {
-    return DirectDoors(
+  DirectAddresses doors() {
+    return DirectAddresses(
         file_, [this] { return outward_; },
         [this](const std::string& address, std::uint16_t port) -> Result<std::uint16_t> {
           ++tried_;
@@ -31,7 +31,7 @@ class DirectDoorsTest : public ::testing::Test {
           return port != 0 ? port : ++next_port_;
         });
   }
-  std::string text_of(const DirectDoors& doors, std::size_t site) {
+  std::string text_of(const DirectAddresses& doors, std::size_t site) {
     std::string text;
     for (const wire::Address& at : doors.of(sites_[site]))
       text += (text.empty() ? "" : " ") + at.place + ":" + std::to_string(at.port);
@@ -47,7 +47,7 @@ class DirectDoorsTest : public ::testing::Test {
 };
 
 TEST_F(DirectDoorsTest, StayWhereTheyAre) {
-  DirectDoors here = doors();
+  DirectAddresses here = doors();
   EXPECT_TRUE(here.look(sites_));
   EXPECT_EQ(text_of(here, 0), "10.0.0.1:1001");
   EXPECT_EQ(text_of(here, 1), "10.8.0.2:1002");
@@ -56,7 +56,7 @@ TEST_F(DirectDoorsTest, StayWhereTheyAre) {
 }
 
 TEST_F(DirectDoorsTest, GoWithTheMachine) {
-  DirectDoors here = doors();
+  DirectAddresses here = doors();
   here.look(sites_);
   outward_ = {};
   EXPECT_FALSE(here.look(sites_)) << "no way out for a moment";
@@ -72,7 +72,7 @@ TEST_F(DirectDoorsTest, GoWithTheMachine) {
 
 TEST_F(DirectDoorsTest, OneThatIsNotThereKeepsNobodyAndComesLater) {
   absent_ = "10.8.0.2";
-  DirectDoors here = doors();
+  DirectAddresses here = doors();
   EXPECT_TRUE(here.look(sites_));
   EXPECT_EQ(text_of(here, 0), "10.0.0.1:1001");
   EXPECT_EQ(text_of(here, 1), "10.8.0.2:9");
@@ -86,7 +86,7 @@ TEST_F(DirectDoorsTest, TakeThePortsOfTheLastEngine) {
   doors().look(sites_);
   next_port_ = 2000;
   absent_ = "10.8.0.2";
-  DirectDoors again = doors();
+  DirectAddresses again = doors();
   again.look(sites_);
   EXPECT_EQ(text_of(again, 0), "10.0.0.1:1001");
   EXPECT_EQ(text_of(again, 1), "10.8.0.2:1002") << "it will probably be that";
@@ -95,7 +95,7 @@ TEST_F(DirectDoorsTest, TakeThePortsOfTheLastEngine) {
 TEST_F(DirectDoorsTest, AllAddressesThatMayBeRightAreTold) {
   outward_ = {"130.1.2.3", "10.0.0.1", "10.1.0.1"};
   absent_ = "10.0.0.1";
-  DirectDoors here = doors();
+  DirectAddresses here = doors();
   EXPECT_TRUE(here.look(sites_));
   EXPECT_EQ(text_of(here, 0), "130.1.2.3:1001 10.1.0.1:1002");
   absent_.clear();
@@ -106,7 +106,7 @@ TEST_F(DirectDoorsTest, AllAddressesThatMayBeRightAreTold) {
 TEST_F(DirectDoorsTest, LoopbackIsToldToPilotsOfThisMachineAlone) {
   outward_ = {};
   sites_.resize(1);
-  DirectDoors here = doors();
+  DirectAddresses here = doors();
   EXPECT_FALSE(here.look(sites_));
   EXPECT_EQ(text_of(here, 0), "");
   sites_[0].name = "own";

@@ -1,32 +1,32 @@
-#include "engine/standing.hpp"
+#include "engine/task_partition.hpp"
 
 namespace hpcbatch {
 
-const IndexSet Standing::kOnly = IndexRange{0, 0};
-const IndexSet Standing::kNone;
+const IndexSet TaskPartition::kOnly = IndexRange{0, 0};
+const IndexSet TaskPartition::kNone;
 
-Standing::Standing(const IndexSet& all) {
+TaskPartition::TaskPartition(const IndexSet& all) {
   if (all != kOnly) many_ = std::make_unique<Many>(Many{.all = all, .in = {}});
 }
 
-const IndexSet& Standing::in(Place place) const {
+const IndexSet& TaskPartition::in(Place place) const {
   const auto number = static_cast<std::uint8_t>(place);
   if (many_) return many_->in[number];
   return only_in_ == number ? kOnly : kNone;
 }
 
-IndexSet Standing::open() const {
+IndexSet TaskPartition::open() const {
   IndexSet open = all();
   open.remove(ok());
   open.remove(not_ok());
   return open;
 }
 
-bool Standing::is_over() const {
+bool TaskPartition::is_over() const {
   return ok().size() + not_ok().size() == all().size();
 }
 
-void Standing::add(Place place, const IndexSet& indices) {
+void TaskPartition::add(Place place, const IndexSet& indices) {
   const auto number = static_cast<std::uint8_t>(place);
   if (many_) {
     many_->in[number].add(indices);
@@ -35,7 +35,7 @@ void Standing::add(Place place, const IndexSet& indices) {
   }
 }
 
-void Standing::remove(Place place, const IndexSet& indices) {
+void TaskPartition::remove(Place place, const IndexSet& indices) {
   const auto number = static_cast<std::uint8_t>(place);
   if (many_) {
     many_->in[number].remove(indices);

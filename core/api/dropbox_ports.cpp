@@ -1,4 +1,4 @@
-#include "api/dropbox_door.hpp"
+#include "api/dropbox_ports.hpp"
 
 #include "api/far_sites.hpp"
 #include "api/read/bad_request.hpp"
@@ -47,9 +47,9 @@ Result<DropboxSettings> with_real_directory(DropboxSettings settings) {
 
 /// One drop box and the tasks that it waits for.  Its thread calls `submit` and `cancel`; all else
 /// is the loop's.
-class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from_this<Door> {
+class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_from_this<Port> {
  public:
-  Door(Runtime& runtime, Api& api, ToolShelf& tools, DropboxSettings settings)
+  Port(Runtime& runtime, Api& api, ToolShelf& tools, DropboxSettings settings)
       : runtime_(runtime), api_(api), tools_(tools), settings_(std::move(settings)) {}
 
   Result<void> open(const std::string& workspace) {
@@ -232,7 +232,7 @@ class DropboxDoors::Door final : public TaskDoor, public std::enable_shared_from
   std::unique_ptr<Dropbox> box_;  // last: its thread calls the rest
 };
 
-DropboxDoors::DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
+DropboxPorts::DropboxPorts(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,
                            const std::string& home)
     : runtime_(runtime),
       api_(api),
@@ -242,31 +242,31 @@ DropboxDoors::DropboxDoors(Runtime& runtime, Api& api, ToolShelf& tools, std::st
       retry_(runtime.loop()) {
   runtime_.on_ended([this](ArrayId array) {
     for (const auto& [directory, box] : boxes_) {
-      if (box.door) box.door->array_ended(array);
+      if (box.port) box.port->array_ended(array);
     }
   });
 }
 
-DropboxDoors::~DropboxDoors() {
+DropboxPorts::~DropboxPorts() {
   for (const auto& [directory, box] : boxes_) {
-    if (box.door) box.door->close_at_once();
+    if (box.port) box.port->close_at_once();
   }
 }
 
-std::vector<DropboxState> DropboxDoors::list() const {
+std::vector<DropboxState> DropboxPorts::list() const {
   std::vector<DropboxState> states;
   for (const auto& [directory, box] : boxes_)
     states.push_back({box.settings, box.is_configured, box.why_not});
   return states;
 }
 
-Result<void> DropboxDoors::open(Box& box) {
-  auto door = std::make_shared<Door>(runtime_, api_, tools_, box.settings);
+Result<void> DropboxPorts::open(Box& box) {
+  auto port = std::make_shared<Port>(runtime_, api_, tools_, box.settings);
   auto opened =
-      door->open(box.settings.workspace.empty() ? workspace_ + "/dropbox" : box.settings.workspace);
+      port->open(box.settings.workspace.empty() ? workspace_ + "/dropbox" : box.settings.workspace);
   const std::string why_not = opened ? "" : opened.error().text;
   if (opened) {
-    box.door = std::move(door);
+    box.port = std::move(port);
     spdlog::info("watching the drop box {}", box.settings.directory);
   } else if (why_not != box.why_not) {
     spdlog::warn("cannot watch the drop box {}: {}", box.settings.directory, why_not);
@@ -275,7 +275,7 @@ Result<void> DropboxDoors::open(Box& box) {
   return opened;
 }
 
-Result<void> DropboxDoors::start(const DropboxSettings& settings) {
+Result<void> DropboxPorts::start(const DropboxSettings& settings) {
   auto canonical = with_real_directory(settings);
   if (!canonical) return canonical.error();
   if (const auto known = boxes_.find(canonical->directory); known != boxes_.end()) {
@@ -290,7 +290,7 @@ Result<void> DropboxDoors::start(const DropboxSettings& settings) {
   return {};
 }
 
-void DropboxDoors::add(const DropboxSettings& settings, const Answer& answer) {
+void DropboxPorts::add(const DropboxSettings& settings, const Answer& answer) {
   auto canonical = with_real_directory(settings);
   if (!canonical) return answer(canonical.error());
   const std::string& directory = canonical->directory;
@@ -301,7 +301,7 @@ void DropboxDoors::add(const DropboxSettings& settings, const Answer& answer) {
     boxes_.emplace(directory, std::move(box));
     return answer(remember());
   }
-  if (known->second.door && known->second.settings == *canonical) return answer({});
+  if (known->second.port && known->second.settings == *canonical) return answer({});
   change(directory, answer, [this, directory, answer, wanted = *canonical] {
     Box& box = boxes_.at(directory);
     box.settings = wanted;
@@ -312,7 +312,7 @@ void DropboxDoors::add(const DropboxSettings& settings, const Answer& answer) {
   });
 }
 
-void DropboxDoors::remove(const std::string& directory, const Answer& answer) {
+void DropboxPorts::remove(const std::string& directory, const Answer& answer) {
   // One whose folder is gone is known by the name that it had.
   const auto canonical = with_real_directory(
       {.directory = directory, .workspace = {}, .allow = {}, .templates = {}, .variables = {}});
@@ -329,7 +329,7 @@ void DropboxDoors::remove(const std::string& directory, const Answer& answer) {
   });
 }
 
-void DropboxDoors::change(const std::string& directory, const Answer& refuse,
+void DropboxPorts::change(const std::string& directory, const Answer& refuse,
                           std::function<void()> then) {
   Box& box = boxes_.at(directory);
   if (box.is_configured) {
@@ -348,11 +348,11 @@ void DropboxDoors::change(const std::string& directory, const Answer& refuse,
     boxes_.at(directory).is_changing = false;
     then();
   };
-  if (!box.door) return done();
-  std::exchange(box.door, nullptr)->close(closing_, std::move(done));
+  if (!box.port) return done();
+  std::exchange(box.port, nullptr)->close(closing_, std::move(done));
 }
 
-Result<void> DropboxDoors::remember() const {
+Result<void> DropboxPorts::remember() const {
   std::vector<DropboxSettings> told;
   for (const auto& [directory, box] : boxes_) {
     if (!box.is_configured) told.push_back(box.settings);
@@ -364,7 +364,7 @@ Result<void> DropboxDoors::remember() const {
                            written.error().text)};
 }
 
-void DropboxDoors::start_remembered() {
+void DropboxPorts::start_remembered() {
   RememberedBoxes read = read_remembered(remembered_);
   for (const std::string& text : read.warnings) spdlog::warn("{}", text);
   for (DropboxSettings& settings : read.boxes) {
@@ -383,9 +383,9 @@ void DropboxDoors::start_remembered() {
   try_again_later();
 }
 
-void DropboxDoors::try_again_later() {
+void DropboxPorts::try_again_later() {
   const auto is_missing = [](const auto& entry) {
-    return !entry.second.door && !entry.second.is_changing;
+    return !entry.second.port && !entry.second.is_changing;
   };
   if (std::none_of(boxes_.begin(), boxes_.end(), is_missing)) return;
   retry_.expires_after(kTryEvery);

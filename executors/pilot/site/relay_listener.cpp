@@ -1,4 +1,4 @@
-#include "pilot/site/relay_door.hpp"
+#include "pilot/site/relay_listener.hpp"
 
 #include "pilot/base/socket_address.hpp"
 #include "wire/file.hpp"
@@ -59,10 +59,10 @@ std::map<std::string, std::uint16_t> ports_before(const std::string& file) {
 
 }  // namespace
 
-RelayDoor::RelayDoor(std::string file, std::vector<Fd> listeners, std::string text)
+RelayListener::RelayListener(std::string file, std::vector<Fd> listeners, std::string text)
     : file_(std::move(file)), listeners_(std::move(listeners)), text_(std::move(text)) {}
 
-Result<RelayDoor> RelayDoor::open(const std::string& workspace, const std::string& address) {
+Result<RelayListener> RelayListener::open(const std::string& workspace, const std::string& address) {
   const std::string file = wire::relay_file(workspace);
   const auto before = ports_before(file);
   const std::vector<std::string> wanted =
@@ -88,15 +88,15 @@ Result<RelayDoor> RelayDoor::open(const std::string& workspace, const std::strin
   if (listeners.empty()) return *refused;
   if (auto written = wire::replace_file(file, text, wire::Readers::OwnerOnly); !written)
     return written.error();
-  return RelayDoor(file, std::move(listeners), std::move(text));
+  return RelayListener(file, std::move(listeners), std::move(text));
 }
 
-void RelayDoor::keep_file() const {
+void RelayListener::keep_file() const {
   const auto now = wire::read_file(file_, wire::Readers::OwnerOnly);
   if (!now || *now != text_) (void)wire::replace_file(file_, text_, wire::Readers::OwnerOnly);
 }
 
-RelayDoor::~RelayDoor() {
+RelayListener::~RelayListener() {
   if (listeners_.empty()) return;
   const auto now = wire::read_file(file_, wire::Readers::OwnerOnly);
   if (now && *now == text_) ::unlink(file_.c_str());

@@ -1,4 +1,4 @@
-// Peers that knocked at the doors for pilots and were turned away: how many for which reason, and
+// Peers that the listeners for pilots have rejected: how many for which reason, and
 // which of them the log tells of.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace hpcbatch {
 
-enum class TurnedAwayFor {
+enum class RejectionReason {
   UnknownPilot,    ///< a name that no pilot has, or has any more
   WrongKey,        ///< no proof of its key: a wrong one, or what was recorded of another link
   WrongHello,      ///< does not speak the wire at all
@@ -22,21 +22,21 @@ enum class TurnedAwayFor {
   TooLong,         ///< announced a frame beyond the cap
   BrokenFrame,     ///< changed, repeated or left out; of a pilot that had proved its key
   BrokenMessage,   ///< likewise of such a pilot: a whole frame with no message in it
-  TooManyAtATime,  ///< strangers at one door
+  TooManyAtATime,  ///< unproven peers of one listener
 };
-constexpr std::size_t kTurnedAwayReasons = 9;
+constexpr std::size_t kRejectionReasons = 9;
 
 /// As the API says it: `wrong_key`.
-std::string_view word_of(TurnedAwayFor reason);
+std::string_view word_of(RejectionReason reason);
 
-class TurnedAway {
+class RejectedPeers {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
   /// The line for the log, which is `text` and how many others went without one.  Nothing where
   /// there was one for this reason less than a minute ago: whoever knocks can do so without end.
-  std::optional<std::string> count(TurnedAwayFor reason, const std::string& text, Time now);
-  std::uint64_t of(TurnedAwayFor reason) const { return at(reason).count; }
+  std::optional<std::string> count(RejectionReason reason, const std::string& text, Time now);
+  std::uint64_t of(RejectionReason reason) const { return at(reason).count; }
   /// Each reason's word and count, those that never were too.
   std::vector<std::pair<std::string_view, std::uint64_t>> counts() const;
 
@@ -46,9 +46,9 @@ class TurnedAway {
     std::uint64_t untold{0};
     std::optional<Time> told;
   };
-  const Tally& at(TurnedAwayFor reason) const { return tallies_[static_cast<std::size_t>(reason)]; }
+  const Tally& at(RejectionReason reason) const { return tallies_[static_cast<std::size_t>(reason)]; }
 
-  std::array<Tally, kTurnedAwayReasons> tallies_{};
+  std::array<Tally, kRejectionReasons> tallies_{};
 };
 
 }  // namespace hpcbatch

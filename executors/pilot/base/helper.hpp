@@ -13,10 +13,10 @@
 
 namespace hpcbatch::pilot {
 
-class Chores {
+class Helpers {
  public:
   /// `started` and `done` hear of the process.
-  explicit Chores(std::function<void(pid_t)> started) : started_(std::move(started)) {}
+  explicit Helpers(std::function<void(pid_t)> started) : started_(std::move(started)) {}
 
   /// `work` runs in a child and returns what `done` gets here; where the child dies instead, `done`
   /// gets `died`.
@@ -27,13 +27,13 @@ class Chores {
   bool any() const { return !running_.empty(); }
 
  private:
-  struct Chore {
+  struct Helper {
     Fd answer;
     std::string died;
     std::function<void(const std::string&)> done;
   };
   std::function<void(pid_t)> started_;
-  std::map<pid_t, Chore> running_;
+  std::map<pid_t, Helper> running_;
 };
 
 }  // namespace hpcbatch::pilot

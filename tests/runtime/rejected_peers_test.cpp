@@ -112,12 +112,12 @@ class TurnedAwayTest : public testing::Test {
     peer.is_pilot = false;
     return peer;
   }
-  /// The server takes `theirs` with less patience than it has at its own door.
+  /// The server takes `theirs` with less patience than it has at its own listener.
   Peer connect_to_impatient() {
     asio::local::stream_protocol::socket ours(loop_), theirs(loop_);
     asio::local::connect_pair(ours, theirs);
     ours.non_blocking(true);
-    server_.adopt(std::move(theirs), {.door = 1, .handshake = 0s});
+    server_.adopt(std::move(theirs), {.listener = 1, .handshake = 0s});
     return {std::move(ours), link_of(kPilot), false};
   }
 
@@ -144,11 +144,11 @@ class TurnedAwayTest : public testing::Test {
   }
   /// The peer is put out, that is counted once and under this reason alone, and the other pilot's
   /// link goes on.
-  void must_be_put_out(Peer& peer, TurnedAwayFor reason) {
+  void must_be_put_out(Peer& peer, RejectionReason reason) {
     until([&] { return peer.is_put_out; }, &peer);
-    for (const auto& [word, count] : server_.turned_away().counts())
+    for (const auto& [word, count] : server_.rejected_peers().counts())
       EXPECT_EQ(count, word == word_of(reason) ? 1U : 0U) << word;
-    EXPECT_THAT(log_.str(), HasSubstr("turned away (" + std::string(word_of(reason)) + "): "));
+    EXPECT_THAT(log_.str(), HasSubstr("rejected (" + std::string(word_of(reason)) + "): "));
     beats_.clear();
     other_->link.send(heartbeat(7));
     until([&] { return !beats_.empty(); });
@@ -168,13 +168,13 @@ class TurnedAwayTest : public testing::Test {
 
 TEST_F(TurnedAwayTest, AWrongKey) {
   Peer peer = connect(kPilot, wire::random_key());
-  must_be_put_out(peer, TurnedAwayFor::WrongKey);
+  must_be_put_out(peer, RejectionReason::WrongKey);
   EXPECT_FALSE(peer.link.established());
 }
 
 TEST_F(TurnedAwayTest, ANameThatNobodyHas) {
   Peer peer = connect({"hnobody", 0});
-  must_be_put_out(peer, TurnedAwayFor::UnknownPilot);
+  must_be_put_out(peer, RejectionReason::UnknownPilot);
 }
 
 TEST_F(TurnedAwayTest, AllThatAPilotSaidSaidAgain) {
@@ -184,7 +184,7 @@ TEST_F(TurnedAwayTest, AllThatAPilotSaidSaidAgain) {
   until([&] { return !beats_.empty(); }, &pilot);
   Peer thief = connect_as_no_pilot();
   thief.say(pilot.said);
-  must_be_put_out(thief, TurnedAwayFor::WrongKey);
+  must_be_put_out(thief, RejectionReason::WrongKey);
   EXPECT_EQ(thief.said, pilot.said);
   pilot.link.send(heartbeat(2));
   beats_.clear();
@@ -199,7 +199,7 @@ TEST_F(TurnedAwayTest, AFrameOfAnotherLink) {
   Peer again = connect(kPilot);
   stands(again);
   again.say(frame);
-  must_be_put_out(again, TurnedAwayFor::BrokenFrame);
+  must_be_put_out(again, RejectionReason::BrokenFrame);
 }
 
 TEST_F(TurnedAwayTest, AFrameSaidTwice) {
@@ -207,14 +207,14 @@ TEST_F(TurnedAwayTest, AFrameSaidTwice) {
   stands(peer);
   const std::string frame = say_a_frame(peer);
   peer.say(frame);
-  must_be_put_out(peer, TurnedAwayFor::BrokenFrame);
+  must_be_put_out(peer, RejectionReason::BrokenFrame);
 }
 
 TEST_F(TurnedAwayTest, AFrameThatHoldsNoMessage) {
   Peer peer = connect(kPilot);
   stands(peer);
   peer.link.send("\xFF\xFF\xFF");
-  must_be_put_out(peer, TurnedAwayFor::BrokenMessage);
+  must_be_put_out(peer, RejectionReason::BrokenMessage);
 }
 
 TEST_F(TurnedAwayTest, FourGigabytesBeforeTheProof) {
@@ -222,7 +222,7 @@ TEST_F(TurnedAwayTest, FourGigabytesBeforeTheProof) {
   peer.say(peer.link.take_output());
   const std::size_t before = most_memory();
   peer.say(std::string(24, 'h') + kFourGigabytes);
-  must_be_put_out(peer, TurnedAwayFor::TooLong);
+  must_be_put_out(peer, RejectionReason::TooLong);
   EXPECT_LT(most_memory() - before, std::size_t{1} << 20) << "room was made for it";
 }
 
@@ -231,7 +231,7 @@ TEST_F(TurnedAwayTest, FourGigabytesBehindTheProof) {
   stands(peer);
   const std::size_t before = most_memory();
   peer.say(kFourGigabytes);
-  must_be_put_out(peer, TurnedAwayFor::TooLong);
+  must_be_put_out(peer, RejectionReason::TooLong);
   EXPECT_LT(most_memory() - before, std::size_t{1} << 20) << "room was made for it";
   EXPECT_THAT(log_.str(), HasSubstr("4294967295 bytes"));
 }
@@ -239,40 +239,40 @@ TEST_F(TurnedAwayTest, FourGigabytesBehindTheProof) {
 TEST_F(TurnedAwayTest, FourGigabytesInsteadOfAHello) {
   Peer peer = connect_as_no_pilot();
   peer.say(kFourGigabytes);
-  must_be_put_out(peer, TurnedAwayFor::WrongHello);
+  must_be_put_out(peer, RejectionReason::WrongHello);
 }
 
 TEST_F(TurnedAwayTest, ABrowser) {
   Peer peer = connect_as_no_pilot();
   peer.say("GET / HTTP/1.1\r\n\r\n");
-  must_be_put_out(peer, TurnedAwayFor::WrongHello);
+  must_be_put_out(peer, RejectionReason::WrongHello);
 }
 
 TEST_F(TurnedAwayTest, AVersionThatIsNotSpoken) {
   Peer peer = connect(kPilot);
   peer.link = wire::Link::connecting(kPilot, key_, {900, 901});
-  must_be_put_out(peer, TurnedAwayFor::WrongVersion);
+  must_be_put_out(peer, RejectionReason::WrongVersion);
 }
 
 TEST_F(TurnedAwayTest, WhoSaysNothing) {
   Peer peer = connect_to_impatient();
-  must_be_put_out(peer, TurnedAwayFor::NoProof);
+  must_be_put_out(peer, RejectionReason::NoProof);
 }
 
 TEST_F(TurnedAwayTest, WhoStopsBehindTheHello) {
   Peer peer = connect_as_no_pilot();
   peer.say(peer.link.take_output());  // the engine's own door waits 5 s for more
-  must_be_put_out(peer, TurnedAwayFor::NoProof);
+  must_be_put_out(peer, RejectionReason::NoProof);
 }
 
 TEST_F(TurnedAwayTest, TheOldestOfTooManyWhoSayNothing) {
   Peer oldest = connect_as_no_pilot();
-  std::vector<std::unique_ptr<Peer>> strangers;
-  strangers.reserve(63);
-  for (int i = 0; i < 63; ++i) strangers.push_back(std::make_unique<Peer>(connect_as_no_pilot()));
+  std::vector<std::unique_ptr<Peer>> unproven_peers;
+  unproven_peers.reserve(63);
+  for (int i = 0; i < 63; ++i) unproven_peers.push_back(std::make_unique<Peer>(connect_as_no_pilot()));
   Peer pilot = connect(kPilot);
   stands(pilot);
-  must_be_put_out(oldest, TurnedAwayFor::TooManyAtATime);
+  must_be_put_out(oldest, RejectionReason::TooManyAtATime);
 }
 
 TEST_F(TurnedAwayTest, AWrongKeyThatComesByARelay) {
@@ -285,7 +285,7 @@ TEST_F(TurnedAwayTest, AWrongKeyThatComesByARelay) {
       RelayStream::Callbacks{.listening = [](const std::string&) {},
                              .connected =
                                  [this](auto socket) {
-                                   server_.adopt(std::move(socket), {.door = 1, .handshake = 30s});
+                                   server_.adopt(std::move(socket), {.listener = 1, .handshake = 30s});
                                  },
                              .ended = [](const std::string& why) { FAIL() << why; }});
   stream->start();
@@ -314,33 +314,33 @@ TEST_F(TurnedAwayTest, AWrongKeyThatComesByARelay) {
     }
     return is_closed;
   });
-  EXPECT_EQ(server_.turned_away().of(TurnedAwayFor::WrongKey), 1U);
+  EXPECT_EQ(server_.rejected_peers().of(RejectionReason::WrongKey), 1U);
   stream->close();
 }
 
-TEST(TurnedAway, TellsOnceAMinuteOfEachReason) {
-  TurnedAway away;
-  const TurnedAway::Time start{};
-  EXPECT_EQ(away.count(TurnedAwayFor::WrongKey, "a peer lied", start),
-            "turned away (wrong_key): a peer lied");
+TEST(RejectedPeers, TellsOnceAMinuteOfEachReason) {
+  RejectedPeers away;
+  const RejectedPeers::Time start{};
+  EXPECT_EQ(away.count(RejectionReason::WrongKey, "a peer lied", start),
+            "rejected (wrong_key): a peer lied");
   for (int i = 1; i < 60; ++i)
-    EXPECT_FALSE(away.count(TurnedAwayFor::WrongKey, "a peer lied", start + i * 1s));
-  EXPECT_TRUE(away.count(TurnedAwayFor::TooLong, "a peer was loud", start + 1s));
-  EXPECT_EQ(away.count(TurnedAwayFor::WrongKey, "another lied", start + 60s),
-            "turned away (wrong_key): another lied; so were 59 others since the line before");
-  EXPECT_EQ(away.count(TurnedAwayFor::WrongKey, "one more", start + 200s),
-            "turned away (wrong_key): one more");
-  EXPECT_EQ(away.of(TurnedAwayFor::WrongKey), 62U);
-  EXPECT_EQ(away.of(TurnedAwayFor::NoProof), 0U);
+    EXPECT_FALSE(away.count(RejectionReason::WrongKey, "a peer lied", start + i * 1s));
+  EXPECT_TRUE(away.count(RejectionReason::TooLong, "a peer was loud", start + 1s));
+  EXPECT_EQ(away.count(RejectionReason::WrongKey, "another lied", start + 60s),
+            "rejected (wrong_key): another lied; so were 59 others since the line before");
+  EXPECT_EQ(away.count(RejectionReason::WrongKey, "one more", start + 200s),
+            "rejected (wrong_key): one more");
+  EXPECT_EQ(away.of(RejectionReason::WrongKey), 62U);
+  EXPECT_EQ(away.of(RejectionReason::NoProof), 0U);
 }
 
-TEST(TurnedAway, EachReasonHasAWordOfItsOwn) {
+TEST(RejectedPeers, EachReasonHasAWordOfItsOwn) {
   std::set<std::string_view> words;
-  for (const auto& [word, count] : TurnedAway{}.counts()) {
+  for (const auto& [word, count] : RejectedPeers{}.counts()) {
     EXPECT_FALSE(word.empty());
     words.insert(word);
   }
-  EXPECT_EQ(words.size(), kTurnedAwayReasons);
+  EXPECT_EQ(words.size(), kRejectionReasons);
 }
 
 }  // namespace

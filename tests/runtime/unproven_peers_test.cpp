@@ -1,5 +1,5 @@
 // Who goes for one more at a door that pilots come to.
-#include "links/strangers.hpp"
+#include "links/unproven_peers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,13 +11,13 @@ using namespace std::chrono_literals;
 const std::chrono::steady_clock::time_point kNow{1h};
 
 /// The last is the oldest.
-std::vector<Stranger> peers(std::size_t count, const std::string& address, bool names_a_pilot) {
-  std::vector<Stranger> all;
+std::vector<UnprovenPeer> peers(std::size_t count, const std::string& address, bool names_a_pilot) {
+  std::vector<UnprovenPeer> all;
   for (std::size_t i = 0; i < count; ++i) all.push_back({address, names_a_pilot, kNow - i * 10ms});
   return all;
 }
 
-std::vector<Stranger> together(std::vector<Stranger> some, const std::vector<Stranger>& others) {
+std::vector<UnprovenPeer> together(std::vector<UnprovenPeer> some, const std::vector<UnprovenPeer>& others) {
   some.insert(some.end(), others.begin(), others.end());
   return some;
 }
