@@ -182,31 +182,32 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     auto end = std::make_shared<DropboxTaskEnd>();
     end->key = node.mapped().key;
     end->outputs = std::move(node.mapped().outputs);
-    api_.read_facts({id, 0}, [this, self = shared_from_this(), end](const TaskFacts& facts) {
-      if (!facts.result)
-        return refuse(end->key, "its history was removed before its result was read");
-      const Outcome& outcome = facts.result->outcome;
-      end->failure = outcome.failure;
-      end->exit_code = shell_exit_code(outcome).value_or(-1);
-      end->message = outcome.message;
-      end->start = outcome.started;
-      end->end = outcome.ended;
-      const std::string site = facts.allocation ? facts.allocation->site : "";
-      read_stream(*facts.result, site, 1, [this, self, end, facts, site](std::string out) {
-        end->standard_output = std::move(out);
-        read_stream(*facts.result, site, 2, [self, end](std::string err) {
-          end->standard_error = std::move(err);
-          self->hand_over(std::move(*end));
+    api_.tasks().read_facts(
+        {id, 0}, [this, self = shared_from_this(), end](const TaskFacts& facts) {
+          if (!facts.result)
+            return refuse(end->key, "its history was removed before its result was read");
+          const Outcome& outcome = facts.result->outcome;
+          end->failure = outcome.failure;
+          end->exit_code = shell_exit_code(outcome).value_or(-1);
+          end->message = outcome.message;
+          end->start = outcome.started;
+          end->end = outcome.ended;
+          const std::string site = facts.allocation ? facts.allocation->site : "";
+          read_stream(*facts.result, site, 1, [this, self, end, facts, site](std::string out) {
+            end->standard_output = std::move(out);
+            read_stream(*facts.result, site, 2, [self, end](std::string err) {
+              end->standard_error = std::move(err);
+              self->hand_over(std::move(*end));
+            });
+          });
         });
-      });
-    });
   }
 
   void read_stream(const store::ResultRow& result, const std::string& site, std::uint32_t stream,
                    std::function<void(std::string)> then) {
     const LogPlace& log = result.outcome.log;
     const std::uint64_t size = stream == 2 ? log.err_bytes : log.out_bytes;
-    api_.read_log(
+    api_.logs().read(
         result, site, stream, 0, kEndOfStream * 2,
         [this, self = shared_from_this(), result, site, stream, size,
          then = std::move(then)](Result<std::string> head) {
@@ -215,11 +216,11 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
           if (!head) return then("(hpcbatch cannot read this output: " + head.error().text + ")\n");
           if (head->size() >= size) return then(std::move(*head));
           std::string first = head->substr(0, kEndOfStream);
-          api_.read_log(result, site, stream, size - kEndOfStream, kEndOfStream,
-                        [first = std::move(first), size, then](const Result<std::string>& tail) {
-                          then(fmt::format("{}\n[... {} bytes left out ...]\n{}", first,
-                                           size - 2 * kEndOfStream, tail ? *tail : ""));
-                        });
+          api_.logs().read(result, site, stream, size - kEndOfStream, kEndOfStream,
+                           [first = std::move(first), size, then](const Result<std::string>& tail) {
+                             then(fmt::format("{}\n[... {} bytes left out ...]\n{}", first,
+                                              size - 2 * kEndOfStream, tail ? *tail : ""));
+                           });
         });
   }
 

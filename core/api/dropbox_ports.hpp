@@ -18,6 +18,13 @@
 
 namespace hpcbatch {
 
+/// One drop box as clients are told of it.
+struct DropboxState {
+  DropboxSettings settings;
+  bool is_configured{false};  ///< by the configuration, not by a client
+  std::string why_not;        ///< it cannot be watched just now
+};
+
 /// Owns the drop boxes of one engine.  What it is told while the engine runs is remembered in
 /// `home` for the next engine. On the loop's thread.
 class DropboxPorts {

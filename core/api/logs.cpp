@@ -1,7 +1,8 @@
-// Output of tasks: of ended ones from the pilot's log, of running ones over its link, or both in
-// one stream.
-#include "api/api.hpp"
+#include "api/logs.hpp"
+
 #include "api/query.hpp"
+#include "api/read/bad_request.hpp"
+#include "api/read/selections.hpp"
 #include "api/to_json.hpp"
 #include "loop/asio.hpp"
 #include "sites/log_reader.hpp"
@@ -81,11 +82,26 @@ FoundAttempt find_attempt(store::Store& store, TaskId task, std::uint64_t number
   return found;
 }
 
+/// Answers itself where there is no end of one task to be read.
+bool has_no_end(TaskId task, const TaskFacts& facts, const Runtime& runtime,
+                const ReplyPtr& reply) {
+  if (!facts.array) {
+    reply->error(404, fmt::format("there is no task {}", to_string(task)));
+  } else if (!facts.result && facts.array->indices.contains(task.index)) {
+    reply->error(503, fmt::format("task {} is over, but its end is not in the store yet: {}",
+                                  to_string(task), runtime.store_trouble().value_or("it is slow")));
+  } else if (!facts.result) {
+    reply->error(400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}",
+                                  task.array.value, facts.array->indices.ranges().back().first));
+  }
+  return !facts.array || !facts.result;
+}
+
 }  // namespace
 
-void Api::read_log(const store::ResultRow& result, const std::string& site, std::uint32_t stream,
-                   std::uint64_t offset, std::size_t limit,
-                   std::function<void(Result<std::string>)> answer) {
+void Logs::read(const store::ResultRow& result, const std::string& site, std::uint32_t stream,
+                std::uint64_t offset, std::size_t limit,
+                std::function<void(Result<std::string>)> answer) {
   if (result.outcome.log.file.empty()) return answer(std::string{});
   SiteHands* hands = runtime_.site(site);
   if (!hands) {
@@ -97,50 +113,42 @@ void Api::read_log(const store::ResultRow& result, const std::string& site, std:
   hpcbatch::read_log(*hands, result.outcome.log, attempt, stream, offset, limit, std::move(answer));
 }
 
-void Api::log_of_task(TaskId task, Request request, const ReplyPtr& reply) {
-  const auto follow = request.query.find("follow");
-  if (follow != request.query.end() && follow->second == "1") return follow_task(task, reply);
-  std::uint32_t stream = 1;
+void Logs::add_to(Routes& routes) {
+  routes.add("GET", "tasks/*/log", [this](HttpRequest& request, const ReplyPtr& reply) {
+    const TaskId task = parse_task(request.path[2]);
+    if (text_in(request, "follow") == "1") return follow(task, reply);
+    answer_piece(task, request, reply);
+  });
+}
+
+void Logs::answer_piece(TaskId task, const HttpRequest& request, const ReplyPtr& reply) {
+  Range range;
   if (const auto at = request.query.find("stream"); at != request.query.end()) {
     if (at->second != "stdout" && at->second != "stderr")
       throw BadRequest("'stream' must be stdout or stderr");
-    stream = at->second == "stderr" ? 2 : 1;
+    range.stream = at->second == "stderr" ? 2 : 1;
   }
   // Of a task that has ended: so many bytes from the end, instead of from an offset.
-  const std::uint64_t tail = bytes_in(request, "tail", 0);
-  const std::uint64_t asked = bytes_in(request, "offset", 0);
-  const std::size_t limit =
-      std::min<std::size_t>(bytes_in(request, "limit", kDefaultLimit), kLargestLimit);
-  if (request.query.contains("attempt")) {
-    const std::uint64_t number = bytes_in(request, "attempt", 0);
-    return log_of_attempt(task, number, {stream, asked, tail, limit}, reply);
-  }
-  if (runtime_.engine().state_of(task)) return log_of_running(task, stream, asked, limit, reply);
-  read_facts(task, [this, task, stream, asked, tail, limit, reply](const TaskFacts& facts) {
-    if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
-    if (!facts.result && facts.array->indices.contains(task.index)) {
-      return reply->error(
-          503, fmt::format("task {} is over, but its end is not in the store yet: {}",
-                           to_string(task), runtime_.store_trouble().value_or("it is slow")));
-    }
-    if (!facts.result) {
-      return reply->error(
-          400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}", task.array.value,
-                           facts.array->indices.ranges().back().first));
-    }
-    answer_log(*facts.result, facts.allocation ? facts.allocation->site : "",
-               {stream, asked, tail, limit}, reply);
+  range.tail = bytes_in(request, "tail", 0);
+  range.offset = bytes_in(request, "offset", 0);
+  range.limit = std::min<std::size_t>(bytes_in(request, "limit", kDefaultLimit), kLargestLimit);
+  if (request.query.contains("attempt"))
+    return of_attempt(task, bytes_in(request, "attempt", 0), range, reply);
+  if (runtime_.engine().state_of(task)) return of_running(task, range, reply);
+  tasks_.read_facts(task, [this, task, range, reply](const TaskFacts& facts) {
+    if (has_no_end(task, facts, runtime_, reply)) return;
+    of_ended(*facts.result, facts.allocation ? facts.allocation->site : "", range, reply);
   });
 }
 
 /// Of one that has ended, also where the task goes on.
-void Api::log_of_attempt(TaskId task, std::uint64_t number, const LogRange& range,
-                         const ReplyPtr& reply) {
+void Logs::of_attempt(TaskId task, std::uint64_t number, const Range& range,
+                      const ReplyPtr& reply) {
   runtime_.look([task, number](store::Store& store) { return find_attempt(store, task, number); },
                 [this, task, number, range, reply](const FoundAttempt& found) {
                   if (!found.is_task)
                     return reply->error(404, fmt::format("there is no task {}", to_string(task)));
-                  if (found.ended) return answer_log(*found.ended, found.site, range, reply);
+                  if (found.ended) return of_ended(*found.ended, found.site, range, reply);
                   const std::string what =
                       found.known.empty()
                           ? fmt::format("no attempt of task {} has ended yet", to_string(task))
@@ -150,24 +158,26 @@ void Api::log_of_attempt(TaskId task, std::uint64_t number, const LogRange& rang
                 });
 }
 
-void Api::answer_log(const store::ResultRow& ended, const std::string& site, const LogRange& range,
-                     const ReplyPtr& reply) {
+void Logs::of_ended(const store::ResultRow& ended, const std::string& site, const Range& range,
+                    const ReplyPtr& reply) {
   const LogPlace& log = ended.outcome.log;
   const std::uint64_t size = range.stream == 2 ? log.err_bytes : log.out_bytes;
   const std::uint64_t offset = range.tail == 0 ? range.offset : size - std::min(size, range.tail);
-  read_log(ended, site, range.stream, offset, range.limit,
-           [reply, offset, size, log](const Result<std::string>& bytes) {
-             if (!bytes) return reply->error(503, "cannot read the output: " + bytes.error().text);
-             json::object piece =
-                 piece_json(*bytes, offset, offset + bytes->size() >= size, log.truncated);
-             if (log.lost) piece["lost"] = true;
-             reply->answer(200, std::move(piece));
-           });
+  read(ended, site, range.stream, offset, range.limit,
+       [reply, offset, size, log](const Result<std::string>& bytes) {
+         if (!bytes) return reply->error(503, "cannot read the output: " + bytes.error().text);
+         json::object piece =
+             piece_json(*bytes, offset, offset + bytes->size() >= size, log.truncated);
+         if (log.lost) piece["lost"] = true;
+         reply->answer(200, std::move(piece));
+       });
 }
 
 /// Reads along for as long as what is there keeps coming, then answers with it.
-void Api::log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset, std::size_t limit,
-                         const ReplyPtr& reply) {
+void Logs::of_running(TaskId task, const Range& range, const ReplyPtr& reply) {
+  const std::uint32_t stream = range.stream;
+  const std::uint64_t offset = range.offset;
+  const std::size_t limit = range.limit;
   struct Gathering {
     std::string bytes;  // from `offset` on
     std::unique_ptr<asio::steady_timer> timer;
@@ -211,7 +221,7 @@ void Api::log_of_running(TaskId task, std::uint32_t stream, std::uint64_t offset
 }
 
 /// Where a client stands that reads along.
-struct Api::Reader {
+struct Logs::Reader {
   TaskId task;
   ReplyPtr reply;
   FollowerId follower{0};
@@ -220,7 +230,7 @@ struct Api::Reader {
   bool paused{false};
 };
 
-void Api::follow_task(TaskId task, const ReplyPtr& reply) {
+void Logs::follow(TaskId task, const ReplyPtr& reply) {
   auto reader = std::make_shared<Reader>();
   reader->task = task;
   reader->reply = reply;
@@ -228,7 +238,7 @@ void Api::follow_task(TaskId task, const ReplyPtr& reply) {
   read_along(reader);
 }
 
-void Api::read_along(const std::shared_ptr<Reader>& reader) {
+void Logs::read_along(const std::shared_ptr<Reader>& reader) {
   reader->paused = false;
   if (!runtime_.engine().state_of(reader->task))
     return finish_follow(reader->task, reader->seen, reader->attempt, reader->reply);
@@ -264,20 +274,10 @@ void Api::read_along(const std::shared_ptr<Reader>& reader) {
 }
 
 /// Sends what was not seen while it ran, then how the task ended.
-void Api::finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptId attempt,
-                        const ReplyPtr& reply) {
-  read_facts(task, [this, task, seen, attempt, reply](const TaskFacts& facts) {
-    if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
-    if (!facts.result && facts.array->indices.contains(task.index)) {
-      return reply->error(
-          503, fmt::format("task {} is over, but its end is not in the store yet: {}",
-                           to_string(task), runtime_.store_trouble().value_or("it is slow")));
-    }
-    if (!facts.result) {
-      return reply->error(
-          400, fmt::format("{0} is an array; name one of its tasks, like {0}.{1}", task.array.value,
-                           facts.array->indices.ranges().back().first));
-    }
+void Logs::finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptId attempt,
+                         const ReplyPtr& reply) {
+  tasks_.read_facts(task, [this, task, seen, attempt, reply](const TaskFacts& facts) {
+    if (has_no_end(task, facts, runtime_, reply)) return;
     const std::string site = facts.allocation ? facts.allocation->site : "";
     const bool same = attempt.number == facts.result->attempt;
     struct Rest {
@@ -290,26 +290,25 @@ void Api::finish_follow(TaskId task, std::array<std::uint64_t, 3> seen, AttemptI
     *step = [this, task, facts, site, rest, reply, weak](std::uint32_t stream) {
       const auto self = weak.lock();
       if (stream == 3) {
-        reply->line({{"end", task_json(task, facts)}});
+        reply->line({{"end", tasks_.task_json(task, facts)}});
         reply->finish();
         return;
       }
-      read_log(
-          *facts.result, site, stream, rest->at[stream], kPiece,
-          [rest, reply, stream, self](const Result<std::string>& bytes) {
-            if (!bytes) {
-              reply->line({{"stream", "stderr"},
-                           {"base64", base64("hpcbatch: the rest of the output cannot be read: " +
-                                             bytes.error().text + "\n")}});
-              (*self)(3);
-            } else if (bytes->empty()) {
-              (*self)(stream + 1);
-            } else {
-              rest->at[stream] += bytes->size();
-              reply->line({{"stream", name_of(stream)}, {"base64", base64(*bytes)}});
-              reply->when_sent([self, stream] { (*self)(stream); });
-            }
-          });
+      read(*facts.result, site, stream, rest->at[stream], kPiece,
+           [rest, reply, stream, self](const Result<std::string>& bytes) {
+             if (!bytes) {
+               reply->line({{"stream", "stderr"},
+                            {"base64", base64("hpcbatch: the rest of the output cannot be read: " +
+                                              bytes.error().text + "\n")}});
+               (*self)(3);
+             } else if (bytes->empty()) {
+               (*self)(stream + 1);
+             } else {
+               rest->at[stream] += bytes->size();
+               reply->line({{"stream", name_of(stream)}, {"base64", base64(*bytes)}});
+               reply->when_sent([self, stream] { (*self)(stream); });
+             }
+           });
     };
     (*step)(1);
   });

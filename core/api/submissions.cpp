@@ -1,6 +1,6 @@
 // What there is to see of submissions as a whole: which there are, one in full, why one is as it
 // is.
-#include "api/api.hpp"
+#include "api/submissions.hpp"
 
 #include "api/query.hpp"
 #include "api/read/selections.hpp"
@@ -63,14 +63,14 @@ std::string way_of(const store::FailureGroup& group) {
 }  // namespace
 
 /// Of the tasks that have not ended, how many stand where.
-struct Api::Now {
+struct Submissions::Now {
   std::array<std::uint64_t, 8> by_state{};
   std::optional<Time> started;  ///< the first that runs
   std::uint64_t& of(TaskState state) { return by_state.at(static_cast<std::size_t>(state)); }
   std::uint64_t of(TaskState state) const { return by_state.at(static_cast<std::size_t>(state)); }
 };
 
-Api::Now Api::now_of(ArrayId id) const {
+Submissions::Now Submissions::now_of(ArrayId id) const {
   Now now;
   const ArrayState* live = runtime_.engine().tasks().find(id);
   if (!live) return now;
@@ -91,7 +91,7 @@ Api::Now Api::now_of(ArrayId id) const {
   return now;
 }
 
-boost::json::object Api::array_json(const store::ArrayOverview& whole) const {
+boost::json::object Submissions::array_json(const store::ArrayOverview& whole) const {
   Now now = now_of(whole.row.id);
   now.of(TaskState::Done) = whole.done;
   now.of(TaskState::Failed) = whole.failed;
@@ -127,14 +127,15 @@ boost::json::object Api::array_json(const store::ArrayOverview& whole) const {
   return object;
 }
 
-void Api::arrays(Request request, const ReplyPtr& reply) {
-  if (request.method != "GET" || request.path.size() > 3)
-    return reply->error(404, "write GET /v1/arrays or /v1/arrays/ID");
-  if (request.path.size() == 2) return list_arrays(request, reply);
-  show_array(parse_selection(request.path[2]).array, reply);
+void Submissions::add_to(Routes& routes) {
+  routes.add("GET", "arrays",
+             [this](HttpRequest& request, const ReplyPtr& reply) { list(request, reply); });
+  routes.add("GET", "arrays/*", [this](HttpRequest& request, const ReplyPtr& reply) {
+    show(parse_selection(request.path[2]).array, reply);
+  });
 }
 
-void Api::list_arrays(Request request, const ReplyPtr& reply) {
+void Submissions::list(const HttpRequest& request, const ReplyPtr& reply) {
   store::ArrayFilter filter;
   filter.limit = std::clamp<std::uint32_t>(number_in(request, "limit", 20), 1, kMostOnAPage);
   filter.client = text_in(request, "client");
@@ -182,7 +183,7 @@ void Api::list_arrays(Request request, const ReplyPtr& reply) {
                 });
 }
 
-void Api::show_array(ArrayId id, const ReplyPtr& reply) {
+void Submissions::show(ArrayId id, const ReplyPtr& reply) {
   runtime_.look([id](store::Store& store) { return store.overview(id); },
                 [this, id, reply](const std::optional<store::ArrayOverview>& whole) {
                   if (!whole)
@@ -262,7 +263,7 @@ std::string failure_text(ArrayId id, const FailureFacts& facts) {
 
 }  // namespace
 
-void Api::explain_array(const store::ArrayRow& row, const ReplyPtr& reply) {
+void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
   const ArrayId id = row.id;
   runtime_.look([id](store::Store& store) { return read_array_facts(store, id); },
                 [this, id, reply](const ArrayFacts& facts) {

@@ -1,5 +1,4 @@
-// What there is to see of tasks: one in full, lists, why one waits.
-#include "api/api.hpp"
+#include "api/task_views.hpp"
 
 #include "api/query.hpp"
 #include "api/read/selections.hpp"
@@ -34,34 +33,9 @@ json::object line_of(const std::string& id, TaskState state, std::uint64_t tasks
   return {{"id", id}, {"state", std::string(to_string(state))}, {"tasks", tasks}};
 }
 
-}  // namespace
-
-void Api::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
-  runtime_.look(
-      [task](store::Store& store) {
-        TaskFacts facts{store.array(task.array), store.result(task), store.attempts(task),
-                        std::nullopt, std::nullopt};
-        if (facts.array && needs_items(facts.array->recipe))
-          facts.item = item_of(facts.array->recipe, store.item(task));
-        if (facts.result) {
-          if (const auto pilot = parse_pilot(facts.result->pilot))
-            facts.allocation = store.allocation(pilot->allocation.name);
-        }
-        return facts;
-      },
-      std::move(answer));
-}
-
-// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
-boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
+/// What it is called and runs.
+void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
   const store::ArrayRow& array = *facts.array;
-  json::object object{{"id", to_string(task)}, {"array", std::to_string(task.array.value)}};
-  if (task.index != 0) object["index"] = task.index;
-  const auto live = runtime_.engine().state_of(task);
-  const TaskState state = live           ? *live
-                          : facts.result ? state_after(facts.result->outcome.failure)
-                                         : TaskState::Running;  // the store cannot take its end
-  object["state"] = std::string(to_string(state));
   object["client"] = array.client;
   if (!array.name.empty())
     object["name"] =
@@ -78,51 +52,122 @@ boost::json::object Api::task_json(TaskId task, const TaskFacts& facts) const {
   if (facts.item && task.index != 0) object["item"] = valid_utf8(facts.item->text());
   if (recipe.service) object["service"] = valid_utf8(recipe.service->name);
   if (!recipe.directory.empty()) object["directory"] = valid_utf8(recipe.directory);
+}
+
+void put_result(json::object& object, const TaskFacts& facts) {
+  const store::ResultRow& result = *facts.result;
+  const Outcome& outcome = result.outcome;
+  put_outcome(object, outcome);
+  if (outcome.started)
+    object["wait_s"] = std::max(0.0, seconds(*outcome.started - facts.array->submitted));
+  if (outcome.peak_memory != 0) object["peak_memory"] = outcome.peak_memory;
+  if (outcome.cpu_time != Duration{}) object["cpu_s"] = seconds(outcome.cpu_time);
+  if (!result.pilot.empty()) object["pilot"] = result.pilot;
+  if (!result.node.empty()) object["node"] = result.node;
+  if (facts.allocation) {
+    object["allocation"] = facts.allocation->id.name;
+    object["site"] = facts.allocation->site;
+  }
+  if (result.attempt != 0) object["attempt"] = result.attempt;
+}
+
+json::array attempts_json(const std::vector<store::AttemptRow>& rows) {
+  json::array attempts;
+  for (const store::AttemptRow& row : rows) {
+    json::object past{{"attempt", row.attempt}};
+    put_outcome(past, row.outcome);
+    if (!row.pilot.empty()) past["pilot"] = row.pilot;
+    if (!row.node.empty()) past["node"] = row.node;
+    attempts.push_back(std::move(past));
+  }
+  return attempts;
+}
+
+void add_text(json::array& details, const std::string& text) {
+  details.push_back(json::string(valid_utf8(text)));
+}
+
+std::string place_of(const std::string& pilot, const std::string& node) {
+  return fmt::format("{}{}{}", pilot, node.empty() ? "" : " at ", node);
+}
+
+std::string end_in_words(const Outcome& outcome) {
+  std::string text(to_string(outcome.failure));
+  if (outcome.failure == Failure::ToolFailed)
+    text += fmt::format(" with exit code {}", outcome.exit_code);
+  if (outcome.signal != 0) text += fmt::format(" by signal {}", outcome.signal);
+  if (!outcome.message.empty()) text += ": " + outcome.message;
+  return text;
+}
+
+void add_what_it_took(json::array& details, const store::ResultRow& result) {
+  const Outcome& outcome = result.outcome;
+  if (outcome.peak_memory != 0) add_text(details, "peak memory " + show_size(outcome.peak_memory));
+  if (outcome.started) add_text(details, "ran " + show_duration(outcome.ended - *outcome.started));
+  if (!result.pilot.empty()) add_text(details, "on pilot " + place_of(result.pilot, result.node));
+}
+
+}  // namespace
+
+void TaskViews::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
+  runtime_.look(
+      [task](store::Store& store) {
+        TaskFacts facts{store.array(task.array), store.result(task), store.attempts(task),
+                        std::nullopt, std::nullopt};
+        if (facts.array && needs_items(facts.array->recipe))
+          facts.item = item_of(facts.array->recipe, store.item(task));
+        if (facts.result) {
+          if (const auto pilot = parse_pilot(facts.result->pilot))
+            facts.allocation = store.allocation(pilot->allocation.name);
+        }
+        return facts;
+      },
+      std::move(answer));
+}
+
+boost::json::object TaskViews::task_json(TaskId task, const TaskFacts& facts) const {
+  const store::ArrayRow& array = *facts.array;
+  json::object object{{"id", to_string(task)}, {"array", std::to_string(task.array.value)}};
+  if (task.index != 0) object["index"] = task.index;
+  const auto live = runtime_.engine().state_of(task);
+  const TaskState state = live           ? *live
+                          : facts.result ? state_after(facts.result->outcome.failure)
+                                         : TaskState::Running;  // the store cannot take its end
+  object["state"] = std::string(to_string(state));
+  put_work(object, task, facts);
   object["needs"] = to_json(array.needs);
   object["submitted_at"] = seconds(array.submitted);
-  std::uint32_t attempt = 0;
-  if (facts.result && !live) {
-    put_outcome(object, facts.result->outcome);
-    const Outcome& outcome = facts.result->outcome;
-    attempt = facts.result->attempt;
-    if (outcome.started)
-      object["wait_s"] = std::max(0.0, seconds(*outcome.started - array.submitted));
-    if (outcome.peak_memory != 0) object["peak_memory"] = outcome.peak_memory;
-    if (outcome.cpu_time != Duration{}) object["cpu_s"] = seconds(outcome.cpu_time);
-    if (!facts.result->pilot.empty()) object["pilot"] = facts.result->pilot;
-    if (!facts.result->node.empty()) object["node"] = facts.result->node;
-    if (facts.allocation) {
-      object["allocation"] = facts.allocation->id.name;
-      object["site"] = facts.allocation->site;
-    }
-  }
-  if (const Lease* lease = runtime_.engine().pilots().lease(task)) {
-    attempt = lease->attempt.number;
-    if (lease->started) object["started_at"] = seconds(*lease->started);
-    const PilotState* pilot = runtime_.engine().pilots().find(lease->pilot);
-    object["pilot"] = to_string(lease->pilot);
-    object["allocation"] = lease->pilot.allocation.name;
-    if (pilot) {
-      object["site"] = pilot->site;
-      if (!pilot->node.empty()) object["node"] = pilot->node;
-    }
-  }
-  if (attempt != 0) object["attempt"] = attempt;
-  if (!facts.attempts.empty()) {
-    json::array attempts;
-    for (const store::AttemptRow& row : facts.attempts) {
-      json::object past{{"attempt", row.attempt}};
-      put_outcome(past, row.outcome);
-      if (!row.pilot.empty()) past["pilot"] = row.pilot;
-      if (!row.node.empty()) past["node"] = row.node;
-      attempts.push_back(std::move(past));
-    }
-    object["attempts"] = std::move(attempts);
-  }
+  if (facts.result && !live) put_result(object, facts);
+  put_lease(object, task);
+  if (!facts.attempts.empty()) object["attempts"] = attempts_json(facts.attempts);
   return object;
 }
 
-void Api::show_task(TaskId task, const ReplyPtr& reply) {
+void TaskViews::put_lease(json::object& object, TaskId task) const {
+  const Lease* lease = runtime_.engine().pilots().lease(task);
+  if (!lease) return;
+  object["attempt"] = lease->attempt.number;
+  if (lease->started) object["started_at"] = seconds(*lease->started);
+  object["pilot"] = to_string(lease->pilot);
+  object["allocation"] = lease->pilot.allocation.name;
+  const PilotState* pilot = runtime_.engine().pilots().find(lease->pilot);
+  if (!pilot) return;
+  object["site"] = pilot->site;
+  if (!pilot->node.empty()) object["node"] = pilot->node;
+}
+
+void TaskViews::add_to(Routes& routes) {
+  routes.add("GET", "tasks",
+             [this](HttpRequest& request, const ReplyPtr& reply) { list(request, reply); });
+  routes.add("GET", "tasks/*", [this](HttpRequest& request, const ReplyPtr& reply) {
+    show(parse_task(request.path[2]), reply);
+  });
+  routes.add("GET", "tasks/*/explain", [this](HttpRequest& request, const ReplyPtr& reply) {
+    explain(parse_task(request.path[2]), reply);
+  });
+}
+
+void TaskViews::show(TaskId task, const ReplyPtr& reply) {
   read_facts(task, [this, task, reply](const TaskFacts& facts) {
     if (!facts.array || (!facts.array->indices.contains(task.index) && task.index != 0)) {
       return reply->error(404, fmt::format("there is no task {}", to_string(task)));
@@ -136,60 +181,42 @@ void Api::show_task(TaskId task, const ReplyPtr& reply) {
   });
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
-void Api::explain_task(TaskId task, const ReplyPtr& reply) {
+void TaskViews::explain(TaskId task, const ReplyPtr& reply) {
   read_facts(task, [this, task, reply](const TaskFacts& facts) {
     if (!facts.array) return reply->error(404, fmt::format("there is no task {}", to_string(task)));
-    if (!facts.array->indices.contains(task.index)) {
-      if (task.index == 0) return explain_array(*facts.array, reply);
-      return reply->error(404, fmt::format("there is no task {}", to_string(task)));
-    }
-    json::array details;
-    for (const store::AttemptRow& row : facts.attempts) {
-      details.push_back(json::string(valid_utf8(fmt::format(
-          "attempt {} on {}{}{}: {}: {}", row.attempt, row.pilot, row.node.empty() ? "" : " at ",
-          row.node, to_string(row.outcome.failure), row.outcome.message))));
-    }
-    if (const auto trouble = runtime_.store_trouble())
-      details.push_back(json::string(valid_utf8(*trouble)));
-    if (const auto why = runtime_.engine().explain(task, runtime_.now())) {
-      for (const std::string& detail : why->details)
-        details.push_back(json::string(valid_utf8(detail)));
-      return reply->answer(200, {{"id", to_string(task)},
-                                 {"state", std::string(to_string(why->state))},
-                                 {"text", valid_utf8(why->text)},
-                                 {"details", std::move(details)}});
-    }
-    if (!facts.result) {
-      return reply->answer(200, {{"id", to_string(task)},
-                                 {"state", std::string(to_string(TaskState::Running))},
-                                 {"text", "it is over, and how it ended is not in the store yet"},
-                                 {"details", std::move(details)}});
-    }
-    const Outcome& outcome = facts.result->outcome;
-    std::string text = std::string(to_string(outcome.failure));
-    if (outcome.failure == Failure::ToolFailed)
-      text += fmt::format(" with exit code {}", outcome.exit_code);
-    if (outcome.signal != 0) text += fmt::format(" by signal {}", outcome.signal);
-    if (!outcome.message.empty()) text += ": " + outcome.message;
-    if (outcome.peak_memory != 0)
-      details.push_back(json::string("peak memory " + show_size(outcome.peak_memory)));
-    if (outcome.started)
-      details.push_back(json::string("ran " + show_duration(outcome.ended - *outcome.started)));
-    if (!facts.result->pilot.empty()) {
-      details.push_back(
-          json::string(fmt::format("on pilot {}{}{}", facts.result->pilot,
-                                   facts.result->node.empty() ? "" : " at ", facts.result->node)));
-    }
-    reply->answer(200, {{"id", to_string(task)},
-                        {"state", std::string(to_string(state_after(outcome.failure)))},
-                        {"text", valid_utf8(text)},
-                        {"details", std::move(details)}});
+    if (facts.array->indices.contains(task.index)) return explain_one(task, facts, reply);
+    if (task.index == 0) return submissions_.explain(*facts.array, reply);
+    reply->error(404, fmt::format("there is no task {}", to_string(task)));
   });
 }
 
+void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr& reply) {
+  json::array details;
+  for (const store::AttemptRow& row : facts.attempts) {
+    add_text(details,
+             fmt::format("attempt {} on {}: {}: {}", row.attempt, place_of(row.pilot, row.node),
+                         to_string(row.outcome.failure), row.outcome.message));
+  }
+  if (const auto trouble = runtime_.store_trouble()) add_text(details, *trouble);
+  TaskState state = TaskState::Running;
+  std::string text = "it is over, and how it ended is not in the store yet";
+  if (const auto why = runtime_.engine().explain(task, runtime_.now())) {
+    for (const std::string& detail : why->details) add_text(details, detail);
+    state = why->state;
+    text = why->text;
+  } else if (facts.result) {
+    add_what_it_took(details, *facts.result);
+    state = state_after(facts.result->outcome.failure);
+    text = end_in_words(facts.result->outcome);
+  }
+  reply->answer(200, {{"id", to_string(task)},
+                      {"state", std::string(to_string(state))},
+                      {"text", valid_utf8(text)},
+                      {"details", std::move(details)}});
+}
+
 // NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
-void Api::list_tasks(Request request, const ReplyPtr& reply) {
+void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
   store::Filter filter;
   filter.limit = std::min<std::uint32_t>(number_in(request, "limit", 100), 100'000);
   filter.client = text_in(request, "client");

@@ -1,6 +1,5 @@
 // What a submit would do, without doing it.
-#include "api/api.hpp"
-#include "api/read/read_request.hpp"
+#include "api/submits.hpp"
 #include "api/to_json.hpp"
 #include "model/places.hpp"
 
@@ -33,7 +32,7 @@ json::object trial_of(const Engine& engine, const NewArray& array, const store::
 
 }  // namespace
 
-void Api::try_tasks(std::string body, const ReplyPtr& reply) {
+void Submits::try_out(std::string body, const ReplyPtr& reply) {
   SubmitWithContent read = read_submit_body(std::move(body));
   prepare(
       std::move(read.request), read.content,

@@ -1,15 +1,17 @@
-// Requests that wait for tasks to end: `wait`, and the feed of changes.
-#include "api/api.hpp"
+#include "api/waits.hpp"
 
 #include "api/query.hpp"
+#include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
 #include "api/read/selections.hpp"
+#include "api/read/read_request.hpp"
 #include "api/to_json.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -109,7 +111,7 @@ json::object event_json(const store::ResultRow& row) {
 
 }  // namespace
 
-void Api::wait_tasks(Request request, const ReplyPtr& reply) {
+void Waits::wait(const HttpRequest& request, const ReplyPtr& reply) {
   const json::value body = parse_body(request.body);
   const std::vector<Selection> chosen = read_selections(body);
   const json::value* any = body.get_object().if_contains("any");
@@ -148,14 +150,67 @@ void Api::wait_tasks(Request request, const ReplyPtr& reply) {
   });
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
-void Api::events(Request request, const ReplyPtr& reply) {
-  if (request.method != "GET") return reply->error(400, "/v1/events takes GET");
-  const auto text = [&](const char* key) {
-    const auto at = request.query.find(key);
-    return at == request.query.end() ? std::string{} : at->second;
-  };
-  if (text("after") == "now") {
+namespace {
+
+/// Where a feed goes on.
+std::uint64_t cursor_of(const std::string& text) {
+  std::uint64_t cursor = 0;
+  if (text.empty()) return cursor;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, cursor);
+  if (error != std::errc{} || stop != end)
+    throw BadRequest(fmt::format("'after={}' is no cursor; take one from an earlier answer", text));
+  return cursor;
+}
+
+/// One look at a time: what ends while the store is asked is found by the next look.
+class FeedLook : public std::enable_shared_from_this<FeedLook> {
+ public:
+  FeedLook(Runtime& runtime, std::string client, std::uint64_t after, ReplyPtr reply)
+      : runtime_(runtime), client_(std::move(client)), after_(after), reply_(std::move(reply)) {}
+
+  /// Whether that is over.
+  bool look(bool timed_out) {
+    timed_out_ = timed_out_ || timed_out;
+    ask();
+    return answered_ || timed_out;
+  }
+
+ private:
+  void ask() {
+    if (answered_) return;
+    if (std::exchange(busy_, true)) {
+      again_ = true;
+      return;
+    }
+    runtime_.look([client = client_, after = after_](
+                      store::Store& store) { return store.changes(client, after, kFeedPage); },
+                  [self = shared_from_this()](const store::ChangeFeed& feed) { self->take(feed); });
+  }
+  void take(const store::ChangeFeed& feed) {
+    busy_ = false;
+    if (feed.rows.empty() && !feed.pruned && !timed_out_) {
+      if (std::exchange(again_, false)) ask();
+      return;
+    }
+    if (std::exchange(answered_, true)) return;
+    json::array events;
+    for (const store::ResultRow& row : feed.rows) events.push_back(event_json(row));
+    reply_->answer(
+        200, {{"events", std::move(events)}, {"cursor", feed.cursor}, {"pruned", feed.pruned}});
+  }
+
+  Runtime& runtime_;
+  std::string client_;
+  std::uint64_t after_;
+  ReplyPtr reply_;
+  bool busy_{false}, again_{false}, timed_out_{false}, answered_{false};
+};
+
+}  // namespace
+
+void Waits::events(const HttpRequest& request, const ReplyPtr& reply) {
+  if (text_in(request, "after") == "now") {
     runtime_.look(
         [](store::Store& store) { return store.newest_change(); },
         [reply](std::uint64_t cursor) {
@@ -163,52 +218,49 @@ void Api::events(Request request, const ReplyPtr& reply) {
         });
     return;
   }
-  std::uint64_t after = 0;
-  if (const std::string cursor = text("after"); !cursor.empty()) {
-    const char* end = cursor.data() + cursor.size();
-    const auto [stop, error] = std::from_chars(cursor.data(), end, after);
-    if (error != std::errc{} || stop != end)
-      throw BadRequest(
-          fmt::format("'after={}' is no cursor; take one from an earlier answer", cursor));
-  }
-  const std::string client = text("client");
-  // One look at a time: what ends while the store is asked is found by the next look.
-  struct Look {
-    bool busy{false};
-    bool again{false};
-    bool timed_out{false};
-    bool answered{false};
-  };
-  auto look = std::make_shared<Look>();
-  auto ask = std::make_shared<std::function<void()>>();
-  *ask = [this, look, client, after, reply, weak = std::weak_ptr(ask)] {
-    if (look->answered) return;
-    if (std::exchange(look->busy, true)) {
-      look->again = true;
-      return;
-    }
-    runtime_.look(
-        [client, after](store::Store& store) { return store.changes(client, after, kFeedPage); },
-        [look, reply, self = weak.lock()](const store::ChangeFeed& feed) {
-          look->busy = false;
-          if (feed.rows.empty() && !feed.pruned && !look->timed_out) {
-            if (std::exchange(look->again, false)) (*self)();
-            return;
-          }
-          if (std::exchange(look->answered, true)) return;
-          json::array events;
-          for (const store::ResultRow& row : feed.rows) events.push_back(event_json(row));
-          reply->answer(
-              200,
-              {{"events", std::move(events)}, {"cursor", feed.cursor}, {"pruned", feed.pruned}});
-        });
-  };
+  auto look = std::make_shared<FeedLook>(runtime_, text_in(request, "client"),
+                                         cursor_of(text_in(request, "after")), reply);
   wait_for_ends(std::min(seconds_in(request, "wait", 0), kLongestWait), reply,
-                [look, ask](bool timed_out) {
-                  look->timed_out = look->timed_out || timed_out;
-                  (*ask)();
-                  return look->answered || timed_out;
-                });
+                [look](bool timed_out) { return look->look(timed_out); });
+}
+
+Waits::Waits(Runtime& runtime) : runtime_(runtime) {
+  runtime_.on_ended([this](ArrayId) {
+    std::erase_if(waiters_, [](const std::shared_ptr<Waiter>& waiter) {
+      waiter->answered = waiter->answered || waiter->check(false);
+      if (waiter->answered) waiter->timer.cancel();
+      return waiter->answered;
+    });
+  });
+}
+
+void Waits::add_to(Routes& routes) {
+  routes.add("POST", "tasks/wait",
+             [this](HttpRequest& request, const ReplyPtr& reply) { wait(request, reply); });
+  routes.add("GET", "events",
+             [this](HttpRequest& request, const ReplyPtr& reply) { events(request, reply); });
+}
+
+void Waits::wait_for_ends(double limit, const ReplyPtr& reply, std::function<bool(bool)> check) {
+  if (check(limit <= 0)) return;
+  const auto limit_ms = std::chrono::milliseconds(static_cast<std::int64_t>(limit * 1000));
+  const std::shared_ptr<Waiter> waiter(
+      new Waiter{std::move(check), asio::steady_timer(runtime_.loop(), limit_ms)});
+  waiters_.push_back(waiter);
+  reply->on_gone([this, weak = std::weak_ptr(waiter)] {
+    const auto gone = weak.lock();
+    if (!gone || std::exchange(gone->answered, true)) return;
+    gone->timer.cancel();
+    // Not from within a walk over all of them.
+    asio::post(runtime_.loop(), [this, gone] { std::erase(waiters_, gone); });
+  });
+  waiter->timer.async_wait([this, waiter](const boost::system::error_code& error) {
+    // A timer that has fired cannot be cancelled any more: it may come here after an end has
+    // answered.
+    if (error || std::exchange(waiter->answered, true)) return;
+    waiter->check(true);
+    std::erase(waiters_, waiter);
+  });
 }
 
 }  // namespace hpcbatch

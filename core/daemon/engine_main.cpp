@@ -2,6 +2,7 @@
 
 #include "api/api.hpp"
 #include "api/dropbox_ports.hpp"
+#include "api/dropbox_routes.hpp"
 #include "cli/process/surroundings.hpp"
 #include "documents/configuration.hpp"
 #include "documents/places.hpp"
@@ -172,22 +173,15 @@ class EngineProcess {
         [this](const std::string& why) { end(why); });
     if (auto opened = runtime_->open(std::move(*store)); !opened)
       throw NoStart{1, opened.error().text};
-    api_ = std::make_unique<Api>(*runtime_, tools_,
-                                 EngineFacts{places_.home, places_.socket, configuration_.file,
-                                             runtime_->now(), callers_umask_});
-    doors_ = std::make_unique<DropboxPorts>(*runtime_, *api_, tools_, sites.front().workspace,
-                                            places_.home);
-    api_->stay = [this] { ends_when_idle_ = false; };
-    api_->ends_when_idle = [this] { return ends_when_idle_; };
-    api_->add_dropbox = [this](const DropboxSettings& settings,
-                               const DropboxPorts::Answer& answer) {
-      doors_->add(settings, answer);
-    };
-    api_->remove_dropbox = [this](const std::string& directory,
-                                  const DropboxPorts::Answer& answer) {
-      doors_->remove(directory, answer);
-    };
-    api_->dropboxes = [this] { return doors_->list(); };
+    api_ = std::make_unique<Api>(
+        *runtime_, tools_,
+        EngineFacts{places_.home, places_.socket, configuration_.file, runtime_->now(),
+                    callers_umask_},
+        StayOrGo{[this] { ends_when_idle_ = false; }, [this] { return ends_when_idle_; }});
+    dropboxes_ = std::make_unique<DropboxPorts>(*runtime_, *api_, tools_, sites.front().workspace,
+                                                places_.home);
+    dropbox_routes_ = std::make_unique<DropboxRoutes>(*dropboxes_);
+    dropbox_routes_->add_to(api_->routes());
     server_ = std::make_unique<HttpServer>(
         loop_,
         [this](HttpRequest request, const std::shared_ptr<HttpReply>& reply) {
@@ -199,10 +193,10 @@ class EngineProcess {
       throw NoStart{1, listening.error().text};
     link_socket();
     for (const DropboxSettings& box : configuration_.dropboxes) {
-      if (auto started = doors_->start(box); !started)
+      if (auto started = dropboxes_->start(box); !started)
         throw NoStart{2, fmt::format("{}: {}", configuration_.file, started.error().text)};
     }
-    doors_->start_remembered();
+    dropboxes_->start_remembered();
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
       // Under nohup, or in the background of a script, whoever started us has decided that it means
       // nothing to us.
@@ -289,7 +283,7 @@ class EngineProcess {
       lock.renew();
       const auto idle = std::chrono::steady_clock::now() - last_request_;
       if (ends_when_idle_ && idle >= kIdleEnd && server_->clients() == 0 &&
-          runtime_->engine().is_idle() && doors_->list().empty()) {
+          runtime_->engine().is_idle() && dropboxes_->list().empty()) {
         spdlog::info("ends, because nobody has needed it for 30 minutes");
         runtime_->stop(StopAsked::Mode::Leave);
         return;
@@ -320,7 +314,8 @@ class EngineProcess {
   asio::steady_timer look_;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<Api> api_;
-  std::unique_ptr<DropboxPorts> doors_;
+  std::unique_ptr<DropboxPorts> dropboxes_;
+  std::unique_ptr<DropboxRoutes> dropbox_routes_;
   std::unique_ptr<HttpServer> server_;
   std::chrono::steady_clock::time_point last_request_{std::chrono::steady_clock::now()};
   bool ends_when_idle_{options_.started_by_client};

@@ -218,8 +218,8 @@ Result<std::unique_ptr<Dropbox>> Dropbox::start(DropboxOptions options, SubmitPo
   if (!folder) return folder.error();
   auto workspace = Workspace::open(options.workspace);
   if (!workspace) return workspace.error();
-  auto worker =
-      std::make_unique<Worker>(std::move(options), std::move(*workspace), std::move(*folder), submit_port);
+  auto worker = std::make_unique<Worker>(std::move(options), std::move(*workspace),
+                                         std::move(*folder), submit_port);
   return std::unique_ptr<Dropbox>(new Dropbox(std::move(worker)));
 }
 

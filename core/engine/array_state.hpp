@@ -29,7 +29,7 @@ struct ArrayState {
     std::multimap<ArrayId, OpenDependency> open;  ///< of these, by what is waited for
     IndexSet failed;                              ///< where it is given up after so many
     IndexSet cut;  ///< tasks that a pilot's end has cut, or that keep away from a node
-    std::map<std::string, IndexSet> files_at;      ///< by site: tasks whose files were brought
+    std::map<std::string, IndexSet> files_at;       ///< by site: tasks whose files were brought
     std::map<std::string, IndexSet> files_staging;  ///< or are being brought
     struct Pause {
       Time until{};

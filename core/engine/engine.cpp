@@ -297,7 +297,8 @@ TaskCounts Engine::counts() const {
   const TaskTable::Totals& totals = tasks_.totals();
   counts.held = totals.at(TaskPartition::Held);
   counts.waiting = totals.all;
-  for (const auto elsewhere : {TaskPartition::Ok, TaskPartition::NotOk, TaskPartition::Held, TaskPartition::Leased})
+  for (const auto elsewhere :
+       {TaskPartition::Ok, TaskPartition::NotOk, TaskPartition::Held, TaskPartition::Leased})
     counts.waiting -= totals.at(elsewhere);
   for (const auto& [task, lease] : pilots_.leases()) {
     const PilotState* pilot = pilots_.find(lease.pilot);

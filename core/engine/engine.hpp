@@ -176,9 +176,9 @@ class Engine {
   void stage_in_if_due(bool changed, Time now);
   void stage_in_files(Time now);
   void stage_in_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
-                      std::map<std::string, std::uint64_t>& ahead, Time now);
+                         std::map<std::string, std::uint64_t>& ahead, Time now);
   bool may_stage_in_to(const SiteState& site, const ArrayState& array, const Needs& needs,
-                    Time now) const;
+                       Time now) const;
   bool is_slow(const std::string& site, Time now) const;
   std::uint64_t room_at(const SiteState& site, const Needs& needs) const;
 
@@ -225,8 +225,8 @@ class Engine {
   std::optional<Time> cold_due_;         ///< then a pilot without their service may have some tasks
   std::map<std::string, Time> files_heard_;  ///< by site to which files are coming: of the last
                                              ///< that arrived, or since when
-  Time staged_in_at_{};                        ///< looked which files to bring
-  std::optional<Time> stage_in_due_;            ///< and do that again
+  Time staged_in_at_{};                      ///< looked which files to bring
+  std::optional<Time> stage_in_due_;         ///< and do that again
   Time next_look_{};                         ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool any_braked_{false};

@@ -69,7 +69,7 @@ std::uint64_t Engine::room_at(const SiteState& site, const Needs& needs) const {
 
 /// Whether the array's files may be brought there now.
 bool Engine::may_stage_in_to(const SiteState& site, const ArrayState& array, const Needs& needs,
-                          Time now) const {
+                             Time now) const {
   if (!may_run_at(needs, site.site.name) || is_slow(site.site.name, now)) return false;
   if (array.rare) {
     const auto pause = array.rare->pauses.find(site.site.name);
@@ -132,7 +132,7 @@ void Engine::stage_in_files(Time now) {
 /// `needs`: of each of these tasks.
 // NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void Engine::stage_in_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
-                            std::map<std::string, std::uint64_t>& ahead, Time now) {
+                               std::map<std::string, std::uint64_t>& ahead, Time now) {
   if (waiting.empty()) return;
   struct Target {
     const SiteState* site;
@@ -209,7 +209,8 @@ void Engine::stage_in_if_due(bool changed, Time now) {
   }
   if (!changed && !(stage_in_due_ && *stage_in_due_ <= now)) return;
   const auto arrays = static_cast<std::int64_t>(tasks_.arrays_with_files().size());
-  const Time next = staged_in_at_ + std::max<Duration>(kStageInEvery, arrays * kStageInEveryPerArray);
+  const Time next =
+      staged_in_at_ + std::max<Duration>(kStageInEvery, arrays * kStageInEveryPerArray);
   if (now < next) {
     stage_in_due_ = next;
     return;

@@ -186,7 +186,8 @@ ArrayState& TaskTable::make(ArrayId id, ClientId client, const NewArray& facts,
   // Most are the newest.
   const auto at = arrays_.emplace_hint(
       arrays_.end(), id,
-      ArrayState{.id = id, .terms = terms_.of(facts), .client = client, .tasks = TaskPartition(all)});
+      ArrayState{
+          .id = id, .terms = terms_.of(facts), .client = client, .tasks = TaskPartition(all)});
   if (!facts.after.empty()) at->second.make_rare().after = facts.after;
   if (at->second.needs_files()) with_files_.insert(id);
   totals_.all += all.size();
@@ -448,8 +449,8 @@ void TaskTable::check_invariants() const {
       count(there);
       if (parked) count(*parked);
     }
-    for (const auto place :
-         {TaskPartition::Blocked, TaskPartition::Held, TaskPartition::Leased, TaskPartition::Ok, TaskPartition::NotOk}) {
+    for (const auto place : {TaskPartition::Blocked, TaskPartition::Held, TaskPartition::Leased,
+                             TaskPartition::Ok, TaskPartition::NotOk}) {
       count(array.tasks.in(place));
       totals.at(place) += array.tasks.in(place).size();
     }

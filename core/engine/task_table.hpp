@@ -119,7 +119,9 @@ class TaskTable {
   struct Totals {
     std::uint64_t all{0};
     std::array<std::uint64_t, TaskPartition::kPlaces> in{};
-    std::uint64_t at(TaskPartition::Place place) const { return in[static_cast<std::size_t>(place)]; }
+    std::uint64_t at(TaskPartition::Place place) const {
+      return in[static_cast<std::size_t>(place)];
+    }
     std::uint64_t& at(TaskPartition::Place place) { return in[static_cast<std::size_t>(place)]; }
     friend bool operator==(const Totals&, const Totals&) = default;
   };

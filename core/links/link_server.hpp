@@ -1,9 +1,9 @@
 // The listeners that pilots connect to, and the encrypted links that stand.
 #pragma once
 
+#include "links/rejected_peers.hpp"
 #include "links/round_trip.hpp"
 #include "links/unproven_peers.hpp"
-#include "links/rejected_peers.hpp"
 #include "loop/asio.hpp"
 #include "model/ids.hpp"
 #include "wire/link.hpp"

@@ -36,7 +36,7 @@ std::string_view word_of(RejectionReason reason) {
 }
 
 std::optional<std::string> RejectedPeers::count(RejectionReason reason, const std::string& text,
-                                             Time now) {
+                                                Time now) {
   Tally& tally = tallies_[static_cast<std::size_t>(reason)];
   ++tally.count;
   if (tally.told && now - *tally.told < kBetweenLines) {

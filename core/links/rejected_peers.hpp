@@ -46,7 +46,9 @@ class RejectedPeers {
     std::uint64_t untold{0};
     std::optional<Time> told;
   };
-  const Tally& at(RejectionReason reason) const { return tallies_[static_cast<std::size_t>(reason)]; }
+  const Tally& at(RejectionReason reason) const {
+    return tallies_[static_cast<std::size_t>(reason)];
+  }
 
   std::array<Tally, kRejectionReasons> tallies_{};
 };

@@ -256,8 +256,7 @@ bool SpoolKeeper::begin(const std::string& name) {
     one.is_closed = true;
     wake();
   };
-  auto tunnel =
-      Tunnel::make(loop_, {.said = said, .taken = [](std::size_t) {}, .closed = closed});
+  auto tunnel = Tunnel::make(loop_, {.said = said, .taken = [](std::size_t) {}, .closed = closed});
   if (!tunnel) return false;
   tunnel->may_say(kWindow);
   Connection& made = connections_[name];

@@ -24,6 +24,6 @@ struct PlaceForPeer {
 /// A pilot says hello at once, so silent ones go first, and the oldest of the address that has most
 /// of them; then, of those that have said hello, one that has taken longer than any way is long.
 PlaceForPeer place_for(const std::vector<UnprovenPeer>& unproven_peers, const std::string& address,
-                        std::chrono::steady_clock::time_point now);
+                       std::chrono::steady_clock::time_point now);
 
 }  // namespace hpcbatch

@@ -103,7 +103,7 @@ struct AttemptEnd {
   Outcome outcome;
   bool outputs_staged{false};  ///< its outputs wait for permission to be published
   bool stage_out{false};  ///< published on its site alone; the engine hears of it when they are
-                           ///< where they belong
+                          ///< where they belong
   std::vector<std::uint32_t> published{};  ///< then those of them that are there, by their place
   std::string missing_file{};              ///< of an input that was not there
 };
@@ -203,9 +203,9 @@ struct TimePassed {};
 
 using Event =
     std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked, PilotRegistered,
-                 PilotDisconnected, AttemptsStarted, AttemptsEnded, StageOutPending, AttemptsReturned,
-                 ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted, AllocationRefused,
-                 SitePolled, SitePollFailed, OutboxRead, StagedIn, OutputsDelayed,
-                 WorkspaceSeen, TimePassed>;
+                 PilotDisconnected, AttemptsStarted, AttemptsEnded, StageOutPending,
+                 AttemptsReturned, ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted,
+                 AllocationRefused, SitePolled, SitePollFailed, OutboxRead, StagedIn,
+                 OutputsDelayed, WorkspaceSeen, TimePassed>;
 
 }  // namespace hpcbatch

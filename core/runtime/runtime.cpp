@@ -43,8 +43,9 @@ Patience by_relay(unsigned listener) {
   return {.listener = listener, .handshake = std::chrono::seconds(30)};
 }
 Patience by_spool(unsigned listener) {
-  return {
-      .listener = listener, .handshake = std::chrono::seconds(120), .silence = std::chrono::seconds(300)};
+  return {.listener = listener,
+          .handshake = std::chrono::seconds(120),
+          .silence = std::chrono::seconds(300)};
 }
 
 std::uint64_t random_seed() {
@@ -221,9 +222,9 @@ Result<void> Runtime::listen() {
 
   direct_addresses_ =
       std::make_unique<DirectAddresses>(options_.home + "/ports", outward_addresses,
-                                    [this](const std::string& address, std::uint16_t port) {
-                                      return server_->listen_tcp(address, port);
-                                    });
+                                        [this](const std::string& address, std::uint16_t port) {
+                                          return server_->listen_tcp(address, port);
+                                        });
   direct_addresses_->look(options_.sites);
   return {};
 }
@@ -291,10 +292,11 @@ void Runtime::open_ways(const Site& site) {
         });
   }
   if (has_way(site, LinkKind::Spool)) {
-    spools_[site.name] = std::make_unique<SpoolKeeper>(
-        loop_, plugins_, site, program, "h" + engine_name_, [this, listener = ++listeners_](auto socket) {
-          server_->adopt(std::move(socket), by_spool(listener));
-        });
+    spools_[site.name] =
+        std::make_unique<SpoolKeeper>(loop_, plugins_, site, program, "h" + engine_name_,
+                                      [this, listener = ++listeners_](auto socket) {
+                                        server_->adopt(std::move(socket), by_spool(listener));
+                                      });
   }
 }
 

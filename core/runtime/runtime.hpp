@@ -17,8 +17,8 @@
 #include "sites/direct_addresses.hpp"
 #include "sites/site_hands.hpp"
 #include "sites/workspace_cleaning.hpp"
-#include "staging/stage_out.hpp"
 #include "staging/site_files.hpp"
+#include "staging/stage_out.hpp"
 
 #include <functional>
 #include <map>

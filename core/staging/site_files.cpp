@@ -96,7 +96,8 @@ SiteFiles::Body::Body(asio::io_context& loop, MakeTransport make_transport, Site
       exchanges_(loop, kFilesGrace, [this] { return renew(exchange_tools_); }),
       copies_(loop, kFilesGrace, [this] { return renew(copy_tools_); }) {}
 
-void SiteFiles::Body::bring(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer) {
+void SiteFiles::Body::bring(std::vector<Wanted> wanted,
+                            std::function<void(StageInResults)> answer) {
   std::map<StageOwner, std::vector<std::string>> by_owner;
   for (Wanted& one : wanted) {
     auto& paths = by_owner[one.owner];

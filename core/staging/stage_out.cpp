@@ -35,8 +35,8 @@ bool may_pass(const std::string& why) {
 
 }  // namespace
 
-StageOut::StageOut(asio::io_context& loop, Writer& writer, std::string folder,
-                     IsCurrent is_current, Then then, Delayed delayed)
+StageOut::StageOut(asio::io_context& loop, Writer& writer, std::string folder, IsCurrent is_current,
+                   Then then, Delayed delayed)
     : loop_(loop),
       writer_(writer),
       folder_(std::move(folder)),
@@ -125,7 +125,7 @@ void StageOut::fetch(const AttemptId& attempt) {
 }
 
 void StageOut::fetched(const AttemptId& attempt, const std::string& folder,
-                        const std::vector<std::optional<StageError>>& errors) {
+                       const std::vector<std::optional<StageError>>& errors) {
   const auto at = under_way_.find(attempt);
   if (at == under_way_.end()) return clear(folder);
   for (std::size_t i = 0; i < errors.size(); ++i) {

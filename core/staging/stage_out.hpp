@@ -30,7 +30,7 @@ class StageOut {
   /// `folder`: on this machine, ours alone, for what is on its way.  What is not its task's current
   /// attempt any more is not published.
   StageOut(asio::io_context& loop, Writer& writer, std::string folder, IsCurrent is_current,
-            Then then, Delayed delayed);
+           Then then, Delayed delayed);
   StageOut(const StageOut&) = delete;
   StageOut& operator=(const StageOut&) = delete;
   ~StageOut();

@@ -49,7 +49,8 @@ std::vector<NodeAddress> own_addresses() {
     std::array<char, INET6_ADDRSTRLEN> text{};
     const int task_processes = one->ifa_addr->sa_family;
     const void* bytes = nullptr;
-    if (task_processes == AF_INET) bytes = &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
+    if (task_processes == AF_INET)
+      bytes = &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
     if (task_processes == AF_INET6)
       bytes = &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr;
     if (bytes != nullptr && ::inet_ntop(task_processes, bytes, text.data(), text.size()) != nullptr)

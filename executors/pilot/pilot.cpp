@@ -330,7 +330,8 @@ void Pilot::perform(Action& action) {
       pilot.added();
     }
     void operator()(const Stop& a) const {
-      if (pilot.rehearsal_) return pilot.rehearsal_->stop(a.id, a.failure.value_or(Failure::Cancelled), a.message);
+      if (pilot.rehearsal_)
+        return pilot.rehearsal_->stop(a.id, a.failure.value_or(Failure::Cancelled), a.message);
       pilot.runner_.stop(a.id, a.by_force, a.failure, a.message, pilot.now_);
     }
     void operator()(const Publish& a) const { pilot.publisher_.publish(a.id); }

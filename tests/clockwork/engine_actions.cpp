@@ -75,9 +75,7 @@ void EngineHost::perform(const Action& action) {
       },
       [&](const PermitPublish& a) { pass_on(a); }, [&](const WelcomePilot& a) { welcome(a); },
       [&](const EndPilot& a) { pass_on(a); }, [&](const FencePilot& a) { fence(a); },
-      [&](const StageIn& a) {
-        after(order_of(a), [this, a] { world_.files.bring(a, answer()); });
-      },
+      [&](const StageIn& a) { after(order_of(a), [this, a] { world_.files.bring(a, answer()); }); },
       [&](const OpenAllocation& a) {
         after(order_of(a), [this, a] {
           const Shape* shape = engine_->sites().shape_of(a.allocation);

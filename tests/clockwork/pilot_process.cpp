@@ -1,8 +1,8 @@
 #include "pilot_process.hpp"
 
 #include "pilot/policy/hear.hpp"
-#include "world.hpp"
 #include "wire/result.hpp"
+#include "world.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -8,15 +8,15 @@ namespace {
 class StageInTest : public EngineTest {
  protected:
   void brought(const std::string& tasks, const std::string& site = "here") {
-    happens(StagedIn{
-        .site = site, .array = task(tasks).array, .there = indices(tasks), .failed = {}});
+    happens(
+        StagedIn{.site = site, .array = task(tasks).array, .there = indices(tasks), .failed = {}});
   }
   void not_brought(const std::string& tasks, bool again, Failure failure = Failure::StageInFailed,
                    const std::string& site = "here") {
     happens(StagedIn{.site = site,
-                         .array = task(tasks).array,
-                         .there = {},
-                         .failed = {{indices(tasks), failure, "the reason", again}}});
+                     .array = task(tasks).array,
+                     .there = {},
+                     .failed = {{indices(tasks), failure, "the reason", again}}});
   }
   static IndexSet indices(const std::string& tasks) {
     const auto dot = tasks.find('.');

@@ -35,7 +35,8 @@ std::string to_text(const Action& action) {
       return "discard " + std::to_string(a.id.array);
     }
     std::string operator()(const Fail& a) const {
-      return "fail " + std::to_string(a.id.array) + " " + std::string(hpcbatch::to_string(a.failure));
+      return "fail " + std::to_string(a.id.array) + " " +
+             std::string(hpcbatch::to_string(a.failure));
     }
     std::string operator()(const Forget& a) const { return "forget " + std::to_string(a.id.array); }
     std::string operator()(const SayLeaving& a) const { return "leaving " + a.reason; }

@@ -269,7 +269,8 @@ TEST_F(TurnedAwayTest, TheOldestOfTooManyWhoSayNothing) {
   Peer oldest = connect_as_no_pilot();
   std::vector<std::unique_ptr<Peer>> unproven_peers;
   unproven_peers.reserve(63);
-  for (int i = 0; i < 63; ++i) unproven_peers.push_back(std::make_unique<Peer>(connect_as_no_pilot()));
+  for (int i = 0; i < 63; ++i)
+    unproven_peers.push_back(std::make_unique<Peer>(connect_as_no_pilot()));
   Peer pilot = connect(kPilot);
   stands(pilot);
   must_be_put_out(oldest, RejectionReason::TooManyAtATime);

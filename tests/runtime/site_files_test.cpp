@@ -471,7 +471,8 @@ TEST_F(SiteFilesTest, ItMayEndWithMuchOnItsWay) {
   std::vector<SiteFiles::Wanted> wanted;
   for (std::uint32_t i = 1; i <= 50; ++i)
     wanted.push_back({task(i), {write(std::to_string(i), kLargeText + std::to_string(i))}});
-  files().bring(std::move(wanted), [](const SiteFiles::StageInResults&) { FAIL() << "nobody is told"; });
+  files().bring(std::move(wanted),
+                [](const SiteFiles::StageInResults&) { FAIL() << "nobody is told"; });
   for (int i = 0; i < 3; ++i) loop_.run_one_for(100ms);
   files_.reset();
   loop_.restart();

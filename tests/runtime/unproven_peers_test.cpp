@@ -17,7 +17,8 @@ std::vector<UnprovenPeer> peers(std::size_t count, const std::string& address, b
   return all;
 }
 
-std::vector<UnprovenPeer> together(std::vector<UnprovenPeer> some, const std::vector<UnprovenPeer>& others) {
+std::vector<UnprovenPeer> together(std::vector<UnprovenPeer> some,
+                                   const std::vector<UnprovenPeer>& others) {
   some.insert(some.end(), others.begin(), others.end());
   return some;
 }

@@ -9,8 +9,8 @@
 namespace hpcbatch {
 
 struct Connected {
-  Fd socket;             ///< does not block
-  int error{0};          ///< errno where there is none
+  Fd socket;                  ///< does not block
+  int error{0};               ///< errno where there is none
   bool unproven_peer{false};  ///< somebody else's process listens there: not connected
 };
 

@@ -46,7 +46,7 @@ std::string answer_from(int fd) {
 }  // namespace
 
 void Helpers::start(std::function<std::string()> work, std::string died,
-                   std::function<void(const std::string&)> done) {
+                    std::function<void(const std::string&)> done) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     done(work());  // no descriptors left: slower, but done

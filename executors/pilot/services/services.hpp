@@ -8,8 +8,8 @@
 
 #include "pilot/base/loop.hpp"
 #include "pilot/policy/service_care.hpp"
-#include "pilot/processes/task_processes.hpp"
 #include "pilot/processes/surroundings.hpp"
+#include "pilot/processes/task_processes.hpp"
 #include "pilot/services/import_turn.hpp"
 #include "posix/fd.hpp"
 #include "wire/wire.pb.h"

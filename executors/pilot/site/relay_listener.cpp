@@ -62,7 +62,8 @@ std::map<std::string, std::uint16_t> ports_before(const std::string& file) {
 RelayListener::RelayListener(std::string file, std::vector<Fd> listeners, std::string text)
     : file_(std::move(file)), listeners_(std::move(listeners)), text_(std::move(text)) {}
 
-Result<RelayListener> RelayListener::open(const std::string& workspace, const std::string& address) {
+Result<RelayListener> RelayListener::open(const std::string& workspace,
+                                          const std::string& address) {
   const std::string file = wire::relay_file(workspace);
   const auto before = ports_before(file);
   const std::vector<std::string> wanted =

@@ -193,7 +193,7 @@ void Runner::runs(Running& task, pid_t pid) {
   task.pid = pid;
   mains_[pid] = task.id;
   task_processes_.started(task.placement.slot, pid, task_id(task.start),
-                  std::to_string(task.start.attempt().number()));
+                          std::to_string(task.start.attempt().number()));
 }
 
 void Runner::give_input(const AttemptId& id, std::string_view bytes, std::uint64_t offset,

@@ -8,10 +8,10 @@
 #include "pilot/policy/tree_memory.hpp"
 #include "pilot/policy/verdict.hpp"
 #include "pilot/processes/control_group.hpp"
-#include "pilot/processes/task_processes.hpp"
 #include "pilot/processes/prepare.hpp"
 #include "pilot/processes/spawn.hpp"
 #include "pilot/processes/surroundings.hpp"
+#include "pilot/processes/task_processes.hpp"
 #include "pilot/services/services.hpp"
 #include "pilot/tasks/slot.hpp"
 #include "pilot/tasks/streamed_input.hpp"
@@ -56,16 +56,16 @@ class Runner {
     std::function<void(const std::string& why)> workspace_failed;
   };
 
-  Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals, TaskProcesses& task_processes,
-         Place place, Callbacks callbacks);
+  Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals,
+         TaskProcesses& task_processes, Place place, Callbacks callbacks);
   ~Runner();
 
   /// The task runs when this returns, or its end is told by `ended` before that.  One that a
   /// service is to fork may begin later.
   void launch(const AttemptId& id, wire::Start start, std::shared_ptr<const BaseEnvironment> base,
               const Placement& placement, Time now);
-  void stop(const AttemptId& id, bool by_force, std::optional<Failure> failure, const std::string& message,
-            Time now);
+  void stop(const AttemptId& id, bool by_force, std::optional<Failure> failure,
+            const std::string& message, Time now);
   void give_input(const AttemptId& id, std::string_view bytes, std::uint64_t offset, bool end);
   /// Tells a new link what `input_wanted` has told the old one.
   void want_input_again() const;

@@ -77,7 +77,8 @@ std::vector<MemoryUse> Runner::measure(Time now) {
   const bool any_without_group =
       std::any_of(running_.begin(), running_.end(),
                   [](const auto& entry) { return entry.second.group == nullptr; });
-  auto members = any_without_group ? task_processes_.members() : std::map<unsigned, std::vector<pid_t>>{};
+  auto members =
+      any_without_group ? task_processes_.members() : std::map<unsigned, std::vector<pid_t>>{};
   std::vector<MemoryUse> uses;
   std::vector<MemoryVictim> killed_by_kernel;
   std::uint64_t together = 0;

@@ -1,7 +1,8 @@
-// A submit on its way to the engine: tools are looked up, inputs looked at, commands rendered.
-#include "api/api.hpp"
+#include "api/submits.hpp"
+
 #include "api/far_sites.hpp"
 #include "api/files_now.hpp"
+#include "api/read/bad_request.hpp"
 #include "api/read/own_paths.hpp"
 #include "api/read/submit_content.hpp"
 #include "loop/asio.hpp"
@@ -130,7 +131,20 @@ boost::json::object answer_of(const std::variant<std::vector<ArrayId>, SubmitRef
 
 }  // namespace
 
-void Api::post_tasks(std::string body, const ReplyPtr& reply) {
+void Submits::add_to(Routes& routes) {
+  routes.add("POST", "tasks", [this](HttpRequest& request, const ReplyPtr& reply) {
+    post(std::move(request.body), reply);
+  });
+  routes.add("POST", "tasks/try", [this](HttpRequest& request, const ReplyPtr& reply) {
+    try_out(std::move(request.body), reply);
+  });
+  routes.add("POST", "submits",
+             [this](HttpRequest& request, const ReplyPtr& reply) { post_several(request, reply); });
+  routes.add("GET", "keys",
+             [this](HttpRequest& request, const ReplyPtr& reply) { ids_of_key(request, reply); });
+}
+
+void Submits::post(std::string body, const ReplyPtr& reply) {
   SubmitWithContent read = read_submit_body(std::move(body));
   submit(std::move(read.request), read.content,
          [reply](std::variant<std::vector<ArrayId>, SubmitRefusal> answer) {
@@ -142,8 +156,7 @@ void Api::post_tasks(std::string body, const ReplyPtr& reply) {
          });
 }
 
-void Api::post_submits(Request request, const ReplyPtr& reply) {
-  if (request.method != "POST") return reply->error(400, "/v1/submits takes POST");
+void Submits::post_several(const HttpRequest& request, const ReplyPtr& reply) {
   const boost::json::value body = parse_body(request.body);
   const boost::json::value* list = body.get_object().if_contains("submits");
   if (!list || !list->is_array() || list->get_array().empty() || body.get_object().size() != 1)
@@ -173,11 +186,11 @@ void Api::post_submits(Request request, const ReplyPtr& reply) {
   }
 }
 
-void Api::keys(Request request, const ReplyPtr& reply) {
+void Submits::ids_of_key(const HttpRequest& request, const ReplyPtr& reply) {
   const auto client = request.query.find("client");
   const auto key = request.query.find("key");
-  if (request.method != "GET" || client == request.query.end() || key == request.query.end())
-    return reply->error(400, "/v1/keys takes GET with 'client' and 'key'");
+  if (client == request.query.end() || key == request.query.end())
+    throw BadRequest("/v1/keys takes GET with 'client' and 'key'");
   runtime_.look([client = client->second,
                  key = key->second](store::Store& store) { return store.ids_of_key(client, key); },
                 [reply](const std::vector<ArrayId>& ids) {
@@ -186,7 +199,7 @@ void Api::keys(Request request, const ReplyPtr& reply) {
                 });
 }
 
-void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
+void Submits::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
   auto take = [this, answer](Submission submission) {
     runtime_.submit(std::move(submission), answer);
   };
@@ -194,7 +207,8 @@ void Api::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answ
           [answer = std::move(answer)](SubmitRefusal refusal) { answer(std::move(refusal)); });
 }
 
-void Api::prepare(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse) {
+void Submits::prepare(SubmitRequest request, std::uint64_t content, Prepared prepared,
+                      Refuse refuse) {
   NamedFiles named = named_now(request);
   auto render = [this, request = std::move(request), content, prepared = std::move(prepared),
                  refuse = std::move(refuse)](const SeenFiles& seen) mutable {
@@ -217,7 +231,7 @@ void Api::prepare(SubmitRequest request, std::uint64_t content, Prepared prepare
       } catch (const BadRequest& e) {
         return refuse(SubmitRefusal{e.what()});
       }
-      recipe.umask = request.umask.value_or(facts_.umask);
+      recipe.umask = request.umask.value_or(umask_);
       if (task.output_limit != 0) recipe.output_limit = task.output_limit;
       store::Recipe& stored = submission.recipes.emplace_back();
       stored.bytes = to_bytes(recipe);

@@ -1,0 +1,109 @@
+#include "api/changes.hpp"
+
+#include "api/read/bad_request.hpp"
+#include "api/read/json_words.hpp"
+#include "api/read/read_task.hpp"
+#include "api/read/selections.hpp"
+#include "api/read/read_request.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+Retry read_retry(const boost::json::object& body, const std::vector<Selection>& tasks,
+                 bool is_one) {
+  Retry again{tasks, false, {}};
+  if (const auto* change = body.if_contains("needs")) again.change = read_needs_change(*change);
+  if (const auto* only = body.if_contains("failed_only"))
+    again.failed_only = bool_of(*only, "'failed_only'");
+  if (!is_one && (again.failed_only || again.change.any()))
+    throw BadRequest("'needs' and 'failed_only' belong to a retry");
+  return again;
+}
+
+}  // namespace
+
+void Changes::add_to(Routes& routes) {
+  routes.add("POST", "tasks/*", [this](HttpRequest& request, const ReplyPtr& reply) {
+    change(request.path[2], request, reply);
+  });
+  routes.add("POST", "tasks/*/input", [this](HttpRequest& request, const ReplyPtr& reply) {
+    take_input(parse_task(request.path[2]), request, reply);
+  });
+}
+
+void Changes::change(const std::string& verb, const HttpRequest& request, const ReplyPtr& reply) {
+  const boost::json::value body = parse_body(request.body);
+  std::vector<Selection> chosen = read_selections(body);
+  if (verb != "cancel" && verb != "hold" && verb != "release" && verb != "retry") {
+    reply->error(
+        404,
+        fmt::format("tasks cannot be told to '{}'; they can be cancelled, held, released, retried",
+                    verb));
+    return;
+  }
+  if (const auto trouble = runtime_.store_refuses())
+    return reply->error(503, *trouble + "; nothing was changed");
+  const Retry again = read_retry(body.get_object(), chosen, verb == "retry");
+  auto act = [this, verb, chosen, again, reply] {
+    const auto answer = [reply](const Result<std::uint64_t>& tasks) {
+      if (!tasks) return reply->error(400, tasks.error().text + "; nothing was changed");
+      reply->answer(200, {{"tasks", *tasks}});
+    };
+    if (verb == "cancel") return runtime_.cancel(chosen, answer);
+    if (verb == "retry") return runtime_.retry(again, answer);
+    runtime_.hold(chosen, verb == "hold", answer);
+  };
+  runtime_.read(
+      [chosen](store::Store& store) -> std::string {
+        for (const Selection& selection : chosen) {
+          const auto row = store.array(selection.array);
+          if (!row) return std::to_string(selection.array.value);
+          if (!selection.indices) continue;
+          IndexSet unknown = *selection.indices;
+          unknown.remove(row->indices);
+          if (!unknown.empty())
+            return fmt::format("{}.{}", selection.array.value, to_string(unknown));
+        }
+        return "";
+      },
+      [reply, act = std::move(act)](const std::string& unknown) {
+        if (!unknown.empty()) {
+          reply->error(404, fmt::format("there is no task {}; nothing was changed", unknown));
+        } else {
+          act();
+        }
+      });
+}
+
+void Changes::take_input(TaskId task, const HttpRequest& request, const ReplyPtr& reply) {
+  if (request.body.size() > kLargestPart) {
+    throw BadRequest(fmt::format(
+        "a piece of input may have {} bytes at most; send it in smaller ones", kLargestPart));
+  }
+  const auto end = request.query.find("end");
+  const auto from = request.query.find("offset");
+  std::optional<std::uint64_t> offset;
+  if (from != request.query.end()) {
+    const char* last = from->second.data() + from->second.size();
+    const auto [stop, error] = std::from_chars(from->second.data(), last, offset.emplace());
+    if (error != std::errc{} || stop != last)
+      throw BadRequest(fmt::format("'offset={}' is no whole number", from->second));
+  }
+  runtime_.input(task, {request.body, end != request.query.end() && end->second == "1", offset,
+                        [reply](bool taken) {
+                          if (taken) {
+                            reply->answer(200, {{"taken", true}});
+                          } else {
+                            reply->error(404,
+                                         "the task does not take this input: it or its input has "
+                                         "ended, or what comes before is missing");
+                          }
+                        }});
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,51 @@
+#include "api/routes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+std::vector<std::string> words_of(std::string_view path) {
+  std::vector<std::string> words;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    words.emplace_back(path.substr(0, end));
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return words;
+}
+
+/// `path` begins with v1.
+bool matches(const std::vector<std::string>& route, const std::vector<std::string>& path) {
+  return path.size() == route.size() + 1 &&
+         std::equal(route.begin(), route.end(), path.begin() + 1,
+                    [](const std::string& ours, const std::string& asked) {
+                      return ours == "*" || ours == asked;
+                    });
+}
+
+}  // namespace
+
+void Routes::add(std::string_view method, std::string_view path, Handle handle) {
+  routes_.push_back({std::string(method), words_of(path), std::move(handle)});
+}
+
+void Routes::handle(HttpRequest& request, const ReplyPtr& reply) const {
+  if (request.path.size() < 2 || request.path.front() != "v1")
+    return reply->error(404, "there is nothing here; docs/api.md lists the requests");
+  std::string methods;
+  for (const Route& route : routes_) {
+    if (!matches(route.path, request.path)) continue;
+    if (route.method == request.method) return route.handle(request, reply);
+    if (methods.find(route.method) == std::string::npos)
+      methods += (methods.empty() ? "" : " and ") + route.method;
+  }
+  std::string asked;
+  for (const std::string& word : request.path) asked += "/" + word;
+  if (!methods.empty()) return reply->error(400, fmt::format("{} takes {}", asked, methods));
+  reply->error(404, fmt::format("there is no {}; docs/api.md lists the requests", asked));
+}
+
+}  // namespace hpcbatch

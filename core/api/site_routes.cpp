@@ -1,0 +1,215 @@
+#include "api/site_routes.hpp"
+
+#include "api/listings.hpp"
+#include "api/read/bad_request.hpp"
+#include "api/read/json_words.hpp"
+#include "api/read/read_request.hpp"
+#include "api/to_json.hpp"
+#include "documents/site_proposal.hpp"
+
+#include <fmt/format.h>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+json::object shape_json(const SiteBook& book, const SiteState& site, const ShapeState& state,
+                        Time now) {
+  const Shape& shape = state.shape;
+  json::object object{
+      {"name", shape.name},
+      {"nodes", shape.nodes},
+      {"max_queued", shape.max_queued == 0 ? site.site.max_queued : shape.max_queued},
+      {"max_running", shape.max_running == 0 ? site.site.max_running : shape.max_running}};
+  if (!shape.partition.empty()) object["partition"] = shape.partition;
+  put_amounts(object, shape.capacity);
+  if (shape.walltime != Duration{}) object["walltime"] = seconds(shape.walltime);
+  if (!shape.tags.empty()) object["tags"] = json::array(shape.tags.begin(), shape.tags.end());
+  std::uint64_t queued = 0, running = 0;
+  for (const auto& [id, entry] : book.allocations()) {
+    if (entry.facts.site != site.site.name || entry.facts.shape != shape.name ||
+        entry.facts.state == AllocationState::Ended)
+      continue;
+    ++(entry.facts.state == AllocationState::Running ? running : queued);
+  }
+  object["queued"] = queued;
+  object["running"] = running;
+  if (const auto wait = book.expected_wait(site, state, now))
+    object["expected_wait"] = seconds(*wait);
+  return object;
+}
+
+json::array nodes_json(const NodeTrust& trust, const std::string& site) {
+  json::array nodes;
+  for (const auto& [name, node] : trust.nodes()) {
+    if (name.site != site) continue;
+    json::object line{{"name", name.node},
+                      {"state", node.bad_until ? "avoided" : "doubted"},
+                      {"message", valid_utf8(trust.why(name))}};
+    if (node.bad_until) line["until"] = seconds(*node.bad_until);
+    nodes.push_back(std::move(line));
+  }
+  return nodes;
+}
+
+/// By key its values, or "any".
+void put_choices(json::object& object, const Site& site) {
+  if (!site.choices || site.choices->empty()) return;
+  json::object choices;
+  for (const auto& [key, values] : *site.choices) {
+    choices[key] = values.empty() ? json::value("any")
+                                  : json::value(json::array(values.begin(), values.end()));
+  }
+  object["choices"] = std::move(choices);
+}
+
+json::object site_json(const Engine& engine, const SiteState& state, Time now) {
+  const SiteBook& book = engine.sites();
+  const Site& site = state.site;
+  json::object object{{"name", site.name},
+                      {"scheduler", site.scheduler},
+                      {"transport", site.transport},
+                      {"workspace", site.workspace},
+                      {"max_queued", site.max_queued},
+                      {"max_running", site.max_running}};
+  if (!site.options.empty())
+    object["options"] = json::array(site.options.begin(), site.options.end());
+  put_choices(object, site);
+  std::uint64_t queued = 0, running = 0;
+  json::array shapes;
+  std::string message = state.trouble;
+  if (message.empty() && state.shapes.empty())
+    message = fmt::format(
+        "it has no shapes, so no task can run there; 'hpcbatch sites check {}' "
+        "proposes some",
+        site.name);
+  if (message.empty() && !state.workspace_trouble.empty()) {
+    message =
+        fmt::format("{} of {} pilots cannot use the workspace: {}", state.workspace_trouble.size(),
+                    state.workspace_trouble.size() + state.writers.size(),
+                    state.workspace_trouble.begin()->second);
+  }
+  std::optional<Time> until;
+  for (const ShapeState& shape : state.shapes) {
+    json::object line = shape_json(book, state, shape, now);
+    queued += line.at("queued").to_number<std::uint64_t>();
+    running += line.at("running").to_number<std::uint64_t>();
+    if (!book.may_ask(shape, now)) {
+      line["until"] = seconds(*shape.back_off.until);
+      line["message"] = valid_utf8(shape.back_off.why);
+      // What one task has chosen is no trouble of the site.
+      if (shape.shape.made_for.empty()) {
+        if (message.empty()) message = "shape " + shape.shape.name + ": " + shape.back_off.why;
+        until = until ? std::min(*until, *shape.back_off.until) : *shape.back_off.until;
+      }
+    }
+    shapes.push_back(std::move(line));
+  }
+  object["queued"] = queued;
+  object["running"] = running;
+  object["state"] = message.empty() ? "ok" : "waiting";
+  json::array nodes = nodes_json(engine.trust(), site.name);
+  if (message.empty() && !nodes.empty()) {
+    const json::object& first = nodes[0].as_object();
+    message =
+        fmt::format("node {} is {}: {}", first.at("name").as_string().c_str(),
+                    first.at("state").as_string().c_str(), first.at("message").as_string().c_str());
+  }
+  if (!nodes.empty()) object["nodes"] = std::move(nodes);
+  if (!message.empty()) object["message"] = valid_utf8(message);
+  if (until) object["until"] = seconds(*until);
+  object["shapes"] = std::move(shapes);
+  return object;
+}
+
+json::object files_json(const SiteFiles::Figures& files) {
+  json::object object{{"bytes_sent", files.bytes_sent},   {"files_sent", files.files_sent},
+                      {"bytes_taken", files.bytes_taken}, {"files_taken", files.files_taken},
+                      {"store_bytes", files.store_bytes}, {"store_files", files.store_files}};
+  if (!files.trouble.empty()) object["message"] = valid_utf8(files.trouble);
+  return object;
+}
+
+json::object report_json(const Site& site, const SiteReport& report) {
+  json::array lines;
+  bool ok = true;
+  for (const SiteCheck& check : report.checks) {
+    ok = ok && check.ok;
+    lines.push_back({{"check", check.check}, {"ok", check.ok}, {"text", valid_utf8(check.text)}});
+  }
+  json::object object{{"ok", ok}, {"checks", std::move(lines)}};
+  if (!report.survey) return object;
+  const SiteProposal proposal = propose_site(site, *report.survey);
+  json::array notes;
+  for (const std::string& note : proposal.notes) notes.emplace_back(valid_utf8(note));
+  object["notes"] = std::move(notes);
+  if (!proposal.yaml.empty()) object["proposal"] = valid_utf8(proposal.yaml);
+  return object;
+}
+
+json::object cleaning_json(const Cleaning& cleaning, bool is_trial) {
+  json::array files;
+  for (const WorkspaceFile& file : cleaning.gone)
+    files.push_back(
+        {{"path", valid_utf8(file.path)}, {"bytes", file.bytes}, {"age", seconds(file.age)}});
+  return {{"dry_run", is_trial},
+          {"removed", std::move(files)},
+          {"removed_bytes", cleaning.gone_bytes},
+          {"kept_files", cleaning.kept_files},
+          {"kept_bytes", cleaning.kept_bytes}};
+}
+
+}  // namespace
+
+void SiteRoutes::add_to(Routes& routes) {
+  for (const char* path : {"sites", "sites/*"})
+    routes.add("GET", path,
+               [this](HttpRequest& request, const ReplyPtr& reply) { show(request, reply); });
+  routes.add("POST", "sites/*/check", [this](HttpRequest& request, const ReplyPtr& reply) {
+    check(request.path[2], reply);
+  });
+  routes.add("POST", "sites/*/clean",
+             [this](HttpRequest& request, const ReplyPtr& reply) { clean(request, reply); });
+}
+
+void SiteRoutes::check(const std::string& name, const ReplyPtr& reply) {
+  SiteHands* hands = runtime_.site(name);
+  if (!hands) return reply->error(404, fmt::format("there is no site '{}'", name));
+  hands->check([reply, site = hands->site()](const SiteReport& report) {
+    reply->answer(200, report_json(site, report));
+  });
+}
+
+void SiteRoutes::show(const HttpRequest& request, const ReplyPtr& reply) {
+  const SiteBook& book = runtime_.engine().sites();
+  json::array things;
+  for (const SiteState& state : book.sites()) {
+    json::object object = site_json(runtime_.engine(), state, runtime_.now());
+    if (const SiteFiles* files = runtime_.files_of(state.site.name))
+      object["files"] = files_json(files->figures());
+    things.push_back(std::move(object));
+  }
+  answer_listing(request, reply, "sites", std::move(things));
+}
+
+void SiteRoutes::clean(const HttpRequest& request, const ReplyPtr& reply) {
+  const json::value body = parse_body(request.body);
+  bool is_trial = false;
+  for (const auto& [key, value] : body.get_object()) {
+    if (key != "dry_run" || !value.is_bool())
+      throw BadRequest("known is: 'dry_run', which is true or false");
+    is_trial = value.get_bool();
+  }
+  const std::string& name = request.path[2];
+  if (!runtime_.site(name)) return reply->error(404, fmt::format("there is no site '{}'", name));
+  runtime_.clean(name, is_trial, [reply, is_trial, name](const Result<Cleaning>& cleaning) {
+    if (!cleaning)
+      return reply->error(503, fmt::format("cannot clean the workspace of {}: {}; look at it with "
+                                           "'hpcbatch sites check {}'",
+                                           name, cleaning.error().text, name));
+    reply->answer(200, cleaning_json(*cleaning, is_trial));
+  });
+}
+
+}  // namespace hpcbatch

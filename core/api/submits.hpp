@@ -1,0 +1,40 @@
+// A submit on its way to the engine: tools are looked up, inputs looked at, commands rendered.
+#pragma once
+
+#include "api/read/read_request.hpp"
+#include "api/routes.hpp"
+#include "loop/lane.hpp"
+#include "runtime/runtime.hpp"
+#include "tools/tool_shelf.hpp"
+
+#include <cstdint>
+#include <functional>
+
+namespace hpcbatch {
+
+class Submits {
+ public:
+  /// `umask`: for tasks whose client names none.
+  Submits(Runtime& runtime, ToolShelf& tools, std::uint32_t umask)
+      : runtime_(runtime), tools_(tools), umask_(umask) {}
+  void add_to(Routes& routes);
+
+ private:
+  using Prepared = std::function<void(Submission submission)>;
+  using Refuse = std::function<void(SubmitRefusal refusal)>;
+  void post(std::string body, const ReplyPtr& reply);
+  void post_several(const HttpRequest& request, const ReplyPtr& reply);
+  void try_out(std::string body, const ReplyPtr& reply);
+  void ids_of_key(const HttpRequest& request, const ReplyPtr& reply);
+  /// Turns tasks as asked for into what the engine takes; `answer` on the loop.
+  void submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer);
+  /// Looks at files, finds tools and renders; one of both is called, on the loop.
+  void prepare(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse);
+
+  Runtime& runtime_;
+  ToolShelf& tools_;
+  std::uint32_t umask_;
+  Lane files_;  ///< looks at input files, which may lie on file systems that hang
+};
+
+}  // namespace hpcbatch
