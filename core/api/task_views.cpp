@@ -1,6 +1,7 @@
 #include "api/task_views.hpp"
 
 #include "api/query.hpp"
+#include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
 #include "api/to_json.hpp"
 
@@ -215,8 +216,12 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
                       {"details", std::move(details)}});
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
-void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
+namespace {
+
+/// A line's place is that of its first task.
+using Lines = std::vector<std::pair<TaskId, json::object>>;
+
+store::Filter filter_of(const HttpRequest& request) {
   store::Filter filter;
   filter.limit = std::min<std::uint32_t>(number_in(request, "limit", 100), 100'000);
   filter.client = text_in(request, "client");
@@ -233,34 +238,33 @@ void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
     const Selection last = parse_selection(before);
     filter.before = TaskId{last.array, last.indices ? last.indices->ranges().back().first : 0};
   }
+  return filter;
+}
 
-  // What the engine holds: whole arrays, from the newest, until there are enough lines.  A line's
-  // place is that of its first task.
-  std::vector<std::pair<TaskId, json::object>> lines;
-  const auto add = [&](TaskId first, const std::string& id, TaskState state, std::uint64_t tasks) {
-    if (filter.state && *filter.state != state) return;
-    if (!filter.before || first < *filter.before)
-      lines.emplace_back(first, line_of(id, state, tasks));
-  };
-  const auto add_set = [&](ArrayId id, const IndexSet& set, TaskState state) {
-    if (set.empty()) return;
-    const std::uint32_t first = set.ranges().back().first;
-    add({id, first}, id_of(id, {first, set.ranges().front().last}), state, set.size());
-  };
-  const auto& live = runtime_.engine().tasks().arrays();
-  for (auto entry = live.rbegin(); entry != live.rend() && lines.size() < filter.limit; ++entry) {
-    const auto& [id, array] = *entry;
-    if (filter.array && *filter.array != id) continue;
-    if (filter.before && filter.before->array < id) continue;
-    if (!filter.client.empty() &&
-        runtime_.engine().tasks().queue().name_of(array.client) != filter.client)
-      continue;
+bool admits_ended(const store::Filter& filter) {
+  return !filter.state || *filter.state == TaskState::Done || *filter.state == TaskState::Failed ||
+         *filter.state == TaskState::Cancelled;
+}
+
+/// What the engine holds of one array: each task that a pilot has, and those that wait as one.
+class LiveLines {
+ public:
+  LiveLines(const store::Filter& filter, const Engine& engine, Lines& lines)
+      : filter_(filter), engine_(engine), lines_(lines) {}
+
+  bool admits(ArrayId id, const ArrayState& array) const {
+    if (filter_.array && *filter_.array != id) return false;
+    if (filter_.before && filter_.before->array < id) return false;
+    return filter_.client.empty() ||
+           engine_.tasks().queue().name_of(array.client) == filter_.client;
+  }
+  void add(ArrayId id, const ArrayState& array) {
     IndexSet waiting = array.tasks.open();
     waiting.remove(array.tasks.held());
     for (const IndexRange& range : array.tasks.leased().ranges()) {
       for (std::uint64_t i = range.first; i <= range.last; ++i) {
         const TaskId task{id, static_cast<std::uint32_t>(i)};
-        const TaskState state = *runtime_.engine().state_of(task);
+        const TaskState state = *engine_.state_of(task);
         if (state == TaskState::Waiting) continue;
         waiting.remove(task.index);
         add(task, to_string(task), state, 1);
@@ -269,40 +273,71 @@ void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
     add_set(id, array.tasks.held(), TaskState::Held);
     add_set(id, waiting, TaskState::Waiting);
   }
-  const bool ended_too = !filter.state || *filter.state == TaskState::Done ||
-                         *filter.state == TaskState::Failed ||
-                         *filter.state == TaskState::Cancelled;
+
+ private:
+  void add(TaskId first, const std::string& id, TaskState state, std::uint64_t tasks) {
+    if (filter_.state && *filter_.state != state) return;
+    if (!filter_.before || first < *filter_.before)
+      lines_.emplace_back(first, line_of(id, state, tasks));
+  }
+  void add_set(ArrayId id, const IndexSet& set, TaskState state) {
+    if (set.empty()) return;
+    const std::uint32_t first = set.ranges().back().first;
+    add({id, first}, id_of(id, {first, set.ranges().front().last}), state, set.size());
+  }
+
+  const store::Filter& filter_;
+  const Engine& engine_;
+  Lines& lines_;
+};
+
+void add_ended(store::Store& store, const store::Filter& filter, Lines& lines) {
+  for (const store::ResultRow& row : store.results(filter)) {
+    json::object line = line_of(id_of(row.array, row.indices), state_after(row.outcome.failure),
+                                std::uint64_t{row.indices.last} - row.indices.first + 1);
+    put_outcome(line, row.outcome);
+    // Of several it would be from the first start to the last end.
+    if (row.indices.first != row.indices.last) line.erase("run_s");
+    lines.emplace_back(TaskId{row.array, row.indices.first}, std::move(line));
+  }
+}
+
+/// The lines with what their arrays say; nothing where there is no such array.
+std::optional<json::array> listed(store::Store& store, const store::Filter& filter, Lines lines) {
+  if (admits_ended(filter)) add_ended(store, filter, lines);
+  std::stable_sort(lines.begin(), lines.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (lines.size() > filter.limit) lines.resize(filter.limit);
+  if (filter.array && !store.array(*filter.array)) return std::nullopt;
+  json::array tasks;
+  std::optional<store::ArrayRow> row;
+  for (auto& [task, line] : lines) {
+    if (!row || row->id != task.array) row = store.array(task.array);
+    if (row) {
+      line["client"] = row->client;
+      line["submitted_at"] = seconds(row->submitted);
+      if (!row->name.empty()) line["name"] = valid_utf8(row->name);
+      if (!row->tool.empty()) line["tool"] = row->tool;
+    }
+    tasks.push_back(std::move(line));
+  }
+  return tasks;
+}
+
+}  // namespace
+
+void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
+  const store::Filter filter = filter_of(request);
+  Lines lines;
+  LiveLines live(filter, runtime_.engine(), lines);
+  const auto& arrays = runtime_.engine().tasks().arrays();
+  // From the newest, until there are enough.
+  for (auto at = arrays.rbegin(); at != arrays.rend() && lines.size() < filter.limit; ++at) {
+    if (live.admits(at->first, at->second)) live.add(at->first, at->second);
+  }
   runtime_.look(
-      [filter, lines = std::move(lines), ended_too](store::Store& store) mutable {
-        if (ended_too) {
-          for (const store::ResultRow& row : store.results(filter)) {
-            json::object line =
-                line_of(id_of(row.array, row.indices), state_after(row.outcome.failure),
-                        std::uint64_t{row.indices.last} - row.indices.first + 1);
-            put_outcome(line, row.outcome);
-            // Of several it would be from the first start to the last end.
-            if (row.indices.first != row.indices.last) line.erase("run_s");
-            lines.emplace_back(TaskId{row.array, row.indices.first}, std::move(line));
-          }
-        }
-        std::stable_sort(lines.begin(), lines.end(),
-                         [](const auto& a, const auto& b) { return a.first > b.first; });
-        if (lines.size() > filter.limit) lines.resize(filter.limit);
-        std::optional<json::array> found;
-        if (filter.array && !store.array(*filter.array)) return found;
-        json::array& tasks = found.emplace();
-        std::optional<store::ArrayRow> row;
-        for (auto& [task, line] : lines) {
-          if (!row || row->id != task.array) row = store.array(task.array);
-          if (row) {
-            line["client"] = row->client;
-            line["submitted_at"] = seconds(row->submitted);
-            if (!row->name.empty()) line["name"] = valid_utf8(row->name);
-            if (!row->tool.empty()) line["tool"] = row->tool;
-          }
-          tasks.push_back(std::move(line));
-        }
-        return found;
+      [filter, lines = std::move(lines)](store::Store& store) mutable {
+        return listed(store, filter, std::move(lines));
       },
       [reply, filter](std::optional<json::array> tasks) {
         if (!tasks)

@@ -68,6 +68,8 @@ class Engine {
   void check_invariants() const;
 
  private:
+  friend class Explainer;
+
   void handle(const TasksSubmitted& event, Time now) { handle(TasksSubmitted(event), now); }
   void handle(TasksSubmitted&& event, Time now);
   void handle(const CancelAsked& event, Time now);
@@ -129,7 +131,6 @@ class Engine {
 
   // services.cpp
   bool waits_for_service(const PilotState& pilot, ClassId id) const;
-  std::optional<std::string> explain_service(const Needs& needs) const;
 
   // filling.cpp
   void fill_pilots(Time now);
@@ -169,10 +170,10 @@ class Engine {
   bool may_have_another_node(const Needs& needs, const NodeName& than, Time now) const;
   bool has_another_of_its_kind(const PilotState& pilot, Time now) const;
 
-  // outputs_coming.cpp
+  // stage_out.cpp
   void outputs_come(Lease& lease);
 
-  // bringing.cpp
+  // stage_in.cpp
   void stage_in_if_due(bool changed, Time now);
   void stage_in_files(Time now);
   void stage_in_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
@@ -181,14 +182,6 @@ class Engine {
                        Time now) const;
   bool is_slow(const std::string& site, Time now) const;
   std::uint64_t room_at(const SiteState& site, const Needs& needs) const;
-
-  void explain_files(const ArrayState& array, std::uint32_t index, Time now,
-                     std::vector<std::string>& details) const;
-  /// Whether it, or another, is thought to kill pilots.
-  void explain_suspects(TaskId task, std::vector<std::string>& details) const;
-  void explain_nodes(const Needs& needs, std::vector<std::string>& details) const;
-  /// Where the batch system has suspended it.
-  void explain_suspended(const AllocationId& id, Time now, std::vector<std::string>& details) const;
 
   // asking.cpp
   void ask_for_pilots(Time now);

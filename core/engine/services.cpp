@@ -39,14 +39,4 @@ std::optional<ArrayId> Engine::served_after(ArrayId before) const {
   return std::nullopt;
 }
 
-std::optional<std::string> Engine::explain_service(const Needs& needs) const {
-  if (needs.service.empty()) return std::nullopt;
-  for (const auto& [id, pilot] : pilots_.all()) {
-    if (!pilot.takes_tasks() || !pilot.starting.contains(needs.service)) continue;
-    return fmt::format("its service {} is starting on pilot {}{}", needs.service, to_string(id),
-                       pilot.node.empty() ? "" : " on " + pilot.node);
-  }
-  return std::nullopt;
-}
-
 }  // namespace hpcbatch

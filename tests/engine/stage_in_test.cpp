@@ -33,7 +33,7 @@ TEST_F(StageInTest, ATaskStartsWhenItsFilesAreThere) {
   submit(New().files_brought_to({"here"}));
   expect({"accept 2", "bring files of 2, each to here"});
   expect_state("2", TaskState::Waiting);
-  expect_explained("2", "ready*its files are being brought to site here*");
+  expect_explained("2", "ready*its files are being staged in at site here*");
   brought("2");
   expect({"lease 2 to A0"});
 }
@@ -64,7 +64,7 @@ TEST_F(StageInTest, WhatMayPassIsTriedAgainLater) {
   forget_what_was_asked();
   not_brought("2", true);
   expect_nothing();
-  expect_explained("2", "*could not be brought to site here: the reason; tried again in*");
+  expect_explained("2", "*could not be staged in at site here: the reason; tried again in*");
   after(4s);
   expect_nothing();
   after(2s);

@@ -1,0 +1,291 @@
+// Why a task waits: what stands between it and a start, from the nearest reason to the farthest.
+#include "engine/explainer.hpp"
+
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+
+namespace hpcbatch {
+namespace {
+
+std::string show_dependency(const Dependency& dependency) {
+  std::string text = std::to_string(dependency.array.value);
+  if (dependency.index) text += '.' + std::to_string(*dependency.index);
+  switch (dependency.kind) {
+    case Dependency::Kind::Success:
+      return "the success of " + text;
+    case Dependency::Kind::AnyEnd:
+      return "the end of " + text;
+    case Dependency::Kind::EachSuccess:
+      return "the task with the same index of " + text;
+  }
+  return text;
+}
+
+/// An estimate is no better than this.
+std::string show_about(Duration time) {
+  using namespace std::chrono;
+  if (time > minutes{2}) return show_duration(round<minutes>(time));
+  return show_duration(round<seconds>(time));
+}
+
+}  // namespace
+
+/// Where the files of a task that waits are, or why they are nowhere.
+void Explainer::explain_files(const ArrayState& array) {
+  for (const std::string& site : array.terms->needs.staged_to) {
+    const auto has = [&](const std::map<std::string, IndexSet>& by_site) {
+      const auto at = by_site.find(site);
+      return at != by_site.end() && at->second.contains(task_.index);
+    };
+    if (has(array.files_at())) {
+      add("its files are on site {}", site);
+    } else if (has(array.files_staging())) {
+      add("its files are being staged in at site {}", site);
+    } else if (array.rare && array.rare->pauses.contains(site)) {
+      const auto& pause = array.rare->pauses.at(site);
+      add("its files could not be staged in at site {}: {}; tried again {}", site, pause.why,
+          pause.until > now_ ? "in " + show_duration(pause.until - now_) : "now");
+    } else if (engine_.is_slow(site, now_)) {
+      add("site {} has taken no files for {}", site,
+          show_duration(now_ - engine_.files_heard_.at(site)));
+    } else {
+      add("its files are staged in at site {} when its turn is near", site);
+    }
+  }
+}
+
+/// Of sites where it may run.
+void Explainer::explain_nodes(const Needs& needs) {
+  for (const auto& [name, node] : engine_.trust_.nodes()) {
+    if (!may_run_at(needs, name.site)) continue;
+    add("node {} of {} gets {}: {}", name.node, name.site,
+        node.bad_until ? "no more work" : "one task at a time", engine_.trust_.why(name));
+  }
+}
+
+void Explainer::explain_suspects() {
+  const TaskHistory* past = engine_.tasks_.history(task_);
+  if (past && past->unexplained_deaths != 0) {
+    add("{} pilots died that had it, without a reason ({}): it is tried as the only such task of a "
+        "pilot",
+        past->unexplained_deaths, past->evidence);
+  }
+  const auto prime = engine_.tasks_.prime_suspect();
+  if (!prime || *prime == task_) return;
+  add("task {} seems to kill its pilots: {} have died that had it", to_string(*prime),
+      engine_.tasks_.history(*prime)->unexplained_deaths);
+}
+
+void Explainer::explain_suspended(const AllocationId& id) {
+  const AllocationEntry* entry = engine_.sites_.find(id);
+  if (!entry || !entry->suspended_at) return;
+  add("the batch system of {} has suspended allocation {} (batch job {}), seen {} ago: its pilots "
+      "go on when it lets them",
+      entry->facts.site, id.name, entry->facts.number, show_duration(now_ - *entry->suspended_at));
+}
+
+std::optional<std::string> Explainer::service_of(const Needs& needs) const {
+  if (needs.service.empty()) return std::nullopt;
+  for (const auto& [id, pilot] : engine_.pilots_.all()) {
+    if (!pilot.takes_tasks() || !pilot.starting.contains(needs.service)) continue;
+    return fmt::format("its service {} is starting on pilot {}{}", needs.service, to_string(id),
+                       pilot.node.empty() ? "" : " on " + pilot.node);
+  }
+  return std::nullopt;
+}
+
+void Explainer::explain_past() {
+  const TaskHistory* past = engine_.tasks_.history(task_);
+  if (!past) return;
+  add("{} earlier attempts", past->attempts);
+  if (past->keeps_away) {
+    add("the last one failed on {} of {}: another node is to try it", past->failed_at.node,
+        past->failed_at.site);
+  }
+  if (past->needs_more_than) {
+    add("a pilot's end cut it after {}: it waits for one with more time left",
+        show_duration(*past->needs_more_than));
+  }
+}
+
+std::string Explainer::text_of(const Lease& lease) {
+  const PilotState* pilot = engine_.pilots_.find(lease.pilot);
+  const std::string where = fmt::format("pilot {}{}", to_string(lease.pilot),
+                                        pilot && !pilot->node.empty() ? " on " + pilot->node : "");
+  if (lease.has_left) {
+    if (const std::string* delay = engine_.pilots_.why_delayed(task_))
+      add("the last time that failed: {}", *delay);
+    return "done at " + where + ", its outputs are being fetched";
+  }
+  if (pilot && !pilot->connected) {
+    const std::string until =
+        engine_.sites_.site(pilot->site)
+            ? "when the batch system says that its allocation has ended"
+            : fmt::format("after {} of silence: its site {} is no longer in the configuration",
+                          show_duration(Site{}.lost_after), pilot->site);
+    return fmt::format("unknown: {} has been silent for {}; it is asked for again {}", where,
+                       show_duration(now_ - pilot->silent_since), until);
+  }
+  if (lease.waits_for_workspace)
+    return fmt::format("done at {}, its result waits for the workspace of {}: {}", where,
+                       pilot->site, pilot->workspace_trouble);
+  if (lease.state == Lease::State::Sent) return "waits at " + where + " for room";
+  if (lease.state == Lease::State::Publishing)
+    return "done at " + where + ", its outputs are being put in place";
+  return fmt::format("runs at {} for {}", where,
+                     show_duration(now_ - lease.started.value_or(lease.since)));
+}
+
+/// Where it is not for want of a pilot that it waits.
+std::optional<std::string> Explainer::why_not_ready(const ArrayState& array) {
+  if (why_.state == TaskState::Held)
+    return fmt::format("held by its user; 'hpcbatch release {}' lets it go on", to_string(task_));
+  if (array.tasks.blocked().contains(task_.index)) {
+    for (const auto& [before, open] : array.open()) add("for {}", show_dependency(open.on));
+    return "waits for other tasks";
+  }
+  if (engine_.tasks_.is_parked(task_))
+    return fmt::format("{} tasks of its array are with pilots, as many as may",
+                       array.tasks.leased().size());
+  if (engine_.draining_) return "the engine is being stopped: it starts nothing more";
+  return std::nullopt;
+}
+
+void Explainer::explain_places(const Needs& needs, const Needs& of_class) {
+  bool any_site = false;
+  bool any_shape = false;
+  for (const SiteState& site : engine_.sites_.sites()) {
+    if (!may_run_at(needs, site.site.name)) continue;
+    any_site = true;
+    for (const ShapeState& shape : site.shapes)
+      any_shape = any_shape || could_run(of_class, shape.shape);
+  }
+  if (!any_site)
+    add("no site is left in the configuration that may run it: it needs {}", show(of_class));
+  else if (!any_shape)
+    add("no shape of the configuration can run it any more: it needs {}", show(of_class));
+}
+
+/// How many could run it when they have room.
+std::size_t Explainer::explain_pilots(ClassId id) {
+  const ResourceClass& wanted = engine_.tasks_.queue().get(id);
+  Needs without_time = wanted.needs;
+  without_time.time.reset();
+  std::size_t pilots = 0;
+  for (const auto& [name, pilot] : engine_.pilots_.all()) {
+    if (!pilot.takes_tasks()) continue;
+    if (pilot.kept_for == id) {
+      add("room is being kept for it on pilot {} since {} ago", to_string(name),
+          show_duration(now_ - pilot.kept_since));
+    }
+    if (PilotTable::has_room(wanted, pilot, pilot.capacity, now_))
+      ++pilots;
+    else if (PilotTable::has_room(without_time, pilot, pilot.capacity, now_))
+      add("pilot {} has too little time left for it", to_string(name));
+  }
+  return pilots;
+}
+
+void Explainer::explain_sites(const Needs& needs) {
+  for (const SiteState& site : engine_.sites_.sites()) {
+    if (!may_run_at(needs, site.site.name)) continue;
+    if (!site.trouble.empty()) {
+      add("site {} has not answered for {}: {}", site.site.name,
+          show_duration(now_ - *site.trouble_since), site.trouble);
+    }
+    if (site.workspace_in_trouble()) {
+      add("nothing starts at site {}: for {} its pilots have not been able to use the workspace: "
+          "{}",
+          site.site.name, show_duration(now_ - site.workspace_trouble_since),
+          site.workspace_trouble.begin()->second);
+    }
+    for (const ShapeState& shape : site.shapes) {
+      if (!could_run(needs, shape.shape) || engine_.sites_.may_ask(shape, now_)) continue;
+      add("shape {} of {} is not asked for during the next {}: {}", shape.shape.name,
+          site.site.name, show_duration(*shape.back_off.until - now_), shape.back_off.why);
+    }
+  }
+}
+
+void Explainer::explain_allocation(const AllocationId& id, const Allocation& facts) {
+  add("allocation {} on {}{} is {} since {}{}{}", id.name, facts.site,
+      facts.number.empty() ? "" : ", batch job " + facts.number + ",", to_string(facts.state),
+      show_duration(now_ - facts.opened), facts.reason.empty() ? "" : " (" + facts.reason + ")",
+      facts.state == AllocationState::Running ? ", and its pilot has not registered yet" : "");
+}
+
+void Explainer::explain_allocations(const Needs& needs) {
+  const SiteBook& sites = engine_.sites_;
+  std::optional<Duration> soonest;
+  std::string where;
+  for (const auto& [id, entry] : sites.allocations()) {
+    if (entry.facts.state == AllocationState::Ended) continue;
+    const Shape* shape = sites.shape_of(id);
+    if (!shape || !could_run(needs, *shape) || !may_run_at(needs, entry.facts.site)) continue;
+    explain_suspended(id);
+    if (entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0) continue;
+    const auto start = sites.expected_start(entry, now_);
+    if (start && sites.is_on_its_way(entry, now_) && (!soonest || *start < *soonest)) {
+      soonest = start;
+      where = entry.facts.site;
+    }
+    explain_allocation(id, entry.facts);
+  }
+  if (!soonest) return;
+  if (*soonest > Duration{})
+    add("expected to start in about {} on {}", show_about(*soonest), where);
+  else
+    add("was expected to start on {} {} ago, and has not", where,
+        show_about(Duration{} - *soonest));
+}
+
+Explanation Explainer::explain() {
+  const ArrayState& array = *engine_.tasks_.find(task_.array);
+  explain_past();
+  if (const Lease* lease = engine_.pilots_.lease(task_)) {
+    why_.text = text_of(*lease) + (lease->cancelled ? "; it is being cancelled" : "");
+    explain_suspended(lease->pilot.allocation);
+    return std::move(why_);
+  }
+  if (auto text = why_not_ready(array)) {
+    why_.text = std::move(*text);
+    return std::move(why_);
+  }
+  if (array.needs_files()) explain_files(array);
+  QueuePlace place = array.place();
+  place.in_class = engine_.tasks_.class_of_task(task_);
+  const Needs& needs = engine_.tasks_.queue().get(place.in_class).needs;
+  why_.text =
+      fmt::format("ready, {} tasks of its kind ahead; {}", engine_.tasks_.queue().ahead_of(place),
+                  service_of(needs).value_or("no pilot has room"));
+  explain_places(array.terms->needs, needs);
+  const std::size_t pilots = explain_pilots(place.in_class);
+  explain_nodes(needs);
+  explain_suspects();
+  if (pilots != 0) add("{} pilots could run it once they have room", pilots);
+  explain_sites(needs);
+  explain_allocations(needs);
+  return std::move(why_);
+}
+
+std::optional<TaskState> Engine::state_of(TaskId task) const {
+  const ArrayState* array = tasks_.find(task.array);
+  if (!array || !array->tasks.all().contains(task.index)) return std::nullopt;
+  if (array->tasks.ok().contains(task.index) || array->tasks.not_ok().contains(task.index))
+    return std::nullopt;
+  if (array->tasks.held().contains(task.index)) return TaskState::Held;
+  const Lease* lease = pilots_.lease(task);
+  if (!lease || lease->state == Lease::State::Sent) return TaskState::Waiting;
+  const PilotState* pilot = pilots_.find(lease->pilot);
+  if (pilot && !pilot->connected && !lease->has_left) return TaskState::Unknown;
+  return lease->waits_for_workspace ? TaskState::Finishing : TaskState::Running;
+}
+
+std::optional<Explanation> Engine::explain(TaskId task, Time now) const {
+  const auto state = state_of(task);
+  if (!state) return std::nullopt;
+  return Explainer(*this, task, *state, now).explain();
+}
+
+}  // namespace hpcbatch
