@@ -54,9 +54,9 @@ void Changes::change(const std::string& verb, const HttpRequest& request, const 
       if (!tasks) return reply->error(400, tasks.error().text + "; nothing was changed");
       reply->answer(200, {{"tasks", *tasks}});
     };
-    if (verb == "cancel") return runtime_.cancel(chosen, answer);
-    if (verb == "retry") return runtime_.retry(again, answer);
-    runtime_.hold(chosen, verb == "hold", answer);
+    if (verb == "cancel") return runtime_.requests().cancel(chosen, answer);
+    if (verb == "retry") return runtime_.requests().retry(again, answer);
+    runtime_.requests().hold(chosen, verb == "hold", answer);
   };
   runtime_.read(
       [chosen](store::Store& store) -> std::string {
@@ -94,16 +94,17 @@ void Changes::take_input(TaskId task, const HttpRequest& request, const ReplyPtr
     if (error != std::errc{} || stop != last)
       throw BadRequest(fmt::format("'offset={}' is no whole number", from->second));
   }
-  runtime_.input(task, {request.body, end != request.query.end() && end->second == "1", offset,
-                        [reply](bool taken) {
-                          if (taken) {
-                            reply->answer(200, {{"taken", true}});
-                          } else {
-                            reply->error(404,
-                                         "the task does not take this input: it or its input has "
-                                         "ended, or what comes before is missing");
-                          }
-                        }});
+  runtime_.links().input(
+      task,
+      {request.body, end != request.query.end() && end->second == "1", offset, [reply](bool taken) {
+         if (taken) {
+           reply->answer(200, {{"taken", true}});
+         } else {
+           reply->error(404,
+                        "the task does not take this input: it or its input has "
+                        "ended, or what comes before is missing");
+         }
+       }});
 }
 
 }  // namespace hpcbatch

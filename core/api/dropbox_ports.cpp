@@ -90,7 +90,8 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     asio::post(runtime_.loop(), [this, self = shared_from_this(), key] {
       const auto at = by_key_.find(key);
       if (at != by_key_.end())
-        runtime_.cancel({{at->second, std::nullopt}}, [](const Result<std::uint64_t>&) {});
+        runtime_.requests().cancel({{at->second, std::nullopt}},
+                                   [](const Result<std::uint64_t>&) {});
     });
   }
 
@@ -156,7 +157,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     // The key alone identifies the job: its folder's name is in the command and differs from submit
     // to submit.
     Submission submission{task.client, task.key, 0, {std::move(array)}, {std::move(stored)}};
-    runtime_.submit(
+    runtime_.requests().submit(
         std::move(submission),
         [this, self = shared_from_this(), task,
          waiting](const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {

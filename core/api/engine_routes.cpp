@@ -74,7 +74,7 @@ void EngineRoutes::back_up(const HttpRequest& request, const ReplyPtr& reply) {
   if (!file || !file->is_string() || !std::string_view(file->get_string()).starts_with('/'))
     throw BadRequest("'file' must be an absolute path");
   const std::string path(file->get_string());
-  runtime_.back_up(path, [reply, path](const Result<void>& done) {
+  runtime_.housekeeping().back_up(path, [reply, path](const Result<void>& done) {
     if (done) return reply->answer(200, {{"file", valid_utf8(path)}});
     reply->error(done.error().kind == Error::Kind::Transient ? 503 : 400, done.error().text);
   });

@@ -168,7 +168,8 @@ void Listings::allocations(const HttpRequest& request, const ReplyPtr& reply) {
 void Listings::pilots(const HttpRequest& request, const ReplyPtr& reply) {
   json::array things;
   for (const auto& [id, pilot] : runtime_.engine().pilots().all())
-    things.push_back(pilot_json(pilot, runtime_.engine().pilots(), runtime_.way_of(pilot.id)));
+    things.push_back(
+        pilot_json(pilot, runtime_.engine().pilots(), runtime_.links().way_of(pilot.id)));
   answer_listing(request, reply, "pilots", std::move(things));
 }
 

@@ -190,7 +190,7 @@ void Logs::of_running(TaskId task, const Range& range, const ReplyPtr& reply) {
   const auto finish = [this, gathering, reply, offset, limit](bool end) {
     if (std::exchange(gathering->done, true)) return;
     gathering->timer->cancel();
-    runtime_.unfollow(gathering->follower);
+    runtime_.links().unfollow(gathering->follower);
     reply->answer(200, piece_json(gathering->bytes.substr(0, limit), offset, end, false));
   };
   const auto wait = [gathering, finish] {
@@ -217,7 +217,7 @@ void Logs::of_running(TaskId task, const Range& range, const ReplyPtr& reply) {
     follower.seen.fill(UINT64_MAX);  // nothing of the other stream
     follower.seen[stream] = offset;
   }
-  gathering->follower = runtime_.follow(std::move(follower));
+  gathering->follower = runtime_.links().follow(std::move(follower));
 }
 
 /// Where a client stands that reads along.
@@ -234,7 +234,7 @@ void Logs::follow(TaskId task, const ReplyPtr& reply) {
   auto reader = std::make_shared<Reader>();
   reader->task = task;
   reader->reply = reply;
-  reply->on_gone([this, reader] { runtime_.unfollow(reader->follower); });
+  reply->on_gone([this, reader] { runtime_.links().unfollow(reader->follower); });
   read_along(reader);
 }
 
@@ -243,12 +243,12 @@ void Logs::read_along(const std::shared_ptr<Reader>& reader) {
   if (!runtime_.engine().state_of(reader->task))
     return finish_follow(reader->task, reader->seen, reader->attempt, reader->reply);
   const auto remember = [this, reader] {
-    if (const Follower* follower = runtime_.follower(reader->follower)) {
+    if (const Follower* follower = runtime_.links().follower(reader->follower)) {
       reader->attempt = follower->attempt;
       reader->seen = follower->seen;
     }
   };
-  reader->follower = runtime_.follow(
+  reader->follower = runtime_.links().follow(
       {.task = reader->task,
        .output =
            [this, reader, remember](std::uint32_t stream, const std::string& bytes) {
@@ -259,7 +259,7 @@ void Logs::read_along(const std::shared_ptr<Reader>& reader) {
              // log.
              asio::post(runtime_.loop(), [this, reader, remember] {
                remember();
-               runtime_.unfollow(reader->follower);
+               runtime_.links().unfollow(reader->follower);
                reader->reply->when_sent([this, reader] { read_along(reader); });
              });
            },

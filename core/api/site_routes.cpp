@@ -203,13 +203,15 @@ void SiteRoutes::clean(const HttpRequest& request, const ReplyPtr& reply) {
   }
   const std::string& name = request.path[2];
   if (!runtime_.site(name)) return reply->error(404, fmt::format("there is no site '{}'", name));
-  runtime_.clean(name, is_trial, [reply, is_trial, name](const Result<Cleaning>& cleaning) {
-    if (!cleaning)
-      return reply->error(503, fmt::format("cannot clean the workspace of {}: {}; look at it with "
-                                           "'hpcbatch sites check {}'",
-                                           name, cleaning.error().text, name));
-    reply->answer(200, cleaning_json(*cleaning, is_trial));
-  });
+  runtime_.housekeeping().clean(
+      name, is_trial, [reply, is_trial, name](const Result<Cleaning>& cleaning) {
+        if (!cleaning)
+          return reply->error(503,
+                              fmt::format("cannot clean the workspace of {}: {}; look at it with "
+                                          "'hpcbatch sites check {}'",
+                                          name, cleaning.error().text, name));
+        reply->answer(200, cleaning_json(*cleaning, is_trial));
+      });
 }
 
 }  // namespace hpcbatch

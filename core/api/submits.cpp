@@ -201,7 +201,7 @@ void Submits::ids_of_key(const HttpRequest& request, const ReplyPtr& reply) {
 
 void Submits::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
   auto take = [this, answer](Submission submission) {
-    runtime_.submit(std::move(submission), answer);
+    runtime_.requests().submit(std::move(submission), answer);
   };
   prepare(std::move(request), content, std::move(take),
           [answer = std::move(answer)](SubmitRefusal refusal) { answer(std::move(refusal)); });

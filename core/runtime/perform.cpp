@@ -28,11 +28,6 @@ constexpr std::chrono::seconds kLastCommit{5};
 
 }  // namespace
 
-PilotLink* Runtime::link_of(const PilotId& pilot) {
-  const auto at = links_.find(pilot);
-  return at == links_.end() ? nullptr : at->second.get();
-}
-
 void Runtime::after(WaitsFor what, Writer::Then then) {
   switch (what) {
     case WaitsFor::Nothing:
@@ -46,24 +41,10 @@ void Runtime::after(WaitsFor what, Writer::Then then) {
   }
 }
 
-void Runtime::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say_it,
-                         std::size_t bytes) {
-  after(WaitsFor::Written, [this, pilot, say_it = std::move(say_it), bytes] {
-    if (PilotLink* link = link_of(pilot)) say_it(link->outgoing(bytes));
-  });
-}
-
-template <class ToOnePilot>
-void Runtime::pass_on(const ToOnePilot& action) {
-  after(order_of(action), [this, action] {
-    if (PilotLink* link = link_of(action.pilot)) say(action, link->outgoing());
-  });
-}
-
 // --- to the store ------------------------------------------------------------------------------
 
 void Runtime::perform(SaveArrays action) {
-  std::vector<store::Recipe> recipes = std::move(submissions_.at(action.request.value).recipes);
+  std::vector<store::Recipe> recipes = requests_->take_recipes(action.request);
   writer_->add({std::move(action), std::move(recipes)});
 }
 void Runtime::perform(const SaveHold& action) {
@@ -73,7 +54,7 @@ void Runtime::perform(const SaveLeases& action) {
   writer_->add({action, {}});
 }
 void Runtime::perform(const DropLeases& action) {
-  for (const TaskId task : action.tasks) not_leased_before(task);
+  for (const TaskId task : action.tasks) staging_->not_leased_before(task);
   writer_->add({action, {}});
 }
 void Runtime::perform(const SaveCancelled& action) {
@@ -83,24 +64,19 @@ void Runtime::perform(const SavePermitted& action) {
   writer_->add({action, {}});
 }
 void Runtime::perform(const SaveFailedAttempt& action) {
-  not_leased_before(action.attempt.task);
+  staging_->not_leased_before(action.attempt.task);
   writer_->add({action, {}});
 }
 void Runtime::perform(SaveResult action) {
-  task_over(action.attempt.task);
+  staging_->task_over(action.attempt.task);
   writer_->add({std::move(action), {}});
 }
 void Runtime::perform(const SaveResults& action) {
-  if (staged_to_.contains(action.array) || !leased_before_.empty()) {
-    for (const IndexRange& range : action.indices.ranges()) {
-      for (std::uint64_t i = range.first; i <= range.last; ++i)
-        task_over({action.array, static_cast<std::uint32_t>(i)});
-    }
-  }
+  staging_->tasks_over(action.array, action.indices);
   writer_->add({action, {}});
 }
 void Runtime::perform(const SaveArrayEnded& action) {
-  array_over(action.array);
+  staging_->array_over(action.array);
   writer_->add({action, {}});
 }
 void Runtime::perform(const SaveRevived& action) {
@@ -116,226 +92,66 @@ void Runtime::perform(const SaveAllocation& action) {
 // --- to clients --------------------------------------------------------------------------------
 
 void Runtime::perform(const AnswerSubmit& action) {
-  crash_point("submit-decided");
-  after(order_of(action), [this, action] {
-    crash_point("submit-durable");
-    const auto at = submit_answers_.find(action.request.value);
-    if (at == submit_answers_.end()) return;
-    at->second(action.ids);
-    submit_answers_.erase(at);
-  });
+  requests_->answer(action);
 }
 
 void Runtime::perform(const AnswerRefused& action) {
-  if (const auto at = submit_answers_.find(action.request.value); at != submit_answers_.end()) {
-    at->second(SubmitRefusal{action.text, action.conflict, false});
-    submit_answers_.erase(at);
-  } else if (const auto of_change = count_answers_.find(action.request.value);
-             of_change != count_answers_.end()) {
-    of_change->second(Error{Error::Kind::Rejected, action.text});
-    count_answers_.erase(of_change);
-  }
+  requests_->answer(action);
 }
 
 void Runtime::perform(const AnswerCount& action) {
-  after(order_of(action), [this, action] {
-    const auto at = count_answers_.find(action.request.value);
-    if (at == count_answers_.end()) return;
-    at->second(action.tasks);
-    count_answers_.erase(at);
-  });
+  requests_->answer(action);
 }
 
 void Runtime::perform(const TellEnded& action) {
-  const auto followed = followers_.by_task().lower_bound({action.array, 0});
-  const bool somebody_waits =
-      !ended_listeners_.empty() ||
-      (followed != followers_.by_task().end() && followed->first.array == action.array);
+  const bool somebody_waits = !ended_listeners_.empty() || links_->is_followed(action.array);
   after(somebody_waits ? WaitsFor::DiskAtOnce : order_of(action), [this, array = action.array] {
-    const auto is_over = [this](TaskId task) { return !engine_->state_of(task).has_value(); };
-    followers_.end(array, is_over);
-    inputs_.end(array, is_over);
+    links_->have_ended(array);
     for (const auto& listener : ended_listeners_) listener(array);
   });
 }
 
 // --- to pilots ---------------------------------------------------------------------------------
 
-namespace {
-
-/// What the store's lane finds out for a batch of leases.
-struct LeaseTexts {
-  std::vector<wire::Start> starts;
-  std::map<std::uint64_t, std::string> environments;  ///< by their numbers
-};
-
-/// Of tasks whose texts differ.
-void add_each(LeaseTexts& texts, store::Store& store, const LeaseRun& run,
-              const wire::Start& recipe, Filled filled) {
-  for (std::uint32_t i = 0; i < run.count; ++i) {
-    const LeaseRun one{lease_in(run, i), 1};
-    wire::Start start = recipe;
-    const TaskId task = one.first.attempt.task;
-    fill(start, filled, task, [&] { return store.item(task); });
-    texts.starts.push_back(start_of(one, std::move(start)));
-  }
-}
-
-/// The service of an array that runs behind this one.
-void add_foreseen(LeaseTexts& texts, store::Store& store, ArrayId next, wire::Start& start) {
-  const auto recipe = store.recipe(next);
-  if (!recipe) return;
-  Filled filled{};
-  wire::Start its = start_from_bytes(recipe->bytes, filled);
-  if (!its.has_service()) return;
-  start.mutable_foreseen()->Swap(its.mutable_service());
-  start.set_foreseen_environment(static_cast<std::uint32_t>(recipe->environment));
-  if (recipe->environment != 0 && !texts.environments.contains(recipe->environment))
-    texts.environments[recipe->environment] = store.environment(recipe->environment);
-}
-
-/// `one_by_one`: neighbours are not told together.  `next`: what is to run behind each of `runs`.
-LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs,
-                      const std::vector<std::optional<ArrayId>>& next, bool one_by_one) {
-  LeaseTexts texts;
-  ArrayId last;
-  std::optional<store::StoredRecipe> recipe;
-  auto behind = next.begin();
-  for (const LeaseRun& run : runs) {
-    const std::optional<ArrayId> foreseen = *behind++;
-    const ArrayId array = run.first.attempt.task.array;
-    if (!recipe || last != array) recipe = store.recipe(array);
-    last = array;
-    HPCBATCH_CHECK(recipe);
-    Filled filled{};
-    wire::Start start = start_from_bytes(recipe->bytes, filled);
-    start.set_environment(static_cast<std::uint32_t>(recipe->environment));
-    if (foreseen) add_foreseen(texts, store, *foreseen, start);
-    if (filled != Filled::Nothing) {
-      add_each(texts, store, run, start, filled);
-    } else if (one_by_one) {
-      for (std::uint32_t i = 0; i < run.count; ++i)
-        texts.starts.push_back(start_of({lease_in(run, i), 1}, start));
-    } else {
-      texts.starts.push_back(start_of(run, std::move(start)));
-    }
-    if (recipe->environment != 0 && !texts.environments.contains(recipe->environment)) {
-      texts.environments[recipe->environment] = store.environment(recipe->environment);
-    }
-  }
-  return texts;
-}
-
-bool is_one_of(const AttemptId& attempt, const std::vector<LeaseRun>& runs) {
-  return std::any_of(runs.begin(), runs.end(), [&](const LeaseRun& run) {
-    const AttemptId& first = run.first.attempt;
-    return attempt.task.array == first.task.array && attempt.epoch >= first.epoch &&
-           attempt.epoch - first.epoch < run.count;
-  });
-}
-
-/// With the environments that were not sent on this link yet.
-void add_start(PilotLink& link, LeaseTexts& texts, wire::Start& start) {
-  for (const std::uint32_t environment : {start.environment(), start.foreseen_environment()}) {
-    if (environment == 0 || !link.environments.insert(environment).second) continue;
-    const std::string& bytes = texts.environments[environment];
-    wire::Environment* sent = link.outgoing(bytes.size()).add_environments();
-    sent->ParseFromString(bytes);
-    sent->set_number(environment);
-  }
-  link.outgoing(start.ByteSizeLong()).add_start()->Swap(&start);
-}
-
-}  // namespace
-
 void Runtime::perform(const SendLeases& action) {
-  crash_point("lease-decided");
-  auto texts = std::make_shared<LeaseTexts>();
-  const auto runs = std::make_shared<const std::vector<LeaseRun>>(runs_of(action.leases));
-  std::vector<std::optional<ArrayId>> next;
-  next.reserve(runs->size());
-  for (const LeaseRun& run : *runs)
-    next.push_back(engine_->served_after(run.first.attempt.task.array));
-  const auto at = links_.find(action.pilot);
-  const std::weak_ptr<PilotLink> decided_for = at == links_.end() ? nullptr : at->second;
-  HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
-  const std::string site_name = site_of(action.pilot);
-  const bool one_by_one = !sees_everything(site_name);
-  const SiteHands* const hands = site(site_name);
-  const std::uint64_t output_limit = hands ? hands->site().output_limit : kOutputLimit;
-  writer_->after_written(
-      [texts, runs, next = std::move(next), one_by_one](store::Store& store) {
-        *texts = read_texts(store, *runs, next, one_by_one);
-      },
-      [this, texts, runs, decided_for, one_by_one, output_limit, pilot = action.pilot] {
-        crash_point("lease-written");
-        // A link that broke meanwhile: the pilot will not say that it holds them, and they go back.
-        // On its next link it has said so already: there they would run beside those that take
-        // their place.
-        const auto link = decided_for.lock();
-        if (!link || link.get() != link_of(pilot)) return;
-        for (wire::Start& recipe : texts->starts) {
-          auto shown = one_by_one ? shown_at(pilot, std::move(recipe)) : std::move(recipe);
-          if (!shown) continue;
-          if (shown->output_limit() == 0) shown->set_output_limit(output_limit);
-          add_start(*link, *texts, *shown);
-        }
-        follow_leased(*link, pilot, *runs);
-        crash_point("lease-sent");
-      });
+  lease_sender_->send(action);
 }
 
-/// Those of the leases whose output somebody follows.
-void Runtime::follow_leased(PilotLink& link, const PilotId& pilot,
-                            const std::vector<LeaseRun>& runs) {
-  for (const auto& [task, id] : followers_.by_task()) {
-    const Lease* lease = engine_->pilots().lease(task);
-    if (lease && lease->pilot == pilot && is_one_of(lease->attempt, runs))
-      to_wire(lease->attempt, link.outgoing().add_follow()->mutable_attempt());
-  }
+void Runtime::perform(const StageIn& action) {
+  staging_->stage_in(action);
 }
 
 void Runtime::perform(const RecallLeases& action) {
-  pass_on(action);
+  links_->pass_on(action);
 }
 void Runtime::perform(const KillAttempt& action) {
-  stage_out_->stop(action.attempt);
-  pass_on(action);
+  staging_->stop(action.attempt);
+  links_->pass_on(action);
 }
 void Runtime::perform(const AcknowledgeResults& action) {
   after(order_of(action), [this, action] {
     crash_point("result-durable");
-    for (const AttemptId& attempt : action.attempts) stage_out_->forget(attempt);
-    if (PilotLink* link = link_of(action.pilot)) say(action, link->outgoing());
+    for (const AttemptId& attempt : action.attempts) staging_->forget(attempt);
+    links_->tell(action);
   });
 }
 void Runtime::perform(const PermitPublish& action) {
   after(order_of(action), [this, action] {
     crash_point("publish-permitted");
-    if (PilotLink* link = link_of(action.pilot)) say(action, link->outgoing());
+    links_->tell(action);
   });
 }
 
 void Runtime::perform(const WelcomePilot& action) {
-  const auto unproven = unproven_.find(action.pilot);
-  HPCBATCH_CHECK(unproven != unproven_.end());
-  const std::shared_ptr<PilotLink> before = std::exchange(links_[action.pilot], unproven->second);
-  if (before) before->close();
-  say(action, unproven->second->outgoing());
-  follow_again(action.pilot);
+  links_->welcome(action);
 }
 
 void Runtime::perform(const EndPilot& action) {
-  pass_on(action);
+  links_->pass_on(action);
 }
 
 void Runtime::perform(const FencePilot& action) {
-  for (const auto* links : {&unproven_, &links_}) {
-    const auto at = links->find(action.pilot);
-    if (at == links->end() || at->second->incarnation != action.incarnation) continue;
-    say(action, at->second->outgoing());
-    at->second->close_after_sending();
-  }
+  links_->fence(action);
 }
 
 // --- to sites ----------------------------------------------------------------------------------
@@ -346,7 +162,7 @@ void Runtime::perform(const OpenAllocation& action) {
     SiteHands* hands = site(action.site);
     const Shape* shape = engine_->sites().shape_of(action.allocation);
     if (!hands || !shape) return;
-    keep_ways();
+    listeners_->keep_ways();
     submit_allocation(action, *hands, *shape, engine_->avoided_nodes(action.site));
     crash_point("submit-command-started");
   });
@@ -355,21 +171,21 @@ void Runtime::perform(const OpenAllocation& action) {
 void Runtime::submit_allocation(const OpenAllocation& action, SiteHands& hands, const Shape& shape,
                                 const std::vector<std::string>& avoided) {
   ++open_submits_;
-  hands.submit(
-      action.allocation, shape, pilot_file(action.allocation, hands.site(), shape), avoided,
-      [this, action,
-       any = !avoided.empty()](std::variant<AllocationAccepted, AllocationRefused> answer) {
-        --open_submits_;
-        crash_point("submit-command-answered");
-        // It may have no other nodes than these.
-        const auto* refused = std::get_if<AllocationRefused>(&answer);
-        SiteHands* still = site(action.site);
-        const Shape* same = engine_->sites().shape_of(action.allocation);
-        if (any && still && same && refused && refused->refusal == Refusal::Permanent)
-          return submit_allocation(action, *still, *same, {});
-        match(std::move(answer), [this](const auto& event) { feed(event); });
-        crash_point("allocation-accepted");
-      });
+  hands.submit(action.allocation, shape,
+               listeners_->pilot_file(action.allocation, hands.site(), shape), avoided,
+               [this, action, any = !avoided.empty()](
+                   std::variant<AllocationAccepted, AllocationRefused> answer) {
+                 --open_submits_;
+                 crash_point("submit-command-answered");
+                 // It may have no other nodes than these.
+                 const auto* refused = std::get_if<AllocationRefused>(&answer);
+                 SiteHands* still = site(action.site);
+                 const Shape* same = engine_->sites().shape_of(action.allocation);
+                 if (any && still && same && refused && refused->refusal == Refusal::Permanent)
+                   return submit_allocation(action, *still, *same, {});
+                 match(std::move(answer), [this](const auto& event) { feed(event); });
+                 crash_point("allocation-accepted");
+               });
 }
 
 void Runtime::perform(const CancelAllocation& action) {
@@ -407,7 +223,8 @@ void Runtime::perform(const ReadOutbox& action) {
   hands->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
     crash_point("outbox-read");
     if (results) {
-      return feed_outbox({action.allocation, results_of_outbox(*results, now())}, action.site);
+      return staging_->feed_outbox({action.allocation, results_of_outbox(*results, now())},
+                                   action.site);
     }
     // Nothing is called lost before its outbox was read: a workspace that is away is waited for,
     // and by the engine that comes after this one.
@@ -423,9 +240,9 @@ void Runtime::perform(const ReadOutbox& action) {
 
 void Runtime::perform(const ForgetAllocation& action) {
   after(order_of(action), [this, action] {
-    stage_out_->forget_all(action.allocation);
+    staging_->forget_all(action.allocation);
     if (SiteHands* hands = site(action.site)) hands->forget(action.allocation);
-    keep_ways();
+    listeners_->keep_ways();
   });
 }
 
@@ -445,8 +262,7 @@ void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
                                     [](const auto& site) { return site.second->is_busy(); });
   const bool commands = engine_->is_draining() ? any_busy : open_submits_ != 0;
   // Who came by files hears by an exchange that he is to end.
-  const bool pilots = std::any_of(spools_.begin(), spools_.end(),
-                                  [](const auto& spool) { return spool.second->has_pilots(); });
+  const bool pilots = listeners_->have_pilots_by_files();
   const auto last_pieces = latest - (kLastCommands - kLastPieces);
   bool busy = commands || (pilots && std::chrono::steady_clock::now() < last_pieces);
   if (!busy && !std::exchange(keeps_connections_, true)) {
@@ -472,23 +288,6 @@ void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
   again->async_wait([this, latest, again](const boost::system::error_code& error) {
     if (!error) stop_when_quiet(latest);
   });
-}
-
-void Runtime::send_input(TaskId task) {
-  const Lease* lease = engine_->pilots().lease(task);
-  if (!lease) return;
-  auto piece = inputs_.next(task);
-  if (!piece) return;
-  const std::size_t bytes = piece->bytes.size();
-  const auto say_it = [attempt = lease->attempt,
-                       piece = std::move(*piece)](wire::ToPilot& message) {
-    wire::Input* input = message.add_input();
-    to_wire(attempt, input->mutable_attempt());
-    input->set_data(piece.bytes);
-    input->set_offset(piece.offset);
-    input->set_end(piece.end);
-  };
-  tell_pilot(lease->pilot, say_it, bytes);
 }
 
 }  // namespace hpcbatch

@@ -1,9 +1,8 @@
-// Files of tasks whose sites do not see them: brought there before the tasks are leased, named as
-// the site names them, and fetched when the tasks have ended.
+#include "runtime/staging_of_tasks.hpp"
+
 #include "links/recipe.hpp"
 #include "loop/action_order.hpp"
 #include "model/check.hpp"
-#include "runtime/runtime.hpp"
 #include "sites/attempts.hpp"
 #include "staging/site_view.hpp"
 
@@ -64,41 +63,47 @@ StagedIn event_of(const StageIn& action, const SiteFiles::StageInResults& brough
 
 }  // namespace
 
-bool Runtime::sees_everything(const std::string& name) const {
-  const auto at = sites_.find(name);
-  return at == sites_.end() || at->second->site().path_map == everything_shared();
+SiteHands* StagingOfTasks::site(const std::string& name) const {
+  const auto at = around_.sites.find(name);
+  return at == around_.sites.end() ? nullptr : at->second.get();
 }
 
-SiteFiles* Runtime::files_at(const std::string& name) {
+std::string StagingOfTasks::site_of(const PilotId& pilot) const {
+  const AllocationEntry* entry = around_.engine->sites().find(pilot.allocation);
+  return entry ? entry->facts.site : std::string();
+}
+
+bool StagingOfTasks::sees_everything(const std::string& name) const {
+  const auto at = around_.sites.find(name);
+  return at == around_.sites.end() || at->second->site().path_map == everything_shared();
+}
+
+SiteFiles* StagingOfTasks::files_at(const std::string& name) {
   const SiteHands* hands = site(name);
   if (!hands) return nullptr;
   auto& files = files_[name];
   if (!files) {
-    files = std::make_unique<SiteFiles>(loop_, plugins_, hands->site(), programs_.at(name));
+    files = std::make_unique<SiteFiles>(around_.loop, around_.plugins, hands->site(),
+                                        around_.programs.at(name));
     files->keep_all(!leased_before_.empty());
   }
   return files.get();
 }
 
-const SiteFiles* Runtime::files_of(const std::string& site) const {
+const SiteFiles* StagingOfTasks::files_of(const std::string& site) const {
   const auto at = files_.find(site);
   return at == files_.end() ? nullptr : at->second.get();
 }
 
-std::string Runtime::site_of(const PilotId& pilot) const {
-  const AllocationEntry* entry = engine_->sites().find(pilot.allocation);
-  return entry ? entry->facts.site : std::string();
-}
-
-void Runtime::open_files(const Snapshot& snapshot) {
+void StagingOfTasks::open(const Snapshot& snapshot, const std::vector<Site>& sites) {
   stage_out_ = std::make_unique<StageOut>(
-      loop_, *writer_, options_.home + "/fetched",
+      around_.loop, around_.writer, around_.home + "/fetched",
       [this](const AttemptId& one) { return is_current(one); },
       [this](const PilotId& pilot, AttemptEnd end) {
-        feed(AttemptsEnded{pilot, {std::move(end)}});
+        around_.feed(AttemptsEnded{pilot, {std::move(end)}});
       },
       [this](const AttemptId& one, const std::string& why) {
-        feed(OutputsDelayed{one, why});
+        around_.feed(OutputsDelayed{one, why});
       });
   std::set<AllocationId> far;
   for (const Allocation& allocation : snapshot.allocations) {
@@ -107,41 +112,41 @@ void Runtime::open_files(const Snapshot& snapshot) {
   for (const StoredLease& lease : snapshot.leases) {
     if (far.contains(lease.pilot.allocation)) leased_before_.insert(lease.attempt.task);
   }
-  for (const Site& site : options_.sites) {
+  for (const Site& site : sites) {
     if (!sees_everything(site.name)) files_at(site.name);
   }
 }
 
-void Runtime::perform(const StageIn& action) {
+void StagingOfTasks::stage_in(const StageIn& action) {
   const SiteHands* hands = site(action.site);
   if (!hands || sees_everything(action.site)) {
     // It did not see them when the tasks were handed in, and sees everything now.
-    return asio::post(loop_, [this, action] {
-      feed(StagedIn{
+    return asio::post(around_.loop, [this, action] {
+      around_.feed(StagedIn{
           .site = action.site, .array = action.array, .there = action.indices, .failed = {}});
     });
   }
   staged_to_[action.array].insert(action.site);
   auto wanted = std::make_shared<std::vector<SiteFiles::Wanted>>();
   HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
-  writer_->after_written(
+  around_.writer.after_written(
       [wanted, action, site = hands->site()](store::Store& store) {
         *wanted = read_wanted(store, action, site);
       },
       [this, wanted, action, &files = *files_at(action.site)] {
-        const ArrayState* array = engine_->tasks().find(action.array);
+        const ArrayState* array = around_.engine->tasks().find(action.array);
         const auto is_over = [&](const SiteFiles::Wanted& one) {
           return !array || (one.owner.index && !array->tasks.open().contains(*one.owner.index));
         };
         std::erase_if(*wanted, is_over);
         if (wanted->empty()) return;
         files.bring(std::move(*wanted), [this, action](const SiteFiles::StageInResults& brought) {
-          feed(event_of(action, brought));
+          around_.feed(event_of(action, brought));
         });
       });
 }
 
-std::optional<wire::Start> Runtime::shown_at(const PilotId& pilot, wire::Start start) {
+std::optional<wire::Start> StagingOfTasks::shown_at(const PilotId& pilot, wire::Start start) {
   const std::string name = site_of(pilot);
   if (sees_everything(name)) return start;
   const SiteHands* hands = site(name);
@@ -155,33 +160,33 @@ std::optional<wire::Start> Runtime::shown_at(const PilotId& pilot, wire::Start s
       show_at(start, hands->site(), folder_of_outputs(hands->site(), pilot, attempt), place_of);
   if (!refusal) return start;
   // The pilot has not heard of it.
-  asio::post(loop_, [this, name, pilot, attempt, why = *refusal] {
+  asio::post(around_.loop, [this, name, pilot, attempt, why = *refusal] {
     give_back_without_files(name, pilot, attempt, why);
   });
   return std::nullopt;
 }
 
-bool Runtime::is_current(const AttemptId& attempt) const {
-  const Lease* lease = engine_->pilots().lease(attempt.task);
+bool StagingOfTasks::is_current(const AttemptId& attempt) const {
+  const Lease* lease = around_.engine->pilots().lease(attempt.task);
   return lease && lease->attempt == attempt;
 }
 
-void Runtime::give_back_without_files(const std::string& name, const PilotId& pilot,
-                                      const AttemptId& attempt, const std::string& why) {
+void StagingOfTasks::give_back_without_files(const std::string& name, const PilotId& pilot,
+                                             const AttemptId& attempt, const std::string& why) {
   if (!is_current(attempt)) return;
-  const ArrayState* array = engine_->tasks().find(attempt.task.array);
+  const ArrayState* array = around_.engine->tasks().find(attempt.task.array);
   IndexSet tasks = IndexRange{attempt.task.index, attempt.task.index};
   if (array && !array->terms->needs.own_files) tasks = array->tasks.all();
   StagedIn gone{.site = name, .array = attempt.task.array, .there = {}, .failed = {}};
   gone.failed.push_back({tasks, Failure::StageInFailed, why, true});
   spdlog::warn("{} goes back from {}: {}", to_string(attempt.task), to_string(pilot), why);
-  feed(gone);
-  feed(AttemptsReturned{pilot, {attempt}});
+  around_.feed(gone);
+  around_.feed(AttemptsReturned{pilot, {attempt}});
 }
 
 /// The end is then one of a stale attempt, and acknowledged as such.
-void Runtime::mind_files_gone(const std::string& name, const PilotId& pilot,
-                              const AttemptEnd& end) {
+void StagingOfTasks::mind_files_gone(const std::string& name, const PilotId& pilot,
+                                     const AttemptEnd& end) {
   if (end.outcome.failure != Failure::InputMissing || sees_everything(name)) return;
   if (!end.missing_file.starts_with(site(name)->site().workspace + "/files/")) return;
   files_at(name)->forget_there(end.missing_file);
@@ -189,11 +194,11 @@ void Runtime::mind_files_gone(const std::string& name, const PilotId& pilot,
                           "files that had been brought are gone: " + end.outcome.message);
 }
 
-bool Runtime::must_be_fetched(const AttemptEnd& end) const {
+bool StagingOfTasks::must_be_fetched(const AttemptEnd& end) const {
   return end.stage_out && !end.outputs_staged && is_current(end.attempt);
 }
 
-void Runtime::feed_ends(AttemptsEnded event) {
+void StagingOfTasks::feed_ends(AttemptsEnded event) {
   const std::string name = site_of(event.pilot);
   for (const AttemptEnd& end : event.ends) mind_files_gone(name, event.pilot, end);
   StageOutPending coming{event.pilot, {}};
@@ -207,25 +212,33 @@ void Runtime::feed_ends(AttemptsEnded event) {
     stage_out_->add(site(name)->site(), *files_at(name), event.pilot, std::move(end));
     return true;
   });
-  if (!event.ends.empty()) feed(event);
-  if (!coming.attempts.empty()) feed(coming);
+  if (!event.ends.empty()) around_.feed(event);
+  if (!coming.attempts.empty()) around_.feed(coming);
 }
 
-void Runtime::feed_outbox(OutboxRead event, const std::string& name) {
+void StagingOfTasks::feed_outbox(OutboxRead event, const std::string& name) {
   std::erase_if(event.results, [&](AttemptEnd& end) {
-    if (const Lease* lease = engine_->pilots().lease(end.attempt.task))
+    if (const Lease* lease = around_.engine->pilots().lease(end.attempt.task))
       mind_files_gone(name, PilotId(lease->pilot), end);
     if (!must_be_fetched(end)) return false;
-    const PilotId pilot = engine_->pilots().lease(end.attempt.task)->pilot;
+    const PilotId pilot = around_.engine->pilots().lease(end.attempt.task)->pilot;
     stage_out_->add(site(name)->site(), *files_at(name), pilot, std::move(end));
     return true;
   });
   // What its pilots said before they were killed is known as well.
   event.coming = stage_out_->of(event.allocation);
-  feed(event);
+  around_.feed(event);
 }
 
-void Runtime::task_over(TaskId task) {
+void StagingOfTasks::tasks_over(ArrayId array, const IndexSet& indices) {
+  if (!staged_to_.contains(array) && leased_before_.empty()) return;
+  for (const IndexRange& range : indices.ranges()) {
+    for (std::uint64_t i = range.first; i <= range.last; ++i)
+      task_over({array, static_cast<std::uint32_t>(i)});
+  }
+}
+
+void StagingOfTasks::task_over(TaskId task) {
   if (const auto at = staged_to_.find(task.array); at != staged_to_.end()) {
     for (const std::string& name : at->second) {
       if (const auto files = files_.find(name); files != files_.end())
@@ -235,12 +248,12 @@ void Runtime::task_over(TaskId task) {
   not_leased_before(task);
 }
 
-void Runtime::not_leased_before(TaskId task) {
+void StagingOfTasks::not_leased_before(TaskId task) {
   if (leased_before_.erase(task) == 0 || !leased_before_.empty()) return;
   for (const auto& [name, files] : files_) files->keep_all(false);
 }
 
-void Runtime::array_over(ArrayId array) {
+void StagingOfTasks::array_over(ArrayId array) {
   const auto node = staged_to_.extract(array);
   if (node.empty()) return;
   for (const std::string& name : node.mapped()) {

@@ -1,0 +1,152 @@
+#include "runtime/client_requests.hpp"
+
+#include "links/recipe.hpp"
+#include "loop/crash_point.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace hpcbatch {
+
+std::vector<ArrayId> ClientRequests::unheld_dependencies(
+    const std::vector<NewArray>& arrays) const {
+  std::vector<ArrayId> unheld;
+  for (const NewArray& array : arrays) {
+    for (const Dependency& dependency : array.after) {
+      if (dependency.sibling == 0 && !around_.engine->tasks().find(dependency.array))
+        unheld.push_back(dependency.array);
+    }
+  }
+  return unheld;
+}
+
+void ClientRequests::submit(Submission submission, SubmitAnswer answer) {
+  crash_point("submit-received");
+  const auto trouble = around_.refuses();
+  if (trouble || around_.is_stopped() || around_.engine->is_draining()) {
+    answer(SubmitRefusal{
+        trouble ? *trouble + "; nothing was submitted"
+                : "the engine is being stopped; submit again when it has been started anew",
+        false, true});
+    return;
+  }
+  for (const auto& recipe : submission.recipes) {
+    if (auto refusal = refusal_of_size(recipe))
+      return answer(SubmitRefusal{"cannot queue the task: " + *refusal});
+  }
+  const RequestId request = new_request();
+  submit_answers_[request.value] = std::move(answer);
+  submissions_[request.value] = std::move(submission);
+  feed_submission(request, {});
+}
+
+void ClientRequests::feed_submission(RequestId request, std::vector<EndedArray> ended) {
+  Submission& submission = submissions_.at(request.value);
+  std::vector<ArrayId> missing = unheld_dependencies(submission.arrays);
+  std::set<ArrayId> known;
+  for (const EndedArray& array : ended) known.insert(array.id);
+  std::erase_if(missing, [&](ArrayId id) { return known.contains(id); });
+  // What ended is looked up; what ends while we look is looked up in another round.  An id that is
+  // nowhere is the engine's to refuse, by then with every fact there is.
+  const bool looked_up =
+      !ended.empty() && missing.size() == unheld_dependencies(submission.arrays).size();
+  if (!missing.empty() && !looked_up) {
+    around_.writer.read(
+        [missing](store::Store& store) {
+          std::vector<EndedArray> found;
+          found.reserve(missing.size());
+          for (const ArrayId id : missing)
+            found.push_back(store.ended(id).value_or(EndedArray{id, {}, {}}));
+          return found;
+        },
+        [this, request, ended](std::vector<EndedArray> found) mutable {
+          ended.insert(ended.end(), found.begin(), found.end());
+          feed_submission(request, std::move(ended));
+        });
+    return;
+  }
+  std::erase_if(ended, [](const EndedArray& e) { return e.ok.empty() && e.not_ok.empty(); });
+  if (!around_.is_stopped()) {
+    TasksSubmitted event{request,
+                         submission.client,
+                         submission.key,
+                         submission.content,
+                         std::move(submission.arrays),
+                         std::move(ended)};
+    around_.feed_submit(std::move(event));
+  }
+  submissions_.erase(request.value);
+}
+
+void ClientRequests::cancel(std::vector<Selection> tasks, CountAnswer answer) {
+  const RequestId request = new_request();
+  count_answers_[request.value] = std::move(answer);
+  around_.feed(CancelAsked{request, std::move(tasks)});
+}
+
+void ClientRequests::hold(std::vector<Selection> tasks, bool hold, CountAnswer answer) {
+  const RequestId request = new_request();
+  count_answers_[request.value] = std::move(answer);
+  around_.feed(HoldAsked{request, std::move(tasks), hold});
+}
+
+void ClientRequests::retry(Retry asked, CountAnswer answer) {
+  around_.writer.read(
+      [asked](store::Store& store) { return store.revivable(asked.tasks, asked.failed_only); },
+      [this, asked, answer = std::move(answer)](store::Revivable found) mutable {
+        // What ended while we looked has other results than those that were read: once more.
+        const bool is_over = std::any_of(found.live.begin(), found.live.end(), [&](ArrayId id) {
+          return !around_.engine->tasks().find(id);
+        });
+        if (is_over) return retry(std::move(asked), std::move(answer));
+        const auto is_asked_for = [&](ArrayId id) {
+          return std::any_of(asked.tasks.begin(), asked.tasks.end(),
+                             [&](const Selection& one) { return one.array == id; });
+        };
+        for (RevivedArray& revived : found.arrays) {
+          if (!asked.change.any() || !is_asked_for(revived.id)) continue;
+          revived.array.needs = changed(std::move(revived.array.needs), asked.change);
+          revived.has_new_needs = true;
+        }
+        const RequestId request = new_request();
+        count_answers_[request.value] = std::move(answer);
+        around_.feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});
+      });
+}
+
+std::vector<store::Recipe> ClientRequests::take_recipes(RequestId request) {
+  return std::move(submissions_.at(request.value).recipes);
+}
+
+void ClientRequests::answer(const AnswerSubmit& action) {
+  crash_point("submit-decided");
+  around_.after(order_of(action), [this, action] {
+    crash_point("submit-durable");
+    const auto at = submit_answers_.find(action.request.value);
+    if (at == submit_answers_.end()) return;
+    at->second(action.ids);
+    submit_answers_.erase(at);
+  });
+}
+
+void ClientRequests::answer(const AnswerRefused& action) {
+  if (const auto at = submit_answers_.find(action.request.value); at != submit_answers_.end()) {
+    at->second(SubmitRefusal{action.text, action.conflict, false});
+    submit_answers_.erase(at);
+  } else if (const auto of_change = count_answers_.find(action.request.value);
+             of_change != count_answers_.end()) {
+    of_change->second(Error{Error::Kind::Rejected, action.text});
+    count_answers_.erase(of_change);
+  }
+}
+
+void ClientRequests::answer(const AnswerCount& action) {
+  around_.after(order_of(action), [this, action] {
+    const auto at = count_answers_.find(action.request.value);
+    if (at == count_answers_.end()) return;
+    at->second(action.tasks);
+    count_answers_.erase(at);
+  });
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,88 @@
+// What clients ask the engine to do, and its answers once they are durable.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "loop/action_order.hpp"
+#include "loop/writer.hpp"
+#include "model/action.hpp"
+#include "model/event.hpp"
+
+#include "hpcbatch/result.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Work as a client hands it over: what the engine sees, and what the store keeps beside it.
+struct Submission {
+  std::string client;
+  std::string key;
+  std::uint64_t content{0};  ///< hash of the request
+  std::vector<NewArray> arrays;
+  std::vector<store::Recipe> recipes;  ///< one for each array
+};
+
+struct SubmitRefusal {
+  std::string text;
+  bool conflict{false};
+  bool not_now{false};
+};
+using SubmitAnswer = std::function<void(std::variant<std::vector<ArrayId>, SubmitRefusal>)>;
+
+/// How many tasks were changed.
+using CountAnswer = std::function<void(const Result<std::uint64_t>&)>;
+
+/// Ended tasks that are to run again.
+struct Retry {
+  std::vector<Selection> tasks;
+  bool failed_only{false};  ///< not what was cancelled
+  NeedsChange change;       ///< of the arrays' needs
+};
+
+/// On the loop's thread, on which answers come too.
+class ClientRequests {
+ public:
+  /// All that is named outlives this; the engine is there before anything is called.
+  struct Around {
+    Writer& writer;
+    const std::unique_ptr<Engine>& engine;
+    std::function<void(WaitsFor, Writer::Then)> after;
+    std::function<void(const Event&)> feed;
+    std::function<void(TasksSubmitted)> feed_submit;
+    std::function<std::optional<std::string>()> refuses;  ///< why nothing new can be accepted
+    std::function<bool()> is_stopped;                     ///< the engine hears nothing more
+  };
+  explicit ClientRequests(Around around) : around_(std::move(around)) {}
+
+  void submit(Submission submission, SubmitAnswer answer);
+  void cancel(std::vector<Selection> tasks, CountAnswer answer);
+  void hold(std::vector<Selection> tasks, bool hold, CountAnswer answer);
+  void retry(Retry asked, CountAnswer answer);
+
+  // For the actions.
+  std::vector<store::Recipe> take_recipes(RequestId request);
+  void answer(const AnswerSubmit& action);
+  void answer(const AnswerRefused& action);
+  void answer(const AnswerCount& action);
+
+ private:
+  RequestId new_request() { return RequestId{next_++}; }
+  void feed_submission(RequestId request, std::vector<EndedArray> ended);
+  std::vector<ArrayId> unheld_dependencies(const std::vector<NewArray>& arrays) const;
+
+  Around around_;
+  std::uint64_t next_{1};
+  std::unordered_map<std::uint64_t, SubmitAnswer> submit_answers_;
+  std::unordered_map<std::uint64_t, CountAnswer> count_answers_;
+  std::unordered_map<std::uint64_t, Submission> submissions_;
+};
+
+}  // namespace hpcbatch

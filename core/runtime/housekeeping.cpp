@@ -1,0 +1,194 @@
+#include "runtime/housekeeping.hpp"
+
+#include "plugin_host/guarded.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+// History is kept so long; then it goes in slices that do not hold up the store's lane for long.
+constexpr std::chrono::hours kHistory{24 * 30};
+constexpr std::uint32_t kPruneArrays = 100;
+constexpr std::chrono::seconds kPruneSoon{1};
+constexpr std::chrono::seconds kPruneLater{3600};
+constexpr std::chrono::milliseconds kSweepPause{100};
+
+constexpr std::chrono::hours kCleanEvery{24};
+constexpr std::size_t kRemovedTogether = 200;
+
+Result<Cleaning> clean_site(Transport& transport, const std::string& workspace,
+                            const KeepRules& rules, bool is_trial, Deadline deadline) {
+  return guarded("transport", [&]() -> Result<Cleaning> {
+    const auto output = transport.run(list_files_of(workspace), deadline);
+    if (!output) return output.error();
+    auto files = read_listing(*output);
+    if (!files) return files.error();
+    Cleaning cleaning = decide_cleaning(std::move(*files), rules);
+    std::vector<std::string> paths;
+    for (std::size_t i = 0; i < cleaning.gone.size() && !is_trial; ++i) {
+      paths.push_back(workspace + "/" + cleaning.gone[i].path);
+      if (paths.size() < kRemovedTogether && i + 1 < cleaning.gone.size()) continue;
+      if (auto removed = transport.remove(std::exchange(paths, {}), deadline); !removed)
+        return removed.error();
+    }
+    return cleaning;
+  });
+}
+
+}  // namespace
+
+Housekeeping::Housekeeping(Around around) : around_(std::move(around)), timer_(around_.loop) {}
+
+void Housekeeping::begin() {
+  prune_history(kPruneSoon);
+  sweep_workspaces();
+}
+
+SiteHands* Housekeeping::site(const std::string& name) const {
+  const auto at = around_.sites.find(name);
+  return at == around_.sites.end() ? nullptr : at->second.get();
+}
+
+void Housekeeping::back_up(const std::string& file, std::function<void(Result<void>)> answer) {
+  around_.writer.read([file](store::Store& store) { return store.begin_copy(file); },
+                      [this, answer = std::move(answer)](const Result<void>& begun) mutable {
+                        if (!begun) return answer(begun);
+                        copy_on(std::move(answer));
+                      });
+}
+
+/// In between everything else goes on.
+void Housekeeping::copy_on(std::function<void(Result<void>)> answer) {
+  around_.writer.read([](store::Store& store) { return store.copy_more(); },
+                      [this, answer = std::move(answer)](const Result<bool>& whole) mutable {
+                        if (!whole) return answer(whole.error());
+                        if (*whole) return answer({});
+                        copy_on(std::move(answer));
+                      });
+}
+
+void Housekeeping::sweep_workspaces() {
+  for (const auto& [name, hands] : around_.sites) {
+    SiteHands& site = *hands;
+    site.find_left("h" + around_.engine_name, [this, &site](std::vector<AllocationId> found) {
+      std::erase_if(found, [&](const AllocationId& id) { return around_.engine.sites().find(id); });
+      if (found.empty() || around_.is_stopped()) return;
+      std::vector<std::string> names;
+      names.reserve(found.size());
+      for (const AllocationId& id : found) names.push_back(id.name);
+      // Whether one of them still runs, its site may have been away for long, the batch system
+      // knows.
+      site.poll("h" + around_.engine_name, std::move(names), {},
+                [this, &site, found](Result<SiteHands::Listed> listed) {
+                  if (listed) sweep_next(site, found, std::move(listed->jobs));
+                });
+    });
+  }
+}
+
+/// One after the other, and only while the site has nothing better to do.
+void Housekeeping::sweep_next(SiteHands& site, std::vector<AllocationId> found,
+                              std::vector<BatchJob> jobs) {
+  if (found.empty() || around_.is_stopped() || around_.engine.is_draining()) return;
+  if (!site.is_busy()) {
+    const AllocationId id = std::move(found.back());
+    found.pop_back();
+    const auto lives = std::find_if(jobs.begin(), jobs.end(), [&](const BatchJob& job) {
+      return job.name == id.name && job.state != BatchState::Ended;
+    });
+    if (lives != jobs.end()) {
+      around_.cancel(CancelAllocation{id, site.site().name, lives->number});
+    } else if (!around_.engine.sites().find(id)) {
+      spdlog::info("removing what allocation {} has left on {}", id.name, site.site().name);
+      around_.forget(ForgetAllocation{id, site.site().name});
+    }
+  }
+  auto again = std::make_shared<asio::steady_timer>(around_.loop, kSweepPause);
+  again->async_wait([this, again, &site, found = std::move(found),
+                     jobs = std::move(jobs)](const boost::system::error_code& error) mutable {
+    if (!error) sweep_next(site, std::move(found), std::move(jobs));
+  });
+}
+
+void Housekeeping::prune_history(std::chrono::seconds later) {
+  timer_.expires_after(later);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (error || around_.is_stopped()) return;
+    around_.writer.read(
+        [limit = around_.clock.now() - kHistory](store::Store& store) {
+          try {
+            return store.prune(limit, kPruneArrays);
+          } catch (const sqlite::SqlError& e) {
+            // A full disk is no reason to end; what cannot be believed is.
+            if (!e.transient()) throw;
+            return false;
+          }
+        },
+        [this](bool more) {
+          // What results no longer name may go from the workspaces.
+          if (!more) clean_daily();
+          prune_history(more ? kPruneSoon : kPruneLater);
+        });
+  });
+}
+
+KeepRules Housekeeping::keep_rules(const Site& site, const std::vector<std::string>& pilots) const {
+  KeepRules rules;
+  rules.prefix = "h" + around_.engine_name;
+  rules.program =
+      around_.programs.at(site.name).path_in(site.workspace).substr(site.workspace.size() + 1);
+  rules.keep_for = site.keep_for;
+  rules.keep_limit = site.keep_limit;
+  for (const std::string& pilot : pilots) rules.needed.insert(pilot.substr(0, pilot.find('.')));
+  for (const auto& [id, entry] : around_.engine.sites().allocations()) {
+    rules.needed.insert(id.name);
+    rules.has_live = rules.has_live || entry.facts.site == site.name;
+  }
+  return rules;
+}
+
+void Housekeeping::clean(const std::string& name, bool is_trial,
+                         std::function<void(Result<Cleaning>)> answer) {
+  around_.writer.read(
+      [](store::Store& store) { return store.pilots_of_results(); },
+      [this, name, is_trial, answer = std::move(answer)](const std::vector<std::string>& pilots) {
+        SiteHands* hands = site(name);
+        if (!hands || around_.is_stopped()) return;
+        auto result =
+            std::make_shared<Result<Cleaning>>(Error{Error::Kind::Transient, "no answer"});
+        hands->with_transport(
+            [result, is_trial, workspace = hands->site().workspace,
+             rules = keep_rules(hands->site(), pilots)](Transport& transport, Deadline deadline) {
+              *result = clean_site(transport, workspace, rules, is_trial, deadline);
+            },
+            [result, answer](bool given_up) {
+              if (given_up)
+                answer(Error{Error::Kind::Transient, "the workspace did not answer in time"});
+              else
+                answer(std::move(*result));
+            });
+      });
+}
+
+void Housekeeping::clean_daily() {
+  const auto now = std::chrono::steady_clock::now();
+  if (cleaned_ && now < *cleaned_ + kCleanEvery) return;
+  cleaned_ = now;
+  for (const auto& site : around_.sites) {
+    const std::string& name = site.first;
+    clean(name, false, [name](const Result<Cleaning>& cleaning) {
+      if (!cleaning) {
+        spdlog::warn("cannot clean the workspace of {}: {}", name, cleaning.error().text);
+      } else if (!cleaning->gone.empty()) {
+        spdlog::info("{} old files, {} MB, were removed from the workspace of {}",
+                     cleaning->gone.size(), cleaning->gone_bytes >> 20, name);
+      }
+    });
+  }
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,221 @@
+#include "runtime/pilot_links.hpp"
+
+#include "links/pilot_messages.hpp"
+#include "loop/action_order.hpp"
+#include "loop/crash_point.hpp"
+#include "model/check.hpp"
+#include "sites/attempts.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+bool is_one_of(const AttemptId& attempt, const std::vector<LeaseRun>& runs) {
+  return std::any_of(runs.begin(), runs.end(), [&](const LeaseRun& run) {
+    const AttemptId& first = run.first.attempt;
+    return attempt.task.array == first.task.array && attempt.epoch >= first.epoch &&
+           attempt.epoch - first.epoch < run.count;
+  });
+}
+
+}  // namespace
+
+void PilotLinks::received(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message) {
+  const PilotId pilot = link->pilot();
+  if (message.has_registration()) registered(link, message);
+  const auto current = links_.find(pilot);
+  if (current == links_.end() || current->second != link)
+    return;  // not welcomed, or replaced by a newer link
+  measure(link, message.heartbeat());
+
+  for (const wire::Chunk& chunk : message.chunks()) {
+    const AttemptId attempt = from_wire(chunk.attempt());
+    const Lease* lease = around_.engine->pilots().lease(attempt.task);
+    if (lease && lease->attempt == attempt)
+      followers_.chunk(attempt, chunk.stream(), chunk.offset(), chunk.data());
+  }
+  for (const wire::InputWanted& wanted : message.input_wanted()) {
+    const AttemptId attempt = from_wire(wanted.attempt());
+    const Lease* lease = around_.engine->pilots().lease(attempt.task);
+    if (!lease || lease->attempt != attempt) continue;
+    inputs_.wanted(attempt.task, wanted.offset(), wanted.ended());
+    send_input(attempt.task);
+  }
+  if (message.results_size() != 0) crash_point("result-received");
+  for (Event& event : events_of(pilot, message, around_.clock.now())) {
+    if (auto* ended = std::get_if<AttemptsEnded>(&event)) {
+      around_.feed_ends(std::move(*ended));
+    } else {
+      around_.feed(event);
+    }
+  }
+}
+
+void PilotLinks::registered(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message) {
+  const wire::Register& said = message.registration();
+  const PilotRegistered event = registration_of(link->pilot(), message);
+  link->incarnation = said.incarnation();
+  link->way = said.link();
+  spdlog::info("pilot {} registers from {} by {}, holding {}", to_string(event.pilot), said.node(),
+               said.link(), said.held_size());
+  unproven_[event.pilot] = link;
+  around_.feed(event);
+  unproven_.erase(event.pilot);
+  crash_point("pilot-registered");
+}
+
+/// A pilot that says more than that it lives is at work.
+void PilotLinks::measure(const std::shared_ptr<PilotLink>& link, std::uint64_t heartbeat) {
+  const auto moment = std::chrono::steady_clock::now();
+  if (RoundTrip::is_ours(heartbeat)) {
+    if (const auto trip = link->round_trip.answered(heartbeat, moment)) {
+      spdlog::debug("to pilot {} and back it takes {} ms", to_string(link->pilot()),
+                    std::chrono::duration_cast<std::chrono::milliseconds>(*trip).count());
+      around_.feed(LinkMeasured{link->pilot(), *trip});
+    }
+  } else if (heartbeat != 0) {
+    link->outgoing().set_heartbeat(heartbeat);
+  } else if (const auto number = link->round_trip.ask(moment)) {
+    link->outgoing().set_heartbeat(*number);
+  }
+}
+
+void PilotLinks::closed(const std::shared_ptr<PilotLink>& link) {
+  if (!link->established()) return;
+  const auto current = links_.find(link->pilot());
+  if (current == links_.end() || current->second != link) return;
+  links_.erase(current);
+  spdlog::info("the link to pilot {} ended", to_string(link->pilot()));
+  around_.feed(PilotDisconnected{link->pilot()});
+}
+
+/// A new link knows nothing of who reads along: they are told of again.
+void PilotLinks::follow_again(const PilotId& pilot) {
+  for (const auto& [task, id] : followers_.by_task()) {
+    const Lease* lease = around_.engine->pilots().lease(task);
+    if (lease && lease->pilot == pilot) ask_for_output(*lease);
+  }
+}
+
+FollowerId PilotLinks::follow(Follower follower) {
+  const TaskId task = follower.task;
+  const FollowerId id = followers_.add(std::move(follower));
+  if (const Lease* lease = around_.engine->pilots().lease(task)) ask_for_output(*lease);
+  return id;
+}
+
+void PilotLinks::unfollow(FollowerId id) {
+  const Follower* follower = followers_.find(id);
+  if (!follower) return;
+  const TaskId task = follower->task;
+  followers_.remove(id);
+  const Lease* lease = around_.engine->pilots().lease(task);
+  if (!lease || followers_.any(task)) return;
+  tell_pilot(lease->pilot, [attempt = lease->attempt](wire::ToPilot& message) {
+    wire::Follow* follow = message.add_follow();
+    to_wire(attempt, follow->mutable_attempt());
+    follow->set_stop(true);
+  });
+}
+
+void PilotLinks::ask_for_output(const Lease& lease) {
+  tell_pilot(lease.pilot, [this, attempt = lease.attempt](wire::ToPilot& message) {
+    wire::Follow* follow = message.add_follow();
+    to_wire(attempt, follow->mutable_attempt());
+    follow->set_out_offset(followers_.seen(attempt, 1));
+    follow->set_err_offset(followers_.seen(attempt, 2));
+  });
+}
+
+void PilotLinks::input(TaskId task, InputQueue::Piece piece) {
+  if (!around_.engine->state_of(task)) {
+    piece.then(false);
+    return;
+  }
+  inputs_.push(task, std::move(piece));
+  send_input(task);
+}
+
+/// Those of the leases whose output somebody follows.
+void PilotLinks::follow_leased(PilotLink& link, const PilotId& pilot,
+                               const std::vector<LeaseRun>& runs) {
+  for (const auto& [task, id] : followers_.by_task()) {
+    const Lease* lease = around_.engine->pilots().lease(task);
+    if (lease && lease->pilot == pilot && is_one_of(lease->attempt, runs))
+      to_wire(lease->attempt, link.outgoing().add_follow()->mutable_attempt());
+  }
+}
+
+void PilotLinks::send_input(TaskId task) {
+  const Lease* lease = around_.engine->pilots().lease(task);
+  if (!lease) return;
+  auto piece = inputs_.next(task);
+  if (!piece) return;
+  const std::size_t bytes = piece->bytes.size();
+  const auto say_it = [attempt = lease->attempt,
+                       piece = std::move(*piece)](wire::ToPilot& message) {
+    wire::Input* input = message.add_input();
+    to_wire(attempt, input->mutable_attempt());
+    input->set_data(piece.bytes);
+    input->set_offset(piece.offset);
+    input->set_end(piece.end);
+  };
+  tell_pilot(lease->pilot, say_it, bytes);
+}
+
+PilotLink* PilotLinks::find(const PilotId& pilot) const {
+  const auto at = links_.find(pilot);
+  return at == links_.end() ? nullptr : at->second.get();
+}
+
+std::weak_ptr<PilotLink> PilotLinks::linked(const PilotId& pilot) const {
+  const auto at = links_.find(pilot);
+  return at == links_.end() ? nullptr : at->second;
+}
+
+std::string PilotLinks::way_of(const PilotId& pilot) const {
+  const PilotLink* link = find(pilot);
+  return link ? link->way : std::string();
+}
+
+void PilotLinks::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say_it,
+                            std::size_t bytes) {
+  around_.after(WaitsFor::Written, [this, pilot, say_it = std::move(say_it), bytes] {
+    if (PilotLink* link = find(pilot)) say_it(link->outgoing(bytes));
+  });
+}
+
+void PilotLinks::welcome(const WelcomePilot& action) {
+  const auto unproven = unproven_.find(action.pilot);
+  HPCBATCH_CHECK(unproven != unproven_.end());
+  const std::shared_ptr<PilotLink> before = std::exchange(links_[action.pilot], unproven->second);
+  if (before) before->close();
+  say(action, unproven->second->outgoing());
+  follow_again(action.pilot);
+}
+
+void PilotLinks::fence(const FencePilot& action) {
+  for (const auto* links : {&unproven_, &links_}) {
+    const auto at = links->find(action.pilot);
+    if (at == links->end() || at->second->incarnation != action.incarnation) continue;
+    say(action, at->second->outgoing());
+    at->second->close_after_sending();
+  }
+}
+
+bool PilotLinks::is_followed(ArrayId array) const {
+  const auto followed = followers_.by_task().lower_bound({array, 0});
+  return followed != followers_.by_task().end() && followed->first.array == array;
+}
+
+void PilotLinks::have_ended(ArrayId array) {
+  const auto is_over = [this](TaskId task) { return !around_.engine->state_of(task).has_value(); };
+  followers_.end(array, is_over);
+  inputs_.end(array, is_over);
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,88 @@
+// Pilots that have a link to us: what they say becomes events, what the engine decides is said to
+// them, and output and input of their tasks go to and from those who ask for it.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "links/followers.hpp"
+#include "links/link_server.hpp"
+#include "links/pilot_messages.hpp"
+#include "loop/action_order.hpp"
+#include "loop/clock.hpp"
+#include "loop/writer.hpp"
+#include "model/event.hpp"
+#include "wire/wire.pb.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch {
+
+/// On the loop's thread.
+class PilotLinks {
+ public:
+  /// All that is named outlives this; the engine is there before anything is called.
+  struct Around {
+    const std::unique_ptr<Engine>& engine;
+    const Clock& clock;
+    std::function<void(WaitsFor, Writer::Then)> after;
+    std::function<void(const Event&)> feed;
+    std::function<void(AttemptsEnded)> feed_ends;
+  };
+  explicit PilotLinks(Around around) : around_(std::move(around)) {}
+
+  // For the listener.
+  void received(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message);
+  void closed(const std::shared_ptr<PilotLink>& link);
+
+  /// Null where the pilot has none, or is not welcomed yet.
+  PilotLink* find(const PilotId& pilot) const;
+  std::weak_ptr<PilotLink> linked(const PilotId& pilot) const;
+  /// How the pilot reaches this engine, in its own words; empty where it does not.
+  std::string way_of(const PilotId& pilot) const;
+  void welcome(const WelcomePilot& action);
+  void fence(const FencePilot& action);
+  /// When it is as sure as its order asks.
+  template <class ToOnePilot>
+  void pass_on(const ToOnePilot& action) {
+    around_.after(order_of(action), [this, action] { tell(action); });
+  }
+  /// At once.
+  template <class ToOnePilot>
+  void tell(const ToOnePilot& action) {
+    if (PilotLink* link = find(action.pilot)) say(action, link->outgoing());
+  }
+
+  FollowerId follow(Follower follower);
+  void unfollow(FollowerId id);
+  const Follower* follower(FollowerId id) { return followers_.find(id); }
+  bool is_followed(ArrayId array) const;
+  /// Those of the leases whose output somebody follows.
+  void follow_leased(PilotLink& link, const PilotId& pilot, const std::vector<LeaseRun>& runs);
+  void input(TaskId task, InputQueue::Piece piece);
+  /// Some of its tasks have, and that is on disk.
+  void have_ended(ArrayId array);
+
+ private:
+  using Links = std::map<PilotId, std::shared_ptr<PilotLink>>;
+  void registered(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message);
+  void measure(const std::shared_ptr<PilotLink>& link, std::uint64_t heartbeat);
+  void follow_again(const PilotId& pilot);
+  void ask_for_output(const Lease& lease);
+  void send_input(TaskId task);
+  /// Behind the leases that were saved before, so that a pilot hears things in the order in which
+  /// they were decided. `bytes`: what `say_it` adds at most.
+  void tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say_it,
+                  std::size_t bytes = 64);
+
+  Around around_;
+  Links links_;     ///< welcomed
+  Links unproven_;  ///< registered, not answered yet
+  Followers followers_;
+  InputQueue inputs_;
+};
+
+}  // namespace hpcbatch
