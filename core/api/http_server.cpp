@@ -2,6 +2,7 @@
 
 #include "documents/plain_numbers.hpp"
 #include "loop/asio.hpp"
+#include "posix/socket_path.hpp"
 
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
@@ -11,8 +12,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <deque>
-#include <filesystem>
 #include <list>
 #include <optional>
 
@@ -345,24 +346,18 @@ std::size_t HttpServer::clients() const {
 }
 
 Result<void> HttpServer::listen(const std::string& path) {
-  const std::filesystem::path file(path);
-  const int directory = ::open(file.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   try {
-    if (directory < 0) throw std::runtime_error("its directory cannot be opened");
-    // Through its directory's descriptor a path of any length fits into a socket address.
-    const std::string reachable =
-        fmt::format("/proc/self/fd/{}/{}", directory, file.filename().string());
+    const SocketPath reachable = socket_path(path);
+    if (reachable.error != 0) throw std::runtime_error(std::strerror(reachable.error));
     ::unlink(path.c_str());
     state_->acceptor.open();
     const mode_t before = ::umask(0177);
     error_code error;
-    state_->acceptor.bind(asio::local::stream_protocol::endpoint(reachable), error);
+    state_->acceptor.bind(asio::local::stream_protocol::endpoint(reachable.text), error);
     ::umask(before);
     if (error) throw boost::system::system_error(error);
     state_->acceptor.listen();
-    ::close(directory);
   } catch (const std::exception& e) {
-    if (directory >= 0) ::close(directory);
     return Error{Error::Kind::Rejected, fmt::format("cannot listen on {}: {}", path, e.what())};
   }
   state_->path = path;

@@ -1,5 +1,6 @@
 #include "links/link_server.hpp"
 
+#include "posix/socket_path.hpp"
 #include "wire/wire.pb.h"
 
 #include <fmt/format.h>
@@ -233,13 +234,15 @@ LinkServer::~LinkServer() {
 
 Result<void> LinkServer::listen_unix(const std::string& path) {
   try {
+    const SocketPath reachable = socket_path(path);
+    if (reachable.error != 0) throw std::runtime_error(std::strerror(reachable.error));
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
     auto acceptor = std::make_shared<asio::local::stream_protocol::acceptor>(loop_);
     acceptor->open();
     const mode_t before = ::umask(0177);
     boost::system::error_code error;
-    acceptor->bind(asio::local::stream_protocol::endpoint(path), error);
+    acceptor->bind(asio::local::stream_protocol::endpoint(reachable.text), error);
     ::umask(before);
     if (error) throw boost::system::system_error(error);
     acceptor->listen();

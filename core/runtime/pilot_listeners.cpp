@@ -7,15 +7,11 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
 namespace hpcbatch {
 namespace {
-
-// sockaddr_un holds 108 bytes, the last of them zero.
-constexpr std::size_t kLongestSocketPath = 100;
 
 constexpr std::chrono::seconds kLookAtAddresses{60};
 
@@ -55,12 +51,6 @@ Result<void> PilotListeners::listen() {
       around_.loop, [this](const wire::PilotName& pilot) { return key_of(pilot); },
       around_.received, around_.closed, around_.most_links);
   socket_ = around_.home + "/pilots";
-  if (socket_.size() > kLongestSocketPath) {
-    std::string directory = "/tmp/hpcbatch-XXXXXX";
-    if (!::mkdtemp(directory.data()))
-      return Error{Error::Kind::Rejected, "cannot make a directory for the pilots' socket in /tmp"};
-    socket_ = directory + "/pilots";
-  }
   if (auto listening = server_->listen_unix(socket_); !listening) return listening;
 
   addresses_ =

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 from engine_at_home import ROOT, EngineAtHome, is_alive, wait_until
 
-LABELS = sorted({label for file in (ROOT / "core/runtime").glob("*.cpp")
+LABELS = sorted({label for file in (ROOT / "core").rglob("*.cpp")
                  for label in re.findall(r'crash_point\("([a-z-]+)"\)', file.read_text())})
 
 
@@ -271,3 +271,13 @@ def test_a_large_array_in_little_memory(home):
     assert most < 60
     assert home.show(array)["counts"]["done"] == count
     assert len(home.json("allocations")) == 1
+
+
+def test_a_home_may_have_a_long_path():
+    """Longer than a socket address holds, for the engine's own socket and for that of its pilots."""
+    with EngineAtHome() as home:
+        home.home = home.directory / ("h" * 120)
+        home.env["HPCBATCH_HOME"] = str(home.home)
+        assert home.ok("run", "--", "echo", "there") == "there\n"
+        assert not list(pathlib.Path("/tmp").glob("hpcbatch-??????")), "its sockets lie in its home"
+        home.ok("engine", "stop", "--now")

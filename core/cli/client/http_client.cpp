@@ -171,7 +171,7 @@ Answer HttpClient::connect() {
       return {};
     }
     if (connected.error == EINTR) return {Exchange::Interrupted, 0, {}, "interrupted"};
-    if (connected.unproven_peer) {
+    if (connected.is_anothers) {
       return {Exchange::Refused,
               0,
               {},

@@ -1,10 +1,11 @@
 #include "cli/client/unix_connect.hpp"
 
+#include "posix/socket_path.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -28,16 +29,9 @@ Connected connect_unix(const std::string& path, std::chrono::steady_clock::time_
                        int interrupt) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  Fd folder;
-  std::string name = path;
-  if (name.size() >= sizeof address.sun_path) {
-    const std::size_t slash = path.rfind('/');
-    folder = Fd(::open(path.substr(0, slash).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!folder) return {{}, errno};
-    name = "/proc/self/fd/" + std::to_string(folder.get()) + path.substr(slash);
-    if (name.size() >= sizeof address.sun_path) return {{}, ENAMETOOLONG};
-  }
-  std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
+  const SocketPath reachable = socket_path(path);
+  if (reachable.error != 0) return {{}, reachable.error};
+  std::memcpy(address.sun_path, reachable.text.c_str(), reachable.text.size() + 1);
 
   Fd connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!connection) return {{}, errno};

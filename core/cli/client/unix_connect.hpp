@@ -9,9 +9,9 @@
 namespace hpcbatch {
 
 struct Connected {
-  Fd socket;                  ///< does not block
-  int error{0};               ///< errno where there is none
-  bool unproven_peer{false};  ///< somebody else's process listens there: not connected
+  Fd socket;                ///< does not block
+  int error{0};             ///< errno where there is none
+  bool is_anothers{false};  ///< somebody else's process listens there: not connected
 };
 
 /// Gives up at `deadline` (ETIMEDOUT) or when `interrupt` becomes readable (EINTR).

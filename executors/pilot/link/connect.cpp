@@ -1,8 +1,8 @@
 #include "pilot/link/connect.hpp"
 
 #include "pilot/base/socket_address.hpp"
+#include "posix/socket_path.hpp"
 
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -24,19 +24,12 @@ Error error_at(const wire::Address& address, const std::string& why) {
 
 Result<Target> unix_address(const wire::Address& address) {
   Target result;
-  std::string path = address.place;
+  SocketPath reachable = socket_path(address.place);
+  if (reachable.error != 0) return error_at(address, std::strerror(reachable.error));
+  result.folder = std::move(reachable.folder);
   sockaddr_un plain{};
   plain.sun_family = AF_UNIX;
-  if (path.size() >= sizeof plain.sun_path) {
-    // The kernel takes 107 bytes; a descriptor of the directory makes any path short.
-    const std::size_t slash = path.rfind('/');
-    result.folder = Fd(::open(path.substr(0, slash).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!result.folder) return error_at(address, std::strerror(errno));
-    path = "/proc/self/fd/" + std::to_string(result.folder.get()) + path.substr(slash);
-    if (path.size() >= sizeof plain.sun_path)
-      return error_at(address, "the name of the socket is too long");
-  }
-  std::memcpy(plain.sun_path, path.c_str(), path.size() + 1);
+  std::memcpy(plain.sun_path, reachable.text.c_str(), reachable.text.size() + 1);
   std::memcpy(&result.bytes, &plain, sizeof plain);
   result.length = sizeof plain;
   return result;

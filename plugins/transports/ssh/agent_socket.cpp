@@ -1,5 +1,7 @@
 #include "agent_socket.hpp"
 
+#include "posix/socket_path.hpp"
+
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -16,8 +18,10 @@ Fd connect_to_agent() {
   const char* path = std::getenv("SSH_AUTH_SOCK");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path == nullptr || std::strlen(path) >= sizeof address.sun_path) return Fd();
-  std::strcpy(address.sun_path, path);
+  if (path == nullptr) return Fd();
+  const SocketPath reachable = socket_path(path);
+  if (reachable.error != 0) return Fd();
+  std::memcpy(address.sun_path, reachable.text.c_str(), reachable.text.size() + 1);
   // Not waiting for one that takes nobody any more.
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0 ||
