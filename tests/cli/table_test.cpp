@@ -17,6 +17,15 @@ json::object object(const char* text) {
   return json::parse(text).as_object();
 }
 
+TEST(Values, MomentsAreShortInTables) {
+  ::setenv("TZ", "UTC", 1);
+  ::tzset();
+  const json::object times = object(R"({"a": 1000000, "b": 1060000, "c": "x"})");
+  EXPECT_EQ(moment_at(times, "a", 1000500), "13:46:40");
+  EXPECT_EQ(moment_at(times, "b", 1000500), "01-13 06:26");
+  EXPECT_EQ(moment_at(times, "c", 1000500), "");
+}
+
 TEST(Table, ColumnsAlignAndEmptyOnesAreLeftOut) {
   Table table({{"ID"}, {"NEVER"}, {"N", Table::Side::Right}, {"NAME"}});
   table.add({"1", "", "100", "a"});

@@ -53,7 +53,7 @@ std::string table_of(const json::array& rows) {
     std::vector<std::string> cells;
     for (const std::string& key : keys) {
       const json::value* value = row.get_object().if_contains(key);
-      cells.push_back(value == nullptr ? "" : value_on_a_line(key, *value));
+      cells.push_back(value == nullptr ? "" : value_in_a_table(key, *value));
     }
     table.add(std::move(cells));
   }
@@ -93,6 +93,12 @@ std::string value_on_a_line(std::string_view key, const json::value& value) {
     return out;
   }
   return text_at(one, key);
+}
+
+std::string value_in_a_table(std::string_view key, const json::value& value) {
+  if (!value.is_number() || !(key.ends_with("_at") || key == "until"))
+    return value_on_a_line(key, value);
+  return moment_at({{std::string(key), value}}, key, std::time(nullptr));
 }
 
 std::string describe(const json::object& object) {

@@ -12,6 +12,9 @@ namespace hpcbatch {
 /// A value on one line: times and durations, sizes, commands and amounts by the name of the key.
 std::string value_on_a_line(std::string_view key, const boost::json::value& value);
 
+/// The same, with times as short as they can be.
+std::string value_in_a_table(std::string_view key, const boost::json::value& value);
+
 /// Lists of objects (attempts, shapes) follow as tables.  Keys that are not there do not show.
 std::string describe(const boost::json::object& object);
 

@@ -71,6 +71,18 @@ std::string time_at(const json::object& object, std::string_view key) {
   return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &local)};
 }
 
+std::string moment_at(const json::object& object, std::string_view key, std::time_t now) {
+  if (!is_number_at(object, key)) return "";
+  const auto seconds = static_cast<std::time_t>(number_at(object, key));
+  std::tm local{}, today{};
+  if (::localtime_r(&seconds, &local) == nullptr || ::localtime_r(&now, &today) == nullptr)
+    return "";
+  const bool is_today = local.tm_year == today.tm_year && local.tm_yday == today.tm_yday;
+  std::array<char, 32> text{};
+  return {text.data(),
+          std::strftime(text.data(), text.size(), is_today ? "%H:%M:%S" : "%m-%d %H:%M", &local)};
+}
+
 std::string duration_at(const json::object& object, std::string_view key) {
   if (!is_number_at(object, key)) return "";
   return show_duration(

@@ -4,6 +4,7 @@
 
 #include <boost/json/object.hpp>
 
+#include <ctime>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,8 @@ namespace hpcbatch {
 std::string text_at(const boost::json::object& object, std::string_view key);
 /// Local time: `2026-01-31 12:00:05`.
 std::string time_at(const boost::json::object& object, std::string_view key);
+/// As short as a table needs it: `12:00:05` on the day of `now`, `01-31 12:00` on others.
+std::string moment_at(const boost::json::object& object, std::string_view key, std::time_t now);
 /// Seconds -> `1h30m`.
 std::string duration_at(const boost::json::object& object, std::string_view key);
 /// Bytes -> `1.5G`.

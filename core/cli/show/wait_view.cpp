@@ -64,8 +64,8 @@ std::string last_line(const json::object& counts, const std::vector<std::string>
   }
   line += ", after " + in_words(elapsed);
   if (number_at(counts, "failed") > 0)
-    line += "; `hpcbatch explain " + words + "` says why, `hpcbatch retry " + words +
-            "` runs again what did not end well";
+    line +=
+        "\n`hpcbatch explain " + words + "` says why, `hpcbatch retry " + words + "` runs it again";
   return line;
 }
 

@@ -144,7 +144,7 @@ Table thing_table(Kind kind, const json::array& things) {
     std::vector<std::string> row;
     for (const Shown& one : shown) {
       const json::value* value = thing.get_object().if_contains(one.key);
-      row.push_back(value == nullptr ? "" : value_on_a_line(one.key, *value));
+      row.push_back(value == nullptr ? "" : value_in_a_table(one.key, *value));
     }
     table.add(std::move(row));
   }

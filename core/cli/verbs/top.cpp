@@ -51,9 +51,16 @@ json::array live(const json::array& allocations) {
   return out;
 }
 
+/// What is not 0, and what everybody looks for.
 std::string counts(const json::object& engine, const char* key) {
   const json::object* counts = object_at(engine, key);
-  return counts == nullptr ? "" : value_on_a_line(key, *counts);
+  if (counts == nullptr) return "";
+  json::object told;
+  for (const auto& [state, count] : *counts) {
+    const bool is_usual = state != "held" && state != "unknown" && state != "cancelled";
+    if (is_usual || number_at(*counts, state) > 0) told[state] = count;
+  }
+  return value_on_a_line(key, told);
 }
 
 std::string picture(const json::object& all) {
