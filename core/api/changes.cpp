@@ -2,9 +2,9 @@
 
 #include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
+#include "api/read/read_request.hpp"
 #include "api/read/read_task.hpp"
 #include "api/read/selections.hpp"
-#include "api/read/read_request.hpp"
 
 #include <fmt/format.h>
 

@@ -11,7 +11,7 @@
 namespace hpcbatch {
 namespace {
 
-/// Everything the task reads or writes that may have to be brought or fetched.
+/// Everything the task reads or writes that may have to be staged in or out.
 std::vector<std::string> files_of(const Recipe& recipe) {
   std::vector<std::string> files = recipe.inputs;
   for (const RecipeOutput& output : recipe.outputs) files.push_back(output.destination);

@@ -1,4 +1,4 @@
-// Which sites see the files of a task, by their path_map, and to which these have to be brought.
+// Which sites see the files of a task, by their path_map, and to which these have to be staged in.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -13,7 +13,7 @@ namespace hpcbatch {
 
 std::vector<const Site*> sites_of(const Engine& engine);
 
-/// Notes in `needs` the sites to which the recipe's files have to be brought, and excludes those
+/// Notes in `needs` the sites to which the recipe's files have to be staged in, and excludes those
 /// that do not see all of the folders `shared` under the same names.  Throws BadRequest where none
 /// is left for that.
 void note_far_sites(const std::vector<const Site*>& sites, const Recipe& recipe,

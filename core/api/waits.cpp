@@ -3,8 +3,8 @@
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
-#include "api/read/selections.hpp"
 #include "api/read/read_request.hpp"
+#include "api/read/selections.hpp"
 #include "api/to_json.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // An allocation is over: what its pilots left behind is read before anything of theirs is called
-// lost, and outputs that are still being fetched are waited for.
+// lost, and outputs that are still being staged out are waited for.
 #include "engine/engine.hpp"
 
 #include "model/check.hpp"
@@ -75,7 +75,7 @@ std::vector<TaskId> Engine::blamed_for(const AllocationOver& over) const {
   return suspects;
 }
 
-/// All but those whose outputs are being fetched.
+/// All but those whose outputs are being staged out.
 void Engine::lose_leases(const AllocationOver& over, Time now) {
   const std::vector<TaskId> blamed = blamed_for(over);
   const std::set<TaskId> to_blame(blamed.begin(), blamed.end());

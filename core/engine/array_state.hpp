@@ -29,14 +29,14 @@ struct ArrayState {
     std::multimap<ArrayId, OpenDependency> open;  ///< of these, by what is waited for
     IndexSet failed;                              ///< where it is given up after so many
     IndexSet cut;  ///< tasks that a pilot's end has cut, or that keep away from a node
-    std::map<std::string, IndexSet> files_at;       ///< by site: tasks whose files were brought
-    std::map<std::string, IndexSet> files_staging;  ///< or are being brought
+    std::map<std::string, IndexSet> files_at;       ///< by site: tasks whose files were staged in
+    std::map<std::string, IndexSet> files_staging;  ///< or are being staged in
     struct Pause {
       Time until{};
       std::uint32_t failures{0};
       std::string why;
     };
-    std::map<std::string, Pause> pauses;  ///< by site: files could not be brought there
+    std::map<std::string, Pause> pauses;  ///< by site: files could not be staged in there
     /// Of tasks that need more time than they first had, or whose files are somewhere.
     std::vector<ClassId> other_classes;
   };
@@ -48,7 +48,7 @@ struct ArrayState {
   TaskPartition tasks;
   std::unique_ptr<Rare> rare{};
 
-  /// Of tasks that no pilot's end has cut, and whose files were not brought anywhere.
+  /// Of tasks that no pilot's end has cut, and whose files were not staged in anywhere.
   QueuePlace place() const { return {terms->in_class, terms->priority, client, id}; }
   const IndexSet& cut() const { return seldom().cut; }
   bool needs_files() const { return !terms->needs.staged_to.empty(); }

@@ -202,7 +202,7 @@ class Engine {
   SiteBook sites_;
   NodeTrust trust_;
   std::unordered_map<std::string, Key> keys_;
-  /// Ended; their outboxes are being read, or outputs of theirs are still being fetched.
+  /// Ended; their outboxes are being read, or outputs of theirs are still being staged out.
   struct OverAllocation {
     AllocationOver over;
     bool outbox_read{false};

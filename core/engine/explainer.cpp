@@ -116,7 +116,7 @@ std::string Explainer::text_of(const Lease& lease) {
   if (lease.has_left) {
     if (const std::string* delay = engine_.pilots_.why_delayed(task_))
       add("the last time that failed: {}", *delay);
-    return "done at " + where + ", its outputs are being fetched";
+    return "done at " + where + ", its outputs are being staged out";
   }
   if (pilot && !pilot->connected) {
     const std::string until =

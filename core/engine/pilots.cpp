@@ -339,7 +339,7 @@ void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time no
   std::optional<Duration> longest;
   if (outcome.failure == Failure::PilotWalltime) {
     if (pilot.end) ending.had = *pilot.end - lease.started.value_or(lease.since);
-    // Its files may be brought to another site.
+    // Its files may be staged in at another site.
     longest = longest_for(tasks_.find(lease.attempt.task.array)->terms->needs);
   }
   if (lease.cancelled && outcome.failure != Failure::Ok) {

@@ -1,5 +1,5 @@
-// Which tasks' files are brought to which site, and how far ahead of their turn: as much as keeps
-// the site busy while more is on its way, and no more, because what was brought there is of no use
+// Which tasks' files are staged in at which site, and how far ahead of their turn: as much as keeps
+// the site busy while more is on its way, and no more, because what was staged in there is of no use
 // elsewhere.
 #include "engine/engine.hpp"
 
@@ -20,7 +20,7 @@ constexpr Duration kAhead = 20s;
 constexpr std::uint64_t kLeastAhead = 256;
 constexpr std::uint64_t kMostAhead = 8192;
 constexpr std::uint64_t kMostAtOnce = 1024;
-// A site that has not brought anything for so long is not counted on.
+// A site that has staged in nothing for so long is not counted on.
 constexpr Duration kSlow = 60s;
 
 IndexSet first_of(const IndexSet& from, std::uint64_t most) {
@@ -67,7 +67,7 @@ std::uint64_t Engine::room_at(const SiteState& site, const Needs& needs) const {
   return room;
 }
 
-/// Whether the array's files may be brought there now.
+/// Whether the array's files may be staged in there now.
 bool Engine::may_stage_in_to(const SiteState& site, const ArrayState& array, const Needs& needs,
                              Time now) const {
   if (!may_run_at(needs, site.site.name) || is_slow(site.site.name, now)) return false;

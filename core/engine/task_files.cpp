@@ -1,5 +1,5 @@
-// Tasks whose files have to be brought to a site before they can start there: which stand where,
-// and what changes when files have arrived or could not be brought.
+// Tasks whose files have to be staged in at a site before they can start there: which stand where,
+// and what changes when files have arrived or could not be staged in.
 #include "engine/task_table.hpp"
 
 #include "model/check.hpp"
@@ -132,7 +132,7 @@ void TaskTable::files_staged(const StagedIn& event, Time now) {
   for (const StagedIn::Failed& failed : event.failed) {
     IndexSet indices = failed.indices.intersection(coming);
     not_coming(array, event.site, indices);
-    // What had been brought may be gone.
+    // What had been staged in may be gone.
     IndexSet& brought = rare.files_at[event.site];
     const IndexSet gone = failed.indices.intersection(brought);
     if (!gone.empty()) {

@@ -3,7 +3,7 @@
 //
 // An index of an array is in exactly one place:
 //   queue     could start now (ReadyQueue; several places where a pilot's end has cut some of its
-//             tasks, or files were brought to sites for some); parked there while as many of its
+//             tasks, or files were staged in to sites for some); parked there while as many of its
 //             array run as may
 //   standing  blocked, held, leased, ended well or not
 #pragma once
@@ -78,7 +78,7 @@ class TaskTable {
 
   // Files (task_files.cpp).  A task that waits stands in the class of the sites where its files
   // are.
-  /// Arrays of which something waits that have files to be brought.
+  /// Arrays of which something waits that have files to be staged in.
   const std::set<ArrayId>& arrays_with_files() const { return with_files_; }
   /// Ready tasks; `at`: where their files are, or are coming to.
   IndexSet waiting(const ArrayState& array) const;

@@ -58,7 +58,7 @@ class PilotLink : public std::enable_shared_from_this<PilotLink> {
   unsigned listener() const { return patience_.listener; }
   /// Of one that is not established; since it came.
   UnprovenPeer as_unproven_peer() const;
-  /// Closes for another stranger.
+  /// Closes for another unproven peer.
   void give_way();
   PilotId pilot() const;
   struct Refusal {

@@ -34,7 +34,7 @@ class RejectedPeers {
   using Time = std::chrono::steady_clock::time_point;
 
   /// The line for the log, which is `text` and how many others went without one.  Nothing where
-  /// there was one for this reason less than a minute ago: whoever knocks can do so without end.
+  /// there was one for this reason less than a minute ago: whoever connects can do so without end.
   std::optional<std::string> count(RejectionReason reason, const std::string& text, Time now);
   std::uint64_t of(RejectionReason reason) const { return at(reason).count; }
   /// Each reason's word and count, those that never were too.

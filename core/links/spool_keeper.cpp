@@ -20,7 +20,7 @@ constexpr auto kLongestSpoolPause = 3000ms;
 constexpr auto kLongestSpoolPauseAlone = 15'000ms;
 constexpr std::chrono::milliseconds kPauseInTrouble{2000};
 constexpr std::chrono::milliseconds kLongestPauseInTrouble{60'000};
-// New connections of one exchange: each is a stranger until it has proved who it is, and has two
+// New connections of one exchange: each is unproven until it has proved who it is, and has two
 // descriptors.
 constexpr unsigned kMostBegun = 32;
 // Of one exchange, in each direction.

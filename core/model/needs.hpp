@@ -19,7 +19,7 @@ struct Needs {
   std::optional<Duration> time;
   std::string site;                 ///< empty: any
   std::vector<std::string> not_on;  ///< sites that may not run it; sorted
-  /// Sites that do not see its files: these have to be brought there first; sorted.
+  /// Sites that do not see its files: these have to be staged in there first; sorted.
   std::vector<std::string> staged_to;
   bool own_files{false};          ///< then each task of its array has files of its own
   std::vector<std::string> tags;  ///< all of them must be among the shape's; sorted
@@ -44,7 +44,7 @@ bool may_run_at(const Needs& needs, std::string_view site);
 Needs class_of(const Needs& needs);
 
 /// The needs of those tasks whose files are on these sites: they may run there and where nothing
-/// has to be brought.
+/// has to be staged in.
 Needs with_files_at(const Needs& needs, const std::vector<std::string>& sites);
 
 std::string show(const Needs& needs);

@@ -47,9 +47,9 @@ void lose_outputs(AttemptEnd& end, const std::string& site) {
   end.stage_out = false;
 }
 
-StagedIn event_of(const StageIn& action, const SiteFiles::StageInResults& brought) {
+StagedIn event_of(const StageIn& action, const SiteFiles::StageInResults& staged) {
   StagedIn event{.site = action.site, .array = action.array, .there = {}, .failed = {}};
-  for (const auto& [owner, error] : brought) {
+  for (const auto& [owner, error] : staged) {
     const IndexSet tasks =
         owner.index ? IndexSet(IndexRange{*owner.index, *owner.index}) : action.indices;
     if (!error) {
@@ -140,8 +140,8 @@ void StagingOfTasks::stage_in(const StageIn& action) {
         };
         std::erase_if(*wanted, is_over);
         if (wanted->empty()) return;
-        files.bring(std::move(*wanted), [this, action](const SiteFiles::StageInResults& brought) {
-          around_.feed(event_of(action, brought));
+        files.stage_in(std::move(*wanted), [this, action](const SiteFiles::StageInResults& staged) {
+          around_.feed(event_of(action, staged));
         });
       });
 }
@@ -191,7 +191,7 @@ void StagingOfTasks::mind_files_gone(const std::string& name, const PilotId& pil
   if (!end.missing_file.starts_with(site(name)->site().workspace + "/files/")) return;
   files_at(name)->forget_there(end.missing_file);
   give_back_without_files(name, pilot, end.attempt,
-                          "files that had been brought are gone: " + end.outcome.message);
+                          "files that had been staged in are gone: " + end.outcome.message);
 }
 
 bool StagingOfTasks::must_be_fetched(const AttemptEnd& end) const {

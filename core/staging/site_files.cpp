@@ -46,8 +46,8 @@ SiteFiles::SiteFiles(asio::io_context& loop, MakeTransport make_transport, const
 
 SiteFiles::~SiteFiles() = default;
 
-void SiteFiles::bring(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer) {
-  body_->bring(std::move(wanted), std::move(answer));
+void SiteFiles::stage_in(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer) {
+  body_->stage_in(std::move(wanted), std::move(answer));
 }
 std::optional<std::string> SiteFiles::place_of(const StageOwner& owner,
                                                const std::string& path) const {
@@ -96,8 +96,8 @@ SiteFiles::Body::Body(asio::io_context& loop, MakeTransport make_transport, Site
       exchanges_(loop, kFilesGrace, [this] { return renew(exchange_tools_); }),
       copies_(loop, kFilesGrace, [this] { return renew(copy_tools_); }) {}
 
-void SiteFiles::Body::bring(std::vector<Wanted> wanted,
-                            std::function<void(StageInResults)> answer) {
+void SiteFiles::Body::stage_in(std::vector<Wanted> wanted,
+                               std::function<void(StageInResults)> answer) {
   std::map<StageOwner, std::vector<std::string>> by_owner;
   for (Wanted& one : wanted) {
     auto& paths = by_owner[one.owner];
@@ -194,11 +194,11 @@ void SiteFiles::Body::tell() {
   for (FileBook::Decided& one : book_.take_decided())
     by_ticket[one.ticket].emplace_back(one.owner, std::move(one.error));
   std::vector<std::function<void()>> answers;
-  for (auto& [ticket, brought] : by_ticket) {
+  for (auto& [ticket, staged] : by_ticket) {
     const auto at = asked_.find(ticket);
     if (at == asked_.end()) continue;
-    at->second.owners -= std::min(at->second.owners, brought.size());
-    answers.push_back([answer = at->second.answer, told = std::move(brought)] { answer(told); });
+    at->second.owners -= std::min(at->second.owners, staged.size());
+    answers.push_back([answer = at->second.answer, told = std::move(staged)] { answer(told); });
     if (at->second.owners == 0) asked_.erase(at);
   }
   for (const auto& request : std::exchange(taken_, {}))

@@ -45,8 +45,8 @@ class SiteFiles {
   /// For each owner: all its files are on the site, or why not.  `answer` is called as often as
   /// something is decided, with those owners of this call for which it is: each is told once.  An
   /// owner that got its files holds them until `let_go`; one that got an error holds nothing.
-  void bring(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer);
-  /// Where an owner's file lies on the site (absolute); nothing where it has not been brought.
+  void stage_in(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer);
+  /// Where an owner's file lies on the site (absolute); nothing where it has not been staged in.
   std::optional<std::string> place_of(const StageOwner& owner, const std::string& path) const;
   /// Its files may be cleaned away.  Where it still waits it is told an error that can be tried
   /// again.

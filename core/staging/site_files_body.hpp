@@ -27,7 +27,7 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
  public:
   Body(asio::io_context& loop, MakeTransport make_transport, Site site, PilotProgram program);
 
-  void bring(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer);
+  void stage_in(std::vector<Wanted> wanted, std::function<void(StageInResults)> answer);
   void let_go(const StageOwner& owner);
   void keep_all(bool all);
   void forget_there(const std::string& place);

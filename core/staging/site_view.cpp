@@ -148,7 +148,7 @@ std::optional<std::string> show_at(
   start.set_standard_input(there(start.standard_input()));
   start.set_container(there(start.container()));
   if (!missing.empty())
-    return fmt::format("its input {} was not brought to site {}", missing.front(), site.name);
+    return fmt::format("its input {} was not staged in at site {}", missing.front(), site.name);
   for (std::string& argument : *start.mutable_argv()) rename_in(argument, names);
   for (wire::Variable& variable : *start.mutable_variables())
     rename_in(*variable.mutable_value(), names);

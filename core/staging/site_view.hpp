@@ -13,7 +13,7 @@
 
 namespace hpcbatch {
 
-/// Files that the task reads and that have to be brought to the site.
+/// Files that the task reads and that have to be staged in at the site.
 std::vector<std::string> files_to_stage_in(const wire::Start& recipe, const Site& site);
 
 /// Where on the site the outputs of an attempt lie until they are fetched.
@@ -24,7 +24,7 @@ std::string folder_of_outputs(const Site& site, const PilotId& pilot, const Atte
 std::vector<wire::Output> outputs_to_fetch(const wire::Start& recipe,
                                            const std::vector<std::uint32_t>& published);
 
-/// Puts the site's names for this machine's.  `place_of` says where a file was brought to.  Text of
+/// Puts the site's names for this machine's.  `place_of` says where a file was staged in to.  Text of
 /// the refusal where one is not there.
 std::optional<std::string> show_at(
     wire::Start& start, const Site& site, const std::string& folder_of_outputs,

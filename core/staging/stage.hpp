@@ -1,4 +1,4 @@
-// Who needs files on a site, and why they could not be brought there or back.
+// Who needs files on a site, and why they could not be staged in or out.
 #pragma once
 
 #include "failure/failure.hpp"

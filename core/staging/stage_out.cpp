@@ -163,7 +163,7 @@ void StageOut::again(const AttemptId& attempt, const std::string& why) {
   if (under.is_stopped) return done(attempt, Failure::Cancelled, kStopped);
   const auto pause =
       std::min(kLongestFetchPause, kFirstFetchPause * (1U << std::min(under.failures++, 5U)));
-  spdlog::warn("cannot fetch the outputs of {} from {}: {}; trying again in {} s",
+  spdlog::warn("cannot stage out the outputs of {} from {}: {}; trying again in {} s",
                to_string(attempt.task), under.site->name, why, pause.count() / 1000);
   delayed_(attempt, why);
   auto timer = std::make_shared<asio::steady_timer>(loop_, pause);

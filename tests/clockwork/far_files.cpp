@@ -17,7 +17,7 @@ Duration takes(Draw& draw) {
 
 void FarFiles::bring(const StageIn& asked, const Answer& answer) {
   Draw draw = world_.draw({'f', ++asked_});
-  world_.count("files brought");
+  world_.count("files staged in");
   IndexSet rest = asked.indices;
   // What all have in common comes at once, else in pieces.
   while (!rest.empty()) {

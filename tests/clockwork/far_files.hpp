@@ -25,7 +25,7 @@ class FarFiles {
   /// their outputs are fetched first: `answer` tells of them when they are here.
   std::vector<AttemptId> fetch(std::vector<AttemptEnd>& ends, const PilotOf& far,
                                const Answer& answer);
-  /// What is being fetched is cancelled instead.
+  /// What is being staged out is cancelled instead.
   void stop(const AttemptId& attempt, const Answer& answer);
   /// All that is asked for from now on can be had.
   void make_peace() { peace_ = true; }

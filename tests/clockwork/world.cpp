@@ -164,7 +164,7 @@ void World::check_leases() {
   std::map<AttemptId, Time> missing;
   const Engine& there = *engine.engine();
   for (const auto& [task, lease] : there.pilots().leases()) {
-    // Whose outputs are being fetched nobody there holds, nor does one that was started anew know
+    // Whose outputs are being staged out nobody there holds, nor does one that was started anew know
     // it.
     if (lease.has_left) continue;
     const PilotState* pilot = there.pilots().find(lease.pilot);

@@ -1,4 +1,4 @@
-// Tasks whose files have to be brought to a site: before they start, no more than are soon wanted,
+// Tasks whose files have to be staged in at a site: before they start, no more than are soon wanted,
 // elsewhere when a site fails; and those whose outputs come back after they have ended.
 #include "engine_test.hpp"
 
@@ -229,7 +229,7 @@ TEST_F(StageInTest, RoomIsFreeWhileOutputsComeBack) {
   forget_what_was_asked();
   happens(StageOutPending{pilot("A0"), {attempt("2.1"), attempt("2.2")}});
   expect({"lease 2.5-6 to A0"});
-  expect_explained("2.1", "done at *, its outputs are being fetched*");
+  expect_explained("2.1", "done at *, its outputs are being staged out*");
   ends("2.1");
   // One more to wait behind those that run, now that it is known how long they take.
   expect({"tell 2", "acknowledge 2.1 to A0", "lease 2.7 to A0"});
@@ -265,7 +265,7 @@ TEST_F(StageInTest, WhatIsFetchedFromAnEndedAllocationKeepsNobodyElse) {
   EXPECT_EQ(engine_->counts().unknown, 0U);
   happens(OutputsDelayed{attempt("2.2"), "the disk here is full"});
   expect_explained("2.2",
-                   "done at *being fetched*the last time that failed: the disk here is full*");
+                   "done at *being staged out*the last time that failed: the disk here is full*");
   ends("2.2");
   expect({"tell 2", "acknowledge 2.2 to A0"});
   ends("2.1");

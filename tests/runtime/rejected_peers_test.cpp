@@ -286,7 +286,8 @@ TEST_F(TurnedAwayTest, AWrongKeyThatComesByARelay) {
       RelayStream::Callbacks{.listening = [](const std::string&) {},
                              .connected =
                                  [this](auto socket) {
-                                   server_.adopt(std::move(socket), {.listener = 1, .handshake = 30s});
+                                   server_.adopt(std::move(socket),
+                                                 {.listener = 1, .handshake = 30s});
                                  },
                              .ended = [](const std::string& why) { FAIL() << why; }});
   stream->start();

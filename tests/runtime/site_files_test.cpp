@@ -153,7 +153,7 @@ class SiteFilesTest : public testing::Test {
   }
   void ask(std::vector<SiteFiles::Wanted> wanted) {
     for (const auto& one : wanted) open_.insert(one.owner);
-    files().bring(std::move(wanted), [this](const SiteFiles::StageInResults& brought) {
+    files().stage_in(std::move(wanted), [this](const SiteFiles::StageInResults& brought) {
       for (const auto& [owner, error] : brought) {
         EXPECT_EQ(open_.erase(owner), 1u) << "told twice, or not asked";
         errors_[owner] = error;
@@ -471,8 +471,8 @@ TEST_F(SiteFilesTest, ItMayEndWithMuchOnItsWay) {
   std::vector<SiteFiles::Wanted> wanted;
   for (std::uint32_t i = 1; i <= 50; ++i)
     wanted.push_back({task(i), {write(std::to_string(i), kLargeText + std::to_string(i))}});
-  files().bring(std::move(wanted),
-                [](const SiteFiles::StageInResults&) { FAIL() << "nobody is told"; });
+  files().stage_in(std::move(wanted),
+                   [](const SiteFiles::StageInResults&) { FAIL() << "nobody is told"; });
   for (int i = 0; i < 3; ++i) loop_.run_one_for(100ms);
   files_.reset();
   loop_.restart();

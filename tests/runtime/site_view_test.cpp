@@ -74,7 +74,7 @@ TEST_F(SiteViewTest, WhatWasNotBroughtIsSaid) {
   start_.add_inputs("/home/me/other");
   const auto refusal = show();
   ASSERT_TRUE(refusal);
-  EXPECT_EQ(*refusal, "its input /home/me/other was not brought to site far");
+  EXPECT_EQ(*refusal, "its input /home/me/other was not staged in at site far");
 }
 
 TEST_F(SiteViewTest, AnUnseenDirectoryAndEnvironmentAreLeftBehind) {

@@ -22,7 +22,7 @@ using Kind = wire::RelayFrame::Kind;
 // Descriptors that are not for pilots.
 constexpr rlim_t kOwnDescriptors = 64;
 
-/// Whoever knocks without being a pilot is refused by the engine; there are only so many at a time.
+/// Whoever connects without being a pilot is refused by the engine; there are only so many at a time.
 std::size_t most_connections() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
