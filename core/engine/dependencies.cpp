@@ -167,7 +167,11 @@ void TaskTable::spread_to(ArrayState& dependant, ArrayId ended, const std::optio
   }
   if (!doomed.empty()) {
     const auto first = causes_.find(ended);
-    const std::string& why = !cause.empty() || first == causes_.end() ? cause : first->second;
+    // Of one that was retried in part the first cause may be one that is mended.
+    const std::string why = !cause.empty() ? cause
+                            : first != causes_.end()
+                                ? first->second
+                                : std::to_string(ended.value) + ", some of which did not succeed";
     const IndexSet hit = take_unleased(dependant, doomed);
     end_unleased(dependant.id, hit, never_started(why, now));
   }

@@ -200,7 +200,13 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, const std::string
 
 void Engine::handle(const CancelAsked& event, Time now) {
   std::uint64_t changed = 0;
-  cancel_tasks(event.tasks, kBeforeItStarted, changed, now);
+  // Who waits for others has a higher number: what is named itself is cancelled, and not failed
+  // because of what it waits for.
+  std::vector<Selection> tasks = event.tasks;
+  std::stable_sort(tasks.begin(), tasks.end(), [](const Selection& one, const Selection& other) {
+    return one.array > other.array;
+  });
+  cancel_tasks(tasks, kBeforeItStarted, changed, now);
   tasks_.tell_ended();
   actions_.push_back(AnswerCount{event.request, changed});
 }

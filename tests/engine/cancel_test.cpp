@@ -53,6 +53,17 @@ TEST_F(CancelTest, AnUnstartedLeaseThatComesBackEndsCancelled) {
   EXPECT_EQ(saved_.outcome(task("2"))->ended, now_);
 }
 
+TEST_F(CancelTest, WhatIsNamedWithWhatItWaitsForIsCancelledToo) {
+  submit(New().on_hold());
+  submit(New().wait_for("1"));
+  submit(New().wait_for("2"));
+  forget_what_was_asked();
+  happens(CancelAsked{RequestId{77},
+                      {{task("1").array, {}}, {task("2").array, {}}, {task("3").array, {}}}});
+  expect({"tell 3", "tell 2", "tell 1", "count 3"});
+  for (const char* one : {"1", "2", "3"}) expect_ended(one, Failure::Cancelled);
+}
+
 TEST_F(CancelTest, ARangeOfAnArray) {
   given_pilot();
   submit(New().array(1, 10).cpus(2));
