@@ -52,7 +52,7 @@ class Dropbox {
   Dropbox& operator=(const Dropbox&) = delete;
   ~Dropbox();
 
-  /// From any thread, also from within the submit_port's calls.  An end of an unknown key is ignored.
+  /// From any thread, also from within the submit port's calls.  An end of an unknown key is ignored.
   void task_ended(DropboxTaskEnd end);
 
  private:

@@ -1,4 +1,4 @@
-// StagesIn a job's inputs into its folder.
+// Stages a job's inputs into its folder.
 #pragma once
 
 #include "hpcbatch/result.hpp"

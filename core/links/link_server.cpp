@@ -42,8 +42,8 @@ RejectionReason reason_of(wire::LinkFault fault) {
 }
 
 bool is_tcp(const asio::generic::stream_protocol::endpoint& end) {
-  const auto task_processes = end.protocol().family();
-  return task_processes == AF_INET || task_processes == AF_INET6;
+  const auto family = end.protocol().family();
+  return family == AF_INET || family == AF_INET6;
 }
 
 /// Where the peer sits; empty on a socket of this machine.

@@ -61,6 +61,15 @@ StagedIn event_of(const StageIn& action, const SiteFiles::StageInResults& staged
   return event;
 }
 
+/// Of a pilot that was started by the version before this one, whose results have no field for it.
+std::string missing_file_in(const std::string& text, const std::string& folder) {
+  const std::size_t begin = text.find(folder);
+  if (begin == std::string::npos) return "";
+  // Behind the place it says why.
+  const std::size_t why = std::min(text.rfind(": "), text.rfind(" is not a regular file"));
+  return text.substr(begin, why != std::string::npos && why > begin ? why - begin : why);
+}
+
 }  // namespace
 
 SiteHands* StagingOfTasks::site(const std::string& name) const {
@@ -188,8 +197,11 @@ void StagingOfTasks::give_back_without_files(const std::string& name, const Pilo
 void StagingOfTasks::mind_files_gone(const std::string& name, const PilotId& pilot,
                                      const AttemptEnd& end) {
   if (end.outcome.failure != Failure::InputMissing || sees_everything(name)) return;
-  if (!end.missing_file.starts_with(site(name)->site().workspace + "/files/")) return;
-  files_at(name)->forget_there(end.missing_file);
+  const std::string staged = site(name)->site().workspace + "/files/";
+  const std::string missing =
+      end.missing_file.empty() ? missing_file_in(end.outcome.message, staged) : end.missing_file;
+  if (!missing.starts_with(staged)) return;
+  files_at(name)->forget_there(missing);
   give_back_without_files(name, pilot, end.attempt,
                           "files that had been staged in are gone: " + end.outcome.message);
 }

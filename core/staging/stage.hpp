@@ -19,8 +19,9 @@ struct StageOwner {
 
 struct StageError {
   bool can_be_tried_again{false};
-  Failure failure{};  ///< of input or output; OutputMissing where nothing lies at the place
-  std::string text;   ///< what was tried, what happened, what to do
+  Failure failure{
+      Failure::EngineError};  ///< of input or output; OutputMissing where nothing lies at the place
+  std::string text;           ///< what was tried, what happened, what to do
   friend bool operator==(const StageError&, const StageError&) = default;
 };
 

@@ -47,13 +47,12 @@ std::vector<NodeAddress> own_addresses() {
   for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
     if (one->ifa_addr == nullptr || (one->ifa_flags & IFF_UP) == 0) continue;
     std::array<char, INET6_ADDRSTRLEN> text{};
-    const int task_processes = one->ifa_addr->sa_family;
+    const int family = one->ifa_addr->sa_family;
     const void* bytes = nullptr;
-    if (task_processes == AF_INET)
-      bytes = &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
-    if (task_processes == AF_INET6)
+    if (family == AF_INET) bytes = &reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
+    if (family == AF_INET6)
       bytes = &reinterpret_cast<const sockaddr_in6*>(one->ifa_addr)->sin6_addr;
-    if (bytes != nullptr && ::inet_ntop(task_processes, bytes, text.data(), text.size()) != nullptr)
+    if (bytes != nullptr && ::inet_ntop(family, bytes, text.data(), text.size()) != nullptr)
       found.push_back({one->ifa_name, text.data()});
   }
   ::freeifaddrs(all);

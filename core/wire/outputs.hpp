@@ -13,7 +13,7 @@ namespace hpcbatch::wire {
 
 /// Why outputs are not what they should be, or could not be moved.
 struct OutputRefusal {
-  Failure failure{};
+  Failure failure{Failure::EngineError};
   std::string message;
 };
 

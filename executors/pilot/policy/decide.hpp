@@ -67,7 +67,7 @@ struct Discard {
 /// that.
 struct Fail {
   AttemptId id;
-  Failure failure{};
+  Failure failure{Failure::EngineError};
   std::string message;
 };
 /// The engine has the result, or wants none: forget it.

@@ -23,7 +23,7 @@ struct EndFacts {
 };
 
 struct Verdict {
-  Failure failure{};
+  Failure failure{Failure::EngineError};
   int exit_code{0};
   int signal{0};
   std::string message;

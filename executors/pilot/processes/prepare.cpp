@@ -154,7 +154,7 @@ std::variant<Files, Refusal> open_files(const wire::Start& start, const std::str
     }
     if (S_ISDIR(info.st_mode) || S_ISFIFO(info.st_mode)) {
       return Refusal{Failure::InputMissing,
-                     path + " cannot be standard input: it is no regular file"};
+                     path + " cannot be standard input: it is no regular file", 0, path};
     }
   }
   if (!start.standard_output().empty()) {

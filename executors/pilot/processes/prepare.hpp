@@ -16,7 +16,7 @@ namespace hpcbatch::pilot {
 
 /// Why a task is not started, as its result says it.
 struct Refusal {
-  Failure failure{};
+  Failure failure{Failure::EngineError};
   std::string message;
   int exit_code{0};
   std::string missing_file{};  // of an input
