@@ -33,14 +33,23 @@ class Source {
  private:
   std::size_t offset(const toml::source_position& position) const {
     if (position.line == 0 || position.line > begins_.size()) return text_.size();
-    std::size_t at = begins_[position.line - 1];
-    for (std::uint32_t column = 1; column < position.column && at < text_.size(); ++column) {
-      ++at;
-      while (at < text_.size() && (static_cast<unsigned char>(text_[at]) & 0xC0U) == 0x80U) ++at;
+    // Values come in their order: of a long line each letter is looked at once.
+    if (position.line != last_.line || position.column < last_.column)
+      last_ = {position.line, 1, begins_[position.line - 1]};
+    for (; last_.column < position.column && last_.at < text_.size(); ++last_.column) {
+      ++last_.at;
+      while (last_.at < text_.size() &&
+             (static_cast<unsigned char>(text_[last_.at]) & 0xC0U) == 0x80U)
+        ++last_.at;
     }
-    return at;
+    return last_.at;
   }
 
+  struct Found {
+    std::uint32_t line{0}, column{1};
+    std::size_t at{0};
+  };
+  mutable Found last_;
   std::string_view text_;
   std::vector<std::size_t> begins_{0};
 };
@@ -112,6 +121,8 @@ class TomlTree {
 Node parse_toml(std::string_view text, const std::string& file, const DocumentLimits& limits) {
   if (text.size() > limits.bytes)
     throw DocumentError(file, 1, fmt::format("the file is larger than {} bytes", limits.bytes));
+  // Columns are counted without a byte order mark.
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   try {
     return TomlTree(text, file, limits).map(toml::parse(text, file), 0);
   } catch (const toml::parse_error& error) {

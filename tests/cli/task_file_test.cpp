@@ -27,6 +27,17 @@ TEST(TaskFile, JsonLinesAreTakenAsTheyAre) {
       json::parse(R"([{"command": ["a"], "cpus": 2}, {"tool": "t"}])"));
 }
 
+TEST(TaskFile, NumbersOfJsonLinesThatAreTextsKeepTheirLetters) {
+  EXPECT_EQ(
+      tasks_of_json_lines(
+          R"({"command": ["a", 1e3, "-5"], "items": [{"a": 0.10, "b": "1,\"2"}, [1.0, 100000000000000000000]],)"
+          R"( "env": {"A": -0.50}, "after": [23], "cpus": 0.50, "gpus": {"a100": 2}, "time": 60, "hold": true})",
+          "t"),
+      json::parse(
+          R"([{"command": ["a", "1e3", "-5"], "items": [{"a": "0.10", "b": "1,\"2"}, ["1.0", "100000000000000000000"]],
+                             "env": {"A": "-0.50"}, "after": ["23"], "cpus": 0.5, "gpus": {"a100": 2}, "time": "60", "hold": true}])"));
+}
+
 TEST(TaskFile, ABadLineIsNamed) {
   EXPECT_THAT(file_refusal(tasks_of_json_lines, "{\"command\": []}\n{oops"),
               HasSubstr("t:2: this line is not valid JSON"));

@@ -39,6 +39,21 @@ TEST(Toml, KeepsTheLettersOfScalars) {
   EXPECT_EQ(list.items[2].text, "07:32:00");
 }
 
+TEST(Toml, ColumnsAreCountedAsTheyAreTold) {
+  const Node marked = parse_toml(
+      "\xEF\xBB\xBF"
+      "a = [1.50, \"\xC3\xA4\", 2020-01-01, -inf]\nb = 2.0\n",
+      "f");
+  EXPECT_EQ(marked.find("a")->items[0].text, "1.50");
+  EXPECT_EQ(marked.find("a")->items[2].text, "2020-01-01");
+  EXPECT_EQ(marked.find("a")->items[3].text, "-inf");
+  EXPECT_EQ(marked.find("b")->text, "2.0");
+  std::string line = "a = [";
+  for (int i = 0; i < 30'000; ++i) line += "0." + std::to_string(10'000 + i) + ", ";
+  const Node many = parse_toml(line + "]", "f", {1 << 20, 100'000, 4});
+  EXPECT_EQ(many.find("a")->items.back().text, "0.39999");
+}
+
 TEST(Toml, KeepsTheOrderAndTheLinesOfKeys) {
   const Node node = parse_toml(
       "[[tasks]]\nname = \"z\"\ncommand = [\"a\"]\n\n[[tasks]]\n"

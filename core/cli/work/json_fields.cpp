@@ -40,6 +40,25 @@ std::string plain_value(std::string_view text) {
   return std::string(boost::json::parse({text.data(), text.size()}).as_string());
 }
 
+/// Of a well-formed value.
+std::string with_quoted_numbers(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at + 1;
+    if (text[at] == '"') {
+      for (; text[end] != '"'; ++end) end += text[end] == '\\' ? 1 : 0;
+      out += text.substr(at, ++end - at);
+    } else if (text[at] == '-' || (text[at] >= '0' && text[at] <= '9')) {
+      end = std::min(text.find_first_not_of("+-.0123456789eE", at), text.size());
+      out += '"' + std::string(text.substr(at, end - at)) + '"';
+    } else {
+      out += text[at];
+    }
+    at = end;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::optional<std::vector<std::pair<std::string, std::string>>> json_fields(std::string_view line) {
@@ -59,6 +78,30 @@ std::optional<std::vector<std::pair<std::string, std::string>>> json_fields(std:
     if (rest.starts_with(',')) rest.remove_prefix(1);
   }
   return fields;
+}
+
+std::string with_numbers_as_texts(std::string_view line,
+                                  const std::function<bool(std::string_view name)>& is_text) {
+  boost::system::error_code error;
+  const boost::json::value whole = boost::json::parse({line.data(), line.size()}, error);
+  if (error || !whole.is_object()) return std::string(line);
+  std::string_view rest = without_blanks(line);
+  std::string out(1, '{');
+  rest.remove_prefix(1);
+  while (!without_blanks(rest).starts_with('}')) {
+    std::size_t size = size_of_value(rest);
+    const std::string name = plain_value(rest.substr(0, size));
+    out += std::string(rest.substr(0, size)) + ":";
+    rest.remove_prefix(size + 1);
+    size = size_of_value(rest);
+    const std::string_view value = rest.substr(0, size);
+    out += is_text(name) ? with_quoted_numbers(value) : std::string(value);
+    rest.remove_prefix(size);
+    if (!rest.starts_with(',')) continue;
+    out += ',';
+    rest.remove_prefix(1);
+  }
+  return out + "}";
 }
 
 }  // namespace hpcbatch

@@ -1,6 +1,7 @@
 #include "cli/work/task_file.hpp"
 
 #include "cli/process/exit.hpp"
+#include "cli/work/json_fields.hpp"
 #include "documents/spelling.hpp"
 #include "documents/toml.hpp"
 #include "documents/view.hpp"
@@ -55,6 +56,12 @@ void check_keys(const json::object& task, const std::string& file, int line) {
         file, line,
         "a task has no key '" + key + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
   }
+}
+
+/// Numbers in it stay the letters of the author.
+bool is_text_key(std::string_view key) {
+  const std::string name(key);
+  return is_named_in(kOthers, name) && name != "gpus" && name != "resources";
 }
 
 json::value number_of(const View& view) {
@@ -165,7 +172,8 @@ json::array tasks_of_json_lines(const std::string& text, const std::string& file
     ++line;
     if (content.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     boost::system::error_code error;
-    json::value task = json::parse({content.data(), content.size()}, error);
+    const std::string letters = with_numbers_as_texts(content, is_text_key);
+    json::value task = json::parse(letters, error);
     if (error) throw DocumentError(file, line, "this line is not valid JSON: " + error.message());
     if (!task.is_object())
       throw DocumentError(file, line,
@@ -183,6 +191,7 @@ namespace {
 
 json::array tasks_of_document(const Node& document, const std::string& file) {
   const Node* list = &document;
+  if (document.kind == Node::Kind::Map && document.fields.empty()) return {};
   if (document.kind == Node::Kind::Map) {
     const View view(document, file, "file");
     MapView map(view);
@@ -213,7 +222,8 @@ json::array read_tasks(const std::string& file, const Interrupt& interrupt) {
     throw CommandError(kExitUsage,
                        "cannot tell what " + file + " is: name it .yaml, .toml or .jsonl");
   }
-  const std::string text = read_input(file, interrupt);
+  std::string text = read_input(file, interrupt);
+  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
   const std::string name = file == "-" ? "standard input" : file;
   json::array tasks = is_yaml   ? tasks_of_yaml(text, name)
                       : is_toml ? tasks_of_toml(text, name)
