@@ -127,6 +127,17 @@ def test_the_joblog_has_a_line_for_each(shared, tmp_path):
     assert refused.code != 0 and "cannot write the joblog" in refused.err, refused
 
 
+def test_a_joblog_hears_of_what_has_ended_well_since(shared, tmp_path):
+    words = ["--key", "mended", "--joblog", tmp_path / "log", "--cwd", tmp_path, "--items", "1", "2", "--",
+             "sh", "-c", 'test "$1" -ne 2 -o -e mended', "sh", "{}"]
+    assert run(shared, *words).code == 1
+    (tmp_path / "mended").touch()
+    assert shared.ok("retry", "last") == "1 task queued again\n" and shared.verb("wait", "last").code == 0
+    assert run(shared, "--resume", *words).code == 0
+    lines = [line.split("\t") for line in (tmp_path / "log").read_text().splitlines()[1:]]
+    assert [(line[0], line[6]) for line in lines if line[0] == "2"] == [("2", "1"), ("2", "0")]
+
+
 def test_what_is_quick_is_printed_by_the_first_run_with_a_key(shared):
     """It may have ended before the command line looks whether something has ended under that key."""
     for n in range(10):

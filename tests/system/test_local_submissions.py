@@ -73,6 +73,7 @@ def test_one_is_explained_as_a_whole(shared, sweep):
     assert first["item"] == items[6] and first["node"]
     assert (second["failure"], second["signal"], second["tasks"], second["first"]) == ("tool_signal", 9, 1, f"{task}.9")
     told = shared.ok("explain", task)
+    assert re.search(r"^  the first started \S+ after the submit, the last ended \S+ later$", told, re.M), told
     assert f"30 exit code 3: first {task}.7 (item part 7.bam) on " in told, told
     assert f"{task}.7 last printed:\n    cannot read part 7.bam\n" in told, told
 
@@ -205,3 +206,23 @@ def test_a_submission_is_followed_until_all_have_ended(shared, tmp_path):
     out, err = follow.communicate(timeout=60)
     assert follow.returncode == 0 and sorted(out.split("\n")) == ["", "did 4", "did 5", "did 6"], err
     assert shared.ok("log", "--follow", "--failed", task) == "did 5\n"
+
+
+def test_what_is_named_twice_is_told_once(shared):
+    pair = shared.submit("--array", "1-2", "--", "sh", "-c", "echo $HPCBATCH_TASK_INDEX")
+    one = shared.submit("--", "echo", "one")
+    assert shared.wait(pair, one) == 0
+    for words in [(f"{pair}-{one}", pair), (pair, one, f"{pair}.2"), (one, f"{pair}.1-2", f"{pair}.2", f"{pair}.1", one)]:
+        assert sorted(shared.ok("log", *words).split()) == ["1", "2", "one"], words
+        assert shared.json("wait", "--timeout", "0", *words)[0]["total"] == 3, words
+        assert "3 done" in shared.ok("explain", *words), words
+    assert [task["id"] for task in shared.json("show", f"{pair}.1-2")] == [f"{pair}.1", f"{pair}.2"]
+    assert shared.verb("cancel", "18446744073709551614-18446744073709551615").code != 0
+
+
+def test_a_range_is_cancelled_as_a_whole(shared, tmp_path):
+    (tmp_path / "tasks.toml").write_text('[[tasks]]\nname = "p"\nhold = true\nitems = ["a", "b"]\ncommand = ["echo", "{}"]\n'
+                                         '[[tasks]]\nafter = ["p"]\ncommand = ["echo"]\n')
+    whole = shared.submit("--file", tmp_path / "tasks.toml")
+    assert shared.ok("cancel", whole) == "3 tasks cancelled\n"
+    assert {task["state"] for task in shared.json("list", whole)} == {"cancelled"}

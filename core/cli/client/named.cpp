@@ -4,8 +4,12 @@
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/values.hpp"
+#include "model/index_set.hpp"
 
 #include <boost/json/array.hpp>
+
+#include <map>
+#include <set>
 
 namespace hpcbatch {
 namespace {
@@ -28,6 +32,32 @@ std::vector<std::string> last_ones(EngineClient& client, const std::string& task
   return {text_at(newest, "id") + task};
 }
 
+/// Each task once, however often it is named: what is named whole is not named in part.
+std::vector<std::string> each_once(const std::vector<std::string>& ids) {
+  std::set<std::string> whole;
+  for (const std::string& id : ids) {
+    if (id.find('.') == std::string::npos) whole.insert(id);
+  }
+  std::vector<std::string> once;
+  std::map<std::string, IndexSet> parts;
+  std::set<std::string> told;
+  for (const std::string& id : ids) {
+    const std::size_t dot = id.find('.');
+    if (dot == std::string::npos) {
+      if (told.insert(id).second) once.push_back(id);
+      continue;
+    }
+    const std::string array = id.substr(0, dot);
+    auto indices = parse_index_set(id.substr(dot + 1));
+    if (whole.contains(array) || !indices) continue;
+    indices->remove(parts[array]);
+    if (indices->empty()) continue;
+    parts[array].add(*indices);
+    once.push_back(array + "." + to_string(*indices));
+  }
+  return once;
+}
+
 }  // namespace
 
 std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std::string>& words,
@@ -40,7 +70,7 @@ std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std
                                                : submissions_in(word);
     ids.insert(ids.end(), meant.begin(), meant.end());
   }
-  if (name.empty()) return ids;
+  if (name.empty()) return each_once(ids);
   const std::size_t of_words = ids.size();
   std::string before;
   do {
@@ -58,7 +88,7 @@ std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std
     throw CommandError(kExitUsage, "nothing that you have submitted is called '" + name +
                                        "'; `hpcbatch list` shows the names");
   }
-  return ids;
+  return each_once(ids);
 }
 
 void resolve_waits(EngineClient& client, json::array& tasks, const std::function<void()>& connect) {
@@ -74,11 +104,31 @@ void resolve_waits(EngineClient& client, json::array& tasks, const std::function
         }
         const std::string text(word.get_string());
         if (text.starts_with(kLast)) connect();
-        for (const std::string& id : resolve_ids(client, {text}, "")) resolved.emplace_back(id);
+        for (const std::string& id : one_by_one(resolve_ids(client, {text}, "")))
+          resolved.emplace_back(id);
       }
       *waits = std::move(resolved);
     }
   }
+}
+
+std::vector<std::string> one_by_one(const std::vector<std::string>& ids) {
+  std::vector<std::string> tasks;
+  for (const std::string& id : ids) {
+    const std::size_t dot = id.find('.');
+    const auto indices =
+        dot == std::string::npos ? std::nullopt : parse_index_set(id.substr(dot + 1));
+    if (!indices) {
+      tasks.push_back(id);
+      continue;
+    }
+    // Ranges come from the highest down.
+    for (auto range = indices->ranges().rbegin(); range != indices->ranges().rend(); ++range) {
+      for (std::uint64_t i = range->first; i <= range->last; ++i)
+        tasks.push_back(id.substr(0, dot + 1) + std::to_string(i));
+    }
+  }
+  return tasks;
 }
 
 }  // namespace hpcbatch

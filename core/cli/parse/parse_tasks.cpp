@@ -100,6 +100,11 @@ double checked_age(const std::string& text) {
 
 void check_list(const ListCommand& list) {
   const bool of_tasks = list.tasks || !list.ids.empty();
+  for (const std::string& id : list.ids) {
+    if (id.find('.') != std::string::npos)
+      throw std::invalid_argument("list shows all tasks of a submission, as 12; `hpcbatch show " +
+                                  id + "` shows that");
+  }
   if (of_tasks && (!list.name.empty() || !list.tool.empty() || !list.site.empty() ||
                    !list.failure.empty() || list.within != 0)) {
     throw std::invalid_argument(

@@ -45,8 +45,8 @@ std::vector<std::string> submissions_in(const std::string& id) {
   if (!range) return {id};
   std::vector<std::string> ids;
   ids.reserve(range->last - range->first + 1);
-  for (std::uint64_t one = range->first; one <= range->last; ++one)
-    ids.push_back(std::to_string(one));
+  for (std::uint64_t more = 0; more <= range->last - range->first; ++more)
+    ids.push_back(std::to_string(range->first + more));
   return ids;
 }
 
@@ -78,7 +78,12 @@ const std::string& checked_id(const std::string& text) {
   if (!is_good) {
     std::string meant;
     if (text == "all" || text == "*") meant = "; --name '*' means all that you have submitted";
-    if (text.find_first_of(",-") != std::string::npos && dot == std::string::npos)
+    std::uint64_t first = 0, last = 0;
+    const std::size_t dash = text.find('-');
+    if (dash != std::string::npos && is_number(std::string_view(text).substr(0, dash), first) &&
+        is_number(std::string_view(text).substr(dash + 1), last) && last > first)
+      meant = "; a range holds a million at most";
+    else if (text.find_first_of(",-") != std::string::npos && dot == std::string::npos)
       meant = "; several are written apart, 12 13 17, or as a range from low to high";
     refuse(text, "an id; ids are like 12, 12.345, 12.1-99, 12-15 or last" + meant);
   }

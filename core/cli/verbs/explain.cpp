@@ -125,7 +125,7 @@ class Explanations {
 int explain_task(const ExplainCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
-  const std::vector<std::string> ids = resolve_ids(client, command.ids, command.name);
+  const std::vector<std::string> ids = one_by_one(resolve_ids(client, command.ids, command.name));
   Explanations all;
   for (const std::string& id : ids) {
     json::object why = client.get("/v1/tasks/" + id + "/explain");

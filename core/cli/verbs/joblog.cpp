@@ -27,6 +27,12 @@ std::string three_digits(double seconds) {
   return text;
 }
 
+/// Its seventh column.
+std::string_view exit_value(std::string_view line) {
+  for (int column = 0; column < 6; ++column) line.remove_prefix(line.find('\t') + 1);
+  return line.substr(0, line.find('\t'));
+}
+
 }  // namespace
 
 std::string joblog_line(std::uint64_t number, const boost::json::object& task) {
@@ -75,8 +81,10 @@ std::set<std::uint64_t> Joblog::resume() {
   for (std::string line; std::getline(lines, line);) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    const bool is_whole = std::count(line.begin(), line.end(), '\t') == 8;
-    if (error == std::errc{} && *end == '\t' && is_whole) numbers.insert(number);
+    // What failed then may have ended well since.
+    const bool ended_well =
+        std::count(line.begin(), line.end(), '\t') == 8 && exit_value(line) == "0";
+    if (error == std::errc{} && *end == '\t' && ended_well) numbers.insert(number);
   }
   return numbers;
 }

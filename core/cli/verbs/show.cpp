@@ -28,7 +28,7 @@ int show_task(const ShowCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   bool is_first = true;
-  for (const std::string& id : resolve_ids(client, command.ids, command.name)) {
+  for (const std::string& id : one_by_one(resolve_ids(client, command.ids, command.name))) {
     json::object one = shown(client, id);
     if (command.json) {
       print_json(one);
