@@ -5,11 +5,13 @@
 #include "api/query.hpp"
 #include "api/read/selections.hpp"
 #include "api/to_json.hpp"
+#include "model/quantities.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 namespace hpcbatch {
 namespace {
@@ -198,13 +200,7 @@ void Submissions::show(ArrayId id, const ReplyPtr& reply) {
                   if (row.max_running != 0) object["max_running"] = row.max_running;
                   if (row.give_up_at != 0) object["max_failures"] = row.give_up_at - 1;
                   if (row.gives_up_running) object["halt_running"] = true;
-                  json::array after;
-                  for (const Dependency& dependency : row.after) {
-                    after.push_back(json::string(
-                        dependency.index ? to_string(TaskId{dependency.array, *dependency.index})
-                                         : std::to_string(dependency.array.value)));
-                  }
-                  if (!after.empty()) object["after"] = std::move(after);
+                  if (!row.after.empty()) object["after"] = to_json(row.after);
                   reply->answer(200, object);
                 });
 }
@@ -251,6 +247,21 @@ json::object failure_json(ArrayId id, const FailureFacts& facts) {
   return one;
 }
 
+/// Where its time went, from what a submission says.
+std::string times_of(const json::object& whole) {
+  const auto at = [&](const char* key) {
+    return std::chrono::duration_cast<Duration>(
+        std::chrono::duration<double>(whole.at(key).to_number<double>()));
+  };
+  if (!whole.contains("started_at")) return "";
+  const Duration waited = std::max(Duration{}, at("started_at") - at("submitted_at"));
+  std::string text = fmt::format("the first started {} after the submit", show_duration(waited));
+  if (whole.contains("ended_at"))
+    text += fmt::format(", the last ended {} later",
+                        show_duration(std::max(Duration{}, at("ended_at") - at("started_at"))));
+  return text;
+}
+
 std::string failure_text(ArrayId id, const FailureFacts& facts) {
   std::string text = fmt::format("{} {}: first {}", facts.group.tasks, way_of(facts.group),
                                  to_string(TaskId{id, facts.group.first}));
@@ -283,6 +294,8 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                     details.push_back(json::string(valid_utf8(failure_text(id, one))));
                     failures.push_back(failure_json(id, one));
                   }
+                  if (const std::string times = times_of(whole); !times.empty())
+                    details.push_back(json::string(times));
                   if (const auto trouble = runtime_.store_trouble())
                     details.push_back(json::string(valid_utf8(*trouble)));
                   // One that has not ended speaks for the others.

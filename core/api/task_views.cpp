@@ -137,6 +137,7 @@ boost::json::object TaskViews::task_json(TaskId task, const TaskFacts& facts) co
   object["state"] = std::string(to_string(state));
   put_work(object, task, facts);
   object["needs"] = to_json(array.needs);
+  if (task.index == 0 && !array.after.empty()) object["after"] = to_json(array.after);
   object["submitted_at"] = seconds(array.submitted);
   if (facts.result && !live) put_result(object, facts);
   put_lease(object, task);

@@ -22,4 +22,7 @@ boost::json::object gpus_json(const Resources& resources);
 /// `12` for a task or all of an array, `12.1-99` for a range.
 std::string id_of(ArrayId array, IndexRange range);
 
+/// The ids of what is waited for.
+boost::json::array to_json(const std::vector<Dependency>& after);
+
 }  // namespace hpcbatch
