@@ -246,7 +246,7 @@ bool SpoolKeeper::passed_on(Connection& to, const wire::SpoolReport::Connection&
 
 /// False where there is no room for it now: its first piece is heard later.
 bool SpoolKeeper::begin(const std::string& name) {
-  const auto said = [this, name](std::string bytes) {
+  const auto said = [this, name](const std::string& bytes) {
     connections_[name].unsaid += bytes;
     wake();
   };

@@ -93,28 +93,11 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   engine_name_ = snapshot.engine_name;
   // This thread's until the writer is asked for something.
   store::Store& rows = *store;
-  writer_ = std::make_unique<Writer>(
-      loop_, std::move(store),
-      [this](const std::string& text) { stop_("the store failed: " + text); },
-      [this](std::optional<std::string> trouble) {
-        if (trouble && !store_trouble_)
-          spdlog::error("the store cannot be written: {}; nothing new is accepted until it can",
-                        *trouble);
-        if (!trouble) spdlog::info("the store can be written again");
-        store_trouble_ = std::move(trouble);
-      });
+  make_writer(std::move(store));
   rows.check_beside([this](const std::string& damage) {
     asio::post(loop_, [this, damage] { store_is_damaged(damage); });
   });
-  staging_ = std::make_unique<StagingOfTasks>(
-      StagingOfTasks::Around{.loop = loop_,
-                             .plugins = plugins_,
-                             .writer = *writer_,
-                             .engine = engine_,
-                             .sites = sites_,
-                             .programs = programs_,
-                             .home = options_.home,
-                             .feed = [this](const Event& event) { feed(event); }});
+  make_staging();
   staging_->open(snapshot, options_.sites);
   make_requests();
   make_links();
@@ -133,17 +116,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
                snapshot.allocations.size());
   listeners_->begin();
   feed(TimePassed{});
-  housekeeping_ = std::make_unique<Housekeeping>(
-      Housekeeping::Around{.loop = loop_,
-                           .writer = *writer_,
-                           .engine = *engine_,
-                           .sites = sites_,
-                           .programs = programs_,
-                           .engine_name = engine_name_,
-                           .clock = clock_,
-                           .is_stopped = [this] { return stopped_; },
-                           .cancel = [this](const CancelAllocation& action) { perform(action); },
-                           .forget = [this](const ForgetAllocation& action) { perform(action); }});
+  make_housekeeping();
   housekeeping_->begin();
   return {};
 }
@@ -199,6 +172,45 @@ Result<void> Runtime::listen(std::string secret) {
                          const auto& message) { links_->received(link, message); },
       .closed = [this](const auto& link) { links_->closed(link); }});
   return listeners_->open();
+}
+
+void Runtime::make_writer(std::unique_ptr<store::Store> store) {
+  writer_ = std::make_unique<Writer>(
+      loop_, std::move(store),
+      [this](const std::string& text) { stop_("the store failed: " + text); },
+      [this](std::optional<std::string> trouble) {
+        if (trouble && !store_trouble_)
+          spdlog::error("the store cannot be written: {}; nothing new is accepted until it can",
+                        *trouble);
+        if (!trouble) spdlog::info("the store can be written again");
+        store_trouble_ = std::move(trouble);
+      });
+}
+
+void Runtime::make_staging() {
+  staging_ = std::make_unique<StagingOfTasks>(
+      StagingOfTasks::Around{.loop = loop_,
+                             .plugins = plugins_,
+                             .writer = *writer_,
+                             .engine = engine_,
+                             .sites = sites_,
+                             .programs = programs_,
+                             .home = options_.home,
+                             .feed = [this](const Event& event) { feed(event); }});
+}
+
+void Runtime::make_housekeeping() {
+  housekeeping_ = std::make_unique<Housekeeping>(
+      Housekeeping::Around{.loop = loop_,
+                           .writer = *writer_,
+                           .engine = *engine_,
+                           .sites = sites_,
+                           .programs = programs_,
+                           .engine_name = engine_name_,
+                           .clock = clock_,
+                           .is_stopped = [this] { return stopped_; },
+                           .cancel = [this](const CancelAllocation& action) { perform(action); },
+                           .forget = [this](const ForgetAllocation& action) { perform(action); }});
 }
 
 void Runtime::make_requests() {

@@ -94,9 +94,13 @@ class Runtime {
   void perform_all(const Event& event, Actions actions);
   void arm_timer();
   void store_is_damaged(const std::string& what);
+  // Parts of `open`, in this order.
+  void make_writer(std::unique_ptr<store::Store> store);
+  void make_staging();
   void make_requests();
   void make_links();
   Result<void> listen(std::string secret);
+  void make_housekeeping();
 
   // perform.cpp: one function for each action
   void perform(SaveArrays action);

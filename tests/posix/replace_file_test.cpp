@@ -20,11 +20,11 @@ using testing::UnorderedElementsAre;
 
 class ReplaceFile : public testing::Test {
  protected:
-  ReplaceFile() {
+  void SetUp() override {
     std::string name = testing::TempDir() + "/hpcbatch_XXXXXX";
     folder_ = ::mkdtemp(name.data());
   }
-  ~ReplaceFile() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
   std::string text(const std::string& name) const {
     std::ostringstream text;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/client/session.hpp"
+#include "cli/parse/command.hpp"
 
 namespace hpcbatch {
 

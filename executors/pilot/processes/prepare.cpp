@@ -74,7 +74,7 @@ std::vector<std::string> bound_folders(const ContainerView& view) {
 std::vector<std::string> bound_inputs(const wire::Start& start) {
   std::vector<std::string> binds;
   for (const std::string& input : start.inputs()) {
-    if (can_be_bound(input)) binds.push_back(input + ":" + input + ":ro");
+    if (can_be_bound(input)) binds.emplace_back(input).append(":").append(input).append(":ro");
   }
   return binds;
 }

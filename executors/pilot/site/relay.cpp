@@ -83,15 +83,15 @@ void Relay::run() {
 // --- the engine --------------------------------------------------------------------------------
 
 void Relay::hear_engine() {
-  static std::array<char, 256 * 1024> room;
-  const ssize_t got = ::read(from_engine_.get(), room.data(), room.size());
+  static std::array<char, std::size_t{256} * 1024> buffer;
+  const ssize_t got = ::read(from_engine_.get(), buffer.data(), buffer.size());
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) {
     ended_ = true;
     return;
   }
   last_heard_ = clock_now();
-  auto frames = frames_.receive({room.data(), static_cast<std::size_t>(got)});
+  auto frames = frames_.receive({buffer.data(), static_cast<std::size_t>(got)});
   if (!frames) {
     return end(frames.error().text);
   }
