@@ -303,6 +303,19 @@ void add_ended(store::Store& store, const store::Filter& filter, Lines& lines) {
   }
 }
 
+/// What its array says of it; of one task also its item.
+void put_array(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task) {
+  line["client"] = row.client;
+  line["submitted_at"] = seconds(row.submitted);
+  if (!row.tool.empty()) line["tool"] = row.tool;
+  const bool is_one = task.index != 0 && line.at("tasks").to_number<std::uint64_t>() == 1;
+  std::optional<Item> item;
+  if (is_one && needs_items(row.recipe)) item = item_of(row.recipe, store.item(task));
+  if (item) line["item"] = valid_utf8(item->text());
+  if (!row.name.empty())
+    line["name"] = valid_utf8(is_one ? with_places(row.name, task, item) : row.name);
+}
+
 /// The lines with what their arrays say; nothing where there is no such array.
 std::optional<json::array> listed(store::Store& store, const store::Filter& filter, Lines lines) {
   if (admits_ended(filter)) add_ended(store, filter, lines);
@@ -314,12 +327,7 @@ std::optional<json::array> listed(store::Store& store, const store::Filter& filt
   std::optional<store::ArrayRow> row;
   for (auto& [task, line] : lines) {
     if (!row || row->id != task.array) row = store.array(task.array);
-    if (row) {
-      line["client"] = row->client;
-      line["submitted_at"] = seconds(row->submitted);
-      if (!row->name.empty()) line["name"] = valid_utf8(row->name);
-      if (!row->tool.empty()) line["tool"] = row->tool;
-    }
+    if (row) put_array(line, store, *row, task);
     tasks.push_back(std::move(line));
   }
   return tasks;

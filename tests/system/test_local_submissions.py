@@ -72,6 +72,9 @@ def test_one_is_explained_as_a_whole(shared, sweep):
     assert (first["failure"], first["exit_code"], first["tasks"], first["first"]) == ("tool_failed", 3, 30, f"{task}.7")
     assert first["item"] == items[6] and first["node"]
     assert (second["failure"], second["signal"], second["tasks"], second["first"]) == ("tool_signal", 9, 1, f"{task}.9")
+    listed = shared.json("list", task, "--state", "failed", "--all")
+    assert {one["item"] for one in listed} == {item for n, item in enumerate(items, 1) if n % 10 == 7 or n == 9}
+    assert "  part 7.bam  " in shared.ok("list", task, "--state", "failed", "--all")
     told = shared.ok("explain", task)
     assert re.search(r"^  the first started \S+ after the submit, the last ended \S+ later$", told, re.M), told
     assert f"30 exit code 3: first {task}.7 (item part 7.bam) on " in told, told

@@ -10,13 +10,18 @@ void add_task_row(Table& table, const boost::json::object& task) {
   table.add({text_at(task, "id"), text_at(task, "state"), tasks == "1" ? "" : tasks,
              text_at(task, "exit_code"),
              text_at(task, "failure") == "ok" ? "" : text_at(task, "failure"),
-             name.empty() ? text_at(task, "tool") : name});
+             text_at(task, "item"), name.empty() ? text_at(task, "tool") : name});
 }
 
 Table task_table() {
   using Side = Table::Side;
-  return Table(
-      {{"ID"}, {"STATE"}, {"TASKS", Side::Right}, {"EXIT", Side::Right}, {"FAILURE"}, {"NAME"}});
+  return Table({{"ID"},
+                {"STATE"},
+                {"TASKS", Side::Right},
+                {"EXIT", Side::Right},
+                {"FAILURE"},
+                {"ITEM"},
+                {"NAME"}});
 }
 
 }  // namespace hpcbatch
