@@ -213,18 +213,44 @@ std::optional<std::string> of_unknown_flag(const CLI::App& app,
   return std::nullopt;
 }
 
+/// A line that nobody reads is no help.
+constexpr std::size_t kLongestProposal = 200;
+
+/// Where the command begins: behind the options and what belongs to them.
+std::vector<std::string>::const_iterator command_in(const CLI::App& verb,
+                                                    const std::vector<std::string>& words) {
+  auto word = words.begin() + 1;
+  const auto end = std::find(words.begin(), words.end(), "--");
+  while (word != end && word->starts_with('-')) {
+    const CLI::Option* option = verb.get_option_no_throw(word->substr(0, word->find('=')));
+    const bool takes_next = option != nullptr && option->get_items_expected_max() > 0 &&
+                            word->find('=') == std::string::npos;
+    word += takes_next && word + 1 != end ? 2 : 1;
+  }
+  return word;
+}
+
+std::string of_command_without_dashes(const CLI::App& verb, const std::vector<std::string>& words) {
+  const std::string begin = "a command stands behind `--`: hpcbatch " + verb.get_name();
+  const auto end = std::find(words.begin(), words.end(), "--");
+  const auto command = command_in(verb, words);
+  const auto items = std::find(command, end, ":::");
+  std::vector<std::string> meant(words.begin() + 1, command);
+  if (items != end) meant.insert(meant.end(), {"--items", "..."});
+  meant.emplace_back("--");
+  meant.insert(meant.end(), command, items);
+  const std::string line = joined(meant);
+  return begin + " " +
+         (line.size() <= kLongestProposal ? line : line.substr(0, kLongestProposal) + "...");
+}
+
 /// Words that stand where nothing was expected.
 std::string of_extras(const CLI::App& app, const std::vector<std::string>& words) {
   const CLI::App& verb = innermost(app);
   const std::vector<std::string> extras = app.remaining(true);
   const std::string name = full_name(verb);
   const std::string first = extras.empty() ? words.back() : extras.front();
-  if (name == "run" || name == "submit") {
-    const auto begin = std::find_if(words.begin() + 1, words.end(),
-                                    [](const std::string& word) { return !word.starts_with('-'); });
-    const std::vector<std::string> meant(begin, std::find(words.begin(), words.end(), "--"));
-    return "a command stands behind `--`: hpcbatch " + name + " -- " + joined(meant);
-  }
+  if (name == "run" || name == "submit") return of_command_without_dashes(verb, words);
   if (const std::vector<std::string> inner = inner_verbs(verb); !inner.empty()) {
     const std::string near = nearest_spelling(first, inner);
     return "there is no '" + name + " " + show_text(first) + "'" +

@@ -262,6 +262,16 @@ void add_run(CLI::App& app, Command& into) {
   verb->callback([run, &into] { into = *run; });
 }
 
+/// A file of tasks would be run by a shell.
+void check_script(const SubmitCommand& submit) {
+  for (const char* ending : {".yaml", ".yml", ".toml", ".jsonl", ".ndjson", ".json"}) {
+    if (submit.script.ends_with(ending))
+      throw std::invalid_argument(submit.script +
+                                  " is no script; a file of tasks is `hpcbatch submit " +
+                                  "--file " + submit.script + "`");
+  }
+}
+
 void add_submit(CLI::App& app, Command& into) {
   auto submit = std::make_shared<SubmitCommand>();
   CLI::App* verb = app.add_subcommand(
@@ -298,7 +308,10 @@ void add_submit(CLI::App& app, Command& into) {
       "part.$HPCBATCH_TASK_INDEX'\n"
       "  hpcbatch submit --items *.wav -- ffmpeg -i {} {.}.mp3\n"
       "  hpcbatch submit --each table.csv --columns , --header -- fit {sample} {lambda}");
-  verb->callback([submit, &into] { into = *submit; });
+  verb->callback([submit, &into] {
+    check_script(*submit);
+    into = *submit;
+  });
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kBar = 10;
+constexpr std::size_t kShortBar = 4;
 
 std::string elapsed(double seconds) {
   return show_duration(std::chrono::seconds(static_cast<std::int64_t>(std::max(0.0, seconds))));
@@ -80,7 +81,7 @@ std::string count_of_many(const json::object& submission, const char* state) {
   return is_one || count == 0 ? "" : whole(count);
 }
 
-void add_submission_row(Table& table, const json::object& submission, double now) {
+void add_submission_row(Table& table, const json::object& submission, std::size_t bar, double now) {
   static const json::object kNone;
   const json::object* found = object_at(submission, "counts");
   const json::object& counts = found == nullptr ? kNone : *found;
@@ -91,7 +92,7 @@ void add_submission_row(Table& table, const json::object& submission, double now
     run = elapsed(end - number_at(submission, "started_at"));
   }
   table.add({text_at(submission, "id"), text_at(submission, "state"),
-             is_one ? "" : "[" + progress_bar(counts, kBar) + "]",
+             is_one ? "" : "[" + progress_bar(counts, bar) + "]",
              is_one ? "" : text_at(counts, "done") + "/" + text_at(submission, "total"),
              count_of_many(submission, "failed"), count_of_many(submission, "cancelled"),
              elapsed(now - number_at(submission, "submitted_at")), run, text_at(submission, "who"),
@@ -113,7 +114,12 @@ Table submission_table(std::vector<json::object> submissions, double now) {
                {"WHO"},
                {"WHAT"}});
   if (!submissions.empty()) name_clients(submissions);
-  for (const json::object& one : submissions) add_submission_row(table, one, now);
+  // A column more leaves less room for what they are.
+  const bool has_cancelled =
+      std::any_of(submissions.begin(), submissions.end(),
+                  [](const json::object& one) { return !count_of_many(one, "cancelled").empty(); });
+  for (const json::object& one : submissions)
+    add_submission_row(table, one, has_cancelled ? kShortBar : kBar, now);
   return table;
 }
 
