@@ -247,6 +247,17 @@ json::object failure_json(ArrayId id, const FailureFacts& facts) {
   return one;
 }
 
+std::string counts_in_words(const json::object& counts, std::uint64_t total) {
+  std::string text;
+  for (const auto& [state, count] : counts) {
+    const auto tasks = count.to_number<std::uint64_t>();
+    if (tasks == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? fmt::format("of {} tasks ", total) : ", ", tasks,
+                        std::string_view(state));
+  }
+  return text;
+}
+
 /// Where its time went, from what a submission says.
 std::string times_of(const json::object& whole) {
   const auto at = [&](const char* key) {
@@ -282,13 +293,7 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                     return reply->error(404, fmt::format("there is no task {}", id.value));
                   const json::object whole = array_json(*facts.whole);
                   const std::uint64_t total = facts.whole->row.indices.size();
-                  std::string text;
-                  for (const auto& [state, count] : whole.at("counts").as_object()) {
-                    if (count.to_number<std::uint64_t>() == 0) continue;
-                    text += fmt::format("{}{} {}",
-                                        text.empty() ? fmt::format("of {} tasks ", total) : ", ",
-                                        count.to_number<std::uint64_t>(), std::string_view(state));
-                  }
+                  const std::string text = counts_in_words(whole.at("counts").as_object(), total);
                   json::array details, failures;
                   for (const FailureFacts& one : facts.failures) {
                     details.push_back(json::string(valid_utf8(failure_text(id, one))));

@@ -80,11 +80,11 @@ std::string id_of(ArrayId array, IndexRange range) {
   return fmt::format("{}.{}-{}", array.value, range.first, range.last);
 }
 
-json::array to_json(const std::vector<Dependency>& after) {
-  json::array ids;
+boost::json::array to_json(const std::vector<Dependency>& after) {
+  boost::json::array ids;
   for (const Dependency& one : after) {
-    ids.push_back(json::string(one.index ? to_string(TaskId{one.array, *one.index})
-                                         : std::to_string(one.array.value)));
+    ids.push_back(boost::json::string(one.index ? to_string(TaskId{one.array, *one.index})
+                                                : std::to_string(one.array.value)));
   }
   return ids;
 }

@@ -66,7 +66,7 @@ void SiteFiles::take(std::vector<Taken> taken,
                      std::function<void(std::vector<std::optional<StageError>>)> answer) {
   body_->take(std::move(taken), std::move(answer));
 }
-void SiteFiles::drop(std::vector<std::string> there) {
+void SiteFiles::drop(const std::vector<std::string>& there) {
   body_->drop(there);
 }
 SiteFiles::Figures SiteFiles::figures() const {

@@ -69,7 +69,7 @@ class SiteFiles {
             std::function<void(std::vector<std::optional<StageError>>)> answer);
   /// Removes files and folders (absolute, below `files` or `out` of the site's workspace) with the
   /// next exchange.
-  void drop(std::vector<std::string> there);
+  void drop(const std::vector<std::string>& there);
 
   struct Figures {
     std::uint64_t bytes_sent{0};

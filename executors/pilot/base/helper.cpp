@@ -12,7 +12,7 @@ namespace {
 
 // An answer is a message of a few hundred bytes; a pipe holds 64 KiB, so the child never waits for
 // us to read.
-constexpr std::size_t kLongestAnswer = 32 * 1024;
+constexpr std::size_t kLongestAnswer = std::size_t{32} * 1024;
 
 [[noreturn]] void work_and_answer(const std::function<std::string()>& work, int answer) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -45,7 +45,7 @@ std::string answer_from(int fd) {
 
 }  // namespace
 
-void Helpers::start(std::function<std::string()> work, std::string died,
+void Helpers::start(const std::function<std::string()>& work, std::string died,
                     std::function<void(const std::string&)> done) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) {

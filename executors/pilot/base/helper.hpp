@@ -20,7 +20,7 @@ class Helpers {
 
   /// `work` runs in a child and returns what `done` gets here; where the child dies instead, `done`
   /// gets `died`.
-  void start(std::function<std::string()> work, std::string died,
+  void start(const std::function<std::string()>& work, std::string died,
              std::function<void(const std::string&)> done);
   /// A child of the pilot was reaped: true if it was one of these.
   bool reaped(pid_t pid, int status);
