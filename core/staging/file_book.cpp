@@ -65,6 +65,8 @@ void FileBook::fail(const StageOwner& id, const StageError& error) {
   release(copy);
 }
 
+// A copy, because the key may stand in what is let go.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 void FileBook::fail_all(std::string key, const StageError& error) {
   const auto at = entries_.find(key);
   if (at == entries_.end()) return;

@@ -238,7 +238,7 @@ class FileBookWorld {
         book_.identified(one, StageError{false, Failure::InputMissing, ""}, now_);
       } else {
         HashedFile made;
-        made.state.size = what == 5 ? (std::uint64_t{2} << 20) : what * 40;
+        made.state.size = what == 5 ? (std::uint64_t{2} << 20) : std::uint64_t{what} * 40;
         made.state.executable = what % 3 == 0;
         made.hash = std::string(wire::kHashDigits, "0123456789abcdef"[what % 16]);
         made.hash[1] = "012"[what / 16];

@@ -16,13 +16,13 @@ namespace fs = std::filesystem;
 
 class HashFilesTest : public testing::Test {
  protected:
-  HashFilesTest() {
+  void SetUp() override {
     std::string made = (fs::temp_directory_path() / "hash-XXXXXX").string();
     directory_ = ::mkdtemp(made.data());
   }
-  ~HashFilesTest() override { fs::remove_all(directory_); }
+  void TearDown() override { fs::remove_all(directory_); }
   std::string write(const std::string& name, const std::string& text) const {
-    const std::string path = directory_ + "/" + name;
+    std::string path = directory_ + "/" + name;
     std::ofstream(path) << text;
     return path;
   }
@@ -33,6 +33,7 @@ class HashFilesTest : public testing::Test {
     for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
     for (calls_ = 0; !places.empty(); ++calls_) {
       std::vector<std::string> left;
+      left.reserve(places.size());
       for (const std::size_t place : places) left.push_back(paths[place]);
       HashProgress progress(left.size());
       hasher_.hash(left, slice, progress);

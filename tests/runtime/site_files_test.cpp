@@ -98,7 +98,7 @@ StageOwner task(std::uint32_t index) {
 
 class SiteFilesTest : public testing::Test {
  protected:
-  SiteFilesTest() {
+  void SetUp() override {
     std::string made = (fs::temp_directory_path() / "site-files-XXXXXX").string();
     directory_ = ::mkdtemp(made.data());
     site_.name = "far";
@@ -106,7 +106,7 @@ class SiteFilesTest : public testing::Test {
     fs::create_directories(site_.workspace);
     fs::create_directories(directory_ + "/in");
   }
-  ~SiteFilesTest() override {
+  void TearDown() override {
     files_.reset();
     if (is_mounted_) ::umount2(site_.workspace.c_str(), MNT_DETACH);
     fs::remove_all(directory_);
@@ -127,7 +127,7 @@ class SiteFilesTest : public testing::Test {
     return *files_;
   }
   std::string write(const std::string& name, const std::string& text) const {
-    const std::string path = directory_ + "/in/" + name;
+    std::string path = directory_ + "/in/" + name;
     fs::create_directories(fs::path(path).parent_path());
     std::ofstream(path, std::ios::binary) << text;
     return path;
@@ -427,7 +427,7 @@ TEST_F(SiteFilesTest, ResultsComeBackWholeWithTheirModes) {
   fs::create_directories(out);
   std::ofstream(out + "/small") << "small";
   fs::permissions(out + "/small", fs::perms(0640));
-  std::ofstream(out + "/empty");
+  std::ofstream(out + "/empty") << "";
   std::ofstream(out + "/large") << kLargeText;
   fs::permissions(out + "/large", fs::perms(0755));
   fs::create_symlink("/etc/passwd", out + "/link");
