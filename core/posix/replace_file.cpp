@@ -49,7 +49,7 @@ int write_and_rename(int folder, const std::string& aside, const std::string& na
   if (const int error = write_all(file.get(), bytes); error != 0) return error;
   if (how.against_umask && ::fchmod(file.get(), how.mode) != 0) return errno;
   // NFS may tell of a full disk only here, or when the file is closed.
-  if (::fsync(file.get()) != 0) return errno;
+  if (how.sync && ::fsync(file.get()) != 0) return errno;
   if (!keep_open && ::close(file.release()) != 0) return errno;
   return ::renameat(folder, aside.c_str(), folder, name.c_str()) == 0 ? 0 : errno;
 }

@@ -14,10 +14,11 @@ struct Replacement {
   mode_t mode{0600};
   bool against_umask{false};  ///< exactly this mode, whatever the umask is
   bool hidden{false};         ///< until it is whole: its name begins with a dot
-  bool sync_folder{false};    ///< the name too survives a power loss
+  bool sync{true};            ///< the bytes survive a power loss, or the file is not there
+  bool sync_folder{false};    ///< the name too
 };
 
-/// Writes the bytes beside `name`, syncs them and renames.  `folder` is a descriptor, or AT_FDCWD.
+/// Writes the bytes beside `name` and renames.  `folder` is a descriptor, or AT_FDCWD.
 /// What is half written is removed again; of one who is killed meanwhile a file whose name ends
 /// with `.tmp` is left.  Returns errno, 0 for success; `file` then is open for writing, where it is
 /// given.

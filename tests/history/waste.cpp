@@ -14,6 +14,9 @@ namespace {
 // that after the third.
 constexpr std::int64_t kFirstPause = 500'000;
 constexpr std::int64_t kLongestPause = 300'000'000;
+// A pilot waits for the engine's answer, which may bring more work, and then as long as that took: a
+// minute each at the most.
+constexpr std::int64_t kAnswersUs = 120'000'000;
 
 class Waste : public Promise {
  public:
@@ -88,7 +91,8 @@ class Waste : public Promise {
     const bool idle = pilot.linked && pilot.running == 0 && pilot.staged <= 0 &&
                       !pilot.stands_still && pilot.starting == 0;
     if (idle && pilot.idle_us > 0 &&
-        record.time_us - pilot.since_us > pilot.idle_us + options_.slack_us) {
+        record.time_us - pilot.since_us >
+            std::max(pilot.idle_us, kAnswersUs) + options_.slack_us) {
       broken(fmt::format("pilot {} had nothing to do for {} s and stayed", process,
                          (record.time_us - pilot.since_us) / 1'000'000),
              {pilot.since, at});

@@ -16,12 +16,11 @@ using namespace std::chrono_literals;
 constexpr unsigned kPatience = 64;
 constexpr std::size_t kLookAhead = 64;
 constexpr Duration kGrace = 5s;  // between TERM and KILL
-constexpr Duration kUnregistered = 10min;
 
 }  // namespace
 
 Decide::Decide(Room room, Terms terms, Time now)
-    : room_(std::move(room)), terms_(terms), started_(now), idle_since_(now) {}
+    : room_(std::move(room)), terms_(terms), idleness_(terms.idle, terms.until_found, now) {}
 
 // --- what the engine asks ----------------------------------------------------------------------
 
@@ -102,10 +101,11 @@ void Decide::publish_allowed(const AttemptId& id) {
   actions_.push_back(Publish{id});
 }
 
-void Decide::acknowledged(const AttemptId& id, Time) {
+void Decide::acknowledged(const AttemptId& id, Time now) {
   const auto at = held_.find(id);
   // The first result of a task with outputs may be acknowledged as well: it is not the last.
   if (at == held_.end() || at->second.state != State::Delivered) return;
+  idleness_.answered(now);
   forget(at);
 }
 
@@ -144,7 +144,7 @@ void Decide::fenced(Time now) {
 
 void Decide::welcomed(Time now) {
   linked_ = true;
-  if (!welcomed_) welcomed_ = idle_since_ = now;
+  idleness_.welcomed(now);
 }
 
 void Decide::link_lost() {
@@ -185,7 +185,7 @@ void Decide::workspace_stuck(Time now) {
 
 void Decide::workspace_well(Time now) {
   if (!std::exchange(stuck_, false)) return;
-  if (idle_since_) idle_since_ = now;
+  idleness_.worked(now);
   for (auto& [id, held] : held_) {
     const auto left = std::exchange(held.time_left, std::nullopt);
     if (left && held.state == State::Running && !held.stopping) set_alarm(id, held, now + *left);
@@ -215,9 +215,8 @@ void Decide::suspended(Duration time) {
   for (auto& [id, held] : held_) {
     if (held.alarm) *held.alarm += time;
   }
-  started_ += time;
-  for (std::optional<Time>* since :
-       {&idle_since_, &empty_since_, &haste_since_, &terms_.usable_until}) {
+  idleness_.suspended(time);
+  for (std::optional<Time>* since : {&empty_since_, &haste_since_, &terms_.usable_until}) {
     if (*since) **since += time;
   }
 }
@@ -240,7 +239,7 @@ void Decide::handed_back(const AttemptId& id, Time now) {
   room_.give_back(*at->second.needs, at->second.placement);
   set_alarm(id, at->second, std::nullopt);
   --running_;
-  idle_since_ = now;
+  idleness_.worked(now);
   if (at->second.silent) return forget(at);
   actions_.push_back(Return{id});
   held_.erase(at);
@@ -253,7 +252,7 @@ bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, T
   room_.give_back(*held.needs, held.placement);
   set_alarm(id, held, std::nullopt);
   --running_;
-  idle_since_ = now;
+  idleness_.worked(now);
   if (held.silent) {
     if (staged) actions_.push_back(Discard{id});
     forget(at);
@@ -273,7 +272,7 @@ bool Decide::published(const AttemptId& id, std::size_t result_bytes, Time now) 
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Publishing) return false;
   --publishing_;
-  idle_since_ = now;
+  idleness_.worked(now);
   if (at->second.silent) {
     forget(at);
     return false;
@@ -302,13 +301,11 @@ void Decide::over_memory(const AttemptId& id, const std::string& message) {
 std::vector<Action> Decide::decide(Time now) {
   due(now);
   if (phase_ == Phase::Working) start_what_fits(now);
-  if (phase_ == Phase::Working && has_nothing_to_do()) {
-    const bool idle_long = terms_.idle > Duration{} && now >= *idle_since_ + idle() &&
-                           !waits_for_workspace() && !HPCBATCH_PLANTED(idle_pilot_stays);
-    const bool unregistered_long = !welcomed_ && now >= started_ + kUnregistered;
-    if (idle_long || unregistered_long) leave("idle");
-  } else if (!has_nothing_to_do()) {
-    idle_since_ = now;
+  idleness_.owed(unacknowledged_ > 0, linked_, now);
+  if (!has_nothing_to_do()) {
+    idleness_.worked(now);
+  } else if (const auto end = idle_ends(); phase_ == Phase::Working && end && now >= *end) {
+    leave("idle");
   }
   // In haste the end may come at any moment.  An outbox that is empty by now is removed.
   const bool may_be_killed = haste_since_ && unacknowledged_ > 0;
@@ -321,8 +318,11 @@ std::vector<Action> Decide::decide(Time now) {
   return std::exchange(actions_, {});
 }
 
-Duration Decide::idle() const {
-  return welcomed_ ? terms_.idle : std::max(terms_.idle, terms_.until_found);
+std::optional<Time> Decide::idle_ends() const {
+  const auto never_found = idleness_.unregistered_ends();
+  if (waits_for_workspace() || HPCBATCH_PLANTED(idle_pilot_stays)) return never_found;
+  const auto idle = idleness_.ends();
+  return idle && never_found ? std::min(*idle, *never_found) : idle ? idle : never_found;
 }
 
 /// Time limits, second signals, the end of the walltime.
@@ -465,10 +465,8 @@ std::optional<Time> Decide::next() const {
   if (!alarms_.empty()) consider(alarms_.begin()->first);
   if (phase_ == Phase::Working) {
     if (terms_.usable_until) consider(*terms_.usable_until);
-    if (has_nothing_to_do()) {
-      if (terms_.idle > Duration{} && !waits_for_workspace()) consider(*idle_since_ + idle());
-      if (!welcomed_) consider(started_ + kUnregistered);
-    }
+    const auto end = has_nothing_to_do() ? idle_ends() : std::nullopt;
+    if (end) consider(*end);
   } else if (phase_ == Phase::Draining && terms_.usable_until && !haste_since_) {
     consider(*terms_.usable_until);
   }

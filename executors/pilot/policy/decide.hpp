@@ -12,6 +12,7 @@
 #include "failure/failure.hpp"
 #include "pilot/base/time.hpp"
 #include "pilot/policy/attempt.hpp"
+#include "pilot/policy/idleness.hpp"
 #include "pilot/policy/room.hpp"
 
 #include <deque>
@@ -170,7 +171,7 @@ class Decide {
   void deliver(const AttemptId& id, Held& held, std::size_t result_bytes);
   void forget(Holds::iterator at);
   void leave(const std::string& reason);
-  Duration idle() const;
+  std::optional<Time> idle_ends() const;
   void due(Time now);
   void leave_if_done(Time now);
   void write_outbox(Time now);
@@ -190,14 +191,12 @@ class Decide {
   Phase phase_{Phase::Working};
   int exit_code_{0};
   bool linked_{false};
-  std::optional<Time> welcomed_;
   bool preparing_{false};
   bool no_engine_{false};  // nobody to wait for: given up, fenced, told to end
   bool checks_failed_{false};
   bool results_wanted_{true};  // false once fenced
-  Time started_;
   bool stuck_{false};  // the workspace cannot be written
-  std::optional<Time> idle_since_;
+  Idleness idleness_;
   std::optional<Time> empty_since_;
   std::optional<Time>
       haste_since_;  // from then on staged outputs get no more than a few seconds to be allowed

@@ -58,7 +58,7 @@ void Decide::leave_if_done(Time now) {
   }
   if (phase_ != Phase::Leaving) return;
   const bool nothing_owed = haste_since_ && unacknowledged_ == 0;
-  const bool somebody_listens = linked_ || (checks_failed_ && !welcomed_);
+  const bool somebody_listens = linked_ || (checks_failed_ && !idleness_.welcomed_at());
   if (!no_engine_ && !nothing_owed && somebody_listens && now < farewell_ends()) return;
   if (unacknowledged_ > 0 && !outbox_is_current_) {
     const bool hopeless = outbox_is_hopeless(now);
@@ -82,7 +82,8 @@ void Decide::leave_if_done(Time now) {
 
 Time Decide::farewell_ends() const {
   if (!checks_failed_) return *empty_since_ + kFarewell;
-  return welcomed_ ? *welcomed_ + kFarewell : *empty_since_ + kTellRefusals;
+  const auto welcomed = idleness_.welcomed_at();
+  return welcomed ? *welcomed + kFarewell : *empty_since_ + kTellRefusals;
 }
 
 }  // namespace hpcbatch::pilot

@@ -1,0 +1,58 @@
+#include "pilot/policy/idleness.hpp"
+
+#include <algorithm>
+
+namespace hpcbatch::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kUnregistered = 10min;
+// An engine that takes longer to answer has no work to lose here.
+constexpr Duration kLongestAnswer = 1min;
+// However many answers there are.
+constexpr Duration kLongestWait = 2min;
+
+}  // namespace
+
+void Idleness::welcomed(Time now) {
+  if (welcomed_) return;
+  welcomed_ = since_ = worked_ = now;
+  answer_took_ = now - started_;
+}
+
+void Idleness::owed(bool is_owed, bool is_linked, Time now) {
+  if (!is_owed || !is_linked) {
+    owed_since_.reset();
+  } else if (!owed_since_) {
+    owed_since_ = now;
+  }
+}
+
+void Idleness::answered(Time now) {
+  if (owed_since_) answer_took_ = now - *owed_since_;
+  owed_since_.reset();
+  since_ = now;
+}
+
+void Idleness::suspended(Duration time) {
+  started_ += time;
+  since_ += time;
+  worked_ += time;
+  if (owed_since_) *owed_since_ += time;
+}
+
+std::optional<Time> Idleness::ends() const {
+  if (limit_ == Duration{}) return std::nullopt;
+  if (!welcomed_) return since_ + std::max(limit_, until_found_);
+  Time end = since_ + std::max(limit_, std::min(answer_took_, kLongestAnswer));
+  if (owed_since_) end = std::max(end, *owed_since_ + kLongestAnswer);
+  return std::min(end, worked_ + std::max(limit_, kLongestWait));
+}
+
+std::optional<Time> Idleness::unregistered_ends() const {
+  if (welcomed_) return std::nullopt;
+  return started_ + kUnregistered;
+}
+
+}  // namespace hpcbatch::pilot
