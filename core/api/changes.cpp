@@ -61,7 +61,7 @@ void Changes::change(const std::string& verb, const HttpRequest& request, const 
   runtime_.read(
       [chosen](store::Store& store) -> std::string {
         for (const Selection& selection : chosen) {
-          const auto row = store.array(selection.array);
+          const auto row = store.history().array(selection.array);
           if (!row) return std::to_string(selection.array.value);
           if (!selection.indices) continue;
           IndexSet unknown = *selection.indices;

@@ -3,7 +3,7 @@
 #include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
-#include "api/to_json.hpp"
+#include "api/answers/to_json.hpp"
 
 #include <boost/json/value_from.hpp>
 

@@ -1,6 +1,6 @@
 #include "api/listings.hpp"
 
-#include "api/to_json.hpp"
+#include "api/answers/to_json.hpp"
 #include "documents/spelling.hpp"
 
 #include <fmt/format.h>
@@ -153,7 +153,7 @@ void Listings::add_to(Routes& routes) {
 }
 
 void Listings::allocations(const HttpRequest& request, const ReplyPtr& reply) {
-  runtime_.look([](store::Store& store) { return store.allocations(1000); },
+  runtime_.look([](store::Store& store) { return store.history().allocations(1000); },
                 [this, request, reply](const std::vector<Allocation>& stored) {
                   json::array things;
                   for (const Allocation& facts : stored) {

@@ -3,7 +3,7 @@
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
-#include "api/to_json.hpp"
+#include "api/answers/to_json.hpp"
 #include "loop/asio.hpp"
 #include "sites/log_reader.hpp"
 
@@ -59,10 +59,10 @@ struct FoundAttempt {
 
 FoundAttempt find_attempt(store::Store& store, TaskId task, std::uint64_t number) {
   FoundAttempt found;
-  const auto array = store.array(task.array);
+  const auto array = store.history().array(task.array);
   found.is_task = array && array->indices.contains(task.index);
   std::vector<store::ResultRow> ended;
-  for (store::AttemptRow& row : store.attempts(task)) {
+  for (store::AttemptRow& row : store.history().attempts(task)) {
     ended.push_back({.array = task.array,
                      .indices = {task.index, task.index},
                      .attempt = row.attempt,
@@ -70,14 +70,14 @@ FoundAttempt find_attempt(store::Store& store, TaskId task, std::uint64_t number
                      .outcome = std::move(row.outcome),
                      .pilot = std::move(row.pilot)});
   }
-  if (auto result = store.result(task)) ended.push_back(std::move(*result));
+  if (auto result = store.history().result(task)) ended.push_back(std::move(*result));
   for (store::ResultRow& row : ended) {
     found.known += (found.known.empty() ? "" : ", ") + std::to_string(row.attempt);
     if (row.attempt == number) found.ended = std::move(row);
   }
   if (!found.ended) return found;
   const auto pilot = parse_pilot(found.ended->pilot);
-  const auto allocation = pilot ? store.allocation(pilot->allocation.name) : std::nullopt;
+  const auto allocation = pilot ? store.history().allocation(pilot->allocation.name) : std::nullopt;
   if (allocation) found.site = allocation->site;
   return found;
 }

@@ -4,8 +4,8 @@
 
 #include "api/query.hpp"
 #include "api/read/selections.hpp"
-#include "api/to_json.hpp"
-#include "model/quantities.hpp"
+#include "api/answers/to_json.hpp"
+#include "api/answers/where_time_went.hpp"
 
 #include <fmt/format.h>
 
@@ -161,7 +161,7 @@ void Submissions::list(const HttpRequest& request, const ReplyPtr& reply) {
     // The store looks at no more of them either.
     filter.among.emplace();
     auto at = filter.before ? live.lower_bound(*filter.before) : live.end();
-    for (int looked_at = 0; at != live.begin() && looked_at < store::Store::kArraysLookedAt;
+    for (int looked_at = 0; at != live.begin() && looked_at < store::History::kArraysLookedAt;
          ++looked_at) {
       --at;
       if (now_of(at->first).of(*state) != 0) filter.among->push_back(at->first);
@@ -174,7 +174,7 @@ void Submissions::list(const HttpRequest& request, const ReplyPtr& reply) {
     }
     std::sort(filter.at_site.begin(), filter.at_site.end());
   }
-  runtime_.look([filter](store::Store& store) { return store.arrays(filter); },
+  runtime_.look([filter](store::Store& store) { return store.history().arrays(filter); },
                 [this, reply](const store::ArrayPage& page) {
                   json::array arrays;
                   for (const store::ArrayOverview& whole : page.arrays)
@@ -186,7 +186,7 @@ void Submissions::list(const HttpRequest& request, const ReplyPtr& reply) {
 }
 
 void Submissions::show(ArrayId id, const ReplyPtr& reply) {
-  runtime_.look([id](store::Store& store) { return store.overview(id); },
+  runtime_.look([id](store::Store& store) { return store.history().overview(id); },
                 [this, id, reply](const std::optional<store::ArrayOverview>& whole) {
                   if (!whole)
                     return reply->error(404, fmt::format("there is no task {}", id.value));
@@ -216,18 +216,23 @@ struct FailureFacts {
 struct ArrayFacts {
   std::optional<store::ArrayOverview> whole;
   std::vector<FailureFacts> failures;
+  store::TaskTimes times;
+  std::string longest_item;
 };
 
 ArrayFacts read_array_facts(store::Store& store, ArrayId id) {
-  ArrayFacts facts{store.overview(id), {}};
+  ArrayFacts facts{store.history().overview(id), {}, {}, {}};
   if (!facts.whole) return facts;
-  const bool has_items = needs_items(facts.whole->row.recipe);
-  for (const store::FailureGroup& group : store.failures(id)) {
+  const std::string& recipe = facts.whole->row.recipe;
+  const auto item = [&, has_items = needs_items(recipe)](TaskId task) {
+    return has_items ? item_of(recipe, store.history().item(task)).text() : std::string();
+  };
+  for (const store::FailureGroup& group : store.history().failures(id)) {
     const TaskId first{id, group.first};
-    facts.failures.push_back(
-        {group, store.result(first),
-         has_items ? item_of(facts.whole->row.recipe, store.item(first)).text() : std::string()});
+    facts.failures.push_back({group, store.history().result(first), item(first)});
   }
+  facts.times = store.history().times(facts.whole->row);
+  if (facts.times.longest) facts.longest_item = item(*facts.times.longest);
   return facts;
 }
 
@@ -258,19 +263,21 @@ std::string counts_in_words(const json::object& counts, std::uint64_t total) {
   return text;
 }
 
-/// Where its time went, from what a submission says.
-std::string times_of(const json::object& whole) {
-  const auto at = [&](const char* key) {
-    return std::chrono::duration_cast<Duration>(
-        std::chrono::duration<double>(whole.at(key).to_number<double>()));
+/// Where its time went, as far as it has got.
+TimeSpent time_spent(const ArrayFacts& facts, const json::object& whole) {
+  const auto at = [&](const char* key) -> std::optional<Time> {
+    const json::value* value = whole.if_contains(key);
+    if (value == nullptr) return std::nullopt;
+    return Time{} + std::chrono::duration_cast<Duration>(
+                        std::chrono::duration<double>(value->to_number<double>()));
   };
-  if (!whole.contains("started_at")) return "";
-  const Duration waited = std::max(Duration{}, at("started_at") - at("submitted_at"));
-  std::string text = fmt::format("the first started {} after the submit", show_duration(waited));
-  if (whole.contains("ended_at"))
-    text += fmt::format(", the last ended {} later",
-                        show_duration(std::max(Duration{}, at("ended_at") - at("started_at"))));
-  return text;
+  const store::ArrayRow& row = facts.whole->row;
+  return {.submitted = row.submitted,
+          .started = at("started_at"),
+          .ended = at("ended_at"),
+          .cpus = row.needs.amounts.get(kCpus).value(),
+          .tasks = facts.times,
+          .longest_item = facts.longest_item};
 }
 
 std::string failure_text(ArrayId id, const FailureFacts& facts) {
@@ -299,8 +306,9 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                     details.push_back(json::string(valid_utf8(failure_text(id, one))));
                     failures.push_back(failure_json(id, one));
                   }
-                  if (const std::string times = times_of(whole); !times.empty())
-                    details.push_back(json::string(times));
+                  const TimeSpent spent = time_spent(facts, whole);
+                  for (const std::string& line : in_words(spent))
+                    details.push_back(json::string(valid_utf8(line)));
                   if (const auto trouble = runtime_.store_trouble())
                     details.push_back(json::string(valid_utf8(*trouble)));
                   // One that has not ended speaks for the others.
@@ -320,6 +328,7 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                                       {"text", valid_utf8(text)},
                                       {"counts", whole.at("counts")},
                                       {"failures", std::move(failures)},
+                                      {"times", to_json(spent)},
                                       {"details", std::move(details)}});
                 });
 }

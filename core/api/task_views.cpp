@@ -3,7 +3,7 @@
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
-#include "api/to_json.hpp"
+#include "api/answers/to_json.hpp"
 
 #include "model/places.hpp"
 #include "model/quantities.hpp"
@@ -113,13 +113,13 @@ void add_what_it_took(json::array& details, const store::ResultRow& result) {
 void TaskViews::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
   runtime_.look(
       [task](store::Store& store) {
-        TaskFacts facts{store.array(task.array), store.result(task), store.attempts(task),
+        TaskFacts facts{store.history().array(task.array), store.history().result(task), store.history().attempts(task),
                         std::nullopt, std::nullopt};
         if (facts.array && needs_items(facts.array->recipe))
-          facts.item = item_of(facts.array->recipe, store.item(task));
+          facts.item = item_of(facts.array->recipe, store.history().item(task));
         if (facts.result) {
           if (const auto pilot = parse_pilot(facts.result->pilot))
-            facts.allocation = store.allocation(pilot->allocation.name);
+            facts.allocation = store.history().allocation(pilot->allocation.name);
         }
         return facts;
       },
@@ -293,7 +293,7 @@ class LiveLines {
 };
 
 void add_ended(store::Store& store, const store::Filter& filter, Lines& lines) {
-  for (const store::ResultRow& row : store.results(filter)) {
+  for (const store::ResultRow& row : store.history().results(filter)) {
     json::object line = line_of(id_of(row.array, row.indices), state_after(row.outcome.failure),
                                 std::uint64_t{row.indices.last} - row.indices.first + 1);
     put_outcome(line, row.outcome);
@@ -310,7 +310,7 @@ void put_array(json::object& line, store::Store& store, const store::ArrayRow& r
   if (!row.tool.empty()) line["tool"] = row.tool;
   const bool is_one = task.index != 0 && line.at("tasks").to_number<std::uint64_t>() == 1;
   std::optional<Item> item;
-  if (is_one && needs_items(row.recipe)) item = item_of(row.recipe, store.item(task));
+  if (is_one && needs_items(row.recipe)) item = item_of(row.recipe, store.history().item(task));
   if (item) line["item"] = valid_utf8(item->text());
   if (!row.name.empty())
     line["name"] = valid_utf8(is_one ? with_places(row.name, task, item) : row.name);
@@ -322,11 +322,11 @@ std::optional<json::array> listed(store::Store& store, const store::Filter& filt
   std::stable_sort(lines.begin(), lines.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   if (lines.size() > filter.limit) lines.resize(filter.limit);
-  if (filter.array && !store.array(*filter.array)) return std::nullopt;
+  if (filter.array && !store.history().array(*filter.array)) return std::nullopt;
   json::array tasks;
   std::optional<store::ArrayRow> row;
   for (auto& [task, line] : lines) {
-    if (!row || row->id != task.array) row = store.array(task.array);
+    if (!row || row->id != task.array) row = store.history().array(task.array);
     if (row) put_array(line, store, *row, task);
     tasks.push_back(std::move(line));
   }

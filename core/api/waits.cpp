@@ -5,7 +5,7 @@
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
 #include "api/read/selections.hpp"
-#include "api/to_json.hpp"
+#include "api/answers/to_json.hpp"
 
 #include <fmt/format.h>
 
@@ -47,14 +47,14 @@ json::array ended_of(const Engine& engine, const std::vector<Selection>& chosen)
 
 struct Counts {
   std::uint64_t total{0};
-  store::Store::Totals ended;
+  store::Totals ended;
   std::string unknown;
 };
 
 Counts count(store::Store& store, const std::vector<Selection>& chosen) {
   Counts counts;
   for (const Selection& selection : chosen) {
-    const auto row = store.array(selection.array);
+    const auto row = store.history().array(selection.array);
     if (!row) return {0, {}, std::to_string(selection.array.value)};
     if (selection.indices) {
       IndexSet unknown = *selection.indices;
@@ -63,8 +63,8 @@ Counts count(store::Store& store, const std::vector<Selection>& chosen) {
         return {0, {}, fmt::format("{}.{}", selection.array.value, to_string(unknown))};
     }
     counts.total += selection.indices ? selection.indices->size() : row->indices.size();
-    const auto ended = selection.indices ? store.totals(selection.array, *selection.indices)
-                                         : store.totals(selection.array);
+    const auto ended = selection.indices ? store.history().totals(selection.array, *selection.indices)
+                                         : store.history().totals(selection.array);
     counts.ended.done += ended.done;
     counts.ended.failed += ended.failed;
     counts.ended.cancelled += ended.cancelled;
@@ -184,7 +184,7 @@ class FeedLook : public std::enable_shared_from_this<FeedLook> {
       return;
     }
     runtime_.look([client = client_, after = after_](
-                      store::Store& store) { return store.changes(client, after, kFeedPage); },
+                      store::Store& store) { return store.history().changes(client, after, kFeedPage); },
                   [self = shared_from_this()](const store::ChangeFeed& feed) { self->take(feed); });
   }
   void take(const store::ChangeFeed& feed) {
@@ -212,7 +212,7 @@ class FeedLook : public std::enable_shared_from_this<FeedLook> {
 void Waits::events(const HttpRequest& request, const ReplyPtr& reply) {
   if (text_in(request, "after") == "now") {
     runtime_.look(
-        [](store::Store& store) { return store.newest_change(); },
+        [](store::Store& store) { return store.history().newest_change(); },
         [reply](std::uint64_t cursor) {
           reply->answer(200, {{"events", json::array()}, {"cursor", cursor}, {"pruned", false}});
         });

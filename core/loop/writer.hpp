@@ -61,7 +61,7 @@ class Writer {
              [result, answer = std::move(answer)]() mutable { answer(std::move(**result)); }}));
   }
   /// Of all that is written.
-  const store::Store::Totals& totals() const { return totals_; }
+  const store::Totals& totals() const { return totals_; }
   /// How long the store has been at what it is doing now; zero: it does nothing.
   std::chrono::steady_clock::duration busy_for() const;
 
@@ -105,7 +105,7 @@ class Writer {
   bool is_stuck_{false};
   std::vector<std::weak_ptr<Look>> looks_;  ///< that wait for their turn, and some that had it
   std::size_t looks_kept_{64};
-  store::Store::Totals totals_;
+  store::Totals totals_;
   std::optional<std::chrono::steady_clock::time_point> busy_since_;
   Lane lane_;
 };

@@ -56,7 +56,7 @@ void ClientRequests::feed_submission(RequestId request, std::vector<EndedArray> 
           std::vector<EndedArray> found;
           found.reserve(missing.size());
           for (const ArrayId id : missing)
-            found.push_back(store.ended(id).value_or(EndedArray{id, {}, {}}));
+            found.push_back(store.history().ended(id).value_or(EndedArray{id, {}, {}}));
           return found;
         },
         [this, request, ended](std::vector<EndedArray> found) mutable {
@@ -92,7 +92,7 @@ void ClientRequests::hold(std::vector<Selection> tasks, bool hold, CountAnswer a
 
 void ClientRequests::retry(Retry asked, CountAnswer answer) {
   around_.writer.read(
-      [asked](store::Store& store) { return store.revivable(asked.tasks, asked.failed_only); },
+      [asked](store::Store& store) { return store.history().revivable(asked.tasks, asked.failed_only); },
       [this, asked, answer = std::move(answer)](store::Revivable found) mutable {
         // What ended while we looked has other results than those that were read: once more.
         const bool is_over = std::any_of(found.live.begin(), found.live.end(), [&](ArrayId id) {

@@ -154,7 +154,7 @@ KeepRules Housekeeping::keep_rules(const Site& site, const std::vector<std::stri
 void Housekeeping::clean(const std::string& name, bool is_trial,
                          std::function<void(Result<Cleaning>)> answer) {
   around_.writer.read(
-      [](store::Store& store) { return store.pilots_of_results(); },
+      [](store::Store& store) { return store.history().pilots_of_results(); },
       [this, name, is_trial, answer = std::move(answer)](const std::vector<std::string>& pilots) {
         SiteHands* hands = site(name);
         if (!hands || around_.is_stopped()) return;

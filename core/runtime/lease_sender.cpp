@@ -27,14 +27,14 @@ void add_each(LeaseTexts& texts, store::Store& store, const LeaseRun& run,
     const LeaseRun one{lease_in(run, i), 1};
     wire::Start start = recipe;
     const TaskId task = one.first.attempt.task;
-    fill(start, filled, task, [&] { return store.item(task); });
+    fill(start, filled, task, [&] { return store.history().item(task); });
     texts.starts.push_back(start_of(one, std::move(start)));
   }
 }
 
 /// The service of an array that runs behind this one.
 void add_foreseen(LeaseTexts& texts, store::Store& store, ArrayId next, wire::Start& start) {
-  const auto recipe = store.recipe(next);
+  const auto recipe = store.history().recipe(next);
   if (!recipe) return;
   Filled filled{};
   wire::Start its = start_from_bytes(recipe->bytes, filled);
@@ -42,7 +42,7 @@ void add_foreseen(LeaseTexts& texts, store::Store& store, ArrayId next, wire::St
   start.mutable_foreseen()->Swap(its.mutable_service());
   start.set_foreseen_environment(static_cast<std::uint32_t>(recipe->environment));
   if (recipe->environment != 0 && !texts.environments.contains(recipe->environment))
-    texts.environments[recipe->environment] = store.environment(recipe->environment);
+    texts.environments[recipe->environment] = store.history().environment(recipe->environment);
 }
 
 /// `one_by_one`: neighbours are not told together.  `next`: what is to run behind each of `runs`.
@@ -55,7 +55,7 @@ LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs,
   for (const LeaseRun& run : runs) {
     const std::optional<ArrayId> foreseen = *behind++;
     const ArrayId array = run.first.attempt.task.array;
-    if (!recipe || last != array) recipe = store.recipe(array);
+    if (!recipe || last != array) recipe = store.history().recipe(array);
     last = array;
     HPCBATCH_CHECK(recipe);
     Filled filled{};
@@ -71,7 +71,7 @@ LeaseTexts read_texts(store::Store& store, const std::vector<LeaseRun>& runs,
       texts.starts.push_back(start_of(run, std::move(start)));
     }
     if (recipe->environment != 0 && !texts.environments.contains(recipe->environment)) {
-      texts.environments[recipe->environment] = store.environment(recipe->environment);
+      texts.environments[recipe->environment] = store.history().environment(recipe->environment);
     }
   }
   return texts;

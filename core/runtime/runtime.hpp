@@ -66,7 +66,7 @@ class Runtime {
     writer_->look(std::move(read), std::move(answer));
   }
   /// Of all tasks, without asking the store.
-  const store::Store::Totals& totals() const { return writer_->totals(); }
+  const store::Totals& totals() const { return writer_->totals(); }
 
   /// Copies of the store, cleaned workspaces.
   Housekeeping& housekeeping() { return *housekeeping_; }

@@ -18,7 +18,7 @@ namespace {
 std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const StageIn& action,
                                            const Site& site) {
   std::vector<SiteFiles::Wanted> wanted;
-  const auto recipe = store.recipe(action.array);
+  const auto recipe = store.history().recipe(action.array);
   if (!recipe) return wanted;
   Filled filled{};
   const wire::Start shared = start_from_bytes(recipe->bytes, filled);
@@ -30,7 +30,7 @@ std::vector<SiteFiles::Wanted> read_wanted(store::Store& store, const StageIn& a
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const TaskId task{action.array, static_cast<std::uint32_t>(i)};
       wire::Start own = shared;
-      fill(own, filled, task, [&] { return store.item(task); });
+      fill(own, filled, task, [&] { return store.history().item(task); });
       wanted.push_back({{task.array, task.index}, files_to_stage_in(own, site)});
     }
   }

@@ -69,9 +69,9 @@ void StageOut::add(const Site& site, SiteFiles& files, const PilotId& pilot, Att
       [attempt](store::Store& store) {
         wire::Start start;
         Filled filled{};
-        if (const auto recipe = store.recipe(attempt.task.array)) {
+        if (const auto recipe = store.history().recipe(attempt.task.array)) {
           start = start_from_bytes(recipe->bytes, filled);
-          fill(start, filled, attempt.task, [&] { return store.item(attempt.task); });
+          fill(start, filled, attempt.task, [&] { return store.history().item(attempt.task); });
         }
         return start;
       },

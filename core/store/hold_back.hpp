@@ -2,7 +2,7 @@
 #pragma once
 
 #include "store/salvage.hpp"
-#include "store/sqlite.hpp"
+#include "store/file/sqlite.hpp"
 
 namespace hpcbatch::store {
 

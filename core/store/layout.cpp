@@ -98,4 +98,9 @@ void take_over(sqlite::Connection& db) {
   }
 }
 
+std::string meta_of(sqlite::Connection& db, const char* key) {
+  sqlite::Statement row = db.query("SELECT value FROM meta WHERE key=?");
+  return row.bind(key).step() ? row.text(0) : "";
+}
+
 }  // namespace hpcbatch::store

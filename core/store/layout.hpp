@@ -1,11 +1,11 @@
 // The tables of the store's file, and what older programs made of them.
 #pragma once
 
-#include "store/sqlite.hpp"
+#include "store/file/sqlite.hpp"
 
 #include <string>
 
-/// Of the table of arrays, as Store::read_array takes them.
+/// Of the table of arrays, as read_array takes them.
 #define ARRAY_COLUMNS                                                                            \
   "id,client,name,tool,indices,needs,priority,retries,max_running,after,submitted,ended,recipe," \
   "give_up_at,gives_up_running"
@@ -16,5 +16,7 @@ namespace hpcbatch::store {
 void make_tables(sqlite::Connection& db);
 /// Tables of an older version become today's.  Throws where a later program made them.
 void take_over(sqlite::Connection& db);
+/// Of the table `meta`; empty where there is none of that key.
+std::string meta_of(sqlite::Connection& db, const char* key);
 
 }  // namespace hpcbatch::store

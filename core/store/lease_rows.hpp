@@ -5,7 +5,7 @@
 
 #include "model/action.hpp"
 #include "model/snapshot.hpp"
-#include "store/sqlite.hpp"
+#include "store/file/sqlite.hpp"
 
 #include <map>
 #include <string>

@@ -1,6 +1,6 @@
 // Opens the store's file: what is damaged is refused as it lies there, what is old is taken over.
-#include "store/damage.hpp"
-#include "store/page_sums.hpp"
+#include "store/file/damage.hpp"
+#include "store/file/page_sums.hpp"
 #include "store/store.hpp"
 
 #include <fmt/format.h>

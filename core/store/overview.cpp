@@ -24,7 +24,7 @@ bool is_in(const std::vector<ArrayId>& sorted, ArrayId id) {
 
 }  // namespace
 
-ArrayOverview Store::overview(ArrayRow row, std::vector<Failure>& failures) {
+ArrayOverview History::overview(ArrayRow row, std::vector<Failure>& failures) {
   ArrayOverview whole{.row = std::move(row)};
   Totals totals;
   sqlite::Statement groups = db_.query(
@@ -57,14 +57,14 @@ ArrayOverview Store::overview(ArrayRow row, std::vector<Failure>& failures) {
   return whole;
 }
 
-std::optional<ArrayOverview> Store::overview(ArrayId id) {
+std::optional<ArrayOverview> History::overview(ArrayId id) {
   auto row = array(id);
   if (!row) return std::nullopt;
   std::vector<Failure> failures;
   return overview(std::move(*row), failures);
 }
 
-std::set<std::string, std::less<>> Store::allocations_of(const std::string& site) {
+std::set<std::string, std::less<>> History::allocations_of(const std::string& site) {
   std::set<std::string, std::less<>> names;
   sqlite::Statement rows = db_.query("SELECT name FROM allocations WHERE site=?");
   rows.bind(site);
@@ -72,7 +72,7 @@ std::set<std::string, std::less<>> Store::allocations_of(const std::string& site
   return names;
 }
 
-bool Store::has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations) {
+bool History::has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations) {
   sqlite::Statement pilots = db_.query("SELECT pilot FROM results WHERE array=?");
   pilots.bind(id.value);
   while (pilots.step()) {
@@ -83,7 +83,7 @@ bool Store::has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& a
   return false;
 }
 
-ArrayPage Store::arrays(const ArrayFilter& filter) {
+ArrayPage History::arrays(const ArrayFilter& filter) {
   ArrayPage page;
   sqlite::Statement rows =
       db_.query("SELECT " ARRAY_COLUMNS " FROM arrays WHERE id<?1 ORDER BY id DESC LIMIT ?2");
@@ -119,7 +119,7 @@ ArrayPage Store::arrays(const ArrayFilter& filter) {
   return page;
 }
 
-std::vector<FailureGroup> Store::failures(ArrayId id) {
+std::vector<FailureGroup> History::failures(ArrayId id) {
   sqlite::Statement rows = db_.query(
       "SELECT failure,exit_code,signal,sum(last-first+1) AS tasks,min(first) FROM results WHERE "
       "array=? AND failure<>0 GROUP BY failure,exit_code,signal ORDER BY tasks DESC LIMIT 20");

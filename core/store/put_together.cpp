@@ -1,7 +1,7 @@
 #include "store/put_together.hpp"
 
-#include "store/log_file.hpp"
-#include "store/page_sums.hpp"
+#include "store/file/log_file.hpp"
+#include "store/file/page_sums.hpp"
 
 #include <fmt/format.h>
 

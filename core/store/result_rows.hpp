@@ -2,7 +2,7 @@
 #pragma once
 
 #include "store/result_run.hpp"
-#include "store/sqlite.hpp"
+#include "store/file/sqlite.hpp"
 #include "store/store.hpp"
 
 #define RESULT_COLUMNS                                                                           \

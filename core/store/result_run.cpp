@@ -114,6 +114,23 @@ std::vector<OwnDetails> decode_details(const std::string& bytes) {
   return own;
 }
 
+std::vector<OwnTimes> decode_times(std::string_view bytes) {
+  TaskDetailsTimes details;
+  const int count = details.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))
+                        ? details.started_us_size()
+                        : -1;
+  if (details.ended_us_size() != count || details.cpu_us_size() != count)
+    throw std::runtime_error("the store holds damaged details of results");
+  std::vector<OwnTimes> own(static_cast<std::size_t>(count));
+  Steps started, ended;
+  for (int i = 0; i < count; ++i) {
+    own[static_cast<std::size_t>(i)] = {from_microseconds(started.by(details.started_us(i))),
+                                        from_microseconds(ended.by(details.ended_us(i))),
+                                        Duration{static_cast<std::int64_t>(details.cpu_us(i))}};
+  }
+  return own;
+}
+
 std::string cut_details(const std::string& bytes, std::size_t from, std::size_t count) {
   const std::vector<OwnDetails> all = decode_details(bytes);
   TaskDetails details;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch::store {
@@ -27,6 +28,13 @@ struct OwnDetails {
 };
 /// Throws std::runtime_error where the bytes are damaged.
 std::vector<OwnDetails> decode_details(const std::string& bytes);
+/// One task's times alone, which is much less than all its details.
+struct OwnTimes {
+  Time started{}, ended{};
+  Duration cpu{};
+};
+/// Throws std::runtime_error where the bytes are damaged.
+std::vector<OwnTimes> decode_times(std::string_view bytes);
 /// Those of some of the run's tasks: so many, from a place in it on.
 std::string cut_details(const std::string& bytes, std::size_t from, std::size_t count);
 

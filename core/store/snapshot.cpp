@@ -122,7 +122,7 @@ Snapshot Store::begin() {
   }
   for (const auto& [id, indices] : waited_for) {
     sqlite::Statement live = db_.query("SELECT 1 FROM arrays WHERE id=? AND ended=0");
-    if (!live.bind(id.value).step()) snapshot.ended.push_back(ended_or_pruned(id, indices));
+    if (!live.bind(id.value).step()) snapshot.ended.push_back(history_.ended_or_pruned(id, indices));
   }
 
   leases_known_ = false;
@@ -183,7 +183,7 @@ Snapshot Store::begin() {
   return snapshot;
 }
 
-std::vector<Allocation> Store::allocations(std::uint32_t limit) {
+std::vector<Allocation> History::allocations(std::uint32_t limit) {
   sqlite::Statement rows = db_.query("SELECT * FROM allocations ORDER BY opened DESC LIMIT ?");
   rows.bind(limit);
   std::vector<Allocation> found;
@@ -191,14 +191,14 @@ std::vector<Allocation> Store::allocations(std::uint32_t limit) {
   return found;
 }
 
-std::vector<std::string> Store::pilots_of_results() {
+std::vector<std::string> History::pilots_of_results() {
   sqlite::Statement rows = db_.query("SELECT pilot FROM results UNION SELECT pilot FROM attempts");
   std::vector<std::string> found;
   while (rows.step()) found.push_back(rows.text(0));
   return found;
 }
 
-std::optional<Allocation> Store::allocation(const std::string& name) {
+std::optional<Allocation> History::allocation(const std::string& name) {
   sqlite::Statement row = db_.query("SELECT * FROM allocations WHERE name=?");
   if (!row.bind(name).step()) return std::nullopt;
   return read_allocation(row);

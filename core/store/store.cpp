@@ -47,8 +47,7 @@ void Store::migrate() {
 }
 
 std::string Store::meta(const char* key) {
-  sqlite::Statement row = db_.query("SELECT value FROM meta WHERE key=?");
-  return row.bind(key).step() ? row.text(0) : "";
+  return meta_of(db_, key);
 }
 
 void Store::set_meta(const char* key, const std::string& value) {
@@ -201,6 +200,14 @@ void Store::apply(const Write& write) {
   match(
       write.what, [&](const SaveArrays& s) { save(s, write.recipes); },
       [&](const auto& s) { save(s); });
+}
+
+void Store::count_results() {
+  totals_ = {};
+  sqlite::Statement rows =
+      db_.query("SELECT failure, sum(last-first+1) FROM results GROUP BY failure");
+  while (rows.step())
+    totals_.of(static_cast<Failure>(rows.number(0))) += static_cast<std::uint64_t>(rows.number(1));
 }
 
 }  // namespace hpcbatch::store

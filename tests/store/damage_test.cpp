@@ -1,7 +1,7 @@
 // A store that was damaged on its disk: all that was acknowledged is there, or the store is refused
 // and its bytes stay as they are.
-#include "store/mark.hpp"
-#include "store/page_sums.hpp"
+#include "store/file/mark.hpp"
+#include "store/file/page_sums.hpp"
 #include "store/salvage.hpp"
 #include "store_in_folder.hpp"
 
@@ -71,7 +71,7 @@ class DamagedStore : public StoreInFolder {
         const std::uint64_t id = ++count;
         if (live->id.value != id || live->array.indices.size() != 3 || live->ok.size() != 1)
           return "array " + std::to_string(id) + " is not as it was";
-        if (found.recipe(live->id)->bytes != "recipe " + std::to_string(id))
+        if (found.history().recipe(live->id)->bytes != "recipe " + std::to_string(id))
           return "array " + std::to_string(id) + " would run something else";
       }
       if (count != kArrays) return "only " + std::to_string(count) + " arrays";

@@ -6,13 +6,13 @@ namespace {
 
 TEST_F(StoreInFolder, SharesOneEnvironmentAmongAllThatHaveIt) {
   save({array(1, IndexRange{0, 0}), array(2, IndexRange{0, 0})});
-  const auto first = store->recipe(ArrayId{1});
-  const auto second = store->recipe(ArrayId{2});
+  const auto first = store->history().recipe(ArrayId{1});
+  const auto second = store->history().recipe(ArrayId{2});
   ASSERT_TRUE(first && second);
   EXPECT_EQ(first->bytes, "recipe 1");
   EXPECT_EQ(first->environment, second->environment);
-  EXPECT_EQ(store->environment(first->environment), "shared surroundings");
-  EXPECT_FALSE(store->recipe(ArrayId{3}));
+  EXPECT_EQ(store->history().environment(first->environment), "shared surroundings");
+  EXPECT_FALSE(store->history().recipe(ArrayId{3}));
 }
 
 TEST_F(StoreInFolder, FindsTheResultOfOneTaskInARange) {
@@ -22,13 +22,13 @@ TEST_F(StoreInFolder, FindsTheResultOfOneTaskInARange) {
         result(1, 5, Failure::Ok),
         {cancelled, {}},
         result(1, 25, Failure::OomTask)});
-  EXPECT_EQ(store->result({ArrayId{1}, 5})->outcome.failure, Failure::Ok);
-  EXPECT_EQ(store->result({ArrayId{1}, 5})->epoch, 5U);
-  EXPECT_EQ(store->result({ArrayId{1}, 19})->outcome.failure, Failure::Cancelled);
-  EXPECT_EQ(store->result({ArrayId{1}, 25})->outcome.failure, Failure::OomTask);
-  EXPECT_FALSE(store->result({ArrayId{1}, 20}));
-  EXPECT_FALSE(store->result({ArrayId{1}, 4}));
-  const auto totals = store->totals(ArrayId{1});
+  EXPECT_EQ(store->history().result({ArrayId{1}, 5})->outcome.failure, Failure::Ok);
+  EXPECT_EQ(store->history().result({ArrayId{1}, 5})->epoch, 5U);
+  EXPECT_EQ(store->history().result({ArrayId{1}, 19})->outcome.failure, Failure::Cancelled);
+  EXPECT_EQ(store->history().result({ArrayId{1}, 25})->outcome.failure, Failure::OomTask);
+  EXPECT_FALSE(store->history().result({ArrayId{1}, 20}));
+  EXPECT_FALSE(store->history().result({ArrayId{1}, 4}));
+  const auto totals = store->history().totals(ArrayId{1});
   EXPECT_EQ(totals.done, 1U);
   EXPECT_EQ(totals.failed, 1U);
   EXPECT_EQ(totals.cancelled, 10U);
@@ -46,13 +46,13 @@ TEST_F(StoreInFolder, NeighboursThatEndWellShareARowAndKeepWhatIsTheirOwn) {
   };
   save({array(1, IndexRange{1, 100}), well(8), well(5), well(7), well(6), well(10),
         result(1, 9, Failure::ToolFailed), well(4)});
-  const auto rows = store->results({});
+  const auto rows = store->history().results({});
   ASSERT_EQ(rows.size(), 3U);
   EXPECT_EQ(rows[2].indices, (IndexRange{4, 8}));
   EXPECT_EQ(rows[2].outcome.started, from_microseconds(1'000'000 + 7 * 4));
   EXPECT_EQ(rows[2].outcome.ended, from_microseconds(2'000'000 - 3 * 4));
   for (const std::uint32_t index : {4U, 6U, 8U, 10U}) {
-    const auto row = store->result({ArrayId{1}, index});
+    const auto row = store->history().result({ArrayId{1}, index});
     ASSERT_TRUE(row);
     EXPECT_EQ(row->indices, (IndexRange{index, index}));
     EXPECT_EQ(row->attempt, index % 3);
@@ -67,21 +67,21 @@ TEST_F(StoreInFolder, NeighboursThatEndWellShareARowAndKeepWhatIsTheirOwn) {
     EXPECT_EQ(row->outcome.log.err_bytes, index + 3);
     EXPECT_EQ(row->outcome.log.truncated, index % 2 == 0);
   }
-  EXPECT_EQ(store->result({ArrayId{1}, 9})->outcome.failure, Failure::ToolFailed);
-  EXPECT_EQ(store->totals(ArrayId{1}).done, 6U);
+  EXPECT_EQ(store->history().result({ArrayId{1}, 9})->outcome.failure, Failure::ToolFailed);
+  EXPECT_EQ(store->history().totals(ArrayId{1}).done, 6U);
   // What runs again leaves the others as they are, also where it is cut out of their row.
   save({{SaveRevived{ArrayId{1}, IndexRange{6, 6}}, {}}});
-  EXPECT_FALSE(store->result({ArrayId{1}, 6}));
-  EXPECT_EQ(store->result({ArrayId{1}, 5})->epoch, 1005U);
-  EXPECT_EQ(store->result({ArrayId{1}, 8})->epoch, 1008U);
+  EXPECT_FALSE(store->history().result({ArrayId{1}, 6}));
+  EXPECT_EQ(store->history().result({ArrayId{1}, 5})->epoch, 1005U);
+  EXPECT_EQ(store->history().result({ArrayId{1}, 8})->epoch, 1008U);
 }
 
 TEST_F(StoreInFolder, KeepsTheOrderOfWhatEndedInOneCommit) {
   save({array(1, IndexRange{1, 9}), array(2, IndexRange{0, 0}), result(2, 0, Failure::Ok),
         result(1, 7, Failure::ToolFailed), result(1, 3, Failure::OomTask)});
-  EXPECT_EQ(store->ended(ArrayId{1})->first_cause,
+  EXPECT_EQ(store->history().ended(ArrayId{1})->first_cause,
             first_cause({ArrayId{1}, 7}, Failure::ToolFailed, ""));
-  const auto feed = store->changes("", 0, 10);
+  const auto feed = store->history().changes("", 0, 10);
   ASSERT_EQ(feed.rows.size(), 3U);
   EXPECT_EQ(feed.rows[0].array, ArrayId{2});
   EXPECT_EQ(feed.rows[1].indices.first, 7U);
@@ -95,7 +95,7 @@ TEST_F(StoreInFolder, FiltersResultsByState) {
     Filter filter;
     filter.state = state;
     std::vector<std::uint32_t> found;
-    for (const ResultRow& row : store->results(filter)) found.push_back(row.indices.first);
+    for (const ResultRow& row : store->history().results(filter)) found.push_back(row.indices.first);
     return found;
   };
   EXPECT_EQ(of_state(TaskState::Done), std::vector{1U});
@@ -118,7 +118,7 @@ TEST_F(StoreInFolder, ListsResultsPageByPageWhateverTheOrderInWhichTheyCame) {
   Filter filter;
   filter.limit = 2;
   std::vector<std::string> found;
-  for (auto page = store->results(filter); !page.empty(); page = store->results(filter)) {
+  for (auto page = store->history().results(filter); !page.empty(); page = store->history().results(filter)) {
     EXPECT_LE(page.size(), 2U);
     for (const ResultRow& row : page) {
       filter.before = TaskId{row.array, row.indices.first};
@@ -128,10 +128,10 @@ TEST_F(StoreInFolder, ListsResultsPageByPageWhateverTheOrderInWhichTheyCame) {
   EXPECT_EQ(found, (std::vector<std::string>{"3", "2.20", "2.10", "2.4", "1.2", "1.1"}));
   filter.array = ArrayId{2};
   filter.before.reset();
-  EXPECT_EQ(store->results(filter).at(0).indices.first, 20U);
+  EXPECT_EQ(store->history().results(filter).at(0).indices.first, 20U);
   filter.before = TaskId{ArrayId{2}, 10};
-  ASSERT_EQ(store->results(filter).size(), 1U);
-  EXPECT_EQ(store->results(filter).at(0).indices.first, 4U);
+  ASSERT_EQ(store->history().results(filter).size(), 1U);
+  EXPECT_EQ(store->history().results(filter).at(0).indices.first, 4U);
 }
 
 TEST_F(StoreInFolder, CountsSomeTasksOfAnArray) {
@@ -142,7 +142,7 @@ TEST_F(StoreInFolder, CountsSomeTasksOfAnArray) {
         {cancelled, {}},
         result(1, 25, Failure::OomTask)});
   const auto count = [&](const std::string& indices) {
-    const auto totals = store->totals(ArrayId{1}, *parse_index_set(indices));
+    const auto totals = store->history().totals(ArrayId{1}, *parse_index_set(indices));
     return std::vector<std::uint64_t>{totals.done, totals.failed, totals.cancelled};
   };
   EXPECT_EQ(count("1-4"), (std::vector<std::uint64_t>{0, 0, 0}));
@@ -176,26 +176,26 @@ TEST_F(StoreInFolder, KeepsCountOfAllThatEnded) {
 TEST_F(StoreInFolder, FeedsChangesInOrderAndSaysWhatWasPruned) {
   save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok)});
   save({result(1, 2, Failure::Ok), {SaveArrayEnded{ArrayId{1}}, {}}});
-  const ChangeFeed all = store->changes("tester", 0, 100);
+  const ChangeFeed all = store->history().changes("tester", 0, 100);
   ASSERT_EQ(all.rows.size(), 2U);
   EXPECT_FALSE(all.pruned);
-  EXPECT_TRUE(store->changes("tester", all.cursor, 100).rows.empty());
-  EXPECT_TRUE(store->changes("somebody else", 0, 100).rows.empty());
+  EXPECT_TRUE(store->history().changes("tester", all.cursor, 100).rows.empty());
+  EXPECT_TRUE(store->history().changes("somebody else", 0, 100).rows.empty());
 
   store->prune(from_microseconds(1'000'000), 100);
-  const ChangeFeed later = store->changes("tester", 0, 100);
+  const ChangeFeed later = store->history().changes("tester", 0, 100);
   EXPECT_TRUE(later.rows.empty());
   EXPECT_TRUE(later.pruned);
-  EXPECT_FALSE(store->changes("tester", all.cursor, 100).pruned);
-  EXPECT_FALSE(store->array(ArrayId{1}));
+  EXPECT_FALSE(store->history().changes("tester", all.cursor, 100).pruned);
+  EXPECT_FALSE(store->history().array(ArrayId{1}));
   EXPECT_EQ(store->begin().next_array, 2U) << "ids of what was pruned are not given again";
 }
 
 TEST_F(StoreInFolder, PruneLeavesWhatLives) {
   save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok)});
   store->prune(from_microseconds(1'000'000), 100);
-  EXPECT_TRUE(store->array(ArrayId{1}));
-  EXPECT_TRUE(store->result({ArrayId{1}, 1}));
+  EXPECT_TRUE(store->history().array(ArrayId{1}));
+  EXPECT_TRUE(store->history().result({ArrayId{1}, 1}));
 }
 
 TEST_F(StoreInFolder, PrunesSoManyArraysAtATime) {
@@ -205,15 +205,15 @@ TEST_F(StoreInFolder, PrunesSoManyArraysAtATime) {
           result(id, 2, Failure::ToolFailed),
           {SaveArrayEnded{ArrayId{id}}, {}}});
   }
-  const auto environment = store->recipe(ArrayId{1})->environment;
+  const auto environment = store->history().recipe(ArrayId{1})->environment;
   EXPECT_FALSE(store->prune(from_microseconds(5000), 2)) << "none ended before that";
   EXPECT_TRUE(store->prune(from_microseconds(5001), 2));
   EXPECT_EQ(store->totals().done, 3U);
   EXPECT_TRUE(store->prune(from_microseconds(5001), 2));
-  EXPECT_FALSE(store->environment(environment).empty());
+  EXPECT_FALSE(store->history().environment(environment).empty());
   EXPECT_FALSE(store->prune(from_microseconds(5001), 2));
   EXPECT_EQ(store->totals().failed, 0U);
-  EXPECT_TRUE(store->environment(environment).empty()) << "nobody needs it any more";
+  EXPECT_TRUE(store->history().environment(environment).empty()) << "nobody needs it any more";
   EXPECT_EQ(store->begin().next_array, 6U);
 }
 
@@ -226,18 +226,18 @@ TEST_F(StoreInFolder, RevivesSomeTasksOfARangeAndTheirDependants) {
         {failed, {}},
         {SaveArrayEnded{ArrayId{1}}, {}},
         {SaveArrayEnded{ArrayId{2}}, {}}});
-  const auto revived = store->revivable({{ArrayId{1}, std::nullopt}}).arrays;
+  const auto revived = store->history().revivable({{ArrayId{1}, std::nullopt}}).arrays;
   ASSERT_EQ(revived.size(), 2U);
   EXPECT_EQ(revived[0].id, ArrayId{1});
   EXPECT_EQ(to_string(revived[0].array.indices), "0");
   EXPECT_EQ(to_string(revived[1].array.indices), "1-10");
 
   save({{SaveRevived{ArrayId{2}, IndexRange{4, 6}}, {}}});
-  EXPECT_TRUE(store->result({ArrayId{2}, 3}));
-  EXPECT_FALSE(store->result({ArrayId{2}, 4}));
-  EXPECT_FALSE(store->result({ArrayId{2}, 6}));
-  EXPECT_EQ(store->result({ArrayId{2}, 7})->outcome.failure, Failure::DependencyFailed);
-  EXPECT_FALSE(store->array(ArrayId{2})->ended);
+  EXPECT_TRUE(store->history().result({ArrayId{2}, 3}));
+  EXPECT_FALSE(store->history().result({ArrayId{2}, 4}));
+  EXPECT_FALSE(store->history().result({ArrayId{2}, 6}));
+  EXPECT_EQ(store->history().result({ArrayId{2}, 7})->outcome.failure, Failure::DependencyFailed);
+  EXPECT_FALSE(store->history().array(ArrayId{2})->ended);
 }
 
 TEST_F(StoreInFolder, RevivesWhatWaitedForAnArrayThatIsPruned) {
@@ -249,7 +249,7 @@ TEST_F(StoreInFolder, RevivesWhatWaitedForAnArrayThatIsPruned) {
         array(3, IndexRange{5, 6}, {{ArrayId{1}, std::nullopt, each}}),
         result(3, 5, Failure::ToolFailed)});
   const Revivable found =
-      store->revivable({{ArrayId{2}, std::nullopt}, {ArrayId{3}, std::nullopt}});
+      store->history().revivable({{ArrayId{2}, std::nullopt}, {ArrayId{3}, std::nullopt}});
   EXPECT_EQ(found.arrays.size(), 2U);
   ASSERT_EQ(found.ended.size(), 1U);
   EXPECT_EQ(found.ended[0].id, ArrayId{1});

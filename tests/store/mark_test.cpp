@@ -1,7 +1,7 @@
 // What the mark says, and what is concluded from it.
-#include "store/mark.hpp"
-#include "store/damage.hpp"
-#include "store/page_sums.hpp"
+#include "store/file/mark.hpp"
+#include "store/file/damage.hpp"
+#include "store/file/page_sums.hpp"
 
 #include <gtest/gtest.h>
 

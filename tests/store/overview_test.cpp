@@ -16,7 +16,7 @@ class OverviewTest : public StoreInFolder {
   }
   std::string ids(const ArrayFilter& filter) {
     std::string all;
-    for (const ArrayOverview& one : store->arrays(filter).arrays)
+    for (const ArrayOverview& one : store->history().arrays(filter).arrays)
       all += (all.empty() ? "" : " ") + std::to_string(one.row.id.value);
     return all;
   }
@@ -27,14 +27,14 @@ TEST_F(OverviewTest, CountsHowTasksHaveEnded) {
   std::get<SaveResult>(first.what).outcome.started = from_microseconds(3000);
   std::get<SaveResult>(last.what).outcome.ended = from_microseconds(9000);
   save({named(1, "sweep"), first, result(1, 2, Failure::OomTask), last});
-  const auto whole = store->overview(ArrayId{1});
+  const auto whole = store->history().overview(ArrayId{1});
   ASSERT_TRUE(whole);
   EXPECT_EQ(whole->done, 1U);
   EXPECT_EQ(whole->failed, 1U);
   EXPECT_EQ(whole->cancelled, 1U);
   EXPECT_EQ(whole->started, from_microseconds(3000));
   EXPECT_EQ(whole->last_ended, from_microseconds(9000));
-  EXPECT_FALSE(store->overview(ArrayId{2}));
+  EXPECT_FALSE(store->history().overview(ArrayId{2}));
 }
 
 TEST_F(OverviewTest, AreChosenNewestFirst) {
@@ -69,15 +69,15 @@ TEST_F(OverviewTest, APageSaysWhereTheNextBegins) {
   for (std::uint64_t id = 1; id <= 7000; ++id) writes.push_back(named(id, id == 5 ? "rare" : ""));
   save(writes);
   ArrayFilter filter{.limit = 2};
-  ArrayPage page = store->arrays(filter);
+  ArrayPage page = store->history().arrays(filter);
   EXPECT_EQ(page.arrays.size(), 2U);
   EXPECT_EQ(page.next, ArrayId{6999});
   filter.name = "rare";
-  page = store->arrays(filter);
+  page = store->history().arrays(filter);
   EXPECT_TRUE(page.arrays.empty());
   ASSERT_EQ(page.next, ArrayId{2001}) << "nobody waits while all are looked at";
   filter.before = page.next;
-  page = store->arrays(filter);
+  page = store->history().arrays(filter);
   ASSERT_EQ(page.arrays.size(), 1U);
   EXPECT_EQ(page.arrays[0].row.id, ArrayId{5});
   EXPECT_FALSE(page.next) << "that was all";
@@ -93,7 +93,7 @@ TEST_F(OverviewTest, FailuresAreGroupedByTheirWay) {
     std::get<SaveResult>(failed.what).outcome.exit_code = index == 5 ? 1 : 3;
     save({failed});
   }
-  const auto groups = store->failures(ArrayId{1});
+  const auto groups = store->history().failures(ArrayId{1});
   ASSERT_EQ(groups.size(), 3U);
   EXPECT_EQ(groups[0].exit_code, 3);
   EXPECT_EQ(groups[0].tasks, 2U);

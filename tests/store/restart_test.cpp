@@ -156,7 +156,7 @@ TEST_F(StoreInFolder, WhatCouldNotBeCommittedIsAsIfItHadNotBeenTried) {
   ::setrlimit(RLIMIT_FSIZE, &before);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, Error::Kind::Transient) << refused.error().text;
-  EXPECT_FALSE(store->result({ArrayId{1}, 2}));
+  EXPECT_FALSE(store->history().result({ArrayId{1}, 2}));
 
   save(writes);
   SaveResult last{attempt(1, 1, 1, 101), pilot(), "", well.outcome};
@@ -166,7 +166,7 @@ TEST_F(StoreInFolder, WhatCouldNotBeCommittedIsAsIfItHadNotBeenTried) {
   for (const StoredLease& lease : store->begin().leases)
     left.push_back(to_string(lease.attempt.task));
   EXPECT_EQ(left, (std::vector<std::string>{"1.3", "1.6"}));
-  EXPECT_EQ(store->totals(ArrayId{1}).done, 2U);
+  EXPECT_EQ(store->history().totals(ArrayId{1}).done, 2U);
 }
 
 TEST_F(StoreInFolder, ARetryLeavesWhatElseIsHeld) {
@@ -198,7 +198,7 @@ TEST_F(StoreInFolder, KnowsWhatFailedAttemptsHaveTaughtUntilTheTaskIsRevived) {
   save({result(1, 2, Failure::ToolFailed), {SaveRevived{ArrayId{1}, IndexRange{1, 2}}, {}}});
   reopen();
   EXPECT_TRUE(store->begin().failed_attempts.empty());
-  EXPECT_EQ(store->attempts({ArrayId{1}, 2}).size(), 1U) << "it can still be looked at";
+  EXPECT_EQ(store->history().attempts({ArrayId{1}, 2}).size(), 1U) << "it can still be looked at";
 }
 
 TEST_F(StoreInFolder, AResultThatIsWithdrawnIsThereAsAnEarlierAttempt) {
@@ -218,7 +218,7 @@ TEST_F(StoreInFolder, AResultThatIsWithdrawnIsThereAsAnEarlierAttempt) {
         result(1, 3, Failure::DependencyFailed)});
   save({{SaveRevived{ArrayId{1}, IndexRange{1, 3}}, {}}});
   reopen();
-  const auto attempts = store->attempts({ArrayId{1}, 2});
+  const auto attempts = store->history().attempts({ArrayId{1}, 2});
   ASSERT_EQ(attempts.size(), 2U);
   EXPECT_EQ(attempts[0].attempt, 1U);
   EXPECT_EQ(attempts[0].epoch, 10U);
@@ -246,7 +246,7 @@ TEST_F(StoreInFolder, KeepsWhenAnArrayIsGivenUpAndWhatHasFailedOfIt) {
   EXPECT_TRUE(live.at(0).array.gives_up_running);
   EXPECT_EQ(to_string(live.at(0).not_ok), "2-4");
   EXPECT_EQ(to_string(live.at(0).failed), "2");
-  const auto again = store->revivable({{ArrayId{1}, IndexRange{3, 3}}}, false).arrays;
+  const auto again = store->history().revivable({{ArrayId{1}, IndexRange{3, 3}}}, false).arrays;
   EXPECT_EQ(again.at(0).array.give_up_at, 4U);
   EXPECT_EQ(to_string(again.at(0).not_ok), "2,4");
   EXPECT_EQ(to_string(again.at(0).failed), "2");
@@ -265,7 +265,7 @@ TEST_F(StoreInFolder, AStoreWhoseArraysAreNeverGivenUpIsTaken) {
   for (int i = 0; i < 2; ++i) {
     reopen();
     EXPECT_EQ(live_arrays().at(0).array.give_up_at, 0U);
-    EXPECT_EQ(store->array(ArrayId{1})->give_up_at, 0U);
+    EXPECT_EQ(store->history().array(ArrayId{1})->give_up_at, 0U);
     save({array(2 + static_cast<std::uint64_t>(i), IndexRange{1, 3})});
   }
 }
@@ -291,7 +291,7 @@ TEST_F(StoreInFolder, AStoreOfTheVersionBeforeIsTakenAndSaysNoExitCodeThatItDoes
   for (int i = 0; i < 2; ++i) {
     reopen();
     ASSERT_TRUE(store);
-    const auto attempts = store->attempts({ArrayId{1}, 2});
+    const auto attempts = store->history().attempts({ArrayId{1}, 2});
     ASSERT_EQ(attempts.size(), 1U);
     EXPECT_EQ(attempts[0].outcome.failure, Failure::ToolFailed);
     EXPECT_EQ(shell_exit_code(attempts[0].outcome), std::nullopt);
@@ -339,9 +339,9 @@ TEST_F(StoreInFolder, KeepsItsLogShortHoweverLongItRuns) {
     save({array(id, IndexRange{0, 0})}, false);
     save({{SaveLeases{pilot(), {attempt(id, 0)}}, {}}}, false);
     // What is read between commits must not hold the log either.
-    EXPECT_TRUE(store->recipe(ArrayId{id}));
-    EXPECT_FALSE(store->environment(1).empty());
-    EXPECT_FALSE(store->result({ArrayId{id}, 0}));
+    EXPECT_TRUE(store->history().recipe(ArrayId{id}));
+    EXPECT_FALSE(store->history().environment(1).empty());
+    EXPECT_FALSE(store->history().result({ArrayId{id}, 0}));
   }
   EXPECT_LT(std::filesystem::file_size(folder + "/store.db-wal"), 24U << 20);
   reopen();

@@ -1,7 +1,7 @@
 // Whole blocks of a store that a disk gives back as something else: what lies on the others is
 // saved, and nothing that is saved runs as something that nobody asked for.
 #include "store/salvage.hpp"
-#include "store/page_sums.hpp"
+#include "store/file/page_sums.hpp"
 #include "store_in_folder.hpp"
 
 #include <fmt/format.h>
@@ -104,12 +104,12 @@ class BadBlocks : public StoreInFolder {
       }
     }
     for (const std::uint64_t id : all.arrays) {
-      const auto recipe = (*opened)->recipe(ArrayId{id});
+      const auto recipe = (*opened)->history().recipe(ArrayId{id});
       if (recipe->bytes != "recipe " + std::to_string(id)) all.wrong = "it runs something else";
-      if ((*opened)->environment(recipe->environment) != "shared surroundings")
+      if ((*opened)->history().environment(recipe->environment) != "shared surroundings")
         all.wrong = "in other surroundings";
       for (std::uint32_t i = 1; i <= kTasks; ++i) {
-        if ((*opened)->item({ArrayId{id}, i}) != text_of(id, i)) all.wrong = "with another text";
+        if ((*opened)->history().item({ArrayId{id}, i}) != text_of(id, i)) all.wrong = "with another text";
       }
     }
     for (const char* part : {"-wal", "-mark"}) fs::remove(into() + part);

@@ -1,4 +1,4 @@
-#include "store/table_copy.hpp"
+#include "store/file/table_copy.hpp"
 
 #include <fmt/format.h>
 

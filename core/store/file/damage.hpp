@@ -1,8 +1,8 @@
 // Tells a damaged store from one whose machine has lost its power: pure.
 #pragma once
 
-#include "store/log_file.hpp"
-#include "store/mark.hpp"
+#include "store/file/log_file.hpp"
+#include "store/file/mark.hpp"
 
 #include <optional>
 #include <string>

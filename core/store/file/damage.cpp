@@ -1,6 +1,6 @@
-#include "store/damage.hpp"
+#include "store/file/damage.hpp"
 
-#include "store/page_sums.hpp"
+#include "store/file/page_sums.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "store/mark.hpp"
+#include "store/file/mark.hpp"
 
 #include <fmt/format.h>
 

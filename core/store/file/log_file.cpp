@@ -1,4 +1,4 @@
-#include "store/log_file.hpp"
+#include "store/file/log_file.hpp"
 
 #include <cerrno>
 #include <cstring>

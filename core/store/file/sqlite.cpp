@@ -1,6 +1,6 @@
-#include "store/sqlite.hpp"
+#include "store/file/sqlite.hpp"
 
-#include "store/page_sums.hpp"
+#include "store/file/page_sums.hpp"
 
 #include <sqlite3.h>
 

@@ -1,7 +1,7 @@
 // What can be read of a table whose pages are not all good.
 #pragma once
 
-#include "store/sqlite.hpp"
+#include "store/file/sqlite.hpp"
 
 #include <string>
 

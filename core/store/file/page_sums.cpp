@@ -1,6 +1,6 @@
-#include "store/page_sums.hpp"
+#include "store/file/page_sums.hpp"
 
-#include "store/checksum.hpp"
+#include "store/file/checksum.hpp"
 
 #include <sqlite3.h>
 

@@ -1,4 +1,4 @@
-#include "api/to_json.hpp"
+#include "api/answers/to_json.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 // what it says was on the disk before.
 #pragma once
 
-#include "store/log_file.hpp"
+#include "store/file/log_file.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "store/checksum.hpp"
+#include "store/file/checksum.hpp"
 
 #include <bit>
 #include <cstring>

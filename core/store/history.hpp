@@ -1,0 +1,183 @@
+// What clients ask of tasks: of those that have ended, of what a task runs, of what was asked of the
+// batch systems.
+#pragma once
+
+#include "model/action.hpp"
+#include "model/allocation.hpp"
+#include "model/event.hpp"
+#include "model/snapshot.hpp"
+#include "model/task.hpp"
+#include "store/file/sqlite.hpp"
+#include "store/times.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::store {
+
+/// What is needed to run one task of an array.
+struct StoredRecipe {
+  std::string bytes;
+  std::uint64_t environment{0};  ///< 0: none
+};
+
+/// One row of history: a result of one task, or of a range of tasks that never started or ended
+/// well side by side.  Of those `outcome` has the first start and the last end.
+struct ResultRow {
+  std::uint64_t sequence{0};
+  ArrayId array;
+  IndexRange indices;
+  std::uint32_t attempt{0};
+  std::uint64_t epoch{0};
+  Outcome outcome;
+  std::string pilot;
+  std::string node;
+};
+
+struct AttemptRow {
+  std::uint32_t attempt{0};
+  std::uint64_t epoch{0};
+  Outcome outcome;
+  std::string pilot;
+  std::string node;
+};
+
+struct ArrayRow {
+  ArrayId id;
+  std::string client, name, tool;
+  IndexSet indices;
+  Needs needs;
+  std::int32_t priority{0};
+  std::uint32_t retries{0};
+  std::uint32_t max_running{0};
+  std::uint32_t give_up_at{0};
+  bool gives_up_running{false};
+  std::vector<Dependency> after;
+  Time submitted{};
+  bool ended{false};
+  std::string recipe;
+};
+
+struct Filter {
+  std::optional<ArrayId> array;
+  std::string client;  ///< empty: all
+  std::optional<TaskState> state;
+  std::optional<TaskId> before;  ///< ranges that begin below it; without: from the highest
+  std::uint32_t limit{100};
+};
+
+/// Which submissions; what is left out admits all.
+struct ArrayFilter {
+  std::string client, tool;
+  std::string name;                           ///< `*` and `?` as in a shell's file names
+  std::optional<ArrayId> before;              ///< ids below it
+  std::optional<Time> since;                  ///< submitted then or later
+  std::optional<TaskState> state;             ///< of one of its tasks, that has ended
+  std::optional<Failure> failure;             ///< of one of its tasks
+  std::string site;                           ///< where one of its tasks ended
+  std::vector<ArrayId> at_site;               ///< sorted: they are at `site` now
+  std::optional<std::vector<ArrayId>> among;  ///< sorted: these alone
+  std::uint32_t limit{100};
+};
+
+/// A submission, and how its tasks have ended so far.
+struct ArrayOverview {
+  ArrayRow row;
+  ArrayId submit_first, submit_last;  ///< of all that came with it, in one submit with a key
+  std::uint64_t done{0}, failed{0}, cancelled{0};
+  std::optional<Time> started;     ///< the first of those that have ended
+  std::optional<Time> last_ended;  ///< nothing while none has
+};
+
+struct ArrayPage {
+  std::vector<ArrayOverview> arrays;  ///< newest first
+  std::optional<ArrayId> next;        ///< there may be more below it
+};
+
+/// Of one submission, the tasks that failed in one way.
+struct FailureGroup {
+  Failure failure{};
+  std::int32_t exit_code{0};
+  std::int32_t signal{0};
+  std::uint64_t tasks{0};
+  std::uint32_t first{0};  ///< the lowest index
+};
+
+struct ChangeFeed {
+  std::vector<ResultRow> rows;
+  std::uint64_t cursor{0};
+  bool pruned{false};  ///< some of what came after the cursor is gone
+};
+
+/// What `retry` of ended tasks needs.
+struct Revivable {
+  std::vector<RevivedArray>
+      arrays;  ///< their dependants that could not start because of them included
+  std::vector<EndedArray> ended;  ///< how the arrays that those wait for have ended so far
+  std::vector<ArrayId> live;      ///< of all these, those of which something had not ended
+};
+
+struct Totals {
+  std::uint64_t done{0}, failed{0}, cancelled{0};
+  std::uint64_t& of(Failure failure);
+};
+
+/// Reads of what the store holds.  Used with the store, by one thread at a time; every call may throw
+/// sqlite::SqlError.
+class History {
+ public:
+  explicit History(sqlite::Connection& db) : db_(db) {}
+
+  std::optional<StoredRecipe> recipe(ArrayId array);
+  std::string item(TaskId task);
+  std::string environment(std::uint64_t id);
+
+  std::optional<ArrayRow> array(ArrayId id);
+  /// Looks at so many of them at most that nobody waits long behind it: one costs microseconds.
+  static constexpr int kArraysLookedAt = 5'000;
+  ArrayPage arrays(const ArrayFilter& filter);
+  std::optional<ArrayOverview> overview(ArrayId id);
+  /// Where their time went.  Of very many tasks some are looked at.
+  TaskTimes times(const ArrayRow& array);
+  /// Most tasks first, the commonest 20.
+  std::vector<FailureGroup> failures(ArrayId id);
+  std::optional<ResultRow> result(TaskId task);
+  std::vector<ResultRow> results(const Filter& filter);
+  std::vector<AttemptRow> attempts(TaskId task);
+  ChangeFeed changes(const std::string& client, std::uint64_t after, std::uint32_t limit);
+  /// What a submit with that key was given; nothing where none was taken.
+  std::vector<ArrayId> ids_of_key(const std::string& client, const std::string& key);
+  /// The cursor behind all that has ended so far.
+  std::uint64_t newest_change();
+  std::vector<Allocation> allocations(std::uint32_t limit);
+  /// The pilots of all attempts that are kept, as texts "ALLOCATION.RANK".  Reads all results.
+  std::vector<std::string> pilots_of_results();
+  std::optional<Allocation> allocation(const std::string& name);
+  /// How an array ended so far; nothing for an id that is unknown.
+  std::optional<EndedArray> ended(ArrayId id);
+  /// What was pruned had ended long ago; what waits for it, `waiting`, would have been ended then if
+  /// it had failed.
+  EndedArray ended_or_pruned(ArrayId id, const IndexSet& waiting);
+  Totals totals(ArrayId array);
+  Totals totals(ArrayId array, const IndexSet& indices);
+  /// `failed_only`: not what was cancelled.
+  Revivable revivable(const std::vector<Selection>& tasks, bool failed_only = false);
+
+ private:
+  ArrayOverview overview(ArrayRow row, std::vector<Failure>& failures);
+  std::set<std::string, std::less<>> allocations_of(const std::string& site);
+  bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);
+  enum class Of : std::uint8_t { All, Failed, Dependants };
+  RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, Of which);
+
+  sqlite::Connection& db_;
+};
+
+/// Of ARRAY_COLUMNS.
+ArrayRow read_array(sqlite::Statement& row);
+
+}  // namespace hpcbatch::store

@@ -1,0 +1,43 @@
+// Where the time of a submission's tasks went, as sums and spreads over all that ran.
+#pragma once
+
+#include "model/ids.hpp"
+#include "model/time.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace hpcbatch::store {
+
+/// Of tasks that have ended and had started, each by its last attempt.  Clocks are those of the
+/// nodes: where two differ, a duration is no less than nothing.
+struct TaskTimes {
+  std::uint64_t tasks{0};
+  Duration ran{}, cpu{};             ///< of all together
+  Duration half_within{};            ///< half of them ran no longer
+  Duration most_within{};            ///< nine of ten ran no longer
+  Duration half_waited{};            ///< half of them started no later after the submit
+  std::optional<TaskId> longest;     ///< nothing where not all were looked at
+  Duration longest_ran{};
+  std::uint64_t earlier_attempts{0};  ///< of all tasks, that had started
+  Duration earlier_ran{};
+  bool is_estimate{false};  ///< of every so many tasks, and what these make of all
+};
+
+/// Adds tasks up.  Pure.
+class TimesOfTasks {
+ public:
+  /// `each`: every how many of the tasks will be added.
+  TimesOfTasks(Time submitted, std::uint64_t each) : submitted_(submitted), each_(each) {}
+  void add(TaskId task, Time started, Time ended, Duration cpu);
+  TaskTimes all() &&;
+
+ private:
+  Time submitted_;
+  std::uint64_t each_;
+  TaskTimes times_;
+  std::vector<Duration> ran_, waited_;
+};
+
+}  // namespace hpcbatch::store
