@@ -1,7 +1,7 @@
 #include "api/api.hpp"
 
-#include "api/read/bad_request.hpp"
 #include "api/answers/to_json.hpp"
+#include "api/read/bad_request.hpp"
 
 #include <utility>
 

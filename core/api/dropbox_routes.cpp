@@ -1,9 +1,9 @@
 #include "api/dropbox_routes.hpp"
 
+#include "api/answers/to_json.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
-#include "api/answers/to_json.hpp"
 
 #include <boost/json/value_from.hpp>
 

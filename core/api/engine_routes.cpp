@@ -1,9 +1,9 @@
 #include "api/engine_routes.hpp"
 
+#include "api/answers/to_json.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
-#include "api/answers/to_json.hpp"
 
 #include <unistd.h>
 

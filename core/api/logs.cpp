@@ -1,9 +1,9 @@
 #include "api/logs.hpp"
 
+#include "api/answers/to_json.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
-#include "api/answers/to_json.hpp"
 #include "loop/asio.hpp"
 #include "sites/log_reader.hpp"
 

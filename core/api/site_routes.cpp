@@ -1,10 +1,10 @@
 #include "api/site_routes.hpp"
 
+#include "api/answers/to_json.hpp"
 #include "api/listings.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
-#include "api/answers/to_json.hpp"
 #include "documents/site_proposal.hpp"
 
 #include <fmt/format.h>

@@ -2,10 +2,10 @@
 // is.
 #include "api/submissions.hpp"
 
-#include "api/query.hpp"
-#include "api/read/selections.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/answers/where_time_went.hpp"
+#include "api/query.hpp"
+#include "api/read/selections.hpp"
 
 #include <fmt/format.h>
 

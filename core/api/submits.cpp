@@ -191,8 +191,8 @@ void Submits::ids_of_key(const HttpRequest& request, const ReplyPtr& reply) {
   const auto key = request.query.find("key");
   if (client == request.query.end() || key == request.query.end())
     throw BadRequest("/v1/keys takes GET with 'client' and 'key'");
-  runtime_.look([client = client->second,
-                 key = key->second](store::Store& store) { return store.history().ids_of_key(client, key); },
+  runtime_.look([client = client->second, key = key->second](
+                    store::Store& store) { return store.history().ids_of_key(client, key); },
                 [reply](const std::vector<ArrayId>& ids) {
                   if (ids.empty()) return reply->error(404, "no submit with this key is known");
                   reply->answer(200, {{"ids", texts_of(ids)}});

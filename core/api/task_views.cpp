@@ -1,9 +1,9 @@
 #include "api/task_views.hpp"
 
+#include "api/answers/to_json.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
-#include "api/answers/to_json.hpp"
 
 #include "model/places.hpp"
 #include "model/quantities.hpp"
@@ -113,8 +113,8 @@ void add_what_it_took(json::array& details, const store::ResultRow& result) {
 void TaskViews::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
   runtime_.look(
       [task](store::Store& store) {
-        TaskFacts facts{store.history().array(task.array), store.history().result(task), store.history().attempts(task),
-                        std::nullopt, std::nullopt};
+        TaskFacts facts{store.history().array(task.array), store.history().result(task),
+                        store.history().attempts(task), std::nullopt, std::nullopt};
         if (facts.array && needs_items(facts.array->recipe))
           facts.item = item_of(facts.array->recipe, store.history().item(task));
         if (facts.result) {

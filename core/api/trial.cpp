@@ -1,6 +1,6 @@
 // What a submit would do, without doing it.
-#include "api/submits.hpp"
 #include "api/answers/to_json.hpp"
+#include "api/submits.hpp"
 #include "model/places.hpp"
 
 #include <utility>

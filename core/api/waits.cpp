@@ -1,11 +1,11 @@
 #include "api/waits.hpp"
 
+#include "api/answers/to_json.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
 #include "api/read/selections.hpp"
-#include "api/answers/to_json.hpp"
 
 #include <fmt/format.h>
 
@@ -63,8 +63,9 @@ Counts count(store::Store& store, const std::vector<Selection>& chosen) {
         return {0, {}, fmt::format("{}.{}", selection.array.value, to_string(unknown))};
     }
     counts.total += selection.indices ? selection.indices->size() : row->indices.size();
-    const auto ended = selection.indices ? store.history().totals(selection.array, *selection.indices)
-                                         : store.history().totals(selection.array);
+    const auto ended = selection.indices
+                           ? store.history().totals(selection.array, *selection.indices)
+                           : store.history().totals(selection.array);
     counts.ended.done += ended.done;
     counts.ended.failed += ended.failed;
     counts.ended.cancelled += ended.cancelled;
@@ -183,9 +184,11 @@ class FeedLook : public std::enable_shared_from_this<FeedLook> {
       again_ = true;
       return;
     }
-    runtime_.look([client = client_, after = after_](
-                      store::Store& store) { return store.history().changes(client, after, kFeedPage); },
-                  [self = shared_from_this()](const store::ChangeFeed& feed) { self->take(feed); });
+    runtime_.look(
+        [client = client_, after = after_](store::Store& store) {
+          return store.history().changes(client, after, kFeedPage);
+        },
+        [self = shared_from_this()](const store::ChangeFeed& feed) { self->take(feed); });
   }
   void take(const store::ChangeFeed& feed) {
     busy_ = false;

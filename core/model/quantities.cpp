@@ -109,6 +109,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
 std::string show_duration(Duration duration) {
   const std::int64_t us = duration.count();
   if (us < 0) return "-" + show_duration(-duration);
+  if (us != 0 && us < 1'000) return fmt::format("{}us", us);
   if (us != 0 && us < 1'000'000) return fmt::format("{}ms", us / 1000);
   const std::int64_t seconds = us / 1'000'000;
   if (seconds < 60) {

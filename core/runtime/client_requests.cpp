@@ -92,7 +92,9 @@ void ClientRequests::hold(std::vector<Selection> tasks, bool hold, CountAnswer a
 
 void ClientRequests::retry(Retry asked, CountAnswer answer) {
   around_.writer.read(
-      [asked](store::Store& store) { return store.history().revivable(asked.tasks, asked.failed_only); },
+      [asked](store::Store& store) {
+        return store.history().revivable(asked.tasks, asked.failed_only);
+      },
       [this, asked, answer = std::move(answer)](store::Revivable found) mutable {
         // What ended while we looked has other results than those that were read: once more.
         const bool is_over = std::any_of(found.live.begin(), found.live.end(), [&](ArrayId id) {

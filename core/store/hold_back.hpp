@@ -1,8 +1,8 @@
 // What was saved of a damaged store must not run as something that nobody asked for.
 #pragma once
 
-#include "store/salvage.hpp"
 #include "store/file/sqlite.hpp"
+#include "store/salvage.hpp"
 
 namespace hpcbatch::store {
 

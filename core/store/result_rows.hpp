@@ -1,8 +1,8 @@
 // Rows of the table of results, and of what failed attempts share with them.
 #pragma once
 
-#include "store/result_run.hpp"
 #include "store/file/sqlite.hpp"
+#include "store/result_run.hpp"
 #include "store/store.hpp"
 
 #define RESULT_COLUMNS                                                                           \

@@ -1,13 +1,13 @@
 #include "store/salvage.hpp"
 
 #include "store/file/damage.hpp"
+#include "store/file/page_sums.hpp"
+#include "store/file/sqlite.hpp"
+#include "store/file/table_copy.hpp"
 #include "store/hold_back.hpp"
 #include "store/layout.hpp"
-#include "store/file/page_sums.hpp"
 #include "store/put_together.hpp"
-#include "store/file/sqlite.hpp"
 #include "store/store.hpp"
-#include "store/file/table_copy.hpp"
 
 #include <fmt/format.h>
 

@@ -122,7 +122,8 @@ Snapshot Store::begin() {
   }
   for (const auto& [id, indices] : waited_for) {
     sqlite::Statement live = db_.query("SELECT 1 FROM arrays WHERE id=? AND ended=0");
-    if (!live.bind(id.value).step()) snapshot.ended.push_back(history_.ended_or_pruned(id, indices));
+    if (!live.bind(id.value).step())
+      snapshot.ended.push_back(history_.ended_or_pruned(id, indices));
   }
 
   leases_known_ = false;

@@ -5,10 +5,10 @@
 #include "model/action.hpp"
 #include "model/event.hpp"
 #include "model/snapshot.hpp"
-#include "store/history.hpp"
-#include "store/lease_rows.hpp"
 #include "store/file/mark.hpp"
 #include "store/file/sqlite.hpp"
+#include "store/history.hpp"
+#include "store/lease_rows.hpp"
 
 #include "hpcbatch/result.hpp"
 

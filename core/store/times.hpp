@@ -14,11 +14,11 @@ namespace hpcbatch::store {
 /// nodes: where two differ, a duration is no less than nothing.
 struct TaskTimes {
   std::uint64_t tasks{0};
-  Duration ran{}, cpu{};             ///< of all together
-  Duration half_within{};            ///< half of them ran no longer
-  Duration most_within{};            ///< nine of ten ran no longer
-  Duration half_waited{};            ///< half of them started no later after the submit
-  std::optional<TaskId> longest;     ///< nothing where not all were looked at
+  Duration ran{}, cpu{};          ///< of all together
+  Duration half_within{};         ///< half of them ran no longer
+  Duration most_within{};         ///< nine of ten ran no longer
+  Duration half_waited{};         ///< half of them started no later after the submit
+  std::optional<TaskId> longest;  ///< nothing where not all were looked at
   Duration longest_ran{};
   std::uint64_t earlier_attempts{0};  ///< of all tasks, that had started
   Duration earlier_ran{};

@@ -2,8 +2,10 @@
 // meant.
 #include "api/read/read_request.hpp"
 #include "api/read/read_items.hpp"
+#include "api/read/read_task.hpp"
 #include "api/read/selections.hpp"
 #include "api/read/submit_content.hpp"
+#include "documents/task_keys.hpp"
 
 #include <gtest/gtest.h>
 
@@ -389,6 +391,13 @@ TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
         R"(["bash", "--norc", "{}"])", R"(["sh", "-c", "echo {index}"])",
         R"(["bash", "-x", "script.sh", "-c", "{}"])", R"(["env", "A=b", "tool", "{}"])"})
     EXPECT_EQ(refused(right), "accepted") << right;
+}
+
+/// What the help and files of tasks know of is what is taken.
+TEST(ReadTask, TakesTheKeysThatAreListed) {
+  std::vector<std::string_view> listed;
+  for (const TaskKey& key : task_keys()) listed.push_back(key.name);
+  EXPECT_THAT(keys_that_are_read(), testing::UnorderedElementsAreArray(listed));
 }
 
 }  // namespace

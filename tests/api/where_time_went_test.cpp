@@ -42,7 +42,8 @@ TEST(WhereTimeWent, WhileItGoesOnAndOfAnEstimate) {
   spent.ended.reset();
   spent.tasks.longest.reset();
   spent.tasks.is_estimate = true;
-  EXPECT_EQ(in_words(spent).at(0), "the first started 3s after the submit, half of them within 50s");
+  EXPECT_EQ(in_words(spent).at(0),
+            "the first started 3s after the submit, half of them within 50s");
   EXPECT_EQ(in_words(spent).at(1),
             "100 ran about 6m40s together: half of them within 3s, nine of ten within 8s");
 }
@@ -50,9 +51,9 @@ TEST(WhereTimeWent, WhileItGoesOnAndOfAnEstimate) {
 TEST(WhereTimeWent, OfOneAndOfNone) {
   TimeSpent spent = sweep();
   spent.tasks = {.tasks = 1, .ran = 100s};
-  EXPECT_EQ(in_words(spent), (Lines{"the first started 3s after the submit; the last ended 1m40s later",
-                                    "it ran 1m40s",
-                                    "cpu time 0s: each kept 0.00 cpus busy and asked for 2"}));
+  EXPECT_EQ(in_words(spent),
+            (Lines{"the first started 3s after the submit; the last ended 1m40s later",
+                   "it ran 1m40s", "cpu time 0s: each kept 0.00 cpus busy and asked for 2"}));
   // Some run, none has ended.
   spent.tasks = {};
   spent.ended.reset();

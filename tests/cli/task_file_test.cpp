@@ -86,6 +86,47 @@ TEST(TaskFile, ABadYamlTaskIsNamedWithItsLine) {
   EXPECT_THAT(file_refusal(tasks_of_yaml, "job: 1"), HasSubstr("tasks"));
 }
 
+TEST(TaskFile, WhatOtherProgramsCallAKeyIsProposed) {
+  for (const auto& [theirs, ours] :
+       {std::pair{"mem", "memory"}, {"cwd", "directory"}, {"walltime", "time"}, {"cmd", "command"}})
+    EXPECT_THAT(file_refusal(tasks_of_yaml, std::string("- ") + theirs + ": 1\n"),
+                HasSubstr(std::string("did you mean '") + ours + "'?"));
+  EXPECT_THAT(file_refusal(tasks_of_yaml, "- zzzzzz: 1\n"),
+              HasSubstr("t:1: a task has no key 'zzzzzz'; `hpcbatch help task-file` lists them"));
+}
+
+TEST(TaskFile, AValueOfTheWrongKindIsNamedWithItsLine) {
+  const auto yaml = [](const std::string& key) {
+    return file_refusal(tasks_of_yaml, "- command: [a]\n  " + key + "\n");
+  };
+  EXPECT_THAT(
+      file_refusal(tasks_of_yaml, "- command: echo hi\n"),
+      HasSubstr("t:1: `command` is a list of words, as [echo, hi]; for a shell that reads a "
+                "text write [sh, -c, \"echo hi\"]"));
+  EXPECT_THAT(yaml("items: list.txt"), HasSubstr("t:2: `items` is a list, as [a.wav, b.wav]"));
+  EXPECT_THAT(yaml("memory: 3X"), HasSubstr("t:2: `memory` must be a size, as 8G, not '3X'"));
+  EXPECT_THAT(yaml("time: soon"), HasSubstr("t:2: `time` must be a time, as 1h30m, not 'soon'"));
+  EXPECT_THAT(yaml("array: 1-10%"), HasSubstr("t:2: `array` must be as 1-100"));
+  EXPECT_THAT(yaml("array: ten"), HasSubstr("not 'ten'"));
+  EXPECT_THAT(file_refusal(tasks_of_json_lines, "{\"command\": [\"a\"]}\n{\"command\": \"a b\"}"),
+              HasSubstr("t:2: `command` is a list of words, as [a, b]"));
+}
+
+TEST(TaskFile, HowManyOfAnArrayRunAtOnceMayStandInIt) {
+  EXPECT_EQ(tasks_of_yaml("- {command: [a], array: 1-10%2}", "t"),
+            json::parse(R"([{"command": ["a"], "array": "1-10", "max_running": 2}])"));
+  EXPECT_EQ(tasks_of_json_lines(R"({"command": ["a"], "array": "1-10%2", "max_running": 3})", "t"),
+            json::parse(R"([{"command": ["a"], "array": "1-10", "max_running": 3}])"));
+}
+
+TEST(TaskFile, AServiceHasItsNumbers) {
+  EXPECT_EQ(tasks_of_yaml("- command: [a]\n  service: {name: s, command: [b, 010], requests: 100, "
+                          "memory: 2G}\n",
+                          "t"),
+            json::parse(R"([{"command": ["a"], "service": {"name": "s", "command": ["b", "010"],
+                             "requests": 100, "memory": "2G"}}])"));
+}
+
 TEST(TaskFile, AFileOfAnUnknownKindIsRefused) {
   const Interrupt interrupt;
   EXPECT_THROW(read_tasks("/nowhere/tasks.csv", interrupt), CommandError);

@@ -91,8 +91,7 @@ class Waste : public Promise {
     const bool idle = pilot.linked && pilot.running == 0 && pilot.staged <= 0 &&
                       !pilot.stands_still && pilot.starting == 0;
     if (idle && pilot.idle_us > 0 &&
-        record.time_us - pilot.since_us >
-            std::max(pilot.idle_us, kAnswersUs) + options_.slack_us) {
+        record.time_us - pilot.since_us > std::max(pilot.idle_us, kAnswersUs) + options_.slack_us) {
       broken(fmt::format("pilot {} had nothing to do for {} s and stayed", process,
                          (record.time_us - pilot.since_us) / 1'000'000),
              {pilot.since, at});

@@ -40,6 +40,7 @@ TEST(Durations, LeaveNoDoubtWhatABareNumberMeans) {
 
 TEST(Durations, ShowShortAndRound) {
   EXPECT_EQ(show_duration(0s), "0s");
+  EXPECT_EQ(show_duration(250us), "250us");
   EXPECT_EQ(show_duration(250ms), "250ms");
   EXPECT_EQ(show_duration(42s), "42s");
   EXPECT_EQ(show_duration(1500ms), "1.5s");

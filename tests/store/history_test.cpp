@@ -95,7 +95,8 @@ TEST_F(StoreInFolder, FiltersResultsByState) {
     Filter filter;
     filter.state = state;
     std::vector<std::uint32_t> found;
-    for (const ResultRow& row : store->history().results(filter)) found.push_back(row.indices.first);
+    for (const ResultRow& row : store->history().results(filter))
+      found.push_back(row.indices.first);
     return found;
   };
   EXPECT_EQ(of_state(TaskState::Done), std::vector{1U});
@@ -118,7 +119,8 @@ TEST_F(StoreInFolder, ListsResultsPageByPageWhateverTheOrderInWhichTheyCame) {
   Filter filter;
   filter.limit = 2;
   std::vector<std::string> found;
-  for (auto page = store->history().results(filter); !page.empty(); page = store->history().results(filter)) {
+  for (auto page = store->history().results(filter); !page.empty();
+       page = store->history().results(filter)) {
     EXPECT_LE(page.size(), 2U);
     for (const ResultRow& row : page) {
       filter.before = TaskId{row.array, row.indices.first};

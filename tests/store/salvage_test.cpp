@@ -109,7 +109,8 @@ class BadBlocks : public StoreInFolder {
       if ((*opened)->history().environment(recipe->environment) != "shared surroundings")
         all.wrong = "in other surroundings";
       for (std::uint32_t i = 1; i <= kTasks; ++i) {
-        if ((*opened)->history().item({ArrayId{id}, i}) != text_of(id, i)) all.wrong = "with another text";
+        if ((*opened)->history().item({ArrayId{id}, i}) != text_of(id, i))
+          all.wrong = "with another text";
       }
     }
     for (const char* part : {"-wal", "-mark"}) fs::remove(into() + part);

@@ -30,10 +30,10 @@ std::string begin_and_end(const TimeSpent& spent) {
 std::string running(const TimeSpent& spent) {
   const store::TaskTimes& tasks = spent.tasks;
   if (tasks.tasks == 1) return "it ran " + show_duration(tasks.ran);
-  std::string text = fmt::format(
-      "{} ran {}{} together: half of them within {}, nine of ten within {}", tasks.tasks,
-      tasks.is_estimate ? "about " : "", show_duration(tasks.ran),
-      show_duration(tasks.half_within), show_duration(tasks.most_within));
+  std::string text =
+      fmt::format("{} ran {}{} together: half of them within {}, nine of ten within {}",
+                  tasks.tasks, tasks.is_estimate ? "about " : "", show_duration(tasks.ran),
+                  show_duration(tasks.half_within), show_duration(tasks.most_within));
   if (!tasks.longest) return text;
   text += fmt::format(", the longest {}: {}", show_duration(tasks.longest_ran),
                       to_string(*tasks.longest));

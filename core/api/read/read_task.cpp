@@ -7,6 +7,7 @@
 #include "api/read/read_service.hpp"
 #include "api/read/selections.hpp"
 #include "api/read/shell_items.hpp"
+#include "documents/task_keys.hpp"
 #include "model/site.hpp"
 
 #include <fmt/format.h>
@@ -330,11 +331,17 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
     const std::string where = what + "." + std::string(key);
     const auto reader = readers().find(std::string_view(key));
     if (reader == readers().end())
-      throw BadRequest(where + " is no key of a task; docs/api.md lists them");
+      throw BadRequest(where + " is no key of a task" + task_key_hint(std::string_view(key)));
     reader->second(entry, where, reading);
   }
   check_together(reading, what);
   return std::move(reading.task);
+}
+
+std::vector<std::string_view> keys_that_are_read() {
+  std::vector<std::string_view> keys;
+  for (const auto& [key, reader] : readers()) keys.push_back(key);
+  return keys;
 }
 
 NeedsChange read_needs_change(const json::value& value) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch {
@@ -37,6 +38,8 @@ struct TaskRequest {
 
 /// `what` names the task for the reader of a refusal.  Throws BadRequest that names the key too.
 TaskRequest read_task(const boost::json::value& value, const std::string& what);
+/// Those that it takes, in no order; all of task_keys().
+std::vector<std::string_view> keys_that_are_read();
 
 /// What of `needs` a retry says anew: `cpus`, `memory`, `disk`, `time`, as a submit does.
 NeedsChange read_needs_change(const boost::json::value& value);

@@ -1,5 +1,7 @@
 #include "cli/parse/help_text.hpp"
 
+#include "documents/task_keys.hpp"
+
 #include <CLI/App.hpp>
 
 #include <algorithm>
@@ -76,6 +78,31 @@ std::string HelpText::make_description(const CLI::App* verb) const {
 std::string HelpText::make_footer(const CLI::App* verb) const {
   const std::string footer = verb->get_footer();
   return footer.empty() ? "" : "\n" + wrapped_lines(footer);
+}
+
+std::string task_file_help() {
+  std::string out =
+      R"(A file of tasks, for `hpcbatch submit --file FILE`: a list in YAML (.yaml), the
+same in TOML (.toml, each as [[tasks]]), or one JSON object a line (.jsonl).
+
+  - name: prepare
+    command: [sh, -c, "echo ready > data"]
+  - name: fit
+    after: [prepare]
+    items: [a.bam, b.bam]
+    command: [fit, --data, data, "{}"]
+    cpus: 2
+    memory: 4G
+    time: 1h
+
+Each needs `command` or `tool`; all else may be left out. Paths count from the
+current directory; what all have in common may be options of `submit`.
+
+)";
+  for (const TaskKey& key : task_keys()) {
+    out += row(std::string(key.name) + ": " + std::string(key.example), std::string(key.says));
+  }
+  return out;
 }
 
 std::string HelpText::make_subcommand(const CLI::App* verb) const {

@@ -15,4 +15,7 @@ class HelpText : public CLI::Formatter {
   std::string make_subcommand(const CLI::App* verb) const override;
 };
 
+/// What a file of tasks for `submit --file` may hold.
+std::string task_file_help();
+
 }  // namespace hpcbatch

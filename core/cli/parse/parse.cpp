@@ -47,7 +47,8 @@ Engine
 
 An id is 12, a task of an array is 12.345, a range is 12.1-99; last is the one
 that you submitted last.
-`hpcbatch VERB --help` says more, with an example.
+`hpcbatch VERB --help` says more, with an example; `hpcbatch help task-file` what a
+file of tasks may hold.
 )";
 
 /// What stands after `--` is the command, whatever it looks like.
@@ -178,6 +179,7 @@ Command parse_command(const std::vector<std::string>& typed) {
   std::vector<std::string> words = typed;
   if (words[0] == "help") {
     if (words.size() == 1) return ShowText{kOverview};
+    if (words[1] == "task-file") return ShowText{task_file_help()};
     words.erase(words.begin());
     words.emplace_back("--help");
   }

@@ -292,8 +292,10 @@ void add_submit(CLI::App& app, Command& into) {
       ->type_name("KEY")
       ->group("Course");
   add_many(*verb, submit->many);
-  verb->add_option("--file", submit->file,
-                   "tasks from a .yaml, .toml or .jsonl file; - is JSON lines on standard input")
+  verb->add_option(
+          "--file", submit->file,
+          "tasks from a .yaml, .toml or .jsonl file, as `hpcbatch help task-file` says; - is "
+          "JSON lines on standard input")
       ->type_name("FILE")
       ->group("Many");
   verb->add_flag("--dry-run", submit->dry_run,

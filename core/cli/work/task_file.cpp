@@ -2,10 +2,12 @@
 
 #include "cli/process/exit.hpp"
 #include "cli/work/json_fields.hpp"
-#include "documents/spelling.hpp"
+#include "documents/task_keys.hpp"
 #include "documents/toml.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
+#include "model/index_set.hpp"
+#include "model/quantities.hpp"
 #include "posix/fd.hpp"
 
 #include <boost/json/object.hpp>
@@ -13,8 +15,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <limits>
+#include <sstream>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -28,40 +32,83 @@ namespace json = boost::json;
 /// A file of a million tasks is a normal thing; one of a thousand times that is a mistake.
 constexpr DocumentLimits kLimits{std::size_t{256} << 20, 20'000'000, 32};
 
-/// The keys of a task (docs/api.md), by the JSON type that a YAML scalar becomes.
-const std::vector<std::string> kNumbers{"cpus",         "nodes",   "max_running",
-                                        "max_failures", "retries", "priority"};
-const std::vector<std::string> kBooleans{"hold", "stream_input", "halt_running"};
-const std::vector<std::string> kOthers{
-    "command",   "tool",       "parameters", "inputs",      "outputs",     "memory",
-    "disk",      "time",       "gpus",       "resources",   "site",        "tags",
-    "directory", "env",        "stdin",      "environment", "array",       "items",
-    "columns",   "container",  "stdout",     "stderr",      "name",        "after",
-    "after_any", "after_each", "not_sites",  "shared",      "output_limit"};
-
-bool is_named_in(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+[[noreturn]] void refuse(const std::string& file, int line, const std::string& sentence) {
+  throw DocumentError(file, line, sentence);
 }
 
-void check_keys(const json::object& task, const std::string& file, int line) {
-  for (const auto& entry : task) {
-    const std::string key(entry.key());
-    if (is_named_in(kNumbers, key) || is_named_in(kBooleans, key) || is_named_in(kOthers, key))
-      continue;
-    std::vector<std::string> known = kOthers;
-    known.insert(known.end(), kNumbers.begin(), kNumbers.end());
-    known.insert(known.end(), kBooleans.begin(), kBooleans.end());
-    const std::string near = nearest_spelling(key, known);
-    throw DocumentError(
-        file, line,
-        "a task has no key '" + key + "'" + (near.empty() ? "" : "; did you mean '" + near + "'?"));
-  }
+const TaskKey& key_named(const std::string& name, const std::string& file, int line) {
+  const TaskKey* key = find_task_key(name);
+  if (key == nullptr) refuse(file, line, "a task has no key '" + name + "'" + task_key_hint(name));
+  return *key;
 }
 
 /// Numbers in it stay the letters of the author.
-bool is_text_key(std::string_view key) {
-  const std::string name(key);
-  return is_named_in(kOthers, name) && name != "gpus" && name != "resources";
+bool is_text_key(std::string_view name) {
+  const TaskKey* key = find_task_key(name);
+  return key != nullptr && key->type == TaskKey::Type::Text;
+}
+
+/// The text that a list of words would have been, for the refusal of one that is no list.
+std::string as_list(const std::string& text) {
+  std::string list;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) list += (list.empty() ? "[" : ", ") + word;
+  return list + "]";
+}
+
+void check_command(const json::value& value, const std::string& file, int line) {
+  if (value.is_array()) return;
+  const std::string text = value.is_string() ? std::string(value.get_string()) : "";
+  refuse(file, line,
+         "`command` is a list of words, as " + (text.empty() ? "[echo, hello]" : as_list(text)) +
+             "; for a shell that reads a text write [sh, -c, \"" + (text.empty() ? "TEXT" : text) +
+             "\"]");
+}
+
+void check_items(const json::value& value, const std::string& file, int line) {
+  if (value.is_array()) return;
+  refuse(
+      file, line,
+      "`items` is a list, as [a.wav, b.wav]; for the lines of a file use `hpcbatch submit --each "
+      "FILE`");
+}
+
+/// `1-100%20` is both indices and how many may run at once.
+void split_array(json::object& task, const std::string& file, int line) {
+  const json::value& value = task.at("array");
+  const std::string text = value.is_string() ? std::string(value.get_string()) : "";
+  const std::size_t percent = text.find('%');
+  const auto indices = parse_index_set(text.substr(0, percent));
+  std::uint32_t most = 0;
+  if (percent != std::string::npos) {
+    const char* end = text.data() + text.size();
+    const auto read = std::from_chars(text.data() + percent + 1, end, most);
+    if (read.ec != std::errc{} || read.ptr != end || most == 0) most = 0;
+  }
+  if (!indices || (percent != std::string::npos && most == 0))
+    refuse(file, line, "`array` must be as 1-100, 1-9:2,20 or 1-100%20, not '" + text + "'");
+  if (percent == std::string::npos) return;
+  task["array"] = text.substr(0, percent);
+  if (!task.contains("max_running")) task["max_running"] = most;
+}
+
+void check_quantity(const TaskKey& key, const json::value& value, const std::string& file,
+                    int line) {
+  if (!value.is_string()) return;
+  const std::string text(value.get_string());
+  const bool is_time = key.name == "time";
+  if (is_time ? parse_duration(text).has_value() : parse_size(text).has_value()) return;
+  refuse(file, line,
+         "`" + std::string(key.name) + "` must be a " + (is_time ? "time" : "size") + ", as " +
+             std::string(key.example) + ", not '" + text + "'");
+}
+
+/// One value as it goes to the engine, which knows no lines.
+void check_value(const json::value& value, const TaskKey& key, const std::string& file, int line) {
+  if (key.name == "command") check_command(value, file, line);
+  if (key.name == "items") check_items(value, file, line);
+  if (key.name == "memory" || key.name == "disk" || key.name == "time")
+    check_quantity(key, value, file, line);
 }
 
 json::value number_of(const View& view) {
@@ -102,27 +149,46 @@ json::value number_or_map(const View& view) {
   return amounts;
 }
 
+json::value service_of(const View& view) {
+  json::value service = plain(view.node(), view.file());
+  if (view.node().kind != Node::Kind::Map) return service;
+  for (const Field& field : view.node().fields) {
+    if (field.name == "requests")
+      service.get_object()[field.name] = number_of(View(field.value, view.file(), field.name));
+  }
+  return service;
+}
+
+json::value typed(const TaskKey& key, const View& view) {
+  switch (key.type) {
+    case TaskKey::Type::Number:
+      return number_of(view);
+    case TaskKey::Type::Boolean:
+      return view.boolean();
+    case TaskKey::Type::Amounts:
+      return number_or_map(view);
+    case TaskKey::Type::Map:
+      return service_of(view);
+    case TaskKey::Type::Text:
+      break;
+  }
+  return plain(view.node(), view.file());
+}
+
 json::object task_of(const Node& node, const std::string& file) {
   if (node.kind != Node::Kind::Map)
     View(node, file, "task").expected("a map with `command` or `tool`");
   json::object task;
   for (const Field& field : node.fields) {
     const View view(field.value, file, field.name);
-    check_keys({{field.name, nullptr}}, file, field.line);
+    const TaskKey& key = key_named(field.name, file, field.line);
     if (view.is_null()) continue;
-    if (is_named_in(kNumbers, field.name)) {
-      task[field.name] = number_of(view);
-    } else if (is_named_in(kBooleans, field.name)) {
-      task[field.name] = view.boolean();
-    } else if (field.name == "gpus" || field.name == "resources") {
-      task[field.name] = number_or_map(view);
-    } else {
-      task[field.name] = plain(field.value, file);
-    }
+    task[field.name] = typed(key, view);
+    check_value(task.at(field.name), key, file, field.line);
+    if (field.name == "array") split_array(task, file, field.line);
   }
-  if (!task.contains("command") && !task.contains("tool")) {
-    throw DocumentError(file, node.line, "a task needs `command` or `tool`");
-  }
+  if (!task.contains("command") && !task.contains("tool"))
+    refuse(file, node.line, "a task needs `command` or `tool`");
   return task;
 }
 
@@ -178,10 +244,12 @@ json::array tasks_of_json_lines(const std::string& text, const std::string& file
     if (!task.is_object())
       throw DocumentError(file, line,
                           "a task must be a JSON object, like {\"command\": [\"true\"]}");
-    check_keys(task.get_object(), file, line);
-    if (!task.get_object().contains("command") && !task.get_object().contains("tool")) {
-      throw DocumentError(file, line, "a task needs `command` or `tool`");
-    }
+    json::object& keys = task.get_object();
+    for (const auto& entry : keys)
+      check_value(entry.value(), key_named(std::string(entry.key()), file, line), file, line);
+    if (keys.contains("array")) split_array(keys, file, line);
+    if (!keys.contains("command") && !keys.contains("tool"))
+      refuse(file, line, "a task needs `command` or `tool`");
     tasks.push_back(std::move(task));
   }
   return tasks;

@@ -195,7 +195,7 @@ class Decide {
   bool no_engine_{false};  // nobody to wait for: given up, fenced, told to end
   bool checks_failed_{false};
   bool results_wanted_{true};  // false once fenced
-  bool stuck_{false};  // the workspace cannot be written
+  bool stuck_{false};          // the workspace cannot be written
   Idleness idleness_;
   std::optional<Time> empty_since_;
   std::optional<Time>

@@ -1,0 +1,118 @@
+#include "documents/task_keys.hpp"
+
+#include "documents/spelling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+using Type = TaskKey::Type;
+
+constexpr std::array kKeys{
+    TaskKey{"command", Type::Text, "[fit, --data, \"{}\"]",
+            "program and arguments; no shell reads them: for one write [sh, -c, \"A | B\"]"},
+    TaskKey{"tool", Type::Text, "ina_speech_segmenter", "a tool in place of a command"},
+    TaskKey{"parameters", Type::Text, "{K: V}", "of the tool"},
+    TaskKey{"name", Type::Text, "fit", "shown, and what `after` of other tasks of the file names"},
+    TaskKey{"after", Type::Text, "[prepare]", "start when these have succeeded: names, or ids"},
+    TaskKey{"after_any", Type::Text, "[prepare]", "start when these have ended"},
+    TaskKey{"after_each", Type::Text, "[fit]", "pair equal indices of two arrays"},
+    TaskKey{"array", Type::Text, "1-100%20", "one task for each index; at most 20 at once"},
+    TaskKey{"items", Type::Text, "[a.wav, b.wav]",
+            "one task for each: {} in the command, {1} {2} where they are lists, {NAME} where they "
+            "are maps"},
+    TaskKey{"columns", Type::Text, "[sample, lambda]", "names for the columns of items: {sample}"},
+    TaskKey{"item_texts", Type::Text, "[...]", "what {} stands for where items are maps"},
+    TaskKey{"cpus", Type::Number, "2", "processors; a half is 0.5 (1)"},
+    TaskKey{"memory", Type::Text, "8G", "need and limit (its cpus' share of a node)"},
+    TaskKey{"disk", Type::Text, "10G", "scratch space"},
+    TaskKey{"gpus", Type::Amounts, "1", "of any kind, or {a100: 2}"},
+    TaskKey{"time", Type::Text, "1h30m", "need and limit"},
+    TaskKey{"resources", Type::Amounts, "{licences/x: 1}", "a site's own amounts"},
+    TaskKey{"nodes", Type::Number, "1", "only 1 so far"},
+    TaskKey{"site", Type::Text, "NAME", "only there"},
+    TaskKey{"not_sites", Type::Text, "[NAME]", "never there"},
+    TaskKey{"tags", Type::Text, "[account=lab2]", "only where shapes have these"},
+    TaskKey{"directory", Type::Text, "results", "to run in (the current one)"},
+    TaskKey{"env", Type::Text, "{NAME: VALUE}", "variables that are added"},
+    TaskKey{"environment", Type::Text, "{NAME: VALUE}", "all variables, in place of yours"},
+    TaskKey{"stdin", Type::Text, "FILE", "standard input (none)"},
+    TaskKey{"stdout", Type::Text, "out.{}", "standard output, or none (kept for `log`)"},
+    TaskKey{"stderr", Type::Text, "err.{}", "standard error, or none (kept for `log`)"},
+    TaskKey{"output_limit", Type::Text, "10M", "what is kept of output that goes to no file"},
+    TaskKey{"inputs", Type::Text, "{NAME: PATH}", "files that it finds as NAME"},
+    TaskKey{"outputs", Type::Text, "{NAME: PATH}", "files NAME that it leaves, and where they go"},
+    TaskKey{"shared", Type::Text, "[/data]", "folders that must be seen where it runs"},
+    TaskKey{"stream_input", Type::Boolean, "false", "standard input comes by the API"},
+    TaskKey{"container", Type::Text, "IMAGE", "run in this image"},
+    TaskKey{"service", Type::Map, "{name: N, command: [...]}",
+            "a process that the pilot keeps warm for it"},
+    TaskKey{"retries", Type::Number, "1", "of failures that are its own (0)"},
+    TaskKey{"priority", Type::Number, "0", "higher starts earlier"},
+    TaskKey{"hold", Type::Boolean, "false", "do not start before `hpcbatch release`"},
+    TaskKey{"max_running", Type::Number, "20", "of an array, at most so many at once"},
+    TaskKey{"max_failures", Type::Number, "10", "with more, what has not started is cancelled"},
+    TaskKey{"halt_running", Type::Boolean, "false", "and what runs is ended"},
+};
+
+/// What others call them.
+constexpr std::array kElsewhere{
+    std::pair{"mem", "memory"},
+    std::pair{"mem_mb", "memory"},
+    std::pair{"ram", "memory"},
+    std::pair{"threads", "cpus"},
+    std::pair{"cores", "cpus"},
+    std::pair{"ntasks", "cpus"},
+    std::pair{"walltime", "time"},
+    std::pair{"runtime", "time"},
+    std::pair{"timeout", "time"},
+    std::pair{"cwd", "directory"},
+    std::pair{"dir", "directory"},
+    std::pair{"workdir", "directory"},
+    std::pair{"chdir", "directory"},
+    std::pair{"cmd", "command"},
+    std::pair{"script", "command"},
+    std::pair{"run", "command"},
+    std::pair{"shell", "command"},
+    std::pair{"depends", "after"},
+    std::pair{"depends_on", "after"},
+    std::pair{"dependencies", "after"},
+    std::pair{"needs", "after"},
+    std::pair{"each", "items"},
+    std::pair{"partition", "tags"},
+    std::pair{"account", "tags"},
+    std::pair{"qos", "tags"},
+    std::pair{"image", "container"},
+    std::pair{"output", "stdout"},
+    std::pair{"error", "stderr"},
+    std::pair{"max_fails", "max_failures"},
+};
+
+}  // namespace
+
+std::span<const TaskKey> task_keys() {
+  return kKeys;
+}
+
+const TaskKey* find_task_key(std::string_view name) {
+  const auto* at = std::find_if(kKeys.begin(), kKeys.end(),
+                                [&](const TaskKey& key) { return key.name == name; });
+  return at == kKeys.end() ? nullptr : at;
+}
+
+std::string task_key_hint(std::string_view name) {
+  for (const auto& [elsewhere, here] : kElsewhere) {
+    if (name == elsewhere) return std::string("; did you mean '") + here + "'?";
+  }
+  std::vector<std::string> known;
+  for (const TaskKey& key : kKeys) known.emplace_back(key.name);
+  if (const std::string near = nearest_spelling(name, known); !near.empty())
+    return "; did you mean '" + near + "'?";
+  return "; `hpcbatch help task-file` lists them";
+}
+
+}  // namespace hpcbatch
