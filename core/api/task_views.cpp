@@ -113,11 +113,16 @@ void add_what_it_took(json::array& details, const store::ResultRow& result) {
 void TaskViews::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
   runtime_.look(
       [task](store::Store& store) {
-        TaskFacts facts{store.history().array(task.array), store.history().result(task),
-                        store.history().attempts(task), std::nullopt, std::nullopt};
+        TaskFacts facts{store.history().array(task.array),
+                        store.history().result(task),
+                        store.history().attempts(task),
+                        std::nullopt,
+                        std::nullopt,
+                        {}};
         if (facts.array && needs_items(facts.array->recipe))
           facts.item = item_of(facts.array->recipe, store.history().item(task));
         if (facts.result) {
+          if (facts.array) facts.needs = store.history().needs_then(*facts.array, *facts.result);
           if (const auto pilot = parse_pilot(facts.result->pilot))
             facts.allocation = store.history().allocation(pilot->allocation.name);
         }
@@ -136,7 +141,7 @@ boost::json::object TaskViews::task_json(TaskId task, const TaskFacts& facts) co
                                          : TaskState::Running;  // the store cannot take its end
   object["state"] = std::string(to_string(state));
   put_work(object, task, facts);
-  object["needs"] = to_json(array.needs);
+  object["needs"] = to_json(facts.result && !live ? facts.needs : array.needs);
   if (task.index == 0 && !array.after.empty()) object["after"] = to_json(array.after);
   object["submitted_at"] = seconds(array.submitted);
   if (facts.result && !live) put_result(object, facts);
@@ -235,6 +240,12 @@ store::Filter filter_of(const HttpRequest& request) {
           "'{}' is no state; states are waiting, held, running, unknown, done, failed, cancelled",
           state));
   }
+  if (const std::string failure = text_in(request, "failure"); !failure.empty()) {
+    filter.failure = parse_failure(failure);
+    if (!filter.failure)
+      throw BadRequest(fmt::format(
+          "'{}' is no failure; failures are tool_failed, oom_task, node_lost and others", failure));
+  }
   if (const std::string before = text_in(request, "before"); !before.empty()) {
     const Selection last = parse_selection(before);
     filter.before = TaskId{last.array, last.indices ? last.indices->ranges().back().first : 0};
@@ -254,7 +265,7 @@ class LiveLines {
       : filter_(filter), engine_(engine), lines_(lines) {}
 
   bool admits(ArrayId id, const ArrayState& array) const {
-    if (filter_.array && *filter_.array != id) return false;
+    if (filter_.failure || (filter_.array && *filter_.array != id)) return false;
     if (filter_.before && filter_.before->array < id) return false;
     return filter_.client.empty() ||
            engine_.tasks().queue().name_of(array.client) == filter_.client;

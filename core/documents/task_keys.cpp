@@ -90,6 +90,9 @@ constexpr std::array kElsewhere{
     std::pair{"output", "stdout"},
     std::pair{"error", "stderr"},
     std::pair{"max_fails", "max_failures"},
+    std::pair{"id", "name"},
+    std::pair{"label", "name"},
+    std::pair{"rule", "name"},
 };
 
 }  // namespace
@@ -109,6 +112,7 @@ std::string task_key_hint(std::string_view name) {
     if (name == elsewhere) return std::string("; did you mean '") + here + "'?";
   }
   std::vector<std::string> known;
+  known.reserve(kKeys.size());
   for (const TaskKey& key : kKeys) known.emplace_back(key.name);
   if (const std::string near = nearest_spelling(name, known); !near.empty())
     return "; did you mean '" + near + "'?";

@@ -256,9 +256,9 @@ Explanation Explainer::explain() {
   QueuePlace place = array.place();
   place.in_class = engine_.tasks_.class_of_task(task_);
   const Needs& needs = engine_.tasks_.queue().get(place.in_class).needs;
-  why_.text =
-      fmt::format("ready, {} tasks of its kind ahead; {}", engine_.tasks_.queue().ahead_of(place),
-                  service_of(needs).value_or("no pilot has room"));
+  why_.text = fmt::format("ready, {} tasks of its kind ahead; {}",
+                          engine_.tasks_.queue().ahead_of(place, task_.index),
+                          service_of(needs).value_or("no pilot has room"));
   explain_places(array.terms->needs, needs);
   const std::size_t pilots = explain_pilots(place.in_class);
   explain_nodes(needs);

@@ -270,13 +270,16 @@ void ReadyQueue::check_invariants() const {
   HPCBATCH_CHECK(heads == 0);
 }
 
-std::uint64_t ReadyQueue::ahead_of(const QueuePlace& place) const {
+std::uint64_t ReadyQueue::ahead_of(const QueuePlace& place, std::uint32_t index) const {
   std::uint64_t ahead = 0;
   for (const auto& [who, lines] : classes_[static_cast<std::size_t>(place.in_class)].clients) {
     for (const auto& [priority, line] : lines) {
       if (priority < place.priority) break;
       for (const auto& [array, indices] : line) {
-        if (priority > place.priority || array < place.array) ahead += indices.size();
+        if (priority > place.priority || array < place.array)
+          ahead += indices.size();
+        else if (array == place.array && index > 0)
+          ahead += indices.intersection(IndexRange{0, index - 1}).size();
       }
     }
   }

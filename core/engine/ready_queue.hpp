@@ -136,7 +136,7 @@ class ReadyQueue {
   /// Takes the lowest index out and counts the client's turn.
   std::uint32_t take(const QueuePlace& place);
   /// How many tasks stand before a place in its own class.
-  std::uint64_t ahead_of(const QueuePlace& place) const;
+  std::uint64_t ahead_of(const QueuePlace& place, std::uint32_t index) const;
   std::uint64_t size() const { return size_; }
   /// What is counted is what is there; for tests.
   void check_invariants() const;

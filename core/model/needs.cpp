@@ -27,6 +27,16 @@ Needs changed(Needs needs, const NeedsChange& change) {
   return needs;
 }
 
+bool gets_less(const Needs& before, const Needs& after) {
+  // What was not said had no limit of its own.
+  const auto is_less = [&](std::string_view name) {
+    const Amount old = before.amounts.get(name), now = after.amounts.get(name);
+    return now != Amount{} && (old == Amount{} || now < old);
+  };
+  if (is_less(kCpus) || is_less(kMemory) || is_less(kDisk)) return true;
+  return after.time && (!before.time || *after.time < *before.time);
+}
+
 bool may_run_at(const Needs& needs, std::string_view site) {
   return (needs.site.empty() || needs.site == site) &&
          !std::binary_search(needs.not_on.begin(), needs.not_on.end(), site);

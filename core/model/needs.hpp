@@ -35,6 +35,8 @@ struct NeedsChange {
   bool any() const { return time.has_value() || !amounts.empty(); }
 };
 Needs changed(Needs needs, const NeedsChange& change);
+/// Whether a task that needs `before` might not do with `after`.
+bool gets_less(const Needs& before, const Needs& after);
 
 /// Whether a task may run at a site, whatever that has.
 bool may_run_at(const Needs& needs, std::string_view site);

@@ -3,6 +3,8 @@
 #include "links/recipe.hpp"
 #include "loop/crash_point.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -90,6 +92,27 @@ void ClientRequests::hold(std::vector<Selection> tasks, bool hold, CountAnswer a
   around_.feed(HoldAsked{request, std::move(tasks), hold});
 }
 
+namespace {
+
+/// Needs are those of an array: what waits of it gets the new ones, too, which may be more than it
+/// asked for, and not less.
+std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arrays,
+                                           const Engine& engine) {
+  for (const RevivedArray& revived : arrays) {
+    const ArrayState* live = engine.tasks().find(revived.id);
+    if (!revived.has_new_needs || !live) continue;
+    const std::uint64_t others = live->tasks.open().size();
+    if (others == 0 || !gets_less(live->terms->needs, revived.array.needs)) continue;
+    return fmt::format(
+        "{} tasks of {} have not ended and would get less, too; wait until they have, or change "
+        "nothing or to more",
+        others, revived.id.value);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 void ClientRequests::retry(Retry asked, CountAnswer answer) {
   around_.writer.read(
       [asked](store::Store& store) {
@@ -110,6 +133,8 @@ void ClientRequests::retry(Retry asked, CountAnswer answer) {
           revived.array.needs = changed(std::move(revived.array.needs), asked.change);
           revived.has_new_needs = true;
         }
+        if (auto refusal = less_for_others(found.arrays, *around_.engine))
+          return answer(Error{Error::Kind::Rejected, std::move(*refusal)});
         const RequestId request = new_request();
         count_answers_[request.value] = std::move(answer);
         around_.feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});

@@ -63,6 +63,13 @@ std::optional<ResultRow> History::result(TaskId task) {
   return found;
 }
 
+Needs History::needs_then(const ArrayRow& array, const ResultRow& result) {
+  sqlite::Statement row =
+      db_.query("SELECT needs FROM needs_then WHERE array=? AND until>=? ORDER BY until LIMIT 1");
+  row.bind(array.id.value, result.sequence);
+  return row.step() ? decode_needs(row.text(0)) : array.needs;
+}
+
 std::vector<ResultRow> History::results(const Filter& filter) {
   const int state = filter.state ? static_cast<int>(*filter.state) : -1;
   const int ok = static_cast<int>(Failure::Ok);
@@ -77,11 +84,11 @@ std::vector<ResultRow> History::results(const Filter& filter) {
                 " FROM results r WHERE array>=?1 AND (array,first)<(?2,?3) AND "
                 "(?4<0 OR (?4=?5 AND failure=?6) OR (?4=?7 AND failure=?8) OR (?4=?9 AND failure "
                 "NOT IN (?6,?8))) AND "
-                "(?10=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?10) ORDER BY array "
-                "DESC, first DESC LIMIT ?11");
+                "(?10=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?10) AND "
+                "(?12<0 OR failure=?12) ORDER BY array DESC, first DESC LIMIT ?11");
   rows.bind(lowest.value, end.array.value, end.index, state, static_cast<int>(TaskState::Done), ok,
             static_cast<int>(TaskState::Cancelled), cancelled, static_cast<int>(TaskState::Failed),
-            filter.client, filter.limit);
+            filter.client, filter.limit, filter.failure ? static_cast<int>(*filter.failure) : -1);
   std::vector<ResultRow> found;
   while (rows.step()) found.push_back(read_result(rows));
   return found;

@@ -66,7 +66,8 @@ struct Filter {
   std::optional<ArrayId> array;
   std::string client;  ///< empty: all
   std::optional<TaskState> state;
-  std::optional<TaskId> before;  ///< ranges that begin below it; without: from the highest
+  std::optional<Failure> failure;  ///< of what has ended
+  std::optional<TaskId> before;    ///< ranges that begin below it; without: from the highest
   std::uint32_t limit{100};
 };
 
@@ -146,6 +147,8 @@ class History {
   /// Most tasks first, the commonest 20.
   std::vector<FailureGroup> failures(ArrayId id);
   std::optional<ResultRow> result(TaskId task);
+  /// What a task that has ended so needed: its array's may have changed since.
+  Needs needs_then(const ArrayRow& array, const ResultRow& result);
   std::vector<ResultRow> results(const Filter& filter);
   std::vector<AttemptRow> attempts(TaskId task);
   ChangeFeed changes(const std::string& client, std::uint64_t after, std::uint32_t limit);

@@ -65,6 +65,11 @@ ALTER TABLE arrays ADD COLUMN give_up_at INTEGER DEFAULT 0;
 ALTER TABLE arrays ADD COLUMN gives_up_running INTEGER DEFAULT 0;
 )";
 
+// What older programs pass over: `until` is the highest number of a result that had them.
+constexpr const char* kNeedsThen = R"(
+CREATE TABLE IF NOT EXISTS needs_then(array INTEGER, until INTEGER, needs BLOB, PRIMARY KEY(array, until)) WITHOUT ROWID;
+)";
+
 std::string version_of(sqlite::Connection& db) {
   sqlite::Statement row = db.query("SELECT value FROM meta WHERE key=CAST('version' AS BLOB)");
   return row.step() ? row.text(0) : "";
@@ -92,6 +97,7 @@ void take_over(sqlite::Connection& db) {
     db.execute(kGivingUp);
     set_version(db, kVersion);
   }
+  db.execute(kNeedsThen);
   if (const std::string version = version_of(db); version != kVersion) {
     throw std::runtime_error(fmt::format(
         "the store has version {}, this program knows version {} only", version, kVersion));

@@ -23,6 +23,11 @@ void Store::save(const SaveRevived& save) {
   db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?")
       .run(save.array.value);
   if (save.needs) {
+    // What has ended had the old ones.
+    db_.query(
+           "INSERT OR REPLACE INTO needs_then SELECT id,(SELECT coalesce(max(sequence),0) FROM "
+           "results WHERE array=?1),needs FROM arrays WHERE id=?1")
+        .run(save.array.value);
     db_.query("UPDATE arrays SET needs=? WHERE id=?").run(encode(*save.needs), save.array.value);
   }
   for (const IndexRange& range : save.indices.ranges()) {

@@ -34,11 +34,36 @@ Duration within(std::vector<Duration>& values, std::size_t tenths) {
   return *at;
 }
 
+/// Of so many parts of the whole time those in which something ran: what is as long as one of them is
+/// rounded up to it.
+constexpr std::size_t kParts = 4096;
+
+Duration busy_of(const std::vector<Time>& started, const std::vector<Duration>& ran) {
+  const Time begin = *std::min_element(started.begin(), started.end());
+  const auto after = [&](std::size_t i) { return started[i] - begin; };
+  Duration whole{};
+  for (std::size_t i = 0; i < ran.size(); ++i) whole = std::max(whole, plus(after(i), ran[i]));
+  const Duration part = whole / static_cast<std::int64_t>(kParts) + Duration{1};
+  std::vector<std::int64_t> changes(kParts + 2);
+  for (std::size_t i = 0; i < ran.size(); ++i) {
+    ++changes[static_cast<std::size_t>(after(i) / part)];
+    --changes[static_cast<std::size_t>(plus(after(i), ran[i]) / part) + 1];
+  }
+  std::int64_t running = 0;
+  std::uint64_t busy = 0;
+  for (std::size_t i = 0; i < kParts + 1; ++i) {
+    running += changes[i];
+    if (running > 0) ++busy;
+  }
+  return busy == 0 ? Duration{} : std::min(whole, times(part, busy));
+}
+
 }  // namespace
 
 void TimesOfTasks::add(TaskId task, Time started, Time ended, Duration cpu) {
   const Duration ran = between(started, ended);
   ran_.push_back(ran);
+  started_.push_back(std::max(started, Time{}));
   waited_.push_back(between(submitted_, started));
   times_.ran = plus(times_.ran, ran);
   times_.cpu = plus(times_.cpu, std::max(Duration{}, cpu));
@@ -51,6 +76,7 @@ void TimesOfTasks::add(TaskId task, Time started, Time ended, Duration cpu) {
 TaskTimes TimesOfTasks::all() && {
   if (ran_.empty()) return times_;
   times_.tasks = ran_.size() * each_;
+  times_.busy = busy_of(started_, ran_);
   times_.half_within = within(ran_, 5);
   times_.most_within = within(ran_, 9);
   times_.half_waited = within(waited_, 5);

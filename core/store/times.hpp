@@ -14,9 +14,12 @@ namespace hpcbatch::store {
 /// nodes: where two differ, a duration is no less than nothing.
 struct TaskTimes {
   std::uint64_t tasks{0};
-  Duration ran{}, cpu{};          ///< of all together
-  Duration half_within{};         ///< half of them ran no longer
-  Duration most_within{};         ///< nine of ten ran no longer
+  Duration ran{}, cpu{};   ///< of all together
+  Duration half_within{};  ///< half of them ran no longer
+  Duration most_within{};  ///< nine of ten ran no longer
+  /// While at least one of them ran: less than from the first start to the last end where some were
+  /// retried later.
+  Duration busy{};
   Duration half_waited{};         ///< half of them started no later after the submit
   std::optional<TaskId> longest;  ///< nothing where not all were looked at
   Duration longest_ran{};
@@ -38,6 +41,7 @@ class TimesOfTasks {
   std::uint64_t each_;
   TaskTimes times_;
   std::vector<Duration> ran_, waited_;
+  std::vector<Time> started_;
 };
 
 }  // namespace hpcbatch::store

@@ -7,6 +7,7 @@
 #include "api/read/submit_content.hpp"
 #include "documents/task_keys.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace hpcbatch {

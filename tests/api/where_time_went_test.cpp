@@ -1,6 +1,7 @@
 // Where a submission's time went, as people read it.
 #include "api/answers/where_time_went.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace hpcbatch {
@@ -16,6 +17,7 @@ TimeSpent sweep() {
                  .cpu = 600s,
                  .half_within = 3s,
                  .most_within = 8s,
+                 .busy = 100s,
                  .half_waited = 50s,
                  .longest = TaskId{ArrayId{5}, 7},
                  .longest_ran = 41s};
@@ -29,7 +31,7 @@ TEST(WhereTimeWent, OfASweep) {
   spent.tasks.earlier_ran = 9s;
   EXPECT_EQ(in_words(spent),
             (Lines{"the first started 3s after the submit, half of them within 50s; the last ended "
-                   "1m40s later: 4.0 ran at a time",
+                   "1m40s later: 4.0 at a time",
                    "100 ran 6m40s together: half of them within 3s, nine of ten within 8s, the "
                    "longest 41s: 5.7 (item chr9.bam)",
                    "cpu time 10m: each kept 1.50 cpus busy and asked for 2",
@@ -46,6 +48,13 @@ TEST(WhereTimeWent, WhileItGoesOnAndOfAnEstimate) {
             "the first started 3s after the submit, half of them within 50s");
   EXPECT_EQ(in_words(spent).at(1),
             "100 ran about 6m40s together: half of them within 3s, nine of ten within 8s");
+}
+
+TEST(WhereTimeWent, ARetryLongAfterIsNotTakenForTasksThatRan) {
+  TimeSpent spent = sweep();
+  spent.tasks.busy = 50s;
+  EXPECT_THAT(in_words(spent).at(0),
+              testing::EndsWith("later, and 50s of it something ran: 8.0 at a time"));
 }
 
 TEST(WhereTimeWent, OfOneAndOfNone) {

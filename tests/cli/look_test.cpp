@@ -49,7 +49,7 @@ TEST_F(LookTest, ListGoesOnWhereTheEngineHasLookedAtMany) {
 TEST_F(LookTest, LastIsTheNewestOfThisUser) {
   engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice", R"({"arrays": [{"id": "14"}]})"},
                   {"GET /v1/tasks/14.3", R"({"id": "14.3", "state": "done"})"},
-                  {"GET /v1/tasks?limit=50&array=14", R"({"tasks": []})"},
+                  {"GET /v1/tasks?limit=1000&array=14", R"({"tasks": []})"},
                   {"POST /v1/tasks/cancel", R"({"tasks": 2})"}});
   EXPECT_EQ(cli({"show", "last.3"}).out, "id     14.3\nstate  done\n");
   EXPECT_EQ(cli({"list", "last"}).exit_code, 0);
@@ -111,7 +111,7 @@ TEST_F(LookTest, ANameMeansAllThatHaveIt) {
 }
 
 TEST_F(LookTest, ListShowsTasksInColumns) {
-  engine_answers({{"GET /v1/tasks?limit=50&state=failed",
+  engine_answers({{"GET /v1/tasks?limit=1000&state=failed",
                    R"({"tasks": [{"id": "13", "state": "waiting", "tasks": 100, "name": "many"},
                                  {"id": "12.3", "state": "failed", "failure": "oom_task", "exit_code": 137, "tool": "ina", "tasks": 1}]})"}});
   EXPECT_EQ(cli({"list", "--tasks", "--state", "failed"}).out,
@@ -134,7 +134,7 @@ TEST_F(LookTest, ListReadsPageAfterPage) {
 }
 
 TEST_F(LookTest, NamesCannotHarmATerminal) {
-  engine_answers({{"GET /v1/tasks?limit=50",
+  engine_answers({{"GET /v1/tasks?limit=1000",
                    R"({"tasks": [{"id": "1", "state": "done", "name": "\u001b[2J"}]})"}});
   EXPECT_THAT(cli({"list", "--tasks"}).out, HasSubstr("\\x1b[2J"));
 }

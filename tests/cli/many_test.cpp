@@ -24,6 +24,29 @@ TEST(ManyTest, AShareOfFailuresIsRoundedUp) {
   EXPECT_EQ(failures_allowed(number, 5), 7U);
 }
 
+std::string doubt(std::vector<std::string> command, const char* task) {
+  WorkOptions work;
+  work.command = std::move(command);
+  ManyOptions many;
+  const boost::json::object json = boost::json::parse(task).as_object();
+  if (json.contains("items"))
+    many.items.sources.push_back({"", {"a", "b"}});
+  else
+    many.array = ArrayOption{"1-3", 0};
+  return doubt_of(work, many, json);
+}
+
+TEST(ManyTest, ACommandThatDoesNotUseItsItemIsDoubted) {
+  constexpr const char* kItems = R"({"items": ["a", "b"]})";
+  EXPECT_NE(doubt({"echo", "hi"}, kItems), "");
+  EXPECT_NE(doubt({"echo", "{item}"}, kItems), "");
+  EXPECT_EQ(doubt({"echo", "{/}"}, kItems), "");
+  EXPECT_EQ(doubt({"sh", "-c", "echo $HPCBATCH_ITEM"}, kItems), "");
+  EXPECT_EQ(doubt({"echo", "{s}"}, R"({"items": [["a", "1"]], "columns": ["s", "n"]})"), "");
+  EXPECT_NE(doubt({"echo", "{}"}, "{}"), "") << "an array has no items";
+  EXPECT_EQ(doubt({"echo"}, "{}"), "");
+}
+
 TEST(JoblogTest, ALineHasWhatGnuParallelWrites) {
   EXPECT_EQ(joblog_line(7, boost::json::parse(R"({"node": "n1", "started_at": 1764072000.1234,
                                                   "run_s": 2.5, "exit_code": 3,

@@ -3,6 +3,7 @@
 #include "cli/process/base64.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/submission_table.hpp"
+#include "cli/show/task_table.hpp"
 #include "cli/show/values.hpp"
 
 #include <gtest/gtest.h>
@@ -120,6 +121,37 @@ TEST(Base64, BytesComeBack) {
   EXPECT_EQ(decode_base64("/wA="), std::string("\xff\0", 2));
   for (const char* bad : {"a", "aGk", "a?==", "====", "aA==aA=="})
     EXPECT_FALSE(decode_base64(bad)) << bad;
+}
+
+TEST(Table, OfALongPathTheEndIsKept) {
+  Table table({{"ITEM"}});
+  table.add({"/data/a/very/long/folder/session_0042.bam"});
+  EXPECT_EQ(table.text(20), "ITEM\n/data...ion_0042.bam\n");
+  Table words({{"COMMAND"}});
+  words.add({"sh -c 'cat /data/a/very/long/folder'"});
+  EXPECT_EQ(words.text(20), "COMMAND\nsh -c 'cat /data/...\n");
+}
+
+TEST(TaskLines, NeighboursThatEndedAlikeAreOneLine) {
+  Table table = task_table();
+  TaskLines lines(table);
+  const auto add = [&](const char* text) { lines.add(boost::json::parse(text).as_object()); };
+  add(R"({"id": "5.21-30", "state": "done", "tasks": 10, "exit_code": 0})");
+  add(R"({"id": "5.11-20", "state": "done", "tasks": 10, "exit_code": 0})");
+  add(R"({"id": "5.10", "state": "failed", "tasks": 1, "exit_code": 3})");
+  add(R"({"id": "5.9", "state": "done", "tasks": 1, "exit_code": 0})");
+  add(R"({"id": "5.7", "state": "done", "tasks": 1, "exit_code": 0})");
+  add(R"({"id": "5.6", "state": "done", "tasks": 1, "exit_code": 0, "item": "a"})");
+  add(R"({"id": "4.5", "state": "done", "tasks": 1, "exit_code": 0})");
+  lines.finish();
+  EXPECT_EQ(table.text(),
+            "ID       STATE   TASKS  EXIT  ITEM\n"
+            "5.11-30  done       20     0\n"
+            "5.10     failed            3\n"
+            "5.9      done              0\n"
+            "5.7      done              0\n"
+            "5.6      done              0  a\n"
+            "4.5      done              0\n");
 }
 
 }  // namespace

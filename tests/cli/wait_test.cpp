@@ -116,7 +116,7 @@ TEST_F(WaitTest, ProgressIsForTerminals) {
   options.is_terminal = true;
   const CliResult result = cli({"wait", "12"}, options);
   EXPECT_THAT(result.out, HasSubstr("] 1/3 ended, 2 running"));
-  EXPECT_THAT(result.out, HasSubstr("all 3 done, after"));
+  EXPECT_THAT(result.out, HasSubstr("all 3 done, "));
   EXPECT_EQ(body_of("POST", "/v1/tasks/wait").at("timeout"), 1);
 }
 

@@ -277,7 +277,7 @@ TEST(CheckTest, WhoIsFencedOffStartsNothing) {
 TEST(CheckTest, AnIdlePilotEnds) {
   const std::string ended = one_task("9 P attempt-ended task=1 epoch=101 failure=ok\n");
   EXPECT_THAT(promises(history(ended + "70 P pilot-ended reason=idle\n")), IsEmpty());
-  EXPECT_THAT(promises(history(ended + "90 P pilot-ended reason=idle\n")), ElementsAre("G5"));
+  EXPECT_THAT(promises(history(ended + "190 P pilot-ended reason=idle\n")), ElementsAre("G5"));
   EXPECT_THAT(
       promises(history(ended + "10 P link-lost\n500 P linked\n560 P pilot-ended reason=idle\n")),
       IsEmpty())

@@ -18,6 +18,26 @@ Needs needing(std::int64_t memory, std::optional<Duration> time) {
   return needs;
 }
 
+TEST(NeedsTest, LessIsWhatATaskMightNotDoWith) {
+  using namespace std::chrono_literals;
+  Needs needs;
+  needs.amounts.set(kCpus, Amount::of(2));
+  const auto with = [&](NeedsChange change) { return gets_less(needs, changed(needs, change)); };
+  EXPECT_FALSE(with({}));
+  EXPECT_TRUE(with({{}, 10s})) << "there was no limit";
+  NeedsChange memory;
+  memory.amounts.set(kMemory, Amount::of(1 << 30));
+  EXPECT_TRUE(with(memory));
+  needs.amounts.set(kMemory, Amount::of(1 << 29));
+  needs.time = 10s;
+  EXPECT_FALSE(with(memory));
+  EXPECT_FALSE(with({{}, 20s}));
+  EXPECT_TRUE(with({{}, 5s}));
+  NeedsChange cpus;
+  cpus.amounts.set(kCpus, Amount::of(1));
+  EXPECT_TRUE(with(cpus));
+}
+
 TEST(Classes, RoundUpByLittle) {
   for (std::int64_t memory = 1000; memory < 1'000'000'000'000; memory += memory / 7) {
     const Needs exact = needing(memory, Duration{memory});

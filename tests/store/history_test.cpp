@@ -39,7 +39,7 @@ TEST_F(StoreInFolder, NeighboursThatEndWellShareARowAndKeepWhatIsTheirOwn) {
     SaveResult save{attempt(1, index, index % 3, 1000 + index), pilot(), "node7", {}};
     save.outcome.started = from_microseconds(1'000'000 + 7 * index);
     save.outcome.ended = from_microseconds(2'000'000 - 3 * index);
-    save.outcome.peak_memory = 100 * index;
+    save.outcome.peak_memory = std::uint64_t{100} * index;
     save.outcome.cpu_time = Duration{index};
     save.outcome.log = {"logs/one", index, index + 1, index + 2, index + 3, index % 2 == 0};
     return Write{save, {}};

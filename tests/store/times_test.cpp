@@ -40,6 +40,8 @@ TEST_F(TimesTest, AreThoseOfEachTaskHoweverManyShareARow) {
   EXPECT_EQ(all.half_waited, 10s - 1ms);
   EXPECT_EQ(all.longest, (TaskId{ArrayId{1}, 4}));
   EXPECT_EQ(all.longest_ran, 10s);
+  // 10 to 14, 20 to 21 and 30 to 40, and what rounding makes of it.
+  EXPECT_NEAR(std::chrono::duration<double>(all.busy).count(), 15, 0.1);
   EXPECT_FALSE(all.is_estimate);
 }
 
@@ -74,7 +76,8 @@ TEST(TimesOfTasks, AClockThatGoesBackGivesNothingAndOneThatLeapsNoSmallSum) {
 
 TEST(TimesOfTasks, OfEveryTenthMakeThoseOfAll) {
   TimesOfTasks sums(at(0), 10);
-  for (std::uint32_t i = 1; i <= 5; ++i) sums.add({ArrayId{1}, i}, at(i), at(2 * i), 1s);
+  for (std::uint32_t i = 1; i <= 5; ++i)
+    sums.add({ArrayId{1}, i}, at(i), at(std::int64_t{2} * i), 1s);
   const TaskTimes all = std::move(sums).all();
   EXPECT_EQ(all.tasks, 50U);
   EXPECT_EQ(all.ran, 150s);
@@ -82,6 +85,22 @@ TEST(TimesOfTasks, OfEveryTenthMakeThoseOfAll) {
   EXPECT_EQ(all.half_within, 3s);
   EXPECT_FALSE(all.longest);
   EXPECT_TRUE(all.is_estimate);
+}
+
+TEST_F(TimesTest, NeedsAreThoseThatATaskHadWhenItEnded) {
+  save({array(1, IndexRange{1, 2}), ran(1, 1, 2), ran(2, 1, 2, Failure::OomTask)});
+  Needs more = store->history().array(ArrayId{1})->needs;
+  more.amounts.set(kMemory, Amount::of(1000));
+  save({{SaveRevived{.array = ArrayId{1}, .indices = IndexSet(IndexRange{2, 2}), .needs = more}}});
+  save({ran(2, 3, 4)});
+  const ArrayRow row = *store->history().array(ArrayId{1});
+  const auto memory_of = [&](std::uint32_t index) {
+    return store->history()
+        .needs_then(row, *store->history().result({ArrayId{1}, index}))
+        .amounts.get(kMemory);
+  };
+  EXPECT_EQ(memory_of(1), Amount{});
+  EXPECT_EQ(memory_of(2), Amount::of(1000));
 }
 
 }  // namespace

@@ -90,7 +90,7 @@ def test_columns_stand_in_paths_and_names(shared, tmp_path):
 def test_some_failures_are_one_and_say_what_to_type_next(shared):
     done = run(shared, "--items", "0", "3", "0", "--", "sh", "-c", 'echo "out $1"; exit "$1"', "sh", "{}")
     assert done.code == 1 and sorted(done.out.splitlines()) == ["out 0", "out 0", "out 3"], done
-    assert re.search(r"2 of 3 done, 1 failed, after .*\n`hpcbatch explain \d+` says why", done.err), done
+    assert re.search(r"2 of 3 done, 1 failed, .* waited\n`hpcbatch explain \d+` says why", done.err), done
     done = run(shared, "--items", "a", "--", "no-such-program", "{}")
     assert done.code == 1 and "no-such-program" in done.err, done
 

@@ -76,9 +76,39 @@ def test_one_is_explained_as_a_whole(shared, sweep):
     assert {one["item"] for one in listed} == {item for n, item in enumerate(items, 1) if n % 10 == 7 or n == 9}
     assert "  part 7.bam  " in shared.ok("list", task, "--state", "failed", "--all")
     told = shared.ok("explain", task)
-    assert re.search(r"^  the first started \S+ after the submit, half of them within \S+; the last ended \S+ later: \S+ ran at a time$", told, re.M), told
+    assert re.search(r"^  the first started \S+ after the submit, half of them within \S+; the last ended \S+ later.*: \S+ at a time$", told, re.M), told
     assert f"30 exit code 3: first {task}.7 (item part 7.bam) on " in told, told
     assert f"{task}.7 last printed:\n    cannot read part 7.bam\n" in told, told
+
+
+def test_those_that_failed_in_one_way_are_listed(shared, sweep):
+    task, _ = sweep
+    assert [line["id"] for line in shared.json("list", task, "--failure", "tool_signal")] == [f"{task}.9"]
+    assert len(shared.json("list", task, "--failure", "tool_failed", "-n", "100")) == 30
+
+
+def test_new_needs_are_not_said_of_what_ended_with_the_old(shared):
+    task = shared.submit("--array", "1-2", "--", "sh", "-c", "test $HPCBATCH_TASK_INDEX = 1")
+    assert shared.wait(task) == 1
+    shared.ok("retry", task, "--failed", "--mem", "100M")
+    assert shared.wait(task) == 1
+    assert "memory" not in shared.show(f"{task}.1")["needs"]
+    assert shared.show(f"{task}.2")["needs"]["memory"] == 100 << 20
+
+
+def test_what_waits_is_not_given_less_by_a_retry_of_others(shared):
+    held = shared.submit("--hold", "--array", "1-2", "--", "true")
+    shared.ok("cancel", f"{held}.1")
+    refused = shared.verb("retry", f"{held}.1", "--time", "1s")
+    assert refused.code != 0 and f"1 tasks of {held} have not ended and would get less, too" in refused.err, refused
+    shared.ok("retry", f"{held}.1")
+    shared.ok("cancel", held)
+
+
+def test_an_item_that_nothing_uses_is_told(shared):
+    told = shared.verb("run", "--items", "a", "b", "--", "true")
+    assert told.code == 0 and "the command has no {}: each task has its item in $HPCBATCH_ITEM alone" in told.err, told
+    assert shared.verb("run", "--items", "a", "b", "--", "true", "{}").err == ""
 
 
 def test_what_has_not_ended_is_explained_with_one_of_its_tasks(shared):
@@ -174,8 +204,9 @@ def test_parts_of_an_item_stand_in_commands_and_paths(shared, tmp_path):
 
 def test_the_log_of_all_is_in_their_order(shared, sweep):
     task, items = sweep
+    # One stream alone is what a pipe is to get.
     only = shared.ok("log", task, "--failed", "--prefix", "--stderr", "--tail", "1")
-    assert only == ""
+    assert only.splitlines() == [f"{task}.{i}: cannot read {items[i - 1]}" for i in range(7, 301, 10)]
     told = shared.verb("log", task, "--failed", "--prefix")
     assert told.err.splitlines() == [f"{task}.{i}: cannot read {items[i - 1]}" for i in range(7, 301, 10)]
     lines = shared.submit("--array", "1-12", "--", "sh", "-c", "echo first $HPCBATCH_TASK_INDEX; printf 'last'")

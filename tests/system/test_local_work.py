@@ -405,11 +405,11 @@ def test_output_can_be_read_while_the_task_runs_and_after(shared, folder):
     script = f"echo begin; echo aside >&2; while [ ! -e {folder}/go ]; do sleep 0.02; done; echo end"
     task = shared.submit("--", "sh", "-c", script)
     wait_until(lambda: shared.verb("log", "--stdout", task).out == "begin\n", 20, "the first line in the log")
-    assert shared.verb("log", "--stderr", task) == (0, "", "aside\n")
+    assert shared.verb("log", "--stderr", task) == (0, "aside\n", "")
     (folder / "go").touch()
     assert shared.wait(task) == 0
     assert output(shared, task) == "begin\nend\n"
-    assert shared.verb("log", "--stderr", task) == (0, "", "aside\n")
+    assert shared.verb("log", "--stderr", task) == (0, "aside\n", "")
 
 
 def test_the_log_of_a_task_that_goes_on_printing_is_what_there_is_now(shared, folder):

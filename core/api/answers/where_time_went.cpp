@@ -22,9 +22,12 @@ std::string begin_and_end(const TimeSpent& spent) {
   if (!spent.ended) return text;
   const Duration whole = std::max(Duration{}, *spent.ended - *spent.started);
   text += fmt::format("; the last ended {} later", show_duration(whole));
-  if (spent.tasks.tasks > 1 && whole > Duration{})
-    text += fmt::format(": {:.1f} ran at a time", in_seconds(spent.tasks.ran) / in_seconds(whole));
-  return text;
+  const Duration busy = std::min(whole, spent.tasks.busy);
+  if (spent.tasks.tasks < 2 || busy <= Duration{}) return text;
+  // Between a run and a retry of a part of it nothing ran.
+  if (busy < whole * 9 / 10)
+    text += fmt::format(", and {} of it something ran", show_duration(busy));
+  return text + fmt::format(": {:.1f} at a time", in_seconds(spent.tasks.ran) / in_seconds(busy));
 }
 
 std::string running(const TimeSpent& spent) {
@@ -66,6 +69,7 @@ boost::json::object to_json(const TimeSpent& spent) {
   const store::TaskTimes& tasks = spent.tasks;
   boost::json::object json{{"tasks", tasks.tasks},
                            {"run_s", seconds(tasks.ran)},
+                           {"busy_s", seconds(tasks.busy)},
                            {"run_median_s", seconds(tasks.half_within)},
                            {"run_90_s", seconds(tasks.most_within)},
                            {"wait_median_s", seconds(tasks.half_waited)},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -103,6 +104,14 @@ current directory; what all have in common may be options of `submit`.
     out += row(std::string(key.name) + ": " + std::string(key.example), std::string(key.says));
   }
   return out;
+}
+
+std::string HelpText::make_usage(const CLI::App* verb, std::string name) const {
+  std::string usage = CLI::Formatter::make_usage(verb, std::move(name));
+  const bool takes_command = verb->get_name() == "run" || verb->get_name() == "submit";
+  const std::size_t end = usage.find_last_not_of('\n') + 1;
+  if (takes_command) usage.insert(end, " [-- COMMAND...]");
+  return usage;
 }
 
 std::string HelpText::make_subcommand(const CLI::App* verb) const {

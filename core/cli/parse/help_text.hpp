@@ -13,6 +13,7 @@ class HelpText : public CLI::Formatter {
   std::string make_description(const CLI::App* verb) const override;
   std::string make_footer(const CLI::App* verb) const override;
   std::string make_subcommand(const CLI::App* verb) const override;
+  std::string make_usage(const CLI::App* verb, std::string name) const override;
 };
 
 /// What a file of tasks for `submit --file` may hold.

@@ -46,7 +46,8 @@ void add_retry(CLI::App& verb, const std::shared_ptr<ChangeCommand>& command) {
       "with so many cpus from now on");
   add_value(
       verb, "--mem", "SIZE", [command](const std::string& t) { command->memory = checked_size(t); },
-      "with so much memory from now on, as 8G");
+      "with so much memory from now on, as 8G; this and the others hold for all of its submission "
+      "that has not ended");
   add_value(
       verb, "--disk", "SIZE", [command](const std::string& t) { command->disk = checked_size(t); },
       "with so much scratch space from now on");
@@ -105,10 +106,10 @@ void check_list(const ListCommand& list) {
       throw std::invalid_argument("list shows all tasks of a submission, as 12; `hpcbatch show " +
                                   id + "` shows that");
   }
-  if (of_tasks && (!list.name.empty() || !list.tool.empty() || !list.site.empty() ||
-                   !list.failure.empty() || list.within != 0)) {
+  if (of_tasks &&
+      (!list.name.empty() || !list.tool.empty() || !list.site.empty() || list.within != 0)) {
     throw std::invalid_argument(
-        "--name, --tool, --site, --failure and --since choose submissions; of tasks, --state and "
+        "--name, --tool, --site and --since choose submissions; of tasks, --state, --failure and "
         "--client do");
   }
 }
@@ -174,7 +175,8 @@ void add_log(CLI::App& app, Command& into) {
       ->check(above_zero())
       ->excludes(follow);
   CLI::Option* out = verb->add_flag("--stdout", *only_out, "only its standard output");
-  verb->add_flag("--stderr", *only_err, "only its standard error")->excludes(out);
+  verb->add_flag("--stderr", *only_err, "only its standard error, to standard output")
+      ->excludes(out);
   add_json_flag(*verb, command->json);
   verb->footer(
       "Examples:\n  hpcbatch log --follow 12.345\n  hpcbatch log 12 --failed --prefix --tail 5");

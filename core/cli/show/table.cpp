@@ -21,8 +21,13 @@ std::size_t width_of(std::string_view text) {
 std::string cut(const std::string& text, std::size_t letters) {
   constexpr std::size_t kLeast = 8;
   letters = std::max(letters, kLeast);
-  if (width_of(text) <= letters) return text;
-  return first_letters(text, letters - 3) + "...";
+  const std::size_t width = width_of(text);
+  if (width <= letters) return text;
+  // Long paths mostly differ at their ends.
+  const bool is_path = text.find('/') != std::string::npos && text.find(' ') == std::string::npos;
+  const std::size_t kept = letters - 3, first = is_path ? kept / 3 : kept;
+  const std::string head = first_letters(text, first) + "...";
+  return is_path ? head + text.substr(first_letters(text, width - (kept - first)).size()) : head;
 }
 
 void append_cell(std::string& line, const std::string& text, std::size_t width, Table::Side side) {

@@ -37,19 +37,22 @@ json::object by_state(const json::object& counts) {
 }
 
 std::string progress_of(const json::object& counts, const Pace& pace, Clock::duration elapsed) {
-  constexpr std::size_t kWideBar = 20;
+  constexpr std::size_t kWideBar = 12;
   const double ended = ended_of(counts), total = number_at(counts, "total");
   std::string line = total > 1 ? "[" + progress_bar(by_state(counts), kWideBar) + "] " : "";
   line += whole(ended) + "/" + whole(total) + " ended";
+  // A narrow terminal cuts its end: what matters most comes first.
+  const double rate = total > 1 ? pace.rate() : 0;
+  if (rate > 0) {
+    const std::chrono::duration<double> left((total - ended) / rate);
+    line += ", " + in_words(std::chrono::duration_cast<Clock::duration>(left)) + " left";
+  }
   for (const char* what : {"failed", "cancelled", "running", "waiting"}) {
     if (number_at(counts, what) > 0) line += ", " + text_at(counts, what) + " " + what;
   }
-  line += ", " + in_words(elapsed);
-  const double rate = pace.rate();
-  if (rate <= 0 || total <= 1) return line;
-  line += rate < 1 ? ", " + whole(rate * 60) + " a minute" : ", " + whole(rate) + " a second";
-  const std::chrono::duration<double> left((total - ended) / rate);
-  return line + ", " + in_words(std::chrono::duration_cast<Clock::duration>(left)) + " left";
+  if (rate > 0)
+    line += rate < 1 ? ", " + whole(rate * 60) + " a minute" : ", " + whole(rate) + " a second";
+  return line + ", " + in_words(elapsed) + " waited";
 }
 
 /// How it ended, and what to type next.
@@ -62,7 +65,7 @@ std::string last_line(const json::object& counts, const std::vector<std::string>
   for (const char* what : {"failed", "cancelled"}) {
     if (number_at(counts, what) > 0) line += ", " + text_at(counts, what) + " " + what;
   }
-  line += ", after " + in_words(elapsed);
+  line += ", " + in_words(elapsed) + " waited";
   if (number_at(counts, "failed") > 0)
     line +=
         "\n`hpcbatch explain " + words + "` says why, `hpcbatch retry " + words + "` runs it again";

@@ -23,6 +23,7 @@ namespace json = boost::json;
 // Of what a task printed last, an explanation quotes no more.
 constexpr const char* kQuoted = "600";
 constexpr std::size_t kLinesQuoted = 3;
+constexpr std::size_t kWaysQuoted = 3;  // of those in which its tasks failed, the commonest
 
 std::string last_lines(const std::string& text, std::size_t lines) {
   std::size_t begin = text.size();
@@ -68,10 +69,13 @@ void print_explanation(EngineClient& client, const json::object& why) {
   }
   // What a task says itself tells most.
   const json::array* failures = array_at(why, "failures");
-  if (failures != nullptr && !failures->empty() && failures->front().is_object())
-    print_last_words(client, text_at(failures->front().get_object(), "first"));
-  else if (text_at(why, "state") == "failed")
-    print_last_words(client, text_at(why, "id"));
+  std::size_t quoted = 0;
+  for (const json::value& failure : failures == nullptr ? json::array{} : *failures) {
+    if (++quoted > kWaysQuoted || !failure.is_object()) break;
+    print_last_words(client, text_at(failure.get_object(), "first"));
+  }
+  if (quoted > 0) return;
+  if (text_at(why, "state") == "failed") print_last_words(client, text_at(why, "id"));
 }
 
 /// Of many explanations those that people read: of what has not ended well, failures first.

@@ -58,13 +58,16 @@ void say_there_may_be_more() {
 
 /// Of one submission, or of all; takes its lines off `left`.  Returns whether there may be more.
 bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::string& array,
-                  std::uint64_t& left, Table& table) {
+                  std::uint64_t& left, TaskLines& lines) {
   std::string before;
   bool may_be_more = left == 0;
   while (left > 0) {
-    const std::uint64_t asked = std::min<std::uint64_t>(left, kPageOfTasks);
+    // Many that ended alike are one line for people.
+    const std::uint64_t asked =
+        command.json ? std::min(left, kPageOfTasks) : std::clamp(left, kPage, kPageOfTasks);
     const json::object answer = client.get(with("/v1/tasks", {{"limit", std::to_string(asked)},
                                                               {"state", command.state},
+                                                              {"failure", command.failure},
                                                               {"array", array},
                                                               {"client", command.client},
                                                               {"before", before}}));
@@ -73,13 +76,15 @@ bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::s
     if (tasks == nullptr) break;
     for (const json::value& task : *tasks) {
       if (!task.is_object()) continue;
+      const std::size_t lines_before = lines.size();
       if (command.json)
         print_json(task);
       else
-        add_task_row(table, task.get_object());
+        lines.add(task.get_object());
+      left -= command.json ? 1 : lines.size() - lines_before;
       before = text_at(task.get_object(), "id");
+      if (left == 0) return true;
     }
-    left -= tasks->size();
     if (!may_be_more) break;
   }
   return may_be_more;
@@ -90,10 +95,12 @@ int list_tasks_of(const ListCommand& command, EngineClient& client,
   std::uint64_t left =
       command.all ? std::numeric_limits<std::uint64_t>::max() : command.limit.value_or(kTasks);
   Table table = task_table();
+  TaskLines lines(table);
   bool may_be_more = false;
   for (const std::string& array : arrays)
-    may_be_more = add_tasks_of(command, client, array, left, table) || may_be_more;
+    may_be_more = add_tasks_of(command, client, array, left, lines) || may_be_more;
   if (command.json) return kExitDone;
+  if (left > 0) lines.finish();
   if (!table.empty()) print(table.text(room()));
   if (may_be_more) say_there_may_be_more();
   return kExitDone;

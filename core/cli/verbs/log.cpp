@@ -71,7 +71,7 @@ int follow_one(EngineClient& client, const LogCommand& command, const std::strin
       print(next.line + "\n");
       std::fflush(stdout);
     } else if (!command.json && is_wanted && piece.contains("stream")) {
-      write_out(is_error, bytes_of(piece));
+      write_out(is_error && command.standard_output, bytes_of(piece));
     }
     if (piece.contains("end")) return kExitDone;
   }

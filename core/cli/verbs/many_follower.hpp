@@ -4,6 +4,7 @@
 
 #include "cli/client/patient.hpp"
 #include "cli/client/session.hpp"
+#include "cli/parse/command.hpp"
 #include "cli/show/wait_view.hpp"
 #include "model/index_set.hpp"
 

@@ -105,6 +105,9 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
       asked.script.empty() ? asked : with_script(asked, around.directory, session.interrupt);
   tell_left_out(around);
   json::array tasks = tasks_of(command, around.directory, session.interrupt);
+  // A script may look at its environment.
+  if (asked.script.empty() && command.file.empty())
+    tell_doubt(doubt_of(command.work, command.many, tasks.front().as_object()));
   EngineClient client = session.client();
   const auto connect = [&] {
     connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);

@@ -109,7 +109,8 @@ void print_tail(const AskEngine& ask, const AskedOutput& asked, const char* stre
 
 void print_stream(const AskEngine& ask, const AskedOutput& asked, const char* stream) {
   const bool is_error = std::strcmp(stream, "stderr") == 0;
-  Lines lines(asked.command.prefix ? asked.task + ": " : std::string(), is_error);
+  Lines lines(asked.command.prefix ? asked.task + ": " : std::string(),
+              is_error && asked.command.standard_output);
   if (asked.command.tail) {
     print_tail(ask, asked, stream, lines);
     return lines.finish();

@@ -3,9 +3,12 @@
 #include "cli/work/items.hpp"
 #include "cli/work/submission.hpp"
 #include "model/index_set.hpp"
+#include "model/places.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -34,6 +37,40 @@ boost::json::object task_of_many(const WorkOptions& work, const ManyOptions& man
     if (many.halt->ends_running) task["halt_running"] = true;
   }
   return task;
+}
+
+void tell_doubt(const std::string& doubt) {
+  if (!doubt.empty()) std::fprintf(stderr, "hpcbatch: %s\n", doubt.c_str());
+}
+
+std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
+                     const boost::json::object& task) {
+  const auto any_word = [&](auto&& is) {
+    return std::any_of(work.command.begin(), work.command.end(), is);
+  };
+  const auto holds = [](const char* text) {
+    return [text](const std::string& word) { return word.find(text) != std::string::npos; };
+  };
+  if (work.command.empty()) return "";
+  if (many.items.sources.empty()) {
+    return any_word(holds("{}")) && many.array
+               ? "the command has {}, which stands for items; an index of --array is "
+                 "$HPCBATCH_TASK_INDEX"
+               : "";
+  }
+  const boost::json::array* items = task.at("items").if_array();
+  if (items == nullptr || items->empty() || any_word(holds("HPCBATCH_"))) return "";
+  std::vector<std::string> columns;
+  if (const auto* names = task.if_contains("columns")) {
+    for (const auto& name : names->as_array()) columns.emplace_back(name.as_string());
+  }
+  const Item first = item_of(items->front(), columns);
+  const auto has_place = [&](const std::string& word) { return with_item(word, first, 1) != word; };
+  const bool is_elsewhere = has_place(work.standard_input) || has_place(work.standard_output) ||
+                            has_place(work.standard_error) || has_place(work.directory) ||
+                            !work.inputs.empty() || !work.outputs.empty();
+  if (any_word(has_place) || is_elsewhere) return "";
+  return "the command has no {}: each task has its item in $HPCBATCH_ITEM alone";
 }
 
 }  // namespace hpcbatch

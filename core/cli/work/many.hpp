@@ -15,6 +15,13 @@ namespace hpcbatch {
 boost::json::object task_of_many(const WorkOptions& work, const ManyOptions& many,
                                  const std::string& directory, const Interrupt& interrupt);
 
+/// What of the command has hardly been meant so; empty: nothing.
+std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
+                     const boost::json::object& task);
+
+/// On standard error; it is run nevertheless.
+void tell_doubt(const std::string& doubt);
+
 /// How many of so many tasks may fail.
 std::uint64_t failures_allowed(const HaltOption& halt, std::uint64_t tasks);
 

@@ -57,7 +57,15 @@ std::string as_list(const std::string& text) {
 }
 
 void check_command(const json::value& value, const std::string& file, int line) {
-  if (value.is_array()) return;
+  if (value.is_array()) {
+    const bool has_others = std::any_of(value.get_array().begin(), value.get_array().end(),
+                                        [](const json::value& word) { return !word.is_string(); });
+    if (has_others)
+      refuse(file, line,
+             "the words of `command` are texts; what begins with { or [ stands in quotation marks, "
+             "as [echo, \"{}\"]");
+    return;
+  }
   const std::string text = value.is_string() ? std::string(value.get_string()) : "";
   refuse(file, line,
          "`command` is a list of words, as " + (text.empty() ? "[echo, hello]" : as_list(text)) +
@@ -85,6 +93,8 @@ void split_array(json::object& task, const std::string& file, int line) {
     const auto read = std::from_chars(text.data() + percent + 1, end, most);
     if (read.ec != std::errc{} || read.ptr != end || most == 0) most = 0;
   }
+  if (!value.is_string())
+    refuse(file, line, "`array` is a text, as 1-100%20; a list of things to work on is `items`");
   if (!indices || (percent != std::string::npos && most == 0))
     refuse(file, line, "`array` must be as 1-100, 1-9:2,20 or 1-100%20, not '" + text + "'");
   if (percent == std::string::npos) return;
@@ -144,6 +154,9 @@ json::value number_or_map(const View& view) {
   if (view.node().kind != Node::Kind::Map) return number_of(view);
   json::object amounts;
   for (const Field& field : view.node().fields) {
+    if (find_task_key(field.name) != nullptr)
+      refuse(view.file(), field.line,
+             "'" + field.name + "' is a key of the task itself, not of its " + view.name());
     amounts[field.name] = number_of(View(field.value, view.file(), field.name));
   }
   return amounts;
