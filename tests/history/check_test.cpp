@@ -30,8 +30,9 @@ History history(const std::string& text) {
                             : by == "Q" ? "pilot/htwo.0/1"
                             : by == "R" ? "pilot/hone.0/2"
                                         : "outside";
-    auto record = wire::read_history_line(std::to_string(static_cast<std::int64_t>(seconds * 1e6)) +
-                                          " " + who + rest);
+    std::string stamped = std::to_string(static_cast<std::int64_t>(seconds * 1e6));
+    stamped.append(" ").append(who).append(rest);
+    auto record = wire::read_history_line(stamped);
     EXPECT_TRUE(record) << line;
     all.push_back(record.value());
   }

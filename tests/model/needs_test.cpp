@@ -22,7 +22,9 @@ TEST(NeedsTest, LessIsWhatATaskMightNotDoWith) {
   using namespace std::chrono_literals;
   Needs needs;
   needs.amounts.set(kCpus, Amount::of(2));
-  const auto with = [&](NeedsChange change) { return gets_less(needs, changed(needs, change)); };
+  const auto with = [&](const NeedsChange& change) {
+    return gets_less(needs, changed(needs, change));
+  };
   EXPECT_FALSE(with({}));
   EXPECT_TRUE(with({{}, 10s})) << "there was no limit";
   NeedsChange memory;
