@@ -27,21 +27,21 @@ Decide::Decide(Room room, Terms terms, Time now)
 void Decide::leased(const Lease& lease) {
   const auto [at, is_new] = held_.try_emplace(lease.id);
   if (!is_new) return;
-  if (!last_needs_ || lease.granted != last_granted_) {
+  if (!last_granted_.needs || lease.granted != last_granted_.amounts) {
     const auto needs = room_.needs_of(lease.granted);
-    last_granted_ = lease.granted;
-    last_needs_ = needs ? std::make_shared<const Room::Needs>(*needs) : nullptr;
+    last_granted_.amounts = lease.granted;
+    last_granted_.needs = needs ? std::make_shared<const Room::Needs>(*needs) : nullptr;
   }
-  if (phase_ != Phase::Working || stuck_ || !last_needs_) {
+  if (phase_ != Phase::Working || stuck_ || !last_granted_.needs) {
     held_.erase(at);
     actions_.push_back(Return{lease.id});
     return;
   }
-  at->second.needs = last_needs_;
+  at->second.needs = last_granted_.needs;
   at->second.time_limit = lease.time_limit;
   at->second.begins_later = lease.begins_later;
   queue_.push_back(lease.id);
-  ++waiting_;
+  ++counts_.waiting;
 }
 
 void Decide::recalled(std::uint32_t count) {
@@ -51,7 +51,7 @@ void Decide::recalled(std::uint32_t count) {
     if (at == held_.end() || at->second.state != State::Waiting) continue;
     actions_.push_back(Return{at->first});
     held_.erase(at);
-    --waiting_;
+    --counts_.waiting;
     --count;
   }
 }
@@ -63,7 +63,7 @@ void Decide::kill_asked(const AttemptId& id, Failure failure, bool silent, Time 
   held.silent = held.silent || silent;
   switch (held.state) {
     case State::Waiting:
-      --waiting_;
+      --counts_.waiting;
       if (silent) {
         forget(at);
       } else {
@@ -75,7 +75,7 @@ void Decide::kill_asked(const AttemptId& id, Failure failure, bool silent, Time 
       stop(id, held, failure, "", silent, now);
       break;
     case State::Staged:
-      --staged_;
+      --counts_.staged;
       actions_.push_back(Discard{id});
       if (silent) {
         forget(at);
@@ -96,8 +96,8 @@ void Decide::publish_allowed(const AttemptId& id) {
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Staged) return;
   at->second.state = State::Publishing;
-  --staged_;
-  ++publishing_;
+  --counts_.staged;
+  ++counts_.publishing;
   actions_.push_back(Publish{id});
 }
 
@@ -125,14 +125,14 @@ void Decide::fenced(Time now) {
     if (held.state == State::Staged) {
       actions_.push_back(Discard{id});
       held.state = State::Delivered;
-      --staged_;
-      ++unacknowledged_;
+      --counts_.staged;
+      outbox_.owe(0);
     }
   }
   stop_running(Failure::Cancelled, "", true, now);
   leave("fenced");
   // What lies in the outbox may be an earlier process's, and the engine has yet to read it.
-  has_outbox_ = false;
+  outbox_.leave_alone();
   for (auto at = held_.begin(); at != held_.end();) {
     const auto next = std::next(at);
     if (at->second.state == State::Delivered) forget(at);
@@ -238,7 +238,7 @@ void Decide::handed_back(const AttemptId& id, Time now) {
   if (at == held_.end() || at->second.state != State::Running) return;
   room_.give_back(*at->second.needs, at->second.placement);
   set_alarm(id, at->second, std::nullopt);
-  --running_;
+  --counts_.running;
   idleness_.worked(now);
   if (at->second.silent) return forget(at);
   actions_.push_back(Return{id});
@@ -251,7 +251,7 @@ bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, T
   Held& held = at->second;
   room_.give_back(*held.needs, held.placement);
   set_alarm(id, held, std::nullopt);
-  --running_;
+  --counts_.running;
   idleness_.worked(now);
   if (held.silent) {
     if (staged) actions_.push_back(Discard{id});
@@ -260,7 +260,7 @@ bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, T
   }
   if (staged) {
     held.state = State::Staged;
-    ++staged_;
+    ++counts_.staged;
     if (HPCBATCH_PLANTED(published_without_permission)) publish_allowed(id);
   } else {
     deliver(id, held, result_bytes);
@@ -271,7 +271,7 @@ bool Decide::ended(const AttemptId& id, bool staged, std::size_t result_bytes, T
 bool Decide::published(const AttemptId& id, std::size_t result_bytes, Time now) {
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Publishing) return false;
-  --publishing_;
+  --counts_.publishing;
   idleness_.worked(now);
   if (at->second.silent) {
     forget(at);
@@ -284,7 +284,7 @@ bool Decide::published(const AttemptId& id, std::size_t result_bytes, Time now) 
 void Decide::found_result(const AttemptId& id, std::size_t result_bytes) {
   const auto [at, is_new] = held_.try_emplace(id);
   if (is_new) deliver(id, at->second, result_bytes);
-  has_outbox_ = true;
+  outbox_.found();
 }
 
 void Decide::over_memory(const AttemptId& id, const std::string& message) {
@@ -301,19 +301,13 @@ void Decide::over_memory(const AttemptId& id, const std::string& message) {
 std::vector<Action> Decide::decide(Time now) {
   due(now);
   if (phase_ == Phase::Working) start_what_fits(now);
-  idleness_.owed(unacknowledged_ > 0, linked_, now);
+  idleness_.owed(outbox_.owes(), linked_, now);
   if (!has_nothing_to_do()) {
     idleness_.worked(now);
   } else if (const auto end = idle_ends(); phase_ == Phase::Working && end && now >= *end) {
     leave("idle");
   }
-  // In haste the end may come at any moment.  An outbox that is empty by now is removed.
-  const bool may_be_killed = haste_since_ && unacknowledged_ > 0;
-  const bool failed_before = outbox_retry_at_ && unacknowledged_ > 0;
-  if (may_be_killed || failed_before || unacknowledged_bytes_ > outbox_at_ ||
-      (has_outbox_ && unacknowledged_ == 0)) {
-    write_outbox(now);
-  }
+  if (outbox_.is_due(haste_since_.has_value())) write_outbox(now);
   leave_if_done(now);
   return std::exchange(actions_, {});
 }
@@ -343,7 +337,8 @@ void Decide::due(Time now) {
     if (phase_ == Phase::Working) leave("walltime");
     stop_running(Failure::PilotWalltime, "the pilot's time was used up", false, now);
   }
-  if (haste_since_ && (now >= *haste_since_ + kGrace || !linked_) && running_ == 0 && staged_ > 0) {
+  if (haste_since_ && (now >= *haste_since_ + kGrace || !linked_) && counts_.running == 0 &&
+      counts_.staged > 0) {
     fail_staged(time_is_up(now) ? Failure::PilotWalltime : Failure::PilotKilled,
                 "the pilot ended before it was allowed to publish the outputs");
   }
@@ -367,8 +362,8 @@ void Decide::start_what_fits(Time now) {
       if (auto placement = room_.take(*held.needs)) {
         held.state = State::Running;
         held.placement = *placement;
-        --waiting_;
-        ++running_;
+        --counts_.waiting;
+        ++counts_.running;
         if (held.time_limit > Duration{} && !held.begins_later)
           set_alarm(found->first, held, now + held.time_limit);
         actions_.push_back(Launch{found->first, std::move(*placement)});
@@ -382,7 +377,7 @@ void Decide::start_what_fits(Time now) {
     } else if (waits) {
       actions_.push_back(Return{found->first});
       held_.erase(found);
-      --waiting_;
+      --counts_.waiting;
     }
     if (at == 0) {
       queue_.pop_front();
@@ -404,11 +399,11 @@ void Decide::return_waiting() {
     held_.erase(at);
   }
   queue_.clear();
-  waiting_ = 0;
+  counts_.waiting = 0;
 }
 
 void Decide::stop_running(Failure failure, const std::string& message, bool by_force, Time now) {
-  if (running_ == 0) return;
+  if (counts_.running == 0) return;
   for (auto& [id, held] : held_) {
     if (held.state == State::Running) stop(id, held, failure, message, by_force, now);
   }
@@ -432,7 +427,7 @@ void Decide::set_alarm(const AttemptId& id, Held& held, std::optional<Time> time
 void Decide::fail_staged(Failure failure, const std::string& message) {
   for (auto& [id, held] : held_) {
     if (held.state != State::Staged) continue;
-    --staged_;
+    --counts_.staged;
     actions_.push_back(Discard{id});
     actions_.push_back(Fail{id, failure, message});
     deliver(id, held, 0);
@@ -442,17 +437,11 @@ void Decide::fail_staged(Failure failure, const std::string& message) {
 void Decide::deliver(const AttemptId&, Held& held, std::size_t result_bytes) {
   held.state = State::Delivered;
   held.result_bytes = result_bytes;
-  ++unacknowledged_;
-  unacknowledged_bytes_ += result_bytes;
-  outbox_is_current_ = false;
+  outbox_.owe(result_bytes);
 }
 
 void Decide::forget(Holds::iterator at) {
-  if (at->second.state == State::Delivered) {
-    --unacknowledged_;
-    unacknowledged_bytes_ -= at->second.result_bytes;
-    outbox_is_current_ = false;
-  }
+  if (at->second.state == State::Delivered) outbox_.acknowledged(at->second.result_bytes);
   actions_.push_back(Forget{at->first});
   held_.erase(at);
 }
@@ -470,10 +459,10 @@ std::optional<Time> Decide::next() const {
   } else if (phase_ == Phase::Draining && terms_.usable_until && !haste_since_) {
     consider(*terms_.usable_until);
   }
-  if (haste_since_ && staged_ > 0 && running_ == 0) consider(*haste_since_ + kGrace);
-  const bool outbox_failed = outbox_retry_at_ && !outbox_is_current_ && unacknowledged_ > 0;
-  if (outbox_failed) consider(*outbox_retry_at_);
-  if (phase_ == Phase::Leaving && !outbox_failed) consider(farewell_ends());
+  if (haste_since_ && counts_.staged > 0 && counts_.running == 0) consider(*haste_since_ + kGrace);
+  const auto retry_at = outbox_.retry_at();
+  if (retry_at) consider(*retry_at);
+  if (phase_ == Phase::Leaving && !retry_at) consider(farewell_ends());
   return earliest;
 }
 

@@ -13,6 +13,7 @@
 #include "pilot/base/time.hpp"
 #include "pilot/policy/attempt.hpp"
 #include "pilot/policy/idleness.hpp"
+#include "pilot/policy/outbox.hpp"
 #include "pilot/policy/room.hpp"
 
 #include <deque>
@@ -128,7 +129,7 @@ class Decide {
   /// A result from before this process, found in the outbox.
   void found_result(const AttemptId& id, std::size_t result_bytes);
   /// The last WriteOutbox did not succeed.
-  void outbox_failed(Time now);
+  void outbox_failed(Time now) { outbox_.failed(now); }
   void over_memory(const AttemptId& id, const std::string& message);
 
   /// Everything to be done now.
@@ -139,8 +140,8 @@ class Decide {
   std::vector<std::pair<AttemptId, State>> held() const;
   std::optional<State> state_of(const AttemptId& id) const;
   /// Nothing waits here: whatever ends now may leave room unused.
-  bool is_short_of_work() const { return waiting_ == 0; }
-  std::size_t running() const { return running_; }
+  bool is_short_of_work() const { return counts_.waiting == 0; }
+  std::size_t running() const { return counts_.running; }
 
  private:
   enum class Phase { Working, Draining, Leaving, Gone };
@@ -176,10 +177,10 @@ class Decide {
   void leave_if_done(Time now);
   void write_outbox(Time now);
   bool outbox_is_hopeless(Time now) const;
-  bool waits_for_workspace() const { return stuck_ && unacknowledged_ > 0; }
+  bool waits_for_workspace() const { return stuck_ && outbox_.owes(); }
   bool has_nothing_to_do() const { return is_empty() && !preparing_; }
   bool is_empty() const {
-    return waiting_ == 0 && running_ == 0 && staged_ == 0 && publishing_ == 0;
+    return counts_.waiting + counts_.running + counts_.staged + counts_.publishing == 0;
   }
   bool time_is_up(Time now) const {
     return terms_.usable_until && now >= *terms_.usable_until - terms_.margin;
@@ -201,22 +202,21 @@ class Decide {
   std::optional<Time>
       haste_since_;  // from then on staged outputs get no more than a few seconds to be allowed
   Holds held_;
-  Amounts last_granted_;  // and what of it this node counts
-  std::shared_ptr<const Room::Needs> last_needs_;
+  // Neighbours ask for the same.
+  struct Granted {
+    Amounts amounts;
+    std::shared_ptr<const Room::Needs> needs;  // what of it this node counts
+  };
+  Granted last_granted_;
   std::deque<AttemptId> queue_;  // waiting ones in order, and some that no longer wait
-  std::size_t waiting_{0};
-  std::size_t running_{0};
-  std::size_t staged_{0};  // waiting to be allowed
-  std::size_t publishing_{0};
-  std::size_t unacknowledged_{0};
-  std::size_t unacknowledged_bytes_{0};
-  static constexpr std::size_t kOutboxFrom = std::size_t{1} << 20;
-  std::size_t outbox_at_{kOutboxFrom};  // write the outbox when more bytes than that wait
-  bool has_outbox_{false};
-  bool outbox_is_current_{false};
-  std::optional<Time> outbox_retry_at_;
-  std::optional<Time> outbox_failing_since_;
-  bool tried_once_more_{false};                  // though there was no hope left
+  struct Counts {
+    std::size_t waiting{0};
+    std::size_t running{0};
+    std::size_t staged{0};  // waiting to be allowed
+    std::size_t publishing{0};
+  };
+  Counts counts_;
+  Outbox outbox_;
   std::set<std::pair<Time, AttemptId>> alarms_;  // time limits and second signals
   std::vector<Action> actions_;
 };

@@ -12,9 +12,6 @@ using namespace std::chrono_literals;
 
 constexpr Duration kFarewell = 5s;       // for acknowledgements, and leases that cross our leaving
 constexpr Duration kTellRefusals = 30s;  // for a link to tell the engine why we start nothing
-constexpr Duration kOutboxRetry = 1s;
-constexpr Duration kOutboxPatience = 5min;
-constexpr Duration kOutboxHaste = 20s;  // batch systems kill half a minute after TERM
 
 }  // namespace
 
@@ -29,44 +26,27 @@ void Decide::leave(const std::string& reason) {
 }
 
 void Decide::write_outbox(Time now) {
-  if (outbox_is_current_ || (outbox_retry_at_ && now < *outbox_retry_at_)) return;
-  if (!outbox_retry_at_) outbox_failing_since_.reset();
-  outbox_retry_at_.reset();
-  actions_.push_back(WriteOutbox{});
-  outbox_is_current_ = true;
-  has_outbox_ = unacknowledged_ > 0;
-  outbox_at_ = unacknowledged_bytes_ + kOutboxFrom;
-}
-
-void Decide::outbox_failed(Time now) {
-  outbox_is_current_ = false;
-  outbox_retry_at_ = now + kOutboxRetry;
-  if (!outbox_failing_since_) outbox_failing_since_ = now;
+  if (outbox_.begin(now)) actions_.push_back(WriteOutbox{});
 }
 
 bool Decide::outbox_is_hopeless(Time now) const {
-  if (!outbox_retry_at_) return false;
   const bool no_time = terms_.usable_until && now >= *terms_.usable_until + terms_.margin;
-  return no_time || now >= *outbox_failing_since_ + (haste_since_ ? kOutboxHaste : kOutboxPatience);
+  return outbox_.has_failed() && (no_time || outbox_.is_hopeless(now, haste_since_.has_value()));
 }
 
 void Decide::leave_if_done(Time now) {
   if (phase_ == Phase::Draining && is_empty()) {
     phase_ = Phase::Leaving;
     empty_since_ = now;
-    if (unacknowledged_ > 0) write_outbox(now);
+    if (outbox_.owes()) write_outbox(now);
   }
   if (phase_ != Phase::Leaving) return;
-  const bool nothing_owed = haste_since_ && unacknowledged_ == 0;
+  const bool nothing_owed = haste_since_ && !outbox_.owes();
   const bool somebody_listens = linked_ || (checks_failed_ && !idleness_.welcomed_at());
   if (!no_engine_ && !nothing_owed && somebody_listens && now < farewell_ends()) return;
-  if (unacknowledged_ > 0 && !outbox_is_current_) {
+  if (outbox_.lacks_results()) {
     const bool hopeless = outbox_is_hopeless(now);
-    // It may have become possible since it was tried last.
-    const bool once_more = hopeless && now > *outbox_retry_at_ - kOutboxRetry &&
-                           !std::exchange(tried_once_more_, true);
-    if (once_more) outbox_retry_at_ = now;
-    if (!hopeless || once_more) {
+    if (!hopeless || outbox_.may_try_once_more(now)) {
       write_outbox(now);
       return;
     }
@@ -75,7 +55,7 @@ void Decide::leave_if_done(Time now) {
   const auto is_outbox = [](const Action& action) {
     return std::holds_alternative<WriteOutbox>(action);
   };
-  if (unacknowledged_ > 0 && std::any_of(actions_.begin(), actions_.end(), is_outbox)) return;
+  if (outbox_.owes() && std::any_of(actions_.begin(), actions_.end(), is_outbox)) return;
   actions_.push_back(Exit{exit_code_});
   phase_ = Phase::Gone;
 }

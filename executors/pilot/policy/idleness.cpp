@@ -46,7 +46,7 @@ std::optional<Time> Idleness::ends() const {
   if (limit_ == Duration{}) return std::nullopt;
   if (!welcomed_) return since_ + std::max(limit_, until_found_);
   Time end = since_ + std::max(limit_, std::min(answer_took_, kLongestAnswer));
-  if (owed_since_) end = std::max(end, *owed_since_ + kLongestAnswer);
+  if (owed_since_) end = std::max(end, std::max(*owed_since_, worked_) + kLongestAnswer);
   return std::min(end, worked_ + std::max(limit_, kLongestWait));
 }
 
