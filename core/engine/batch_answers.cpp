@@ -49,7 +49,8 @@ Meaning meaning_of(EndCause cause, bool by_us) {
     case EndCause::LaunchFailed:
       return {Failure::PilotKilled, false, "the batch system could not launch it"};
     case EndCause::Completed:
-      return {Failure::PilotKilled, true, "it ended"};
+      // With exit code 0, by its own decision: what was on its way to it never reached it.
+      return {Failure::PilotKilled, false, "it ended"};
     case EndCause::Failed:
       return {Failure::PilotKilled, true, "it failed"};
     case EndCause::None:

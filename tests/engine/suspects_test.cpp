@@ -37,6 +37,18 @@ TEST_F(SuspectsTest, ATaskThatWasNeverSeenToStartIsCharged) {
   expect_ended("1", Failure::SetAside, "set aside: it was running in 3 pilots*");
 }
 
+/// Its goodbye may be lost with its link, and what was on its way to it was never there.
+TEST_F(SuspectsTest, APilotThatLeftByItselfWasKilledByNobody) {
+  given_pilot();
+  submit(New().array(1, 3));
+  dies("A", EndCause::Completed);
+  for (const auto& failed : saved_.failed_attempts()) EXPECT_FALSE(failed.unexplained);
+  after(5s);
+  forget_what_was_asked();
+  comes("B");
+  expect({"welcome B0", "lease 2.1-3 to B0"});
+}
+
 TEST_F(SuspectsTest, AfterADeathSuspectsRunOneToAPilot) {
   given_pilot();
   submit(New().array(1, 3));

@@ -186,6 +186,8 @@ class EngineAtHome:
 
     def __exit__(self, kind, *_):
         """Stops engine and pilots; what does not go within ten seconds is killed, and fails the test."""
+        if kind is not None and (self.home / "socket").exists():
+            self.tell_how_it_stands()
         if (self.home / "socket").exists():
             try:
                 self.verb("engine", "stop", "--now", timeout=30)
@@ -208,6 +210,16 @@ class EngineAtHome:
             assert not left, f"these were left after `engine stop --now`: {left}\n{log}"
             assert not scratch, f"pilots left their scratch: {scratch}\n{log}"
             assert not broken, f"{broken}\n{log}"
+
+    def tell_how_it_stands(self):
+        """For whoever reads of the test's failure."""
+        for verb in ("status", "sites", "allocations", "pilots"):
+            try:
+                print(verb, *self.verb(verb, timeout=20), sep="\n")
+            except subprocess.TimeoutExpired:
+                print(verb, "did not answer")
+        for log in self.home.glob("engine.log"):
+            print(log.read_text(errors="replace")[-20000:])
 
     def broken_promises(self):
         """What the checker finds in the history that engine and pilots wrote; empty: nothing."""
