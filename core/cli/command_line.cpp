@@ -3,6 +3,7 @@
 #include "cli/parse/parse.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/node.hpp"
 #include "model/visit.hpp"
@@ -11,6 +12,8 @@
 #include <exception>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -64,7 +67,7 @@ int do_command(const Command& command, const Mains& mains) {
 
 int complain(const std::string& text, int exit_code) {
   std::fflush(stdout);
-  std::fprintf(stderr, "hpcbatch: %s\n", text.c_str());
+  std::fputs((lines_for(STDERR_FILENO, "hpcbatch: " + text, 2) + "\n").c_str(), stderr);
   return exit_code;
 }
 

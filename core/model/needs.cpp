@@ -28,10 +28,10 @@ Needs changed(Needs needs, const NeedsChange& change) {
 }
 
 bool gets_less(const Needs& before, const Needs& after) {
-  // What was not said had no limit of its own.
+  // Who said no memory has a share of the node's, which is mostly less than what is said now.
   const auto is_less = [&](std::string_view name) {
     const Amount old = before.amounts.get(name), now = after.amounts.get(name);
-    return now != Amount{} && (old == Amount{} || now < old);
+    return now < old;
   };
   if (is_less(kCpus) || is_less(kMemory) || is_less(kDisk)) return true;
   return after.time && (!before.time || *after.time < *before.time);

@@ -95,17 +95,18 @@ void ClientRequests::hold(std::vector<Selection> tasks, bool hold, CountAnswer a
 namespace {
 
 /// Needs are those of an array: what waits of it gets the new ones, too, which may be more than it
-/// asked for, and not less.
+/// asked for, and not less.  What runs keeps what it was given.
 std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arrays,
                                            const Engine& engine) {
   for (const RevivedArray& revived : arrays) {
     const ArrayState* live = engine.tasks().find(revived.id);
     if (!revived.has_new_needs || !live) continue;
-    const std::uint64_t others = live->tasks.open().size();
+    const std::uint64_t others = live->tasks.open().size() - live->tasks.leased().size();
     if (others == 0 || !gets_less(live->terms->needs, revived.array.needs)) continue;
     return fmt::format(
-        "{} tasks of {} have not ended and would get less, too; wait until they have, or change "
-        "nothing or to more",
+        "{} tasks of {} wait, and would get less than they asked for, too; retry when they have "
+        "ended, "
+        "or with no less than they have",
         others, revived.id.value);
   }
   return std::nullopt;

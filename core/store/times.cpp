@@ -4,15 +4,15 @@
 #include "store/result_run.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace hpcbatch::store {
 namespace {
 
-// So many tasks are looked at one by one: more would keep commits waiting.
+// So many tasks are looked at: more would keep commits waiting.
 constexpr std::uint64_t kMostLookedAt = 1'000'000;
 
-/// A clock may say anything.
+/// Neither is before 1970.
 Duration between(Time from, Time to) {
   return to <= from ? Duration{} : to - from;
 }
@@ -21,9 +21,11 @@ Duration plus(Duration sum, Duration more) {
   return sum > Duration::max() - more ? Duration::max() : sum + more;
 }
 
-Duration times(Duration sum, std::uint64_t count) {
-  const auto factor = static_cast<std::int64_t>(count);
-  return sum > Duration::max() / factor ? Duration::max() : sum * factor;
+Duration scaled(Duration sum, double factor) {
+  const double scaled = static_cast<double>(sum.count()) * factor;
+  return scaled >= static_cast<double>(Duration::max().count())
+             ? Duration::max()
+             : Duration{static_cast<Duration::rep>(scaled)};
 }
 
 /// The value that so many tenths of them do not exceed.
@@ -34,37 +36,25 @@ Duration within(std::vector<Duration>& values, std::size_t tenths) {
   return *at;
 }
 
-/// Of so many parts of the whole time those in which something ran: what is as long as one of them is
-/// rounded up to it.
-constexpr std::size_t kParts = 4096;
-
-Duration busy_of(const std::vector<Time>& started, const std::vector<Duration>& ran) {
-  const Time begin = *std::min_element(started.begin(), started.end());
-  const auto after = [&](std::size_t i) { return started[i] - begin; };
-  Duration whole{};
-  for (std::size_t i = 0; i < ran.size(); ++i) whole = std::max(whole, plus(after(i), ran[i]));
-  const Duration part = whole / static_cast<std::int64_t>(kParts) + Duration{1};
-  std::vector<std::int64_t> changes(kParts + 2);
-  for (std::size_t i = 0; i < ran.size(); ++i) {
-    ++changes[static_cast<std::size_t>(after(i) / part)];
-    --changes[static_cast<std::size_t>(plus(after(i), ran[i]) / part) + 1];
+Duration busy_of(std::vector<std::pair<Time, Time>>& runs) {
+  std::sort(runs.begin(), runs.end());
+  Duration busy{};
+  Time until{};
+  for (const auto& [started, ended] : runs) {
+    busy = plus(busy, between(std::max(started, until), ended));
+    until = std::max(until, ended);
   }
-  std::int64_t running = 0;
-  std::uint64_t busy = 0;
-  for (std::size_t i = 0; i < kParts + 1; ++i) {
-    running += changes[i];
-    if (running > 0) ++busy;
-  }
-  return busy == 0 ? Duration{} : std::min(whole, times(part, busy));
+  return busy;
 }
 
 }  // namespace
 
 void TimesOfTasks::add(TaskId task, Time started, Time ended, Duration cpu) {
-  const Duration ran = between(started, ended);
+  const Time begin = std::max(started, Time{});
+  const Duration ran = between(begin, ended);
+  runs_.emplace_back(begin, begin + ran);
   ran_.push_back(ran);
-  started_.push_back(std::max(started, Time{}));
-  waited_.push_back(between(submitted_, started));
+  waited_.push_back(between(std::max(submitted_, Time{}), begin));
   times_.ran = plus(times_.ran, ran);
   times_.cpu = plus(times_.cpu, std::max(Duration{}, cpu));
   if (!times_.longest || ran > times_.longest_ran) {
@@ -73,48 +63,50 @@ void TimesOfTasks::add(TaskId task, Time started, Time ended, Duration cpu) {
   }
 }
 
-TaskTimes TimesOfTasks::all() && {
+TaskTimes TimesOfTasks::all(std::uint64_t tasks) && {
   if (ran_.empty()) return times_;
-  times_.tasks = ran_.size() * each_;
-  times_.busy = busy_of(started_, ran_);
+  times_.busy = busy_of(runs_);
   times_.half_within = within(ran_, 5);
   times_.most_within = within(ran_, 9);
   times_.half_waited = within(waited_, 5);
-  if (each_ > 1) {
-    times_.ran = times(times_.ran, each_);
-    times_.cpu = times(times_.cpu, each_);
-    times_.longest.reset();
-    times_.is_estimate = true;
-  }
+  times_.tasks = tasks;
+  if (tasks <= ran_.size()) return times_;
+  const double factor = static_cast<double>(tasks) / static_cast<double>(ran_.size());
+  times_.ran = scaled(times_.ran, factor);
+  times_.cpu = scaled(times_.cpu, factor);
+  times_.longest.reset();
+  times_.is_estimate = true;
   return times_;
 }
 
 TaskTimes History::times(const ArrayRow& array) {
-  const std::uint64_t each = 1 + array.indices.size() / kMostLookedAt;
-  TimesOfTasks sums(array.submitted, each);
+  std::uint64_t tasks = 0;
+  {
+    sqlite::Statement count =
+        db_.query("SELECT sum(last-first+1) FROM results WHERE array=? AND started<>0");
+    if (count.bind(array.id.value).step()) tasks = static_cast<std::uint64_t>(count.number(0));
+  }
+  const std::uint64_t each = tasks == 0 ? 1 : 1 + (tasks - 1) / kMostLookedAt;
+  TimesOfTasks sums(array.submitted);
   {
     sqlite::Statement rows = db_.query(
         "SELECT first,started,ended,cpu,details FROM results WHERE array=? AND started<>0");
     rows.bind(array.id.value);
-    std::uint64_t seen = 0;
-    const auto is_looked_at = [&] { return seen++ % each == 0; };
-    while (rows.step()) {
+    for (std::uint64_t seen = 0; rows.step(); ++seen) {
+      if (seen % each != 0) continue;
       const auto first = static_cast<std::uint32_t>(rows.number(0));
       if (rows.bytes(4).empty()) {
-        if (is_looked_at())
-          sums.add({array.id, first}, from_microseconds(rows.number(1)),
-                   from_microseconds(rows.number(2)), Duration{rows.number(3)});
+        sums.add({array.id, first}, from_microseconds(rows.number(1)),
+                 from_microseconds(rows.number(2)), Duration{rows.number(3)});
         continue;
       }
       const std::vector<OwnTimes> own = decode_times(rows.bytes(4));
-      for (std::size_t i = 0; i < own.size(); ++i) {
-        if (is_looked_at())
-          sums.add({array.id, first + static_cast<std::uint32_t>(i)}, own[i].started, own[i].ended,
-                   own[i].cpu);
-      }
+      for (std::size_t i = 0; i < own.size(); ++i)
+        sums.add({array.id, first + static_cast<std::uint32_t>(i)}, own[i].started, own[i].ended,
+                 own[i].cpu);
     }
   }
-  TaskTimes all = std::move(sums).all();
+  TaskTimes all = std::move(sums).all(tasks);
   sqlite::Statement earlier = db_.query(
       "SELECT count(*),total(max(0,ended-started)) FROM attempts WHERE array=? AND started<>0");
   if (earlier.bind(array.id.value).step()) {

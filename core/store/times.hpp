@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch::store {
@@ -31,17 +32,16 @@ struct TaskTimes {
 /// Adds tasks up.  Pure.
 class TimesOfTasks {
  public:
-  /// `each`: every how many of the tasks will be added.
-  TimesOfTasks(Time submitted, std::uint64_t each) : submitted_(submitted), each_(each) {}
+  explicit TimesOfTasks(Time submitted) : submitted_(submitted) {}
   void add(TaskId task, Time started, Time ended, Duration cpu);
-  TaskTimes all() &&;
+  /// `tasks`: of how many those that were added speak.
+  TaskTimes all(std::uint64_t tasks) &&;
 
  private:
   Time submitted_;
-  std::uint64_t each_;
   TaskTimes times_;
   std::vector<Duration> ran_, waited_;
-  std::vector<Time> started_;
+  std::vector<std::pair<Time, Time>> runs_;
 };
 
 }  // namespace hpcbatch::store

@@ -1,6 +1,7 @@
 // Which bytes pass, which are made harmless, and what a misspelt word was meant to be.
 #include "documents/spelling.hpp"
 #include "documents/text_check.hpp"
+#include "documents/wrap.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,6 +30,13 @@ TEST(Text, MakesAnythingPrintable) {
 TEST(Text, ShowsShortAndEscaped) {
   EXPECT_EQ(show_text("a\nb\x01\xff"), "a\\nb\\x01\\xff");
   EXPECT_EQ(show_text("abcdef", 3), "abc...");
+}
+
+TEST(Text, BreaksAtBlanksWhereALineIsFull) {
+  EXPECT_EQ(wrapped("one two three", 80, 0, 2), "one two three");
+  EXPECT_EQ(wrapped("one two three", 8, 0, 2), "one two\n  three");
+  EXPECT_EQ(wrapped("one two three", 8, 4, 2), "one\n  two\n  three") << "behind four letters";
+  EXPECT_EQ(wrapped("/a/path/that/is/long", 8, 0, 2), "/a/path/that/is/long");
 }
 
 TEST(Spelling, FindsWhatWasMeant) {

@@ -29,10 +29,12 @@ TEST(NeedsTest, LessIsWhatATaskMightNotDoWith) {
   EXPECT_TRUE(with({{}, 10s})) << "there was no limit";
   NeedsChange memory;
   memory.amounts.set(kMemory, Amount::of(1 << 30));
-  EXPECT_TRUE(with(memory));
+  EXPECT_FALSE(with(memory)) << "what was too little for one";
   needs.amounts.set(kMemory, Amount::of(1 << 29));
   needs.time = 10s;
   EXPECT_FALSE(with(memory));
+  memory.amounts.set(kMemory, Amount::of(1 << 28));
+  EXPECT_TRUE(with(memory));
   EXPECT_FALSE(with({{}, 20s}));
   EXPECT_TRUE(with({{}, 5s}));
   NeedsChange cpus;

@@ -40,8 +40,7 @@ TEST_F(TimesTest, AreThoseOfEachTaskHoweverManyShareARow) {
   EXPECT_EQ(all.half_waited, 10s - 1ms);
   EXPECT_EQ(all.longest, (TaskId{ArrayId{1}, 4}));
   EXPECT_EQ(all.longest_ran, 10s);
-  // 10 to 14, 20 to 21 and 30 to 40, and what rounding makes of it.
-  EXPECT_NEAR(std::chrono::duration<double>(all.busy).count(), 15, 0.1);
+  EXPECT_EQ(all.busy, 15s) << "10 to 14, 20 to 21 and 30 to 40";
   EXPECT_FALSE(all.is_estimate);
 }
 
@@ -62,12 +61,12 @@ TEST_F(TimesTest, OfNoneAreNothing) {
 }
 
 TEST(TimesOfTasks, AClockThatGoesBackGivesNothingAndOneThatLeapsNoSmallSum) {
-  TimesOfTasks sums(at(100), 1);
+  TimesOfTasks sums(at(100));
   sums.add({ArrayId{1}, 1}, at(90), at(80), -5s);
   const Time last{Duration::max()};
   sums.add({ArrayId{1}, 2}, Time{}, last, Duration::max());
   sums.add({ArrayId{1}, 3}, Time{}, last, Duration::max());
-  const TaskTimes all = std::move(sums).all();
+  const TaskTimes all = std::move(sums).all(3);
   EXPECT_EQ(all.ran, Duration::max());
   EXPECT_EQ(all.cpu, Duration::max());
   EXPECT_EQ(all.half_waited, Duration{});
@@ -75,16 +74,32 @@ TEST(TimesOfTasks, AClockThatGoesBackGivesNothingAndOneThatLeapsNoSmallSum) {
 }
 
 TEST(TimesOfTasks, OfEveryTenthMakeThoseOfAll) {
-  TimesOfTasks sums(at(0), 10);
+  TimesOfTasks sums(at(0));
   for (std::uint32_t i = 1; i <= 5; ++i)
     sums.add({ArrayId{1}, i}, at(i), at(std::int64_t{2} * i), 1s);
-  const TaskTimes all = std::move(sums).all();
+  const TaskTimes all = std::move(sums).all(50);
   EXPECT_EQ(all.tasks, 50U);
   EXPECT_EQ(all.ran, 150s);
   EXPECT_EQ(all.cpu, 50s);
   EXPECT_EQ(all.half_within, 3s);
   EXPECT_FALSE(all.longest);
   EXPECT_TRUE(all.is_estimate);
+}
+
+TEST_F(TimesTest, NeedsThatChangeTwiceBeforeAnythingEndsAreTheFirstOfThoseThatEnded) {
+  save({array(1, IndexRange{1, 3}), ran(1, 1, 2, Failure::OomTask), ran(2, 1, 2, Failure::OomTask),
+        ran(3, 1, 2, Failure::OomTask)});
+  for (std::uint32_t index : {1U, 2U}) {
+    Needs more = store->history().array(ArrayId{1})->needs;
+    more.amounts.set(kMemory, Amount::of(std::int64_t{1000} * index));
+    save({{SaveRevived{
+        .array = ArrayId{1}, .indices = IndexSet(IndexRange{index, index}), .needs = more}}});
+  }
+  const ArrayRow row = *store->history().array(ArrayId{1});
+  EXPECT_EQ(store->history()
+                .needs_then(row, *store->history().result({ArrayId{1}, 3}))
+                .amounts.get(kMemory),
+            Amount{});
 }
 
 TEST_F(TimesTest, NeedsAreThoseThatATaskHadWhenItEnded) {

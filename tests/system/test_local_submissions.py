@@ -1,7 +1,10 @@
 """A submission is one thing: one line of a list, one explanation, one word for the newest, whatever it has of tasks."""
 
+import itertools
 import json
 import re
+import shlex
+import subprocess
 
 import pytest
 from engine_at_home import EngineAtHome
@@ -100,7 +103,7 @@ def test_what_waits_is_not_given_less_by_a_retry_of_others(shared):
     held = shared.submit("--hold", "--array", "1-2", "--", "true")
     shared.ok("cancel", f"{held}.1")
     refused = shared.verb("retry", f"{held}.1", "--time", "1s")
-    assert refused.code != 0 and f"1 tasks of {held} have not ended and would get less, too" in refused.err, refused
+    assert refused.code != 0 and f"1 tasks of {held} wait, and would get less than they asked for" in refused.err, refused
     shared.ok("retry", f"{held}.1")
     shared.ok("cancel", held)
 
@@ -109,6 +112,28 @@ def test_an_item_that_nothing_uses_is_told(shared):
     told = shared.verb("run", "--items", "a", "b", "--", "true")
     assert told.code == 0 and "the command has no {}: each task has its item in $HPCBATCH_ITEM alone" in told.err, told
     assert shared.verb("run", "--items", "a", "b", "--", "true", "{}").err == ""
+
+
+def on_a_terminal(shared, *words):
+    """What a terminal of 80 columns is sent, standard error too."""
+    done = subprocess.run(["script", "-qec", shlex.join([shared.program, *words]), "/dev/null"], env=shared.env, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=60)
+    return done.stdout.replace("\r", "").splitlines()
+
+
+def without_quotes(lines):
+    """What tasks printed stays as they printed it."""
+    return [line for line in itertools.takewhile(lambda line: "last printed:" not in line, lines)]
+
+
+def test_a_terminal_cuts_no_word(shared, sweep):
+    task, _ = sweep
+    for words in (("explain", task), ("list", "--state", "nonsense"), ("submit", "--file", "/nowhere/tasks.yaml", "--cpus", "none")):
+        lines = without_quotes(on_a_terminal(shared, *words))
+        assert lines and max(map(len, lines)) <= 80, lines
+    told = without_quotes(shared.ok("explain", task).splitlines())
+    shown = without_quotes(on_a_terminal(shared, "explain", task))
+    assert " ".join(" ".join(shown).split()) == " ".join(" ".join(told).split())
 
 
 def test_what_has_not_ended_is_explained_with_one_of_its_tasks(shared):

@@ -25,7 +25,7 @@ std::string begin_and_end(const TimeSpent& spent) {
   const Duration busy = std::min(whole, spent.tasks.busy);
   if (spent.tasks.tasks < 2 || busy <= Duration{}) return text;
   // Between a run and a retry of a part of it nothing ran.
-  if (busy < whole * 9 / 10)
+  if (busy < whole / 10 * 9)
     text += fmt::format(", and {} of it something ran", show_duration(busy));
   return text + fmt::format(": {:.1f} at a time", in_seconds(spent.tasks.ran) / in_seconds(busy));
 }

@@ -1,6 +1,7 @@
 #include "cli/parse/help_text.hpp"
 
 #include "documents/task_keys.hpp"
+#include "documents/wrap.hpp"
 
 #include <CLI/App.hpp>
 
@@ -14,38 +15,13 @@ namespace {
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kNames = 24;  ///< columns of an option's name and type
 
-/// Lines that are short enough; those behind the first begin with so many blanks.
-std::string wrapped(std::string_view text, std::size_t used, std::size_t indent) {
-  std::string out;
-  std::size_t column = used;
-  while (!text.empty()) {
-    const std::size_t size = std::min(text.find(' '), text.size());
-    if (column > indent && column + size > kWidth) {
-      while (out.ends_with(' ')) out.pop_back();
-      out += "\n" + std::string(indent, ' ');
-      column = indent;
-    }
-    out += text.substr(0, size);
-    column += size;
-    text.remove_prefix(size);
-    const std::size_t blanks = std::min(text.find_first_not_of(' '), text.size());
-    if (blanks == 0) continue;
-    if (column < kWidth) {
-      out += ' ';
-      ++column;
-    }
-    text.remove_prefix(blanks);
-  }
-  return out;
-}
-
 /// Each of its lines; what is indented stays as it is, as a reader would type it.
 std::string wrapped_lines(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
-    out += line.starts_with(' ') ? std::string(line) : wrapped(line, 0, 0);
+    out += line.starts_with(' ') ? std::string(line) : wrapped(line, kWidth, 0, 0);
     out += '\n';
     text.remove_prefix(std::min(end + 1, text.size()));
   }
@@ -59,7 +35,7 @@ std::string row(const std::string& name, const std::string& description) {
     out += "\n" + std::string(kNames + 2, ' ');
   else
     out.resize(kNames + 2, ' ');
-  return out + wrapped(description, kNames + 2, kNames + 2) + "\n";
+  return out + wrapped(description, kWidth, kNames + 2, kNames + 2) + "\n";
 }
 
 }  // namespace

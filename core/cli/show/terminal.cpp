@@ -1,7 +1,11 @@
 #include "cli/show/terminal.hpp"
 
+#include "documents/wrap.hpp"
+
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 namespace hpcbatch {
 
@@ -20,6 +24,16 @@ std::string first_letters(const std::string& line, std::size_t letters) {
     if (begins_letter && seen++ == letters) return line.substr(0, at);
   }
   return line;
+}
+
+std::string lines_for(int descriptor, std::string_view line, std::size_t indent) {
+  const auto size = terminal_size(descriptor);
+  const bool is_short = size && line.size() <= size->columns;
+  if (!size || is_short || size->columns <= 2 * indent || line.find('\n') != line.npos)
+    return std::string(line);
+  const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
+  return std::string(line.substr(0, begin)) +
+         wrapped(line.substr(begin), size->columns, begin, indent);
 }
 
 }  // namespace hpcbatch

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace hpcbatch {
 
@@ -17,5 +18,9 @@ std::optional<TerminalSize> terminal_size(int descriptor);
 
 /// The first bytes of a line that show as at most so many letters.
 std::string first_letters(const std::string& line, std::size_t letters);
+
+/// The line as it is, or, on a terminal, as several that it does not cut; those behind the first are
+/// indented.
+std::string lines_for(int descriptor, std::string_view line, std::size_t indent);
 
 }  // namespace hpcbatch

@@ -4,6 +4,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/table.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 
@@ -14,6 +15,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -61,11 +64,14 @@ void print_last_words(EngineClient& client, const std::string& task) {
 }
 
 void print_explanation(EngineClient& client, const json::object& why) {
-  print(one_line(text_at(why, "id")) + " is " + one_line(text_at(why, "state")) + ": " +
-        one_line(text_at(why, "text")) + "\n");
+  const auto tell = [](const std::string& line) {
+    print(lines_for(STDOUT_FILENO, line, 4) + "\n");
+  };
+  tell(one_line(text_at(why, "id")) + " is " + one_line(text_at(why, "state")) + ": " +
+       one_line(text_at(why, "text")));
   if (const json::array* details = array_at(why, "details")) {
     for (const json::value& detail : *details)
-      print("  " + one_line(value_on_a_line("detail", detail)) + "\n");
+      tell("  " + one_line(value_on_a_line("detail", detail)));
   }
   // What a task says itself tells most.
   const json::array* failures = array_at(why, "failures");

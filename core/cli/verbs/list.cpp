@@ -56,15 +56,29 @@ void say_there_may_be_more() {
   std::fputs("there may be more: -n N or --all\n", stderr);
 }
 
+/// How many lines came of it.
+std::uint64_t show_task(const ListCommand& command, const json::object& task, TaskLines& lines) {
+  // An older engine knows no such choice.
+  if (!command.failure.empty() && text_at(task, "failure") != command.failure) return 0;
+  if (command.json) {
+    print_json(task);
+    return 1;
+  }
+  const std::size_t before = lines.size();
+  lines.add(task);
+  return lines.size() - before;
+}
+
 /// Of one submission, or of all; takes its lines off `left`.  Returns whether there may be more.
 bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::string& array,
                   std::uint64_t& left, TaskLines& lines) {
   std::string before;
   bool may_be_more = left == 0;
+  // Many that ended alike are one line for people.
+  std::uint64_t page = std::clamp(left, kPage, kPageOfTasks);
   while (left > 0) {
-    // Many that ended alike are one line for people.
-    const std::uint64_t asked =
-        command.json ? std::min(left, kPageOfTasks) : std::clamp(left, kPage, kPageOfTasks);
+    const std::uint64_t asked = command.json ? std::min(left, kPageOfTasks) : page;
+    page = std::min(4 * page, kPageOfTasks);
     const json::object answer = client.get(with("/v1/tasks", {{"limit", std::to_string(asked)},
                                                               {"state", command.state},
                                                               {"failure", command.failure},
@@ -76,13 +90,8 @@ bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::s
     if (tasks == nullptr) break;
     for (const json::value& task : *tasks) {
       if (!task.is_object()) continue;
-      const std::size_t lines_before = lines.size();
-      if (command.json)
-        print_json(task);
-      else
-        lines.add(task.get_object());
-      left -= command.json ? 1 : lines.size() - lines_before;
       before = text_at(task.get_object(), "id");
+      left -= show_task(command, task.get_object(), lines);
       if (left == 0) return true;
     }
     if (!may_be_more) break;

@@ -150,11 +150,15 @@ json::value plain(const Node& node, const std::string& file) {
   return nullptr;
 }
 
+bool is_amount_of_its_own(std::string_view name) {
+  return name == "cpus" || name == "memory" || name == "disk" || name == "gpus";
+}
+
 json::value number_or_map(const View& view) {
   if (view.node().kind != Node::Kind::Map) return number_of(view);
   json::object amounts;
   for (const Field& field : view.node().fields) {
-    if (find_task_key(field.name) != nullptr)
+    if (is_amount_of_its_own(field.name))
       refuse(view.file(), field.line,
              "'" + field.name + "' is a key of the task itself, not of its " + view.name());
     amounts[field.name] = number_of(View(field.value, view.file(), field.name));
