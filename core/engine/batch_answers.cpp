@@ -49,7 +49,8 @@ Meaning meaning_of(EndCause cause, bool by_us) {
     case EndCause::LaunchFailed:
       return {Failure::PilotKilled, false, "the batch system could not launch it"};
     case EndCause::Completed:
-      // With exit code 0, by its own decision: what was on its way to it never reached it.
+      // By its own decision, as far as the batch system tells: what was on its way to it when it left
+      // has never reached it.
       return {Failure::PilotKilled, false, "it ended"};
     case EndCause::Failed:
       return {Failure::PilotKilled, true, "it failed"};

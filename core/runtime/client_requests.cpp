@@ -105,8 +105,7 @@ std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arra
     if (others == 0 || !gets_less(live->terms->needs, revived.array.needs)) continue;
     return fmt::format(
         "{} tasks of {} wait, and would get less than they asked for, too; retry when they have "
-        "ended, "
-        "or with no less than they have",
+        "ended, or with no less than they have",
         others, revived.id.value);
   }
   return std::nullopt;

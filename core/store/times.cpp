@@ -53,8 +53,6 @@ void TimesOfTasks::add(TaskId task, Time started, Time ended, Duration cpu) {
   const Time begin = std::max(started, Time{});
   const Duration ran = between(begin, ended);
   runs_.emplace_back(begin, begin + ran);
-  ran_.push_back(ran);
-  waited_.push_back(between(std::max(submitted_, Time{}), begin));
   times_.ran = plus(times_.ran, ran);
   times_.cpu = plus(times_.cpu, std::max(Duration{}, cpu));
   if (!times_.longest || ran > times_.longest_ran) {
@@ -64,14 +62,20 @@ void TimesOfTasks::add(TaskId task, Time started, Time ended, Duration cpu) {
 }
 
 TaskTimes TimesOfTasks::all(std::uint64_t tasks) && {
-  if (ran_.empty()) return times_;
+  if (runs_.empty()) return times_;
   times_.busy = busy_of(runs_);
-  times_.half_within = within(ran_, 5);
-  times_.most_within = within(ran_, 9);
-  times_.half_waited = within(waited_, 5);
+  std::vector<Duration> each;
+  each.reserve(runs_.size());
+  for (const auto& [started, ended] : runs_) each.push_back(ended - started);
+  times_.half_within = within(each, 5);
+  times_.most_within = within(each, 9);
+  each.clear();
+  for (const auto& [started, ended] : runs_)
+    each.push_back(between(std::max(submitted_, Time{}), started));
+  times_.half_waited = within(each, 5);
   times_.tasks = tasks;
-  if (tasks <= ran_.size()) return times_;
-  const double factor = static_cast<double>(tasks) / static_cast<double>(ran_.size());
+  if (tasks <= runs_.size()) return times_;
+  const double factor = static_cast<double>(tasks) / static_cast<double>(runs_.size());
   times_.ran = scaled(times_.ran, factor);
   times_.cpu = scaled(times_.cpu, factor);
   times_.longest.reset();

@@ -40,8 +40,7 @@ class TimesOfTasks {
  private:
   Time submitted_;
   TaskTimes times_;
-  std::vector<Duration> ran_, waited_;
-  std::vector<std::pair<Time, Time>> runs_;
+  std::vector<std::pair<Time, Time>> runs_;  // starts and ends
 };
 
 }  // namespace hpcbatch::store

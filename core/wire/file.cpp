@@ -57,9 +57,9 @@ hpcbatch::Result<std::string> read_file(const std::string& path, Readers readers
 }
 
 hpcbatch::Result<void> replace_file(const std::string& path, std::string_view bytes,
-                                    Readers readers) {
+                                    Readers readers, bool sync) {
   const mode_t mode = readers == Readers::OwnerOnly ? 0600 : 0666;
-  const int error = hpcbatch::replace_file(AT_FDCWD, path, bytes, {.mode = mode});
+  const int error = hpcbatch::replace_file(AT_FDCWD, path, bytes, {.mode = mode, .sync = sync});
   if (error != 0) return failed("write", path, error);
   return {};
 }

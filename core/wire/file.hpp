@@ -14,9 +14,9 @@ enum class Readers { OwnerOnly, AsTheMaskSays };
 /// (Rejected).
 hpcbatch::Result<std::string> read_file(const std::string& path, Readers readers);
 
-/// Written beside `path`, synced and renamed: whoever reads `path` sees the old bytes or the new
-/// ones.
+/// Written beside `path`, synced unless `sync` says otherwise, and renamed: whoever reads `path`
+/// sees the old bytes or the new ones.
 hpcbatch::Result<void> replace_file(const std::string& path, std::string_view bytes,
-                                    Readers readers);
+                                    Readers readers, bool sync = true);
 
 }  // namespace hpcbatch::wire

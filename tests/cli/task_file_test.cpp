@@ -106,8 +106,10 @@ TEST(TaskFile, AValueOfTheWrongKindIsNamedWithItsLine) {
   EXPECT_THAT(yaml("items: list.txt"), HasSubstr("t:2: `items` is a list, as [a.wav, b.wav]"));
   EXPECT_THAT(yaml("memory: 3X"), HasSubstr("t:2: `memory` must be a size, as 8G, not '3X'"));
   EXPECT_THAT(yaml("time: soon"), HasSubstr("t:2: `time` must be a time, as 1h30m, not 'soon'"));
-  EXPECT_THAT(yaml("array: 1-10%"), HasSubstr("t:2: `array` must be as 1-100"));
-  EXPECT_THAT(yaml("array: ten"), HasSubstr("not 'ten'"));
+  EXPECT_THAT(yaml("array: 1-10%"),
+              HasSubstr("t:2: `array`: '1-10%' is not an array; arrays are like 1-100,"));
+  EXPECT_THAT(yaml("array: ten"), HasSubstr("t:2: `array`: 'ten' is not an array"));
+  EXPECT_THAT(yaml("array: 0-3"), HasSubstr("indices begin at 1"));
   EXPECT_THAT(file_refusal(tasks_of_json_lines, "{\"command\": [\"a\"]}\n{\"command\": \"a b\"}"),
               HasSubstr("t:2: `command` is a list of words, as [a, b]"));
 }

@@ -86,37 +86,5 @@ TEST(TimesOfTasks, OfEveryTenthMakeThoseOfAll) {
   EXPECT_TRUE(all.is_estimate);
 }
 
-TEST_F(TimesTest, NeedsThatChangeTwiceBeforeAnythingEndsAreTheFirstOfThoseThatEnded) {
-  save({array(1, IndexRange{1, 3}), ran(1, 1, 2, Failure::OomTask), ran(2, 1, 2, Failure::OomTask),
-        ran(3, 1, 2, Failure::OomTask)});
-  for (std::uint32_t index : {1U, 2U}) {
-    Needs more = store->history().array(ArrayId{1})->needs;
-    more.amounts.set(kMemory, Amount::of(std::int64_t{1000} * index));
-    save({{SaveRevived{
-        .array = ArrayId{1}, .indices = IndexSet(IndexRange{index, index}), .needs = more}}});
-  }
-  const ArrayRow row = *store->history().array(ArrayId{1});
-  EXPECT_EQ(store->history()
-                .needs_then(row, *store->history().result({ArrayId{1}, 3}))
-                .amounts.get(kMemory),
-            Amount{});
-}
-
-TEST_F(TimesTest, NeedsAreThoseThatATaskHadWhenItEnded) {
-  save({array(1, IndexRange{1, 2}), ran(1, 1, 2), ran(2, 1, 2, Failure::OomTask)});
-  Needs more = store->history().array(ArrayId{1})->needs;
-  more.amounts.set(kMemory, Amount::of(1000));
-  save({{SaveRevived{.array = ArrayId{1}, .indices = IndexSet(IndexRange{2, 2}), .needs = more}}});
-  save({ran(2, 3, 4)});
-  const ArrayRow row = *store->history().array(ArrayId{1});
-  const auto memory_of = [&](std::uint32_t index) {
-    return store->history()
-        .needs_then(row, *store->history().result({ArrayId{1}, index}))
-        .amounts.get(kMemory);
-  };
-  EXPECT_EQ(memory_of(1), Amount{});
-  EXPECT_EQ(memory_of(2), Amount::of(1000));
-}
-
 }  // namespace
 }  // namespace hpcbatch::store

@@ -213,7 +213,7 @@ class EngineAtHome:
 
     def tell_how_it_stands(self):
         """For whoever reads of the test's failure."""
-        for verb in ("status", "sites", "allocations", "pilots"):
+        for verb in ("sites", "allocations", "pilots"):
             try:
                 print(verb, *self.verb(verb, timeout=20), sep="\n")
             except subprocess.TimeoutExpired:

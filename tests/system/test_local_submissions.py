@@ -123,7 +123,7 @@ def on_a_terminal(shared, *words):
 
 def without_quotes(lines):
     """What tasks printed stays as they printed it."""
-    return [line for line in itertools.takewhile(lambda line: "last printed:" not in line, lines)]
+    return list(itertools.takewhile(lambda line: "last printed:" not in line, lines))
 
 
 def test_a_terminal_cuts_no_word(shared, sweep):

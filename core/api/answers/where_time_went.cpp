@@ -10,10 +10,6 @@
 namespace hpcbatch {
 namespace {
 
-double in_seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 std::string begin_and_end(const TimeSpent& spent) {
   const Duration waited = std::max(Duration{}, *spent.started - spent.submitted);
   std::string text = fmt::format("the first started {} after the submit", show_duration(waited));
@@ -27,7 +23,7 @@ std::string begin_and_end(const TimeSpent& spent) {
   // Between a run and a retry of a part of it nothing ran.
   if (busy < whole / 10 * 9)
     text += fmt::format(", and {} of it something ran", show_duration(busy));
-  return text + fmt::format(": {:.1f} at a time", in_seconds(spent.tasks.ran) / in_seconds(busy));
+  return text + fmt::format(": {:.1f} at a time", seconds(spent.tasks.ran) / seconds(busy));
 }
 
 std::string running(const TimeSpent& spent) {
@@ -45,7 +41,7 @@ std::string running(const TimeSpent& spent) {
 }
 
 std::string cpu_time(const TimeSpent& spent) {
-  const double used = in_seconds(spent.tasks.cpu) / in_seconds(spent.tasks.ran);
+  const double used = seconds(spent.tasks.cpu) / seconds(spent.tasks.ran);
   return fmt::format("cpu time {}: each kept {:.2f} cpus busy and asked for {}",
                      show_duration(spent.tasks.cpu), used, spent.cpus);
 }

@@ -1,9 +1,8 @@
 #include "cli/show/task_table.hpp"
 
 #include "cli/show/values.hpp"
+#include "model/index_set.hpp"
 
-#include <charconv>
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -20,24 +19,16 @@ void add_task_row(Table& table, const boost::json::object& task) {
 
 namespace {
 
-struct Range {
-  std::string array;
-  std::uint64_t first{0}, last{0};
-};
-
-/// Nothing for a single task, or what is no task of an array.
-std::optional<Range> range_of(const std::string& id) {
+/// The neighbours that a line stands for; nothing where it is no task of an array.
+std::optional<IndexRange> range_of(const std::string& id) {
   const std::size_t dot = id.find('.');
-  if (dot == std::string::npos) return std::nullopt;
-  Range range{id.substr(0, dot), 0, 0};
-  const char* end = id.data() + id.size();
-  const auto first = std::from_chars(id.data() + dot + 1, end, range.first);
-  if (first.ec != std::errc{}) return std::nullopt;
-  range.last = range.first;
-  if (first.ptr == end) return range;
-  if (*first.ptr != '-') return std::nullopt;
-  const auto last = std::from_chars(first.ptr + 1, end, range.last);
-  return last.ec == std::errc{} && last.ptr == end ? std::optional(range) : std::nullopt;
+  const auto indices =
+      dot == std::string::npos ? std::nullopt : parse_index_set(id.substr(dot + 1));
+  return indices ? std::optional(indices->ranges().front()) : std::nullopt;
+}
+
+std::string array_of(const std::string& id) {
+  return id.substr(0, id.find('.'));
 }
 
 bool look_alike(const boost::json::object& a, const boost::json::object& b) {
@@ -50,9 +41,9 @@ bool look_alike(const boost::json::object& a, const boost::json::object& b) {
 }  // namespace
 
 void TaskLines::add(const boost::json::object& task) {
-  const auto below = range_of(text_at(task, "id"));
-  const auto above = range_of(text_at(last_, "id"));
-  const bool touches = below && above && below->array == above->array &&
+  const std::string id = text_at(task, "id"), last = text_at(last_, "id");
+  const auto below = range_of(id), above = range_of(last);
+  const bool touches = below && above && array_of(id) == array_of(last) &&
                        below->last + 1 == above->first && look_alike(task, last_);
   if (!touches) {
     finish();
@@ -60,7 +51,7 @@ void TaskLines::add(const boost::json::object& task) {
     return;
   }
   last_["id"] =
-      below->array + "." + std::to_string(below->first) + "-" + std::to_string(above->last);
+      array_of(id) + "." + std::to_string(below->first) + "-" + std::to_string(above->last);
   last_["tasks"] = number_at(last_, "tasks") + number_at(task, "tasks");
 }
 

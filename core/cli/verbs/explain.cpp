@@ -75,13 +75,14 @@ void print_explanation(EngineClient& client, const json::object& why) {
   }
   // What a task says itself tells most.
   const json::array* failures = array_at(why, "failures");
-  std::size_t quoted = 0;
-  for (const json::value& failure : failures == nullptr ? json::array{} : *failures) {
-    if (++quoted > kWaysQuoted || !failure.is_object()) break;
-    print_last_words(client, text_at(failure.get_object(), "first"));
+  if (failures == nullptr || failures->empty()) {
+    if (text_at(why, "state") == "failed") print_last_words(client, text_at(why, "id"));
+    return;
   }
-  if (quoted > 0) return;
-  if (text_at(why, "state") == "failed") print_last_words(client, text_at(why, "id"));
+  for (std::size_t i = 0; i < std::min(failures->size(), kWaysQuoted); ++i) {
+    if (failures->at(i).is_object())
+      print_last_words(client, text_at(failures->at(i).get_object(), "first"));
+  }
 }
 
 /// Of many explanations those that people read: of what has not ended well, failures first.

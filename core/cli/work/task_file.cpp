@@ -1,12 +1,12 @@
 #include "cli/work/task_file.hpp"
 
+#include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/work/json_fields.hpp"
 #include "documents/task_keys.hpp"
 #include "documents/toml.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
-#include "model/index_set.hpp"
 #include "model/quantities.hpp"
 #include "posix/fd.hpp"
 
@@ -15,10 +15,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -84,22 +84,16 @@ void check_items(const json::value& value, const std::string& file, int line) {
 /// `1-100%20` is both indices and how many may run at once.
 void split_array(json::object& task, const std::string& file, int line) {
   const json::value& value = task.at("array");
-  const std::string text = value.is_string() ? std::string(value.get_string()) : "";
-  const std::size_t percent = text.find('%');
-  const auto indices = parse_index_set(text.substr(0, percent));
-  std::uint32_t most = 0;
-  if (percent != std::string::npos) {
-    const char* end = text.data() + text.size();
-    const auto read = std::from_chars(text.data() + percent + 1, end, most);
-    if (read.ec != std::errc{} || read.ptr != end || most == 0) most = 0;
-  }
   if (!value.is_string())
     refuse(file, line, "`array` is a text, as 1-100%20; a list of things to work on is `items`");
-  if (!indices || (percent != std::string::npos && most == 0))
-    refuse(file, line, "`array` must be as 1-100, 1-9:2,20 or 1-100%20, not '" + text + "'");
-  if (percent == std::string::npos) return;
-  task["array"] = text.substr(0, percent);
-  if (!task.contains("max_running")) task["max_running"] = most;
+  try {
+    const ArrayOption array = parse_array(std::string_view(value.get_string()));
+    task["array"] = array.indices;
+    if (array.max_running > 0 && !task.contains("max_running"))
+      task["max_running"] = array.max_running;
+  } catch (const std::invalid_argument& error) {
+    refuse(file, line, std::string("`array`: ") + error.what());
+  }
 }
 
 void check_quantity(const TaskKey& key, const json::value& value, const std::string& file,

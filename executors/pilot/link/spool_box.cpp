@@ -1,7 +1,6 @@
 #include "pilot/link/spool_box.hpp"
 
 #include "pilot/base/remove_tree.hpp"
-#include "posix/replace_file.hpp"
 #include "wire/file.hpp"
 #include "wire/spool.hpp"
 
@@ -35,11 +34,8 @@ std::string SpoolBox::path_of(std::uint64_t number) const {
 Result<void> SpoolBox::put(std::uint64_t number, std::string_view bytes) const {
   // Without a sync, which beside a busy disk takes seconds: a piece that does not survive is one of a
   // link that is lost, and what was said by that is said again.
-  const std::string path = path_of(number);
-  const int error = replace_file(AT_FDCWD, path, wire::sealed_piece(number, bytes),
-                                 {.mode = 0600, .sync = false});
-  if (error == 0) return {};
-  return Error{Error::Kind::Transient, "cannot write " + path + ": " + std::strerror(error)};
+  return wire::replace_file(path_of(number), wire::sealed_piece(number, bytes),
+                            wire::Readers::OwnerOnly, false);
 }
 
 std::optional<std::vector<std::uint64_t>> SpoolBox::numbers() const {

@@ -1,0 +1,42 @@
+// What tasks needed that have ended, where a retry has changed what their array needs since.
+#include "store_in_folder.hpp"
+
+namespace hpcbatch::store {
+namespace {
+
+using NeedsThenTest = StoreInFolder;
+
+TEST_F(NeedsThenTest, NeedsThatChangeTwiceBeforeAnythingEndsAreTheFirstOfThoseThatEnded) {
+  save({array(1, IndexRange{1, 3}), result(1, 1, Failure::OomTask), result(1, 2, Failure::OomTask),
+        result(1, 3, Failure::OomTask)});
+  for (std::uint32_t index : {1U, 2U}) {
+    Needs more = store->history().array(ArrayId{1})->needs;
+    more.amounts.set(kMemory, Amount::of(std::int64_t{1000} * index));
+    save({{SaveRevived{
+        .array = ArrayId{1}, .indices = IndexSet(IndexRange{index, index}), .needs = more}}});
+  }
+  const ArrayRow row = *store->history().array(ArrayId{1});
+  EXPECT_EQ(store->history()
+                .needs_then(row, *store->history().result({ArrayId{1}, 3}))
+                .amounts.get(kMemory),
+            Amount{});
+}
+
+TEST_F(NeedsThenTest, NeedsAreThoseThatATaskHadWhenItEnded) {
+  save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok), result(1, 2, Failure::OomTask)});
+  Needs more = store->history().array(ArrayId{1})->needs;
+  more.amounts.set(kMemory, Amount::of(1000));
+  save({{SaveRevived{.array = ArrayId{1}, .indices = IndexSet(IndexRange{2, 2}), .needs = more}}});
+  save({result(1, 2, Failure::Ok)});
+  const ArrayRow row = *store->history().array(ArrayId{1});
+  const auto memory_of = [&](std::uint32_t index) {
+    return store->history()
+        .needs_then(row, *store->history().result({ArrayId{1}, index}))
+        .amounts.get(kMemory);
+  };
+  EXPECT_EQ(memory_of(1), Amount{});
+  EXPECT_EQ(memory_of(2), Amount::of(1000));
+}
+
+}  // namespace
+}  // namespace hpcbatch::store
