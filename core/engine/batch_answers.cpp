@@ -27,6 +27,8 @@ constexpr Duration kCancelAgain = 30s;
 // go, and polls may be late.
 constexpr Duration kOneCommand = 1min;
 
+constexpr std::string_view kEndedSomehow = "it ended, and the batch system does not say how";
+
 struct Meaning {
   Failure failure;
   bool unexplained;
@@ -49,8 +51,7 @@ Meaning meaning_of(EndCause cause, bool by_us) {
     case EndCause::LaunchFailed:
       return {Failure::PilotKilled, false, "the batch system could not launch it"};
     case EndCause::Completed:
-      // By its own decision, as far as the batch system tells: what was on its way to it when it left
-      // has never reached it.
+      // With exit code 0, by its own decision: what was on its way to it never reached it.
       return {Failure::PilotKilled, false, "it ended"};
     case EndCause::Failed:
       return {Failure::PilotKilled, true, "it failed"};
@@ -60,8 +61,8 @@ Meaning meaning_of(EndCause cause, bool by_us) {
   return {Failure::PilotKilled, true, "the batch system no longer knows it"};
 }
 
-/// A batch system that keeps no history says nothing of an end; what its pilots said tells most.
-EndCause end_of_vanished(const AllocationEntry& entry, const Shape* shape, Time now) {
+/// Where a batch system keeps no history, or no exit code, what its pilots said tells most.
+EndCause end_as_pilots_said(const AllocationEntry& entry, const Shape* shape, Time now) {
   const Allocation& facts = entry.facts;
   if (facts.pilots_seen == 0 || !facts.running_since) return EndCause::None;
   if (entry.let_go.size() >= facts.pilots_seen) return EndCause::Completed;
@@ -128,8 +129,10 @@ AllocationOver SiteBook::over(AllocationEntry& entry, EndCause cause, const std:
   const Meaning meaning = meaning_of(cause, facts.cancel_asked);
   const std::string number =
       facts.number.empty() ? "" : fmt::format(", batch job {}", facts.number);
+  const bool is_told_of = cause == EndCause::None && entry.seen == BatchState::Ended;
   std::string text = fmt::format("allocation {} on {}{}: {}{}", facts.id.name, facts.site, number,
-                                 meaning.text, reason.empty() ? "" : " (" + reason + ")");
+                                 is_told_of ? kEndedSomehow : meaning.text,
+                                 reason.empty() ? "" : " (" + reason + ")");
   const bool never_registered = facts.pilots_seen == 0;
   // Of one that was there its own file says more than the batch system's word for a bad end.
   const bool has_words = !entry.last_words.empty() &&
@@ -150,7 +153,13 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
   Allocation& facts = entry.facts;
   entry.absent_polls = 0;
   if (!job.number.empty()) facts.number = job.number;
-  if (job.state == BatchState::Ended) return over(entry, job.cause, job.reason, now);
+  if (job.state == BatchState::Ended) {
+    entry.seen = job.state;
+    if (job.cause != EndCause::None) return over(entry, job.cause, job.reason, now);
+    const ShapeState* shape = shape_state(facts);
+    return over(entry, end_as_pilots_said(entry, shape ? &shape->shape : nullptr, now), job.reason,
+                now);
+  }
 
   const AllocationState before = facts.state;
   const std::string reason_before = facts.reason;
@@ -227,7 +236,7 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
   const std::uint32_t enough = HPCBATCH_PLANTED(gone_when_absent_once) ? 1 : kAbsentPolls;
   if (entry.absent_polls < enough) return std::nullopt;
   const ShapeState* shape = shape_state(entry.facts);
-  const EndCause cause = end_of_vanished(entry, shape ? &shape->shape : nullptr, now);
+  const EndCause cause = end_as_pilots_said(entry, shape ? &shape->shape : nullptr, now);
   return over(entry, cause,
               cause == EndCause::None ? "" : "as its pilots said; the batch system keeps no record",
               now);

@@ -285,7 +285,11 @@ void BatchSystems::pilot_gone(const std::shared_ptr<PilotProcess>& pilot) {
     if (is_ours == job.pilots.end()) continue;
     const bool all_gone = std::all_of(job.pilots.begin(), job.pilots.end(),
                                       [](const auto& p) { return p->is_gone(); });
-    if (all_gone) end(job, job.ending ? job.cause : EndCause::Completed);
+    if (!all_gone) return;
+    const bool any_killed = std::any_of(job.pilots.begin(), job.pilots.end(),
+                                        [](const auto& p) { return p->was_killed(); });
+    const EndCause by_itself = any_killed ? EndCause::Failed : EndCause::Completed;
+    end(job, job.ending ? job.cause : by_itself);
     return;
   }
 }

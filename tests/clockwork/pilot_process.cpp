@@ -129,6 +129,7 @@ void PilotProcess::terminate() {
 
 void PilotProcess::kill() {
   if (std::exchange(gone_, true)) return;
+  killed_ = true;
   if (decide_) {
     world_.observer.killed(*this);
     world_.record("outside", "pilot-killed", {{"process", name()}});

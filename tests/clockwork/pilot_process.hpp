@@ -40,6 +40,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   std::string name() const;  ///< "NAME.RANK/INCARNATION"
   std::uint64_t incarnation() const { return incarnation_; }
   bool is_gone() const { return gone_; }
+  bool was_killed() const { return killed_; }
   bool holds(const AttemptId& attempt) const;
   /// Stands still, did so a moment ago, or has a link that delivers nothing.
   bool is_in_trouble() const;
@@ -104,6 +105,7 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   std::optional<pilot::Time> usable_until_;
   std::optional<pilot::Decide> decide_;
   bool gone_{false};
+  bool killed_{false};
   std::optional<Time> frozen_since_;
   Time thaws_at_{};
   Time thawed_at_{};

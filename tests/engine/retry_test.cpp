@@ -169,8 +169,8 @@ TEST_F(RetryTest, ThreeUnexplainedDeathsSetATaskAsideWithTheEvidence) {
   forget_what_was_asked();
   expect_ended("1", Failure::SetAside,
                "set aside: it was running in 3 pilots*attempt 1*it failed*attempt 2*for its "
-               "memory*attempt 3*no longer "
-               "knows it*'hpcbatch retry 1'*");
+               "memory*attempt 3*does not "
+               "say how*'hpcbatch retry 1'*");
 }
 
 TEST_F(RetryTest, DeathsWithAKnownCauseNeverSetAside) {

@@ -49,6 +49,18 @@ TEST_F(SuspectsTest, APilotThatLeftByItselfWasKilledByNobody) {
   expect({"welcome B0", "lease 2.1-3 to B0"});
 }
 
+/// A PBS without Exit_status, or SLURM's qstat.
+TEST_F(SuspectsTest, WhereNoExitCodeIsToldAPilotsGoodbyeDecides) {
+  submit(New());
+  for (const char* letter : {"A", "B", "C"}) {
+    comes(letter);
+    dies(letter, EndCause::None);
+    after(2min);
+  }
+  forget_what_was_asked();
+  expect_ended("1", Failure::SetAside, "set aside: it was running in 3 pilots*does not say how*");
+}
+
 TEST_F(SuspectsTest, AfterADeathSuspectsRunOneToAPilot) {
   given_pilot();
   submit(New().array(1, 3));

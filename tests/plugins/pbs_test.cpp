@@ -592,7 +592,7 @@ TEST(PbsPoll, WhatExitCodesMean) {
                                               {"    exit_status = -11", EndCause::Timeout},
                                               {"    exit_status = -10", EndCause::OutOfMemory},
                                               {"    exit_status = 271", EndCause::Cancelled},
-                                              {"    interactive = True", EndCause::Completed}};
+                                              {"    interactive = True", EndCause::None}};
   for (const auto& [line, cause] : codes) {
     EXPECT_EQ(static_cast<int>(only(ran + line).cause), static_cast<int>(cause)) << line;
   }
@@ -602,7 +602,7 @@ TEST(PbsPoll, WhatExitCodesMean) {
   EXPECT_EQ(only(ran + full + "    substate = 91\n    Exit_status = 0\n").cause,
             EndCause::Cancelled);
   EXPECT_EQ(only("    job_state = C\n    server = vm\n").cause, EndCause::Cancelled);
-  EXPECT_EQ(only("    job_state = C\n").cause, EndCause::Completed) << "as SLURM's qstat says it";
+  EXPECT_EQ(only("    job_state = C\n").cause, EndCause::None) << "as SLURM's qstat says it";
 }
 
 TEST(PbsPoll, NodesAndTimeLeft) {

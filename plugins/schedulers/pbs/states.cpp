@@ -88,7 +88,7 @@ EndCause end_of(const Record& job) {
   constexpr std::string_view kTerminated = "91";
   if (job.value("substate") == kTerminated || has(comment, "terminated by"))
     return EndCause::Cancelled;
-  if (!status) return has_started(job) ? EndCause::Completed : EndCause::Cancelled;
+  if (!status) return has_started(job) ? EndCause::None : EndCause::Cancelled;
   if (*status == 0) return EndCause::Completed;
   // 256 and the signal in OpenPBS and most Torques, else as a shell says it.
   constexpr std::array kBySignal{256 + 15, 256 + 9, 128 + 15, 128 + 9};
