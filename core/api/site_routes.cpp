@@ -6,6 +6,7 @@
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
 #include "documents/site_proposal.hpp"
+#include "model/quantities.hpp"
 
 #include <fmt/format.h>
 
@@ -86,8 +87,8 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
         site.name);
   if (message.empty() && !state.workspace_trouble.empty()) {
     message =
-        fmt::format("{} of {} pilots cannot use the workspace: {}", state.workspace_trouble.size(),
-                    state.workspace_trouble.size() + state.writers.size(),
+        fmt::format("{} of {} cannot use the workspace: {}", state.workspace_trouble.size(),
+                    show_count(state.workspace_trouble.size() + state.writers.size(), "pilot"),
                     state.workspace_trouble.begin()->second);
   }
   std::optional<Time> until;

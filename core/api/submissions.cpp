@@ -3,15 +3,18 @@
 #include "api/submissions.hpp"
 
 #include "api/answers/to_json.hpp"
+#include "api/answers/ways_of_failing.hpp"
 #include "api/answers/where_time_went.hpp"
 #include "api/query.hpp"
 #include "api/read/selections.hpp"
+#include "model/quantities.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
@@ -55,25 +58,21 @@ bool has_ended(TaskState state) {
   return state == TaskState::Done || state == TaskState::Failed || state == TaskState::Cancelled;
 }
 
-std::string way_of(const store::FailureGroup& group) {
-  std::string way(to_string(group.failure));
-  if (group.signal != 0) return fmt::format("{} (signal {})", way, group.signal);
-  if (group.failure == Failure::ToolFailed) return fmt::format("exit code {}", group.exit_code);
-  return way;
-}
-
 }  // namespace
 
-/// Of the tasks that have not ended, how many stand where.
-struct Submissions::Now {
+/// How many of its tasks stand where.
+struct Submissions::Standing {
   std::array<std::uint64_t, 8> by_state{};
-  std::optional<Time> started;  ///< the first that runs
+  TaskState state{TaskState::Done};  ///< what the whole is doing
+  std::optional<Time> started;       ///< the first
+  std::optional<Time> ended;         ///< the last, where all have
   std::uint64_t& of(TaskState state) { return by_state.at(static_cast<std::size_t>(state)); }
   std::uint64_t of(TaskState state) const { return by_state.at(static_cast<std::size_t>(state)); }
 };
 
-Submissions::Now Submissions::now_of(ArrayId id) const {
-  Now now;
+/// Of the tasks that have not ended.
+Submissions::Standing Submissions::live_ones(ArrayId id) const {
+  Standing now;
   const ArrayState* live = runtime_.engine().tasks().find(id);
   if (!live) return now;
   std::uint64_t at_pilots = 0;
@@ -93,14 +92,20 @@ Submissions::Now Submissions::now_of(ArrayId id) const {
   return now;
 }
 
-boost::json::object Submissions::array_json(const store::ArrayOverview& whole) const {
-  Now now = now_of(whole.row.id);
+Submissions::Standing Submissions::standing(const store::ArrayOverview& whole) const {
+  Standing now = live_ones(whole.row.id);
   now.of(TaskState::Done) = whole.done;
   now.of(TaskState::Failed) = whole.failed;
   now.of(TaskState::Cancelled) = whole.cancelled;
   const auto first = std::find_if(kStates.begin(), kStates.end(),
                                   [&](TaskState state) { return now.of(state) != 0; });
-  const TaskState state = first == kStates.end() ? TaskState::Done : *first;
+  if (first != kStates.end()) now.state = *first;
+  if (whole.started) now.started = std::min(now.started.value_or(*whole.started), *whole.started);
+  if (has_ended(now.state)) now.ended = whole.last_ended;
+  return now;
+}
+
+json::object Submissions::counts_json(const Standing& now) {
   json::object counts;
   for (const TaskState one :
        {TaskState::Waiting, TaskState::Held, TaskState::Running, TaskState::Finishing,
@@ -109,23 +114,24 @@ boost::json::object Submissions::array_json(const store::ArrayOverview& whole) c
     const bool is_rare = one == TaskState::Finishing || one == TaskState::Unknown;
     if (!is_rare || now.of(one) != 0) counts[std::string(to_string(one))] = now.of(one);
   }
+  return counts;
+}
+
+json::object Submissions::array_json(const store::ArrayOverview& whole) const {
+  const Standing now = standing(whole);
   json::object object{{"id", std::to_string(whole.row.id.value)},
-                      {"state", std::string(to_string(state))},
+                      {"state", std::string(to_string(now.state))},
                       {"client", whole.row.client},
                       {"total", whole.row.indices.size()},
-                      {"counts", std::move(counts)},
+                      {"counts", counts_json(now)},
                       {"submitted_at", seconds(whole.row.submitted)}};
   if (whole.submit_first != whole.submit_last)
     object["submit"] = fmt::format("{}-{}", whole.submit_first.value, whole.submit_last.value);
   if (!whole.row.name.empty()) object["name"] = valid_utf8(whole.row.name);
   if (!whole.row.tool.empty()) object["tool"] = whole.row.tool;
   put_command(object, whole.row.recipe);
-  const std::optional<Time> started = now.started && whole.started
-                                          ? std::min(*now.started, *whole.started)
-                                      : now.started ? now.started
-                                                    : whole.started;
-  if (started) object["started_at"] = seconds(*started);
-  if (has_ended(state) && whole.last_ended) object["ended_at"] = seconds(*whole.last_ended);
+  if (now.started) object["started_at"] = seconds(*now.started);
+  if (now.ended) object["ended_at"] = seconds(*now.ended);
   return object;
 }
 
@@ -164,7 +170,7 @@ void Submissions::list(const HttpRequest& request, const ReplyPtr& reply) {
     for (int looked_at = 0; at != live.begin() && looked_at < store::History::kArraysLookedAt;
          ++looked_at) {
       --at;
-      if (now_of(at->first).of(*state) != 0) filter.among->push_back(at->first);
+      if (live_ones(at->first).of(*state) != 0) filter.among->push_back(at->first);
     }
     std::reverse(filter.among->begin(), filter.among->end());
   }
@@ -207,15 +213,9 @@ void Submissions::show(ArrayId id, const ReplyPtr& reply) {
 
 namespace {
 
-struct FailureFacts {
-  store::FailureGroup group;
-  std::optional<store::ResultRow> first;
-  std::string item;
-};
-
 struct ArrayFacts {
   std::optional<store::ArrayOverview> whole;
-  std::vector<FailureFacts> failures;
+  std::vector<WayOfFailing> failures;
   store::TaskTimes times;
   std::string longest_item;
 };
@@ -236,57 +236,14 @@ ArrayFacts read_array_facts(store::Store& store, ArrayId id) {
   return facts;
 }
 
-json::object failure_json(ArrayId id, const FailureFacts& facts) {
-  const store::FailureGroup& group = facts.group;
-  json::object one{{"failure", std::string(to_string(group.failure))},
-                   {"tasks", group.tasks},
-                   {"first", to_string(TaskId{id, group.first})}};
-  if (group.failure == Failure::ToolFailed && group.exit_code >= 0)
-    one["exit_code"] = group.exit_code;
-  if (group.signal != 0) one["signal"] = group.signal;
-  if (!facts.item.empty()) one["item"] = valid_utf8(facts.item);
-  if (!facts.first) return one;
-  if (!facts.first->node.empty()) one["node"] = facts.first->node;
-  if (!facts.first->outcome.message.empty())
-    one["message"] = valid_utf8(facts.first->outcome.message);
-  return one;
-}
-
 std::string counts_in_words(const json::object& counts, std::uint64_t total) {
   std::string text;
   for (const auto& [state, count] : counts) {
     const auto tasks = count.to_number<std::uint64_t>();
     if (tasks == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? fmt::format("of {} tasks ", total) : ", ", tasks,
-                        std::string_view(state));
+    text += fmt::format("{}{} {}", text.empty() ? "of " + show_count(total, "task") + " " : ", ",
+                        tasks, std::string_view(state));
   }
-  return text;
-}
-
-/// Where its time went, as far as it has got.
-TimeSpent time_spent(const ArrayFacts& facts, const json::object& whole) {
-  const auto at = [&](const char* key) -> std::optional<Time> {
-    const json::value* value = whole.if_contains(key);
-    if (value == nullptr) return std::nullopt;
-    return Time{} + std::chrono::duration_cast<Duration>(
-                        std::chrono::duration<double>(value->to_number<double>()));
-  };
-  const store::ArrayRow& row = facts.whole->row;
-  return {.submitted = row.submitted,
-          .started = at("started_at"),
-          .ended = at("ended_at"),
-          .cpus = row.needs.amounts.get(kCpus).value(),
-          .tasks = facts.times,
-          .longest_item = facts.longest_item};
-}
-
-std::string failure_text(ArrayId id, const FailureFacts& facts) {
-  std::string text = fmt::format("{} {}: first {}", facts.group.tasks, way_of(facts.group),
-                                 to_string(TaskId{id, facts.group.first}));
-  if (!facts.item.empty()) text += fmt::format(" (item {})", facts.item);
-  if (!facts.first) return text;
-  if (!facts.first->node.empty()) text += " on " + facts.first->node;
-  if (!facts.first->outcome.message.empty()) text += ": " + facts.first->outcome.message;
   return text;
 }
 
@@ -298,15 +255,24 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                 [this, id, reply](const ArrayFacts& facts) {
                   if (!facts.whole)
                     return reply->error(404, fmt::format("there is no task {}", id.value));
-                  const json::object whole = array_json(*facts.whole);
-                  const std::uint64_t total = facts.whole->row.indices.size();
-                  const std::string text = counts_in_words(whole.at("counts").as_object(), total);
+                  const store::ArrayRow& row = facts.whole->row;
+                  const Standing now = standing(*facts.whole);
+                  json::object counts = counts_json(now);
                   json::array details, failures;
-                  for (const FailureFacts& one : facts.failures) {
-                    details.push_back(json::string(valid_utf8(failure_text(id, one))));
-                    failures.push_back(failure_json(id, one));
+                  for (const WayOfFailing& one : facts.failures) {
+                    details.push_back(json::string(valid_utf8(in_words(id, one))));
+                    failures.push_back(to_json(id, one));
+                    const std::string failed = fmt::format("{} --failed", id.value);
+                    if (const auto more = retry_with_more(one.group.failure, row.needs, failed))
+                      details.push_back(json::string(*more));
                   }
-                  const TimeSpent spent = time_spent(facts, whole);
+                  // As far as it has got.
+                  const TimeSpent spent{.submitted = row.submitted,
+                                        .started = now.started,
+                                        .ended = now.ended,
+                                        .cpus = row.needs.amounts.get(kCpus).value(),
+                                        .tasks = facts.times,
+                                        .longest_item = facts.longest_item};
                   for (const std::string& line : in_words(spent))
                     details.push_back(json::string(valid_utf8(line)));
                   if (const auto trouble = runtime_.store_trouble())
@@ -324,9 +290,9 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                     }
                   }
                   reply->answer(200, {{"id", std::to_string(id.value)},
-                                      {"state", whole.at("state")},
-                                      {"text", valid_utf8(text)},
-                                      {"counts", whole.at("counts")},
+                                      {"state", std::string(to_string(now.state))},
+                                      {"text", counts_in_words(counts, row.indices.size())},
+                                      {"counts", std::move(counts)},
                                       {"failures", std::move(failures)},
                                       {"times", to_json(spent)},
                                       {"details", std::move(details)}});

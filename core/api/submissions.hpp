@@ -15,8 +15,10 @@ class Submissions {
   void explain(const store::ArrayRow& row, const ReplyPtr& reply);
 
  private:
-  struct Now;
-  Now now_of(ArrayId id) const;
+  struct Standing;
+  Standing live_ones(ArrayId id) const;
+  Standing standing(const store::ArrayOverview& whole) const;
+  static boost::json::object counts_json(const Standing& now);
   boost::json::object array_json(const store::ArrayOverview& whole) const;
   void list(const HttpRequest& request, const ReplyPtr& reply);
   void show(ArrayId id, const ReplyPtr& reply);

@@ -1,6 +1,7 @@
 #include "api/task_views.hpp"
 
 #include "api/answers/to_json.hpp"
+#include "api/answers/ways_of_failing.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
@@ -213,7 +214,10 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
     text = why->text;
   } else if (facts.result) {
     add_what_it_took(details, *facts.result);
-    state = state_after(facts.result->outcome.failure);
+    const Failure failure = facts.result->outcome.failure;
+    if (const auto more = retry_with_more(failure, facts.needs, to_string(task)))
+      add_text(details, *more);
+    state = state_after(failure);
     text = end_in_words(facts.result->outcome);
   }
   reply->answer(200, {{"id", to_string(task)},

@@ -67,9 +67,8 @@ void Explainer::explain_nodes(const Needs& needs) {
 void Explainer::explain_suspects() {
   const TaskHistory* past = engine_.tasks_.history(task_);
   if (past && past->unexplained_deaths != 0) {
-    add("{} pilots died that had it, without a reason ({}): it is tried as the only such task of a "
-        "pilot",
-        past->unexplained_deaths, past->evidence);
+    add("{} died that had it, without a reason ({}): it is tried as the only such task of a pilot",
+        show_count(past->unexplained_deaths, "pilot"), past->evidence);
   }
   const auto prime = engine_.tasks_.prime_suspect();
   if (!prime || *prime == task_) return;
@@ -98,7 +97,7 @@ std::optional<std::string> Explainer::service_of(const Needs& needs) const {
 void Explainer::explain_past() {
   const TaskHistory* past = engine_.tasks_.history(task_);
   if (!past) return;
-  add("{} earlier attempts", past->attempts);
+  add("{}", show_count(past->attempts, "earlier attempt"));
   if (past->keeps_away) {
     add("the last one failed on {} of {}: another node is to try it", past->failed_at.node,
         past->failed_at.site);
@@ -146,7 +145,7 @@ std::optional<std::string> Explainer::why_not_ready(const ArrayState& array) {
     return "waits for other tasks";
   }
   if (engine_.tasks_.is_parked(task_))
-    return fmt::format("{} tasks of its array are with pilots, as many as may",
+    return fmt::format("as many tasks of its array as may are with pilots: {}",
                        array.tasks.leased().size());
   if (engine_.draining_) return "the engine is being stopped: it starts nothing more";
   return std::nullopt;
@@ -256,14 +255,14 @@ Explanation Explainer::explain() {
   QueuePlace place = array.place();
   place.in_class = engine_.tasks_.class_of_task(task_);
   const Needs& needs = engine_.tasks_.queue().get(place.in_class).needs;
-  why_.text = fmt::format("ready, {} tasks of its kind ahead; {}",
-                          engine_.tasks_.queue().ahead_of(place, task_.index),
+  why_.text = fmt::format("ready, {} of its kind ahead; {}",
+                          show_count(engine_.tasks_.queue().ahead_of(place, task_.index), "task"),
                           service_of(needs).value_or("no pilot has room"));
   explain_places(array.terms->needs, needs);
   const std::size_t pilots = explain_pilots(place.in_class);
   explain_nodes(needs);
   explain_suspects();
-  if (pilots != 0) add("{} pilots could run it once they have room", pilots);
+  if (pilots != 0) add("{} could run it once there is room", show_count(pilots, "pilot"));
   explain_sites(needs);
   explain_allocations(needs);
   return std::move(why_);

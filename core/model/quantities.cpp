@@ -137,4 +137,8 @@ std::string show_size(std::uint64_t bytes) {
                                     : fmt::format("{:.1f}{}", value, kSteps[step]);
 }
 
+std::string show_count(std::uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 }  // namespace hpcbatch

@@ -20,5 +20,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 std::string show_duration(Duration duration);
 /// Short, for people: `1.5G`.
 std::string show_size(std::uint64_t bytes);
+/// "1 task", "2 tasks": of a noun that takes an s.
+std::string show_count(std::uint64_t count, std::string_view noun);
 
 }  // namespace hpcbatch

@@ -2,6 +2,7 @@
 
 #include "links/recipe.hpp"
 #include "loop/crash_point.hpp"
+#include "model/quantities.hpp"
 
 #include <fmt/format.h>
 
@@ -104,9 +105,10 @@ std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arra
     const std::uint64_t others = live->tasks.open().size() - live->tasks.leased().size();
     if (others == 0 || !gets_less(live->terms->needs, revived.array.needs)) continue;
     return fmt::format(
-        "{} tasks of {} wait, and would get less than they asked for, too; retry when they have "
-        "ended, or with no less than they have",
-        others, revived.id.value);
+        "{} of {} still waiting would get less than asked for, too; retry when they have ended, or "
+        "with "
+        "no less than they have",
+        show_count(others, "task"), revived.id.value);
   }
   return std::nullopt;
 }

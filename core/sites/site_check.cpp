@@ -1,5 +1,6 @@
 #include "sites/site_check.hpp"
 
+#include "model/quantities.hpp"
 #include "plugin_host/guarded.hpp"
 #include "sites/direct_addresses.hpp"
 #include "sites/machine.hpp"
@@ -94,7 +95,7 @@ std::optional<std::string> why_too_small(const Shape& shape, const SurveyedParti
                     (kind.memory == 0 || memory <= kind.memory) && has_gpus(kind, gpus));
   }
   if (shape.nodes > nodes && nodes != 0)
-    return fmt::format("asks for {} nodes of {}", shape.nodes, nodes);
+    return fmt::format("asks for {} of {}", show_count(shape.nodes, "node"), nodes);
   if (fits) return std::nullopt;
   if (most_cpus != 0 && cpus > most_cpus)
     return fmt::format("asks for {:g} cpus of {:g}", cpus, most_cpus);

@@ -59,6 +59,31 @@ TEST(Table, TheLastColumnIsCutWhereThereIsNoRoom) {
   EXPECT_EQ(table.text(1), "ID  WHAT\n1   a com...\n22  short\n");
 }
 
+TEST(Table, OrTheLastColumnGoesOnBelow) {
+  Table table({{"ID"}, {"WHAT"}});
+  table.add({"1", "a sentence that is longer than a line has room for"});
+  table.add({"22", "short"});
+  EXPECT_EQ(table.width(), 54U);
+  EXPECT_EQ(table.text(32, Table::Last::Wrapped),
+            "ID  WHAT\n"
+            "1   a sentence that is longer\n"
+            "    than a line has room for\n"
+            "22  short\n");
+  EXPECT_EQ(table.text(54, Table::Last::Wrapped), table.text());
+}
+
+TEST(Table, ALastColumnThatIsLeftNoRoomHasLinesOfItsOwn) {
+  Table table({{"NAME"}, {"WHAT"}});
+  table.add({"a name that is long", "words that are many and more"});
+  table.add({"b", "few"});
+  EXPECT_EQ(table.text(30, Table::Last::Wrapped),
+            "NAME                 WHAT\n"
+            "a name that is long\n"
+            "    words that are many and\n"
+            "    more\n"
+            "b                    few\n");
+}
+
 TEST(ProgressBar, EveryPartThatThereIsIsSeen) {
   EXPECT_EQ(
       progress_bar(object(R"({"done": 1000000, "failed": 1, "running": 1, "waiting": 1})"), 10),
@@ -112,6 +137,20 @@ TEST(Describe, EachKeyInTheFormThatItsNameCallsFor) {
       "  attempt  failure    node\n"
       "  1        node_lost\n"
       "  2                   n1\n");
+}
+
+TEST(Describe, WhatIsWiderThanTheTerminalBreaksAtWords) {
+  EXPECT_EQ(describe(object(R"({"id": "12", "command": ["echo", "words that are many", "and more"],
+      "message": "it ended badly, and says why at length",
+      "attempts": [{"attempt": 1, "failure": "node_lost", "node": "node17", "message": "gone"}]})"),
+                     36),
+            "id       12\n"
+            "command  echo 'words that are many' 'and more'\n"
+            "message  it ended badly, and says\n"
+            "         why at length\n"
+            "attempts:\n"
+            "  attempt 1, failure node_lost, node\n"
+            "    node17, message gone\n");
 }
 
 TEST(Base64, BytesComeBack) {

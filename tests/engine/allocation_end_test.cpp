@@ -141,7 +141,7 @@ TEST_F(AllocationEndTest, CancelledBehindOurBackIsRespectedForAWhile) {
   expect({"forget A"});
   EXPECT_FALSE(saved_.failed_attempts().back().charged);
   expect_explained(
-      "2", "ready*1 earlier attempts*not asked for during the next *cancelled, and not by us*");
+      "2", "ready*1 earlier attempt*not asked for during the next *cancelled, and not by us*");
   after(28s);
   expect_nothing();
   after(3s);

@@ -29,8 +29,8 @@ TEST_F(ExplainTest, EveryWaitHasAReason) {
   submit(New().cpus(4));
   submit(New().cpus(4));
   expect_explained("3",
-                   "ready, 1 tasks of its kind ahead; no pilot has room*1 pilots could run it once "
-                   "they have room*");
+                   "ready, 1 task of its kind ahead; no pilot has room*1 pilot could run it once "
+                   "there is room*");
   ends("1");
   EXPECT_FALSE(engine_->explain(task("1"), now_)) << "what has ended is the store's to explain";
   EXPECT_FALSE(engine_->explain(task("77"), now_));

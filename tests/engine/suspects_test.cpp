@@ -73,7 +73,7 @@ TEST_F(SuspectsTest, AfterADeathSuspectsRunOneToAPilot) {
   expect({"welcome B0", "lease 2.1 again (2) to B0"});
   submit(New().array(1, 2));
   expect({"accept 3"});  // they could be what kills the next one
-  expect_explained("2.2", "ready*1 pilots died that had it*the only such task of a pilot*");
+  expect_explained("2.2", "ready*1 pilot died that had it*the only such task of a pilot*");
   ends("2.1");
   expect({"tell 2", "acknowledge 2.1 to B0", "lease 2.2 again (2) to B0"});
   starts("2.2");

@@ -103,7 +103,7 @@ def test_what_waits_is_not_given_less_by_a_retry_of_others(shared):
     held = shared.submit("--hold", "--array", "1-2", "--", "true")
     shared.ok("cancel", f"{held}.1")
     refused = shared.verb("retry", f"{held}.1", "--time", "1s")
-    assert refused.code != 0 and f"1 tasks of {held} wait, and would get less than they asked for" in refused.err, refused
+    assert refused.code != 0 and f"1 task of {held} still waiting would get less than asked for" in refused.err, refused
     shared.ok("retry", f"{held}.1")
     shared.ok("cancel", held)
 

@@ -55,8 +55,8 @@ std::vector<std::string> in_words(const TimeSpent& spent) {
   if (spent.tasks.tasks > 0) lines.push_back(running(spent));
   if (spent.tasks.ran > Duration{}) lines.push_back(cpu_time(spent));
   if (spent.tasks.earlier_attempts > 0)
-    lines.push_back(fmt::format("earlier attempts, {} of them, ran {} more",
-                                spent.tasks.earlier_attempts,
+    lines.push_back(fmt::format("{} ran {} more",
+                                show_count(spent.tasks.earlier_attempts, "earlier attempt"),
                                 show_duration(spent.tasks.earlier_ran)));
   return lines;
 }

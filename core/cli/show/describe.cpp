@@ -2,17 +2,19 @@
 
 #include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
+#include "documents/wrap.hpp"
 
 #include <boost/json/array.hpp>
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 namespace hpcbatch {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::size_t kIndent = 2;
 
 bool is_one_of(std::string_view key, std::initializer_list<std::string_view> names) {
   return std::find(names.begin(), names.end(), key) != names.end();
@@ -35,7 +37,33 @@ std::string label_of(std::string_view key) {
   return label;
 }
 
-std::string table_of(const json::array& rows) {
+std::string indented(const std::string& text) {
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    out += std::string(kIndent, ' ') + text.substr(begin, end - begin) + "\n";
+    begin = end == std::string::npos ? text.size() : end + 1;
+  }
+  return out;
+}
+
+/// `attempt 1, failure tool_failed, ...`: of rows that are wider than there is room.
+std::string rows_in_words(const json::array& rows, std::size_t room) {
+  std::string out;
+  for (const json::value& row : rows) {
+    if (!row.is_object()) continue;
+    std::string line;
+    for (const auto& entry : row.get_object()) {
+      const std::string text = value_in_a_table(entry.key(), entry.value());
+      if (text.empty()) continue;
+      line += (line.empty() ? "" : ", ") + label_of(entry.key()) + " " + one_line(text);
+    }
+    out += std::string(kIndent, ' ') + wrapped(line, room, kIndent, 2 * kIndent) + "\n";
+  }
+  return out;
+}
+
+std::string table_of(const json::array& rows, std::optional<std::size_t> room) {
   std::vector<std::string> keys;
   for (const json::value& row : rows) {
     if (!row.is_object()) continue;
@@ -57,17 +85,15 @@ std::string table_of(const json::array& rows) {
     }
     table.add(std::move(cells));
   }
-  return table.text();
+  const std::string text = indented(table.text());
+  return room && table.width() + kIndent > *room ? rows_in_words(rows, *room) : text;
 }
 
-std::string indented(const std::string& text) {
-  std::string out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin);
-    out += "  " + text.substr(begin, end - begin) + "\n";
-    begin = end == std::string::npos ? text.size() : end + 1;
-  }
-  return out;
+/// Sentences and lists; a command or a path is copied by people, and stays whole.
+bool may_break(std::string_view key, const json::value& value) {
+  return value.is_object() || value.is_array()
+             ? key != "command"
+             : is_one_of(key, {"message", "reason", "description", "error", "summary"});
 }
 
 }  // namespace
@@ -101,18 +127,19 @@ std::string value_in_a_table(std::string_view key, const json::value& value) {
   return moment_at({{std::string(key), value}}, key, std::time(nullptr));
 }
 
-std::string describe(const json::object& object) {
-  std::vector<std::pair<std::string, std::string>> pairs;
+std::string describe(const json::object& object, std::optional<std::size_t> room) {
+  std::vector<NameAndValue> pairs;
   std::string tables;
   for (const auto& entry : object) {
     const std::string key(entry.key());
     if (is_list_of_objects(entry.value())) {
-      tables += label_of(key) + ":\n" + indented(table_of(entry.value().get_array()));
+      tables += label_of(key) + ":\n" + table_of(entry.value().get_array(), room);
     } else {
-      pairs.emplace_back(label_of(key), value_on_a_line(key, entry.value()));
+      pairs.push_back(
+          {label_of(key), value_on_a_line(key, entry.value()), may_break(key, entry.value())});
     }
   }
-  return aligned_pairs(pairs) + tables;
+  return aligned_pairs(pairs, room) + tables;
 }
 
 }  // namespace hpcbatch

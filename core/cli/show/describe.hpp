@@ -4,6 +4,8 @@
 
 #include <boost/json/object.hpp>
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +18,7 @@ std::string value_on_a_line(std::string_view key, const boost::json::value& valu
 std::string value_in_a_table(std::string_view key, const boost::json::value& value);
 
 /// Lists of objects (attempts, shapes) follow as tables.  Keys that are not there do not show.
-std::string describe(const boost::json::object& object);
+/// `room`: letters on a line, beyond which sentences and rows break.
+std::string describe(const boost::json::object& object, std::optional<std::size_t> room = {});
 
 }  // namespace hpcbatch

@@ -2,12 +2,18 @@
 
 #include "cli/show/terminal.hpp"
 #include "documents/text_check.hpp"
+#include "documents/wrap.hpp"
 #include "model/check.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
+
+/// A text in fewer letters a line is no text.
+constexpr std::size_t kReadable = 24;
+constexpr std::size_t kIndent = 4;
 
 /// Letters, not bytes.  Wide letters of Asian scripts count as one: their lines are then a little
 /// off.
@@ -69,49 +75,81 @@ void Table::add(std::vector<std::string> row) {
   rows_.push_back(std::move(row));
 }
 
-std::string Table::text(std::optional<std::size_t> room) const {
-  std::vector<std::size_t> widths(columns_.size(), 0);
+Table::Layout Table::layout() const {
+  Layout layout{std::vector<std::size_t>(columns_.size(), 0), {}, 0};
   for (const auto& row : rows_) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width_of(row[i]));
+    for (std::size_t i = 0; i < row.size(); ++i)
+      layout.widths[i] = std::max(layout.widths[i], width_of(row[i]));
   }
-  std::vector<std::size_t> shown;
-  std::size_t before = 0;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    if (widths[i] == 0) continue;
-    widths[i] = std::max(widths[i], width_of(columns_[i].title));
-    shown.push_back(i);
+    if (layout.widths[i] == 0) continue;
+    layout.widths[i] = std::max(layout.widths[i], width_of(columns_[i].title));
+    layout.shown.push_back(i);
   }
-  for (std::size_t i = 0; i + 1 < shown.size(); ++i) before += widths[shown[i]] + 2;
-  std::string out;
-  const auto add_line = [&](const auto& cell) {
-    std::string line;
-    for (const std::size_t i : shown) {
-      const bool is_last = i == shown.back();
-      const std::string text =
-          is_last && room ? cut(cell(i), *room - std::min(before, *room)) : cell(i);
-      // An empty first cell must still push the others to their places.
-      if (i == shown.front() && text.empty())
-        line = std::string(widths[i], ' ');
-      else
-        append_cell(line, text, widths[i], columns_[i].side);
+  for (std::size_t i = 0; i + 1 < layout.shown.size(); ++i)
+    layout.before_last += layout.widths[layout.shown[i]] + 2;
+  return layout;
+}
+
+std::string Table::line(const Layout& layout, const std::vector<std::string>& cells,
+                        std::optional<std::size_t> room, Last last) const {
+  std::string line;
+  for (const std::size_t i : layout.shown) {
+    std::string text = cells[i];
+    if (i == layout.shown.back() && room) {
+      const std::size_t before = layout.before_last;
+      if (last == Last::Cut) {
+        text = cut(text, *room - std::min(before, *room));
+      } else if (before + width_of(text) > *room) {
+        const bool is_narrow = before + kReadable > *room;
+        const std::size_t indent = is_narrow ? kIndent : before;
+        text = wrapped(text, *room, indent, indent);
+        if (is_narrow) {
+          std::string out;
+          finish_line(out, std::move(line));
+          return out + std::string(kIndent, ' ') + text + '\n';
+        }
+      }
     }
-    finish_line(out, line);
-  };
-  add_line([&](std::size_t i) { return columns_[i].title; });
-  for (const auto& row : rows_) add_line([&](std::size_t i) { return row[i]; });
+    // An empty first cell must still push the others to their places.
+    if (i == layout.shown.front() && text.empty())
+      line = std::string(layout.widths[i], ' ');
+    else
+      append_cell(line, text, layout.widths[i], columns_[i].side);
+  }
+  std::string out;
+  finish_line(out, std::move(line));
   return out;
 }
 
-std::string aligned_pairs(const std::vector<std::pair<std::string, std::string>>& pairs) {
+std::string Table::text(std::optional<std::size_t> room, Last last) const {
+  const Layout layout = this->layout();
+  std::vector<std::string> titles;
+  titles.reserve(columns_.size());
+  for (const Column& column : columns_) titles.push_back(column.title);
+  std::string out = line(layout, titles, room, last);
+  for (const auto& row : rows_) out += line(layout, row, room, last);
+  return out;
+}
+
+std::size_t Table::width() const {
+  const Layout layout = this->layout();
+  return layout.shown.empty() ? 0 : layout.before_last + layout.widths[layout.shown.back()];
+}
+
+std::string aligned_pairs(const std::vector<NameAndValue>& pairs, std::optional<std::size_t> room) {
   std::size_t width = 0;
-  for (const auto& [name, value] : pairs) {
-    if (!value.empty()) width = std::max(width, width_of(one_line(name)));
+  for (const NameAndValue& pair : pairs) {
+    if (!pair.value.empty()) width = std::max(width, width_of(one_line(pair.name)));
   }
+  width += 2;
   std::string out;
-  for (const auto& [name, value] : pairs) {
-    if (value.empty()) continue;
-    const std::string shown = one_line(name);
-    out += shown + std::string(width - width_of(shown) + 2, ' ') + one_line(value) + '\n';
+  for (const NameAndValue& pair : pairs) {
+    if (pair.value.empty()) continue;
+    const std::string name = one_line(pair.name), value = one_line(pair.value);
+    out += name + std::string(width - width_of(name), ' ');
+    const bool breaks = pair.may_break && room && width + kReadable <= *room;
+    out += (breaks ? wrapped(value, *room, width, width) : value) + '\n';
   }
   return out;
 }

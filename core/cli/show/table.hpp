@@ -22,17 +22,38 @@ class Table {
   /// As many texts as there are columns; control bytes are shown as `\xNN`.
   void add(std::vector<std::string> row);
   bool empty() const { return rows_.empty(); }
-  /// With a line of titles; columns in which no row has a text are left out.  Where there is room
-  /// for so many letters on a line only, the last column is cut, which ends with "..." then.
-  std::string text(std::optional<std::size_t> room = {}) const;
+  /// What becomes of a last column that there is no room for.
+  enum class Last {
+    Cut,     ///< it ends with "..."
+    Wrapped  ///< it goes on in the lines below
+  };
+  /// With a line of titles; columns in which no row has a text are left out.  `room`: letters on a
+  /// line.
+  std::string text(std::optional<std::size_t> room = {}, Last last = Last::Cut) const;
+  /// Of the longest line, where there is room for all.
+  std::size_t width() const;
 
  private:
+  struct Layout {
+    std::vector<std::size_t> widths;  ///< of each column
+    std::vector<std::size_t> shown;   ///< those that have a text
+    std::size_t before_last{0};       ///< letters
+  };
+  Layout layout() const;
+  std::string line(const Layout& layout, const std::vector<std::string>& cells,
+                   std::optional<std::size_t> room, Last last) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Names and values below each other, the values aligned; values without text are left out.
-std::string aligned_pairs(const std::vector<std::pair<std::string, std::string>>& pairs);
+struct NameAndValue {
+  std::string name, value;
+  bool may_break{false};  ///< over several lines, at its blanks
+};
+/// Below each other, the values aligned; those without text are left out.
+std::string aligned_pairs(const std::vector<NameAndValue>& pairs,
+                          std::optional<std::size_t> room = {});
 
 /// The text with control bytes, newlines and tabs too, and invalid UTF-8 as `\xNN`: one line, no
 /// surprises.

@@ -17,6 +17,11 @@ std::optional<TerminalSize> terminal_size(int descriptor) {
   return TerminalSize{size.ws_row, size.ws_col};
 }
 
+std::optional<std::size_t> columns_of_output() {
+  const auto size = terminal_size(STDOUT_FILENO);
+  return size ? std::optional(size->columns) : std::nullopt;
+}
+
 std::string first_letters(const std::string& line, std::size_t letters) {
   std::size_t seen = 0;
   for (std::size_t at = 0; at < line.size(); ++at) {

@@ -16,6 +16,9 @@ struct TerminalSize {
 /// Nothing where the descriptor is no terminal; 24 by 80 where one does not tell.
 std::optional<TerminalSize> terminal_size(int descriptor);
 
+/// How many letters a line of standard output has room for; nothing where it is no terminal.
+std::optional<std::size_t> columns_of_output();
+
 /// The first bytes of a line that show as at most so many letters.
 std::string first_letters(const std::string& line, std::size_t letters);
 

@@ -1,6 +1,7 @@
 // `doctor`: looks at this installation and says of each part whether it is good, and if not, what
 // to do.
 #include "cli/process/exit.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/thing_table.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/installation.hpp"
@@ -83,7 +84,7 @@ int check_installation(const DoctorCommand& command, const Session& session) {
   if (command.json) {
     for (const json::value& row : rows) print_json(row);
   } else {
-    print(check_table(rows).text());
+    print(check_table(rows).text(columns_of_output(), Table::Last::Wrapped));
   }
   const bool all_good =
       std::all_of(checks.begin(), checks.end(), [](const Check& check) { return check.is_good; });

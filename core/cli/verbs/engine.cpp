@@ -4,6 +4,7 @@
 #include "cli/show/describe.hpp"
 #include "cli/show/status_line.hpp"
 #include "cli/show/table.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "posix/fd.hpp"
@@ -166,7 +167,7 @@ int show_engine(const EngineStatusCommand& command, const Session& session) {
     return kExitDone;
   }
   leave_out_zeros(engine, "rejected_peers");
-  print(describe(engine));
+  print(describe(engine, columns_of_output()));
   return kExitDone;
 }
 

@@ -188,10 +188,10 @@ Check check_plugins(const std::string& program) {
   const fs::path folder = prefix_of(program) / "lib" / "hpcbatch";
   std::string text;
   bool is_good = true;
-  for (const char* kind : {"schedulers", "transports", "tools"}) {
-    const std::size_t count = count_plugins(folder / kind);
+  for (const std::string kind : {"scheduler", "transport", "tool"}) {
+    const std::size_t count = count_plugins(folder / (kind + "s"));
     is_good = is_good && count > 0;
-    text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + kind;
+    text += (text.empty() ? "" : ", ") + show_count(count, kind);
   }
   text += " in " + folder.string();
   if (!is_good) text += "; build or install hpcbatch completely";

@@ -45,11 +45,6 @@ std::string with(std::string target,
   return target;
 }
 
-std::optional<std::size_t> room() {
-  const auto size = terminal_size(STDOUT_FILENO);
-  return size ? std::optional(size->columns) : std::nullopt;
-}
-
 void say_there_may_be_more() {
   if (::isatty(STDERR_FILENO) == 0) return;
   std::fflush(stdout);
@@ -110,7 +105,7 @@ int list_tasks_of(const ListCommand& command, EngineClient& client,
     may_be_more = add_tasks_of(command, client, array, left, lines) || may_be_more;
   if (command.json) return kExitDone;
   if (left > 0) lines.finish();
-  if (!table.empty()) print(table.text(room()));
+  if (!table.empty()) print(table.text(columns_of_output()));
   if (may_be_more) say_there_may_be_more();
   return kExitDone;
 }
@@ -147,7 +142,7 @@ int list_submissions(const ListCommand& command, EngineClient& client) {
   } while (left > 0 && !before.empty());
   if (command.json) return kExitDone;
   const Table table = submission_table(std::move(found), now());
-  if (!table.empty()) print(table.text(room()));
+  if (!table.empty()) print(table.text(columns_of_output()));
   if (!before.empty()) say_there_may_be_more();
   return kExitDone;
 }

@@ -3,6 +3,7 @@
 #include "cli/client/named.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/describe.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 
@@ -36,7 +37,7 @@ int show_task(const ShowCommand& command, const Session& session) {
     }
     one.erase("trouble");
     if (!std::exchange(is_first, false)) print("\n");
-    print(describe(one));
+    print(describe(one, columns_of_output()));
   }
   return kExitDone;
 }

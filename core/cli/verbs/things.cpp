@@ -3,6 +3,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/table.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/thing_table.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
@@ -41,7 +42,7 @@ int check_thing(EngineClient& client, const ThingsCommand& command, const std::s
     print_json(answer);
   } else if (const json::array* checks = array_at(answer, "checks");
              checks != nullptr && !checks->empty()) {
-    print(check_table(*checks).text());
+    print(check_table(*checks).text(columns_of_output(), Table::Last::Wrapped));
     print_proposal(answer);
   } else {
     print(command.name + (is_good ? " is good" : " is bad") + "\n");
@@ -179,7 +180,7 @@ int show_things(const ThingsCommand& command, const Session& session) {
     if (command.json)
       print_json(thing);
     else
-      print(describe(thing));
+      print(describe(thing, columns_of_output()));
     return kExitDone;
   }
   const json::object answer = client.get("/v1/" + word);
@@ -191,7 +192,7 @@ int show_things(const ThingsCommand& command, const Session& session) {
   } else if (things->empty()) {
     print("no " + word + "\n");
   } else {
-    print(thing_table(command.kind, *things).text());
+    print(thing_table(command.kind, *things).text(columns_of_output(), Table::Last::Wrapped));
   }
   return kExitDone;
 }

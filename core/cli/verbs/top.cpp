@@ -72,8 +72,7 @@ std::string picture(const json::object& all) {
     out += one_line(message) + "\n";
   out = "hpcbatch " + out + "tasks   " + counts(engine, "tasks") + "\npilots  " +
         counts(engine, "pilots") + "\n";
-  const auto size = terminal_size(STDOUT_FILENO);
-  const std::optional<std::size_t> room = size ? std::optional(size->columns) : std::nullopt;
+  const std::optional<std::size_t> room = columns_of_output();
   const auto section = [&](const Table& table) {
     if (!table.empty()) out += "\n" + table.text(room);
   };

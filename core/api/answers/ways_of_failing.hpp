@@ -1,0 +1,29 @@
+// The ways in which tasks of a submission failed, in words and in JSON, and what helps.
+#pragma once
+
+#include "model/needs.hpp"
+#include "store/history.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace hpcbatch {
+
+struct WayOfFailing {
+  store::FailureGroup group;
+  std::optional<store::ResultRow> first;  ///< of the task with the lowest index
+  std::string item;                       ///< of that task; may be empty
+};
+
+std::string in_words(ArrayId id, const WayOfFailing& way);
+boost::json::object to_json(ArrayId id, const WayOfFailing& way);
+
+/// The command that gives twice of what was too little: of memory, disk or time.  `what` is what
+/// `retry` takes, `12.7` or `12 --failed`.  Nothing where more would not help.
+std::optional<std::string> retry_with_more(Failure failure, const Needs& needs,
+                                           std::string_view what);
+
+}  // namespace hpcbatch
