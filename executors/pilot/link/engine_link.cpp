@@ -3,14 +3,10 @@
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
 #include "pilot/link/connect.hpp"
-#include "wire/file.hpp"
-#include "wire/relay.hpp"
 
-#include <dirent.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -21,10 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration kFirstTryPause = 50ms;
-constexpr Duration kLongestTryPause = 2s;
-constexpr Duration kLongestTryPauseHere =
-    500ms;  // for a socket of this machine, which costs nothing to try
 constexpr Duration kAnswer = 5s;
 constexpr Duration kHeartbeat = 10s;
 constexpr Duration kSilence = 30s;
@@ -32,16 +24,10 @@ constexpr Duration kSilence = 30s;
 // does.
 constexpr Duration kSlowAnswer = 120s;
 constexpr Duration kSlowSilence = 300s;
-constexpr Duration kBeforeSlow = 20s;
-// A relay that has died is started again within that time.
-constexpr Duration kBeforeSlowWithRelay = 100s;
 constexpr Duration kSlowHeartbeat = 90s;
 constexpr Duration kLastPieces = 10s;
 constexpr Duration kCompany = 20ms;
 constexpr auto kLastWords = 1000ms;
-// A missing file is believed when it stays so: NFS may hide it for a moment, and the workspace may
-// be mounted anew.
-constexpr Duration kMissingFor = 10s;
 constexpr std::size_t kLargeFrame = std::size_t{1} << 20;
 
 /// Between half and one and a half: many pilots that lost their engine at once do not come back at
@@ -51,22 +37,15 @@ Duration jittered(Duration pause) {
   return pause / 2 + pause * part / 1000;
 }
 
-/// NFS remembers for a minute that a file was not there, unless its folder is opened.
-void look_anew(const std::string& folder) {
-  if (DIR* directory = ::opendir(folder.c_str())) ::closedir(directory);
-}
-
 }  // namespace
 
 EngineLink::EngineLink(Loop& loop, std::string path, wire::PilotFile file, std::uint32_t rank,
                        Callbacks callbacks, Time now)
     : loop_(loop),
-      path_(std::move(path)),
-      file_(std::move(file)),
-      name_{file_.allocation, rank},
+      name_{file.allocation, rank},
+      ways_(std::move(path), std::move(file), now),
       callbacks_(std::move(callbacks)),
-      try_at_(now),
-      alone_since_(now) {}
+      try_at_(now) {}
 
 EngineLink::~EngineLink() {
   if (socket_) loop_.forget(socket_.get());
@@ -75,60 +54,22 @@ EngineLink::~EngineLink() {
 // --- finding the engine ------------------------------------------------------------------------
 
 void EngineLink::try_again(Time now) {
-  if (tries_ > 0) {
-    look_anew(path_.substr(0, path_.rfind('/')));
-    if (auto file = wire::read_pilot_file(path_)) {
-      missing_since_.reset();
-      if (file->allocation == file_.allocation) file_ = std::move(*file);
-    } else if (::access(path_.c_str(), F_OK) == 0 || errno != ENOENT) {
-      missing_since_.reset();
-    } else if (!missing_since_) {
-      missing_since_ = now;
-    } else if (now >= *missing_since_ + kMissingFor) {
-      state_ = State::GivenUp;
-      try_at_.reset();
-      log_line("the pilot file " + path_ + " is gone: the engine wants no more of this pilot");
-      callbacks_.given_up();
-      return;
-    }
-  }
-  ++tries_;
-  ways_ = ways(now);
-  way_ = 0;
-  if (ways_.empty()) {
-    failed("no relay of the site says where it listens", now);
-  } else {
+  ways_.look(now);
+  if (ways_.is_given_up()) {
+    state_ = State::GivenUp;
+    try_at_.reset();
+    log_line("the pilot file " + ways_.path() + " is gone: the engine wants no more of this pilot");
+    callbacks_.given_up();
+  } else if (ways_.any()) {
     try_address(now);
+  } else {
+    failed("no relay of the site says where it listens", now);
   }
-}
-
-std::vector<EngineLink::Way> EngineLink::ways(Time now) {
-  using Kind = wire::Address::Kind;
-  std::vector<Way> found;
-  Duration before_slow = file_.addresses.size() > 1 ? kBeforeSlow : Duration{};
-  for (const wire::Address& address : file_.addresses) {
-    if (address.kind == Kind::Relay) {
-      before_slow = kBeforeSlowWithRelay;
-      look_anew(address.place.substr(0, address.place.rfind('/')));
-      const auto text = wire::read_file(address.place, wire::Readers::OwnerOnly);
-      if (!text) continue;
-      const auto addresses = wire::parse_relay_file(*text, address.place);
-      if (!addresses) continue;
-      for (const wire::Address& one : *addresses)
-        found.push_back({one, "relay " + to_text(one), false});
-    } else {
-      const bool is_slow = address.kind == Kind::Spool;
-      // Where files were the way before they are tried at once, behind the others.
-      if (is_slow && !came_by_files_ && now < alone_since_ + before_slow) continue;
-      found.push_back({address, to_text(address), is_slow});
-    }
-  }
-  return found;
 }
 
 void EngineLink::try_address(Time now) {
   try_at_.reset();
-  const Way& way = ways_[way_];
+  const WaysToEngine::Way& way = ways_.current();
   if (way.is_slow) {
     carrier_.emplace(way.address.place, name_);
     socket_ = carrier_->take_socket();
@@ -156,14 +97,11 @@ void EngineLink::failed(const std::string& why, Time now) {
   deadline_.reset();
   state_ = State::Down;
   carrier_.reset();
-  if (way_ + 1 < ways_.size()) {
-    ++way_;
+  if (ways_.try_next()) {
     try_address(now);
-    return;
+  } else {
+    try_at_ = now + jittered(ways_.pause());
   }
-  const bool here = !ways_.empty() && ways_[way_].address.kind == wire::Address::Kind::Unix;
-  const Duration pause = kFirstTryPause * (1U << std::min(tries_ > 0 ? tries_ - 1 : 0, 10U));
-  try_at_ = now + jittered(std::min(pause, here ? kLongestTryPauseHere : kLongestTryPause));
 }
 
 void EngineLink::ready(std::uint32_t events) {
@@ -177,11 +115,11 @@ void EngineLink::ready(std::uint32_t events) {
 
 void EngineLink::connected() {
   if (const int error = connection_error(socket_.get()); error != 0) {
-    failed(ways_[way_].name + ": " + std::strerror(error), clock_now());
+    failed(ways_.current().name + ": " + std::strerror(error), clock_now());
     return;
   }
   state_ = State::Proving;
-  link_ = wire::Link::connecting(name_, wire::pilot_key(file_.key, name_.rank));
+  link_ = wire::Link::connecting(name_, wire::pilot_key(ways_.key(), name_.rank));
   write();
 }
 
@@ -206,14 +144,14 @@ void EngineLink::receive() {
   if (state_ == State::Proving && link_->established()) {
     state_ = State::Up;
     deadline_.reset();
-    tries_ = 1;
+    ways_.found();
     last_failure_.clear();
     last_sent_ = now;
     outgoing_.Clear();
     any_outgoing_ = urgent_ = false;
     company_until_.reset();
-    log_line("link up: " + ways_[way_].name);
-    callbacks_.up(ways_[way_].name);
+    log_line("link up: " + ways_.current().name);
+    callbacks_.up(ways_.current().name);
   }
   for (const std::string& text : *messages) {
     wire::ToPilot message;
@@ -278,17 +216,15 @@ void EngineLink::drop(const std::string& why, Time now) {
   if (was_up) {
     log_line("link down: " + why);
     last_failure_ = why;
-    alone_since_ = now;
-    came_by_files_ = ways_[way_].is_slow;
-    way_ = ways_.size() - 1;
+    ways_.lost(now);
   }
-  failed(was_up ? why : ways_[way_].name + ": " + why, now);
+  failed(was_up ? why : ways_.current().name + ": " + why, now);
   if (was_up) callbacks_.down();
 }
 
 void EngineLink::tick(Time now) {
   if (try_at_ && now >= *try_at_) try_again(now);
-  if (deadline_ && now >= *deadline_) failed(ways_[way_].name + ": no answer in time", now);
+  if (deadline_ && now >= *deadline_) failed(ways_.current().name + ": no answer in time", now);
   if (state_ != State::Up) return;
   if (now >= last_heard_ + silence()) {
     drop("nothing heard for " +
@@ -313,11 +249,11 @@ void EngineLink::hang_up() {
 }
 
 Duration EngineLink::heartbeat_every() const {
-  return ways_[way_].is_slow ? kSlowHeartbeat : kHeartbeat;
+  return ways_.current().is_slow ? kSlowHeartbeat : kHeartbeat;
 }
 
 Duration EngineLink::silence() const {
-  return ways_[way_].is_slow ? kSlowSilence : kSilence;
+  return ways_.current().is_slow ? kSlowSilence : kSilence;
 }
 
 std::optional<Time> EngineLink::next() const {

@@ -1,16 +1,14 @@
-// The link to the engine: finds an address that answers, keeps trying while none does, gathers what
-// is to be sent.
+// The link to the engine: tries its addresses until one answers, keeps trying while none does,
+// gathers what is to be sent.
 //
 //   down --(its time has come)--> connecting --> proving --> up
 //   connecting, proving --(5 s, refusal)--> the next address, or down
 //   up --(closed, a wrong frame, 30 s of silence)--> down
-//
-// By files (spool) all takes longer, and they are tried only when nothing else has answered for a
-// while.
 #pragma once
 
 #include "pilot/base/loop.hpp"
 #include "pilot/link/spool_carrier.hpp"
+#include "pilot/link/ways_to_engine.hpp"
 #include "pilot/policy/decide.hpp"
 #include "posix/fd.hpp"
 #include "wire/link.hpp"
@@ -20,7 +18,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 namespace hpcbatch::pilot {
 
@@ -62,15 +59,8 @@ class EngineLink {
 
  private:
   enum class State { Down, Connecting, Proving, Up, GivenUp };
-  /// A way to the engine that may be tried.
-  struct Way {
-    wire::Address address;
-    std::string name;
-    bool is_slow{false};
-  };
 
   void try_again(Time now);
-  std::vector<Way> ways(Time now);
   void try_address(Time now);
   void failed(const std::string& why, Time now);
   void ready(std::uint32_t events);
@@ -85,20 +75,13 @@ class EngineLink {
   void hang_up();
 
   Loop& loop_;
-  std::string path_;
-  wire::PilotFile file_;
   wire::PilotName name_;
+  WaysToEngine ways_;
   Callbacks callbacks_;
 
   State state_{State::Down};
   std::optional<Time> try_at_;
   std::optional<Time> deadline_;
-  unsigned tries_{0};
-  std::optional<Time> missing_since_;  // the pilot file
-  std::vector<Way> ways_;
-  std::size_t way_{0};
-  Time alone_since_;
-  bool came_by_files_{false};  // when it was not alone last
   std::string last_failure_;
   std::optional<SpoolCarrier> carrier_;
   Fd socket_;
