@@ -2,19 +2,14 @@
 
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
-#include "wire/outbox.hpp"
 #include "wire/result.hpp"
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <algorithm>
-#include <cerrno>
-#include <cinttypes>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 namespace hpcbatch::pilot {
@@ -28,55 +23,12 @@ constexpr Duration kUntilFoundByFiles = std::chrono::minutes{3};
 constexpr Duration kUntilFoundFarAway = std::chrono::seconds{10};
 // With a workspace that cannot be written; longer where what waits for it took longer.
 constexpr std::chrono::minutes kWorkspacePatience{10};
-// So many results make a frame of their own.
-constexpr int kResultsInFrame = 4096;
-constexpr std::size_t kBytesInFrame = std::size_t{1} << 20;
-
-std::string text_of(const wire::PilotName& name) {
-  return name.allocation + "." + std::to_string(name.rank);
-}
-
-std::string hex(std::uint64_t number) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016" PRIx64, number);
-  return text;
-}
-
-/// The walltime less the margin.  The batch system knows best when its job ends: a job that was
-/// started late by a slow prolog, or that was started again, is not as long as its file says.
-std::optional<Time> usable_until(const wire::PilotFile& file, Time now) {
-  std::optional<Duration> left;
-  if (file.walltime.count() > 0) left = file.walltime;
-  if (const char* end = std::getenv("SLURM_JOB_END_TIME")) {
-    const auto there =
-        std::chrono::system_clock::time_point(std::chrono::seconds(std::strtoll(end, nullptr, 10)));
-    const Duration batch = there - std::chrono::system_clock::now();
-    if (batch > Duration{} && left) left = std::min(*left, batch);
-  }
-  if (!left) return std::nullopt;
-  return now + *left - file.margin;
-}
 
 std::uint64_t memory_of(const wire::PilotFile& file) {
   for (const auto& [name, amount] : file.capacity) {
     if (name == "memory") return static_cast<std::uint64_t>(amount / kWhole);
   }
   return 0;
-}
-
-bool is_written(const PackFile& pack, const wire::Result& result) {
-  return result.log().file() != pack.name() ||
-         (pack.holds(result.log().last_out()) && pack.holds(result.log().last_err()));
-}
-
-/// Of a result whose output is lost.  One with outputs is worth having without it.
-void drop_log(wire::Result& result) {
-  result.mutable_log()->Clear();
-  if (result.outputs_staged()) {
-    set_log_lost(result);
-  } else {
-    set_output_lost(result);
-  }
 }
 
 std::string own_path() {
@@ -101,30 +53,25 @@ Duration until_found(const wire::PilotFile& file) {
 Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, int keeper_signal,
              std::optional<rlimit> tasks_open_files)
     : now_(clock_now()),
-      file_(file),
-      name_{file.allocation, rank},
-      incarnation_(wire::random_number()),
-      history_(file, text_of(name_), incarnation_),
-      work_(file.workspace + "/work/" + text_of(name_) + "." + hex(incarnation_)),
-      node_(look_at_node(file, text_of(name_))),
-      helpers_([this](pid_t pid) { task_processes_.ours(pid); }),
-      removals_(helpers_),
-      pack_(file.workspace, wire::log_file_name(name_, incarnation_)),
-      workspace_(file.workspace, text_of(name_)),
+      self_(identity_of(file, rank, now_)),
+      history_(file, self_.text, self_.incarnation),
+      node_(look_at_node(file, self_.text)),
+      workspace_{{file.workspace, wire::log_file_name(self_.name, self_.incarnation)},
+                 {file.workspace, self_.text}},
       publisher_(
-          helpers_, removals_, file.workspace,
+          children_.helpers, children_.removals, file.workspace,
           [this](const AttemptId& id, wire::Result result) {
             failure_of(result) == Failure::Ok ? history_.published(id) : history_.discarded(id);
-            if (!is_written(pack_, result)) {
+            if (!results_.is_written(result)) {
               result.mutable_log()->Clear();
               set_log_lost(result);
             }
             if (decide_.published(id, result.ByteSizeLong(), now_)) deliver(id, std::move(result));
           },
-          [this](const std::string& why) { workspace_.failed(why, now_); }),
-      runner_(loop_, pack_, groups_, removals_, task_processes_,
-              Runner::Place{{text_of(name_), file.site},
-                            work_,
+          [this](const std::string& why) { workspace_.watch.failed(why, now_); }),
+      runner_(loop_, workspace_.pack, children_.groups, children_.removals, children_.of_tasks,
+              Runner::Place{{self_.text, file.site},
+                            self_.work,
                             node_.scratch,
                             node_.devices,
                             own_path(),
@@ -147,17 +94,17 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                     decide_.over_memory(victim.id, victim.message);
                   },
                   [this](const AttemptId& id) {
-                    if (unbegun_.erase(id) != 0) begun(id);
+                    if (starts_.unbegun.erase(id) != 0) begun(id);
                     decide_.began(id, clock_now());
                   },
                   [this](const AttemptId& id) {
-                    unbegun_.erase(id);
+                    starts_.unbegun.erase(id);
                     followers_.stop(id);
                     runner_.foresee_no_more(id, clock_now());
                     decide_.handed_back(id, clock_now());
                   },
-                  [this](const std::string& why) { workspace_.failed(why, now_); }}),
-      followers_(pack_,
+                  [this](const std::string& why) { workspace_.watch.failed(why, now_); }}),
+      followers_(workspace_.pack,
                  [this](const AttemptId& id, unsigned stream, std::uint64_t offset,
                         std::size_t limit) -> std::optional<std::string> {
                    const Capture* capture = runner_.capture(id, stream);
@@ -165,14 +112,13 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                                              : std::optional(capture->read(offset, limit));
                  }),
       decide_(Room(file.capacity, node_.cpus),
-              Terms{usable_until(file, now_), file.margin, file.idle, until_found(file)}, now_),
+              Terms{self_.usable_until, file.margin, file.idle, until_found(file)}, now_),
       link_(loop_, std::move(path), file, rank,
             EngineLink::Callbacks{[this](const std::string& address) { link_up(address); },
                                   [this] {
-                                    environments_.clear();
+                                    leases_.link_lost();
                                     followers_.stop_all();
-                                    held_back_.clear();
-                                    to_send_.clear();
+                                    results_.link_lost();
                                     decide_.link_lost();
                                     history_.link_lost();
                                   },
@@ -180,19 +126,21 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                                   [this](wire::ToEngine& outgoing) { gather(outgoing); },
                                   [this] { decide_.given_up(); }},
             now_),
-      usable_until_(usable_until(file, now_)) {
+      results_(self_, workspace_.pack, link_) {
   take_signals(keeper_signal);
-  if (Rehearsal::is_asked_for(file_.workspace)) {
+  if (Rehearsal::is_asked_for(file.workspace)) {
     log_line("only rehearses: no task is run, all are said to have succeeded");
     rehearsal_.emplace([this](const AttemptId& id, wire::Result result) {
       task_ended(id, std::move(result), false, {}, {});
     });
   }
-  log_line(groups_.description());
+  log_line(children_.groups.description());
   if (!node_.cpus.empty())
     log_line("tasks are bound to " + std::to_string(node_.cpus.size()) + " cpus");
-  for (std::string& left : left_over_scratch(file.scratch)) removals_.add(std::move(left));
-  if (std::string why = read_outbox(); !why.empty()) node_.refusals.push_back(std::move(why));
+  for (std::string& left : left_over_scratch(file.scratch)) children_.removals.add(std::move(left));
+  std::string why = results_.read_outbox(
+      [this](const AttemptId& id, std::size_t size) { decide_.found_result(id, size); });
+  if (!why.empty()) node_.refusals.push_back(std::move(why));
   for (const std::string& refusal : node_.refusals) log_line("self-check failed: " + refusal);
   if (!node_.refusals.empty()) decide_.checks_failed(now_);
 }
@@ -227,8 +175,8 @@ void Pilot::reap() {
   int status = 0;
   rusage usage{};
   for (pid_t pid = 0; (pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0;) {
-    if (helpers_.reaped(pid, status)) {
-      task_processes_.not_ours(pid);
+    if (children_.helpers.reaped(pid, status)) {
+      children_.of_tasks.not_ours(pid);
     } else {
       runner_.reaped(pid, status, usage, now_);
     }
@@ -238,7 +186,7 @@ void Pilot::reap() {
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 int Pilot::run() {
   while (!exit_code_) {
-    const bool pack_was_lost = pack_.is_lost();
+    const bool pack_was_lost = workspace_.pack.is_lost();
     if (pack_was_lost) decide_.workspace_failed();
     look_at_workspace();
     decide_.preparing(runner_.services().is_any_awaited());
@@ -249,62 +197,53 @@ int Pilot::run() {
       for (Action& action : actions) perform(action);
     }
     if (exit_code_) break;
-    send_followed();
-    pack_.flush();
+    const bool more_to_follow = send_followed();
+    workspace_.pack.flush();
     send_results();
     say_workspace();
     link_.tick(now_);
     std::optional<Time> until = decide_.next();
     for (const auto& next : {runner_.next(), rehearsal_ ? rehearsal_->next() : std::nullopt,
-                             link_.next(), pack_.next(), workspace_.next()}) {
+                             link_.next(), workspace_.pack.next(), workspace_.watch.next()}) {
       if (next && (!until || *next < *until)) until = next;
     }
-    const bool has_news =
-        pack_.is_lost() != pack_was_lost || workspace_is_stuck_ == workspace_trouble().empty();
-    if (more_to_follow_ || has_news) until = now_;
+    const bool has_news = workspace_.pack.is_lost() != pack_was_lost ||
+                          workspace_.is_stuck == workspace_.trouble().empty();
+    if (more_to_follow || has_news) until = now_;
     const Time asleep = clock_now();
     const Time woke = loop_.wait(until);
     now_ = clock_now();
     if (until) woke_late(woke - std::max(*until, asleep));
     runner_.tick(now_);
     if (rehearsal_) rehearsal_->tick(now_);
-    workspace_.tick(now_);
+    workspace_.watch.tick(now_);
   }
-  pack_.finish();
+  workspace_.pack.finish();
   send_results();
   link_.finish();
   // What is left in the workspace the engine removes; what is left on this node nobody does.
-  if (!node_.scratch.empty()) removals_.remove_now(node_.scratch);
-  removals_.remove_now(work_);
+  if (!node_.scratch.empty()) children_.removals.remove_now(node_.scratch);
+  children_.removals.remove_now(self_.work);
   log_line("ends: " + leaving_);
   history_.ended(leaving_);
   return *exit_code_;
 }
 
-const std::string& Pilot::workspace_trouble() const {
-  return pack_.trouble().empty() ? workspace_.trouble() : pack_.trouble();
-}
-
 void Pilot::look_at_workspace() {
-  const bool is_stuck = !workspace_trouble().empty();
-  const bool was_stuck = std::exchange(workspace_is_stuck_, is_stuck);
+  const bool is_stuck = !workspace_.trouble().empty();
+  const bool was_stuck = std::exchange(workspace_.is_stuck, is_stuck);
   if (is_stuck) {
     decide_.workspace_stuck(now_);
-    if (!leaving_.empty() || workspace_.is_hopeless(now_)) publisher_.give_up();
+    if (!leaving_.empty() || workspace_.watch.is_hopeless(now_)) publisher_.give_up();
   } else if (was_stuck) {
     decide_.workspace_well(now_);
     publisher_.try_again();
   }
-  if (pack_.trouble().empty()) return;
+  if (workspace_.pack.trouble().empty()) return;
   // What would be lost is not given up sooner than running it again would take.
-  std::chrono::milliseconds patience = kWorkspacePatience;
-  for (const AttemptId& id : to_send_) {
-    const auto at = results_.find(id);
-    if (at == results_.end()) continue;
-    const std::chrono::microseconds ran{at->second.ended_us() - at->second.started_us()};
-    patience = std::max(patience, std::chrono::duration_cast<std::chrono::milliseconds>(ran));
-  }
-  pack_.set_patience(patience);
+  workspace_.pack.set_patience(std::max<std::chrono::milliseconds>(
+      kWorkspacePatience,
+      std::chrono::duration_cast<std::chrono::milliseconds>(results_.longest_waiting())));
 }
 
 /// A batch system suspends a job by SIGSTOP, and extends its end when it goes on.
@@ -314,7 +253,7 @@ void Pilot::woke_late(Duration time) {
            std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s");
   decide_.suspended(time);
   runner_.suspended(time);
-  if (usable_until_) *usable_until_ += time;
+  if (self_.usable_until) *self_.usable_until += time;
 }
 
 // --- what it decided ---------------------------------------------------------------------------
@@ -342,7 +281,7 @@ void Pilot::perform(Action& action) {
     void operator()(const Fail& a) const { pilot.fail(a); }
     void operator()(const Forget& a) const {
       pilot.drop_lease(a.id);
-      pilot.results_.erase(a.id);
+      pilot.results_.forget(a.id);
     }
     void operator()(const SayLeaving& a) const {
       log_line("leaving: " + a.reason);
@@ -360,17 +299,15 @@ void Pilot::perform(Action& action) {
 
 /// Unless it has been leased again in the meantime.
 void Pilot::drop_lease(const AttemptId& id) {
-  if (!decide_.state_of(id)) leases_.erase(id);
+  if (!decide_.state_of(id)) leases_.drop(id);
 }
 
 void Pilot::launch(const Launch& action) {
-  const auto at = leases_.find(action.id);
-  Waiting lease = std::move(at->second);
-  leases_.erase(at);
+  HeldLease lease = leases_.take(action.id);
   if (lease.follow) followers_.follow(action.id, 0, 0);
   const bool is_served = lease.start->has_service() && !rehearsal_;
   if (is_served) {
-    unbegun_.insert(action.id);
+    starts_.unbegun.insert(action.id);
   } else {
     begun(action.id);
   }
@@ -394,31 +331,31 @@ void Pilot::launch(const Launch& action) {
 }
 
 void Pilot::begun(const AttemptId& id) {
-  started_.push_back(id);
+  starts_.untold.push_back(id);
   history_.attempt_started(id);
   if (link_.is_up()) added();
 }
 
 void Pilot::fail(const Fail& action) {
   // What ran before keeps its times and its log.
-  const auto before = results_.find(action.id);
-  wire::Result result = before == results_.end() ? wire::Result() : before->second;
+  const wire::Result* before = results_.find(action.id);
+  wire::Result result = before ? *before : wire::Result();
   to_wire(action.id, result.mutable_attempt());
   // A task that has failed stays one that did, without what it wrote.
-  if (before == results_.end() || failure_of(result) == Failure::Ok) {
+  if (!before || failure_of(result) == Failure::Ok) {
     set_failure(result, action.failure);
     result.set_message(action.message);
   }
   result.set_outputs_staged(false);
   result.set_stage_out(false);
-  leases_.erase(action.id);
+  leases_.drop(action.id);
   deliver(action.id, std::move(result));
 }
 
 void Pilot::task_ended(const AttemptId& id, wire::Result result, bool staged,
                        const std::string& directory, std::vector<wire::Output> outputs) {
   runner_.foresee_no_more(id, now_);
-  if (unbegun_.erase(id) != 0) history_.attempt_started(id);
+  if (starts_.unbegun.erase(id) != 0) history_.attempt_started(id);
   history_.attempt_ended(id, result.failure(), staged);
   const bool wanted = decide_.ended(id, staged, result.ByteSizeLong(), now_);
   if (staged) publisher_.add(id, result, directory, std::move(outputs));
@@ -426,113 +363,48 @@ void Pilot::task_ended(const AttemptId& id, wire::Result result, bool staged,
     followers_.stop(id);
   } else if (followers_.is_followed(id)) {
     followers_.ended(id, result.log());
-    results_[id] = std::move(result);
-    held_back_.push_back(id);
+    results_.keep(id, std::move(result));
+    results_.hold_back(id);
   } else {
     deliver(id, std::move(result));
   }
 }
 
 void Pilot::deliver(const AttemptId& id, wire::Result result) {
-  results_[id] = std::move(result);
-  send_result(id);
+  results_.keep(id, std::move(result));
+  results_.send(id);
 }
 
-void Pilot::send_result(const AttemptId& id) {
-  if (link_.is_up()) to_send_.push_back(id);
-}
-
-/// A result says where the task's output is, so the output is there first.
 void Pilot::send_results() {
-  std::vector<AttemptId> waiting;
-  for (const AttemptId& id : std::exchange(to_send_, {})) {
-    const auto at = results_.find(id);
-    if (at == results_.end()) continue;
-    wire::Result& result = at->second;
-    if (!is_written(pack_, result) && !pack_.is_lost()) {
-      waiting.push_back(id);
-      continue;
-    }
-    if (!is_written(pack_, result)) drop_log(result);
-    // Failures may have much to say.
-    if (link_.outgoing().results_size() == 0) bytes_in_frame_ = 0;
-    bytes_in_frame_ += result.ByteSizeLong();
-    *link_.outgoing().add_results() = result;
-    added();
-    if (link_.outgoing().results_size() >= kResultsInFrame || bytes_in_frame_ >= kBytesInFrame)
-      link_.send_now(now_);
-  }
-  to_send_ = std::move(waiting);
+  results_.send_written(is_urgent(), now_);
 }
 
 /// One that leaves room unused, or that somebody watches, is told at once; others may wait for
 /// company.
-void Pilot::added() {
-  const bool urgent = decide_.is_short_of_work() || followers_.any() || !leaving_.empty();
-  link_.added(urgent, now_);
+bool Pilot::is_urgent() const {
+  return decide_.is_short_of_work() || followers_.any() || !leaving_.empty();
 }
 
-void Pilot::send_followed() {
-  more_to_follow_ = false;
-  if (!link_.is_up() || !followers_.any()) return;
+bool Pilot::send_followed() {
+  if (!link_.is_up() || !followers_.any()) return false;
   const std::size_t room = kBacklog - std::min(kBacklog, link_.backlog());
   const bool more = followers_.send(room, [this](wire::Chunk chunk) {
     *link_.outgoing().add_chunks() = std::move(chunk);
     link_.added(true, now_);
   });
   if (more && room > 0) link_.send_now(now_);
+  results_.send_held_back([this](const AttemptId& id) { return followers_.is_followed(id); });
   // A link that still has bytes to send wakes us when it has sent them; one that took all does not.
-  more_to_follow_ = more && link_.backlog() < kBacklog;
-  const auto sent =
-      std::stable_partition(held_back_.begin(), held_back_.end(),
-                            [this](const AttemptId& id) { return followers_.is_followed(id); });
-  const std::vector<AttemptId> ready(sent, held_back_.end());
-  held_back_.erase(sent, held_back_.end());
-  for (const AttemptId& id : ready) send_result(id);
+  return more && link_.backlog() < kBacklog;
 }
 
 void Pilot::write_outbox() {
-  pack_.flush();
-  wire::Outbox box{name_, incarnation_, {}};
-  for (const auto& [id, result] : results_) {
-    if (result.outputs_staged()) continue;
-    wire::Result left = result;
-    if (!is_written(pack_, result)) drop_log(left);
-    box.results.push_back(left.SerializeAsString());
-  }
-  const std::string path = file_.workspace + "/" + wire::outbox_name(name_);
-  if (box.results.empty()) {
-    ::unlink(path.c_str());
-    return;
-  }
-  if (const auto written = wire::write_outbox(path, box); !written) {
+  workspace_.pack.flush();
+  if (const auto written = results_.write_outbox(); !written) {
     log_line(written.error().text);
     decide_.outbox_failed(now_);
     history_.outbox_failed();
   }
-}
-
-/// A batch system may start the same script twice: what the first left is delivered by the second.
-/// One that cannot see it would write over it, and says why it must not go on.
-std::string Pilot::read_outbox() {
-  const std::string path = file_.workspace + "/" + wire::outbox_name(name_);
-  if (::access(path.c_str(), F_OK) != 0)
-    return errno == ENOENT ? "" : "outbox: cannot look at " + path + ": " + std::strerror(errno);
-  const auto box = wire::read_outbox(path);
-  if (!box && box.error().kind == Error::Kind::Transient) return "outbox: " + box.error().text;
-  if (!box) {
-    log_line(box.error().text);
-    ::rename(path.c_str(), (path + ".damaged").c_str());
-    return {};
-  }
-  for (const std::string& text : box->results) {
-    wire::Result result;
-    if (!result.ParseFromString(text)) continue;
-    const AttemptId id = from_wire(result.attempt());
-    decide_.found_result(id, text.size());
-    results_[id] = std::move(result);
-  }
-  return {};
 }
 
 }  // namespace hpcbatch::pilot

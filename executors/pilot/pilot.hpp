@@ -4,12 +4,16 @@
 
 #include "pilot/base/helper.hpp"
 #include "pilot/base/removals.hpp"
+#include "pilot/held_leases.hpp"
+#include "pilot/identity.hpp"
 #include "pilot/link/engine_link.hpp"
 #include "pilot/node.hpp"
 #include "pilot/pilot_history.hpp"
 #include "pilot/policy/decide.hpp"
 #include "pilot/processes/control_group.hpp"
+#include "pilot/processes/task_processes.hpp"
 #include "pilot/rehearsal.hpp"
+#include "pilot/results.hpp"
 #include "pilot/tasks/followers.hpp"
 #include "pilot/tasks/pack_file.hpp"
 #include "pilot/tasks/publisher.hpp"
@@ -18,10 +22,8 @@
 
 #include <sys/resource.h>
 
-#include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -40,27 +42,44 @@ class Pilot {
   int run();
 
  private:
-  struct Waiting {
-    std::shared_ptr<const wire::Start> start;  // its own, or that of its first neighbour
-    std::shared_ptr<const BaseEnvironment> base;
-    std::shared_ptr<const BaseEnvironment> foreseen_base;
-    bool follow{false};
+  /// Children of this process.
+  struct Children {
+    TaskProcesses of_tasks;
+    Helpers helpers{[this](pid_t pid) { of_tasks.ours(pid); }};
+    Removals removals{helpers};
+    ControlGroups groups;
+  };
+  /// Where output is written, and whether it can be.
+  struct Workspace {
+    PackFile pack;
+    WorkspaceWatch watch;
+    bool is_stuck{false};  // as it was told last to who decides
+    /// Empty: it can be written.
+    const std::string& trouble() const {
+      return pack.trouble().empty() ? watch.trouble() : pack.trouble();
+    }
+  };
+  /// Tasks that were launched: which of them the engine is to be told of.
+  struct Starts {
+    std::vector<AttemptId> untold;
+    std::unordered_set<AttemptId, AttemptHash> unbegun;  // wait for their services
+  };
+  /// On this link.
+  struct Said {
+    std::uint64_t services{0};  // as Services counts their changes
+    std::string trouble;        // of the workspace
+    std::size_t waiting{0};     // how many results wait for it
   };
 
   void take_signals(int keeper_signal);
   void woke_late(Duration time);
   void reap();
-  std::string read_outbox();
 
   void link_up(const std::string& address);
   void on_message(wire::ToPilot& message);
-  /// `is_new`: which of the message's leases were not held before.
-  void keep_recipes(wire::ToPilot& message, const std::vector<bool>& is_new);
   void follow(const wire::Follow& follow);
   void gather(wire::ToEngine& outgoing);
   void say_services();
-  /// Why nothing can be written there; empty: it can.
-  const std::string& workspace_trouble() const;
   void look_at_workspace();
   void say_workspace();
 
@@ -72,50 +91,32 @@ class Pilot {
   void task_ended(const AttemptId& id, wire::Result result, bool staged,
                   const std::string& directory, std::vector<wire::Output> outputs);
   void deliver(const AttemptId& id, wire::Result result);
-  void send_result(const AttemptId& id);
   void send_results();
-  void send_followed();
+  /// True where there is more, and the link would take it.
+  bool send_followed();
   void write_outbox();
-  void added();
+  bool is_urgent() const;
+  void added() { link_.added(is_urgent(), now_); }
 
   Time now_;
-  wire::PilotFile file_;
-  wire::PilotName name_;
-  std::uint64_t incarnation_;
+  Identity self_;
   PilotHistory history_;
-  std::string work_;  // of this process, below the workspace
   Node node_;
   Loop loop_;
   Fd signals_;
-  TaskProcesses task_processes_;
-  Helpers helpers_;
-  Removals removals_;
-  PackFile pack_;
-  ControlGroups groups_;
-  WorkspaceWatch workspace_;
+  Children children_;
+  Workspace workspace_;
   Publisher publisher_;
   Runner runner_;
   std::optional<Rehearsal> rehearsal_;  // instead of it
   Followers followers_;
   Decide decide_;
   EngineLink link_;
-
-  std::optional<Time> usable_until_;
-  std::unordered_map<std::uint32_t, std::shared_ptr<const BaseEnvironment>>
-      environments_;                                                  // of this link
-  std::unordered_map<AttemptId, Waiting, AttemptHash> leases_;        // that have not started
-  std::unordered_map<AttemptId, wire::Result, AttemptHash> results_;  // not acknowledged
-  std::vector<AttemptId> started_;                                    // not told yet
-  std::unordered_set<AttemptId, AttemptHash> unbegun_;  // launched, and wait for their services
-  std::uint64_t services_said_{0};  // on this link; as Services counts their changes
-  bool workspace_is_stuck_{false};
-  std::string trouble_said_;          // of the workspace, on this link
-  std::size_t waiting_said_{0};       // and how many results wait for it
-  std::vector<AttemptId> to_send_;    // results that wait until their output is written
-  std::size_t bytes_in_frame_{0};     // of the results that wait for the link to send
-  std::vector<AttemptId> held_back_;  // results that wait until their followed output is sent
-  bool more_to_follow_{false};        // than went into this round
-  std::string leaving_;               // why; empty: we stay
+  HeldLeases leases_;
+  Results results_;
+  Starts starts_;
+  Said said_;
+  std::string leaving_;  // why; empty: we stay
   std::optional<int> exit_code_;
 };
 

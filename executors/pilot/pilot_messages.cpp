@@ -26,47 +26,45 @@ void Pilot::link_up(const std::string& address) {
   registration.set_version(HPCBATCH_VERSION);
   registration.set_node(node_.name);
   registration.set_process(static_cast<std::uint32_t>(::getpid()));
-  for (const auto& [name, amount] : file_.capacity) {
+  for (const auto& [name, amount] : self_.file.capacity) {
     wire::Amount* thing = registration.add_capacity();
     thing->set_name(name);
     thing->set_value(amount);
   }
   registration.set_time_left_ms(-1);
-  if (usable_until_) {
+  if (self_.usable_until) {
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(*usable_until_ - now_).count();
+        std::chrono::duration_cast<std::chrono::milliseconds>(*self_.usable_until - now_).count();
     registration.set_time_left_ms(std::max<std::int64_t>(0, left));
   }
   say_held(decide_, registration);
   registration.set_batch_number(batch_number());
   registration.set_link(address);
   for (const std::string& refusal : node_.refusals) registration.add_refusals(refusal);
-  registration.set_incarnation(incarnation_);
+  registration.set_incarnation(self_.incarnation);
   if (!leaving_.empty()) {
     out.set_leaving(true);
     out.set_leaving_reason(leaving_);
   }
-  started_.clear();  // it is in what we hold
-  services_said_ = 0;
-  trouble_said_.clear();
-  waiting_said_ = 0;
+  starts_.untold.clear();  // it is in what we hold
+  said_ = {};
   link_.added(true, now_);
-  for (const auto& [id, result] : results_) send_result(id);
+  results_.send_all();
   runner_.want_input_again();
 }
 
 void Pilot::gather(wire::ToEngine& outgoing) {
-  for (const AttemptId& id : started_) {
+  for (const AttemptId& id : starts_.untold) {
     if (decide_.state_of(id) == Decide::State::Running) to_wire(id, outgoing.add_started());
   }
-  started_.clear();
+  starts_.untold.clear();
 }
 
 /// The engine sends their next tasks to a pilot that has their service.
 void Pilot::say_services() {
   const std::uint64_t changes = runner_.services().changes();
-  if (changes == services_said_ || !link_.is_up()) return;
-  services_said_ = changes;
+  if (changes == said_.services || !link_.is_up()) return;
+  said_.services = changes;
   wire::Warm& warm = *link_.outgoing().mutable_warm();
   warm.Clear();
   for (const std::string& name : runner_.services().names()) warm.add_services(name);
@@ -78,15 +76,18 @@ void Pilot::say_services() {
 
 /// Results are sent when what they printed is written: so many wait for the workspace.
 void Pilot::say_workspace() {
-  const std::string& trouble = workspace_trouble();
-  if (trouble.empty() && trouble_said_.empty()) return;
+  const std::string& trouble = workspace_.trouble();
+  if (trouble.empty() && said_.trouble.empty()) return;
   // Who hears that all is well may send tasks at once.
-  if (trouble.empty() && workspace_is_stuck_) return;
+  if (trouble.empty() && workspace_.is_stuck) return;
   std::vector<AttemptId> ended = publisher_.stuck();
-  if (!pack_.trouble().empty()) ended.insert(ended.end(), to_send_.begin(), to_send_.end());
-  if (!link_.is_up() || (trouble == trouble_said_ && ended.size() == waiting_said_)) return;
-  trouble_said_ = trouble;
-  waiting_said_ = ended.size();
+  if (!workspace_.pack.trouble().empty()) {
+    const auto& unwritten = results_.waiting();
+    ended.insert(ended.end(), unwritten.begin(), unwritten.end());
+  }
+  if (!link_.is_up() || (trouble == said_.trouble && ended.size() == said_.waiting)) return;
+  said_.trouble = trouble;
+  said_.waiting = ended.size();
   wire::Workspace& said = *link_.outgoing().mutable_workspace();
   said.Clear();
   said.set_trouble(trouble);
@@ -95,17 +96,14 @@ void Pilot::say_workspace() {
 }
 
 void Pilot::on_message(wire::ToPilot& message) {
-  for (const wire::Environment& environment : message.environments()) {
-    environments_[environment.number()] =
-        std::make_shared<BaseEnvironment>(base_environment(environment));
-  }
+  leases_.keep_environments(message);
   std::vector<bool> is_new;
   for (const wire::Start& start : message.start()) {
     for (std::uint32_t i = 0; i < leased_by(start); ++i)
       is_new.push_back(!decide_.state_of(neighbour(from_wire(start.attempt()), i)));
   }
   hear(decide_, message, now_);
-  keep_recipes(message, is_new);
+  leases_.keep(message, is_new);
   if (message.welcome()) history_.linked();
   for (const wire::Follow& asked : message.follow()) follow(asked);
   for (const wire::Input& input : message.input()) {
@@ -117,38 +115,18 @@ void Pilot::on_message(wire::ToPilot& message) {
   }
 }
 
-void Pilot::keep_recipes(wire::ToPilot& message, const std::vector<bool>& is_new) {
-  const auto known = [this](std::uint32_t number) {
-    const auto at = environments_.find(number);
-    return at == environments_.end() ? nullptr : at->second;
-  };
-  auto next = is_new.begin();
-  for (wire::Start& said : *message.mutable_start()) {
-    const auto start = std::make_shared<const wire::Start>(std::move(said));
-    const AttemptId first = from_wire(start->attempt());
-    for (std::uint32_t i = 0; i < leased_by(*start); ++i) {
-      if (!*next++) continue;
-      leases_[neighbour(first, i)] = {start, known(start->environment()),
-                                      known(start->foreseen_environment()), start->follow()};
-    }
-  }
-}
-
 void Pilot::follow(const wire::Follow& asked) {
   const AttemptId id = from_wire(asked.attempt());
   if (asked.stop()) {
     followers_.stop(id);
     return;
   }
-  if (const auto lease = leases_.find(id); lease != leases_.end()) {
-    lease->second.follow = true;
-    return;
-  }
+  if (leases_.follow_from_start(id)) return;
   followers_.follow(id, asked.out_offset(), asked.err_offset());
   // Of what has ended the rest is sent; of what is not here nothing, and the end is said.
   if (runner_.capture(id, 1) == nullptr) {
-    const auto result = results_.find(id);
-    followers_.ended(id, result == results_.end() ? wire::LogPlace() : result->second.log());
+    const wire::Result* result = results_.find(id);
+    followers_.ended(id, result ? result->log() : wire::LogPlace());
   }
 }
 

@@ -1,0 +1,133 @@
+#include "pilot/results.hpp"
+
+#include "pilot/base/log_line.hpp"
+#include "pilot/policy/verdict.hpp"
+#include "wire/outbox.hpp"
+
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace hpcbatch::pilot {
+namespace {
+
+// So many results make a frame of their own.
+constexpr int kResultsInFrame = 4096;
+constexpr std::size_t kBytesInFrame = std::size_t{1} << 20;
+
+/// Of a result whose output is lost.  One with outputs is worth having without it.
+void drop_log(wire::Result& result) {
+  result.mutable_log()->Clear();
+  if (result.outputs_staged()) {
+    set_log_lost(result);
+  } else {
+    set_output_lost(result);
+  }
+}
+
+}  // namespace
+
+const wire::Result* Results::find(const AttemptId& id) const {
+  const auto at = kept_.find(id);
+  return at == kept_.end() ? nullptr : &at->second;
+}
+
+bool Results::is_written(const wire::Result& result) const {
+  return result.log().file() != pack_.name() ||
+         (pack_.holds(result.log().last_out()) && pack_.holds(result.log().last_err()));
+}
+
+void Results::send(const AttemptId& id) {
+  if (link_.is_up()) to_send_.push_back(id);
+}
+
+void Results::send_all() {
+  for (const auto& [id, result] : kept_) send(id);
+}
+
+void Results::send_held_back(const std::function<bool(const AttemptId&)>& is_followed) {
+  const auto ready = std::stable_partition(held_back_.begin(), held_back_.end(), is_followed);
+  for (auto at = ready; at != held_back_.end(); ++at) send(*at);
+  held_back_.erase(ready, held_back_.end());
+}
+
+/// A result says where the task's output is, so the output is there first.
+void Results::send_written(bool urgent, Time now) {
+  std::vector<AttemptId> waiting;
+  for (const AttemptId& id : std::exchange(to_send_, {})) {
+    const auto at = kept_.find(id);
+    if (at == kept_.end()) continue;
+    wire::Result& result = at->second;
+    if (!is_written(result) && !pack_.is_lost()) {
+      waiting.push_back(id);
+      continue;
+    }
+    if (!is_written(result)) drop_log(result);
+    // Failures may have much to say.
+    if (link_.outgoing().results_size() == 0) bytes_in_frame_ = 0;
+    bytes_in_frame_ += result.ByteSizeLong();
+    *link_.outgoing().add_results() = result;
+    link_.added(urgent, now);
+    if (link_.outgoing().results_size() >= kResultsInFrame || bytes_in_frame_ >= kBytesInFrame)
+      link_.send_now(now);
+  }
+  to_send_ = std::move(waiting);
+}
+
+void Results::link_lost() {
+  held_back_.clear();
+  to_send_.clear();
+}
+
+std::chrono::microseconds Results::longest_waiting() const {
+  std::chrono::microseconds longest{};
+  for (const AttemptId& id : to_send_) {
+    if (const wire::Result* result = find(id))
+      longest =
+          std::max(longest, std::chrono::microseconds(result->ended_us() - result->started_us()));
+  }
+  return longest;
+}
+
+std::string Results::outbox_path() const {
+  return self_.file.workspace + "/" + wire::outbox_name(self_.name);
+}
+
+hpcbatch::Result<void> Results::write_outbox() const {
+  wire::Outbox box{self_.name, self_.incarnation, {}};
+  for (const auto& [id, result] : kept_) {
+    if (result.outputs_staged()) continue;
+    wire::Result left = result;
+    if (!is_written(result)) drop_log(left);
+    box.results.push_back(left.SerializeAsString());
+  }
+  if (!box.results.empty()) return wire::write_outbox(outbox_path(), box);
+  ::unlink(outbox_path().c_str());
+  return {};
+}
+
+std::string Results::read_outbox(const std::function<void(const AttemptId&, std::size_t)>& found) {
+  const std::string path = outbox_path();
+  if (::access(path.c_str(), F_OK) != 0)
+    return errno == ENOENT ? "" : "outbox: cannot look at " + path + ": " + std::strerror(errno);
+  const auto box = wire::read_outbox(path);
+  if (!box && box.error().kind == Error::Kind::Transient) return "outbox: " + box.error().text;
+  if (!box) {
+    log_line(box.error().text);
+    ::rename(path.c_str(), (path + ".damaged").c_str());
+    return {};
+  }
+  for (const std::string& text : box->results) {
+    wire::Result result;
+    if (!result.ParseFromString(text)) continue;
+    const AttemptId id = from_wire(result.attempt());
+    found(id, text.size());
+    keep(id, std::move(result));
+  }
+  return {};
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,63 @@
+// Results of tasks until the engine has acknowledged them: sent once what they printed is written,
+// left in the outbox where the pilot ends before that.
+#pragma once
+
+#include "pilot/identity.hpp"
+#include "pilot/link/engine_link.hpp"
+#include "pilot/policy/attempt.hpp"
+#include "pilot/tasks/pack_file.hpp"
+#include "wire/wire.pb.h"
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class Results {
+ public:
+  Results(const Identity& self, PackFile& pack, EngineLink& link)
+      : self_(self), pack_(pack), link_(link) {}
+
+  void keep(const AttemptId& id, wire::Result result) { kept_[id] = std::move(result); }
+  /// Null: there is none.
+  const wire::Result* find(const AttemptId& id) const;
+  void forget(const AttemptId& id) { kept_.erase(id); }
+  /// Whether all that it says was printed is in the pack.
+  bool is_written(const wire::Result& result) const;
+
+  /// What is kept, as soon as it is written; without a link it waits for the next one.
+  void send(const AttemptId& id);
+  void send_all();
+  /// Not before all who follow its output have had that.
+  void hold_back(const AttemptId& id) { held_back_.push_back(id); }
+  void send_held_back(const std::function<bool(const AttemptId&)>& is_followed);
+  /// `urgent`: the engine is told at once.
+  void send_written(bool urgent, Time now);
+  void link_lost();
+  /// Those that are to be sent and wait for the pack.
+  const std::vector<AttemptId>& waiting() const { return to_send_; }
+  /// For how long the longest of those ran.
+  std::chrono::microseconds longest_waiting() const;
+
+  /// All that nobody has acknowledged.
+  hpcbatch::Result<void> write_outbox() const;
+  /// What an earlier process of the same script left is delivered by this one; `found` hears of each
+  /// and of its size.  Text: it cannot be looked at, and would be written over.
+  std::string read_outbox(const std::function<void(const AttemptId&, std::size_t)>& found);
+
+ private:
+  std::string outbox_path() const;
+
+  const Identity& self_;
+  PackFile& pack_;
+  EngineLink& link_;
+  std::unordered_map<AttemptId, wire::Result, AttemptHash> kept_;
+  std::vector<AttemptId> to_send_;
+  std::vector<AttemptId> held_back_;
+  std::size_t bytes_in_frame_{0};  // of the results that wait for the link to send
+};
+
+}  // namespace hpcbatch::pilot
