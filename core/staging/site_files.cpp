@@ -82,19 +82,11 @@ SiteFiles::Body::Body(asio::io_context& loop, MakeTransport make_transport, Site
       site_(std::move(site)),
       program_(std::move(program)),
       book_(site_.name, site_.store_limit),
-      most_bytes_(kMostExchanged),
-      exchange_pause_(loop),
-      copy_pause_(loop),
-      drop_timer_(loop),
+      drops_(loop),
       age_timer_(loop),
-      hasher_(std::make_shared<FileHasher>()),
-      hashes_(loop, kFilesGrace,
-              [this] {
-                hasher_ = std::make_shared<FileHasher>();
-                return true;
-              }),
-      exchanges_(loop, kFilesGrace, [this] { return renew(exchange_tools_); }),
-      copies_(loop, kFilesGrace, [this] { return renew(copy_tools_); }) {}
+      hashing_(loop, kFilesGrace),
+      exchanging_(loop, kFilesGrace, [this] { return renew(exchanging_.tools); }),
+      copying_(loop, kFilesGrace, [this] { return renew(copying_.tools); }) {}
 
 void SiteFiles::Body::stage_in(std::vector<Wanted> wanted,
                                std::function<void(StageInResults)> answer) {
@@ -105,8 +97,8 @@ void SiteFiles::Body::stage_in(std::vector<Wanted> wanted,
                  std::make_move_iterator(one.paths.end()));
   }
   if (by_owner.empty()) return;
-  const std::uint64_t ticket = ++tickets_;
-  asked_[ticket] = {std::move(answer), by_owner.size()};
+  const std::uint64_t ticket = ++stage_ins_.last_ticket;
+  stage_ins_.by_ticket[ticket] = {std::move(answer), by_owner.size()};
   for (const auto& [owner, paths] : by_owner) book_.want(owner, paths, ticket);
   wake();
 }
@@ -138,7 +130,7 @@ void SiteFiles::Body::take(std::vector<Taken> taken,
   request->results.resize(taken.size());
   request->open = taken.size();
   request->answer = std::move(answer);
-  if (taken.empty()) taken_.push_back(request);
+  if (taken.empty()) takes_.done.push_back(request);
   for (std::size_t at = 0; at < taken.size(); ++at) {
     TakeItem item{request, at, relative(taken[at].there), std::move(taken[at].here)};
     if (item.there.empty()) {
@@ -146,7 +138,7 @@ void SiteFiles::Body::take(std::vector<Taken> taken,
                               fmt::format("cannot take {}: it is not below {} on {}",
                                           taken[at].there, site_.workspace, site_.name)});
     } else {
-      takes_.push_back(std::move(item));
+      takes_.waiting.push_back(std::move(item));
     }
   }
   wake();
@@ -156,7 +148,7 @@ void SiteFiles::Body::drop(const std::vector<std::string>& there) {
   for (const std::string& path : there) {
     std::string below = relative(path);
     if (wire::may_be_dropped(below)) {
-      drops_.push_back(std::move(below));
+      drops_.waiting.push_back(std::move(below));
     } else {
       spdlog::warn("the files of {}: {} is not removed: it is not below files or out of {}",
                    site_.name, path, site_.workspace);
@@ -195,41 +187,42 @@ void SiteFiles::Body::tell() {
     by_ticket[one.ticket].emplace_back(one.owner, std::move(one.error));
   std::vector<std::function<void()>> answers;
   for (auto& [ticket, staged] : by_ticket) {
-    const auto at = asked_.find(ticket);
-    if (at == asked_.end()) continue;
+    const auto at = stage_ins_.by_ticket.find(ticket);
+    if (at == stage_ins_.by_ticket.end()) continue;
     at->second.owners -= std::min(at->second.owners, staged.size());
     answers.push_back([answer = at->second.answer, told = std::move(staged)] { answer(told); });
-    if (at->second.owners == 0) asked_.erase(at);
+    if (at->second.owners == 0) stage_ins_.by_ticket.erase(at);
   }
-  for (const auto& request : std::exchange(taken_, {}))
+  for (const auto& request : std::exchange(takes_.done, {}))
     answers.push_back([request] { request->answer(std::move(request->results)); });
   for (const auto& answer : answers) answer();
 }
 
 void SiteFiles::Body::finish(const TakeItem& item, std::optional<StageError> result) {
   item.request->results[item.place] = std::move(result);
-  if (--item.request->open == 0) taken_.push_back(item.request);
+  if (--item.request->open == 0) takes_.done.push_back(item.request);
 }
 
 void SiteFiles::Body::hash_more() {
-  if (is_hashing_) return;
+  if (hashing_.is_busy) return;
   auto paths =
       std::make_shared<const std::vector<std::string>>(book_.take_unidentified(kMostHashed));
   if (paths->empty()) return;
-  is_hashing_ = true;
+  hashing_.is_busy = true;
   auto progress = std::make_shared<HashProgress>(paths->size());
   auto begin = [this, paths, progress]() -> CallLane::Work {
-    return [hasher = hasher_, paths, progress](Deadline) {
+    return [hasher = hashing_.hasher, paths, progress](Deadline) {
       hasher->hash(*paths, kHashSlice, *progress);
     };
   };
-  hashes_.call(kHashLimit, std::move(begin),
-               [this, paths, progress](bool given_up) { hashed(*paths, *progress, given_up); });
+  hashing_.calls.call(kHashLimit, std::move(begin), [this, paths, progress](bool given_up) {
+    hashed(*paths, *progress, given_up);
+  });
 }
 
 void SiteFiles::Body::hashed(const std::vector<std::string>& paths, const HashProgress& progress,
                              bool given_up) {
-  is_hashing_ = false;
+  hashing_.is_busy = false;
   const auto files = progress.files();
   for (std::size_t at = paths.size(); at-- > 0;) {
     if (files[at].answer) {

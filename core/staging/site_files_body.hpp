@@ -77,6 +77,53 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
     unsigned failures{0};
     bool is_on{false};
   };
+  /// Calls of one kind to the site, one at a time.
+  struct Lane {
+    Lane(asio::io_context& loop, std::chrono::milliseconds grace, std::function<bool()> renew)
+        : pause(loop), calls(loop, grace, std::move(renew)) {}
+    Pause pause;
+    std::shared_ptr<ExchangeTools> tools;
+    bool is_busy{false};
+    CallLane calls;
+  };
+  struct Hashing {
+    Hashing(asio::io_context& loop, std::chrono::milliseconds grace)
+        : hasher(std::make_shared<FileHasher>()), calls(loop, grace, [this] {
+            hasher = std::make_shared<FileHasher>();
+            return true;
+          }) {}
+    std::shared_ptr<FileHasher> hasher;
+    bool is_busy{false};
+    CallLane calls;
+  };
+  /// Who is to be told what became of the files that were wanted.
+  struct StageIns {
+    std::uint64_t last_ticket{0};
+    std::map<std::uint64_t, Asked> by_ticket;
+  };
+  struct Takes {
+    std::deque<TakeItem> waiting;
+    std::deque<Fetch> large;
+    std::vector<std::shared_ptr<TakeRequest>> done;  // to be answered
+  };
+  struct Drops {
+    explicit Drops(asio::io_context& loop) : company(loop) {}
+    std::vector<std::string> waiting;
+    asio::steady_timer company;
+    bool wait_for_company{false};
+  };
+  /// Of the store, page by page.
+  struct Listing {
+    std::string after;
+    bool is_complete{false};
+    bool goes_on{false};
+  };
+  struct Copies {
+    std::deque<FileBook::Sending> arrived;  // lie in files/incoming
+    std::map<std::string, unsigned> tries;
+    std::string trouble;  // as it was told last
+    bool fetches_next{false};
+  };
 
   void wake();
   void turn();
@@ -119,38 +166,20 @@ class SiteFiles::Body : public std::enable_shared_from_this<SiteFiles::Body> {
   PilotProgram program_;
   Clock clock_;
   FileBook book_;
-  std::uint64_t tickets_{0};
-  std::map<std::uint64_t, Asked> asked_;
-  std::deque<TakeItem> takes_;
-  std::deque<Fetch> fetches_;
-  std::vector<std::shared_ptr<TakeRequest>> taken_;  // to be answered
-  std::vector<std::string> drops_;
-  std::deque<FileBook::Sending> adopts_;  // lie in files/incoming
-  std::map<std::string, unsigned> copy_tries_;
-  std::string copy_trouble_;  // as it was told last
-  std::string list_after_;
-  bool has_listed_{false};
-  bool is_listing_{false};
+  StageIns stage_ins_;
+  Takes takes_;
+  Drops drops_;
+  Listing listing_;
+  Copies copies_;
   std::uint64_t free_bytes_{0};
-  std::uint64_t most_bytes_;
+  std::uint64_t most_bytes_{kMostExchanged};  // of one exchange
   Figures figures_;
   bool is_woken_{false};
-  bool is_hashing_{false};
-  bool is_exchanging_{false};
-  bool is_copying_{false};
   bool wants_exchange_{false};  // before anything large is copied
-  bool fetches_next_{false};
-  Pause exchange_pause_;
-  Pause copy_pause_;
-  asio::steady_timer drop_timer_;
-  bool drops_wait_{false};
   asio::steady_timer age_timer_;
-  std::shared_ptr<FileHasher> hasher_;
-  std::shared_ptr<ExchangeTools> exchange_tools_;
-  std::shared_ptr<ExchangeTools> copy_tools_;
-  CallLane hashes_;
-  CallLane exchanges_;
-  CallLane copies_;
+  Hashing hashing_;
+  Lane exchanging_;
+  Lane copying_;
 };
 
 }  // namespace hpcbatch

@@ -30,9 +30,10 @@ bool says_quota(const std::string& text) {
 }  // namespace
 
 void SiteFiles::Body::copy() {
-  if (is_copying_ || copy_pause_.is_on || wants_exchange_) return;
-  fetches_next_ = !fetches_next_;
-  if (fetches_next_ ? copy_here() || copy_there() : copy_there() || copy_here()) is_copying_ = true;
+  if (copying_.is_busy || copying_.pause.is_on || wants_exchange_) return;
+  copies_.fetches_next = !copies_.fetches_next;
+  if (copies_.fetches_next ? copy_here() || copy_there() : copy_there() || copy_here())
+    copying_.is_busy = true;
 }
 
 bool SiteFiles::Body::copy_there() {
@@ -40,7 +41,7 @@ bool SiteFiles::Body::copy_there() {
   auto file = book_.take_large();
   if (!file) return false;
   // Of one that was cut off a part is there already, and what is missing may well have room.
-  if (file->state.size > free_bytes_ && !copy_tries_.contains(file->key)) {
+  if (file->state.size > free_bytes_ && !copies_.tries.contains(file->key)) {
     wire::FilesReport::Done full;
     full.set_trouble(static_cast<std::uint32_t>(wire::FileTrouble::DiskFull));
     full.set_text(
@@ -51,7 +52,7 @@ bool SiteFiles::Body::copy_there() {
     wake();
     return false;
   }
-  if (!copy_tools_ && !renew(copy_tools_)) {
+  if (!copying_.tools && !renew(copying_.tools)) {
     book_.not_sent(file->key);
     copy_failed(figures_.trouble);
     return false;
@@ -59,29 +60,29 @@ bool SiteFiles::Body::copy_there() {
   auto sent = std::make_shared<LargeSent>();
   const std::string place = there(wire::incoming_of_key(file->key));
   auto begin = [this, sent, place, file = *file]() -> CallLane::Work {
-    return [sent, place, file, tools = copy_tools_](Deadline deadline) {
+    return [sent, place, file, tools = copying_.tools](Deadline deadline) {
       *sent = send_large(*tools, file, place, deadline);
     };
   };
-  copies_.call(limit_for(file->state.size), std::move(begin),
-               [this, sent, file = *file](bool given_up) {
-                 copied_there(file, given_up ? LargeSent{} : *sent);
-               });
+  copying_.calls.call(limit_for(file->state.size), std::move(begin),
+                      [this, sent, file = *file](bool given_up) {
+                        copied_there(file, given_up ? LargeSent{} : *sent);
+                      });
   return true;
 }
 
 void SiteFiles::Body::copied_there(const FileBook::Sending& file, const LargeSent& sent) {
-  is_copying_ = false;
+  copying_.is_busy = false;
   wake();
   if (sent.is_changed) {
-    copy_tries_.erase(file.key);
-    drops_.push_back(wire::incoming_folder_of_key(file.key));
+    copies_.tries.erase(file.key);
+    drops_.waiting.push_back(wire::incoming_folder_of_key(file.key));
     return book_.changed(file);
   }
   if (sent.result) {
-    copy_pause_.failures = 0;
-    copy_trouble_.clear();
-    adopts_.push_back(file);
+    copying_.pause.failures = 0;
+    copies_.trouble.clear();
+    copies_.arrived.push_back(file);
     return;
   }
   const std::string& text = sent.result.error().text;
@@ -95,8 +96,8 @@ void SiteFiles::Body::copied_there(const FileBook::Sending& file, const LargeSen
                               file.state.size, free_bytes_));
     return book_.no_room(file.key, full_disk(full));
   }
-  if (++copy_tries_[file.key] >= kMostTries) {
-    copy_tries_.erase(file.key);
+  if (++copies_.tries[file.key] >= kMostTries) {
+    copies_.tries.erase(file.key);
     return book_.refused(file.key, {true, Failure::StageInFailed,
                                     fmt::format("cannot bring {} to {}, {} times: {}", file.path,
                                                 site_.name, kMostTries, text)});
@@ -106,33 +107,33 @@ void SiteFiles::Body::copied_there(const FileBook::Sending& file, const LargeSen
 }
 
 bool SiteFiles::Body::copy_here() {
-  if (fetches_.empty()) return false;
-  if (!copy_tools_ && !renew(copy_tools_)) {
+  if (takes_.large.empty()) return false;
+  if (!copying_.tools && !renew(copying_.tools)) {
     copy_failed(figures_.trouble);
     return false;
   }
-  auto fetch = std::make_shared<Fetch>(std::move(fetches_.front()));
-  fetches_.pop_front();
+  auto fetch = std::make_shared<Fetch>(std::move(takes_.large.front()));
+  takes_.large.pop_front();
   auto fetched = std::make_shared<LargeFetched>();
   auto begin = [this, fetched, file = fetch->file]() -> CallLane::Work {
-    return [fetched, file, tools = copy_tools_](Deadline deadline) {
+    return [fetched, file, tools = copying_.tools](Deadline deadline) {
       *fetched = fetch_large(*tools, file, deadline);
     };
   };
-  copies_.call(limit_for(fetch->file.size), std::move(begin),
-               [this, fetched, fetch](bool given_up) {
-                 copied_here(std::move(*fetch), given_up ? LargeFetched{} : *fetched);
-               });
+  copying_.calls.call(limit_for(fetch->file.size), std::move(begin),
+                      [this, fetched, fetch](bool given_up) {
+                        copied_here(std::move(*fetch), given_up ? LargeFetched{} : *fetched);
+                      });
   return true;
 }
 
 void SiteFiles::Body::copied_here(Fetch fetch, const LargeFetched& fetched) {
-  is_copying_ = false;
+  copying_.is_busy = false;
   wake();
   if (fetched.here) return finish(fetch.item, fetched.here);
   if (fetched.result) {
-    copy_pause_.failures = 0;
-    copy_trouble_.clear();
+    copying_.pause.failures = 0;
+    copies_.trouble.clear();
     figures_.bytes_taken += fetch.file.size;
     ++figures_.files_taken;
     return finish(fetch.item, std::nullopt);
@@ -145,14 +146,14 @@ void SiteFiles::Body::copied_here(Fetch fetch, const LargeFetched& fetched) {
                              fmt::format("cannot take {} from {}, {} times: {}", fetch.file.there,
                                          site_.name, kMostTries, text)});
   // It may be gone or another one by now: its size is asked for again.
-  takes_.push_back(std::move(fetch.item));
+  takes_.waiting.push_back(std::move(fetch.item));
   copy_failed(text);
 }
 
 void SiteFiles::Body::copy_failed(const std::string& why) {
-  if (copy_trouble_ != why) spdlog::warn("the files of {}: {}", site_.name, why);
-  copy_trouble_ = why;
-  pause(copy_pause_);
+  if (copies_.trouble != why) spdlog::warn("the files of {}: {}", site_.name, why);
+  copies_.trouble = why;
+  pause(copying_.pause);
 }
 
 }  // namespace hpcbatch

@@ -47,32 +47,32 @@ SiteFiles::Body::Flight SiteFiles::Body::load() {
   Flight flight;
   flight.questions = book_.take_questions(kMostQuestions);
   flight.small = book_.take_small(most_bytes_, kMostFiles);
-  flight.adopts.assign(adopts_.begin(), adopts_.end());
-  adopts_.clear();
-  const auto takes = static_cast<std::ptrdiff_t>(std::min(takes_.size(), kMostFiles));
-  flight.takes.assign(takes_.begin(), takes_.begin() + takes);
-  takes_.erase(takes_.begin(), takes_.begin() + takes);
-  flight.lists = !has_listed_;
+  flight.adopts.assign(copies_.arrived.begin(), copies_.arrived.end());
+  copies_.arrived.clear();
+  const auto takes = static_cast<std::ptrdiff_t>(std::min(takes_.waiting.size(), kMostFiles));
+  flight.takes.assign(takes_.waiting.begin(), takes_.waiting.begin() + takes);
+  takes_.waiting.erase(takes_.waiting.begin(), takes_.waiting.begin() + takes);
+  flight.lists = !listing_.is_complete;
   // Last: room for what is sent may have been made by dropping.
   flight.book_drops = book_.take_drops();
-  flight.drops = std::exchange(drops_, {});
+  flight.drops = std::exchange(drops_.waiting, {});
   return flight;
 }
 
 /// What is to be removed waits a little for company.
 bool SiteFiles::Body::is_worth_an_exchange(const Flight& flight) {
-  if (wants_exchange_ || is_listing_ || !flight.questions.empty() || !flight.small.empty() ||
+  if (wants_exchange_ || listing_.goes_on || !flight.questions.empty() || !flight.small.empty() ||
       !flight.adopts.empty() || !flight.takes.empty())
     return true;
   if (flight.drops.empty() && flight.book_drops.empty()) return false;
-  if (drops_wait_) return false;
-  drops_wait_ = true;
-  drop_timer_.expires_after(kDropsWait);
-  drop_timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+  if (drops_.wait_for_company) return false;
+  drops_.wait_for_company = true;
+  drops_.company.expires_after(kDropsWait);
+  drops_.company.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self) return;
-    self->drops_wait_ = false;
-    if (self->drops_.empty() && !self->book_.has_drops()) return;
+    self->drops_.wait_for_company = false;
+    if (self->drops_.waiting.empty() && !self->book_.has_drops()) return;
     self->wants_exchange_ = true;
     self->wake();
   });
@@ -103,7 +103,7 @@ ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
   }
   if (flight.lists) {
     order.set_list_most(kMostListed);
-    order.set_list_after(list_after_);
+    order.set_list_after(listing_.after);
   }
   order.set_largest_taken(FileBook::kLarge - 1);
   order.set_most_bytes(most_bytes_);
@@ -114,55 +114,56 @@ ExchangePlan SiteFiles::Body::plan(const Flight& flight) const {
 
 void SiteFiles::Body::unload(Flight flight) {
   book_.not_dropped(std::move(flight.book_drops));
-  drops_.insert(drops_.end(), flight.drops.begin(), flight.drops.end());
+  drops_.waiting.insert(drops_.waiting.end(), flight.drops.begin(), flight.drops.end());
   for (const auto& question : flight.questions) book_.not_told(question.key);
   for (const auto& file : flight.small) book_.not_sent(file.key);
-  put_back(adopts_, flight.adopts, 0);
-  put_back(takes_, flight.takes, 0);
+  put_back(copies_.arrived, flight.adopts, 0);
+  put_back(takes_.waiting, flight.takes, 0);
 }
 
 void SiteFiles::Body::exchange() {
-  if (is_exchanging_ || exchange_pause_.is_on) return;
+  if (exchanging_.is_busy || exchanging_.pause.is_on) return;
   book_.drop_unused_since(clock_.now() - std::chrono::hours{24 * 30});
   Flight flight = load();
   if (!is_worth_an_exchange(flight)) return unload(std::move(flight));
-  is_exchanging_ = true;
-  if (!exchange_tools_ && !renew(exchange_tools_))
+  exchanging_.is_busy = true;
+  if (!exchanging_.tools && !renew(exchanging_.tools))
     return exchange_failed(std::move(flight), figures_.trouble);
   auto outcome = std::make_shared<ExchangeOutcome>();
   auto shared_plan = std::make_shared<ExchangePlan>(plan(flight));
   auto shared_flight = std::make_shared<Flight>(std::move(flight));
   auto begin = [this, outcome, shared_plan]() -> CallLane::Work {
-    return [outcome, shared_plan, tools = exchange_tools_, program = program_,
+    return [outcome, shared_plan, tools = exchanging_.tools, program = program_,
             workspace = site_.workspace](Deadline deadline) {
       *outcome = exchange_files(*tools, program, workspace, std::move(*shared_plan), deadline);
     };
   };
-  exchanges_.call(kExchangeLimit, std::move(begin), [this, outcome, shared_flight](bool given_up) {
-    if (given_up) {
-      exchange_failed(std::move(*shared_flight), "the exchange did not come back in time");
-    } else {
-      exchanged(std::move(*shared_flight), std::move(*outcome));
-    }
-  });
+  exchanging_.calls.call(
+      kExchangeLimit, std::move(begin), [this, outcome, shared_flight](bool given_up) {
+        if (given_up) {
+          exchange_failed(std::move(*shared_flight), "the exchange did not come back in time");
+        } else {
+          exchanged(std::move(*shared_flight), std::move(*outcome));
+        }
+      });
 }
 
 void SiteFiles::Body::exchange_failed(Flight flight, const std::string& why) {
-  is_exchanging_ = false;
+  exchanging_.is_busy = false;
   unload(std::move(flight));
   // On a slow way less at a time comes through.
   most_bytes_ = std::max(kLeastBytes, most_bytes_ / 4);
   trouble(why);
-  pause(exchange_pause_);
+  pause(exchanging_.pause);
   wake();
 }
 
 void SiteFiles::Body::exchanged(Flight flight, ExchangeOutcome outcome) {
   if (!outcome.report) return exchange_failed(std::move(flight), outcome.report.error().text);
-  is_exchanging_ = false;
+  exchanging_.is_busy = false;
   ++figures_.exchanges;
   figures_.trouble.clear();
-  exchange_pause_.failures = 0;
+  exchanging_.pause.failures = 0;
   wants_exchange_ = false;
   most_bytes_ = std::min(kMostExchanged, most_bytes_ * 2);
   const wire::FilesReport& report = *outcome.report;
@@ -182,7 +183,7 @@ void SiteFiles::Body::exchanged(Flight flight, ExchangeOutcome outcome) {
                      flight.drops.begin() +
                          static_cast<std::ptrdiff_t>(dropped > of_book ? dropped - of_book : 0));
   book_.not_dropped(std::move(flight.book_drops));
-  drops_.insert(drops_.end(), flight.drops.begin(), flight.drops.end());
+  drops_.waiting.insert(drops_.waiting.end(), flight.drops.begin(), flight.drops.end());
   read_store_answers(flight, outcome);
   read_takes(flight, outcome);
   wake();
@@ -193,11 +194,11 @@ void SiteFiles::Body::read_list(const wire::FilesReport& report) {
     if (!wire::is_store_key(entry.key())) continue;
     book_.listed(entry.key(), entry.size(), entry.executable(),
                  clock_.now() - std::chrono::seconds(entry.unused_s()));
-    list_after_ = entry.key();
+    listing_.after = entry.key();
   }
-  has_listed_ = report.list_ended() || report.entries().empty();
-  is_listing_ = !has_listed_;
-  if (has_listed_) book_.list_is_complete();
+  listing_.is_complete = report.list_ended() || report.entries().empty();
+  listing_.goes_on = !listing_.is_complete;
+  if (listing_.is_complete) book_.list_is_complete();
 }
 
 void SiteFiles::Body::read_store_answers(Flight& flight, const ExchangeOutcome& outcome) {
@@ -222,7 +223,7 @@ void SiteFiles::Body::read_store_answers(Flight& flight, const ExchangeOutcome& 
   const std::size_t adopted = answered(report.adopt_size(), flight.adopts.size());
   for (std::size_t at = 0; at < adopted; ++at)
     stored(flight.adopts[at], report.adopt(static_cast<int>(at)));
-  put_back(adopts_, flight.adopts, adopted);
+  put_back(copies_.arrived, flight.adopts, adopted);
   for (const std::size_t at : outcome.changed) book_.changed(flight.small[at]);
   const std::size_t put = answered(report.put_size(), outcome.put.size());
   for (std::size_t at = 0; at < outcome.put.size(); ++at) {
@@ -240,7 +241,7 @@ void SiteFiles::Body::stored(const FileBook::Sending& file, const wire::FilesRep
     case FileTrouble::None:
       figures_.bytes_sent += file.state.size;
       ++figures_.files_sent;
-      copy_tries_.erase(file.key);
+      copies_.tries.erase(file.key);
       return book_.sent(file.key, clock_.now());
     case FileTrouble::Absent:
       // What was put aside is gone: once more.
@@ -265,7 +266,7 @@ void SiteFiles::Body::read_takes(Flight& flight, const ExchangeOutcome& outcome)
     const auto& took = report.take(static_cast<int>(at));
     if (!outcome.taken[at] && took.too_large()) {
       LargeFetch file{there(item.there), item.here, took.size(), took.mode() & 0777};
-      fetches_.push_back({std::move(item), std::move(file)});
+      takes_.large.push_back({std::move(item), std::move(file)});
       continue;
     }
     if (!outcome.taken[at]) {
@@ -274,7 +275,7 @@ void SiteFiles::Body::read_takes(Flight& flight, const ExchangeOutcome& outcome)
     }
     finish(item, outcome.taken[at]);
   }
-  put_back(takes_, flight.takes, taken);
+  put_back(takes_.waiting, flight.takes, taken);
 }
 
 }  // namespace hpcbatch
