@@ -69,7 +69,7 @@ Actions Engine::settle(bool time_passed, Time now) {
   stage_in_if_due(files_changed, now);
   fill_pilots(now);
   judge_newcomer(now);
-  if (work_changed_ && !draining_) ask_for_pilots(now);
+  if (work_changed_ && !drain_.on) ask_for_pilots(now);
   work_changed_ = false;
   sites_.on_time(now);
   end_if_drained(now);
@@ -81,7 +81,7 @@ Actions Engine::settle(bool time_passed, Time now) {
 
 std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
-  for (const auto& due : {recall_due_, cold_due_, stage_in_due_, drained_by_})
+  for (const auto& due : {filling_.recall_due, filling_.cold_due, stage_in_.due, drain_.by})
     if (due) wake = wake ? std::min(*wake, *due) : due;
   bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0;
   for (const auto& [id, pilot] : pilots_.all())
@@ -93,19 +93,19 @@ std::optional<Time> Engine::next_wake() const {
 }
 
 void Engine::end_if_drained(Time now) {
-  if (!draining_ || idle_told_) return;
+  if (!drain_.on || drain_.is_told) return;
   if (!pilots_.leases().empty()) {
-    drained_by_.reset();
+    drain_.by.reset();
     return;
   }
-  if (!drained_by_) drained_by_ = now + kLastLook;
+  if (!drain_.by) drain_.by = now + kLastLook;
   const auto& allocations = sites_.allocations();
   const bool some_are_to_end = std::any_of(
       allocations.begin(), allocations.end(),
       [&](const auto& entry) { return sites_.site(entry.second.facts.site) != nullptr; });
-  if (some_are_to_end && now < *drained_by_) return;
-  idle_told_ = true;
-  drained_by_.reset();
+  if (some_are_to_end && now < *drain_.by) return;
+  drain_.is_told = true;
+  drain_.by.reset();
   actions_.push_back(EngineIdle{});
 }
 
@@ -240,7 +240,7 @@ void Engine::handle(const StopAsked& event, Time now) {
     actions_.push_back(EngineIdle{});
     return;
   }
-  draining_ = true;
+  drain_.on = true;
   if (event.mode == StopAsked::Mode::Now) {
     std::vector<Selection> all;
     for (const auto& [id, array] : tasks_.arrays()) all.push_back({id, std::nullopt});
@@ -262,14 +262,14 @@ void Engine::handle(const StopAsked& event, Time now) {
 
 void Engine::handle(const AllocationAccepted& event, Time now) {
   sites_.accepted(event, now);
-  if (draining_) cancel_if_it_waits(event.allocation, now);
+  if (drain_.on) cancel_if_it_waits(event.allocation, now);
   work_changed_ = true;
 }
 
 void Engine::handle(const AllocationRefused& event, Time now) {
   if (sites_.refused(event, now)) {
     sites_.forget(event.allocation);
-  } else if (draining_) {
+  } else if (drain_.on) {
     cancel_if_it_waits(event.allocation, now);
   }
   work_changed_ = true;

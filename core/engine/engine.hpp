@@ -57,7 +57,7 @@ class Engine {
   std::optional<ArrayId> served_after(ArrayId before) const;
   /// Nothing runs, waits, or is asked for.
   bool is_idle() const;
-  bool is_draining() const { return draining_; }
+  bool is_draining() const { return drain_.on; }
   /// Shapes in which such tasks could run, `site/shape`, of each as the configuration has it.
   std::vector<std::string> shapes_for(const Needs& needs) const;
   /// Why no site could ever run it; nothing: one could.
@@ -212,21 +212,31 @@ class Engine {
   Time started_at_;
   std::uint64_t next_lease_{1};
   std::optional<PilotId> newcomer_;  ///< registered for the first time, in this event
-  std::optional<Time> recall_due_;   ///< leases wait at one pilot that another could start, but the
-                                     ///< last recall is too new
-  std::vector<const PilotState*> warm_;  ///< while pilots are filled: those with services
-  std::optional<Time> cold_due_;         ///< then a pilot without their service may have some tasks
-  std::map<std::string, Time> files_heard_;  ///< by site to which files are coming: of the last
-                                             ///< that arrived, or since when
-  Time staged_in_at_{};                      ///< looked which files to bring
-  std::optional<Time> stage_in_due_;         ///< and do that again
-  Time next_look_{};                         ///< for pilots to ask for, silent ones, room to keep
+  struct Filling {
+    /// Leases wait at one pilot that another could start, but the last recall is too new.
+    std::optional<Time> recall_due;
+    std::vector<const PilotState*> warm;  ///< while pilots are filled: those with services
+    std::optional<Time> cold_due;  ///< then a pilot without their service may have some tasks
+  };
+  Filling filling_;
+  struct StageInPace {
+    std::map<std::string, Time> heard;  ///< by site to which files are coming: of the last that
+                                        ///< arrived, or since when
+    Time looked_at{};                   ///< which files to stage in
+    std::optional<Time> due;            ///< and do that again
+  };
+  StageInPace stage_in_;
+  Time next_look_{};  ///< for pilots to ask for, silent ones, room to keep
   bool work_changed_{true};
   bool any_braked_{false};
   bool any_on_trial_{false};
-  bool draining_{false};
-  std::optional<Time> drained_by_;  ///< nothing is leased any more: how long ends are waited for
-  bool idle_told_{false};
+  /// It was asked to stop.
+  struct Drain {
+    bool on{false};
+    std::optional<Time> by;  ///< nothing is leased any more: how long ends are waited for
+    bool is_told{false};     ///< that nothing is left to do
+  };
+  Drain drain_;
   std::uint64_t events_since_walk_{0};
 };
 

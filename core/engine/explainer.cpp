@@ -48,7 +48,7 @@ void Explainer::explain_files(const ArrayState& array) {
           pause.until > now_ ? "in " + show_duration(pause.until - now_) : "now");
     } else if (engine_.is_slow(site, now_)) {
       add("site {} has taken no files for {}", site,
-          show_duration(now_ - engine_.files_heard_.at(site)));
+          show_duration(now_ - engine_.stage_in_.heard.at(site)));
     } else {
       add("its files are staged in at site {} when its turn is near", site);
     }
@@ -147,7 +147,7 @@ std::optional<std::string> Explainer::why_not_ready(const ArrayState& array) {
   if (engine_.tasks_.is_parked(task_))
     return fmt::format("as many tasks of its array as may are with pilots: {}",
                        array.tasks.leased().size());
-  if (engine_.draining_) return "the engine is being stopped: it starts nothing more";
+  if (engine_.drain_.on) return "the engine is being stopped: it starts nothing more";
   return std::nullopt;
 }
 

@@ -54,7 +54,7 @@ bool Engine::is_left_to_warm(const PilotState& cold, ClassId id, Time now) const
   if (service.empty() || cold.warm.contains(service) || cold.classes.contains(id)) return false;
   if (cold.kept_for == id || its_class.not_left_until.value_or(now) > now) return false;
   const bool has_waited = its_class.left_since && now - *its_class.left_since >= kLeftToWarm;
-  return std::any_of(warm_.begin(), warm_.end(), [&](const PilotState* pilot) {
+  return std::any_of(filling_.warm.begin(), filling_.warm.end(), [&](const PilotState* pilot) {
     // One that would not take it is no reason to leave it.
     return pilot->warm.contains(service) && (!pilot->kept_for || *pilot->kept_for == id) &&
            !(pilot->braked && !pilot->leases.empty()) && may_be_tried(its_class, *pilot, now) &&
@@ -122,7 +122,7 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
     if (!since) since = now;
     // One that should have been taken by then is looked at with all others.
     const Time due = *since + kLeftToWarm;
-    if (due > now) cold_due_ = std::min(cold_due_.value_or(due), due);
+    if (due > now) filling_.cold_due = std::min(filling_.cold_due.value_or(due), due);
   }
   if (!place) {
     if (where == Into::Room && left_to_warm.empty()) pilot.nothing_fits = tasks_.queue().news();
@@ -172,13 +172,13 @@ bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void Engine::fill_pilots(Time now) {
-  recall_due_.reset();
-  cold_due_.reset();
-  if (draining_) return;
+  filling_.recall_due.reset();
+  filling_.cold_due.reset();
+  if (drain_.on) return;
   watch_nodes(now);
-  warm_.clear();
+  filling_.warm.clear();
   for (const auto& [id, pilot] : pilots_.all()) {
-    if (!pilot.warm.empty() && pilot.takes_tasks()) warm_.push_back(&pilot);
+    if (!pilot.warm.empty() && pilot.takes_tasks()) filling_.warm.push_back(&pilot);
   }
   // In the order of their ids, but those with services last: what needs none goes to the others.
   struct Filled {
@@ -332,7 +332,7 @@ void Engine::call_back_for_idle(Time now) {
                 !PilotTable::has_room(tasks_.queue().get(id), idle, idle.free, now))
               return false;
             if (soon > now && is_left_to_warm(idle, id, now)) {
-              recall_due_ = std::min(recall_due_.value_or(soon), soon);
+              filling_.recall_due = std::min(filling_.recall_due.value_or(soon), soon);
               return false;
             }
             what = id;
@@ -346,7 +346,7 @@ void Engine::call_back_for_idle(Time now) {
     const Duration answered = kRecallAnswered + pilot.round_trip;
     const Time next = pilot.recalled_at + (pilot.recalled ? answered : kBacklogTime);
     if (next > now) {
-      recall_due_ = recall_due_ ? std::min(*recall_due_, next) : next;
+      filling_.recall_due = filling_.recall_due ? std::min(*filling_.recall_due, next) : next;
       continue;
     }
     pilot.recalled = true;

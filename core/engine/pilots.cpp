@@ -377,7 +377,7 @@ void Engine::handle(const PilotLeaving& event, Time now) {
 
 /// A pilot that takes nothing more and holds nothing has no reason to stay.
 void Engine::end_if_empty(PilotState& pilot) {
-  if (!pilot.connected || pilot.ending || !pilot.leases.empty() || !(pilot.leaving || draining_))
+  if (!pilot.connected || pilot.ending || !pilot.leases.empty() || !(pilot.leaving || drain_.on))
     return;
   if (pilot.owed_an_answer) return;
   pilot.ending = true;

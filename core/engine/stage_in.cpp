@@ -48,8 +48,8 @@ IndexSet at_or_coming(const ArrayState& array, const std::string& site) {
 }  // namespace
 
 bool Engine::is_slow(const std::string& site, Time now) const {
-  const auto heard = files_heard_.find(site);
-  return heard != files_heard_.end() && now - heard->second >= kSlow;
+  const auto heard = stage_in_.heard.find(site);
+  return heard != stage_in_.heard.end() && now - heard->second >= kSlow;
 }
 
 /// How many tasks of such needs the site's pilots have room for, or would have.
@@ -168,7 +168,7 @@ void Engine::stage_in_files_of(const ArrayState& array, const Needs& needs, cons
   }
   const auto bring = [&](Target& target, const IndexSet& indices) {
     const std::string& name = target.site->site.name;
-    files_heard_.try_emplace(name, now);
+    stage_in_.heard.try_emplace(name, now);
     tasks_.files_staging(array.id, name, indices);
     actions_.push_back(StageIn{name, array.id, indices, needs.own_files});
     ahead[name] += needs.own_files ? indices.size() : 1;
@@ -203,27 +203,27 @@ void Engine::stage_in_files_of(const ArrayState& array, const Needs& needs, cons
 
 /// At most every so often.
 void Engine::stage_in_if_due(bool changed, Time now) {
-  if (tasks_.arrays_with_files().empty() || draining_) {
-    stage_in_due_.reset();
+  if (tasks_.arrays_with_files().empty() || drain_.on) {
+    stage_in_.due.reset();
     return;
   }
-  if (!changed && !(stage_in_due_ && *stage_in_due_ <= now)) return;
+  if (!changed && !(stage_in_.due && *stage_in_.due <= now)) return;
   const auto arrays = static_cast<std::int64_t>(tasks_.arrays_with_files().size());
   const Time next =
-      staged_in_at_ + std::max<Duration>(kStageInEvery, arrays * kStageInEveryPerArray);
+      stage_in_.looked_at + std::max<Duration>(kStageInEvery, arrays * kStageInEveryPerArray);
   if (now < next) {
-    stage_in_due_ = next;
+    stage_in_.due = next;
     return;
   }
-  staged_in_at_ = now;
-  stage_in_due_.reset();
+  stage_in_.looked_at = now;
+  stage_in_.due.reset();
   stage_in_files(now);
 }
 
 void Engine::handle(const StagedIn& event, Time now) {
-  files_heard_[event.site] = now;
+  stage_in_.heard[event.site] = now;
   tasks_.files_staged(event, now);
-  if (!tasks_.are_files_coming(event.site)) files_heard_.erase(event.site);
+  if (!tasks_.are_files_coming(event.site)) stage_in_.heard.erase(event.site);
   work_changed_ = true;
 }
 

@@ -170,12 +170,12 @@ void Runtime::perform(const OpenAllocation& action) {
 
 void Runtime::submit_allocation(const OpenAllocation& action, SiteHands& hands, const Shape& shape,
                                 const std::vector<std::string>& avoided) {
-  ++open_submits_;
+  ++end_.open_submits;
   hands.submit(action.allocation, shape,
                listeners_->pilot_file(action.allocation, hands.site(), shape), avoided,
                [this, action, any = !avoided.empty()](
                    std::variant<AllocationAccepted, AllocationRefused> answer) {
-                 --open_submits_;
+                 --end_.open_submits;
                  crash_point("submit-command-answered");
                  // It may have no other nodes than these.
                  const auto* refused = std::get_if<AllocationRefused>(&answer);
@@ -228,7 +228,7 @@ void Runtime::perform(const ReadOutbox& action) {
     }
     // Nothing is called lost before its outbox was read: a workspace that is away is waited for,
     // and by the engine that comes after this one.
-    if (stopped_) return;
+    if (end_.hears_nothing) return;
     spdlog::warn("cannot read the outbox of {}: {}; trying again", action.allocation.name,
                  results.error().text);
     auto again = std::make_shared<asio::steady_timer>(loop_, std::chrono::seconds{5});
@@ -260,24 +260,24 @@ void Runtime::perform(const EngineIdle& action) {
 void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
   const bool any_busy = std::any_of(sites_.begin(), sites_.end(),
                                     [](const auto& site) { return site.second->is_busy(); });
-  const bool commands = engine_->is_draining() ? any_busy : open_submits_ != 0;
+  const bool commands = engine_->is_draining() ? any_busy : end_.open_submits != 0;
   // Who came by files hears by an exchange that he is to end.
   const bool pilots = listeners_->have_pilots_by_files();
   const auto last_pieces = latest - (kLastCommands - kLastPieces);
   bool busy = commands || (pilots && std::chrono::steady_clock::now() < last_pieces);
-  if (!busy && !std::exchange(keeps_connections_, true)) {
+  if (!busy && !std::exchange(end_.keeps_connections, true)) {
     for (const auto& [name, hands] : sites_) hands->end_connection();
     busy = true;
   }
   if (!busy || std::chrono::steady_clock::now() >= latest) {
     // What was heard up to now is kept.
-    stopped_ = true;
+    end_.hears_nothing = true;
     auto not_for_ever = std::make_shared<asio::steady_timer>(loop_, kLastCommit);
     const auto end = [this, not_for_ever] {
-      if (std::exchange(ended_, true)) return;
+      if (std::exchange(end_.has_come, true)) return;
       not_for_ever->cancel();
       if (history_) history_->add(noted_at_end(*engine_, now()));
-      stop_(store_damage_.empty() ? "" : "the store is damaged: " + store_damage_);
+      end_.stop(end_.damage.empty() ? "" : "the store is damaged: " + end_.damage);
     };
     not_for_ever->async_wait([end](const boost::system::error_code& error) {
       if (!error) end();

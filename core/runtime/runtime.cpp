@@ -37,7 +37,7 @@ Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options opti
     : loop_(loop),
       plugins_(plugins),
       options_(std::move(options)),
-      stop_(std::move(stop)),
+      end_{.stop = std::move(stop)},
       timer_(loop) {}
 
 Runtime::~Runtime() = default;
@@ -123,8 +123,8 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
 
 std::optional<std::string> Runtime::store_refuses() const {
   const std::string store = options_.home + "/store.db";
-  if (!store_damage_.empty())
-    return fmt::format("the store {} is damaged: {}; the engine ends", store, store_damage_);
+  if (!end_.damage.empty())
+    return fmt::format("the store {} is damaged: {}; the engine ends", store, end_.damage);
   if (store_trouble_)
     return fmt::format("the store {} cannot be written: {}", store, *store_trouble_);
   return std::nullopt;
@@ -142,8 +142,8 @@ std::optional<std::string> Runtime::store_trouble() const {
 
 /// What was answered stays; nothing more is promised on a ground like that.
 void Runtime::store_is_damaged(const std::string& what) {
-  if (!store_damage_.empty() || stopped_) return;
-  store_damage_ = what;
+  if (!end_.damage.empty() || end_.hears_nothing) return;
+  end_.damage = what;
   spdlog::critical("the store is damaged: {}; nothing new is accepted, and the engine ends", what);
   read(
       [what](store::Store& store) {
@@ -167,7 +167,7 @@ Result<void> Runtime::listen(std::string secret) {
       .secret = std::move(secret),
       .most_links = options_.most_links,
       .history_folder = [this] { return history_ ? history_->folder() : std::string(); },
-      .is_stopped = [this] { return stopped_; },
+      .is_stopped = [this] { return end_.hears_nothing; },
       .received = [this](const auto& link,
                          const auto& message) { links_->received(link, message); },
       .closed = [this](const auto& link) { links_->closed(link); }});
@@ -177,7 +177,7 @@ Result<void> Runtime::listen(std::string secret) {
 void Runtime::make_writer(std::unique_ptr<store::Store> store) {
   writer_ = std::make_unique<Writer>(
       loop_, std::move(store),
-      [this](const std::string& text) { stop_("the store failed: " + text); },
+      [this](const std::string& text) { end_.stop("the store failed: " + text); },
       [this](std::optional<std::string> trouble) {
         if (trouble && !store_trouble_)
           spdlog::error("the store cannot be written: {}; nothing new is accepted until it can",
@@ -208,7 +208,7 @@ void Runtime::make_housekeeping() {
                            .programs = programs_,
                            .engine_name = engine_name_,
                            .clock = clock_,
-                           .is_stopped = [this] { return stopped_; },
+                           .is_stopped = [this] { return end_.hears_nothing; },
                            .cancel = [this](const CancelAllocation& action) { perform(action); },
                            .forget = [this](const ForgetAllocation& action) { perform(action); }});
 }
@@ -225,7 +225,7 @@ void Runtime::make_requests() {
             perform_all(TasksSubmitted{}, engine_->on(std::move(event), now()));
           },
       .refuses = [this] { return store_refuses(); },
-      .is_stopped = [this] { return stopped_; }});
+      .is_stopped = [this] { return end_.hears_nothing; }});
 }
 
 /// What goes to pilots and comes from them; the listeners come later.
@@ -246,7 +246,7 @@ void Runtime::make_links() {
 }
 
 void Runtime::feed(const Event& event) {
-  if (stopped_) return;
+  if (end_.hears_nothing) return;
   perform_all(event, engine_->on(event, now()));
 }
 
@@ -281,7 +281,7 @@ void Runtime::arm_timer() {
 
 void Runtime::stop(StopAsked::Mode mode) {
   // Whoever ends all wants nothing to stay; an engine that is started again finds them otherwise.
-  if (mode == StopAsked::Mode::Now) keeps_connections_ = false;
+  if (mode == StopAsked::Mode::Now) end_.keeps_connections = false;
   feed(StopAsked{mode});
 }
 

@@ -144,7 +144,15 @@ class Runtime {
   asio::io_context& loop_;
   const PluginHost& plugins_;
   Options options_;
-  std::function<void(std::string)> stop_;
+  struct End {
+    std::function<void(std::string)> stop;
+    std::string damage{};           ///< of the store, where that is why it ends
+    bool hears_nothing{false};      ///< more
+    std::uint32_t open_submits{0};  ///< commands whose answer is not there yet
+    bool keeps_connections{true};   ///< to sites
+    bool has_come{false};
+  };
+  End end_;
   Clock clock_;
   std::unique_ptr<Writer> writer_;
   std::unique_ptr<Engine> engine_;
@@ -160,13 +168,8 @@ class Runtime {
   std::vector<std::function<void(ArrayId)>> ended_listeners_;
   std::unique_ptr<ClientRequests> requests_;
   std::optional<std::string> store_trouble_;
-  std::string store_damage_;  ///< why it ends, where that is no wish of anybody
   asio::steady_timer timer_;
   std::optional<Time> timer_at_;
-  bool stopped_{false};            ///< hears nothing more
-  std::uint32_t open_submits_{0};  ///< commands whose answer is not there yet
-  bool keeps_connections_{true};   // to sites, when it ends
-  bool ended_{false};
 };
 
 }  // namespace hpcbatch
