@@ -6,6 +6,7 @@
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
 #include "documents/site_proposal.hpp"
+#include "engine/site_outlook.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -36,7 +37,7 @@ json::object shape_json(const SiteBook& book, const SiteState& site, const Shape
   }
   object["queued"] = queued;
   object["running"] = running;
-  if (const auto wait = book.expected_wait(site, state, now))
+  if (const auto wait = SiteOutlook(book, now).expected_wait(site, state))
     object["expected_wait"] = seconds(*wait);
   return object;
 }
@@ -96,7 +97,7 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
     json::object line = shape_json(book, state, shape, now);
     queued += line.at("queued").to_number<std::uint64_t>();
     running += line.at("running").to_number<std::uint64_t>();
-    if (!book.may_ask(shape, now)) {
+    if (!shape.may_be_asked(now)) {
       line["until"] = seconds(*shape.back_off.until);
       line["message"] = valid_utf8(shape.back_off.why);
       // What one task has chosen is no trouble of the site.

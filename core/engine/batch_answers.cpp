@@ -212,7 +212,7 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
     const ShapeState* shape = shape_state(entry.facts);
     if (entry.facts.cancel_asked || !shape)
       return over(entry, EndCause::None, "never submitted", now);
-    if (!may_ask(*shape, now)) {
+    if (!shape->may_be_asked(now)) {
       entry.of_no_use = true;  // the pause that there is says it all
       return over(entry, EndCause::None, "never submitted", now);
     }

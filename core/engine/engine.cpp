@@ -2,6 +2,7 @@
 // changed something.
 #include "engine/engine.hpp"
 
+#include "engine/made_shapes.hpp"
 #include "model/check.hpp"
 #include "model/visit.hpp"
 
@@ -24,14 +25,14 @@ constexpr Duration kLastLook = 10s;
 
 Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
                const LiveArrays& live_arrays, std::uint64_t seed, Time now)
-    : tasks_(actions_, [this](const Needs& needs) { return sites_.fits_shapes(needs); }),
+    : tasks_(actions_, [this](const Needs& needs) { return fits_shapes(sites_.sites(), needs); }),
       sites_(actions_, sites, snapshot.engine_name,
              seed ^ (snapshot.engine_start * 0x9E3779B97F4A7C15ULL)),
       engine_start_(snapshot.engine_start),
       started_at_(now) {
   const LiveArrays with_shapes = [&] {
     const LiveArray* next = live_arrays();
-    if (next) sites_.make_shapes_for(next->array.needs);
+    if (next) sites_.made_shapes().make_for(next->array.needs);
     return next;
   };
   tasks_.restore(snapshot, with_shapes, [this](const Needs& needs) { return longest_for(needs); });
@@ -112,12 +113,12 @@ void Engine::end_if_drained(Time now) {
 /// For what comes.  What nobody has chosen any more makes room.
 void Engine::make_shapes_for(const std::vector<const Needs*>& coming) {
   bool all = true;
-  for (const Needs* needs : coming) all = sites_.make_shapes_for(*needs) && all;
+  for (const Needs* needs : coming) all = sites_.made_shapes().make_for(*needs) && all;
   if (all) return;
   std::vector<const Needs*> chosen = tasks_.all_needs();
   chosen.insert(chosen.end(), coming.begin(), coming.end());
-  sites_.keep_shapes_for(chosen);
-  for (const Needs* needs : coming) sites_.make_shapes_for(*needs);
+  sites_.made_shapes().keep_for(chosen);
+  for (const Needs* needs : coming) sites_.made_shapes().make_for(*needs);
 }
 
 void Engine::handle(TasksSubmitted&& event, Time now) {
@@ -146,7 +147,7 @@ void Engine::handle(TasksSubmitted&& event, Time now) {
   make_shapes_for(choosing);
   for (const NewArray& array : event.arrays) {
     if (auto text = misfit(array)) {
-      if (!choosing.empty()) sites_.keep_shapes_for(tasks_.all_needs());
+      if (!choosing.empty()) sites_.made_shapes().keep_for(tasks_.all_needs());
       actions_.push_back(AnswerRefused{event.request, *text, false});
       return;
     }

@@ -1,6 +1,7 @@
 // Why a task waits: what stands between it and a start, from the nearest reason to the farthest.
 #include "engine/explainer.hpp"
 
+#include "engine/site_outlook.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -200,7 +201,7 @@ void Explainer::explain_sites(const Needs& needs) {
           site.workspace_trouble.begin()->second);
     }
     for (const ShapeState& shape : site.shapes) {
-      if (!could_run(needs, shape.shape) || engine_.sites_.may_ask(shape, now_)) continue;
+      if (!could_run(needs, shape.shape) || shape.may_be_asked(now_)) continue;
       add("shape {} of {} is not asked for during the next {}: {}", shape.shape.name,
           site.site.name, show_duration(*shape.back_off.until - now_), shape.back_off.why);
     }
@@ -216,6 +217,7 @@ void Explainer::explain_allocation(const AllocationId& id, const Allocation& fac
 
 void Explainer::explain_allocations(const Needs& needs) {
   const SiteBook& sites = engine_.sites_;
+  const SiteOutlook outlook(sites, now_);
   std::optional<Duration> soonest;
   std::string where;
   for (const auto& [id, entry] : sites.allocations()) {
@@ -224,8 +226,8 @@ void Explainer::explain_allocations(const Needs& needs) {
     if (!shape || !could_run(needs, *shape) || !may_run_at(needs, entry.facts.site)) continue;
     explain_suspended(id);
     if (entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0) continue;
-    const auto start = sites.expected_start(entry, now_);
-    if (start && sites.is_on_its_way(entry, now_) && (!soonest || *start < *soonest)) {
+    const auto start = outlook.expected_start(entry);
+    if (start && outlook.is_on_its_way(entry) && (!soonest || *start < *soonest)) {
       soonest = start;
       where = entry.facts.site;
     }

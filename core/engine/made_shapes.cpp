@@ -1,5 +1,4 @@
-// Shapes that are made from those of the configuration for what tasks choose of their batch jobs.
-#include "engine/site_book.hpp"
+#include "engine/made_shapes.hpp"
 
 #include "model/choices.hpp"
 
@@ -9,7 +8,7 @@
 
 namespace hpcbatch {
 
-bool SiteBook::make_shapes(SiteState& site, const std::vector<std::string>& choices) {
+bool make_shapes(SiteState& site, const std::vector<std::string>& choices) {
   bool all = true;
   std::set<std::vector<std::string>> sets;
   for (const ShapeState& shape : site.shapes) sets.insert(shape.shape.made_for);
@@ -30,7 +29,7 @@ bool SiteBook::make_shapes(SiteState& site, const std::vector<std::string>& choi
   return all;
 }
 
-bool SiteBook::make_shapes_for(const Needs& needs) {
+bool MadeShapes::make_for(const Needs& needs) {
   if (needs.tags.empty()) return true;
   bool all = true;
   for (SiteState& state : sites_) {
@@ -41,7 +40,7 @@ bool SiteBook::make_shapes_for(const Needs& needs) {
   return all;
 }
 
-void SiteBook::keep_shapes_for(const std::vector<const Needs*>& needs) {
+void MadeShapes::keep_for(const std::vector<const Needs*>& needs) {
   for (SiteState& state : sites_) {
     std::set<std::vector<std::string>> chosen;
     for (const Needs* one : needs) {
@@ -59,9 +58,9 @@ void SiteBook::keep_shapes_for(const std::vector<const Needs*>& needs) {
   }
 }
 
-std::vector<bool> SiteBook::fits_shapes(const Needs& needs) const {
+std::vector<bool> fits_shapes(const std::vector<SiteState>& sites, const Needs& needs) {
   std::vector<bool> fits;
-  for (const SiteState& state : sites_) {
+  for (const SiteState& state : sites) {
     const std::vector<std::string> choices = choices_of(needs, state.site);
     for (const Shape& shape : state.site.shapes) {
       fits.push_back(may_run_at(needs, state.site.name) &&
@@ -69,14 +68,6 @@ std::vector<bool> SiteBook::fits_shapes(const Needs& needs) const {
     }
   }
   return fits;
-}
-
-/// One that was made for what may not be chosen any more still counts for the shape that it was
-/// made from.
-bool SiteBook::counts_for(const Allocation& facts, const ShapeState& shape) const {
-  if (facts.shape == shape.shape.name) return true;
-  return shape.shape.made_for.empty() && configured_name(facts.shape) == shape.shape.name &&
-         !shape_state(facts);
 }
 
 }  // namespace hpcbatch

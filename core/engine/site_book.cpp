@@ -1,6 +1,7 @@
 // Allocations from the intent to the batch system's answer, and when to ask again.
 #include "engine/site_book.hpp"
 
+#include "engine/made_shapes.hpp"
 #include "model/check.hpp"
 #include "model/choices.hpp"
 #include "model/quantities.hpp"
@@ -23,20 +24,10 @@ constexpr Duration kLongestPollPause = 5min;
 constexpr Duration kSlowAnswer = 20s;
 // A batch system needs a moment to notice that a pilot it started is gone.
 constexpr Duration kFirstLook = 500ms;
-// A submit whose outcome is not known after this long is nothing to count on.
-constexpr Duration kAnswerDue = 1min;
-// For so long it is waited for what the batch system says of an allocation whose pilot was ended
-// from outside.
-constexpr Duration kReasonDue = 30s;
 
 /// When a list that was asked for is late.
 Time slow_from(const SiteState& site) {
   return site.asked_at + kSlowAnswer;
-}
-
-/// A list that fails once is no sign yet.
-bool answers(const SiteState& site) {
-  return site.failed_polls <= 1;
 }
 
 }  // namespace
@@ -411,77 +402,8 @@ std::optional<Time> SiteBook::next_wake() const {
   return wake;
 }
 
-bool SiteBook::may_ask(const ShapeState& shape, Time now) const {
-  return !shape.back_off.until || *shape.back_off.until <= now;
-}
-
-bool SiteBook::is_on_its_way(const AllocationEntry& entry, Time now) const {
-  const SiteState* at = site(entry.facts.site);
-  if (!at || !answers(*at)) return false;
-  if (entry.seen == BatchState::Outage || entry.seen == BatchState::Held) return false;
-  return entry.facts.state >= AllocationState::Queued || now - entry.asked_at < kAnswerDue;
-}
-
-std::optional<Duration> SiteBook::expected_wait(const SiteState& site, const ShapeState& shape,
-                                                Time now) const {
-  std::optional<Duration> queued_for;
-  for (const auto& [id, entry] : allocations_) {
-    const Allocation& facts = entry.facts;
-    if (facts.site != site.site.name || facts.shape != shape.shape.name) continue;
-    if (facts.state == AllocationState::Queued)
-      queued_for = std::max(queued_for.value_or(Duration{}), now - facts.opened);
-  }
-  return provision::expected_wait(shape.waits, queued_for, now);
-}
-
-std::optional<Duration> SiteBook::expected_start(const AllocationEntry& entry, Time now) const {
-  const ShapeState* shape = shape_state(entry.facts);
-  if (!shape || entry.facts.state != AllocationState::Queued) return std::nullopt;
-  const auto whole = provision::expected_wait(shape->waits, std::nullopt, now);
-  if (!whole) return std::nullopt;
-  return *whole - (now - entry.facts.opened);
-}
-
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
-std::vector<provision::Outlet> SiteBook::outlets(Time now) const {
-  std::vector<provision::Outlet> outlets;
-  for (const SiteState& state : sites_) {
-    for (const ShapeState& shape : state.shapes) {
-      provision::Outlet outlet{
-          .site = state.site.name,
-          .shape = shape.shape,
-          .proven = shape.proven,
-          .open = may_ask(shape, now) && answers(state) && !state.workspace_in_trouble(),
-          .wait = expected_wait(state, shape, now).value_or(Duration{})};
-      for (const auto& [id, entry] : allocations_) {
-        if (entry.facts.site != state.site.name || !counts_for(entry.facts, shape)) continue;
-        if (entry.facts.state == AllocationState::Ended) continue;
-        ++(entry.facts.state == AllocationState::Running ? outlet.running : outlet.queued);
-        if (entry.facts.state == AllocationState::Submitting) ++outlet.submitting;
-        // What is not counted on is not asked for once more either.
-        if (entry.facts.pilots_seen == 0 && !is_on_its_way(entry, now)) outlet.open = false;
-        if (entry.terminated_at && now - *entry.terminated_at < kReasonDue) outlet.open = false;
-        if (entry.seen == BatchState::LimitReached) outlet.open = false;
-      }
-      outlets.push_back(std::move(outlet));
-    }
-  }
-  return outlets;
-}
-
-std::vector<provision::SiteLimits> SiteBook::limits() const {
-  std::vector<provision::SiteLimits> limits;
-  for (const SiteState& state : sites_) {
-    provision::SiteLimits site{state.site.name, 0, 0, state.site.max_queued,
-                               state.site.max_running};
-    for (const auto& [id, entry] : allocations_) {
-      if (entry.facts.site != state.site.name || entry.facts.state == AllocationState::Ended)
-        continue;
-      ++(entry.facts.state == AllocationState::Running ? site.running : site.queued);
-    }
-    limits.push_back(std::move(site));
-  }
-  return limits;
+MadeShapes SiteBook::made_shapes() {
+  return {sites_, allocations_};
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)

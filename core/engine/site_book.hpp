@@ -33,6 +33,7 @@ struct ShapeState {
   bool proven{false};
   BackOff back_off;
   provision::KnownWaits waits;
+  bool may_be_asked(Time now) const { return !back_off.until || *back_off.until <= now; }
 };
 
 struct SiteState {
@@ -50,6 +51,8 @@ struct SiteState {
   std::set<PilotId> writers;  ///< pilots that are there and can
   /// Most of them cannot: one alone is its node's trouble.
   bool workspace_in_trouble() const { return workspace_trouble.size() > writers.size(); }
+  /// A list that fails once is no sign yet.
+  bool answers() const { return failed_polls <= 1; }
 };
 
 struct AllocationEntry {
@@ -81,6 +84,8 @@ struct AllocationOver {
   bool unexplained{false};
   std::string text;
 };
+
+class MadeShapes;
 
 class SiteBook {
  public:
@@ -131,35 +136,17 @@ class SiteBook {
   const std::vector<SiteState>& sites() const { return sites_; }
   const std::map<AllocationId, AllocationEntry>& allocations() const { return allocations_; }
   const Shape* shape_of(const AllocationId& id) const;
-  const ShapeState* shape_state(const Allocation& allocation) const;
-  /// Sees that there are shapes with what such tasks choose of their batch jobs, made from those of
-  /// the configuration.  False: some are too many.
-  bool make_shapes_for(const Needs& needs);
-  /// Of the shapes that were made, those stay that one of these or an allocation is for.
-  void keep_shapes_for(const std::vector<const Needs*>& needs);
-  /// For each shape of the configuration whether it, or what is made from it for what such tasks
-  /// choose, could run a task of such needs.
-  std::vector<bool> fits_shapes(const Needs& needs) const;
-  bool may_ask(const ShapeState& shape, Time now) const;
-  /// Whether an allocation that is not there yet can be counted on to come.
-  bool is_on_its_way(const AllocationEntry& entry, Time now) const;
-  /// How long an allocation that is asked for now is expected to wait; nothing where nothing is
-  /// known.
-  std::optional<Duration> expected_wait(const SiteState& site, const ShapeState& shape,
-                                        Time now) const;
-  /// Until one that is queued is expected to run; negative: it should run already.
-  std::optional<Duration> expected_start(const AllocationEntry& entry, Time now) const;
-  std::vector<provision::Outlet> outlets(Time now) const;
-  std::vector<provision::SiteLimits> limits() const;
+  MadeShapes made_shapes();
   /// Every allocation that lives is looked after, and nothing else is; for tests.
   void check_invariants() const;
 
  private:
+  friend class SiteOutlook;
+
   AllocationEntry* entry(const AllocationId& id);
   SiteState& state_of(const std::string& site);
+  const ShapeState* shape_state(const Allocation& allocation) const;
   ShapeState* shape_state(const Allocation& allocation);
-  bool counts_for(const Allocation& facts, const ShapeState& shape) const;
-  static bool make_shapes(SiteState& site, const std::vector<std::string>& choices);
   AllocationId draw_name();
   void save(const AllocationEntry& entry);
   void runs(AllocationEntry& entry, Time now);

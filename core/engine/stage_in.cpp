@@ -81,7 +81,7 @@ bool Engine::may_stage_in_to(const SiteState& site, const ArrayState& array, con
       });
   return std::any_of(site.shapes.begin(), site.shapes.end(), [&](const ShapeState& shape) {
     return could_run(needs, shape.shape) &&
-           (has_pilots || (site.failed_polls <= 1 && sites_.may_ask(shape, now)));
+           (has_pilots || (site.failed_polls <= 1 && shape.may_be_asked(now)));
   });
 }
 

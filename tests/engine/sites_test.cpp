@@ -2,6 +2,8 @@
 // keeps none of it.
 #include "engine_test.hpp"
 
+#include "engine/site_outlook.hpp"
+
 namespace hpcbatch {
 namespace {
 
@@ -29,7 +31,8 @@ class SitesTest : public EngineTest {
     return engine_->sites().sites()[site].shapes[0];
   }
   std::optional<Duration> expected_at(std::size_t site) const {
-    return engine_->sites().expected_wait(engine_->sites().sites()[site], shape_at(site), now_);
+    return SiteOutlook(engine_->sites(), now_)
+        .expected_wait(engine_->sites().sites()[site], shape_at(site));
   }
 };
 

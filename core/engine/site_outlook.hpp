@@ -1,0 +1,34 @@
+// What may be expected of sites at a moment: which allocations come and when, where more could be
+// asked for.
+#pragma once
+
+#include "engine/site_book.hpp"
+#include "provision/plan.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace hpcbatch {
+
+class SiteOutlook {
+ public:
+  SiteOutlook(const SiteBook& book, Time now) : book_(book), now_(now) {}
+
+  /// Whether an allocation that is not there yet can be counted on to come.
+  bool is_on_its_way(const AllocationEntry& entry) const;
+  /// How long an allocation that is asked for now waits; nothing where nothing is known.
+  std::optional<Duration> expected_wait(const SiteState& site, const ShapeState& shape) const;
+  /// Until one that is queued runs; negative: it should run already.
+  std::optional<Duration> expected_start(const AllocationEntry& entry) const;
+  /// One for each shape of each site.
+  std::vector<provision::Outlet> outlets() const;
+  std::vector<provision::SiteLimits> limits() const;
+
+ private:
+  bool counts_for(const Allocation& facts, const ShapeState& shape) const;
+
+  const SiteBook& book_;
+  Time now_;
+};
+
+}  // namespace hpcbatch
