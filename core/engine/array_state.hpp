@@ -50,6 +50,12 @@ struct ArrayState {
 
   /// Of tasks that no pilot's end has cut, and whose files were not staged in anywhere.
   QueuePlace place() const { return {terms->in_class, terms->priority, client, id}; }
+  /// All its places in the queue; most arrays have one.
+  std::vector<QueuePlace> places() const {
+    std::vector<QueuePlace> all{place()};
+    for (const ClassId other : other_classes()) all.push_back({other, terms->priority, client, id});
+    return all;
+  }
   const IndexSet& cut() const { return seldom().cut; }
   bool needs_files() const { return !terms->needs.staged_to.empty(); }
   const std::map<std::string, IndexSet>& files_at() const { return seldom().files_at; }
@@ -57,6 +63,8 @@ struct ArrayState {
   const std::vector<ClassId>& other_classes() const { return seldom().other_classes; }
   const std::vector<Dependency>& after() const { return seldom().after; }
   const std::multimap<ArrayId, OpenDependency>& open() const { return seldom().open; }
+  /// How many have failed and may; nothing where that is not too many.
+  std::optional<std::string> why_given_up() const;
   Rare& make_rare() {
     if (!rare) rare = std::make_unique<Rare>();
     return *rare;

@@ -296,7 +296,7 @@ void Engine::handle(const SitePollFailed& event, Time now) {
 void Engine::handle(const TimePassed&, Time) {}
 
 bool Engine::is_idle() const {
-  return tasks_.empty() && pilots_.leases().empty() && sites_.allocations().empty();
+  return tasks_.arrays().empty() && pilots_.leases().empty() && sites_.allocations().empty();
 }
 
 TaskCounts Engine::counts() const {
@@ -340,7 +340,7 @@ void Engine::check_invariants() const {
     HPCBATCH_CHECK(array && array->tasks.leased().contains(task.index));
     HPCBATCH_CHECK(lease.attempt.task == task && lease.attempt.number != 0);
     HPCBATCH_CHECK(lease.attempt.epoch >> 40 <= engine_start_);
-    const std::vector<QueuePlace> places = tasks_.places(*array);
+    const std::vector<QueuePlace> places = array->places();
     HPCBATCH_CHECK(std::any_of(places.begin(), places.end(),
                                [in_class = lease.in_class](const QueuePlace& place) {
                                  return place.in_class == in_class;

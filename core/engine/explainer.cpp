@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hpcbatch {
 namespace {
 
@@ -28,6 +30,15 @@ std::string show_about(Duration time) {
   using namespace std::chrono;
   if (time > minutes{2}) return show_duration(round<minutes>(time));
   return show_duration(round<seconds>(time));
+}
+
+/// Ready, but as many of its array run as may.
+bool is_parked(const ReadyQueue& queue, const ArrayState& array, std::uint32_t index) {
+  const std::vector<QueuePlace> all = array.places();
+  return std::any_of(all.begin(), all.end(), [&](const QueuePlace& place) {
+    const IndexSet* parked = queue.parked(place);
+    return parked && parked->contains(index);
+  });
 }
 
 }  // namespace
@@ -145,7 +156,7 @@ std::optional<std::string> Explainer::why_not_ready(const ArrayState& array) {
     for (const auto& [before, open] : array.open()) add("for {}", show_dependency(open.on));
     return "waits for other tasks";
   }
-  if (engine_.tasks_.is_parked(task_))
+  if (is_parked(engine_.tasks_.queue(), array, task_.index))
     return fmt::format("as many tasks of its array as may are with pilots: {}",
                        array.tasks.leased().size());
   if (engine_.drain_.on) return "the engine is being stopped: it starts nothing more";

@@ -13,11 +13,11 @@ void TaskTable::count_failures(ArrayState& array, const IndexSet& indices, Failu
   if (failed.size() >= bound) to_give_up_.push_back(array.id);
 }
 
-std::optional<std::string> TaskTable::why_given_up(const ArrayState& array) const {
-  const std::uint32_t bound = array.terms->give_up_at;
-  if (bound == 0 || !array.rare || array.rare->failed.size() < bound) return std::nullopt;
-  return fmt::format("{} of {} failed, and at most {} may", array.rare->failed.size(),
-                     array.id.value, bound - 1);
+std::optional<std::string> ArrayState::why_given_up() const {
+  const std::uint32_t bound = terms->give_up_at;
+  if (bound == 0 || !rare || rare->failed.size() < bound) return std::nullopt;
+  return fmt::format("{} of {} failed, and at most {} may", rare->failed.size(), id.value,
+                     bound - 1);
 }
 
 IndexSet Engine::started(const ArrayState& array) const {
@@ -34,14 +34,14 @@ IndexSet Engine::started(const ArrayState& array) const {
 
 std::string Engine::why_cancelled(TaskId task) const {
   const ArrayState* array = tasks_.find(task.array);
-  const auto why = array ? tasks_.why_given_up(*array) : std::nullopt;
+  const auto why = array ? array->why_given_up() : std::nullopt;
   return why ? "cancelled, because " + *why : "cancelled by user";
 }
 
 void Engine::give_up_arrays(Time now) {
   for (const ArrayId id : tasks_.to_give_up()) {
     const ArrayState* array = tasks_.find(id);
-    const auto why = array ? tasks_.why_given_up(*array) : std::nullopt;
+    const auto why = array ? array->why_given_up() : std::nullopt;
     if (!why) continue;
     IndexSet rest = array->tasks.open();
     if (!array->terms->gives_up_running) rest.remove(started(*array));

@@ -207,6 +207,12 @@ const IndexSet* ReadyQueue::parked(const QueuePlace& place) const {
   return at == parked.end() ? nullptr : &at->second;
 }
 
+IndexSet ReadyQueue::queued_or_parked(const QueuePlace& place) const {
+  IndexSet all = queued(place);
+  if (const IndexSet* there = parked(place)) all.add(*there);
+  return all;
+}
+
 QueuePlace ReadyQueue::head_of(ClassId id) const {
   std::optional<QueuePlace> first;
   for (const auto& [who, lines] : classes_[static_cast<std::size_t>(id)].clients) {

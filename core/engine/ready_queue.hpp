@@ -99,6 +99,7 @@ class ReadyQueue {
   void add_parked(const QueuePlace& place, IndexSet indices);
   /// What is parked at a place; nothing where nothing is.
   const IndexSet* parked(const QueuePlace& place) const;
+  IndexSet queued_or_parked(const QueuePlace& place) const;
 
   /// The place whose turn it is among the classes that `may` admits; asks for few of them where
   /// most are admitted.

@@ -45,6 +45,12 @@ IndexSet at_or_coming(const ArrayState& array, const std::string& site) {
   return all;
 }
 
+IndexSet waiting(const ReadyQueue& queue, const ArrayState& array) {
+  IndexSet all;
+  for (const QueuePlace& place : array.places()) all.add(queue.queued_or_parked(place));
+  return all;
+}
+
 }  // namespace
 
 bool Engine::is_slow(const std::string& site, Time now) const {
@@ -95,7 +101,7 @@ void Engine::stage_in_files(Time now) {
   std::map<std::string, std::uint64_t> ahead;
   for (const ArrayId id : tasks_.arrays_with_files()) {
     Wants wants{tasks_.find(id), {}, 0};
-    wants.waiting = tasks_.waiting(*wants.array);
+    wants.waiting = waiting(tasks_.queue(), *wants.array);
     const bool of_each = wants.array->terms->needs.own_files;
     for (const std::string& site : wants.array->terms->needs.staged_to) {
       const std::uint64_t there =
@@ -119,8 +125,8 @@ void Engine::stage_in_files(Time now) {
     stage_in_files_of(*wants.array, wants.array->terms->needs, usual, ahead, now);
     if (cut.empty()) continue;
     // Where their files are may have no shape that lasts long enough.
-    for (const QueuePlace& place : tasks_.places(*wants.array)) {
-      const IndexSet some = tasks_.waiting_in(place).intersection(cut);
+    for (const QueuePlace& place : wants.array->places()) {
+      const IndexSet some = tasks_.queue().queued_or_parked(place).intersection(cut);
       if (some.empty()) continue;
       Needs needs = wants.array->terms->needs;
       needs.time = tasks_.queue().get(place.in_class).needs.time;
@@ -141,7 +147,7 @@ void Engine::stage_in_files_of(const ArrayState& array, const Needs& needs, cons
     bool has_files;
   };
   Duration mean = 1min;
-  for (const QueuePlace& place : tasks_.places(array)) {
+  for (const QueuePlace& place : array.places()) {
     if (const auto known = tasks_.queue().get(place.in_class).mean_run) mean = *known;
   }
   std::vector<Target> targets;
@@ -222,8 +228,7 @@ void Engine::stage_in_if_due(bool changed, Time now) {
 
 void Engine::handle(const StagedIn& event, Time now) {
   stage_in_.heard[event.site] = now;
-  tasks_.files_staged(event, now);
-  if (!tasks_.are_files_coming(event.site)) stage_in_.heard.erase(event.site);
+  if (!tasks_.files_staged(event, now)) stage_in_.heard.erase(event.site);
   work_changed_ = true;
 }
 

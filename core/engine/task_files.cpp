@@ -83,18 +83,6 @@ void TaskTable::make_ready_by_files(
   }
 }
 
-IndexSet TaskTable::waiting(const ArrayState& array) const {
-  IndexSet all;
-  for (const QueuePlace& place : places(array)) all.add(waiting_in(place));
-  return all;
-}
-
-IndexSet TaskTable::waiting_in(const QueuePlace& place) const {
-  IndexSet all = queue_.queued(place);
-  if (const IndexSet* parked = queue_.parked(place)) all.add(*parked);
-  return all;
-}
-
 void TaskTable::files_staging(ArrayId id, const std::string& site, const IndexSet& indices) {
   IndexSet& coming = get(id).make_rare().files_staging[site];
   coming_[site] -= coming.size();
@@ -109,13 +97,13 @@ void TaskTable::files_shared(ArrayId id, const std::string& site, const IndexSet
   if (rare.files_at[site].empty()) return;
   rare.files_at[site].add(indices);
   IndexSet moved;
-  for (const QueuePlace& place : places(array)) moved.add(queue_.remove(place, indices));
+  for (const QueuePlace& place : array.places()) moved.add(queue_.remove(place, indices));
   make_ready(array, moved);
 }
 
-void TaskTable::files_staged(const StagedIn& event, Time now) {
+bool TaskTable::files_staged(const StagedIn& event, Time now) {
   const auto at = arrays_.find(event.array);
-  if (at == arrays_.end() || !at->second.needs_files()) return;
+  if (at == arrays_.end() || !at->second.needs_files()) return are_files_coming(event.site);
   ArrayState& array = at->second;
   ArrayState::Rare& rare = array.make_rare();
   IndexSet& coming = rare.files_staging[event.site];
@@ -126,7 +114,7 @@ void TaskTable::files_staged(const StagedIn& event, Time now) {
     rare.files_at[event.site].add(there);
     rare.pauses.erase(event.site);
     IndexSet moved;
-    for (const QueuePlace& place : places(array)) moved.add(queue_.remove(place, there));
+    for (const QueuePlace& place : array.places()) moved.add(queue_.remove(place, there));
     make_ready(array, moved);
   }
   for (const StagedIn::Failed& failed : event.failed) {
@@ -138,7 +126,7 @@ void TaskTable::files_staged(const StagedIn& event, Time now) {
     if (!gone.empty()) {
       brought.remove(gone);
       IndexSet moved;
-      for (const QueuePlace& place : places(array)) moved.add(queue_.remove(place, gone));
+      for (const QueuePlace& place : array.places()) moved.add(queue_.remove(place, gone));
       make_ready(array, moved);
       indices.add(gone);
     }
@@ -153,7 +141,7 @@ void TaskTable::files_staged(const StagedIn& event, Time now) {
       continue;
     }
     IndexSet hit;
-    for (const QueuePlace& place : places(array)) hit.add(queue_.remove(place, indices));
+    for (const QueuePlace& place : array.places()) hit.add(queue_.remove(place, indices));
     Outcome outcome;
     outcome.failure = failed.failure;
     outcome.message = failed.text;
@@ -161,6 +149,7 @@ void TaskTable::files_staged(const StagedIn& event, Time now) {
     end_unleased(array.id, hit, outcome);
   }
   spread_ends();
+  return are_files_coming(event.site);
 }
 
 }  // namespace hpcbatch

@@ -112,7 +112,7 @@ void TaskTable::recreate(const RevivedArray& revived) {
 void TaskTable::change_needs(ArrayState& array, const Needs& needs) {
   if (array.terms->needs == needs) return;
   IndexSet ready;
-  for (const QueuePlace& place : places(array)) ready.add(queue_.remove(place, array.tasks.all()));
+  for (const QueuePlace& place : array.places()) ready.add(queue_.remove(place, array.tasks.all()));
   NewArray facts;
   facts.needs = needs;
   facts.priority = array.terms->priority;

@@ -77,16 +77,6 @@ std::optional<TaskId> TaskTable::prime_suspect() const {
   return prime;
 }
 
-std::vector<QueuePlace> TaskTable::places(const ArrayState& array) const {
-  std::vector<QueuePlace> all{array.place()};
-  for (const ClassId other : array.other_classes()) {
-    QueuePlace place = array.place();
-    place.in_class = other;
-    all.push_back(place);
-  }
-  return all;
-}
-
 ClassId TaskTable::class_of_task(TaskId task) const {
   const auto at = arrays_.find(task.array);
   HPCBATCH_CHECK(at != arrays_.end());
@@ -257,17 +247,7 @@ bool TaskTable::at_its_limit(const ArrayState& array) {
 void TaskTable::park_or_unpark(ArrayState& array) {
   if (array.terms->max_running == 0) return;
   const bool park = at_its_limit(array);
-  for (const QueuePlace& place : places(array)) park ? queue_.park(place) : queue_.unpark(place);
-}
-
-bool TaskTable::is_parked(TaskId task) const {
-  const ArrayState* array = find(task.array);
-  if (!array || !at_its_limit(*array)) return false;
-  const std::vector<QueuePlace> all = places(*array);
-  return std::any_of(all.begin(), all.end(), [&](const QueuePlace& place) {
-    const IndexSet* parked = queue_.parked(place);
-    return parked && parked->contains(task.index);
-  });
+  for (const QueuePlace& place : array.places()) park ? queue_.park(place) : queue_.unpark(place);
 }
 
 TakenTask TaskTable::take(const QueuePlace& place) {
@@ -357,7 +337,7 @@ void TaskTable::tell_ended() {
 
 IndexSet TaskTable::take_unleased(ArrayState& array, const IndexSet& indices) {
   IndexSet taken;
-  for (const QueuePlace& place : places(array)) taken.add(queue_.remove(place, indices));
+  for (const QueuePlace& place : array.places()) taken.add(queue_.remove(place, indices));
   for (const auto place : {TaskPartition::Blocked, TaskPartition::Held}) {
     const IndexSet there = array.tasks.in(place).intersection(indices);
     take_out(array, place, there);
@@ -441,7 +421,7 @@ void TaskTable::check_invariants() const {
       all.add(set);
       sum += set.size();
     };
-    for (const QueuePlace& place : places(array)) {
+    for (const QueuePlace& place : array.places()) {
       const IndexSet* parked = queue_.parked(place);
       const IndexSet there = queue_.queued(place);
       HPCBATCH_CHECK(at_its_limit(array) ? there.empty() : !parked);

@@ -66,8 +66,6 @@ class TaskTable {
   // Arrays of which too many fail (giving_up.cpp).
   /// Those of which one too many has failed since the last call.
   std::vector<ArrayId> to_give_up() { return std::exchange(to_give_up_, {}); }
-  /// How many have failed and may; none where that is not too many.
-  std::optional<std::string> why_given_up(const ArrayState& array) const;
 
   TakenTask take(const QueuePlace& place);
   /// A lease came back unused.
@@ -80,16 +78,12 @@ class TaskTable {
   // are.
   /// Arrays of which something waits that have files to be staged in.
   const std::set<ArrayId>& arrays_with_files() const { return with_files_; }
-  /// Ready tasks; `at`: where their files are, or are coming to.
-  IndexSet waiting(const ArrayState& array) const;
-  IndexSet waiting_in(const QueuePlace& place) const;
   void files_staging(ArrayId id, const std::string& site, const IndexSet& indices);
-  /// Of any array's tasks.
-  bool are_files_coming(const std::string& site) const;
   /// Of an array whose tasks share their files: what holds for others of it holds for these.
   void files_shared(ArrayId id, const std::string& site, const IndexSet& indices);
-  /// What became of them; with a failure for good those that still wait end.
-  void files_staged(const StagedIn& event, Time now);
+  /// What became of them; with a failure for good those that still wait end.  Returns whether files
+  /// of any array are still coming to that site.
+  bool files_staged(const StagedIn& event, Time now);
 
   /// TellEnded for each array of which something has ended since the last call, behind what was
   /// saved of that.
@@ -110,11 +104,6 @@ class TaskTable {
   const ReadyQueue& queue() const { return queue_; }
   const std::map<ArrayId, ArrayState>& arrays() const { return arrays_; }
   ClassId class_of_task(TaskId task) const;
-  /// Ready, but as many of its array run as may.
-  bool is_parked(TaskId task) const;
-  /// Places of an array in the queue; most have one.
-  std::vector<QueuePlace> places(const ArrayState& array) const;
-  bool empty() const { return arrays_.empty(); }
   /// Of arrays of which something has not ended: all tasks, and those at each place.
   struct Totals {
     std::uint64_t all{0};
@@ -170,6 +159,7 @@ class TaskTable {
   void make_ready_by_files(ArrayState& array, IndexSet indices,
                            const std::function<void(const QueuePlace&, const IndexSet&)>& add);
   void forget_files(ArrayState& array, const IndexSet& indices);
+  bool are_files_coming(const std::string& site) const;
   void not_coming(ArrayState& array, const std::string& site, const IndexSet& indices);
 
   struct End {

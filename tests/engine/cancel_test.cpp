@@ -86,7 +86,7 @@ TEST_F(CancelTest, AWholeArrayHeldParkedAndRunning) {
   expect({"tell 2", "kill 2.1 at A0", "kill 2.2 at A0", "count 6"});
   ends("2.1-2", Failure::ToolSignal);
   expect({"tell 2", "acknowledge 2.1 to A0", "tell 2", "acknowledge 2.2 to A0"});
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
 }
 
 TEST_F(CancelTest, OutputsOfACancelledTaskAreNotPublished) {

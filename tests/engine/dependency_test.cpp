@@ -34,7 +34,7 @@ TEST_F(DependencyTest, NeverStartsAfterAFailureAndNamesTheFirstCause) {
   for (const char* name : {"3", "4", "5.1", "5.3"}) {
     expect_ended(name, Failure::DependencyFailed, "can never start, because of 2 (tool_failed)");
   }
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
 }
 
 TEST_F(DependencyTest, OneTaskOfAnArrayIsNamedAsTheCause) {
@@ -214,7 +214,7 @@ TEST_F(DependencyTest, AChainOfAHundredThousandFallsInOneGo) {
     engine_->on(TasksSubmitted{RequestId{1}, "me", "", 0, {link}, {}}, now_);
   }
   const Actions fallen = engine_->on(CancelAsked{RequestId{1}, {{ArrayId{2}, std::nullopt}}}, now_);
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
   std::uint64_t ended = 0;
   for (const Action& action : fallen) {
     const auto* results = std::get_if<SaveResults>(&action);
@@ -290,7 +290,7 @@ TEST_F(DependencyTest, WhatWaitsSurvivesARestart) {
   ends("3.1-2");
   ends("5");
   forget_what_was_asked();
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
 }
 
 }  // namespace

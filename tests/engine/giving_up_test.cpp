@@ -20,7 +20,7 @@ TEST_F(GivingUpTest, OneFailureTooManyCancelsWhatHasNotStarted) {
     expect_ended(name, Failure::Cancelled, "cancelled, because 2 of 2 failed, and at most 1 may");
   expect_state("2.3", TaskState::Running);
   ends("2.3");
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
   expect_ended("2.3", Failure::Ok);
   forget_what_was_asked();
 }
@@ -43,7 +43,7 @@ TEST_F(GivingUpTest, WhatRunsIsEndedWhereThatIsWanted) {
   expect({"tell 2", "acknowledge 2.1 to A0", "tell 2", "kill 2.2 at A0"});
   ends("2.2", Failure::ToolSignal);
   expect_ended("2.2", Failure::Cancelled, "cancelled, because 1 of 2 failed, and at most 0 may");
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
   forget_what_was_asked();
 }
 
@@ -69,7 +69,7 @@ TEST_F(GivingUpTest, WhatFailedBeforeARestartCounts) {
   registers("A0", 1h, {held("2.2")});
   ends("2.2", Failure::ToolFailed);
   expect_ended("2.3", Failure::Cancelled, "cancelled, because 2 of 2 failed, and at most 1 may");
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
   forget_what_was_asked();
 }
 
@@ -77,7 +77,7 @@ TEST_F(GivingUpTest, ARetryTakesItsFailuresOffTheCount) {
   given_pilot();
   submit(New().array(1, 6).cpus(4).give_up_after(1));
   ends("2.1-2", Failure::OomTask);
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
   retry({"2"});
   ends("2.1", Failure::OomTask);
   expect_state("2.3", TaskState::Waiting);

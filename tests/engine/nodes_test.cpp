@@ -54,7 +54,7 @@ class NodesTest : public EngineTest {
     }
     return count;
   }
-  bool is_over() const { return engine_->tasks().empty(); }
+  bool is_over() const { return engine_->tasks().arrays().empty(); }
 };
 
 TEST_F(NodesTest, ABadNodeSwallowsNoArray) {

@@ -86,7 +86,7 @@ TEST_F(OrderTest, AnArrayRunsNoMoreAtOnceThanItMay) {
   ends("2.4-5");
   expect({"tell 2", "ack*", "lease 2.4 to A0", "tell 2", "ack*", "lease 2.5 to A0", "tell 2",
           "ack*", "tell 2", "ack*"});
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
 }
 
 TEST_F(OrderTest, AHundredThousandTasksAreOneObject) {
@@ -128,7 +128,7 @@ TEST_F(OrderTest, AHundredThousandGapsAndALimitCostNoMoreThanTheirTasks) {
     feed(AttemptsEnded{pilot("A0"), {done}});
   }
   EXPECT_EQ(ended, 100'000U);
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
 }
 
 TEST_F(OrderTest, ATaskThatAPilotsEndCutCountsAgainstTheLimit) {

@@ -43,7 +43,7 @@ TEST_F(RetryTest, EachRetryOfTheUsersIsChargedOnce) {
   expect_explained("2", "waits at pilot*2 earlier attempts*");
   ends("2", Failure::ToolFailed);
   expect({"tell 2", "acknowledge 2 to A0"});
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
 }
 
 TEST_F(RetryTest, WhatTheUserRetriesAfterARestartBeginsWithAllItsRetries) {

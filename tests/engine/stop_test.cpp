@@ -102,7 +102,7 @@ TEST_F(StopTest, NowEndsEverything) {
           "cancel *"});
   ends("2.1-4", Failure::ToolSignal);
   expect({"tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "tell 2", "ack*", "end A0"});
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
 }
 
 TEST_F(StopTest, NowDoesNotWaitForASilentPilotsWord) {

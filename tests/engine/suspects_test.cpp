@@ -96,7 +96,7 @@ TEST_F(SuspectsTest, TheNeighboursOfASuspectAreNotBlamed) {
   }
   expect_ended("1", Failure::SetAside);
   comes("D");
-  for (int i = 0; i < 40 && !engine_->tasks().empty(); ++i) {
+  for (int i = 0; i < 40 && !engine_->tasks().arrays().empty(); ++i) {
     after(1s);
     for (const auto& [id, lease] :
          std::map(engine_->pilots().leases().begin(), engine_->pilots().leases().end()))
@@ -134,7 +134,7 @@ TEST_F(SuspectsTest, OneThatEndsByItselfIsCleared) {
   registers("B0", 1h, {held("1.1")});
   ends("1.1");
   ends("1.2");
-  EXPECT_TRUE(engine_->tasks().empty());
+  EXPECT_TRUE(engine_->tasks().arrays().empty());
   forget_what_was_asked();
 }
 
