@@ -133,7 +133,7 @@ std::vector<std::string> FileBook::take_unidentified(std::size_t most) {
   return paths;
 }
 
-void FileBook::not_identified(const std::string& path) {
+void FileBook::identify_again(const std::string& path) {
   const auto at = paths_.find(path);
   if (at == paths_.end()) return;
   at->second.is_under_way = false;
@@ -144,7 +144,9 @@ void FileBook::not_identified(const std::string& path) {
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-void FileBook::identified(const std::string& path, const HashAnswer& answer, Time now) {
+void FileBook::identified(const std::string& path, const std::optional<HashAnswer>& answer,
+                          Time now) {
+  if (!answer) return identify_again(path);
   const auto at = paths_.find(path);
   if (at == paths_.end()) return;
   const std::set<StageOwner> owners = std::exchange(at->second.owners, {});
@@ -155,13 +157,13 @@ void FileBook::identified(const std::string& path, const HashAnswer& answer, Tim
     at->second.is_under_way = false;
     unidentified_.push_back(path);
   }
-  if (const auto* error = std::get_if<StageError>(&answer)) {
+  if (const auto* error = std::get_if<StageError>(&*answer)) {
     changes_.erase(path);
     for (const StageOwner& owner : owners) fail(owner, *error);
     return;
   }
   if (owners.empty()) return;
-  const auto& file = std::get<HashedFile>(answer);
+  const auto& file = std::get<HashedFile>(*answer);
   const std::string key = wire::store_key(file.hash, wire::stored_name(path));
   const auto [found, is_new] = entries_.try_emplace(key);
   Entry& entry = found->second;

@@ -49,8 +49,8 @@ class FileBook {
 
   // --- paths on this machine
   std::vector<std::string> take_unidentified(std::size_t most);
-  void identified(const std::string& path, const HashAnswer& answer, Time now);
-  void not_identified(const std::string& path);
+  /// No answer: it was not looked at, and is asked for again.
+  void identified(const std::string& path, const std::optional<HashAnswer>& answer, Time now);
 
   // --- the store there
   void listed(const std::string& key, std::uint64_t size, bool executable, Time last_used);
@@ -88,8 +88,10 @@ class FileBook {
   std::vector<std::string> take_drops() { return std::exchange(drops_, {}); }
   void not_dropped(std::vector<std::string> paths);
   bool has_drops() const { return !drops_.empty(); }
-  std::uint64_t bytes() const { return bytes_; }
-  std::uint64_t files() const { return files_; }
+  struct Stored {
+    std::uint64_t files, bytes;
+  };
+  Stored stored() const { return {files_, bytes_}; }
 
  private:
   struct Place {
@@ -123,6 +125,7 @@ class FileBook {
   };
   using Entries = std::map<std::string, Entry>;
 
+  void identify_again(const std::string& path);
   void decide_where_done(const StageOwner& id, Owner& owner);
   void fail(const StageOwner& owner, const StageError& error);
   void fail_all(std::string key, const StageError& error);

@@ -159,8 +159,8 @@ void SiteFiles::Body::drop(const std::vector<std::string>& there) {
 
 SiteFiles::Figures SiteFiles::Body::figures() const {
   Figures figures = figures_;
-  figures.store_files = book_.files();
-  figures.store_bytes = book_.bytes();
+  figures.store_files = book_.stored().files;
+  figures.store_bytes = book_.stored().bytes;
   return figures;
 }
 
@@ -225,19 +225,14 @@ void SiteFiles::Body::hashed(const std::vector<std::string>& paths, const HashPr
   hashing_.is_busy = false;
   const auto files = progress.files();
   for (std::size_t at = paths.size(); at-- > 0;) {
-    if (files[at].answer) {
-      book_.identified(paths[at], *files[at].answer, clock_.now());
-    } else if (given_up && files[at].stage == HashProgress::Stage::Begun) {
-      book_.identified(
-          paths[at],
-          StageError{true, Failure::StageInFailed,
-                     fmt::format("cannot read the input {}: its file system did not answer for {} "
-                                 "seconds",
-                                 paths[at], kHashLimit.count())},
-          clock_.now());
-    } else {
-      book_.not_identified(paths[at]);
+    std::optional<HashAnswer> answer = files[at].answer;
+    if (!answer && given_up && files[at].stage == HashProgress::Stage::Begun) {
+      answer = StageError{true, Failure::StageInFailed,
+                          fmt::format("cannot read the input {}: its file system did not answer "
+                                      "for {} seconds",
+                                      paths[at], kHashLimit.count())};
     }
+    book_.identified(paths[at], answer, clock_.now());
   }
   wake();
 }

@@ -124,7 +124,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                                   },
                                   [this](wire::ToPilot& message) { on_message(message); },
                                   [this](wire::ToEngine& outgoing) { gather(outgoing); },
-                                  [this] { decide_.given_up(); }},
+                                  [this] { decide_.must_leave(LeaveCause::GivenUp, now_); }},
             now_),
       results_(self_, workspace_.pack, link_) {
   take_signals(keeper_signal);
@@ -142,7 +142,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       [this](const AttemptId& id, std::size_t size) { decide_.found_result(id, size); });
   if (!why.empty()) node_.refusals.push_back(std::move(why));
   for (const std::string& refusal : node_.refusals) log_line("self-check failed: " + refusal);
-  if (!node_.refusals.empty()) decide_.checks_failed(now_);
+  if (!node_.refusals.empty()) decide_.must_leave(LeaveCause::ChecksFailed, now_);
 }
 
 Pilot::~Pilot() {
@@ -162,10 +162,10 @@ void Pilot::take_signals(int keeper_signal) {
         reap();
       } else if (signal == keeper_signal) {
         log_line("the process that keeps this pilot is gone: ending everything");
-        decide_.keeper_died(now_);
+        decide_.must_leave(LeaveCause::KeeperDied, now_);
       } else {
         log_line("told to end (signal " + std::to_string(signal) + ")");
-        decide_.terminated(now_);
+        decide_.must_leave(LeaveCause::Terminated, now_);
       }
     }
   });
@@ -187,7 +187,7 @@ void Pilot::reap() {
 int Pilot::run() {
   while (!exit_code_) {
     const bool pack_was_lost = workspace_.pack.is_lost();
-    if (pack_was_lost) decide_.workspace_failed();
+    if (pack_was_lost) decide_.must_leave(LeaveCause::WorkspaceFailed, now_);
     look_at_workspace();
     decide_.preparing(runner_.services().is_any_awaited());
     // Before what is given back because of it, which would come again at once.

@@ -64,7 +64,7 @@ void PilotProcess::begin() {
   read_outbox();
   if (node_.unfit) {
     world_.count("fault unfit_node");
-    decide_->checks_failed(now_);
+    decide_->must_leave(pilot::LeaveCause::ChecksFailed, now_);
   }
   connect();
   turn();
@@ -124,7 +124,9 @@ void PilotProcess::arm(std::optional<pilot::Time> at) {
 void PilotProcess::terminate() {
   if (gone_) return;
   if (!decide_) return kill();  // its script is not that far yet
-  hears([self = shared_from_this()] { self->decide_->terminated(self->now_); });
+  hears([self = shared_from_this()] {
+    self->decide_->must_leave(pilot::LeaveCause::Terminated, self->now_);
+  });
 }
 
 void PilotProcess::kill() {

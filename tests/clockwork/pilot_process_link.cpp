@@ -25,7 +25,9 @@ void PilotProcess::connect() {
     } else if (!missing_since_) {
       missing_since_ = world_.clock.now();
     } else if (world_.clock.now() >= *missing_since_ + kMissingFor) {
-      hears([self = shared_from_this()] { self->decide_->given_up(); });
+      hears([self = shared_from_this()] {
+        self->decide_->must_leave(pilot::LeaveCause::GivenUp, self->now_);
+      });
       return;
     }
   }

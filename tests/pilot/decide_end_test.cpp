@@ -31,7 +31,7 @@ TEST_F(DecideEndTest, AnIdlePilotThatIsToldToEndDoesNotWait) {
   pilot({{"cpus", 10000}}, {.usable_until = {}, .margin = {}, .idle = 60s});
   after(60s);
   expect("leaving idle");
-  d().end_asked(now_);
+  d().must_leave(LeaveCause::EngineEnds, now_);
   expect("exit 0");
 }
 
@@ -73,8 +73,8 @@ TEST_F(DecideEndTest, TermEndsTheTasksGivesBackTheRestAndReports) {
   ended(2, true);
   expect("run 3");
   lease(4);
-  d().terminated(now_);
-  d().terminated(now_);
+  d().must_leave(LeaveCause::Terminated, now_);
+  d().must_leave(LeaveCause::Terminated, now_);
   expect_in_any_order(
       {"term 1 pilot_killed", "term 3 pilot_killed", "leaving terminated", "return 4"});
   ended(1);
@@ -99,7 +99,7 @@ TEST_F(DecideEndTest, ToldToEndItWritesDownAtOnceWhatNobodyHasAcknowledged) {
   expect("run 1; run 2");
   ended(1);
   expect("");
-  d().terminated(now_);
+  d().must_leave(LeaveCause::Terminated, now_);
   expect("leaving terminated; term 2 pilot_killed; outbox");
   expect("");
   ended(2);
@@ -146,14 +146,14 @@ TEST_F(DecideEndTest, TermWithinTheMarginIsTheWalltime) {
   lease(1);
   expect("run 1");
   after(80s);
-  d().terminated(now_);
+  d().must_leave(LeaveCause::Terminated, now_);
   expect("leaving walltime; term 1 pilot_walltime");
 }
 
 TEST_F(DecideEndTest, FencedOffItLeavesTheOutboxOfAnEarlierProcessToTheEngine) {
   two_cpus();
   d().found_result(id_of(7), 100);
-  d().fenced(now_);
+  d().must_leave(LeaveCause::Fenced, now_);
   expect("leaving fenced; forget 7; exit 0");
 }
 
@@ -165,7 +165,7 @@ TEST_F(DecideEndTest, FencedOffItKillsEverythingAndReportsNothing) {
   ended(3, true);
   expect("run 4");
   lease(5, {{"cpus", 30000}});
-  d().fenced(now_);
+  d().must_leave(LeaveCause::Fenced, now_);
   expect_in_any_order({"discard 3", "forget 3", "forget 2", "kill 1 cancelled", "kill 4 cancelled",
                        "forget 5", "leaving fenced"});
   ended(1);
@@ -179,8 +179,8 @@ TEST_F(DecideEndTest, GivenUpItFinishesWhatRunsAndLeavesTheOutbox) {
   lease(2);
   expect("run 1");
   d().link_lost();
-  d().given_up();
-  d().given_up();
+  d().must_leave(LeaveCause::GivenUp, now_);
+  d().must_leave(LeaveCause::GivenUp, now_);
   expect("return 2; leaving given up");
   after(1h);
   ended(1);
@@ -190,7 +190,7 @@ TEST_F(DecideEndTest, GivenUpItFinishesWhatRunsAndLeavesTheOutbox) {
 
 TEST_F(DecideEndTest, FailedChecksAreToldBeforeItLeaves) {
   decide_.emplace(Room({{"cpus", 10000}}, {}), Terms{}, now_);
-  d().checks_failed(now_);
+  d().must_leave(LeaveCause::ChecksFailed, now_);
   expect("leaving failed checks");
   after(20s);
   expect("");
@@ -203,7 +203,7 @@ TEST_F(DecideEndTest, FailedChecksAreToldBeforeItLeaves) {
 
 TEST_F(DecideEndTest, FailedChecksWithoutAnEngineEndToo) {
   decide_.emplace(Room({{"cpus", 10000}}, {}), Terms{}, now_);
-  d().checks_failed(now_);
+  d().must_leave(LeaveCause::ChecksFailed, now_);
   expect("leaving failed checks");
   wakes_after(30s);
   expect("exit 4");

@@ -58,7 +58,7 @@ class DecideTest : public testing::Test {
     lease(1);
     expect("run 1");
     d().link_lost();
-    d().terminated(now_);
+    d().must_leave(LeaveCause::Terminated, now_);
     expect("leaving terminated; term 1 pilot_killed");
     ended(1);
     expect("outbox");

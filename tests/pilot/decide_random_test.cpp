@@ -81,17 +81,17 @@ TEST_F(DecideRandomTest, RandomEventsKeepItsPromises) {
         case 13:
           switch (pick(40)) {
             case 1:
-              d().terminated(now_);
+              d().must_leave(LeaveCause::Terminated, now_);
               break;
             case 2:
               for (const auto& [id, unused] : d().held()) silent.insert(id);
-              d().fenced(now_);
+              d().must_leave(LeaveCause::Fenced, now_);
               break;
             case 3:
-              d().end_asked(now_);
+              d().must_leave(LeaveCause::EngineEnds, now_);
               break;
             case 4:
-              d().given_up();
+              d().must_leave(LeaveCause::GivenUp, now_);
               break;
             case 5:
               d().link_lost();

@@ -66,7 +66,7 @@ TEST_F(FileBookTest, WhatTheSiteMayHaveIsAskedForBeforeItIsSent) {
   book_.sent(sending[0].key, now_);
   EXPECT_EQ(decided(), (Decided{{task(1), "ok"}}));
   EXPECT_EQ(book_.key_of(task(1), "/in/a"), key('a', "a"));
-  EXPECT_EQ(book_.bytes(), 10u);
+  EXPECT_EQ(book_.stored().bytes, 10u);
 }
 
 TEST_F(FileBookTest, OfAStoreThatIsKnownNothingIsAsked) {
@@ -109,7 +109,7 @@ TEST_F(FileBookTest, OneThatWasChangedIsReadAgainAndTheSecondTimeNot) {
   book_.changed(book_.take_small(1 << 20, 10).at(0));
   EXPECT_EQ(decided(), (Decided{{task(1), "input_changed"}}));
   EXPECT_TRUE(book_.take_unidentified(10).empty());
-  EXPECT_EQ(book_.bytes(), 10u);
+  EXPECT_EQ(book_.stored().bytes, 10u);
 }
 
 TEST_F(FileBookTest, WhatNobodyHoldsAnyMoreIsNotSent) {
@@ -119,7 +119,7 @@ TEST_F(FileBookTest, WhatNobodyHoldsAnyMoreIsNotSent) {
   book_.let_go(task(1));
   EXPECT_EQ(decided(), (Decided{{task(1), "stage_in_failed"}}));
   EXPECT_TRUE(book_.take_small(1 << 20, 10).empty());
-  EXPECT_EQ(book_.bytes(), 0u);
+  EXPECT_EQ(book_.stored().bytes, 0u);
 }
 
 TEST_F(FileBookTest, WhatIsOldOrBeyondTheLimitGoesAndNothingThatIsHeld) {
@@ -131,7 +131,7 @@ TEST_F(FileBookTest, WhatIsOldOrBeyondTheLimitGoesAndNothingThatIsHeld) {
   identify("/in/held", file('b', 100));
   book_.drop_unused_since(now_ - 500s);
   EXPECT_EQ(book_.take_drops(), std::vector<std::string>{wire::place_of_key(key('a', "old"))});
-  EXPECT_EQ(book_.bytes(), 200u);
+  EXPECT_EQ(book_.stored().bytes, 200u);
   book_.told(book_.take_questions(10).at(0).key, true, now_);
   EXPECT_EQ(decided(), (Decided{{task(1), "ok"}}));
   book_.want(task(2), {"/in/big"}, 2);
@@ -206,12 +206,12 @@ class FileBookWorld {
     for (std::uint32_t i = 0; i < 20; ++i) book_.let_go(task(i));
     drop();
     for (const auto& [key, size] : there_) sizes_ += size;
-    EXPECT_GE(book_.bytes(), sizes_) << "it knows all that it has not lost";
-    EXPECT_LE(book_.bytes(), 5000u);
+    EXPECT_GE(book_.stored().bytes, sizes_) << "it knows all that it has not lost";
+    EXPECT_LE(book_.stored().bytes, 5000u);
     book_.drop_unused_since(now_ + 1s);
     drop();
-    EXPECT_EQ(book_.bytes(), 0u);
-    EXPECT_EQ(book_.files(), 0u);
+    EXPECT_EQ(book_.stored().bytes, 0u);
+    EXPECT_EQ(book_.stored().files, 0u);
     EXPECT_TRUE(there_.empty());
   }
 
@@ -233,7 +233,7 @@ class FileBookWorld {
     for (const std::string& one : book_.take_unidentified(draw(5) + 1)) {
       const std::uint32_t what = content_[static_cast<std::uint32_t>(one.back() - '0')];
       if (fails()) {
-        book_.not_identified(one);
+        book_.identified(one, std::nullopt, now_);
       } else if (what == 39) {
         book_.identified(one, StageError{false, Failure::InputMissing, ""}, now_);
       } else {

@@ -109,7 +109,7 @@ void Decide::acknowledged(const AttemptId& id, Time now) {
   forget(at);
 }
 
-void Decide::end_asked(Time now) {
+void Decide::engine_ends(Time now) {
   leave("drained");
   no_engine_ = true;
   stop_running(Failure::PilotKilled, "the engine ended the pilot", false, now);
@@ -163,14 +163,25 @@ void Decide::given_up() {
               "the engine gave the pilot up before the outputs were published");
 }
 
-void Decide::checks_failed(Time) {
-  checks_failed_ = true;
-  exit_code_ = 4;
-  leave("failed checks");
-}
-
-void Decide::workspace_failed() {
-  leave("workspace failed");
+void Decide::must_leave(LeaveCause cause, Time now) {
+  switch (cause) {
+    case LeaveCause::EngineEnds:
+      return engine_ends(now);
+    case LeaveCause::Fenced:
+      return fenced(now);
+    case LeaveCause::GivenUp:
+      return given_up();
+    case LeaveCause::ChecksFailed:
+      checks_failed_ = true;
+      exit_code_ = 4;
+      return leave("failed checks");
+    case LeaveCause::WorkspaceFailed:
+      return leave("workspace failed");
+    case LeaveCause::Terminated:
+      return terminated(now);
+    case LeaveCause::KeeperDied:
+      return keeper_died(now);
+  }
 }
 
 void Decide::workspace_stuck(Time now) {

@@ -86,6 +86,17 @@ struct Exit {
 using Action = std::variant<Launch, Return, Stop, Publish, Discard, Fail, Forget, SayLeaving,
                             WriteOutbox, Exit>;
 
+/// Why it may not go on.
+enum class LeaveCause {
+  EngineEnds,
+  Fenced,           ///< the engine has given its tasks to others
+  GivenUp,          ///< the pilot file is gone
+  ChecksFailed,     ///< of its node
+  WorkspaceFailed,  ///< what tasks say can be kept no more
+  Terminated,       ///< by the batch system or a person
+  KeeperDied        ///< the process whose end is its own
+};
+
 class Decide {
  public:
   enum class State { Waiting, Running, Staged, Publishing, Delivered };
@@ -98,21 +109,16 @@ class Decide {
   void kill_asked(const AttemptId& id, Failure failure, bool silent, Time now);
   void publish_allowed(const AttemptId& id);
   void acknowledged(const AttemptId& id, Time now);
-  void end_asked(Time now);
-  void fenced(Time now);
+
+  void must_leave(LeaveCause cause, Time now);
 
   // What happened here.
   void welcomed(Time now);
   void link_lost();
-  void given_up();  // the pilot file is gone
-  void checks_failed(Time now);
-  void workspace_failed();  // what tasks say can be kept no more
   /// Nothing can be written to the workspace, which may pass: nothing starts meanwhile, and no
   /// task's time runs.
   void workspace_stuck(Time now);
   void workspace_well(Time now);
-  void terminated(Time now);
-  void keeper_died(Time now);
   /// Pilot and tasks were stopped for that long: no time has passed for them, nor for their
   /// walltime.
   void suspended(Duration time);
@@ -161,6 +167,11 @@ class Decide {
   };
   using Holds = std::unordered_map<AttemptId, Held, AttemptHash>;
 
+  void engine_ends(Time now);
+  void fenced(Time now);
+  void given_up();
+  void terminated(Time now);
+  void keeper_died(Time now);
   void start_what_fits(Time now);
   bool fits_in_time(const Held& held, Time now) const;
   void return_waiting();

@@ -52,8 +52,8 @@ void hear(Decide& decide, const wire::ToPilot& message, Time now) {
     decide.kill_asked(from_wire(kill.attempt()), failure, kill.silent(), now);
   }
   for (const wire::Attempt& attempt : message.publish()) decide.publish_allowed(from_wire(attempt));
-  if (message.end()) decide.end_asked(now);
-  if (message.fenced()) decide.fenced(now);
+  if (message.end()) decide.must_leave(LeaveCause::EngineEnds, now);
+  if (message.fenced()) decide.must_leave(LeaveCause::Fenced, now);
 }
 
 void say_held(const Decide& decide, wire::Register& registration) {
