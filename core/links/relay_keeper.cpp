@@ -1,6 +1,7 @@
 #include "links/relay_keeper.hpp"
 
 #include "plugin_host/guarded.hpp"
+#include "posix/doubling_pause.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -26,8 +27,7 @@ constexpr auto kStood = 60s;
 
 /// Between half and one and a half: sites count logins.
 std::chrono::milliseconds pause_after(unsigned failures) {
-  const auto pause =
-      std::min(kLongestRelayPause, kFirstRelayPause * (1U << std::min(failures, 10U)));
+  const auto pause = doubling_pause(kFirstRelayPause, kLongestRelayPause, failures);
   static std::minstd_rand random{std::random_device{}()};
   return std::chrono::milliseconds(std::uniform_int_distribution<std::int64_t>(
       pause.count() / 2, pause.count() * 3 / 2)(random));

@@ -1,5 +1,6 @@
 #include "links/spool_keeper.hpp"
 
+#include "posix/doubling_pause.hpp"
 #include "wire/spool.hpp"
 
 #include <spdlog/spdlog.h>
@@ -156,8 +157,7 @@ void SpoolKeeper::answered(const Result<wire::SpoolReport>& report,
   is_exchanging_ = false;
   if (!report) {
     tell(report.error().text);
-    return look_after(
-        std::min(kLongestPauseInTrouble, kPauseInTrouble * (1U << std::min(failures_++, 5U))));
+    return look_after(doubling_pause(kPauseInTrouble, kLongestPauseInTrouble, failures_++));
   }
   failures_ = 0;
   if (report->trouble().empty()) {

@@ -1,5 +1,6 @@
 #include "staging/site_files.hpp"
 
+#include "posix/doubling_pause.hpp"
 #include "staging/site_files_body.hpp"
 #include "wire/files.hpp"
 
@@ -240,7 +241,7 @@ void SiteFiles::Body::hashed(const std::vector<std::string>& paths, const HashPr
 void SiteFiles::Body::pause(Pause& pause) {
   pause.is_on = true;
   pause.timer.expires_after(
-      std::min(kLongestStageInPause, kFirstStageInPause * (1U << std::min(pause.failures++, 5U))));
+      doubling_pause(kFirstStageInPause, kLongestStageInPause, pause.failures++));
   pause.timer.async_wait([weak = weak_from_this(), &pause](const boost::system::error_code& error) {
     const auto self = weak.lock();
     if (error || !self) return;

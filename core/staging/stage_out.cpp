@@ -1,6 +1,7 @@
 #include "staging/stage_out.hpp"
 
 #include "links/recipe.hpp"
+#include "posix/doubling_pause.hpp"
 #include "staging/site_view.hpp"
 #include "wire/outputs.hpp"
 
@@ -161,8 +162,7 @@ void StageOut::again(const AttemptId& attempt, const std::string& why) {
   Under& under = under_way_.at(attempt);
   under.is_published = false;
   if (under.is_stopped) return done(attempt, Failure::Cancelled, kStopped);
-  const auto pause =
-      std::min(kLongestFetchPause, kFirstFetchPause * (1U << std::min(under.failures++, 5U)));
+  const auto pause = doubling_pause(kFirstFetchPause, kLongestFetchPause, under.failures++);
   spdlog::warn("cannot stage out the outputs of {} from {}: {}; trying again in {} s",
                to_string(attempt.task), under.site->name, why, pause.count() / 1000);
   delayed_(attempt, why);

@@ -1,5 +1,7 @@
 #include "api/answers/to_json.hpp"
 
+#include "documents/text_check.hpp"
+
 #include <fmt/format.h>
 
 namespace hpcbatch {
@@ -11,36 +13,13 @@ double seconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity)
-std::string valid_utf8(const std::string& bytes) {
+std::string valid_utf8(std::string_view bytes) {
   std::string out;
-  for (std::size_t i = 0; i < bytes.size();) {
-    const auto lead = static_cast<unsigned char>(bytes[i]);
-    const std::size_t length = lead < 0x80                   ? 1
-                               : lead >= 0xC2 && lead < 0xE0 ? 2
-                               : lead >= 0xE0 && lead < 0xF0 ? 3
-                               : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                             : 0;
-    bool good = length != 0 && i + length <= bytes.size();
-    for (std::size_t k = 1; good && k < length; ++k)
-      good = (static_cast<unsigned char>(bytes[i + k]) & 0xC0) == 0x80;
-    if (good && length == 3) {
-      const auto second = static_cast<unsigned char>(bytes[i + 1]);
-      good = !(lead == 0xE0 && second < 0xA0) && !(lead == 0xED && second >= 0xA0);
-    }
-    if (good && length == 4) {
-      const auto second = static_cast<unsigned char>(bytes[i + 1]);
-      good = !(lead == 0xF0 && second < 0x90) && !(lead == 0xF4 && second >= 0x90);
-    }
-    if (good) {
-      out.append(bytes, i, length);
-      i += length;
-    } else {
-      out += "\xEF\xBF\xBD";
-      ++i;
-    }
+  while (const auto bad = find_invalid_utf8(bytes)) {
+    out.append(bytes.substr(0, *bad)).append("\xEF\xBF\xBD");
+    bytes.remove_prefix(*bad + 1);
   }
-  return out;
+  return out.append(bytes);
 }
 
 boost::json::object gpus_json(const Resources& resources) {

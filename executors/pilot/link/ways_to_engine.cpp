@@ -1,11 +1,11 @@
 #include "pilot/link/ways_to_engine.hpp"
 
+#include "posix/doubling_pause.hpp"
 #include "wire/file.hpp"
 #include "wire/relay.hpp"
 
 #include <dirent.h>
 #include <unistd.h>
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -92,8 +92,8 @@ bool WaysToEngine::try_next() {
 
 Duration WaysToEngine::pause() const {
   const bool is_here = any() && current().address.kind == wire::Address::Kind::Unix;
-  const Duration pause = kFirstPause * (1U << std::min(rounds_ > 0 ? rounds_ - 1 : 0, 10U));
-  return std::min(pause, is_here ? kLongestPauseHere : kLongestPause);
+  const Duration longest = is_here ? kLongestPauseHere : kLongestPause;
+  return doubling_pause(kFirstPause, longest, rounds_ > 0 ? rounds_ - 1 : 0);
 }
 
 void WaysToEngine::lost(Time now) {
