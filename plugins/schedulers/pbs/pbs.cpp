@@ -1,13 +1,9 @@
 // Scheduler `pbs`: the commands qsub, qstat, qselect, qdel and pbsnodes of OpenPBS, PBS Pro and
 // Torque, and SLURM's that look like them.
-#include "cancelling.hpp"
-#include "listing.hpp"
-#include "offers.hpp"
-#include "pilot_script.hpp"
-#include "refusals.hpp"
+#include "jobs.hpp"
+#include "queues.hpp"
 #include "settings.hpp"
 #include "submission.hpp"
-#include "survey.hpp"
 
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/scheduler.hpp"

@@ -1,4 +1,4 @@
-#include "pilot_script.hpp"
+#include "submission.hpp"
 
 #include "hpcbatch/shell_quote.hpp"
 

@@ -1,11 +1,13 @@
-// What qstat and pbsnodes say of queues and nodes, read.
+// What qstat and pbsnodes say of queues and nodes: what they offer, and how much of that one user may
+// have.
 #pragma once
-
-#include "records.hpp"
-#include "settings.hpp"
 
 #include "hpcbatch/command_line.hpp"
 #include "hpcbatch/result.hpp"
+#include "hpcbatch/scheduler.hpp"
+#include "hpcbatch/survey.hpp"
+#include "records.hpp"
+#include "settings.hpp"
 
 #include <cstdint>
 #include <map>
@@ -34,5 +36,11 @@ Error no_offers(const std::string& why);
 
 /// In a list with commas or blanks.
 bool has_word(std::string_view list, std::string_view word);
+
+CommandLine list_queues(const std::string& dialect);
+Result<std::vector<Offer>> read_queues(const Settings& settings, const CommandOutput& output);
+
+CommandLine survey_queues(const std::string& dialect);
+Result<Survey> read_survey(const Settings& settings, const CommandOutput& output);
 
 }  // namespace hpcbatch::pbs

@@ -1,4 +1,4 @@
-#include "refusals.hpp"
+#include "submission.hpp"
 
 #include "dialect.hpp"
 

@@ -1,4 +1,4 @@
-#include "states.hpp"
+#include "jobs.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,6 @@
-#include "survey.hpp"
+#include "queues.hpp"
 
 #include "dialect.hpp"
-#include "queues.hpp"
 
 #include <algorithm>
 
