@@ -112,8 +112,10 @@ void add_what_it_took(json::array& details, const store::ResultRow& result) {
 }  // namespace
 
 void TaskViews::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
+  const Lease* lease = runtime_.engine().pilots().lease(task);
+  const std::uint64_t epoch = lease ? lease->attempt.epoch : 0;
   runtime_.look(
-      [task](store::Store& store) {
+      [task, epoch](store::Store& store) {
         TaskFacts facts{store.history().array(task.array),
                         store.history().result(task),
                         store.history().attempts(task),
@@ -122,8 +124,10 @@ void TaskViews::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
                         {}};
         if (facts.array && needs_items(facts.array->recipe))
           facts.item = item_of(facts.array->recipe, store.history().item(task));
+        if (facts.array)
+          facts.needs = facts.result ? store.history().needs_then(*facts.array, *facts.result)
+                                     : store.history().needs_then(*facts.array, epoch);
         if (facts.result) {
-          if (facts.array) facts.needs = store.history().needs_then(*facts.array, *facts.result);
           if (const auto pilot = parse_pilot(facts.result->pilot))
             facts.allocation = store.history().allocation(pilot->allocation.name);
         }
@@ -142,7 +146,7 @@ boost::json::object TaskViews::task_json(TaskId task, const TaskFacts& facts) co
                                          : TaskState::Running;  // the store cannot take its end
   object["state"] = std::string(to_string(state));
   put_work(object, task, facts);
-  object["needs"] = to_json(facts.result && !live ? facts.needs : array.needs);
+  object["needs"] = to_json(facts.needs);
   if (task.index == 0 && !array.after.empty()) object["after"] = to_json(array.after);
   object["submitted_at"] = seconds(array.submitted);
   if (facts.result && !live) put_result(object, facts);

@@ -64,10 +64,18 @@ std::optional<ResultRow> History::result(TaskId task) {
 }
 
 Needs History::needs_then(const ArrayRow& array, const ResultRow& result) {
-  sqlite::Statement row =
-      db_.query("SELECT needs FROM needs_then WHERE array=? AND until>=? ORDER BY until LIMIT 1");
-  row.bind(array.id.value, result.sequence);
+  sqlite::Statement row = db_.query(
+      "SELECT needs FROM needs_before WHERE array=?1 AND (until>=?2 OR (?3>0 AND "
+      "leased>=?3)) ORDER BY until, leased LIMIT 1");
+  row.bind(array.id.value, result.sequence, static_cast<std::int64_t>(result.epoch));
   return row.step() ? decode_needs(row.text(0)) : array.needs;
+}
+
+Needs History::needs_then(const ArrayRow& array, std::uint64_t epoch) {
+  ResultRow none;
+  none.sequence = std::numeric_limits<std::int64_t>::max();
+  none.epoch = epoch;
+  return needs_then(array, none);
 }
 
 std::vector<ResultRow> History::results(const Filter& filter) {

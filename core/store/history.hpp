@@ -147,8 +147,10 @@ class History {
   /// Most tasks first, the commonest 20.
   std::vector<FailureGroup> failures(ArrayId id);
   std::optional<ResultRow> result(TaskId task);
-  /// What a task that has ended so needed: its array's may have changed since.
+  /// What a task that has ended so, or runs with a lease of that epoch, was given: its array's needs
+  /// may have changed since.
   Needs needs_then(const ArrayRow& array, const ResultRow& result);
+  Needs needs_then(const ArrayRow& array, std::uint64_t epoch);
   std::vector<ResultRow> results(const Filter& filter);
   std::vector<AttemptRow> attempts(TaskId task);
   ChangeFeed changes(const std::string& client, std::uint64_t after, std::uint32_t limit);

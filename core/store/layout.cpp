@@ -65,9 +65,11 @@ ALTER TABLE arrays ADD COLUMN give_up_at INTEGER DEFAULT 0;
 ALTER TABLE arrays ADD COLUMN gives_up_running INTEGER DEFAULT 0;
 )";
 
-// What older programs pass over: `until` is the highest number of a result that had them.
-constexpr const char* kNeedsThen = R"(
-CREATE TABLE IF NOT EXISTS needs_then(array INTEGER, until INTEGER, needs BLOB, PRIMARY KEY(array, until)) WITHOUT ROWID;
+// What older programs pass over.  Of an array whose needs have changed those that it had before: of the results
+// numbered up to `until`, and of the leases with epochs up to `leased`.
+constexpr const char* kNeedsBefore = R"(
+CREATE TABLE IF NOT EXISTS needs_before(array INTEGER, until INTEGER, leased INTEGER, needs BLOB,
+  PRIMARY KEY(array, until, leased)) WITHOUT ROWID;
 )";
 
 std::string version_of(sqlite::Connection& db) {
@@ -97,7 +99,7 @@ void take_over(sqlite::Connection& db) {
     db.execute(kGivingUp);
     set_version(db, kVersion);
   }
-  db.execute(kNeedsThen);
+  db.execute(kNeedsBefore);
   if (const std::string version = version_of(db); version != kVersion) {
     throw std::runtime_error(fmt::format(
         "the store has version {}, this program knows version {} only", version, kVersion));

@@ -23,12 +23,14 @@ void Store::save(const SaveRevived& save) {
   db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?")
       .run(save.array.value);
   if (save.needs) {
-    // What has ended had the old ones; what had ended before an earlier change, those that were known
-    // then.
+    // What has ended or is leased had the old ones; what had before an earlier change, those that
+    // were known then.
     db_.query(
-           "INSERT INTO needs_then SELECT id,newest,needs FROM arrays,(SELECT "
-           "coalesce(max(sequence),0) AS newest FROM results WHERE array=?1) WHERE id=?1 AND NOT "
-           "EXISTS(SELECT 1 FROM needs_then WHERE array=?1 AND until>=newest)")
+           "INSERT INTO needs_before SELECT id,newest,held,needs FROM arrays,"
+           "(SELECT coalesce(max(sequence),0) AS newest FROM results WHERE array=?1),"
+           "(SELECT coalesce(max(epoch+last-first),0) AS held FROM leases WHERE array=?1) "
+           "WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM needs_before b WHERE b.array=?1 AND "
+           "b.until>=newest AND b.leased>=held)")
         .run(save.array.value);
     db_.query("UPDATE arrays SET needs=? WHERE id=?").run(encode(*save.needs), save.array.value);
   }

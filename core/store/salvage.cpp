@@ -82,6 +82,11 @@ StoreReport looked_through(const std::string& file, const std::string& work, boo
   return report;
 }
 
+/// Older programs made none.
+bool has_needs_before(sqlite::Connection& connection) {
+  return connection.query("SELECT 1 FROM sqlite_master WHERE name='needs_before'").step();
+}
+
 /// What cannot be read of the tables' description stays as it is.
 void bring_up_to_date(sqlite::Connection& old) {
   try {
@@ -101,6 +106,8 @@ void write_anew(sqlite::Connection& old, sqlite::Connection& fresh, const HasIte
     if (!copy_rows(old, fresh, table))
       report.faults.push_back(fmt::format("not all of '{}' can be read", table));
   }
+  // Without them needs of long ago are shown as those of now: no fault that holds tasks back.
+  if (has_needs_before(old)) copy_rows(old, fresh, "needs_before");
   if (!report.is_good()) hold_back(fresh, has_items, report);
   add_rows(fresh, report);
   transaction.commit();

@@ -22,6 +22,31 @@ TEST_F(NeedsThenTest, NeedsThatChangeTwiceBeforeAnythingEndsAreTheFirstOfThoseTh
             Amount{});
 }
 
+/// It keeps what it was given.
+TEST_F(NeedsThenTest, WhatRunsWhileNeedsChangeHadTheOldOnes) {
+  save({array(1, IndexRange{1, 2}),
+        {SaveLeases{pilot(), {attempt(1, 1), attempt(1, 2, 1, 6)}}, {}},
+        result(1, 1, Failure::OomTask)});
+  Needs more = store->history().array(ArrayId{1})->needs;
+  more.amounts.set(kMemory, Amount::of(1000));
+  save({{SaveRevived{.array = ArrayId{1}, .indices = IndexSet(IndexRange{1, 1}), .needs = more}}});
+  const ArrayRow changed = *store->history().array(ArrayId{1});
+  EXPECT_EQ(store->history().needs_then(changed, 6).amounts.get(kMemory), Amount{});
+  EXPECT_EQ(store->history().needs_then(changed, 7).amounts.get(kMemory), Amount::of(1000));
+  EXPECT_EQ(store->history().needs_then(changed, 0).amounts.get(kMemory), Amount::of(1000));
+  SaveResult late{attempt(1, 2, 1, 6), pilot(), "node7", {}};
+  SaveResult again{attempt(1, 1, 2, 7), pilot(), "node7", {}};
+  save({{late, {}}, {again, {}}});
+  const ArrayRow row = *store->history().array(ArrayId{1});
+  const auto memory_of = [&](std::uint32_t index) {
+    return store->history()
+        .needs_then(row, *store->history().result({ArrayId{1}, index}))
+        .amounts.get(kMemory);
+  };
+  EXPECT_EQ(memory_of(2), Amount{});
+  EXPECT_EQ(memory_of(1), Amount::of(1000));
+}
+
 TEST_F(NeedsThenTest, NeedsAreThoseThatATaskHadWhenItEnded) {
   save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok), result(1, 2, Failure::OomTask)});
   Needs more = store->history().array(ArrayId{1})->needs;
