@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kEndOfStream = std::size_t{256} << 10;
 /// A file system that was not mounted yet is there before long.
 constexpr std::chrono::seconds kTryEvery{10};
+constexpr std::chrono::seconds kRefusedFor{5};  // where the engine takes nothing now
 
 /// Whoever drops a job file has no environment to hand on; the task gets what every program
 /// expects.
@@ -112,9 +113,13 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     if (box_) box_->task_ended(std::move(end));
   }
 
-  // NOLINTNEXTLINE(readability-function-size)
-  void submit_on_loop(const DropboxTask& task) {
-    if (!box_) return;  // closed meanwhile
+  struct Made {
+    Submission submission;
+    Waiting waiting;
+  };
+
+  /// Throws BadRequest.
+  Made made_of(const DropboxTask& task) {
     Recipe recipe;
     recipe.directory = task.directory;
     recipe.umask = api_.facts().umask;
@@ -122,13 +127,14 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     array.indices = IndexRange{0, 0};
     array.needs.amounts.set(kCpus, Amount::of(1));
     Waiting waiting{task.key, {}};
-    std::string tool;
+    store::Recipe stored;
+    stored.name = task.name;
     if (const auto* command = std::get_if<std::vector<std::string>>(&task.work)) {
       recipe.argv = *command;
     } else {
       const ToolCall& call = std::get<ToolCall>(task.work);
       auto rendered = tools_.prepare(call, task.output_directory);
-      if (!rendered) return refuse(task.key, rendered.error().text);
+      if (!rendered) throw BadRequest(rendered.error().text);
       recipe.argv = rendered->task.argv;
       recipe.variables = rendered->task.environment;
       recipe.container = rendered->task.container;
@@ -138,43 +144,50 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
         if (!output.destination.empty())
           waiting.outputs[output.name] = {output.staged, output.optional};
       }
-      tool = call.tool;
+      stored.tool = call.tool;
     }
-    try {
-      // Its files are in the job's folder.
-      note_far_sites(sites_of(runtime_.engine()), recipe, {},
-                     {task.directory.empty() ? task.output_directory : task.directory},
-                     array.needs);
-    } catch (const BadRequest& e) {
-      return refuse(task.key, e.what());
-    }
-    store::Recipe stored;
+    // Its files are in the job's folder.
+    note_far_sites(sites_of(runtime_.engine()), recipe, {},
+                   {task.directory.empty() ? task.output_directory : task.directory}, array.needs);
     stored.bytes = to_bytes(recipe);
     stored.environment =
         std::make_shared<const std::string>(environment_bytes(plain_environment()));
-    stored.name = task.name;
-    stored.tool = tool;
     // The key alone identifies the job: its folder's name is in the command and differs from submit
     // to submit.
-    Submission submission{task.client, task.key, 0, {std::move(array)}, {std::move(stored)}};
-    runtime_.requests().submit(
-        std::move(submission),
-        [this, self = shared_from_this(), task,
-         waiting](const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
-          if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
-            if (!refusal->not_now) return refuse(task.key, refusal->text);
-            auto later =
-                std::make_shared<asio::steady_timer>(runtime_.loop(), std::chrono::seconds{5});
-            later->async_wait([self, task, later](const boost::system::error_code& error) {
-              if (!error) self->submit_on_loop(task);
-            });
-            return;
-          }
-          const ArrayId id = std::get<0>(answer).front();
-          waiting_[id] = waiting;
-          by_key_[task.key] = id;
-          array_ended(id);
-        });
+    return {{task.client, task.key, 0, {std::move(array)}, {std::move(stored)}},
+            std::move(waiting)};
+  }
+
+  void submit_on_loop(const DropboxTask& task) {
+    if (!box_) return;  // closed meanwhile
+    try {
+      Made made = made_of(task);
+      runtime_.requests().submit(
+          std::move(made.submission),
+          [this, self = shared_from_this(), task, waiting = std::move(made.waiting)](
+              const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
+            answered(task, waiting, answer);
+          });
+    } catch (const BadRequest& e) {
+      refuse(task.key, e.what());
+    }
+  }
+
+  void answered(const DropboxTask& task, const Waiting& waiting,
+                const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
+    if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
+      if (!refusal->not_now) return refuse(task.key, refusal->text);
+      auto later = std::make_shared<asio::steady_timer>(runtime_.loop(), kRefusedFor);
+      later->async_wait(
+          [self = shared_from_this(), task, later](const boost::system::error_code& error) {
+            if (!error) self->submit_on_loop(task);
+          });
+      return;
+    }
+    const ArrayId id = std::get<0>(answer).front();
+    waiting_[id] = waiting;
+    by_key_[task.key] = id;
+    array_ended(id);
   }
 
   void tell(ArrayId id) {

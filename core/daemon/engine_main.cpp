@@ -150,9 +150,22 @@ class EngineProcess {
 
   void check() { check_plugins(plugins_, configuration_); }
 
-  // NOLINTNEXTLINE(readability-function-size)
   void open() {
     check();
+    open_runtime();
+    open_api();
+    open_dropboxes();
+    take_signals();
+  }
+
+  int run(store::OwnerLock& lock) {
+    watch(lock);
+    loop_.run();
+    return failed_ ? 1 : 0;
+  }
+
+ private:
+  void open_runtime() {
     auto store = store::Store::open(places_.home + "/store.db");
     if (!store) throw NoStart{1, store.error().text};
     const std::string pilot =
@@ -173,13 +186,16 @@ class EngineProcess {
         [this](const std::string& why) { end(why); });
     if (auto opened = runtime_->open(std::move(*store)); !opened)
       throw NoStart{1, opened.error().text};
+  }
+
+  void open_api() {
+    const std::string workspace = sites_of(configuration_, places_.home).front().workspace;
     api_ = std::make_unique<Api>(
         *runtime_, tools_,
         EngineFacts{places_.home, places_.socket, configuration_.file, runtime_->now(),
                     callers_umask_},
         StayOrGo{[this] { ends_when_idle_ = false; }, [this] { return ends_when_idle_; }});
-    dropboxes_ = std::make_unique<DropboxPorts>(*runtime_, *api_, tools_, sites.front().workspace,
-                                                places_.home);
+    dropboxes_ = std::make_unique<DropboxPorts>(*runtime_, *api_, tools_, workspace, places_.home);
     dropbox_routes_ = std::make_unique<DropboxRoutes>(*dropboxes_);
     dropbox_routes_->add_to(api_->routes());
     server_ = std::make_unique<HttpServer>(
@@ -192,11 +208,17 @@ class EngineProcess {
     if (auto listening = server_->listen(places_.socket); !listening)
       throw NoStart{1, listening.error().text};
     link_socket();
+  }
+
+  void open_dropboxes() {
     for (const DropboxSettings& box : configuration_.dropboxes) {
       if (auto started = dropboxes_->start(box); !started)
         throw NoStart{2, fmt::format("{}: {}", configuration_.file, started.error().text)};
     }
     dropboxes_->start_remembered();
+  }
+
+  void take_signals() {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
       // Under nohup, or in the background of a script, whoever started us has decided that it means
       // nothing to us.
@@ -211,13 +233,6 @@ class EngineProcess {
     });
   }
 
-  int run(store::OwnerLock& lock) {
-    watch(lock);
-    loop_.run();
-    return failed_ ? 1 : 0;
-  }
-
- private:
   static std::string environment_of(const char* name) {
     const char* value = std::getenv(name);
     return value ? value : "";

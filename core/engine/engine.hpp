@@ -134,6 +134,14 @@ class Engine {
 
   // filling.cpp
   void fill_pilots(Time now);
+  struct Filled {
+    PilotState* pilot;
+    std::vector<SendLeases::Lease> leases;
+  };
+  std::vector<Filled> pilots_to_fill();
+  void fill_rooms(std::vector<Filled>& filled, Time now);
+  void fill_backlogs(std::vector<Filled>& filled, Time now);
+  void send_leases(Filled filled);
   enum class Into : std::uint8_t {
     Room,
     LowBacklog,  ///< only where that has room for a good many more
@@ -176,6 +184,14 @@ class Engine {
   // stage_in.cpp
   void stage_in_if_due(bool changed, Time now);
   void stage_in_files(Time now);
+  struct StageInTarget {
+    const SiteState* site;
+    std::uint64_t room;  ///< tasks at once
+    std::uint64_t most;  ///< that may be ahead of their turn there
+    bool has_files;
+  };
+  std::vector<StageInTarget> stage_in_targets(const ArrayState& array, const Needs& needs,
+                                              IndexSet& todo, Time now);
   void stage_in_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
                          std::map<std::string, std::uint64_t>& ahead, Time now);
   bool may_stage_in_to(const SiteState& site, const ArrayState& array, const Needs& needs,

@@ -170,7 +170,6 @@ bool Engine::is_known_to_be_full(const PilotState& pilot, Time now) const {
   return true;
 }
 
-// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
 void Engine::fill_pilots(Time now) {
   filling_.recall_due.reset();
   filling_.cold_due.reset();
@@ -180,21 +179,29 @@ void Engine::fill_pilots(Time now) {
   for (const auto& [id, pilot] : pilots_.all()) {
     if (!pilot.warm.empty() && pilot.takes_tasks()) filling_.warm.push_back(&pilot);
   }
-  // In the order of their ids, but those with services last: what needs none goes to the others.
-  struct Filled {
-    PilotState* pilot;
-    std::vector<SendLeases::Lease> leases;
-  };
-  std::vector<Filled> filled;
   if (tasks_.queue().size() != 0) {
-    for (auto& [id, pilot] : pilots_.all()) {
-      if (pilot.takes_tasks()) filled.push_back({&pilot, {}});
-    }
-    std::stable_partition(filled.begin(), filled.end(),
-                          [](const Filled& one) { return one.pilot->warm.empty(); });
+    // First everybody's free room, then what waits there, least first: nobody hoards while another
+    // idles.
+    std::vector<Filled> filled = pilots_to_fill();
+    fill_rooms(filled, now);
+    fill_backlogs(filled, now);
+    for (Filled& one : filled) send_leases(std::move(one));
   }
-  // First everybody's free room, then what waits there, least first: nobody hoards while another
-  // idles.
+  call_back_for_idle(now);
+}
+
+/// In the order of their ids, but those with services last: what needs none goes to the others.
+std::vector<Engine::Filled> Engine::pilots_to_fill() {
+  std::vector<Filled> all;
+  for (auto& [id, pilot] : pilots_.all()) {
+    if (pilot.takes_tasks()) all.push_back({&pilot, {}});
+  }
+  std::stable_partition(all.begin(), all.end(),
+                        [](const Filled& one) { return one.pilot->warm.empty(); });
+  return all;
+}
+
+void Engine::fill_rooms(std::vector<Filled>& filled, Time now) {
   for (auto& [pilot, leases] : filled) {
     while (!is_known_to_be_full(*pilot, now)) {
       auto lease = lease_next(*pilot, Into::Room, now);
@@ -203,6 +210,9 @@ void Engine::fill_pilots(Time now) {
       if (pilot->braked) break;
     }
   }
+}
+
+void Engine::fill_backlogs(std::vector<Filled>& filled, Time now) {
   struct Busy {
     std::size_t at;  // in `filled`
     Into where;
@@ -231,15 +241,15 @@ void Engine::fill_pilots(Time now) {
     leases.push_back(std::move(*lease));
     busy.push({at, Into::Backlog});
   }
-  for (auto& [pilot, leases] : filled) {
-    if (leases.empty()) continue;
-    SaveLeases save{pilot->id, {}};
-    save.attempts.reserve(leases.size());
-    for (const SendLeases::Lease& lease : leases) save.attempts.push_back(lease.attempt);
-    actions_.push_back(std::move(save));
-    actions_.push_back(SendLeases{pilot->id, std::move(leases)});
-  }
-  call_back_for_idle(now);
+}
+
+void Engine::send_leases(Filled filled) {
+  if (filled.leases.empty()) return;
+  SaveLeases save{filled.pilot->id, {}};
+  save.attempts.reserve(filled.leases.size());
+  for (const SendLeases::Lease& lease : filled.leases) save.attempts.push_back(lease.attempt);
+  actions_.push_back(std::move(save));
+  actions_.push_back(SendLeases{filled.pilot->id, std::move(filled.leases)});
 }
 
 /// Notes for the heads of other classes that their turn was earlier, but the room was too small.

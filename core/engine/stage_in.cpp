@@ -135,24 +135,16 @@ void Engine::stage_in_files(Time now) {
   }
 }
 
+/// Where files of `todo` may be staged in; those whose files are there or coming leave it.
 /// `needs`: of each of these tasks.
-// NOLINTNEXTLINE(readability-function-cognitive-complexity,readability-function-size)
-void Engine::stage_in_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
-                               std::map<std::string, std::uint64_t>& ahead, Time now) {
-  if (waiting.empty()) return;
-  struct Target {
-    const SiteState* site;
-    std::uint64_t room;
-    std::uint64_t most;
-    bool has_files;
-  };
+std::vector<Engine::StageInTarget> Engine::stage_in_targets(const ArrayState& array,
+                                                            const Needs& needs, IndexSet& todo,
+                                                            Time now) {
   Duration mean = 1min;
   for (const QueuePlace& place : array.places()) {
     if (const auto known = tasks_.queue().get(place.in_class).mean_run) mean = *known;
   }
-  std::vector<Target> targets;
-  IndexSet todo = waiting;
-  std::uint64_t room_with_files = 0;
+  std::vector<StageInTarget> targets;
   for (const std::string& name : needs.staged_to) {
     const SiteState* site = sites_.site(name);
     if (!site || !may_stage_in_to(*site, array, needs, now)) continue;
@@ -163,14 +155,28 @@ void Engine::stage_in_files_of(const ArrayState& array, const Needs& needs, cons
       there.add(todo);
     }
     todo.remove(there);
-    Target target{site, std::max<std::uint64_t>(1, room_at(*site, needs)), 0, !there.empty()};
+    StageInTarget target{site, std::max<std::uint64_t>(1, room_at(*site, needs)), 0,
+                         !there.empty()};
     const double rounds = static_cast<double>(kAhead.count()) /
                           static_cast<double>(std::max<std::int64_t>(1, mean.count()));
     target.most = std::clamp(
         static_cast<std::uint64_t>(std::min(1e9, static_cast<double>(target.room) * rounds)),
         std::max(kLeastAhead, 2 * target.room), std::max(kMostAhead, 2 * target.room));
-    if (target.has_files) room_with_files += target.room;
     targets.push_back(target);
+  }
+  return targets;
+}
+
+// NOLINTNEXTLINE(readability-function-cognitive-complexity)
+void Engine::stage_in_files_of(const ArrayState& array, const Needs& needs, const IndexSet& waiting,
+                               std::map<std::string, std::uint64_t>& ahead, Time now) {
+  if (waiting.empty()) return;
+  using Target = StageInTarget;
+  IndexSet todo = waiting;
+  std::vector<Target> targets = stage_in_targets(array, needs, todo, now);
+  std::uint64_t room_with_files = 0;
+  for (const Target& target : targets) {
+    if (target.has_files) room_with_files += target.room;
   }
   const auto bring = [&](Target& target, const IndexSet& indices) {
     const std::string& name = target.site->site.name;

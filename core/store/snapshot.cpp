@@ -87,50 +87,21 @@ class LiveArrayRows {
   LiveArray live_;
 };
 
-}  // namespace
-
-LiveArrays Store::live_arrays() {
-  return [rows = std::make_shared<LiveArrayRows>(db_)] { return rows->next(); };
-}
-
-// NOLINTNEXTLINE(readability-function-size)
-Snapshot Store::begin() {
-  Snapshot snapshot;
-  snapshot.engine_start = std::stoull(meta("starts")) + 1;
-  wait_for_disk(true);
-  set_meta("starts", std::to_string(snapshot.engine_start));
-  mark_.now.starts = snapshot.engine_start;
-  note_commit(true);
-  snapshot.engine_name = meta("engine");
-
-  sqlite::Statement highest = db_.query("SELECT max(id) FROM arrays");
-  highest.step();
-  const std::string pruned_id = meta("pruned_array");
-  snapshot.next_array = static_cast<std::uint64_t>(highest.number(0)) + 1;
-  // Ids of pruned arrays are not given again.
-  if (!pruned_id.empty())
-    snapshot.next_array = std::max<std::uint64_t>(snapshot.next_array, std::stoull(pruned_id) + 1);
-  mark_.now.highest = std::max(mark_.now.highest, snapshot.next_array - 1);
-
+/// Arrays that others wait for, and by which of their tasks.
+std::map<ArrayId, IndexSet> read_waited_for(sqlite::Connection& db) {
   std::map<ArrayId, IndexSet> waited_for;
   sqlite::Statement waiting =
-      db_.query("SELECT indices,after FROM arrays WHERE ended=0 AND after<>x''");
+      db.query("SELECT indices,after FROM arrays WHERE ended=0 AND after<>x''");
   while (waiting.step()) {
     const IndexSet indices = decode_indices(waiting.text(0));
     for (const Dependency& dependency : decode_dependencies(waiting.text(1)))
       waited_for[dependency.array].add(indices);
   }
-  for (const auto& [id, indices] : waited_for) {
-    sqlite::Statement live = db_.query("SELECT 1 FROM arrays WHERE id=? AND ended=0");
-    if (!live.bind(id.value).step())
-      snapshot.ended.push_back(history_.ended_or_pruned(id, indices));
-  }
+  return waited_for;
+}
 
-  leases_known_ = false;
-  leases_.load();
-  leases_known_ = true;
-  snapshot.leases = leases_.all();
-  sqlite::Statement attempts = db_.query(
+void read_failed_attempts(sqlite::Connection& db, Snapshot& snapshot) {
+  sqlite::Statement attempts = db.query(
       "SELECT "
       "t.array,t.item,t.attempt,t.epoch,t.failure,t.message,t.pilot,t.node,t.charged,t.unexplained,"
       "t.started,t.ended "
@@ -152,15 +123,18 @@ Snapshot Store::begin() {
     failed.outcome.ended = from_microseconds(attempts.number(11));
     snapshot.failed_attempts.push_back(std::move(failed));
   }
-  sqlite::Statement allocations = db_.query("SELECT * FROM allocations WHERE state<>?");
+}
+
+void read_allocations(sqlite::Connection& db, Snapshot& snapshot) {
+  sqlite::Statement allocations = db.query("SELECT * FROM allocations WHERE state<>?");
   allocations.bind(static_cast<int>(AllocationState::Ended));
   while (allocations.step()) snapshot.allocations.push_back(read_allocation(allocations));
   sqlite::Statement proven =
-      db_.query("SELECT DISTINCT site,shape FROM allocations WHERE number<>x''");
+      db.query("SELECT DISTINCT site,shape FROM allocations WHERE number<>x''");
   while (proven.step()) snapshot.proven.emplace_back(proven.text(0), proven.text(1));
 
   // More than these say nothing new.
-  sqlite::Statement starts = db_.query(
+  sqlite::Statement starts = db.query(
       "SELECT site,shape,opened,running_since FROM allocations WHERE running_since<>0 "
       "ORDER BY running_since DESC LIMIT 256");
   while (starts.step()) {
@@ -169,9 +143,11 @@ Snapshot Store::begin() {
                                     from_microseconds(starts.number(3))});
   }
   std::reverse(snapshot.past_starts.begin(), snapshot.past_starts.end());
+}
 
+void read_keys(sqlite::Connection& db, Snapshot& snapshot) {
   sqlite::Statement keys =
-      db_.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");
+      db.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");
   while (keys.step()) {
     const std::string client = keys.text(0);
     const std::string key = keys.text(1);
@@ -181,6 +157,45 @@ Snapshot Store::begin() {
     }
     snapshot.keys.back().ids.push_back(ArrayId{static_cast<std::uint64_t>(keys.number(3))});
   }
+}
+
+}  // namespace
+
+LiveArrays Store::live_arrays() {
+  return [rows = std::make_shared<LiveArrayRows>(db_)] { return rows->next(); };
+}
+
+Snapshot Store::begin() {
+  Snapshot snapshot;
+  snapshot.engine_start = std::stoull(meta("starts")) + 1;
+  wait_for_disk(true);
+  set_meta("starts", std::to_string(snapshot.engine_start));
+  mark_.now.starts = snapshot.engine_start;
+  note_commit(true);
+  snapshot.engine_name = meta("engine");
+
+  sqlite::Statement highest = db_.query("SELECT max(id) FROM arrays");
+  highest.step();
+  const std::string pruned_id = meta("pruned_array");
+  snapshot.next_array = static_cast<std::uint64_t>(highest.number(0)) + 1;
+  // Ids of pruned arrays are not given again.
+  if (!pruned_id.empty())
+    snapshot.next_array = std::max<std::uint64_t>(snapshot.next_array, std::stoull(pruned_id) + 1);
+  mark_.now.highest = std::max(mark_.now.highest, snapshot.next_array - 1);
+
+  for (const auto& [id, indices] : read_waited_for(db_)) {
+    sqlite::Statement live = db_.query("SELECT 1 FROM arrays WHERE id=? AND ended=0");
+    if (!live.bind(id.value).step())
+      snapshot.ended.push_back(history_.ended_or_pruned(id, indices));
+  }
+
+  leases_known_ = false;
+  leases_.load();
+  leases_known_ = true;
+  snapshot.leases = leases_.all();
+  read_failed_attempts(db_, snapshot);
+  read_allocations(db_, snapshot);
+  read_keys(db_, snapshot);
   return snapshot;
 }
 
