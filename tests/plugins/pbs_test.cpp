@@ -852,7 +852,7 @@ TEST(PbsConfiguration, IsReadStrictly) {
        "line 1: 'gpu_kinds' must be a map such as {a100: gpu_model=A100}, from a kind of GPU to "
        "the resource that asks for it"},
       {"gpu_kinds:\n  a100: [1]\n", "line 2: the value of 'a100' must be a text"},
-      {"[1]\n", "line 1: the configuration of 'pbs' must be a map"}};
+      {"[1]\n", "line 1: the configuration must be a map"}};
   for (const auto& [text, message] : wrong) {
     try {
       make(text);

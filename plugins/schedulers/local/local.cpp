@@ -4,35 +4,24 @@
 //   /tmp
 #include "shell_texts.hpp"
 
+#include "common/keys.hpp"
+
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/shell_quote.hpp"
 
-#include <yaml-cpp/yaml.h>
 #include <algorithm>
 
 #include <charconv>
 #include <sstream>
-#include <stdexcept>
 
 namespace hpcbatch {
 namespace {
 
-/// What is wrong with the configuration, and in which line.
-std::runtime_error at(const YAML::Node& node, const std::string& what) {
-  return std::runtime_error("line " + std::to_string(node.Mark().line + 1) + ": " + what);
-}
-
 std::string read_directory(const char* config_yaml) {
-  const YAML::Node config = YAML::Load(config_yaml);
-  if (config.IsNull()) return {};
-  if (!config.IsMap()) throw std::runtime_error("the configuration must be a map");
-  std::string directory;
-  for (const auto& entry : config) {
-    const auto key = entry.first.as<std::string>();
-    if (key != "directory") throw at(entry.first, "unknown key '" + key + "'; known is: directory");
-    directory = entry.second.as<std::string>("");
-    if (!directory.starts_with('/')) throw at(entry.first, "'directory' must be an absolute path");
-  }
+  const Keys keys(config_yaml, {"directory"});
+  const std::string directory = keys.text("directory").value_or("");
+  if (!directory.empty() && !directory.starts_with('/'))
+    keys.fail("directory", "must be an absolute path");
   return directory;
 }
 

@@ -5,15 +5,12 @@
 #include "submission.hpp"
 #include "survey.hpp"
 
+#include "common/keys.hpp"
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/node_avoider.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"
 #include "hpcbatch/survey.hpp"
-
-#include <yaml-cpp/yaml.h>
-
-#include <stdexcept>
 
 namespace hpcbatch {
 namespace {
@@ -33,13 +30,8 @@ class Slurm final : public Scheduler,
                     public Choices {
  public:
   explicit Slurm(const char* config_yaml) {
-    const YAML::Node config = YAML::Load(config_yaml);
-    if (!config.IsNull() && (!config.IsMap() || config.size() > 0)) {
-      throw std::runtime_error(
-          "line " + std::to_string(config.Mark().line + 1) +
-          ": the scheduler 'slurm' takes no configuration; what sbatch is to be given belongs "
-          "under 'options' of the site");
-    }
+    const Keys none(config_yaml, {},
+                    "what sbatch is to be given belongs under 'options' of the site");
   }
 
   std::string script(const AllocationRequest& request) const override {

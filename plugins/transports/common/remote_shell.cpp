@@ -180,13 +180,4 @@ std::string quoted_path(const std::string& path) {
   return shell_quoted(path.starts_with('-') ? "./" + path : path);
 }
 
-bool is_variable_name(std::string_view name) {
-  const auto is_letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !name.empty() && is_letter(name.front()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
-}
-
 }  // namespace hpcbatch

@@ -50,6 +50,5 @@ std::optional<std::map<std::string, std::string>> read_environment(const Frame& 
 std::string print_text(std::string_view text);
 /// A path as one quoted word that is never taken for an option.
 std::string quoted_path(const std::string& path);
-bool is_variable_name(std::string_view name);
 
 }  // namespace hpcbatch

@@ -6,7 +6,7 @@
 #include "control_socket.hpp"
 #include "program_login.hpp"
 
-#include "../common/keys.hpp"
+#include "../common/environment_key.hpp"
 #include "../common/remote_transport.hpp"
 
 #include "hpcbatch/kept_connection.hpp"
@@ -105,8 +105,8 @@ class OpenSsh final : public RemoteTransport, public ConnectionKeeper {
 
  private:
   explicit OpenSsh(const Keys& keys)
-      : OpenSsh(std::make_unique<ProgramLogin>(read_settings(keys)).release(), keys.environment()) {
-  }
+      : OpenSsh(std::make_unique<ProgramLogin>(read_settings(keys)).release(),
+                read_environment(keys)) {}
   OpenSsh(ProgramLogin* login, Environment environment)
       : RemoteTransport(std::unique_ptr<Login>(login), std::move(environment)), login_(*login) {}
 

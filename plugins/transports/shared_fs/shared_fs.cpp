@@ -4,14 +4,12 @@
 #include "files.hpp"
 
 #include "../common/batch_variables.hpp"
+#include "../common/environment_key.hpp"
 #include "../common/process.hpp"
 
 #include "hpcbatch/transport.hpp"
 
-#include <yaml-cpp/yaml.h>
-
 #include <cstdlib>
-#include <stdexcept>
 
 #include <sys/wait.h>
 
@@ -28,30 +26,10 @@ Environment minimal_environment() {
   return environment;
 }
 
-/// What is wrong with the configuration, and in which line.
-std::runtime_error at(const YAML::Node& node, const std::string& what) {
-  return std::runtime_error("line " + std::to_string(node.Mark().line + 1) + ": " + what);
-}
-
 Environment read_configuration(const char* config_yaml) {
   Environment environment = minimal_environment();
-  const YAML::Node config = YAML::Load(config_yaml);
-  if (config.IsNull()) return environment;
-  if (!config.IsMap()) throw std::runtime_error("the configuration must be a map");
-  for (const auto& entry : config) {
-    const auto key = entry.first.as<std::string>();
-    if (key != "environment")
-      throw at(entry.first, "unknown key '" + key + "'; known is: environment");
-    if (!entry.second.IsMap())
-      throw at(entry.first, "'environment' must be a map of names to values");
-    for (const auto& variable : entry.second) {
-      if (!variable.second.IsScalar()) {
-        throw at(entry.first,
-                 "the value of '" + variable.first.as<std::string>() + "' must be a text");
-      }
-      environment[variable.first.as<std::string>()] = variable.second.Scalar();
-    }
-  }
+  for (auto& [name, value] : read_environment(Keys(config_yaml, {"environment"})))
+    environment[name] = std::move(value);
   return environment;
 }
 

@@ -5,7 +5,7 @@
 //   identity: ~/.ssh/id_ed25519
 #include "library_login.hpp"
 
-#include "../common/keys.hpp"
+#include "../common/environment_key.hpp"
 #include "../common/remote_transport.hpp"
 
 namespace hpcbatch {
@@ -38,7 +38,8 @@ class Ssh final : public RemoteTransport {
 
  private:
   explicit Ssh(const Keys& keys)
-      : RemoteTransport(std::make_unique<LibraryLogin>(read_settings(keys)), keys.environment()) {
+      : RemoteTransport(std::make_unique<LibraryLogin>(read_settings(keys)),
+                        read_environment(keys)) {
     static const int once = ssh_init();
     (void)once;
   }

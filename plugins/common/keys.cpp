@@ -1,39 +1,53 @@
-#include "keys.hpp"
-
-#include "remote_shell.hpp"
+#include "common/keys.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <stdexcept>
+#include <utility>
 
 namespace hpcbatch {
 namespace {
 
-std::runtime_error at(const YAML::Node& node, const std::string& what) {
-  return std::runtime_error("line " + std::to_string(node.Mark().line + 1) + ": " + what);
+std::runtime_error in_line(int line, const std::string& what) {
+  return std::runtime_error("line " + std::to_string(line) + ": " + what);
+}
+
+int line_of(const YAML::Node& node) {
+  return node.Mark().line + 1;
 }
 
 }  // namespace
 
-Keys::Keys(const char* config_yaml, const std::vector<std::string>& known)
+Keys::Keys(const char* config_yaml, const std::vector<std::string>& known,
+           const std::string& advice)
     : map_(YAML::Load(config_yaml)) {
-  if (!map_.IsNull() && !map_.IsMap()) throw std::runtime_error("the configuration must be a map");
+  if (!map_.IsNull() && !map_.IsMap())
+    throw in_line(line_of(map_), "the configuration must be a map");
   std::string all;
   for (const auto& name : known) all += (all.empty() ? "" : ", ") + name;
   for (const auto& entry : map_) {
     const std::string key = entry.first.Scalar();
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw at(entry.first,
-               std::string("unknown key '").append(key).append("'; known are: ").append(all));
+    if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+    std::string text = "unknown key '" + key + "'";
+    text += all.empty() ? "; this plugin takes no configuration" : "; known are: " + all;
+    throw in_line(line_of(entry.first), text + (advice.empty() ? "" : "; " + advice));
   }
 }
 
 void Keys::fail(const std::string& key, const std::string& what) const {
+  fail_with(key, "'" + key + "' " + what);
+}
+
+void Keys::fail_with(const std::string& key, const std::string& sentence) const {
   const YAML::Node& map = map_;
   const YAML::Node value = map[key];
-  if (!value) throw std::runtime_error("'" + key + "' " + what);
-  throw at(value, "'" + key + "' " + what);
+  if (!value) throw std::runtime_error(sentence);
+  throw in_line(line_of(value), sentence);
+}
+
+void Keys::fail(const Entry& entry, const std::string& what) {
+  throw in_line(entry.line, what);
 }
 
 std::optional<std::string> Keys::text(const std::string& key) const {
@@ -79,20 +93,18 @@ bool Keys::truth(const std::string& key, bool otherwise) const {
   return truth;
 }
 
-Environment Keys::environment() const {
-  Environment environment;
-  if (!map_.IsMap() || !map_["environment"]) return environment;
-  const YAML::Node value = map_["environment"];
-  if (!value.IsMap()) fail("environment", "must be a map of names to values");
-  for (const auto& variable : value) {
-    const std::string name = variable.first.Scalar();
-    if (!is_variable_name(name))
-      throw at(variable.first, "'" + name + "' is no name of a variable");
-    if (!variable.second.IsScalar())
-      throw at(variable.first, "the value of '" + name + "' must be a text");
-    environment[name] = variable.second.Scalar();
+std::vector<Keys::Entry> Keys::entries(const std::string& key, const std::string& form) const {
+  if (!map_.IsMap() || !map_[key]) return {};
+  const YAML::Node value = map_[key];
+  if (!value.IsMap()) fail(key, "must be " + form);
+  std::vector<Entry> all;
+  for (const auto& one : value) {
+    Entry entry{one.first.Scalar(), {}, line_of(one.first)};
+    if (!one.second.IsScalar()) fail(entry, "the value of '" + entry.name + "' must be a text");
+    entry.text = one.second.Scalar();
+    all.push_back(std::move(entry));
   }
-  return environment;
+  return all;
 }
 
 std::optional<std::string> Keys::safe_name(const std::string& key, const std::string& also) const {
