@@ -4,8 +4,12 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "system"))
+
+from patience import wait_until  # noqa: E402,F401
 
 CLUSTER = pathlib.Path(__file__).with_name("cluster")
 
@@ -49,16 +53,3 @@ class Slurm:
                               capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
-
-
-def wait_until(condition, seconds=60, what="the condition"):
-    """Waits for what another process will do; a condition that stays false fails the test.
-
-    `seconds` are those of an idle machine: a busy one has a minute at least.
-    """
-    seconds = max(seconds, 60)
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, f"{what} was not true within {seconds} s"
-        time.sleep(0.05)
-    return value

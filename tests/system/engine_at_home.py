@@ -12,25 +12,14 @@ import time
 
 import pytest
 
+from patience import wait_until
+
 ROOT = pathlib.Path(__file__).parents[2]
 # Where bin/hpcbatch and its plugins lie: the build, or any prefix that it was installed to.
 PREFIX = pathlib.Path(os.environ.get("HPCBATCH_TEST_PREFIX", ROOT / "build/release"))
 CHECKER = ROOT / "build/release/bin/hpcbatch-check-history"
 
 Result = collections.namedtuple("Result", "code out err")
-
-
-def wait_until(condition, seconds=60, what="the condition"):
-    """Waits for what another process will do; a condition that stays false fails the test.
-
-    `seconds` are those of an idle machine: a busy one has a minute at least.
-    """
-    seconds = max(seconds, 60)
-    end = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < end, f"{what} was not true within {seconds} s"
-        time.sleep(0.02)
-    return value
 
 
 def is_alive(pid):
