@@ -6,7 +6,7 @@
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
 #include "documents/site_proposal.hpp"
-#include "engine/site_outlook.hpp"
+#include "engine/sites/site_outlook.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>

@@ -66,8 +66,8 @@ struct Submissions::Standing {
   TaskState state{TaskState::Done};  ///< what the whole is doing
   std::optional<Time> started;       ///< the first
   std::optional<Time> ended;         ///< the last, where all have
-  std::uint64_t& of(TaskState state) { return by_state.at(static_cast<std::size_t>(state)); }
-  std::uint64_t of(TaskState state) const { return by_state.at(static_cast<std::size_t>(state)); }
+  std::uint64_t& of(TaskState one) { return by_state.at(static_cast<std::size_t>(one)); }
+  std::uint64_t of(TaskState one) const { return by_state.at(static_cast<std::size_t>(one)); }
 };
 
 /// Of the tasks that have not ended.
@@ -255,7 +255,7 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                 [this, id, reply](const ArrayFacts& facts) {
                   if (!facts.whole)
                     return reply->error(404, fmt::format("there is no task {}", id.value));
-                  const store::ArrayRow& row = facts.whole->row;
+                  const store::ArrayRow& whole = facts.whole->row;
                   const Standing now = standing(*facts.whole);
                   json::object counts = counts_json(now);
                   json::array details, failures;
@@ -263,14 +263,14 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                     details.push_back(json::string(valid_utf8(in_words(id, one))));
                     failures.push_back(to_json(id, one));
                     const std::string failed = fmt::format("{} --failed", id.value);
-                    if (const auto more = retry_with_more(one.group.failure, row.needs, failed))
+                    if (const auto more = retry_with_more(one.group.failure, whole.needs, failed))
                       details.push_back(json::string(*more));
                   }
                   // As far as it has got.
-                  const TimeSpent spent{.submitted = row.submitted,
+                  const TimeSpent spent{.submitted = whole.submitted,
                                         .started = now.started,
                                         .ended = now.ended,
-                                        .cpus = row.needs.amounts.get(kCpus).value(),
+                                        .cpus = whole.needs.amounts.get(kCpus).value(),
                                         .tasks = facts.times,
                                         .longest_item = facts.longest_item};
                   for (const std::string& line : in_words(spent))
@@ -291,7 +291,7 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                   }
                   reply->answer(200, {{"id", std::to_string(id.value)},
                                       {"state", std::string(to_string(now.state))},
-                                      {"text", counts_in_words(counts, row.indices.size())},
+                                      {"text", counts_in_words(counts, whole.indices.size())},
                                       {"counts", std::move(counts)},
                                       {"failures", std::move(failures)},
                                       {"times", to_json(spent)},

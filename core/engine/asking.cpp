@@ -1,6 +1,6 @@
 // From waiting work and pilots at hand to allocations to ask for; and what no site could ever run.
 #include "engine/engine.hpp"
-#include "engine/site_outlook.hpp"
+#include "engine/sites/site_outlook.hpp"
 
 #include "model/choices.hpp"
 #include "model/quantities.hpp"

@@ -2,7 +2,7 @@
 // changed something.
 #include "engine/engine.hpp"
 
-#include "engine/made_shapes.hpp"
+#include "engine/sites/made_shapes.hpp"
 #include "model/check.hpp"
 #include "model/visit.hpp"
 

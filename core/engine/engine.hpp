@@ -4,7 +4,7 @@
 
 #include "engine/node_trust.hpp"
 #include "engine/pilot_table.hpp"
-#include "engine/site_book.hpp"
+#include "engine/sites/site_book.hpp"
 #include "engine/task_table.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"

@@ -1,7 +1,7 @@
 // Why a task waits: what stands between it and a start, from the nearest reason to the farthest.
 #include "engine/explainer.hpp"
 
-#include "engine/site_outlook.hpp"
+#include "engine/sites/site_outlook.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 // Nodes at which tasks fail: how each end counts, who is tried elsewhere, and what pilots at a node
 // that is in doubt or bad are still given.
 #include "engine/engine.hpp"
-#include "engine/site_outlook.hpp"
+#include "engine/sites/site_outlook.hpp"
 
 #include "model/check.hpp"
 

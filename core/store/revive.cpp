@@ -26,11 +26,11 @@ void Store::save(const SaveRevived& save) {
     // What has ended or is leased had the old ones; what had before an earlier change, those that
     // were known then.
     db_.query(
-           "INSERT INTO needs_before SELECT id,newest,held,needs FROM arrays,"
+           "INSERT INTO needs_before SELECT id,newest,lent,needs FROM arrays,"
            "(SELECT coalesce(max(sequence),0) AS newest FROM results WHERE array=?1),"
-           "(SELECT coalesce(max(epoch+last-first),0) AS held FROM leases WHERE array=?1) "
+           "(SELECT coalesce(max(epoch+last-first),0) AS lent FROM leases WHERE array=?1) "
            "WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM needs_before b WHERE b.array=?1 AND "
-           "b.until>=newest AND b.leased>=held)")
+           "b.until>=newest AND b.leased>=lent)")
         .run(save.array.value);
     db_.query("UPDATE arrays SET needs=? WHERE id=?").run(encode(*save.needs), save.array.value);
   }

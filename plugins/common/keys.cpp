@@ -1,4 +1,4 @@
-#include "common/keys.hpp"
+#include "keys.hpp"
 
 #include <algorithm>
 #include <cctype>

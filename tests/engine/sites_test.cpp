@@ -2,7 +2,7 @@
 // keeps none of it.
 #include "engine_test.hpp"
 
-#include "engine/site_outlook.hpp"
+#include "engine/sites/site_outlook.hpp"
 
 namespace hpcbatch {
 namespace {

@@ -1,7 +1,7 @@
 // Pilots that cannot write to their workspace: nothing starts there, and what has ended waits.
 #include "engine_test.hpp"
 
-#include "engine/site_outlook.hpp"
+#include "engine/sites/site_outlook.hpp"
 
 namespace hpcbatch {
 namespace {

@@ -13,7 +13,7 @@ namespace {
 
 /// A text in fewer letters a line is no text.
 constexpr std::size_t kReadable = 24;
-constexpr std::size_t kIndent = 4;
+constexpr std::size_t kBelow = 4;
 
 /// Letters, not bytes.  Wide letters of Asian scripts count as one: their lines are then a little
 /// off.
@@ -102,12 +102,12 @@ std::string Table::line(const Layout& layout, const std::vector<std::string>& ce
         text = cut(text, *room - std::min(before, *room));
       } else if (before + width_of(text) > *room) {
         const bool is_narrow = before + kReadable > *room;
-        const std::size_t indent = is_narrow ? kIndent : before;
+        const std::size_t indent = is_narrow ? kBelow : before;
         text = wrapped(text, *room, indent, indent);
         if (is_narrow) {
           std::string out;
           finish_line(out, std::move(line));
-          return out + std::string(kIndent, ' ') + text + '\n';
+          return out + std::string(kBelow, ' ') + text + '\n';
         }
       }
     }

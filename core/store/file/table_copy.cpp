@@ -32,7 +32,8 @@ const std::vector<std::string>& order_of(const std::string& table) {
       {"attempts", {"array", "item", "attempt", "epoch"}},
       {"results", {"sequence"}},
       {"leases", {"array", "first"}},
-      {"allocations", {"rowid"}}};
+      {"allocations", {"rowid"}},
+      {"needs_before", {"array", "until", "leased"}}};
   return orders.at(table);
 }
 

@@ -1,6 +1,6 @@
 #include "settings.hpp"
 
-#include "common/keys.hpp"
+#include "../../common/keys.hpp"
 #include "dialect.hpp"
 
 #include <algorithm>

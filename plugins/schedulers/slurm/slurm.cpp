@@ -5,7 +5,7 @@
 #include "submission.hpp"
 #include "survey.hpp"
 
-#include "common/keys.hpp"
+#include "../../common/keys.hpp"
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/node_avoider.hpp"
 #include "hpcbatch/scheduler.hpp"

@@ -1,4 +1,4 @@
-#include "engine/made_shapes.hpp"
+#include "engine/sites/made_shapes.hpp"
 
 #include "model/choices.hpp"
 

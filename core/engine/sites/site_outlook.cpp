@@ -1,4 +1,4 @@
-#include "engine/site_outlook.hpp"
+#include "engine/sites/site_outlook.hpp"
 
 #include "model/choices.hpp"
 

@@ -1,7 +1,7 @@
 // Allocations from the intent to the batch system's answer, and when to ask again.
-#include "engine/site_book.hpp"
+#include "engine/sites/site_book.hpp"
 
-#include "engine/made_shapes.hpp"
+#include "engine/sites/made_shapes.hpp"
 #include "model/check.hpp"
 #include "model/choices.hpp"
 #include "model/quantities.hpp"

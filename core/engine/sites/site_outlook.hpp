@@ -2,7 +2,7 @@
 // asked for.
 #pragma once
 
-#include "engine/site_book.hpp"
+#include "engine/sites/site_book.hpp"
 #include "provision/plan.hpp"
 
 #include <optional>

@@ -1,6 +1,6 @@
 // What a trusted list of batch jobs means for our allocations.  Classes of states and ends:
 // reliability tables of the batch systems (SLURM job_state_codes, job_reason_codes).
-#include "engine/site_book.hpp"
+#include "engine/sites/site_book.hpp"
 
 #include "model/check.hpp"
 #include "model/quantities.hpp"
