@@ -68,6 +68,11 @@ struct Submissions::Standing {
   std::optional<Time> ended;         ///< the last, where all have
   std::uint64_t& of(TaskState one) { return by_state.at(static_cast<std::size_t>(one)); }
   std::uint64_t of(TaskState one) const { return by_state.at(static_cast<std::size_t>(one)); }
+  /// Of tasks that have not ended.
+  void add(const Standing& other) {
+    for (std::size_t i = 0; i < by_state.size(); ++i) by_state[i] += other.by_state[i];
+    if (other.started) started = std::min(started.value_or(*other.started), *other.started);
+  }
 };
 
 /// Of the tasks that have not ended.
@@ -93,7 +98,15 @@ Submissions::Standing Submissions::live_ones(ArrayId id) const {
 }
 
 Submissions::Standing Submissions::standing(const store::ArrayOverview& whole) const {
-  Standing now = live_ones(whole.row.id);
+  Standing now;
+  if (whole.names) {
+    const auto& live = runtime_.engine().tasks().arrays();
+    const auto end = live.upper_bound(whole.submit_last);
+    for (auto at = live.lower_bound(whole.submit_first); at != end; ++at)
+      now.add(live_ones(at->first));
+  } else {
+    now = live_ones(whole.row.id);
+  }
   now.of(TaskState::Done) = whole.done;
   now.of(TaskState::Failed) = whole.failed;
   now.of(TaskState::Cancelled) = whole.cancelled;
@@ -122,14 +135,20 @@ json::object Submissions::array_json(const store::ArrayOverview& whole) const {
   json::object object{{"id", std::to_string(whole.row.id.value)},
                       {"state", std::string(to_string(now.state))},
                       {"client", whole.row.client},
-                      {"total", whole.row.indices.size()},
+                      {"total", whole.tasks},
                       {"counts", counts_json(now)},
                       {"submitted_at", seconds(whole.row.submitted)}};
   if (whole.submit_first != whole.submit_last)
     object["submit"] = fmt::format("{}-{}", whole.submit_first.value, whole.submit_last.value);
-  if (!whole.row.name.empty()) object["name"] = valid_utf8(whole.row.name);
-  if (!whole.row.tool.empty()) object["tool"] = whole.row.tool;
-  put_command(object, whole.row.recipe);
+  if (whole.names) {
+    object["id"] = object["submit"];
+    if (!whole.names->empty())
+      object["name"] = valid_utf8(fmt::format("{}", fmt::join(*whole.names, ", ")));
+  } else {
+    if (!whole.row.name.empty()) object["name"] = valid_utf8(whole.row.name);
+    if (!whole.row.tool.empty()) object["tool"] = whole.row.tool;
+    put_command(object, whole.row.recipe);
+  }
   if (now.started) object["started_at"] = seconds(*now.started);
   if (now.ended) object["ended_at"] = seconds(*now.ended);
   return object;
@@ -155,6 +174,10 @@ void Submissions::list(const HttpRequest& request, const ReplyPtr& reply) {
         Time{} + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(since));
   if (const std::string before = text_in(request, "before"); !before.empty())
     filter.before = parse_selection(before).array;
+  if (const std::string per = text_in(request, "per"); !per.empty() && per != "array") {
+    if (per != "submit") throw BadRequest(fmt::format("'per' is submit or array, not '{}'", per));
+    filter.whole_submits = true;
+  }
   filter.failure = word_in<Failure>(request, "failure", parse_failure,
                                     "failures are tool_failed, oom_task, node_lost and others");
   const auto state = word_in<TaskState>(

@@ -82,6 +82,8 @@ struct ArrayFilter {
   std::string site;                           ///< where one of its tasks ended
   std::vector<ArrayId> at_site;               ///< sorted: they are at `site` now
   std::optional<std::vector<ArrayId>> among;  ///< sorted: these alone
+  /// What came in one submit is one, that of which any array is admitted.
+  bool whole_submits{false};
   std::uint32_t limit{100};
 };
 
@@ -89,6 +91,9 @@ struct ArrayFilter {
 struct ArrayOverview {
   ArrayRow row;
   ArrayId submit_first, submit_last;  ///< of all that came with it, in one submit with a key
+  std::uint64_t tasks{0};             ///< in all
+  /// Where it stands for all of its submit, of which `row` is any: names of them, a few, each once.
+  std::optional<std::vector<std::string>> names;
   std::uint64_t done{0}, failed{0}, cancelled{0};
   std::optional<Time> started;     ///< the first of those that have ended
   std::optional<Time> last_ended;  ///< nothing while none has
@@ -173,7 +178,8 @@ class History {
   Revivable revivable(const std::vector<Selection>& tasks, bool failed_only = false);
 
  private:
-  ArrayOverview overview(ArrayRow row, std::vector<Failure>& failures);
+  ArrayOverview overview(ArrayRow row, std::vector<Failure>& failures, bool whole_submit);
+  void add_all_of_submit(ArrayOverview& whole);
   std::set<std::string, std::less<>> allocations_of(const std::string& site);
   bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);
   enum class Of : std::uint8_t { All, Failed, Dependants };

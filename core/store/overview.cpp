@@ -1,4 +1,5 @@
 // Submissions as a whole: which there are, and how their tasks have ended.
+#include "store/encoding.hpp"
 #include "store/layout.hpp"
 #include "store/store.hpp"
 
@@ -24,13 +25,43 @@ bool is_in(const std::vector<ArrayId>& sorted, ArrayId id) {
 
 }  // namespace
 
-ArrayOverview History::overview(ArrayRow row, std::vector<Failure>& failures) {
+/// How many tasks there are, and what they are called.
+void History::add_all_of_submit(ArrayOverview& whole) {
+  constexpr std::size_t kNames = 4;
+  whole.tasks = 0;
+  std::vector<std::string>& names = whole.names.emplace();
+  sqlite::Statement rows =
+      db_.query("SELECT indices,name FROM arrays WHERE id BETWEEN ? AND ? ORDER BY id");
+  rows.bind(whole.submit_first.value, whole.submit_last.value);
+  while (rows.step()) {
+    whole.tasks += decode_indices(rows.text(0)).size();
+    std::string name = rows.text(1);
+    if (!name.empty() && names.size() < kNames &&
+        std::find(names.begin(), names.end(), name) == names.end())
+      names.push_back(std::move(name));
+  }
+}
+
+ArrayOverview History::overview(ArrayRow row, std::vector<Failure>& failures, bool whole_submit) {
   ArrayOverview whole{.row = std::move(row)};
+  whole.submit_first = whole.submit_last = whole.row.id;
+  whole.tasks = whole.row.indices.size();
+  sqlite::Statement submit = db_.query(
+      "SELECT (SELECT min(id) FROM arrays WHERE client=a.client AND key=a.key AND key<>x''),"
+      "(SELECT max(id) FROM arrays WHERE client=a.client AND key=a.key AND key<>x'') "
+      "FROM arrays a WHERE id=? AND key<>x''");
+  if (submit.bind(whole.row.id.value).step()) {
+    whole.submit_first = ArrayId{static_cast<std::uint64_t>(submit.number(0))};
+    whole.submit_last = ArrayId{static_cast<std::uint64_t>(submit.number(1))};
+  }
+  const bool is_several = whole_submit && whole.submit_first != whole.submit_last;
+  if (is_several) add_all_of_submit(whole);
   Totals totals;
   sqlite::Statement groups = db_.query(
       "SELECT failure,sum(last-first+1),min(CASE WHEN started<>0 THEN started END),max(ended) "
-      "FROM results WHERE array=? GROUP BY failure");
-  groups.bind(whole.row.id.value);
+      "FROM results WHERE array BETWEEN ? AND ? GROUP BY failure");
+  groups.bind((is_several ? whole.submit_first : whole.row.id).value,
+              (is_several ? whole.submit_last : whole.row.id).value);
   while (groups.step()) {
     const auto failure = static_cast<Failure>(groups.number(0));
     failures.push_back(failure);
@@ -42,15 +73,6 @@ ArrayOverview History::overview(ArrayRow row, std::vector<Failure>& failures) {
     const Time ended = from_microseconds(groups.number(3));
     whole.last_ended = std::max(whole.last_ended.value_or(ended), ended);
   }
-  sqlite::Statement submit = db_.query(
-      "SELECT (SELECT min(id) FROM arrays WHERE client=a.client AND key=a.key AND key<>x''),"
-      "(SELECT max(id) FROM arrays WHERE client=a.client AND key=a.key AND key<>x'') "
-      "FROM arrays a WHERE id=? AND key<>x''");
-  whole.submit_first = whole.submit_last = whole.row.id;
-  if (submit.bind(whole.row.id.value).step()) {
-    whole.submit_first = ArrayId{static_cast<std::uint64_t>(submit.number(0))};
-    whole.submit_last = ArrayId{static_cast<std::uint64_t>(submit.number(1))};
-  }
   whole.done = totals.done;
   whole.failed = totals.failed;
   whole.cancelled = totals.cancelled;
@@ -61,7 +83,7 @@ std::optional<ArrayOverview> History::overview(ArrayId id) {
   auto row = array(id);
   if (!row) return std::nullopt;
   std::vector<Failure> failures;
-  return overview(std::move(*row), failures);
+  return overview(std::move(*row), failures, false);
 }
 
 std::set<std::string, std::less<>> History::allocations_of(const std::string& site) {
@@ -92,6 +114,7 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
                     : static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   rows.bind(below, kArraysLookedAt);
   const auto at_site = allocations_of(filter.site);
+  std::optional<ArrayId> told_from;
   int looked_at = 0;
   while (page.arrays.size() < filter.limit && rows.step()) {
     ++looked_at;
@@ -101,18 +124,21 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
       looked_at = 0;
       break;
     }
+    // One of a submit that was told of already.
+    if (told_from && id >= *told_from) continue;
     page.next = id;
     if (!is_called(rows, filter)) continue;
     if (filter.among && !is_in(*filter.among, id)) continue;
     if (!filter.site.empty() && !is_in(filter.at_site, id) && !has_ended_at(id, at_site)) continue;
     std::vector<Failure> failures;
-    ArrayOverview whole = overview(read_array(rows), failures);
+    ArrayOverview whole = overview(read_array(rows), failures, filter.whole_submits);
     const auto has = [&](const auto& wanted) {
       return std::any_of(failures.begin(), failures.end(), wanted);
     };
     if (filter.failure && !has([&](Failure one) { return one == *filter.failure; })) continue;
     if (filter.state && !has([&](Failure one) { return state_after(one) == *filter.state; }))
       continue;
+    if (whole.names) page.next = told_from = whole.submit_first;
     page.arrays.push_back(std::move(whole));
   }
   if (page.arrays.size() < filter.limit && looked_at < kArraysLookedAt) page.next.reset();

@@ -10,7 +10,7 @@ using testing::Not;
 class LookTest : public VerbTest {};
 
 TEST_F(LookTest, ListShowsALineForEachSubmission) {
-  engine_answers({{"GET /v1/arrays?limit=20",
+  engine_answers({{"GET /v1/arrays?limit=20&per=submit",
                    R"({"arrays": [
     {"id": "14", "state": "running", "client": "shell:me", "total": 1000, "name": "sweep", "submitted_at": 1000,
      "started_at": 1060, "ended_at": 1120, "command": ["fit", "{}"],
@@ -26,9 +26,17 @@ TEST_F(LookTest, ListShowsALineForEachSubmission) {
   EXPECT_THAT(out, Not(HasSubstr("WHO"))) << "they are all one's";
 }
 
+TEST_F(LookTest, AFileOfTasksIsALine) {
+  engine_answers({{"GET /v1/arrays?limit=20&per=submit",
+                   R"({"arrays": [
+    {"id": "12-14", "submit": "12-14", "state": "failed", "client": "shell:me", "total": 3, "name": "prepare, fit",
+     "submitted_at": 1000, "counts": {"waiting": 0, "done": 2, "failed": 1}}]})"}});
+  EXPECT_THAT(cli({"list"}).out, HasSubstr("12-14  failed  [######xxxx]   2/3       1"));
+}
+
 TEST_F(LookTest, ListChoosesSubmissions) {
   engine_answers(
-      {{"GET /v1/arrays?limit=5&state=failed&failure=oom_task&name=sweep%2A&tool=ina&"
+      {{"GET /v1/arrays?limit=5&per=submit&state=failed&failure=oom_task&name=sweep%2A&tool=ina&"
         "site=quartz&client=galaxy",
         R"({"arrays": []})"}});
   const CliResult result =
@@ -39,9 +47,10 @@ TEST_F(LookTest, ListChoosesSubmissions) {
 }
 
 TEST_F(LookTest, ListGoesOnWhereTheEngineHasLookedAtMany) {
-  engine_answers({{"GET /v1/arrays?limit=20&state=failed", R"({"arrays": [], "next": "5000"})"},
-                  {"GET /v1/arrays?limit=20&state=failed&before=5000",
-                   R"({"arrays": [{"id": "7", "state": "failed", "client": "a", "total": 1,
+  engine_answers(
+      {{"GET /v1/arrays?limit=20&per=submit&state=failed", R"({"arrays": [], "next": "5000"})"},
+       {"GET /v1/arrays?limit=20&per=submit&state=failed&before=5000",
+        R"({"arrays": [{"id": "7", "state": "failed", "client": "a", "total": 1,
                        "submitted_at": 1, "counts": {"failed": 1}}]})"}});
   EXPECT_THAT(cli({"list", "--state", "failed"}).out, HasSubstr("7   failed"));
 }
@@ -246,7 +255,7 @@ TEST_F(LookTest, TopShowsAllAndEndsWithQ) {
        {"GET /v1/sites", R"({"sites": []})"},
        {"GET /v1/allocations", R"({"allocations": [{"name": "old", "state": "ended"}]})"},
        {"GET /v1/pilots", R"({"pilots": [{"name": "hab12.0"}]})"},
-       {"GET /v1/arrays?limit=50",
+       {"GET /v1/arrays?per=submit&limit=50",
         R"({"arrays": [{"id": "12", "state": "running", "total": 4, "name": "sweep",
                         "counts": {"done": 1, "running": 1, "waiting": 2}}]})"}});
   const CliResult once = cli({"top", "--once"});

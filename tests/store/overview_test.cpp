@@ -83,6 +83,34 @@ TEST_F(OverviewTest, APageSaysWhereTheNextBegins) {
   EXPECT_FALSE(page.next) << "that was all";
 }
 
+TEST_F(OverviewTest, WhatCameInOneSubmitCanBeOne) {
+  std::vector<Write> writes{named(1, "alone")};
+  for (std::uint64_t id = 2; id <= 4; ++id) {
+    writes.push_back(named(id, id == 4 ? "fit" : "prepare"));
+    std::get<SaveArrays>(writes.back().what).key = "file";
+  }
+  writes.push_back(result(2, 1, Failure::Ok));
+  writes.push_back(result(4, 3, Failure::OomTask));
+  save(writes);
+  ArrayFilter filter{.whole_submits = true};
+  ArrayPage page = store->history().arrays(filter);
+  ASSERT_EQ(page.arrays.size(), 2U);
+  const ArrayOverview& file = page.arrays[0];
+  EXPECT_EQ(file.submit_first, ArrayId{2});
+  EXPECT_EQ(file.submit_last, ArrayId{4});
+  EXPECT_EQ(file.names, (std::vector<std::string>{"prepare", "fit"}));
+  EXPECT_EQ(file.tasks, 9U);
+  EXPECT_EQ(file.done, 1U);
+  EXPECT_EQ(file.failed, 1U);
+  EXPECT_EQ(page.arrays[1].row.id, ArrayId{1});
+  EXPECT_FALSE(page.arrays[1].names);
+  filter.limit = 1;
+  EXPECT_EQ(store->history().arrays(filter).next, ArrayId{2}) << "below all of it";
+  filter.failure = Failure::OomTask;
+  EXPECT_EQ(store->history().arrays(filter).arrays.size(), 1U);
+  EXPECT_EQ(ids({.limit = 100}), "4 3 2 1");
+}
+
 TEST_F(OverviewTest, FailuresAreGroupedByTheirWay) {
   Write killed = result(1, 2, Failure::ToolSignal);
   std::get<SaveResult>(killed.what).outcome.signal = 9;

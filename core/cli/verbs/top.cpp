@@ -36,7 +36,8 @@ json::object look(EngineClient& client) {
     const json::array* things = array_at(answer, what);
     all[what] = things == nullptr ? json::array{} : *things;
   }
-  const json::object answer = client.get("/v1/arrays?limit=" + std::to_string(kSubmissionsShown));
+  const json::object answer =
+      client.get("/v1/arrays?per=submit&limit=" + std::to_string(kSubmissionsShown));
   const json::array* arrays = array_at(answer, "arrays");
   all["arrays"] = arrays == nullptr ? json::array{} : *arrays;
   return all;
