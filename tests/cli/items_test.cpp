@@ -1,5 +1,5 @@
 // Lists, tables and JSON lines as the items of an array.
-#include "cli/work/items.hpp"
+#include "cli/tasks/items.hpp"
 #include "cli/process/exit.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // How many tasks a submission may have fail, and what a joblog says of one.
-#include "cli/work/many.hpp"
+#include "cli/tasks/many.hpp"
 #include "cli/verbs/joblog.hpp"
 
 #include <gtest/gtest.h>

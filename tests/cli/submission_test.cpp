@@ -1,5 +1,5 @@
 // What the user said of a task -> the JSON that the engine is sent.
-#include "cli/work/submission.hpp"
+#include "cli/tasks/submission.hpp"
 #include "cli/process/exit.hpp"
 
 #include <gtest/gtest.h>

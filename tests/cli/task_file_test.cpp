@@ -1,5 +1,5 @@
 // Files of tasks: what is read, and what a bad line is told.
-#include "cli/work/task_file.hpp"
+#include "cli/tasks/task_file.hpp"
 #include "cli/process/exit.hpp"
 #include "documents/node.hpp"
 

@@ -1,5 +1,5 @@
 // A file's tasks name each other, in whatever order they stand.
-#include "cli/work/task_graph.hpp"
+#include "cli/tasks/task_graph.hpp"
 #include "cli/process/exit.hpp"
 
 #include <gtest/gtest.h>

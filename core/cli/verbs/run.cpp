@@ -4,11 +4,11 @@
 #include "cli/client/submit_safely.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
+#include "cli/tasks/submission.hpp"
 #include "cli/verbs/input_forwarder.hpp"
 #include "cli/verbs/run_many.hpp"
 #include "cli/verbs/streamed_task.hpp"
 #include "cli/verbs/verbs.hpp"
-#include "cli/work/submission.hpp"
 
 #include <boost/json/array.hpp>
 

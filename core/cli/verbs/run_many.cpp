@@ -6,11 +6,11 @@
 #include "cli/client/submit_safely.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
+#include "cli/tasks/many.hpp"
+#include "cli/tasks/submission.hpp"
 #include "cli/verbs/joblog.hpp"
 #include "cli/verbs/many_follower.hpp"
 #include "cli/verbs/streamed_task.hpp"
-#include "cli/work/many.hpp"
-#include "cli/work/submission.hpp"
 
 #include <boost/json/array.hpp>
 

@@ -5,13 +5,13 @@
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
+#include "cli/tasks/many.hpp"
+#include "cli/tasks/script_command.hpp"
+#include "cli/tasks/submission.hpp"
+#include "cli/tasks/task_file.hpp"
+#include "cli/tasks/task_graph.hpp"
 #include "cli/verbs/dry_run.hpp"
 #include "cli/verbs/verbs.hpp"
-#include "cli/work/many.hpp"
-#include "cli/work/script_command.hpp"
-#include "cli/work/submission.hpp"
-#include "cli/work/task_file.hpp"
-#include "cli/work/task_graph.hpp"
 #include "model/choices.hpp"
 
 #include <boost/json/array.hpp>

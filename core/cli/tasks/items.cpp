@@ -1,8 +1,8 @@
-#include "cli/work/items.hpp"
+#include "cli/tasks/items.hpp"
 
 #include "cli/process/exit.hpp"
-#include "cli/work/json_fields.hpp"
-#include "cli/work/task_file.hpp"
+#include "cli/tasks/json_fields.hpp"
+#include "cli/tasks/task_file.hpp"
 #include "documents/plain_numbers.hpp"
 #include "documents/text_check.hpp"
 

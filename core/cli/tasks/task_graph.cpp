@@ -1,4 +1,4 @@
-#include "cli/work/task_graph.hpp"
+#include "cli/tasks/task_graph.hpp"
 
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"

@@ -3,7 +3,7 @@
 
 #include "cli/parse/command.hpp"
 #include "cli/process/surroundings.hpp"
-#include "cli/work/items.hpp"
+#include "cli/tasks/items.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>

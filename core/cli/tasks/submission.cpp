@@ -1,4 +1,4 @@
-#include "cli/work/submission.hpp"
+#include "cli/tasks/submission.hpp"
 
 #include "cli/process/exit.hpp"
 #include "documents/text_check.hpp"

@@ -1,7 +1,7 @@
-#include "cli/work/many.hpp"
+#include "cli/tasks/many.hpp"
 
-#include "cli/work/items.hpp"
-#include "cli/work/submission.hpp"
+#include "cli/tasks/items.hpp"
+#include "cli/tasks/submission.hpp"
 #include "model/index_set.hpp"
 #include "model/places.hpp"
 

@@ -1,9 +1,9 @@
-#include "cli/work/script_command.hpp"
+#include "cli/tasks/script_command.hpp"
 
 #include "cli/parse/parse.hpp"
 #include "cli/parse/script.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/work/task_file.hpp"
+#include "cli/tasks/task_file.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cli/work/json_fields.hpp"
+#include "cli/tasks/json_fields.hpp"
 
 #include <boost/json/parse.hpp>
 

@@ -1,8 +1,8 @@
-#include "cli/work/task_file.hpp"
+#include "cli/tasks/task_file.hpp"
 
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
-#include "cli/work/json_fields.hpp"
+#include "cli/tasks/json_fields.hpp"
 #include "documents/task_keys.hpp"
 #include "documents/toml.hpp"
 #include "documents/view.hpp"
