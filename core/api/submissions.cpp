@@ -252,7 +252,10 @@ ArrayFacts read_array_facts(store::Store& store, ArrayId id) {
   };
   for (const store::FailureGroup& group : store.history().failures(id)) {
     const TaskId first{id, group.first};
-    facts.failures.push_back({group, store.history().result(first), item(first)});
+    WayOfFailing way{group, store.history().result(first), item(first)};
+    way.needs = way.first ? store.history().needs_then(facts.whole->row, *way.first)
+                          : facts.whole->row.needs;
+    facts.failures.push_back(std::move(way));
   }
   facts.times = store.history().times(facts.whole->row);
   if (facts.times.longest) facts.longest_item = item(*facts.times.longest);
@@ -282,13 +285,15 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                   const Standing now = standing(*facts.whole);
                   json::object counts = counts_json(now);
                   json::array details, failures;
+                  std::vector<TriedWith> tried;
                   for (const WayOfFailing& one : facts.failures) {
                     details.push_back(json::string(valid_utf8(in_words(id, one))));
                     failures.push_back(to_json(id, one));
-                    const std::string failed = fmt::format("{} --failed", id.value);
-                    if (const auto more = retry_with_more(one.group.failure, whole.needs, failed))
-                      details.push_back(json::string(*more));
+                    tried.push_back({one.group.failure, one.needs});
                   }
+                  const std::string failed = fmt::format("{} --failed", id.value);
+                  if (const auto more = retry_with_more(tried, whole.needs, failed))
+                    details.push_back(json::string(*more));
                   // As far as it has got.
                   const TimeSpent spent{.submitted = whole.submitted,
                                         .started = now.started,

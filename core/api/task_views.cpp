@@ -219,7 +219,8 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
   } else if (facts.result) {
     add_what_it_took(details, *facts.result);
     const Failure failure = facts.result->outcome.failure;
-    if (const auto more = retry_with_more(failure, facts.needs, to_string(task)))
+    if (const auto more =
+            retry_with_more({{failure, facts.needs}}, facts.array->needs, to_string(task)))
       add_text(details, *more);
     state = state_after(failure);
     text = end_in_words(facts.result->outcome);

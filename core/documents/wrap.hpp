@@ -7,8 +7,8 @@
 
 namespace hpcbatch {
 
-/// Breaks at blanks where a line would be longer than `width` bytes; a longer word stays whole.  The
-/// first line has `used` bytes before it, the others begin with `indent` blanks.
+/// Breaks at blanks where a line would be longer than `width` letters; a longer word stays whole.  The
+/// first line has `used` letters before it, the others begin with `indent` blanks.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t used, std::size_t indent);
 
 }  // namespace hpcbatch

@@ -157,8 +157,9 @@ std::optional<std::string> Explainer::why_not_ready(const ArrayState& array) {
     return "waits for other tasks";
   }
   if (is_parked(engine_.tasks_.queue(), array, task_.index))
-    return fmt::format("as many tasks of its array as may are with pilots: {}",
-                       array.tasks.leased().size());
+    return fmt::format("{} of its array {} with pilots, and no more may be",
+                       show_count(array.tasks.leased().size(), "task"),
+                       array.tasks.leased().size() == 1 ? "is" : "are");
   if (engine_.drain_.on) return "the engine is being stopped: it starts nothing more";
   return std::nullopt;
 }

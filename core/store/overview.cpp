@@ -114,7 +114,7 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
                     : static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   rows.bind(below, kArraysLookedAt);
   const auto at_site = allocations_of(filter.site);
-  std::optional<ArrayId> told_from;
+  std::optional<ArrayId> looked_from;
   int looked_at = 0;
   while (page.arrays.size() < filter.limit && rows.step()) {
     ++looked_at;
@@ -124,21 +124,22 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
       looked_at = 0;
       break;
     }
-    // One of a submit that was told of already.
-    if (told_from && id >= *told_from) continue;
+    // One of a submit that was looked at already.
+    if (looked_from && id >= *looked_from) continue;
     page.next = id;
     if (!is_called(rows, filter)) continue;
     if (filter.among && !is_in(*filter.among, id)) continue;
     if (!filter.site.empty() && !is_in(filter.at_site, id) && !has_ended_at(id, at_site)) continue;
     std::vector<Failure> failures;
     ArrayOverview whole = overview(read_array(rows), failures, filter.whole_submits);
+    // What becomes of it is so for each of its arrays.
+    if (whole.names) page.next = looked_from = whole.submit_first;
     const auto has = [&](const auto& wanted) {
       return std::any_of(failures.begin(), failures.end(), wanted);
     };
     if (filter.failure && !has([&](Failure one) { return one == *filter.failure; })) continue;
     if (filter.state && !has([&](Failure one) { return state_after(one) == *filter.state; }))
       continue;
-    if (whole.names) page.next = told_from = whole.submit_first;
     page.arrays.push_back(std::move(whole));
   }
   if (page.arrays.size() < filter.limit && looked_at < kArraysLookedAt) page.next.reset();

@@ -25,10 +25,13 @@ void Store::save(const SaveRevived& save) {
   if (save.needs) {
     // What has ended or is leased had the old ones; what had before an earlier change, those that
     // were known then.
+    // A retry withdraws results, and the marks must not go down with them.
     db_.query(
            "INSERT INTO needs_before SELECT id,newest,lent,needs FROM arrays,"
-           "(SELECT coalesce(max(sequence),0) AS newest FROM results WHERE array=?1),"
-           "(SELECT coalesce(max(epoch+last-first),0) AS lent FROM leases WHERE array=?1) "
+           "(SELECT max(coalesce((SELECT max(sequence) FROM results WHERE array=?1),0),"
+           "coalesce((SELECT max(until) FROM needs_before WHERE array=?1),0)) AS newest),"
+           "(SELECT max(coalesce((SELECT max(epoch+last-first) FROM leases WHERE array=?1),0),"
+           "coalesce((SELECT max(leased) FROM needs_before WHERE array=?1),0)) AS lent) "
            "WHERE id=?1 AND NOT EXISTS(SELECT 1 FROM needs_before b WHERE b.array=?1 AND "
            "b.until>=newest AND b.leased>=lent)")
         .run(save.array.value);

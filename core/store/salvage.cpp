@@ -84,7 +84,12 @@ StoreReport looked_through(const std::string& file, const std::string& work, boo
 
 /// Older programs made none.
 bool has_needs_before(sqlite::Connection& connection) {
-  return connection.query("SELECT 1 FROM sqlite_master WHERE name='needs_before'").step();
+  try {
+    return connection.query("SELECT 1 FROM sqlite_master WHERE name='needs_before'").step();
+  } catch (const sqlite::SqlError& e) {
+    if (!e.damaged()) throw;
+    return false;
+  }
 }
 
 /// What cannot be read of the tables' description stays as it is.

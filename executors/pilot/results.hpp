@@ -2,16 +2,19 @@
 // left in the outbox where the pilot ends before that.
 #pragma once
 
+#include "pilot/base/time.hpp"
 #include "pilot/identity.hpp"
 #include "pilot/link/engine_link.hpp"
 #include "pilot/policy/attempt.hpp"
 #include "pilot/tasks/pack_file.hpp"
 #include "wire/wire.pb.h"
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch::pilot {

@@ -51,10 +51,10 @@ void Keys::fail(const Entry& entry, const std::string& what) {
 }
 
 std::optional<std::string> Keys::text(const std::string& key) const {
-  const auto all = texts(key);
-  if (all.empty()) return std::nullopt;
-  if (all.size() > 1) fail(key, "must be one text");
-  return all.front();
+  if (!map_.IsMap() || !map_[key]) return std::nullopt;
+  const YAML::Node value = map_[key];
+  if (!value.IsScalar()) fail(key, "must be a text");
+  return value.Scalar();
 }
 
 std::vector<std::string> Keys::texts(const std::string& key) const {

@@ -9,8 +9,8 @@ _FIRST_S, _LONGEST_S = 10.0, 60.0
 _RULES = 4
 # What is so of every task that waits its turn.
 _USUAL = re.compile(
-    r"ready, |runs at |done at |waits at pilot |waits for other tasks|\d+ earlier attempts|\d+ pilots could run it|"
-    r"\d+ tasks of its array are with pilots|expected to start in|room is being kept"
+    r"ready, |runs at |done at |waits at pilot |waits for other tasks|\d+ earlier attempts?|\d+ pilots? could run it|"
+    r"\d+ tasks? of its array (?:is|are) with pilots|expected to start in|room is being kept"
 )
 
 

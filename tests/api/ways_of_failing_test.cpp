@@ -11,7 +11,14 @@ using namespace std::chrono_literals;
 using testing::Optional;
 
 std::optional<std::string> proposed(Failure failure, const Needs& needs) {
-  return retry_with_more(failure, needs, "5 --failed");
+  return retry_with_more({{failure, needs}}, needs, "5 --failed");
+}
+
+Needs needing(std::int64_t memory, std::optional<Duration> time = {}) {
+  Needs needs;
+  needs.amounts.set(kMemory, Amount::of(memory));
+  needs.time = time;
+  return needs;
 }
 
 TEST(WaysOfFailing, InWords) {
@@ -31,19 +38,38 @@ TEST(WaysOfFailing, TwiceOfWhatWasTooLittleIsProposed) {
   needs.amounts.set(kDisk, Amount::of(10L << 30));
   needs.time = 90min;
   EXPECT_THAT(proposed(Failure::OomTask, needs),
-              Optional(std::string("'hpcbatch retry 5 --failed --mem 3G' runs again with more")));
-  EXPECT_THAT(proposed(Failure::DiskTask, needs),
-              Optional(std::string("'hpcbatch retry 5 --failed --disk 20G' runs again with more")));
+              Optional(std::string("'hpcbatch retry 5 --failed --mem 3G' tries again with more")));
+  EXPECT_THAT(
+      proposed(Failure::DiskTask, needs),
+      Optional(std::string("'hpcbatch retry 5 --failed --disk 20G' tries again with more")));
   EXPECT_THAT(proposed(Failure::TimeTask, needs),
-              Optional(std::string("'hpcbatch retry 5 --failed --time 3h' runs again with more")));
+              Optional(std::string("'hpcbatch retry 5 --failed --time 3h' tries again with more")));
   needs.time = 250ms;
   EXPECT_THAT(proposed(Failure::TimeTask, needs),
-              Optional(std::string("'hpcbatch retry 5 --failed --time 1s' runs again with more")));
+              Optional(std::string("'hpcbatch retry 5 --failed --time 1s' tries again with more")));
 }
 
 TEST(WaysOfFailing, WhereNothingWasAskedForTheSizeIsTheUsers) {
-  EXPECT_THAT(proposed(Failure::OomTask, {}),
-              Optional(std::string("'hpcbatch retry 5 --failed --mem SIZE' runs again with more")));
+  EXPECT_THAT(
+      proposed(Failure::OomTask, {}),
+      Optional(std::string("'hpcbatch retry 5 --failed --mem SIZE' tries again with more")));
+}
+
+TEST(WaysOfFailing, OneCommandGivesAllThatWasTooLittle) {
+  const Needs needs = needing(std::int64_t{1} << 30, 1h);
+  EXPECT_THAT(retry_with_more({{Failure::OomTask, needs},
+                               {Failure::ToolFailed, needs},
+                               {Failure::TimeTask, needs},
+                               {Failure::OomTask, needs}},
+                              needs, "5 --failed"),
+              Optional(std::string(
+                  "'hpcbatch retry 5 --failed --mem 2G --time 2h' tries again with more")));
+}
+
+TEST(WaysOfFailing, NeverLessIsProposedThanTheOthersHaveByNow) {
+  EXPECT_THAT(retry_with_more({{Failure::OomTask, needing(std::int64_t{1} << 30)}},
+                              needing(std::int64_t{8} << 30), "5.2"),
+              Optional(std::string("'hpcbatch retry 5.2 --mem 8G' tries again with more")));
 }
 
 TEST(WaysOfFailing, NothingIsProposedWhereMoreWouldNotHelp) {

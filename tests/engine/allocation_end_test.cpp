@@ -280,6 +280,45 @@ TEST_F(AllocationEndTest, AKilledPilotIsNotReplacedBeforeTheBatchSystemHasSaidWh
   expect({"open B: *"});
 }
 
+/// A PBS without Exit_status, or SLURM's qstat: what the pilot had said decides.
+TEST_F(AllocationEndTest, WhereNoExitCodeIsToldADeletedOneIsRespected) {
+  given_pilot();
+  submit(New().array(1, 4));
+  leaves("A0", "terminated");
+  ends("2.1-4", Failure::PilotKilled);
+  disconnects("A0");
+  forget_what_was_asked();
+  batch_ended("A", EndCause::None);
+  after(5s);
+  expect({"forget A"});
+  expect_explained("2.1", "*cancelled, and not by us*");
+  forget_what_was_asked();
+}
+
+TEST_F(AllocationEndTest, WhereNoExitCodeIsToldOneThatWasLetGoWasInOrder) {
+  given_pilot();
+  leaves("A0");
+  disconnects("A0");
+  batch_ended("A", EndCause::None);
+  after(5s);
+  forget_what_was_asked();
+  submit(New());
+  expect({"accept 2", "open B: *"});
+}
+
+TEST_F(AllocationEndTest, WhereNoExitCodeIsToldAUsedUpWalltimeIsKnown) {
+  given_pilot();
+  submit(New());
+  starts("2");
+  disconnects("A0");
+  after(1h);
+  batch_ended("A", EndCause::None);
+  after(5min);
+  reads_outbox("A");
+  EXPECT_EQ(saved_.failed_attempts().back().outcome.failure, Failure::PilotWalltime);
+  forget_what_was_asked();
+}
+
 TEST_F(AllocationEndTest, APilotThatFindsItsNodeUnfitIsEndedAndNotAskedForAgainAtOnce) {
   submit(New());
   Duration pause = 30s;

@@ -77,7 +77,7 @@ TEST_F(OrderTest, AnArrayRunsNoMoreAtOnceThanItMay) {
   given_pilot();
   submit(New().array(1, 5).at_once(2));
   expect({"accept 2", "lease 2.1-2 to A0"});
-  expect_explained("2.3", "as many tasks of its array as may are with pilots: 2*");
+  expect_explained("2.3", "2 tasks of its array are with pilots, and no more may be*");
   ends("2.2");
   expect({"tell 2", "acknowledge 2.2 to A0", "lease 2.3 to A0"});
   gives_back("2.1,3");
@@ -142,7 +142,7 @@ TEST_F(OrderTest, ATaskThatAPilotsEndCutCountsAgainstTheLimit) {
   restarts();
   registers("A0", 20s, {held("2.2"), held("2.3")});
   forget_what_was_asked();
-  expect_explained("2.1", "*as many tasks of its array as may are with pilots: 2*");
+  expect_explained("2.1", "*2 tasks of its array are with pilots, and no more may be*");
   cancel("2.1");
   expect({"tell 2", "count 1"});
 }

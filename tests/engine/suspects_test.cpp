@@ -50,7 +50,7 @@ TEST_F(SuspectsTest, APilotThatLeftByItselfWasKilledByNobody) {
 }
 
 /// A PBS without Exit_status, or SLURM's qstat.
-TEST_F(SuspectsTest, WhereNoExitCodeIsToldAPilotsGoodbyeDecides) {
+TEST_F(SuspectsTest, WhereNoExitCodeIsToldASilentEndIsUnexplained) {
   submit(New());
   for (const char* letter : {"A", "B", "C"}) {
     comes(letter);

@@ -226,7 +226,7 @@ def test_why_jobs_wait_is_said_once_for_each_reason():
             if target == "/v1/tasks":
                 assert query["state"] == "waiting" and query["client"] == "me"
                 return {"tasks": [{"id": "2", "name": "b"}, {"id": "1", "name": "a x=1"}]}
-            return {"text": "ready, 3 tasks of its kind ahead; no pilot has room", "details": waits[target.split("/")[3]] + ["2 pilots could run it once there is room"]}
+            return {"text": "ready, 3 tasks of its kind ahead; no pilot has room", "details": waits[target.split("/")[3]] + ["2 pilots could run it once there is room", "1 pilot could run it once there is room", "1 earlier attempt", "5 tasks of its array are with pilots, and no more may be"]}
 
     look = waiting.Waiting(Client(), "me", KeyError, said.append, lambda: now[0])
     look.look()

@@ -47,6 +47,29 @@ TEST_F(NeedsThenTest, WhatRunsWhileNeedsChangeHadTheOldOnes) {
   EXPECT_EQ(memory_of(1), Amount::of(1000));
 }
 
+/// The newest result goes with it.
+TEST_F(NeedsThenTest, WhatARetryWithdrawsChangesNothingOfOthers) {
+  const auto with_epoch = [](std::uint32_t index, std::uint64_t epoch) {
+    return Write{SaveResult{attempt(1, index, 1, epoch), pilot(), "node7", {}}, {}};
+  };
+  const auto revive = [&](std::uint32_t index, std::int64_t memory) {
+    Needs needs = store->history().array(ArrayId{1})->needs;
+    needs.amounts.set(kMemory, Amount::of(memory));
+    save({{SaveRevived{
+        .array = ArrayId{1}, .indices = IndexSet(IndexRange{index, index}), .needs = needs}}});
+  };
+  save({array(1, IndexRange{1, 3}), with_epoch(1, 5), with_epoch(3, 6), with_epoch(2, 7)});
+  revive(2, 8000);
+  save({{SaveLeases{pilot(), {attempt(1, 2, 2, 300)}}, {}}});
+  revive(3, 16000);
+  const ArrayRow row = *store->history().array(ArrayId{1});
+  EXPECT_EQ(store->history()
+                .needs_then(row, *store->history().result({ArrayId{1}, 1}))
+                .amounts.get(kMemory),
+            Amount{});
+  EXPECT_EQ(store->history().needs_then(row, 300).amounts.get(kMemory), Amount::of(8000));
+}
+
 TEST_F(NeedsThenTest, NeedsAreThoseThatATaskHadWhenItEnded) {
   save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok), result(1, 2, Failure::OomTask)});
   Needs more = store->history().array(ArrayId{1})->needs;

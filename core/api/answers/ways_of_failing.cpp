@@ -20,11 +20,22 @@ std::string name_of(const store::FailureGroup& group) {
   return failure;
 }
 
-/// "--mem 8G"; without a number where nothing was asked for.
-std::string twice_the_size(std::string_view flag, Amount before) {
-  const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(before.whole(), 0));
-  return fmt::format("{} {}", flag, bytes == 0 ? "SIZE" : show_size(2 * bytes));
-}
+/// What is asked for anew.
+struct More {
+  bool any{false};
+  std::uint64_t bytes{0};  ///< 0: nothing was asked for, and nobody knows
+
+  void than(std::string_view name, const Needs& before, const Needs& now) {
+    any = true;
+    const auto of = [&](const Needs& needs) {
+      return static_cast<std::uint64_t>(std::max<std::int64_t>(needs.amounts.get(name).whole(), 0));
+    };
+    bytes = std::max({bytes, 2 * of(before), of(now)});
+  }
+  std::string words(std::string_view flag) const {
+    return any ? fmt::format(" {} {}", flag, bytes == 0 ? "SIZE" : show_size(bytes)) : "";
+  }
+};
 
 }  // namespace
 
@@ -53,20 +64,21 @@ json::object to_json(ArrayId id, const WayOfFailing& way) {
   return one;
 }
 
-std::optional<std::string> retry_with_more(Failure failure, const Needs& needs,
+std::optional<std::string> retry_with_more(const std::vector<TriedWith>& tried, const Needs& now,
                                            std::string_view what) {
-  std::string more;
-  if (failure == Failure::OomTask) {
-    more = twice_the_size("--mem", needs.amounts.get(kMemory));
-  } else if (failure == Failure::DiskTask) {
-    more = twice_the_size("--disk", needs.amounts.get(kDisk));
-  } else if (failure == Failure::TimeTask && needs.time) {
-    const auto twice = std::chrono::ceil<std::chrono::seconds>(2 * *needs.time);
-    more = "--time " + show_duration(twice);
-  } else {
-    return std::nullopt;
+  More memory, disk;
+  Duration time{};
+  for (const TriedWith& one : tried) {
+    if (one.failure == Failure::OomTask) memory.than(kMemory, one.needs, now);
+    if (one.failure == Failure::DiskTask) disk.than(kDisk, one.needs, now);
+    if (one.failure == Failure::TimeTask && one.needs.time)
+      time = std::max({time, 2 * *one.needs.time, now.time.value_or(Duration{})});
   }
-  return fmt::format("'hpcbatch retry {} {}' runs again with more", what, more);
+  std::string more = memory.words("--mem") + disk.words("--disk");
+  if (time > Duration{})
+    more += " --time " + show_duration(std::chrono::ceil<std::chrono::seconds>(time));
+  if (more.empty()) return std::nullopt;
+  return fmt::format("'hpcbatch retry {}{}' tries again with more", what, more);
 }
 
 }  // namespace hpcbatch

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -16,14 +17,20 @@ struct WayOfFailing {
   store::FailureGroup group;
   std::optional<store::ResultRow> first;  ///< of the task with the lowest index
   std::string item;                       ///< of that task; may be empty
+  Needs needs{};                          ///< that it had
 };
 
 std::string in_words(ArrayId id, const WayOfFailing& way);
 boost::json::object to_json(ArrayId id, const WayOfFailing& way);
 
-/// The command that gives twice of what was too little: of memory, disk or time.  `what` is what
-/// `retry` takes, `12.7` or `12 --failed`.  Nothing where more would not help.
-std::optional<std::string> retry_with_more(Failure failure, const Needs& needs,
+struct TriedWith {
+  Failure failure{};
+  Needs needs;
+};
+/// One command that gives twice of all that was too little (memory, disk, time), and no less than
+/// `now`, what the array needs meanwhile.  `what` is what `retry` takes, `12.7` or `12 --failed`.
+/// Nothing where more would not help.
+std::optional<std::string> retry_with_more(const std::vector<TriedWith>& tried, const Needs& now,
                                            std::string_view what);
 
 }  // namespace hpcbatch

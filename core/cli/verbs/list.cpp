@@ -120,7 +120,7 @@ int list_submissions(const ListCommand& command, EngineClient& client) {
   do {
     json::object answer =
         client.get(with("/v1/arrays", {{"limit", std::to_string(std::min(left, kPage))},
-                                       {"per", "submit"},
+                                       {"per", command.json ? "" : "submit"},
                                        {"state", command.state},
                                        {"failure", command.failure},
                                        {"name", command.name},

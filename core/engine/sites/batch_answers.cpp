@@ -65,7 +65,8 @@ Meaning meaning_of(EndCause cause, bool by_us) {
 EndCause end_as_pilots_said(const AllocationEntry& entry, const Shape* shape, Time now) {
   const Allocation& facts = entry.facts;
   if (facts.pilots_seen == 0 || !facts.running_since) return EndCause::None;
-  if (entry.let_go.size() >= facts.pilots_seen) return EndCause::Completed;
+  // One that was ended from outside is let go as well once it holds nothing.
+  if (entry.let_go.size() >= facts.pilots_seen && !entry.terminated_at) return EndCause::Completed;
   const bool has_end =
       shape && (shape->walltime != Duration{} || HPCBATCH_PLANTED(endless_pilot_used_up));
   if (has_end && now >= *facts.running_since + shape->walltime - end_margin(shape->walltime))

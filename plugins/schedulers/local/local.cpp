@@ -19,10 +19,9 @@ namespace {
 
 std::string read_directory(const char* config_yaml) {
   const Keys keys(config_yaml, {"directory"});
-  const std::string directory = keys.text("directory").value_or("");
-  if (!directory.empty() && !directory.starts_with('/'))
-    keys.fail("directory", "must be an absolute path");
-  return directory;
+  const auto directory = keys.text("directory");
+  if (directory && !directory->starts_with('/')) keys.fail("directory", "must be an absolute path");
+  return directory.value_or("");
 }
 
 /// The whole text as a number.
