@@ -58,6 +58,28 @@ bool has_ended(TaskState state) {
   return state == TaskState::Done || state == TaskState::Failed || state == TaskState::Cancelled;
 }
 
+/// All but what the engine knows.
+store::ArrayFilter array_filter_of(const HttpRequest& request) {
+  store::ArrayFilter filter;
+  filter.limit = std::clamp<std::uint32_t>(number_in(request, "limit", 20), 1, kMostOnAPage);
+  filter.client = text_in(request, "client");
+  filter.name = text_in(request, "name");
+  filter.tool = text_in(request, "tool");
+  filter.site = text_in(request, "site");
+  if (const double since = seconds_in(request, "since", 0); since > 0)
+    filter.since =
+        Time{} + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(since));
+  if (const std::string before = text_in(request, "before"); !before.empty())
+    filter.before = parse_selection(before).array;
+  if (const std::string per = text_in(request, "per"); !per.empty() && per != "array") {
+    if (per != "submit") throw BadRequest(fmt::format("'per' is submit or array, not '{}'", per));
+    filter.whole_submits = true;
+  }
+  filter.failure = word_in<Failure>(request, "failure", parse_failure,
+                                    "failures are tool_failed, oom_task, node_lost and others");
+  return filter;
+}
+
 }  // namespace
 
 /// How many of its tasks stand where.
@@ -163,23 +185,7 @@ void Submissions::add_to(Routes& routes) {
 }
 
 void Submissions::list(const HttpRequest& request, const ReplyPtr& reply) {
-  store::ArrayFilter filter;
-  filter.limit = std::clamp<std::uint32_t>(number_in(request, "limit", 20), 1, kMostOnAPage);
-  filter.client = text_in(request, "client");
-  filter.name = text_in(request, "name");
-  filter.tool = text_in(request, "tool");
-  filter.site = text_in(request, "site");
-  if (const double since = seconds_in(request, "since", 0); since > 0)
-    filter.since =
-        Time{} + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(since));
-  if (const std::string before = text_in(request, "before"); !before.empty())
-    filter.before = parse_selection(before).array;
-  if (const std::string per = text_in(request, "per"); !per.empty() && per != "array") {
-    if (per != "submit") throw BadRequest(fmt::format("'per' is submit or array, not '{}'", per));
-    filter.whole_submits = true;
-  }
-  filter.failure = word_in<Failure>(request, "failure", parse_failure,
-                                    "failures are tool_failed, oom_task, node_lost and others");
+  store::ArrayFilter filter = array_filter_of(request);
   const auto state = word_in<TaskState>(
       request, "state", parse_task_state,
       "states are waiting, held, running, finishing, unknown, done, failed, cancelled");

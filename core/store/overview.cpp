@@ -19,6 +19,15 @@ bool is_called(const sqlite::Statement& row, const ArrayFilter& filter) {
   return filter.name.empty() || ::fnmatch(filter.name.c_str(), row.text(2).c_str(), 0) == 0;
 }
 
+/// `failures`: of its tasks that have ended.
+bool has_ended_so(const std::vector<Failure>& failures, const ArrayFilter& filter) {
+  const auto has = [&](const auto& wanted) {
+    return std::any_of(failures.begin(), failures.end(), wanted);
+  };
+  return (!filter.failure || has([&](Failure one) { return one == *filter.failure; })) &&
+         (!filter.state || has([&](Failure one) { return state_after(one) == *filter.state; }));
+}
+
 bool is_in(const std::vector<ArrayId>& sorted, ArrayId id) {
   return std::binary_search(sorted.begin(), sorted.end(), id);
 }
@@ -134,13 +143,7 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
     ArrayOverview whole = overview(read_array(rows), failures, filter.whole_submits);
     // What becomes of it is so for each of its arrays.
     if (whole.names) page.next = looked_from = whole.submit_first;
-    const auto has = [&](const auto& wanted) {
-      return std::any_of(failures.begin(), failures.end(), wanted);
-    };
-    if (filter.failure && !has([&](Failure one) { return one == *filter.failure; })) continue;
-    if (filter.state && !has([&](Failure one) { return state_after(one) == *filter.state; }))
-      continue;
-    page.arrays.push_back(std::move(whole));
+    if (has_ended_so(failures, filter)) page.arrays.push_back(std::move(whole));
   }
   if (page.arrays.size() < filter.limit && looked_at < kArraysLookedAt) page.next.reset();
   return page;

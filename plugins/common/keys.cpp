@@ -29,9 +29,10 @@ Keys::Keys(const char* config_yaml, const std::vector<std::string>& known,
   for (const auto& entry : map_) {
     const std::string key = entry.first.Scalar();
     if (std::find(known.begin(), known.end(), key) != known.end()) continue;
-    std::string text = "unknown key '" + key + "'";
-    text += all.empty() ? "; this plugin takes no configuration" : "; known are: " + all;
-    throw in_line(line_of(entry.first), text + (advice.empty() ? "" : "; " + advice));
+    std::string text = std::string("unknown key '").append(key).append("'");
+    text.append(all.empty() ? "; this plugin takes no configuration" : "; known are: ").append(all);
+    if (!advice.empty()) text.append("; ").append(advice);
+    throw in_line(line_of(entry.first), text);
   }
 }
 

@@ -31,7 +31,7 @@ TEST_F(LookTest, AFileOfTasksIsALine) {
                    R"({"arrays": [
     {"id": "12-14", "submit": "12-14", "state": "failed", "client": "shell:me", "total": 3, "name": "prepare, fit",
      "submitted_at": 1000, "counts": {"waiting": 0, "done": 2, "failed": 1}}]})"}});
-  EXPECT_THAT(cli({"list"}).out, HasSubstr("12-14  failed  [######xxxx]   2/3       1"));
+  EXPECT_THAT(cli({"list"}).out, HasSubstr("12-14  failed  [#######xxx]   2/3       1"));
 }
 
 TEST_F(LookTest, ListChoosesSubmissions) {

@@ -68,7 +68,7 @@ TEST_F(DecideEndTest, WithoutAnEngineItWorksOnAndLeavesItsResults) {
 
 TEST_F(DecideEndTest, TermEndsTheTasksGivesBackTheRestAndReports) {
   two_cpus();
-  for (unsigned n : {1, 2, 3}) lease(n);
+  for (const unsigned n : {1U, 2U, 3U}) lease(n);
   expect("run 1; run 2");
   ended(2, true);
   expect("run 3");
@@ -83,7 +83,7 @@ TEST_F(DecideEndTest, TermEndsTheTasksGivesBackTheRestAndReports) {
   expect("");
   wakes_after(5s);
   expect("discard 2; fail 2 pilot_killed; outbox");
-  for (unsigned n : {1, 2, 3}) d().acknowledged(id_of(n), now_);
+  for (const unsigned n : {1U, 2U, 3U}) d().acknowledged(id_of(n), now_);
   expect("forget 1; forget 2; forget 3; outbox; exit 0");
 }
 
@@ -159,7 +159,7 @@ TEST_F(DecideEndTest, FencedOffItLeavesTheOutboxOfAnEarlierProcessToTheEngine) {
 
 TEST_F(DecideEndTest, FencedOffItKillsEverythingAndReportsNothing) {
   pilot({{"cpus", 30000}});
-  for (unsigned n : {1, 2, 3, 4}) lease(n);
+  for (const unsigned n : {1U, 2U, 3U, 4U}) lease(n);
   expect("run 1; run 2; run 3");
   ended(2);
   ended(3, true);

@@ -14,7 +14,7 @@ namespace {
 namespace json = boost::json;
 
 std::string name_of(const store::FailureGroup& group) {
-  const std::string failure(to_string(group.failure));
+  std::string failure(to_string(group.failure));
   if (group.signal != 0) return fmt::format("{} (signal {})", failure, group.signal);
   if (group.failure == Failure::ToolFailed) return fmt::format("exit code {}", group.exit_code);
   return failure;

@@ -107,7 +107,7 @@ std::string Table::line(const Layout& layout, const std::vector<std::string>& ce
         if (is_narrow) {
           std::string out;
           finish_line(out, std::move(line));
-          return out + std::string(kBelow, ' ') + text + '\n';
+          return out.append(kBelow, ' ').append(text).append("\n");
         }
       }
     }

@@ -126,7 +126,7 @@ void EngineLink::connected() {
 // --- speaking ----------------------------------------------------------------------------------
 
 void EngineLink::receive() {
-  static std::array<char, 256 * 1024> room;
+  static std::array<char, std::size_t{256} * 1024> room;
   const ssize_t got = ::recv(socket_.get(), room.data(), room.size(), 0);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   const Time now = clock_now();
