@@ -10,7 +10,7 @@ namespace hpcbatch::store {
 namespace {
 
 // So many tasks are looked at: more would keep commits waiting.
-constexpr std::uint64_t kMostLookedAt = 1'000'000;
+constexpr std::uint64_t kMostLookedAt = 200'000;
 
 /// Neither is before 1970.
 Duration between(Time from, Time to) {

@@ -22,13 +22,14 @@ namespace json = boost::json;
 
 constexpr std::chrono::hours kForEver{24 * 365};
 
-/// Those of a submission that have begun to run, or failed.
-IndexSet begun(EngineClient& client, const LogCommand& command, const std::string& id) {
+/// Those of a submission that have begun to run, or failed.  What waits is told in few ranges, what
+/// has ended may be in very many.
+IndexSet begun(EngineClient& client, const LogCommand& command, const json::object& whole) {
   const auto ask = [&client](const std::string& target) { return client.get(target); };
-  IndexSet all = indices_in_state(ask, id, "failed");
-  if (command.failed_only) return all;
-  for (const char* state : {"done", "cancelled", "running", "finishing", "unknown"})
-    all.add(indices_in_state(ask, id, state));
+  const std::string id = text_at(whole, "id");
+  if (command.failed_only) return indices_in_state(ask, id, "failed");
+  IndexSet all = parse_index_set(text_at(whole, "indices")).value_or(IndexSet{});
+  for (const char* state : {"waiting", "held"}) all.remove(indices_in_state(ask, id, state));
   return all;
 }
 
@@ -42,7 +43,7 @@ std::optional<IndexSet> many_of(EngineClient& client, const LogCommand& command,
   }
   const json::object whole = client.get("/v1/arrays/" + id);
   if (text_at(whole, "indices") == "0") return std::nullopt;
-  return begun(client, command, id);
+  return begun(client, command, whole);
 }
 
 int follow_one(EngineClient& client, const LogCommand& command, const std::string& id) {
