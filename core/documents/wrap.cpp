@@ -4,15 +4,11 @@
 
 namespace hpcbatch {
 
-namespace {
-
-std::size_t letters(std::string_view text) {
+std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
   }));
 }
-
-}  // namespace
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t used,
                     std::size_t indent) {
@@ -20,7 +16,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t used,
   std::size_t column = used;
   while (!text.empty()) {
     const std::size_t size = std::min(text.find(' '), text.size());
-    const std::size_t shown = letters(text.substr(0, size));
+    const std::size_t shown = width_of(text.substr(0, size));
     if (column > indent && column + shown > width) {
       while (out.ends_with(' ')) out.pop_back();
       out += "\n" + std::string(indent, ' ');

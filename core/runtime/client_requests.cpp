@@ -105,9 +105,8 @@ std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arra
     const std::uint64_t others = live->tasks.open().size() - live->tasks.leased().size();
     if (others == 0 || !gets_less(live->terms->needs, revived.array.needs)) continue;
     return fmt::format(
-        "{} of {} still waiting would get less than asked for, too; retry when nothing of it "
-        "waits, "
-        "or with no less than that has",
+        "{} of {} still waiting would get less than asked for, too; retry when nothing of it is "
+        "waiting, or with no less than that has",
         show_count(others, "task"), revived.id.value);
   }
   return std::nullopt;

@@ -204,12 +204,13 @@ TEST_F(RunTest, CtrlCIsHeardThroughEndlessOutput) {
 }
 
 TEST_F(RunTest, ATaskThatTakesLongToEndIsNotWaitedFor) {
+  // The connection's thread may come to it when the test is over.
   std::promise<void> over;
-  task_does([&](const FakeRequest&, FakeConnection& connection) {
+  task_does([is_over = over.get_future().share()](const FakeRequest&, FakeConnection& connection) {
     connection.begin_chunks();
     connection.chunk(R"({"stream": "stdout", "base64": "aGkK"})"
                      "\n");
-    over.get_future().wait();
+    is_over.wait();
   });
   CliProcess run(home(), {"run", "--", "sleep", "9"});
   run.wait_for_output("hi");
@@ -222,11 +223,11 @@ TEST_F(RunTest, ATaskThatTakesLongToEndIsNotWaitedFor) {
 
 TEST_F(RunTest, WhenNobodyReadsItsOutputTheTaskIsCancelled) {
   std::promise<void> over;
-  task_does([&](const FakeRequest&, FakeConnection& connection) {
+  task_does([is_over = over.get_future().share()](const FakeRequest&, FakeConnection& connection) {
     connection.begin_chunks();
     connection.chunk(R"({"stream": "stdout", "base64": "aGkK"})"
                      "\n");
-    over.get_future().wait();
+    is_over.wait();
   });
   CliOptions options;
   options.close_output = true;

@@ -15,14 +15,6 @@ namespace {
 constexpr std::size_t kReadable = 24;
 constexpr std::size_t kBelow = 4;
 
-/// Letters, not bytes.  Wide letters of Asian scripts count as one: their lines are then a little
-/// off.
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
-    return (static_cast<unsigned char>(byte) & 0xC0) != 0x80;
-  }));
-}
-
 /// Never shorter than what says that it is cut.
 std::string cut(const std::string& text, std::size_t letters) {
   constexpr std::size_t kLeast = 8;

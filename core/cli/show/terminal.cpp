@@ -33,7 +33,7 @@ std::string first_letters(const std::string& line, std::size_t letters) {
 
 std::string lines_for(int descriptor, std::string_view line, std::size_t indent) {
   const auto size = terminal_size(descriptor);
-  const bool is_short = size && line.size() <= size->columns;
+  const bool is_short = size && width_of(line) <= size->columns;
   if (!size || is_short || size->columns <= 2 * indent || line.find('\n') != line.npos)
     return std::string(line);
   const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());

@@ -156,10 +156,10 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
   if (!job.number.empty()) facts.number = job.number;
   if (job.state == BatchState::Ended) {
     entry.seen = job.state;
-    if (job.cause != EndCause::None) return over(entry, job.cause, job.reason, now);
-    const ShapeState* shape = shape_state(facts);
-    return over(entry, end_as_pilots_said(entry, shape ? &shape->shape : nullptr, now), job.reason,
-                now);
+    const EndCause cause = job.cause == EndCause::None
+                               ? end_as_pilots_said(entry, shape_of(facts.id), now)
+                               : job.cause;
+    return over(entry, cause, job.reason, now);
   }
 
   const AllocationState before = facts.state;
@@ -236,8 +236,7 @@ std::optional<AllocationOver> SiteBook::absent(AllocationEntry& entry, const Sit
   }
   const std::uint32_t enough = HPCBATCH_PLANTED(gone_when_absent_once) ? 1 : kAbsentPolls;
   if (entry.absent_polls < enough) return std::nullopt;
-  const ShapeState* shape = shape_state(entry.facts);
-  const EndCause cause = end_as_pilots_said(entry, shape ? &shape->shape : nullptr, now);
+  const EndCause cause = end_as_pilots_said(entry, shape_of(entry.facts.id), now);
   return over(entry, cause,
               cause == EndCause::None ? "" : "as its pilots said; the batch system keeps no record",
               now);
