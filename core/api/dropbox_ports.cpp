@@ -1,6 +1,7 @@
 #include "api/dropbox_ports.hpp"
 
 #include "api/far_sites.hpp"
+#include "api/make_submission.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/remembered_boxes.hpp"
 
@@ -113,58 +114,53 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     if (box_) box_->task_ended(std::move(end));
   }
 
-  struct Made {
-    Submission submission;
-    Waiting waiting;
-  };
-
   /// Throws BadRequest.
-  Made made_of(const DropboxTask& task) {
-    Recipe recipe;
-    recipe.directory = task.directory;
-    recipe.umask = api_.facts().umask;
-    NewArray array;
-    array.indices = IndexRange{0, 0};
-    array.needs.amounts.set(kCpus, Amount::of(1));
-    Waiting waiting{task.key, {}};
-    store::Recipe stored;
-    stored.name = task.name;
-    if (const auto* command = std::get_if<std::vector<std::string>>(&task.work)) {
-      recipe.argv = *command;
-    } else {
-      const ToolCall& call = std::get<ToolCall>(task.work);
-      auto rendered = tools_.prepare(call, task.output_directory);
-      if (!rendered) throw BadRequest(rendered.error().text);
-      recipe.argv = rendered->task.argv;
-      recipe.variables = rendered->task.environment;
-      recipe.container = rendered->task.container;
-      recipe.output_limit = rendered->output_limit;
-      array.needs = rendered->needs;
-      for (const RenderedOutput& output : rendered->outputs) {
-        if (!output.destination.empty())
-          waiting.outputs[output.name] = {output.staged, output.optional};
-      }
-      stored.tool = call.tool;
-    }
-    // Its files are in the job's folder.
-    note_far_sites(sites_of(runtime_.engine()), recipe, {},
-                   {task.directory.empty() ? task.output_directory : task.directory}, array.needs);
-    stored.bytes = to_bytes(recipe);
-    stored.environment =
-        std::make_shared<const std::string>(environment_bytes(plain_environment()));
+  std::pair<Submission, Waiting> made_of(const DropboxTask& task) {
+    SubmitRequest request;
+    request.client = task.client;
     // The key alone identifies the job: its folder's name is in the command and differs from submit
     // to submit.
-    return {{task.client, task.key, 0, {std::move(array)}, {std::move(stored)}},
-            std::move(waiting)};
+    request.key = task.key;
+    request.environment = plain_environment();
+    TaskRequest asked;
+    asked.array.indices = IndexRange{0, 0};
+    asked.array.needs.amounts.set(kCpus, Amount::of(1));
+    asked.name = task.name;
+    asked.directory = task.directory;
+    // Its files are in the job's folder.
+    asked.shared = {task.directory.empty() ? task.output_directory : task.directory};
+    std::map<std::string, InputFile> files;
+    if (const auto* command = std::get_if<std::vector<std::string>>(&task.work)) {
+      asked.command = *command;
+    } else {
+      const ToolCall& call = std::get<ToolCall>(task.work);
+      asked.tool = call.tool;
+      asked.parameters = call.parameters;
+      asked.outputs = call.outputs;
+      asked.outputs_stay_in = task.output_directory;
+      for (const auto& [name, inputs] : call.inputs) {
+        for (const InputFile& input : inputs) {
+          asked.inputs[name].push_back(input.path);
+          files.emplace(input.path, input);
+        }
+      }
+    }
+    SubmissionMaker maker(tools_, sites_of(runtime_.engine()), request, api_.facts().umask);
+    Waiting waiting{task.key, {}};
+    for (const RenderedOutput& output : maker.add(std::move(asked), files)) {
+      if (!output.destination.empty())
+        waiting.outputs[output.name] = {output.staged, output.optional};
+    }
+    return {maker.take(), std::move(waiting)};
   }
 
   void submit_on_loop(const DropboxTask& task) {
     if (!box_) return;  // closed meanwhile
     try {
-      Made made = made_of(task);
+      auto [submission, waiting] = made_of(task);
       runtime_.requests().submit(
-          std::move(made.submission),
-          [this, self = shared_from_this(), task, waiting = std::move(made.waiting)](
+          std::move(submission),
+          [this, self = shared_from_this(), task, waiting = std::move(waiting)](
               const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
             answered(task, waiting, answer);
           });

@@ -32,6 +32,9 @@ struct TaskRequest {
   bool items_have_columns{false};
   std::vector<std::string> shared;  ///< folders that must be seen where it runs
   std::optional<RecipeService> service;
+  /// The folder where the outputs of a tool stay, for a client that publishes them itself: no key
+  /// of a submit.
+  std::string outputs_stay_in;
   // What was said at all: the rest comes from the tool.
   bool says_cpus{false}, says_memory{false}, says_disk{false}, says_time{false}, says_gpus{false};
 };

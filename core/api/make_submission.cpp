@@ -1,0 +1,160 @@
+#include "api/make_submission.hpp"
+
+#include "api/far_sites.hpp"
+#include "api/read/bad_request.hpp"
+#include "api/read/own_paths.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+std::string random_token() {
+  unsigned char bytes[16];
+  randombytes_buf(bytes, sizeof bytes);
+  char text[2 * sizeof bytes + 1];
+  sodium_bin2hex(text, sizeof text, bytes, sizeof bytes);
+  return "hpcbatch-directory-" + std::string(text);
+}
+
+/// The user's words go over the tool's.
+Needs merged(const TaskRequest& task, const Needs& tool) {
+  Needs needs = task.array.needs;
+  for (const auto& [name, amount] : tool.amounts.entries()) {
+    const bool gpu = name.starts_with(kAnyGpu);
+    const bool said = name == kCpus     ? task.says_cpus
+                      : name == kMemory ? task.says_memory
+                      : name == kDisk   ? task.says_disk
+                                        : gpu && task.says_gpus;
+    if (!said) needs.amounts.set(name, amount);
+  }
+  if (!task.says_time) needs.time = tool.time;
+  if (needs.site.empty()) needs.site = tool.site;
+  needs.tags.insert(needs.tags.end(), tool.tags.begin(), tool.tags.end());
+  std::sort(needs.tags.begin(), needs.tags.end());
+  needs.tags.erase(std::unique(needs.tags.begin(), needs.tags.end()), needs.tags.end());
+  return needs;
+}
+
+Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
+  Recipe recipe;
+  recipe.argv = task.command;
+  recipe.variables = task.env;
+  recipe.directory = task.directory.value_or(request.directory);
+  recipe.standard_input = task.standard_input;
+  recipe.standard_output = task.standard_output;
+  recipe.standard_error = task.standard_error;
+  recipe.stream_input = task.array.streams_input;
+  recipe.container = task.container;
+  recipe.filled = filled_of(task);
+  recipe.service = task.service;
+  return recipe;
+}
+
+/// What a command reads and writes lies in a directory of its own, under the names it was given.
+Recipe command_recipe(const TaskRequest& task, const SubmitRequest& request) {
+  Recipe recipe = plain_recipe(task, request);
+  if (task.inputs.empty() && task.outputs.empty()) return recipe;
+  recipe.directory.clear();
+  for (const auto& [name, paths] : task.inputs) {
+    recipe.inputs.push_back(paths.front());
+    recipe.links.push_back({name, paths.front()});
+  }
+  for (const auto& [name, path] : task.outputs)
+    recipe.outputs.push_back({name, name, path, std::nullopt, false});
+  return recipe;
+}
+
+/// Files beside the tool's own that its command names: where that folder is not seen they go along.
+void add_own_files(ToolShelf& shelf, const std::string& name, Recipe& recipe) {
+  const auto tool = shelf.find(name);
+  if (!tool) return;
+  const std::string folder = (*tool)->directory + "/";
+  for (const std::string& argument : recipe.argv) {
+    std::error_code error;
+    if (argument.starts_with(folder) && std::filesystem::is_regular_file(argument, error))
+      recipe.inputs.push_back(argument);
+  }
+}
+
+/// Its inputs, which are to be looked at again, and its outputs, which are to be published.
+void add_files(Recipe& recipe, const RenderedTask& rendered) {
+  for (const RenderedOutput& output : rendered.outputs) {
+    if (!output.destination.empty())
+      recipe.outputs.push_back(
+          {output.name, output.staged, output.destination, std::nullopt, output.optional});
+  }
+  for (const InputFile& input : rendered.inputs) recipe.inputs.push_back(input.path);
+}
+
+struct OfTool {
+  Recipe recipe;
+  std::vector<RenderedOutput> outputs;
+};
+
+/// Throws BadRequest.
+OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request,
+                   const std::map<std::string, InputFile>& files) {
+  ToolCall call{task.tool, task.parameters, {}, task.outputs};
+  for (const auto& [name, paths] : task.inputs) {
+    for (const std::string& path : paths) call.inputs[name].push_back(files.at(path));
+  }
+  Recipe recipe = plain_recipe(task, request);
+  const bool is_published = task.outputs_stay_in.empty();
+  if (is_published) recipe.directory_token = random_token();
+  auto rendered = shelf.prepare(call, is_published ? recipe.directory_token : task.outputs_stay_in);
+  if (!rendered) throw BadRequest(rendered.error().text);
+  recipe.argv = rendered->task.argv;
+  recipe.variables = rendered->task.environment;
+  for (const auto& [name, value] : task.env) recipe.variables[name] = value;
+  if (recipe.container.empty()) recipe.container = rendered->task.container;
+  recipe.output_limit = rendered->output_limit;
+  // A tool runs in its own directory: what it leaves beside its outputs goes with it.
+  if (!task.directory) recipe.directory.clear();
+  if (is_published) add_files(recipe, *rendered);
+  add_own_files(shelf, task.tool, recipe);
+  task.array.needs = merged(task, rendered->needs);
+  return {std::move(recipe), std::move(rendered->outputs)};
+}
+
+}  // namespace
+
+SubmissionMaker::SubmissionMaker(ToolShelf& tools, std::vector<const Site*> sites,
+                                 const SubmitRequest& request, std::uint32_t umask)
+    : tools_(tools), sites_(std::move(sites)), request_(request), umask_(umask) {
+  made_.client = request.client;
+  made_.key = request.key;
+  if (!request.environment.empty())
+    environment_ = std::make_shared<const std::string>(environment_bytes(request.environment));
+}
+
+void SubmissionMaker::expect(std::size_t tasks) {
+  made_.arrays.reserve(tasks);
+  made_.recipes.reserve(tasks);
+}
+
+std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
+                                                 const std::map<std::string, InputFile>& files) {
+  OfTool made = task.tool.empty() ? OfTool{command_recipe(task, request_), {}}
+                                  : tool_recipe(tools_, task, request_, files);
+  Recipe& recipe = made.recipe;
+  note_far_sites(sites_, recipe, task.items, task.shared, task.array.needs);
+  recipe.umask = request_.umask.value_or(umask_);
+  if (task.output_limit != 0) recipe.output_limit = task.output_limit;
+  store::Recipe& stored = made_.recipes.emplace_back();
+  stored.bytes = to_bytes(recipe);
+  stored.environment =
+      task.environment ? std::make_shared<const std::string>(environment_bytes(*task.environment))
+                       : environment_;
+  stored.name = std::move(task.name);
+  stored.tool = std::move(task.tool);
+  stored.items = std::move(task.items);
+  made_.arrays.push_back(std::move(task.array));
+  return std::move(made.outputs);
+}
+
+}  // namespace hpcbatch

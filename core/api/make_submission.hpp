@@ -1,0 +1,39 @@
+// What was asked for becomes what the engine takes, whichever client asked: tools are looked up, commands rendered.
+#pragma once
+
+#include "api/read/read_request.hpp"
+#include "model/site.hpp"
+#include "runtime/client_requests.hpp"
+#include "tools/tool_shelf.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch {
+
+class SubmissionMaker {
+ public:
+  /// `request`: what holds for all of its tasks; outlives this, as the tools do.  `umask`: for
+  /// tasks whose client names none.
+  SubmissionMaker(ToolShelf& tools, std::vector<const Site*> sites, const SubmitRequest& request,
+                  std::uint32_t umask);
+  void expect(std::size_t tasks);
+  /// `files`: what the tool's inputs look like, by path.  The outputs of a tool, empty for a
+  /// command.  Throws BadRequest.
+  std::vector<RenderedOutput> add(TaskRequest task, const std::map<std::string, InputFile>& files);
+  Submission take() { return std::move(made_); }
+
+ private:
+  ToolShelf& tools_;
+  std::vector<const Site*> sites_;
+  const SubmitRequest& request_;
+  std::uint32_t umask_;
+  std::shared_ptr<const std::string> environment_;
+  Submission made_;
+};
+
+}  // namespace hpcbatch
