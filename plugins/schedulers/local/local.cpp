@@ -4,7 +4,7 @@
 //   /tmp
 #include "shell_texts.hpp"
 
-#include "../../common/keys.hpp"
+#include "hpcbatch/keys.hpp"
 
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/shell_quote.hpp"

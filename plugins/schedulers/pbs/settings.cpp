@@ -1,7 +1,7 @@
 #include "settings.hpp"
 
-#include "../../common/keys.hpp"
 #include "dialect.hpp"
+#include "hpcbatch/keys.hpp"
 
 #include <algorithm>
 

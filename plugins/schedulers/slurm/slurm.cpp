@@ -5,8 +5,8 @@
 #include "submission.hpp"
 #include "survey.hpp"
 
-#include "../../common/keys.hpp"
 #include "hpcbatch/choices.hpp"
+#include "hpcbatch/keys.hpp"
 #include "hpcbatch/node_avoider.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"

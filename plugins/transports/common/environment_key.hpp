@@ -1,7 +1,7 @@
 // Variables that a site's configuration gives to every command there.
 #pragma once
 
-#include "../../common/keys.hpp"
+#include "hpcbatch/keys.hpp"
 #include "process.hpp"
 
 #include <string_view>

@@ -1,26 +1,60 @@
-#include "keys.hpp"
+// The configuration of a plugin: a YAML map whose unknown keys are refused with their line.  Needs
+// yaml-cpp; no other header of the SDK does.
+#pragma once
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
+
+#include <yaml-cpp/yaml.h>
 
 namespace hpcbatch {
-namespace {
 
-std::runtime_error in_line(int line, const std::string& what) {
-  return std::runtime_error("line " + std::to_string(line) + ": " + what);
-}
+/// Every method throws std::runtime_error with the line and what was expected.
+class Keys {
+ public:
+  /// `advice` follows what is said of an unknown key.
+  Keys(const char* config_yaml, const std::vector<std::string>& known,
+       const std::string& advice = "");
 
-int line_of(const YAML::Node& node) {
-  return node.Mark().line + 1;
-}
+  std::optional<std::string> text(const std::string& key) const;
+  std::vector<std::string> texts(const std::string& key) const;  ///< one text or a list of them
+  std::int64_t number(const std::string& key, std::int64_t least, std::int64_t most,
+                      std::int64_t otherwise) const;
+  bool truth(const std::string& key, bool otherwise) const;
+  /// A name that means nothing to a shell or to ssh but itself; never begins with a dash.
+  std::optional<std::string> safe_name(const std::string& key, const std::string& also) const;
+  /// `~/` is the home directory of whoever runs this.
+  std::vector<std::string> paths(const std::string& key) const;
+  struct Entry {
+    std::string name, text;
+    int line{0};
+  };
+  /// A map of names to texts.  `form` says what it must be: "a map such as {a: b}".
+  std::vector<Entry> entries(const std::string& key, const std::string& form) const;
 
-}  // namespace
+  [[noreturn]] void fail(const std::string& key, const std::string& what) const;
+  [[noreturn]] static void fail(const Entry& entry, const std::string& what);
+  /// As said, without the key's name before it.
+  [[noreturn]] void fail_with(const std::string& key, const std::string& sentence) const;
 
-Keys::Keys(const char* config_yaml, const std::vector<std::string>& known,
-           const std::string& advice)
+ private:
+  static std::runtime_error in_line(int line, const std::string& what) {
+    return std::runtime_error("line " + std::to_string(line) + ": " + what);
+  }
+  static int line_of(const YAML::Node& node) { return node.Mark().line + 1; }
+
+  YAML::Node map_;
+};
+
+inline Keys::Keys(const char* config_yaml, const std::vector<std::string>& known,
+                  const std::string& advice)
     : map_(YAML::Load(config_yaml)) {
   if (!map_.IsNull() && !map_.IsMap())
     throw in_line(line_of(map_), "the configuration must be a map");
@@ -36,29 +70,29 @@ Keys::Keys(const char* config_yaml, const std::vector<std::string>& known,
   }
 }
 
-void Keys::fail(const std::string& key, const std::string& what) const {
+inline void Keys::fail(const std::string& key, const std::string& what) const {
   fail_with(key, "'" + key + "' " + what);
 }
 
-void Keys::fail_with(const std::string& key, const std::string& sentence) const {
+inline void Keys::fail_with(const std::string& key, const std::string& sentence) const {
   const YAML::Node& map = map_;
   const YAML::Node value = map[key];
   if (!value) throw std::runtime_error(sentence);
   throw in_line(line_of(value), sentence);
 }
 
-void Keys::fail(const Entry& entry, const std::string& what) {
+inline void Keys::fail(const Entry& entry, const std::string& what) {
   throw in_line(entry.line, what);
 }
 
-std::optional<std::string> Keys::text(const std::string& key) const {
+inline std::optional<std::string> Keys::text(const std::string& key) const {
   if (!map_.IsMap() || !map_[key]) return std::nullopt;
   const YAML::Node value = map_[key];
   if (!value.IsScalar()) fail(key, "must be a text");
   return value.Scalar();
 }
 
-std::vector<std::string> Keys::texts(const std::string& key) const {
+inline std::vector<std::string> Keys::texts(const std::string& key) const {
   if (!map_.IsMap() || !map_[key]) return {};
   const YAML::Node value = map_[key];
   std::vector<std::string> all;
@@ -73,8 +107,8 @@ std::vector<std::string> Keys::texts(const std::string& key) const {
   return all;
 }
 
-std::int64_t Keys::number(const std::string& key, std::int64_t least, std::int64_t most,
-                          std::int64_t otherwise) const {
+inline std::int64_t Keys::number(const std::string& key, std::int64_t least, std::int64_t most,
+                                 std::int64_t otherwise) const {
   const auto given = text(key);
   if (!given) return otherwise;
   std::int64_t number = 0;
@@ -86,7 +120,7 @@ std::int64_t Keys::number(const std::string& key, std::int64_t least, std::int64
   return number;
 }
 
-bool Keys::truth(const std::string& key, bool otherwise) const {
+inline bool Keys::truth(const std::string& key, bool otherwise) const {
   const auto given = text(key);
   if (!given) return otherwise;
   bool truth = false;
@@ -94,7 +128,8 @@ bool Keys::truth(const std::string& key, bool otherwise) const {
   return truth;
 }
 
-std::vector<Keys::Entry> Keys::entries(const std::string& key, const std::string& form) const {
+inline std::vector<Keys::Entry> Keys::entries(const std::string& key,
+                                              const std::string& form) const {
   if (!map_.IsMap() || !map_[key]) return {};
   const YAML::Node value = map_[key];
   if (!value.IsMap()) fail(key, "must be " + form);
@@ -108,7 +143,8 @@ std::vector<Keys::Entry> Keys::entries(const std::string& key, const std::string
   return all;
 }
 
-std::optional<std::string> Keys::safe_name(const std::string& key, const std::string& also) const {
+inline std::optional<std::string> Keys::safe_name(const std::string& key,
+                                                  const std::string& also) const {
   auto name = text(key);
   if (!name) return name;
   const bool is_safe = !name->empty() && name->front() != '-' && name->size() < 256 &&
@@ -121,7 +157,7 @@ std::optional<std::string> Keys::safe_name(const std::string& key, const std::st
   return name;
 }
 
-std::vector<std::string> Keys::paths(const std::string& key) const {
+inline std::vector<std::string> Keys::paths(const std::string& key) const {
   auto all = texts(key);
   for (std::string& path : all) {
     const char* home = std::getenv("HOME");
