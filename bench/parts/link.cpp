@@ -1,5 +1,5 @@
 // What goes over a link: messages to bytes and back, and the same encrypted.
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 #include "wire/wire.pb.h"
 
 #include <benchmark/benchmark.h>

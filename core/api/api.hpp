@@ -9,7 +9,7 @@
 #include "api/routes.hpp"
 #include "api/site_routes.hpp"
 #include "api/submissions.hpp"
-#include "api/submits.hpp"
+#include "api/submit_routes.hpp"
 #include "api/task_views.hpp"
 #include "api/waits.hpp"
 #include "runtime/runtime.hpp"
@@ -37,7 +37,7 @@ class Api {
   Submissions submissions_;
   TaskViews tasks_;
   Logs logs_;
-  Submits submits_;
+  SubmitRoutes submits_;
   Waits waits_;
   Changes changes_;
   SiteRoutes sites_;

@@ -1,7 +1,7 @@
 #include "api/far_sites.hpp"
 
 #include "api/read/bad_request.hpp"
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,7 +2,7 @@
 
 #include "api/read/own_paths.hpp"
 #include "api/read/read_items.hpp"
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 #include "staging/hash_files.hpp"
 
 #include <fmt/format.h>

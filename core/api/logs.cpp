@@ -103,7 +103,7 @@ void Logs::read(const store::ResultRow& result, const std::string& site, std::ui
                 std::uint64_t offset, std::size_t limit,
                 std::function<void(Result<std::string>)> answer) {
   if (result.outcome.log.file.empty()) return answer(std::string{});
-  SiteHands* hands = runtime_.site(site);
+  SiteClient* hands = runtime_.site(site);
   if (!hands) {
     return answer(
         Error{Error::Kind::Rejected,

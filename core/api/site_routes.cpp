@@ -176,7 +176,7 @@ void SiteRoutes::add_to(Routes& routes) {
 }
 
 void SiteRoutes::check(const std::string& name, const ReplyPtr& reply) {
-  SiteHands* hands = runtime_.site(name);
+  SiteClient* hands = runtime_.site(name);
   if (!hands) return reply->error(404, fmt::format("there is no site '{}'", name));
   hands->check([reply, site = hands->site()](const SiteReport& report) {
     reply->answer(200, report_json(site, report));

@@ -6,7 +6,7 @@
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
 
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>

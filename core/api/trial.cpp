@@ -1,7 +1,7 @@
 // What a submit would do, without doing it.
 #include "api/answers/to_json.hpp"
-#include "api/submits.hpp"
-#include "model/places.hpp"
+#include "api/submit_routes.hpp"
+#include "model/placeholders.hpp"
 
 #include <utility>
 
@@ -32,7 +32,7 @@ json::object trial_of(const Engine& engine, const NewArray& array, const store::
 
 }  // namespace
 
-void Submits::try_out(std::string body, const ReplyPtr& reply) {
+void SubmitRoutes::try_out(std::string body, const ReplyPtr& reply) {
   SubmitWithContent read = read_submit_body(std::move(body));
   prepare(
       std::move(read.request), read.content,

@@ -5,7 +5,7 @@
 #include "api/dropbox_routes.hpp"
 #include "cli/process/surroundings.hpp"
 #include "documents/configuration.hpp"
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 #include "loop/descriptors.hpp"
 #include "model/check.hpp"
 #include "plugin_host/plugin_host.hpp"

@@ -3,7 +3,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/table.hpp"
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 #include "links/recipe.hpp"
 #include "store/owner.hpp"
 #include "store/salvage.hpp"

@@ -3,10 +3,10 @@
 
 #include "dropbox/dropbox.hpp"
 #include "dropbox/folder.hpp"
-#include "dropbox/job_document.hpp"
 #include "dropbox/job_folder.hpp"
 #include "dropbox/known_files.hpp"
 #include "dropbox/publish.hpp"
+#include "dropbox/written_documents.hpp"
 
 #include <map>
 #include <set>

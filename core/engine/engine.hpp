@@ -134,14 +134,14 @@ class Engine {
 
   // filling.cpp
   void fill_pilots(Time now);
-  struct Filled {
+  struct PilotToFill {
     PilotState* pilot;
     std::vector<SendLeases::Lease> leases;
   };
-  std::vector<Filled> pilots_to_fill();
-  void fill_rooms(std::vector<Filled>& filled, Time now);
-  void fill_backlogs(std::vector<Filled>& filled, Time now);
-  void send_leases(Filled filled);
+  std::vector<PilotToFill> pilots_to_fill();
+  void fill_rooms(std::vector<PilotToFill>& filled, Time now);
+  void fill_backlogs(std::vector<PilotToFill>& filled, Time now);
+  void send_leases(PilotToFill filled);
   enum class Into : std::uint8_t {
     Room,
     LowBacklog,  ///< only where that has room for a good many more

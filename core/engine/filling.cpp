@@ -182,26 +182,26 @@ void Engine::fill_pilots(Time now) {
   if (tasks_.queue().size() != 0) {
     // First everybody's free room, then what waits there, least first: nobody hoards while another
     // idles.
-    std::vector<Filled> filled = pilots_to_fill();
+    std::vector<PilotToFill> filled = pilots_to_fill();
     fill_rooms(filled, now);
     fill_backlogs(filled, now);
-    for (Filled& one : filled) send_leases(std::move(one));
+    for (PilotToFill& one : filled) send_leases(std::move(one));
   }
   call_back_for_idle(now);
 }
 
 /// In the order of their ids, but those with services last: what needs none goes to the others.
-std::vector<Engine::Filled> Engine::pilots_to_fill() {
-  std::vector<Filled> all;
+std::vector<Engine::PilotToFill> Engine::pilots_to_fill() {
+  std::vector<PilotToFill> all;
   for (auto& [id, pilot] : pilots_.all()) {
     if (pilot.takes_tasks()) all.push_back({&pilot, {}});
   }
   std::stable_partition(all.begin(), all.end(),
-                        [](const Filled& one) { return one.pilot->warm.empty(); });
+                        [](const PilotToFill& one) { return one.pilot->warm.empty(); });
   return all;
 }
 
-void Engine::fill_rooms(std::vector<Filled>& filled, Time now) {
+void Engine::fill_rooms(std::vector<PilotToFill>& filled, Time now) {
   for (auto& [pilot, leases] : filled) {
     while (!is_known_to_be_full(*pilot, now)) {
       auto lease = lease_next(*pilot, Into::Room, now);
@@ -212,7 +212,7 @@ void Engine::fill_rooms(std::vector<Filled>& filled, Time now) {
   }
 }
 
-void Engine::fill_backlogs(std::vector<Filled>& filled, Time now) {
+void Engine::fill_backlogs(std::vector<PilotToFill>& filled, Time now) {
   struct Busy {
     std::size_t at;  // in `filled`
     Into where;
@@ -243,7 +243,7 @@ void Engine::fill_backlogs(std::vector<Filled>& filled, Time now) {
   }
 }
 
-void Engine::send_leases(Filled filled) {
+void Engine::send_leases(PilotToFill filled) {
   if (filled.leases.empty()) return;
   SaveLeases save{filled.pilot->id, {}};
   save.attempts.reserve(filled.leases.size());

@@ -6,7 +6,7 @@
 #include "links/unproven_peers.hpp"
 #include "loop/asio.hpp"
 #include "model/ids.hpp"
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 
 #include "hpcbatch/result.hpp"
 

@@ -16,7 +16,7 @@ std::vector<ArrayId> ClientRequests::unheld_dependencies(
   std::vector<ArrayId> unheld;
   for (const NewArray& array : arrays) {
     for (const Dependency& dependency : array.after) {
-      if (dependency.sibling == 0 && !around_.engine->tasks().find(dependency.array))
+      if (dependency.sibling == 0 && !dependencies_.engine->tasks().find(dependency.array))
         unheld.push_back(dependency.array);
     }
   }
@@ -25,8 +25,8 @@ std::vector<ArrayId> ClientRequests::unheld_dependencies(
 
 void ClientRequests::submit(Submission submission, SubmitAnswer answer) {
   crash_point("submit-received");
-  const auto trouble = around_.refuses();
-  if (trouble || around_.is_stopped() || around_.engine->is_draining()) {
+  const auto trouble = dependencies_.refuses();
+  if (trouble || dependencies_.is_stopped() || dependencies_.engine->is_draining()) {
     answer(SubmitRefusal{
         trouble ? *trouble + "; nothing was submitted"
                 : "the engine is being stopped; submit again when it has been started anew",
@@ -54,7 +54,7 @@ void ClientRequests::feed_submission(RequestId request, std::vector<EndedArray> 
   const bool looked_up =
       !ended.empty() && missing.size() == unheld_dependencies(submission.arrays).size();
   if (!missing.empty() && !looked_up) {
-    around_.writer.read(
+    dependencies_.writer.read(
         [missing](store::Store& store) {
           std::vector<EndedArray> found;
           found.reserve(missing.size());
@@ -69,14 +69,14 @@ void ClientRequests::feed_submission(RequestId request, std::vector<EndedArray> 
     return;
   }
   std::erase_if(ended, [](const EndedArray& e) { return e.ok.empty() && e.not_ok.empty(); });
-  if (!around_.is_stopped()) {
+  if (!dependencies_.is_stopped()) {
     TasksSubmitted event{request,
                          submission.client,
                          submission.key,
                          submission.content,
                          std::move(submission.arrays),
                          std::move(ended)};
-    around_.feed_submit(std::move(event));
+    dependencies_.feed_submit(std::move(event));
   }
   submissions_.erase(request.value);
 }
@@ -84,13 +84,13 @@ void ClientRequests::feed_submission(RequestId request, std::vector<EndedArray> 
 void ClientRequests::cancel(std::vector<Selection> tasks, CountAnswer answer) {
   const RequestId request = new_request();
   count_answers_[request.value] = std::move(answer);
-  around_.feed(CancelAsked{request, std::move(tasks)});
+  dependencies_.feed(CancelAsked{request, std::move(tasks)});
 }
 
 void ClientRequests::hold(std::vector<Selection> tasks, bool hold, CountAnswer answer) {
   const RequestId request = new_request();
   count_answers_[request.value] = std::move(answer);
-  around_.feed(HoldAsked{request, std::move(tasks), hold});
+  dependencies_.feed(HoldAsked{request, std::move(tasks), hold});
 }
 
 namespace {
@@ -115,14 +115,14 @@ std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arra
 }  // namespace
 
 void ClientRequests::retry(Retry asked, CountAnswer answer) {
-  around_.writer.read(
+  dependencies_.writer.read(
       [asked](store::Store& store) {
         return store.history().revivable(asked.tasks, asked.failed_only);
       },
       [this, asked, answer = std::move(answer)](store::Revivable found) mutable {
         // What ended while we looked has other results than those that were read: once more.
         const bool is_over = std::any_of(found.live.begin(), found.live.end(), [&](ArrayId id) {
-          return !around_.engine->tasks().find(id);
+          return !dependencies_.engine->tasks().find(id);
         });
         if (is_over) return retry(std::move(asked), std::move(answer));
         const auto is_asked_for = [&](ArrayId id) {
@@ -134,11 +134,11 @@ void ClientRequests::retry(Retry asked, CountAnswer answer) {
           revived.array.needs = changed(std::move(revived.array.needs), asked.change);
           revived.has_new_needs = true;
         }
-        if (auto refusal = less_for_others(found.arrays, *around_.engine))
+        if (auto refusal = less_for_others(found.arrays, *dependencies_.engine))
           return answer(Error{Error::Kind::Rejected, std::move(*refusal)});
         const RequestId request = new_request();
         count_answers_[request.value] = std::move(answer);
-        around_.feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});
+        dependencies_.feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});
       });
 }
 
@@ -148,7 +148,7 @@ std::vector<store::Recipe> ClientRequests::take_recipes(RequestId request) {
 
 void ClientRequests::answer(const AnswerSubmit& action) {
   crash_point("submit-decided");
-  around_.after(order_of(action), [this, action] {
+  dependencies_.after(order_of(action), [this, action] {
     crash_point("submit-durable");
     const auto at = submit_answers_.find(action.request.value);
     if (at == submit_answers_.end()) return;
@@ -169,7 +169,7 @@ void ClientRequests::answer(const AnswerRefused& action) {
 }
 
 void ClientRequests::answer(const AnswerCount& action) {
-  around_.after(order_of(action), [this, action] {
+  dependencies_.after(order_of(action), [this, action] {
     const auto at = count_answers_.find(action.request.value);
     if (at == count_answers_.end()) return;
     at->second(action.tasks);

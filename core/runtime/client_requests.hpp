@@ -51,7 +51,7 @@ struct Retry {
 class ClientRequests {
  public:
   /// All that is named outlives this; the engine is there before anything is called.
-  struct Around {
+  struct Dependencies {
     Writer& writer;
     const std::unique_ptr<Engine>& engine;
     std::function<void(WaitsFor, Writer::Then)> after;
@@ -60,7 +60,7 @@ class ClientRequests {
     std::function<std::optional<std::string>()> refuses;  ///< why nothing new can be accepted
     std::function<bool()> is_stopped;                     ///< the engine hears nothing more
   };
-  explicit ClientRequests(Around around) : around_(std::move(around)) {}
+  explicit ClientRequests(Dependencies around) : dependencies_(std::move(around)) {}
 
   void submit(Submission submission, SubmitAnswer answer);
   void cancel(std::vector<Selection> tasks, CountAnswer answer);
@@ -78,7 +78,7 @@ class ClientRequests {
   void feed_submission(RequestId request, std::vector<EndedArray> ended);
   std::vector<ArrayId> unheld_dependencies(const std::vector<NewArray>& arrays) const;
 
-  Around around_;
+  Dependencies dependencies_;
   std::uint64_t next_{1};
   std::unordered_map<std::uint64_t, SubmitAnswer> submit_answers_;
   std::unordered_map<std::uint64_t, CountAnswer> count_answers_;

@@ -41,49 +41,51 @@ Result<Cleaning> clean_site(Transport& transport, const std::string& workspace,
 
 }  // namespace
 
-Housekeeping::Housekeeping(Around around) : around_(std::move(around)), timer_(around_.loop) {}
+Housekeeping::Housekeeping(Dependencies around)
+    : dependencies_(std::move(around)), timer_(dependencies_.loop) {}
 
 void Housekeeping::begin() {
   prune_history(kPruneSoon);
   sweep_workspaces();
 }
 
-SiteHands* Housekeeping::site(const std::string& name) const {
-  const auto at = around_.sites.find(name);
-  return at == around_.sites.end() ? nullptr : at->second.get();
+SiteClient* Housekeeping::site(const std::string& name) const {
+  const auto at = dependencies_.sites.find(name);
+  return at == dependencies_.sites.end() ? nullptr : at->second.get();
 }
 
 void Housekeeping::back_up(const std::string& file, std::function<void(Result<void>)> answer) {
-  around_.writer.read([file](store::Store& store) { return store.begin_copy(file); },
-                      [this, answer = std::move(answer)](const Result<void>& begun) mutable {
-                        if (!begun) return answer(begun);
-                        copy_on(std::move(answer));
-                      });
+  dependencies_.writer.read([file](store::Store& store) { return store.begin_copy(file); },
+                            [this, answer = std::move(answer)](const Result<void>& begun) mutable {
+                              if (!begun) return answer(begun);
+                              copy_on(std::move(answer));
+                            });
 }
 
 /// In between everything else goes on.
 void Housekeeping::copy_on(std::function<void(Result<void>)> answer) {
-  around_.writer.read([](store::Store& store) { return store.copy_more(); },
-                      [this, answer = std::move(answer)](const Result<bool>& whole) mutable {
-                        if (!whole) return answer(whole.error());
-                        if (*whole) return answer({});
-                        copy_on(std::move(answer));
-                      });
+  dependencies_.writer.read([](store::Store& store) { return store.copy_more(); },
+                            [this, answer = std::move(answer)](const Result<bool>& whole) mutable {
+                              if (!whole) return answer(whole.error());
+                              if (*whole) return answer({});
+                              copy_on(std::move(answer));
+                            });
 }
 
 void Housekeeping::sweep_workspaces() {
-  for (const auto& [name, hands] : around_.sites) {
-    SiteHands& site = *hands;
-    site.find_left("h" + around_.engine_name, [this, &site](std::vector<AllocationId> found) {
-      std::erase_if(found, [&](const AllocationId& id) { return around_.engine.sites().find(id); });
-      if (found.empty() || around_.is_stopped()) return;
+  for (const auto& [name, hands] : dependencies_.sites) {
+    SiteClient& site = *hands;
+    site.find_left("h" + dependencies_.engine_name, [this, &site](std::vector<AllocationId> found) {
+      std::erase_if(found,
+                    [&](const AllocationId& id) { return dependencies_.engine.sites().find(id); });
+      if (found.empty() || dependencies_.is_stopped()) return;
       std::vector<std::string> names;
       names.reserve(found.size());
       for (const AllocationId& id : found) names.push_back(id.name);
       // Whether one of them still runs, its site may have been away for long, the batch system
       // knows.
-      site.poll("h" + around_.engine_name, std::move(names), {},
-                [this, &site, found](Result<SiteHands::Listed> listed) {
+      site.poll("h" + dependencies_.engine_name, std::move(names), {},
+                [this, &site, found](Result<SiteClient::Listed> listed) {
                   if (listed) sweep_next(site, found, std::move(listed->jobs));
                 });
     });
@@ -91,9 +93,9 @@ void Housekeeping::sweep_workspaces() {
 }
 
 /// One after the other, and only while the site has nothing better to do.
-void Housekeeping::sweep_next(SiteHands& site, std::vector<AllocationId> found,
+void Housekeeping::sweep_next(SiteClient& site, std::vector<AllocationId> found,
                               std::vector<BatchJob> jobs) {
-  if (found.empty() || around_.is_stopped() || around_.engine.is_draining()) return;
+  if (found.empty() || dependencies_.is_stopped() || dependencies_.engine.is_draining()) return;
   if (!site.is_busy()) {
     const AllocationId id = std::move(found.back());
     found.pop_back();
@@ -101,13 +103,13 @@ void Housekeeping::sweep_next(SiteHands& site, std::vector<AllocationId> found,
       return job.name == id.name && job.state != BatchState::Ended;
     });
     if (lives != jobs.end()) {
-      around_.cancel(CancelAllocation{id, site.site().name, lives->number});
-    } else if (!around_.engine.sites().find(id)) {
+      dependencies_.cancel(CancelAllocation{id, site.site().name, lives->number});
+    } else if (!dependencies_.engine.sites().find(id)) {
       spdlog::info("removing what allocation {} has left on {}", id.name, site.site().name);
-      around_.forget(ForgetAllocation{id, site.site().name});
+      dependencies_.forget(ForgetAllocation{id, site.site().name});
     }
   }
-  auto again = std::make_shared<asio::steady_timer>(around_.loop, kSweepPause);
+  auto again = std::make_shared<asio::steady_timer>(dependencies_.loop, kSweepPause);
   again->async_wait([this, again, &site, found = std::move(found),
                      jobs = std::move(jobs)](const boost::system::error_code& error) mutable {
     if (!error) sweep_next(site, std::move(found), std::move(jobs));
@@ -117,9 +119,9 @@ void Housekeeping::sweep_next(SiteHands& site, std::vector<AllocationId> found,
 void Housekeeping::prune_history(std::chrono::seconds later) {
   timer_.expires_after(later);
   timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error || around_.is_stopped()) return;
-    around_.writer.read(
-        [limit = around_.clock.now() - kHistory](store::Store& store) {
+    if (error || dependencies_.is_stopped()) return;
+    dependencies_.writer.read(
+        [limit = dependencies_.clock.now() - kHistory](store::Store& store) {
           try {
             return store.prune(limit, kPruneArrays);
           } catch (const sqlite::SqlError& e) {
@@ -138,13 +140,14 @@ void Housekeeping::prune_history(std::chrono::seconds later) {
 
 KeepRules Housekeeping::keep_rules(const Site& site, const std::vector<std::string>& pilots) const {
   KeepRules rules;
-  rules.prefix = "h" + around_.engine_name;
-  rules.program =
-      around_.programs.at(site.name).path_in(site.workspace).substr(site.workspace.size() + 1);
+  rules.prefix = "h" + dependencies_.engine_name;
+  rules.program = dependencies_.programs.at(site.name)
+                      .path_in(site.workspace)
+                      .substr(site.workspace.size() + 1);
   rules.keep_for = site.keep_for;
   rules.keep_limit = site.keep_limit;
   for (const std::string& pilot : pilots) rules.needed.insert(pilot.substr(0, pilot.find('.')));
-  for (const auto& [id, entry] : around_.engine.sites().allocations()) {
+  for (const auto& [id, entry] : dependencies_.engine.sites().allocations()) {
     rules.needed.insert(id.name);
     rules.has_live = rules.has_live || entry.facts.site == site.name;
   }
@@ -153,11 +156,11 @@ KeepRules Housekeeping::keep_rules(const Site& site, const std::vector<std::stri
 
 void Housekeeping::clean(const std::string& name, bool is_trial,
                          std::function<void(Result<Cleaning>)> answer) {
-  around_.writer.read(
+  dependencies_.writer.read(
       [](store::Store& store) { return store.history().pilots_of_results(); },
       [this, name, is_trial, answer = std::move(answer)](const std::vector<std::string>& pilots) {
-        SiteHands* hands = site(name);
-        if (!hands || around_.is_stopped()) return;
+        SiteClient* hands = site(name);
+        if (!hands || dependencies_.is_stopped()) return;
         auto result =
             std::make_shared<Result<Cleaning>>(Error{Error::Kind::Transient, "no answer"});
         hands->with_transport(
@@ -178,7 +181,7 @@ void Housekeeping::clean_daily() {
   const auto now = std::chrono::steady_clock::now();
   if (cleaned_ && now < *cleaned_ + kCleanEvery) return;
   cleaned_ = now;
-  for (const auto& site : around_.sites) {
+  for (const auto& site : dependencies_.sites) {
     const std::string& name = site.first;
     clean(name, false, [name](const Result<Cleaning>& cleaning) {
       if (!cleaning) {

@@ -6,7 +6,7 @@
 #include "loop/clock.hpp"
 #include "loop/writer.hpp"
 #include "sites/pilot_program.hpp"
-#include "sites/site_hands.hpp"
+#include "sites/site_client.hpp"
 #include "sites/workspace_cleaning.hpp"
 
 #include "hpcbatch/result.hpp"
@@ -25,11 +25,11 @@ namespace hpcbatch {
 class Housekeeping {
  public:
   /// All that is named outlives this.
-  struct Around {
+  struct Dependencies {
     asio::io_context& loop;
     Writer& writer;
     const Engine& engine;
-    std::map<std::string, std::unique_ptr<SiteHands>>& sites;
+    std::map<std::string, std::unique_ptr<SiteClient>>& sites;
     const std::map<std::string, PilotProgram>& programs;  ///< by site
     const std::string& engine_name;
     const Clock& clock;
@@ -37,7 +37,7 @@ class Housekeeping {
     std::function<void(const CancelAllocation&)> cancel;
     std::function<void(const ForgetAllocation&)> forget;
   };
-  explicit Housekeeping(Around around);
+  explicit Housekeeping(Dependencies around);
 
   /// Goes on by itself from then on.
   void begin();
@@ -47,17 +47,17 @@ class Housekeeping {
   void back_up(const std::string& file, std::function<void(Result<void>)> answer);
 
  private:
-  SiteHands* site(const std::string& name) const;
+  SiteClient* site(const std::string& name) const;
   void prune_history(std::chrono::seconds later);
   void copy_on(std::function<void(Result<void>)> answer);
   /// Files of allocations that are over: an engine that died in between, or that did not know their
   /// site, has left them.
   void sweep_workspaces();
-  void sweep_next(SiteHands& site, std::vector<AllocationId> found, std::vector<BatchJob> jobs);
+  void sweep_next(SiteClient& site, std::vector<AllocationId> found, std::vector<BatchJob> jobs);
   void clean_daily();
   KeepRules keep_rules(const Site& site, const std::vector<std::string>& pilots) const;
 
-  Around around_;
+  Dependencies dependencies_;
   asio::steady_timer timer_;
   std::optional<std::chrono::steady_clock::time_point> cleaned_;  ///< all workspaces
 };

@@ -98,15 +98,15 @@ void LeaseSender::send(const SendLeases& action) {
   std::vector<std::optional<ArrayId>> next;
   next.reserve(runs->size());
   for (const LeaseRun& run : *runs)
-    next.push_back(around_.engine->served_after(run.first.attempt.task.array));
-  const std::weak_ptr<PilotLink> decided_for = around_.links.linked(action.pilot);
+    next.push_back(dependencies_.engine->served_after(run.first.attempt.task.array));
+  const std::weak_ptr<PilotLink> decided_for = dependencies_.links.linked(action.pilot);
   HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
-  const std::string site_name = around_.site_of(action.pilot);
-  const bool one_by_one = !around_.staging.sees_everything(site_name);
-  const auto at = around_.sites.find(site_name);
+  const std::string site_name = dependencies_.site_of(action.pilot);
+  const bool one_by_one = !dependencies_.staging.sees_everything(site_name);
+  const auto at = dependencies_.sites.find(site_name);
   const std::uint64_t output_limit =
-      at == around_.sites.end() ? kOutputLimit : at->second->site().output_limit;
-  around_.writer.after_written(
+      at == dependencies_.sites.end() ? kOutputLimit : at->second->site().output_limit;
+  dependencies_.writer.after_written(
       [texts, runs, next = std::move(next), one_by_one](store::Store& store) {
         *texts = read_texts(store, *runs, next, one_by_one);
       },
@@ -116,15 +116,15 @@ void LeaseSender::send(const SendLeases& action) {
         // On its next link it has said so already: there they would run beside those that take
         // their place.
         const auto link = decided_for.lock();
-        if (!link || link.get() != around_.links.find(pilot)) return;
+        if (!link || link.get() != dependencies_.links.find(pilot)) return;
         for (wire::Start& recipe : texts->starts) {
-          auto shown =
-              one_by_one ? around_.staging.shown_at(pilot, std::move(recipe)) : std::move(recipe);
+          auto shown = one_by_one ? dependencies_.staging.shown_at(pilot, std::move(recipe))
+                                  : std::move(recipe);
           if (!shown) continue;
           if (shown->output_limit() == 0) shown->set_output_limit(output_limit);
           add_start(*link, *texts, *shown);
         }
-        around_.links.follow_leased(*link, pilot, *runs);
+        dependencies_.links.follow_leased(*link, pilot, *runs);
         crash_point("lease-sent");
       });
 }

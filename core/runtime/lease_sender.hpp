@@ -5,7 +5,7 @@
 #include "loop/writer.hpp"
 #include "runtime/pilot_links.hpp"
 #include "runtime/staging_of_tasks.hpp"
-#include "sites/site_hands.hpp"
+#include "sites/site_client.hpp"
 
 #include <functional>
 #include <map>
@@ -18,20 +18,20 @@ namespace hpcbatch {
 class LeaseSender {
  public:
   /// All that is named outlives this.
-  struct Around {
+  struct Dependencies {
     Writer& writer;
     const std::unique_ptr<Engine>& engine;
-    const std::map<std::string, std::unique_ptr<SiteHands>>& sites;
+    const std::map<std::string, std::unique_ptr<SiteClient>>& sites;
     StagingOfTasks& staging;
     PilotLinks& links;
     std::function<std::string(const PilotId&)> site_of;
   };
-  explicit LeaseSender(Around around) : around_(std::move(around)) {}
+  explicit LeaseSender(Dependencies around) : dependencies_(std::move(around)) {}
 
   void send(const SendLeases& action);
 
  private:
-  Around around_;
+  Dependencies dependencies_;
 };
 
 }  // namespace hpcbatch

@@ -159,7 +159,7 @@ void Runtime::perform(const FencePilot& action) {
 void Runtime::perform(const OpenAllocation& action) {
   after(order_of(action), [this, action] {
     crash_point("intent-durable");
-    SiteHands* hands = site(action.site);
+    SiteClient* hands = site(action.site);
     const Shape* shape = engine_->sites().shape_of(action.allocation);
     if (!hands || !shape) return;
     listeners_->keep_ways();
@@ -168,7 +168,7 @@ void Runtime::perform(const OpenAllocation& action) {
   });
 }
 
-void Runtime::submit_allocation(const OpenAllocation& action, SiteHands& hands, const Shape& shape,
+void Runtime::submit_allocation(const OpenAllocation& action, SiteClient& hands, const Shape& shape,
                                 const std::vector<std::string>& avoided) {
   ++end_.open_submits;
   hands.submit(action.allocation, shape,
@@ -179,7 +179,7 @@ void Runtime::submit_allocation(const OpenAllocation& action, SiteHands& hands, 
                  crash_point("submit-command-answered");
                  // It may have no other nodes than these.
                  const auto* refused = std::get_if<AllocationRefused>(&answer);
-                 SiteHands* still = site(action.site);
+                 SiteClient* still = site(action.site);
                  const Shape* same = engine_->sites().shape_of(action.allocation);
                  if (any && still && same && refused && refused->refusal == Refusal::Permanent)
                    return submit_allocation(action, *still, *same, {});
@@ -189,11 +189,11 @@ void Runtime::submit_allocation(const OpenAllocation& action, SiteHands& hands, 
 }
 
 void Runtime::perform(const CancelAllocation& action) {
-  if (SiteHands* hands = site(action.site)) hands->cancel(action.allocation, action.number);
+  if (SiteClient* hands = site(action.site)) hands->cancel(action.allocation, action.number);
 }
 
 void Runtime::perform(const PollSite& action) {
-  SiteHands* hands = site(action.site);
+  SiteClient* hands = site(action.site);
   if (!hands) return;
   std::vector<std::string> names;
   std::vector<std::string> silent;
@@ -206,7 +206,7 @@ void Runtime::perform(const PollSite& action) {
   }
   hands->poll(
       "h" + engine_name_, std::move(names), std::move(silent),
-      [this, name = action.site, asked = now()](Result<SiteHands::Listed> listed) {
+      [this, name = action.site, asked = now()](Result<SiteClient::Listed> listed) {
         crash_point("poll-answered");
         if (listed) {
           feed(SitePolled{name, std::move(listed->jobs), asked, std::move(listed->last_words)});
@@ -218,7 +218,7 @@ void Runtime::perform(const PollSite& action) {
 }
 
 void Runtime::perform(const ReadOutbox& action) {
-  SiteHands* hands = site(action.site);
+  SiteClient* hands = site(action.site);
   HPCBATCH_CHECK(hands);
   hands->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
     crash_point("outbox-read");
@@ -241,7 +241,7 @@ void Runtime::perform(const ReadOutbox& action) {
 void Runtime::perform(const ForgetAllocation& action) {
   after(order_of(action), [this, action] {
     staging_->forget_all(action.allocation);
-    if (SiteHands* hands = site(action.site)) hands->forget(action.allocation);
+    if (SiteClient* hands = site(action.site)) hands->forget(action.allocation);
     listeners_->keep_ways();
   });
 }

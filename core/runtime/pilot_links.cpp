@@ -34,23 +34,23 @@ void PilotLinks::received(const std::shared_ptr<PilotLink>& link, const wire::To
 
   for (const wire::Chunk& chunk : message.chunks()) {
     const AttemptId attempt = from_wire(chunk.attempt());
-    const Lease* lease = around_.engine->pilots().lease(attempt.task);
+    const Lease* lease = dependencies_.engine->pilots().lease(attempt.task);
     if (lease && lease->attempt == attempt)
       followers_.chunk(attempt, chunk.stream(), chunk.offset(), chunk.data());
   }
   for (const wire::InputWanted& wanted : message.input_wanted()) {
     const AttemptId attempt = from_wire(wanted.attempt());
-    const Lease* lease = around_.engine->pilots().lease(attempt.task);
+    const Lease* lease = dependencies_.engine->pilots().lease(attempt.task);
     if (!lease || lease->attempt != attempt) continue;
     inputs_.wanted(attempt.task, wanted.offset(), wanted.ended());
     send_input(attempt.task);
   }
   if (message.results_size() != 0) crash_point("result-received");
-  for (Event& event : events_of(pilot, message, around_.clock.now())) {
+  for (Event& event : events_of(pilot, message, dependencies_.clock.now())) {
     if (auto* ended = std::get_if<AttemptsEnded>(&event)) {
-      around_.feed_ends(std::move(*ended));
+      dependencies_.feed_ends(std::move(*ended));
     } else {
-      around_.feed(event);
+      dependencies_.feed(event);
     }
   }
 }
@@ -63,7 +63,7 @@ void PilotLinks::registered(const std::shared_ptr<PilotLink>& link, const wire::
   spdlog::info("pilot {} registers from {} by {}, holding {}", to_string(event.pilot), said.node(),
                said.link(), said.held_size());
   unproven_[event.pilot] = link;
-  around_.feed(event);
+  dependencies_.feed(event);
   unproven_.erase(event.pilot);
   crash_point("pilot-registered");
 }
@@ -75,7 +75,7 @@ void PilotLinks::measure(const std::shared_ptr<PilotLink>& link, std::uint64_t h
     if (const auto trip = link->round_trip.answered(heartbeat, moment)) {
       spdlog::debug("to pilot {} and back it takes {} ms", to_string(link->pilot()),
                     std::chrono::duration_cast<std::chrono::milliseconds>(*trip).count());
-      around_.feed(LinkMeasured{link->pilot(), *trip});
+      dependencies_.feed(LinkMeasured{link->pilot(), *trip});
     }
   } else if (heartbeat != 0) {
     link->outgoing().set_heartbeat(heartbeat);
@@ -90,13 +90,13 @@ void PilotLinks::closed(const std::shared_ptr<PilotLink>& link) {
   if (current == links_.end() || current->second != link) return;
   links_.erase(current);
   spdlog::info("the link to pilot {} ended", to_string(link->pilot()));
-  around_.feed(PilotDisconnected{link->pilot()});
+  dependencies_.feed(PilotDisconnected{link->pilot()});
 }
 
 /// A new link knows nothing of who reads along: they are told of again.
 void PilotLinks::follow_again(const PilotId& pilot) {
   for (const auto& [task, id] : followers_.by_task()) {
-    const Lease* lease = around_.engine->pilots().lease(task);
+    const Lease* lease = dependencies_.engine->pilots().lease(task);
     if (lease && lease->pilot == pilot) ask_for_output(*lease);
   }
 }
@@ -104,7 +104,7 @@ void PilotLinks::follow_again(const PilotId& pilot) {
 FollowerId PilotLinks::follow(Follower follower) {
   const TaskId task = follower.task;
   const FollowerId id = followers_.add(std::move(follower));
-  if (const Lease* lease = around_.engine->pilots().lease(task)) ask_for_output(*lease);
+  if (const Lease* lease = dependencies_.engine->pilots().lease(task)) ask_for_output(*lease);
   return id;
 }
 
@@ -113,7 +113,7 @@ void PilotLinks::unfollow(FollowerId id) {
   if (!follower) return;
   const TaskId task = follower->task;
   followers_.remove(id);
-  const Lease* lease = around_.engine->pilots().lease(task);
+  const Lease* lease = dependencies_.engine->pilots().lease(task);
   if (!lease || followers_.any(task)) return;
   tell_pilot(lease->pilot, [attempt = lease->attempt](wire::ToPilot& message) {
     wire::Follow* follow = message.add_follow();
@@ -132,7 +132,7 @@ void PilotLinks::ask_for_output(const Lease& lease) {
 }
 
 void PilotLinks::input(TaskId task, InputQueue::Piece piece) {
-  if (!around_.engine->state_of(task)) {
+  if (!dependencies_.engine->state_of(task)) {
     piece.then(false);
     return;
   }
@@ -144,14 +144,14 @@ void PilotLinks::input(TaskId task, InputQueue::Piece piece) {
 void PilotLinks::follow_leased(PilotLink& link, const PilotId& pilot,
                                const std::vector<LeaseRun>& runs) {
   for (const auto& [task, id] : followers_.by_task()) {
-    const Lease* lease = around_.engine->pilots().lease(task);
+    const Lease* lease = dependencies_.engine->pilots().lease(task);
     if (lease && lease->pilot == pilot && is_one_of(lease->attempt, runs))
       to_wire(lease->attempt, link.outgoing().add_follow()->mutable_attempt());
   }
 }
 
 void PilotLinks::send_input(TaskId task) {
-  const Lease* lease = around_.engine->pilots().lease(task);
+  const Lease* lease = dependencies_.engine->pilots().lease(task);
   if (!lease) return;
   auto piece = inputs_.next(task);
   if (!piece) return;
@@ -184,7 +184,7 @@ std::string PilotLinks::way_of(const PilotId& pilot) const {
 
 void PilotLinks::tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say_it,
                             std::size_t bytes) {
-  around_.after(WaitsFor::Written, [this, pilot, say_it = std::move(say_it), bytes] {
+  dependencies_.after(WaitsFor::Written, [this, pilot, say_it = std::move(say_it), bytes] {
     if (PilotLink* link = find(pilot)) say_it(link->outgoing(bytes));
   });
 }
@@ -213,7 +213,9 @@ bool PilotLinks::is_followed(ArrayId array) const {
 }
 
 void PilotLinks::have_ended(ArrayId array) {
-  const auto is_over = [this](TaskId task) { return !around_.engine->state_of(task).has_value(); };
+  const auto is_over = [this](TaskId task) {
+    return !dependencies_.engine->state_of(task).has_value();
+  };
   followers_.end(array, is_over);
   inputs_.end(array, is_over);
 }

@@ -25,14 +25,14 @@ namespace hpcbatch {
 class PilotLinks {
  public:
   /// All that is named outlives this; the engine is there before anything is called.
-  struct Around {
+  struct Dependencies {
     const std::unique_ptr<Engine>& engine;
     const Clock& clock;
     std::function<void(WaitsFor, Writer::Then)> after;
     std::function<void(const Event&)> feed;
     std::function<void(AttemptsEnded)> feed_ends;
   };
-  explicit PilotLinks(Around around) : around_(std::move(around)) {}
+  explicit PilotLinks(Dependencies around) : dependencies_(std::move(around)) {}
 
   // For the listener.
   void received(const std::shared_ptr<PilotLink>& link, const wire::ToEngine& message);
@@ -48,7 +48,7 @@ class PilotLinks {
   /// When it is as sure as its order asks.
   template <class ToOnePilot>
   void pass_on(const ToOnePilot& action) {
-    around_.after(order_of(action), [this, action] { tell(action); });
+    dependencies_.after(order_of(action), [this, action] { tell(action); });
   }
   /// At once.
   template <class ToOnePilot>
@@ -78,7 +78,7 @@ class PilotLinks {
   void tell_pilot(const PilotId& pilot, std::function<void(wire::ToPilot&)> say_it,
                   std::size_t bytes = 64);
 
-  Around around_;
+  Dependencies dependencies_;
   Links links_;     ///< welcomed
   Links unproven_;  ///< registered, not answered yet
   Followers followers_;

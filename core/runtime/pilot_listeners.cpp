@@ -27,11 +27,12 @@ Patience by_spool(unsigned listener) {
 
 }  // namespace
 
-PilotListeners::PilotListeners(Around around) : around_(std::move(around)), timer_(around_.loop) {}
+PilotListeners::PilotListeners(Dependencies around)
+    : dependencies_(std::move(around)), timer_(dependencies_.loop) {}
 
 Result<void> PilotListeners::open() {
   if (auto listening = listen(); !listening) return listening;
-  for (const Site& site : around_.configured) open_ways(site);
+  for (const Site& site : dependencies_.configured) open_ways(site);
   return {};
 }
 
@@ -48,38 +49,39 @@ bool PilotListeners::have_pilots_by_files() const {
 
 Result<void> PilotListeners::listen() {
   server_ = std::make_unique<LinkServer>(
-      around_.loop, [this](const wire::PilotName& pilot) { return key_of(pilot); },
-      around_.received, around_.closed, around_.most_links);
-  socket_ = around_.home + "/pilots";
+      dependencies_.loop, [this](const wire::PilotName& pilot) { return key_of(pilot); },
+      dependencies_.received, dependencies_.closed, dependencies_.most_links);
+  socket_ = dependencies_.home + "/pilots";
   if (auto listening = server_->listen_unix(socket_); !listening) return listening;
 
   addresses_ =
-      std::make_unique<DirectAddresses>(around_.home + "/ports", outward_addresses,
+      std::make_unique<DirectAddresses>(dependencies_.home + "/ports", outward_addresses,
                                         [this](const std::string& address, std::uint16_t port) {
                                           return server_->listen_tcp(address, port);
                                         });
-  addresses_->look(around_.configured);
+  addresses_->look(dependencies_.configured);
   return {};
 }
 
 void PilotListeners::keep_addresses() {
   timer_.expires_after(kLookAtAddresses);
   timer_.async_wait([this](const boost::system::error_code& error) {
-    if (error || around_.is_stopped()) return;
-    if (addresses_->look(around_.configured)) renew_pilot_files();
+    if (error || dependencies_.is_stopped()) return;
+    if (addresses_->look(dependencies_.configured)) renew_pilot_files();
     keep_addresses();
   });
 }
 
 std::optional<wire::Key> PilotListeners::key_of(const wire::PilotName& pilot) const {
-  if (!around_.engine) return std::nullopt;
-  const AllocationEntry* entry = around_.engine->sites().find(AllocationId{pilot.allocation});
+  if (!dependencies_.engine) return std::nullopt;
+  const AllocationEntry* entry = dependencies_.engine->sites().find(AllocationId{pilot.allocation});
   if (!entry) return std::nullopt;
   wire::Key allocation{};
-  crypto_generichash(
-      allocation.data(), allocation.size(),
-      reinterpret_cast<const unsigned char*>(pilot.allocation.data()), pilot.allocation.size(),
-      reinterpret_cast<const unsigned char*>(around_.secret.data()), around_.secret.size());
+  crypto_generichash(allocation.data(), allocation.size(),
+                     reinterpret_cast<const unsigned char*>(pilot.allocation.data()),
+                     pilot.allocation.size(),
+                     reinterpret_cast<const unsigned char*>(dependencies_.secret.data()),
+                     dependencies_.secret.size());
   return wire::pilot_key(allocation, pilot.rank);
 }
 
@@ -88,8 +90,8 @@ wire::PilotFile PilotListeners::pilot_file(const AllocationId& id, const Site& s
   wire::PilotFile file{.allocation = id.name, .site = site.name};
   crypto_generichash(file.key.data(), file.key.size(),
                      reinterpret_cast<const unsigned char*>(id.name.data()), id.name.size(),
-                     reinterpret_cast<const unsigned char*>(around_.secret.data()),
-                     around_.secret.size());
+                     reinterpret_cast<const unsigned char*>(dependencies_.secret.data()),
+                     dependencies_.secret.size());
   for (const LinkKind way : link_ways(site)) {
     using Kind = wire::Address::Kind;
     if (way == LinkKind::Unix) file.addresses.push_back({Kind::Unix, socket_, 0});
@@ -104,7 +106,7 @@ wire::PilotFile PilotListeners::pilot_file(const AllocationId& id, const Site& s
   }
   file.workspace = site.workspace;
   file.scratch = site.scratch;
-  file.history = around_.history_folder();
+  file.history = dependencies_.history_folder();
   const Resources capacity = usable(shape);
   for (const auto& [name, amount] : capacity.entries())
     file.capacity.emplace_back(name, amount.ticks);
@@ -118,16 +120,17 @@ wire::PilotFile PilotListeners::pilot_file(const AllocationId& id, const Site& s
 }
 
 void PilotListeners::open_ways(const Site& site) {
-  const PilotProgram& program = around_.programs.at(site.name);
+  const PilotProgram& program = dependencies_.programs.at(site.name);
   if (has_way(site, LinkKind::Relay)) {
-    relays_[site.name] = std::make_unique<RelayKeeper>(
-        around_.loop, around_.plugins, site, program, [this, listener = ++listeners_](auto socket) {
-          server_->adopt(std::move(socket), by_relay(listener));
-        });
+    relays_[site.name] =
+        std::make_unique<RelayKeeper>(dependencies_.loop, dependencies_.plugins, site, program,
+                                      [this, listener = ++listeners_](auto socket) {
+                                        server_->adopt(std::move(socket), by_relay(listener));
+                                      });
   }
   if (has_way(site, LinkKind::Spool)) {
     spools_[site.name] = std::make_unique<SpoolKeeper>(
-        around_.loop, around_.plugins, site, program, "h" + around_.engine_name,
+        dependencies_.loop, dependencies_.plugins, site, program, "h" + dependencies_.engine_name,
         [this, listener = ++listeners_](auto socket) {
           server_->adopt(std::move(socket), by_spool(listener));
         });
@@ -137,7 +140,7 @@ void PilotListeners::open_ways(const Site& site) {
 void PilotListeners::keep_ways() {
   if (relays_.empty() && spools_.empty()) return;
   std::set<std::string> busy;
-  for (const auto& [id, entry] : around_.engine->sites().allocations()) {
+  for (const auto& [id, entry] : dependencies_.engine->sites().allocations()) {
     if (entry.facts.state != AllocationState::Ended) busy.insert(entry.facts.site);
   }
   for (const auto& [name, relay] : relays_) relay->want(busy.contains(name));
@@ -145,10 +148,10 @@ void PilotListeners::keep_ways() {
 }
 
 void PilotListeners::renew_pilot_files() {
-  for (const auto& [id, entry] : around_.engine->sites().allocations()) {
-    const auto at = around_.sites.find(entry.facts.site);
-    SiteHands* hands = at == around_.sites.end() ? nullptr : at->second.get();
-    const Shape* shape = around_.engine->sites().shape_of(id);
+  for (const auto& [id, entry] : dependencies_.engine->sites().allocations()) {
+    const auto at = dependencies_.sites.find(entry.facts.site);
+    SiteClient* hands = at == dependencies_.sites.end() ? nullptr : at->second.get();
+    const Shape* shape = dependencies_.engine->sites().shape_of(id);
     if (hands && shape && entry.facts.state != AllocationState::Ended) {
       hands->renew_pilot_file(id, pilot_file(id, hands->site(), *shape));
     }

@@ -10,7 +10,7 @@
 #include "plugin_host/plugin_host.hpp"
 #include "sites/direct_addresses.hpp"
 #include "sites/pilot_program.hpp"
-#include "sites/site_hands.hpp"
+#include "sites/site_client.hpp"
 #include "wire/key.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/wire.pb.h"
@@ -31,11 +31,11 @@ class PilotListeners {
  public:
   using Link = std::shared_ptr<PilotLink>;
   /// All that is named outlives this; the engine is there before `begin`.
-  struct Around {
+  struct Dependencies {
     asio::io_context& loop;
     const PluginHost& plugins;
     const std::unique_ptr<Engine>& engine;
-    const std::map<std::string, std::unique_ptr<SiteHands>>& sites;
+    const std::map<std::string, std::unique_ptr<SiteClient>>& sites;
     const std::map<std::string, PilotProgram>& programs;  ///< by site
     const std::vector<Site>& configured;
     std::string home;
@@ -47,7 +47,7 @@ class PilotListeners {
     std::function<void(const Link&, const wire::ToEngine&)> received;
     std::function<void(const Link&)> closed;
   };
-  explicit PilotListeners(Around around);
+  explicit PilotListeners(Dependencies around);
 
   /// Listens, and makes ready what sites need.
   Result<void> open();
@@ -68,7 +68,7 @@ class PilotListeners {
   void renew_pilot_files();
   void open_ways(const Site& site);
 
-  Around around_;
+  Dependencies dependencies_;
   std::string socket_;
   std::unique_ptr<LinkServer> server_;
   std::unique_ptr<DirectAddresses> addresses_;

@@ -42,7 +42,7 @@ Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options opti
 
 Runtime::~Runtime() = default;
 
-SiteHands* Runtime::site(const std::string& name) {
+SiteClient* Runtime::site(const std::string& name) {
   const auto at = sites_.find(name);
   return at == sites_.end() ? nullptr : at->second.get();
 }
@@ -55,11 +55,11 @@ std::string Runtime::site_of(const PilotId& pilot) const {
 Result<void> Runtime::open_sites() {
   for (Site& site : options_.sites) {
     auto hands =
-        std::make_unique<SiteHands>(loop_, plugins_, site,
-                                    programs_
-                                        .try_emplace(site.name, options_.pilot_program,
-                                                     workspace_memory(options_.home, site.name))
-                                        .first->second);
+        std::make_unique<SiteClient>(loop_, plugins_, site,
+                                     programs_
+                                         .try_emplace(site.name, options_.pilot_program,
+                                                      workspace_memory(options_.home, site.name))
+                                         .first->second);
     if (auto opened = hands->open(); !opened) return opened;
     site = hands->site();
     sites_.emplace(site.name, std::move(hands));
@@ -155,7 +155,7 @@ void Runtime::store_is_damaged(const std::string& what) {
 }
 
 Result<void> Runtime::listen(std::string secret) {
-  listeners_ = std::make_unique<PilotListeners>(PilotListeners::Around{
+  listeners_ = std::make_unique<PilotListeners>(PilotListeners::Dependencies{
       .loop = loop_,
       .plugins = plugins_,
       .engine = engine_,
@@ -189,32 +189,32 @@ void Runtime::make_writer(std::unique_ptr<store::Store> store) {
 
 void Runtime::make_staging() {
   staging_ = std::make_unique<StagingOfTasks>(
-      StagingOfTasks::Around{.loop = loop_,
-                             .plugins = plugins_,
-                             .writer = *writer_,
-                             .engine = engine_,
-                             .sites = sites_,
-                             .programs = programs_,
-                             .home = options_.home,
-                             .feed = [this](const Event& event) { feed(event); }});
+      StagingOfTasks::Dependencies{.loop = loop_,
+                                   .plugins = plugins_,
+                                   .writer = *writer_,
+                                   .engine = engine_,
+                                   .sites = sites_,
+                                   .programs = programs_,
+                                   .home = options_.home,
+                                   .feed = [this](const Event& event) { feed(event); }});
 }
 
 void Runtime::make_housekeeping() {
-  housekeeping_ = std::make_unique<Housekeeping>(
-      Housekeeping::Around{.loop = loop_,
-                           .writer = *writer_,
-                           .engine = *engine_,
-                           .sites = sites_,
-                           .programs = programs_,
-                           .engine_name = engine_name_,
-                           .clock = clock_,
-                           .is_stopped = [this] { return end_.hears_nothing; },
-                           .cancel = [this](const CancelAllocation& action) { perform(action); },
-                           .forget = [this](const ForgetAllocation& action) { perform(action); }});
+  housekeeping_ = std::make_unique<Housekeeping>(Housekeeping::Dependencies{
+      .loop = loop_,
+      .writer = *writer_,
+      .engine = *engine_,
+      .sites = sites_,
+      .programs = programs_,
+      .engine_name = engine_name_,
+      .clock = clock_,
+      .is_stopped = [this] { return end_.hears_nothing; },
+      .cancel = [this](const CancelAllocation& action) { perform(action); },
+      .forget = [this](const ForgetAllocation& action) { perform(action); }});
 }
 
 void Runtime::make_requests() {
-  requests_ = std::make_unique<ClientRequests>(ClientRequests::Around{
+  requests_ = std::make_unique<ClientRequests>(ClientRequests::Dependencies{
       .writer = *writer_,
       .engine = engine_,
       .after = [this](WaitsFor what, Writer::Then then) { after(what, std::move(then)); },
@@ -230,19 +230,19 @@ void Runtime::make_requests() {
 
 /// What goes to pilots and comes from them; the listeners come later.
 void Runtime::make_links() {
-  links_ = std::make_unique<PilotLinks>(PilotLinks::Around{
+  links_ = std::make_unique<PilotLinks>(PilotLinks::Dependencies{
       .engine = engine_,
       .clock = clock_,
       .after = [this](WaitsFor what, Writer::Then then) { after(what, std::move(then)); },
       .feed = [this](const Event& event) { feed(event); },
       .feed_ends = [this](AttemptsEnded event) { staging_->feed_ends(std::move(event)); }});
-  lease_sender_ = std::make_unique<LeaseSender>(
-      LeaseSender::Around{.writer = *writer_,
-                          .engine = engine_,
-                          .sites = sites_,
-                          .staging = *staging_,
-                          .links = *links_,
-                          .site_of = [this](const PilotId& pilot) { return site_of(pilot); }});
+  lease_sender_ = std::make_unique<LeaseSender>(LeaseSender::Dependencies{
+      .writer = *writer_,
+      .engine = engine_,
+      .sites = sites_,
+      .staging = *staging_,
+      .links = *links_,
+      .site_of = [this](const PilotId& pilot) { return site_of(pilot); }});
 }
 
 void Runtime::feed(const Event& event) {

@@ -16,7 +16,7 @@
 #include "runtime/pilot_links.hpp"
 #include "runtime/pilot_listeners.hpp"
 #include "runtime/staging_of_tasks.hpp"
-#include "sites/site_hands.hpp"
+#include "sites/site_client.hpp"
 
 #include <functional>
 #include <map>
@@ -74,7 +74,7 @@ class Runtime {
   const Engine& engine() const { return *engine_; }
   const Clock& clock() const { return clock_; }
   Time now() const { return clock_.now(); }
-  SiteHands* site(const std::string& name);
+  SiteClient* site(const std::string& name);
   /// Null for a site that sees all files of this machine.
   const SiteFiles* files_of(const std::string& site) const { return staging_->files_of(site); }
   /// Output and input of running tasks.
@@ -129,7 +129,7 @@ class Runtime {
   void perform(const FencePilot& action);
   void perform(const StageIn& action);
   void perform(const OpenAllocation& action);
-  void submit_allocation(const OpenAllocation& action, SiteHands& hands, const Shape& shape,
+  void submit_allocation(const OpenAllocation& action, SiteClient& hands, const Shape& shape,
                          const std::vector<std::string>& avoided);
   void perform(const CancelAllocation& action);
   void perform(const PollSite& action);
@@ -158,7 +158,7 @@ class Runtime {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<EngineHistory> history_;        ///< where one is asked for
   std::map<std::string, PilotProgram> programs_;  ///< by site
-  std::map<std::string, std::unique_ptr<SiteHands>> sites_;
+  std::map<std::string, std::unique_ptr<SiteClient>> sites_;
   std::string engine_name_;
   std::unique_ptr<PilotListeners> listeners_;
   std::unique_ptr<StagingOfTasks> staging_;

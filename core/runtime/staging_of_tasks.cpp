@@ -72,28 +72,28 @@ std::string missing_file_in(const std::string& text, const std::string& folder) 
 
 }  // namespace
 
-SiteHands* StagingOfTasks::site(const std::string& name) const {
-  const auto at = around_.sites.find(name);
-  return at == around_.sites.end() ? nullptr : at->second.get();
+SiteClient* StagingOfTasks::site(const std::string& name) const {
+  const auto at = dependencies_.sites.find(name);
+  return at == dependencies_.sites.end() ? nullptr : at->second.get();
 }
 
 std::string StagingOfTasks::site_of(const PilotId& pilot) const {
-  const AllocationEntry* entry = around_.engine->sites().find(pilot.allocation);
+  const AllocationEntry* entry = dependencies_.engine->sites().find(pilot.allocation);
   return entry ? entry->facts.site : std::string();
 }
 
 bool StagingOfTasks::sees_everything(const std::string& name) const {
-  const auto at = around_.sites.find(name);
-  return at == around_.sites.end() || at->second->site().path_map == everything_shared();
+  const auto at = dependencies_.sites.find(name);
+  return at == dependencies_.sites.end() || at->second->site().path_map == everything_shared();
 }
 
 SiteFiles* StagingOfTasks::files_at(const std::string& name) {
-  const SiteHands* hands = site(name);
+  const SiteClient* hands = site(name);
   if (!hands) return nullptr;
   auto& files = files_[name];
   if (!files) {
-    files = std::make_unique<SiteFiles>(around_.loop, around_.plugins, hands->site(),
-                                        around_.programs.at(name));
+    files = std::make_unique<SiteFiles>(dependencies_.loop, dependencies_.plugins, hands->site(),
+                                        dependencies_.programs.at(name));
     files->keep_all(!leased_before_.empty());
   }
   return files.get();
@@ -106,13 +106,13 @@ const SiteFiles* StagingOfTasks::files_of(const std::string& site) const {
 
 void StagingOfTasks::open(const Snapshot& snapshot, const std::vector<Site>& sites) {
   stage_out_ = std::make_unique<StageOut>(
-      around_.loop, around_.writer, around_.home + "/fetched",
+      dependencies_.loop, dependencies_.writer, dependencies_.home + "/fetched",
       [this](const AttemptId& one) { return is_current(one); },
       [this](const PilotId& pilot, AttemptEnd end) {
-        around_.feed(AttemptsEnded{pilot, {std::move(end)}});
+        dependencies_.feed(AttemptsEnded{pilot, {std::move(end)}});
       },
       [this](const AttemptId& one, const std::string& why) {
-        around_.feed(OutputsDelayed{one, why});
+        dependencies_.feed(OutputsDelayed{one, why});
       });
   std::set<AllocationId> far;
   for (const Allocation& allocation : snapshot.allocations) {
@@ -127,30 +127,30 @@ void StagingOfTasks::open(const Snapshot& snapshot, const std::vector<Site>& sit
 }
 
 void StagingOfTasks::stage_in(const StageIn& action) {
-  const SiteHands* hands = site(action.site);
+  const SiteClient* hands = site(action.site);
   if (!hands || sees_everything(action.site)) {
     // It did not see them when the tasks were handed in, and sees everything now.
-    return asio::post(around_.loop, [this, action] {
-      around_.feed(StagedIn{
+    return asio::post(dependencies_.loop, [this, action] {
+      dependencies_.feed(StagedIn{
           .site = action.site, .array = action.array, .there = action.indices, .failed = {}});
     });
   }
   staged_to_[action.array].insert(action.site);
   auto wanted = std::make_shared<std::vector<SiteFiles::Wanted>>();
   HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
-  around_.writer.after_written(
+  dependencies_.writer.after_written(
       [wanted, action, site = hands->site()](store::Store& store) {
         *wanted = read_wanted(store, action, site);
       },
       [this, wanted, action, &files = *files_at(action.site)] {
-        const ArrayState* array = around_.engine->tasks().find(action.array);
+        const ArrayState* array = dependencies_.engine->tasks().find(action.array);
         const auto is_over = [&](const SiteFiles::Wanted& one) {
           return !array || (one.owner.index && !array->tasks.open().contains(*one.owner.index));
         };
         std::erase_if(*wanted, is_over);
         if (wanted->empty()) return;
         files.stage_in(std::move(*wanted), [this, action](const SiteFiles::StageInResults& staged) {
-          around_.feed(event_of(action, staged));
+          dependencies_.feed(event_of(action, staged));
         });
       });
 }
@@ -158,7 +158,7 @@ void StagingOfTasks::stage_in(const StageIn& action) {
 std::optional<wire::Start> StagingOfTasks::shown_at(const PilotId& pilot, wire::Start start) {
   const std::string name = site_of(pilot);
   if (sees_everything(name)) return start;
-  const SiteHands* hands = site(name);
+  const SiteClient* hands = site(name);
   const SiteFiles* files = files_at(name);
   const AttemptId attempt = from_wire(start.attempt());
   const auto place_of = [&](const std::string& path) {
@@ -169,28 +169,28 @@ std::optional<wire::Start> StagingOfTasks::shown_at(const PilotId& pilot, wire::
       show_at(start, hands->site(), folder_of_outputs(hands->site(), pilot, attempt), place_of);
   if (!refusal) return start;
   // The pilot has not heard of it.
-  asio::post(around_.loop, [this, name, pilot, attempt, why = *refusal] {
+  asio::post(dependencies_.loop, [this, name, pilot, attempt, why = *refusal] {
     give_back_without_files(name, pilot, attempt, why);
   });
   return std::nullopt;
 }
 
 bool StagingOfTasks::is_current(const AttemptId& attempt) const {
-  const Lease* lease = around_.engine->pilots().lease(attempt.task);
+  const Lease* lease = dependencies_.engine->pilots().lease(attempt.task);
   return lease && lease->attempt == attempt;
 }
 
 void StagingOfTasks::give_back_without_files(const std::string& name, const PilotId& pilot,
                                              const AttemptId& attempt, const std::string& why) {
   if (!is_current(attempt)) return;
-  const ArrayState* array = around_.engine->tasks().find(attempt.task.array);
+  const ArrayState* array = dependencies_.engine->tasks().find(attempt.task.array);
   IndexSet tasks = IndexRange{attempt.task.index, attempt.task.index};
   if (array && !array->terms->needs.own_files) tasks = array->tasks.all();
   StagedIn gone{.site = name, .array = attempt.task.array, .there = {}, .failed = {}};
   gone.failed.push_back({tasks, Failure::StageInFailed, why, true});
   spdlog::warn("{} goes back from {}: {}", to_string(attempt.task), to_string(pilot), why);
-  around_.feed(gone);
-  around_.feed(AttemptsReturned{pilot, {attempt}});
+  dependencies_.feed(gone);
+  dependencies_.feed(AttemptsReturned{pilot, {attempt}});
 }
 
 /// The end is then one of a stale attempt, and acknowledged as such.
@@ -224,22 +224,22 @@ void StagingOfTasks::feed_ends(AttemptsEnded event) {
     stage_out_->add(site(name)->site(), *files_at(name), event.pilot, std::move(end));
     return true;
   });
-  if (!event.ends.empty()) around_.feed(event);
-  if (!coming.attempts.empty()) around_.feed(coming);
+  if (!event.ends.empty()) dependencies_.feed(event);
+  if (!coming.attempts.empty()) dependencies_.feed(coming);
 }
 
 void StagingOfTasks::feed_outbox(OutboxRead event, const std::string& name) {
   std::erase_if(event.results, [&](AttemptEnd& end) {
-    if (const Lease* lease = around_.engine->pilots().lease(end.attempt.task))
+    if (const Lease* lease = dependencies_.engine->pilots().lease(end.attempt.task))
       mind_files_gone(name, PilotId(lease->pilot), end);
     if (!must_be_fetched(end)) return false;
-    const PilotId pilot = around_.engine->pilots().lease(end.attempt.task)->pilot;
+    const PilotId pilot = dependencies_.engine->pilots().lease(end.attempt.task)->pilot;
     stage_out_->add(site(name)->site(), *files_at(name), pilot, std::move(end));
     return true;
   });
   // What its pilots said before they were killed is known as well.
   event.coming = stage_out_->of(event.allocation);
-  around_.feed(event);
+  dependencies_.feed(event);
 }
 
 void StagingOfTasks::tasks_over(ArrayId array, const IndexSet& indices) {

@@ -8,7 +8,7 @@
 #include "model/event.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "sites/pilot_program.hpp"
-#include "sites/site_hands.hpp"
+#include "sites/site_client.hpp"
 #include "staging/site_files.hpp"
 #include "staging/stage_out.hpp"
 #include "wire/wire.pb.h"
@@ -27,17 +27,17 @@ namespace hpcbatch {
 class StagingOfTasks {
  public:
   /// All that is named outlives this; the engine is there before anything but `open` is called.
-  struct Around {
+  struct Dependencies {
     asio::io_context& loop;
     const PluginHost& plugins;
     Writer& writer;
     const std::unique_ptr<Engine>& engine;
-    const std::map<std::string, std::unique_ptr<SiteHands>>& sites;
+    const std::map<std::string, std::unique_ptr<SiteClient>>& sites;
     const std::map<std::string, PilotProgram>& programs;  ///< by site
     std::string home;
     std::function<void(const Event&)> feed;
   };
-  explicit StagingOfTasks(Around around) : around_(std::move(around)) {}
+  explicit StagingOfTasks(Dependencies around) : dependencies_(std::move(around)) {}
 
   /// Where the last engine ended.
   void open(const Snapshot& snapshot, const std::vector<Site>& sites);
@@ -65,7 +65,7 @@ class StagingOfTasks {
   void not_leased_before(TaskId task);
 
  private:
-  SiteHands* site(const std::string& name) const;
+  SiteClient* site(const std::string& name) const;
   std::string site_of(const PilotId& pilot) const;
   /// Made when it is first needed; null where the site is not in the configuration.
   SiteFiles* files_at(const std::string& site);
@@ -80,7 +80,7 @@ class StagingOfTasks {
   /// Its outputs lie on its site, and nobody has put them where they belong.
   bool must_be_fetched(const AttemptEnd& end) const;
 
-  Around around_;
+  Dependencies dependencies_;
   std::map<std::string, std::unique_ptr<SiteFiles>> files_;  ///< of sites that do not see all
   std::unique_ptr<StageOut> stage_out_;
   std::map<ArrayId, std::set<std::string>> staged_to_;  ///< sites that hold files for an array

@@ -5,7 +5,7 @@
 
 namespace hpcbatch {
 
-void read_log(SiteHands& site, const LogPlace& log, const AttemptId& attempt, std::uint32_t stream,
+void read_log(SiteClient& site, const LogPlace& log, const AttemptId& attempt, std::uint32_t stream,
               std::uint64_t from, std::size_t limit,
               std::function<void(Result<std::string>)> answer) {
   const std::uint64_t last = stream == 2 ? log.last_err : log.last_out;

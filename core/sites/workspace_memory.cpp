@@ -1,6 +1,6 @@
 #include "sites/workspace_memory.hpp"
 
-#include "wire/file.hpp"
+#include "wire/whole_file.hpp"
 
 #include <spdlog/spdlog.h>
 

@@ -1,7 +1,7 @@
 #include "staging/file_book.hpp"
 
 #include "model/check.hpp"
-#include "wire/files.hpp"
+#include "wire/file_store.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include "posix/fd.hpp"
 #include "staging/whole_file.hpp"
 #include "wire/content_hash.hpp"
-#include "wire/files.hpp"
+#include "wire/file_store.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

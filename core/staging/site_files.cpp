@@ -2,7 +2,7 @@
 
 #include "posix/doubling_pause.hpp"
 #include "staging/site_files_body.hpp"
-#include "wire/files.hpp"
+#include "wire/file_store.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

@@ -1,6 +1,6 @@
 // SiteFiles' large files, each by itself over the transport's own put and get.
 #include "staging/site_files_body.hpp"
-#include "wire/files.hpp"
+#include "wire/file_store.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

@@ -1,6 +1,6 @@
 // SiteFiles' exchanges: what goes into one, and what comes of it.
 #include "staging/site_files_body.hpp"
-#include "wire/files.hpp"
+#include "wire/file_store.hpp"
 
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>

@@ -3,7 +3,7 @@
 
 #include "store/encoding.hpp"
 #include "store/layout.hpp"
-#include "store/result_rows.hpp"
+#include "store/read_results.hpp"
 #include "store/result_run.hpp"
 
 #include <algorithm>

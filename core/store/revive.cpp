@@ -1,6 +1,6 @@
 // Tasks that run again: their results are withdrawn and stay to be looked at as earlier attempts.
 #include "store/encoding.hpp"
-#include "store/result_rows.hpp"
+#include "store/read_results.hpp"
 #include "store/store.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // How each thing that is saved changes the store.
 #include "store/encoding.hpp"
-#include "store/result_rows.hpp"
+#include "store/read_results.hpp"
 #include "store/result_run.hpp"
 #include "store/store.hpp"
 

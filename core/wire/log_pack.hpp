@@ -4,7 +4,7 @@
 // start.  docs/formats.md has the bytes.
 #pragma once
 
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 
 #include "hpcbatch/result.hpp"
 

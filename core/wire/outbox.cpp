@@ -1,8 +1,8 @@
 #include "wire/outbox.hpp"
 
 #include "wire/checksum.hpp"
-#include "wire/file.hpp"
 #include "wire/little_endian.hpp"
+#include "wire/whole_file.hpp"
 
 #include <cstring>
 

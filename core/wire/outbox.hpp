@@ -3,7 +3,7 @@
 // pilot.
 #pragma once
 
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 
 #include "hpcbatch/result.hpp"
 

@@ -1,7 +1,7 @@
 #include "wire/pilot_file.hpp"
 
-#include "wire/file.hpp"
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
+#include "wire/whole_file.hpp"
 
 #include <charconv>
 #include <optional>

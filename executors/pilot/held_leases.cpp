@@ -1,6 +1,6 @@
 #include "pilot/held_leases.hpp"
 
-#include "pilot/policy/hear.hpp"
+#include "pilot/policy/engine_messages.hpp"
 
 #include <utility>
 

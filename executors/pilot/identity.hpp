@@ -2,7 +2,7 @@
 #pragma once
 
 #include "pilot/base/time.hpp"
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 #include "wire/pilot_file.hpp"
 
 #include <cstdint>

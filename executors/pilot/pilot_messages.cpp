@@ -2,7 +2,7 @@
 #include "pilot/pilot.hpp"
 
 #include "pilot/base/log_line.hpp"
-#include "pilot/policy/hear.hpp"
+#include "pilot/policy/engine_messages.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -102,7 +102,7 @@ void Pilot::on_message(wire::ToPilot& message) {
     for (std::uint32_t i = 0; i < leased_by(start); ++i)
       is_new.push_back(!decide_.state_of(neighbour(from_wire(start.attempt()), i)));
   }
-  hear(decide_, message, now_);
+  apply_message(decide_, message, now_);
   leases_.keep(message, is_new);
   if (message.welcome()) history_.linked();
   for (const wire::Follow& asked : message.follow()) follow(asked);

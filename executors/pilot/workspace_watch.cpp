@@ -1,7 +1,7 @@
 #include "pilot/workspace_watch.hpp"
 
 #include "pilot/base/log_line.hpp"
-#include "wire/file.hpp"
+#include "wire/whole_file.hpp"
 
 #include <unistd.h>
 #include <chrono>

@@ -224,21 +224,21 @@ TEST(Parse, EveryVerbHasItsCommand) {
 }
 
 TEST(Parse, ThingsAreListedShownAndChecked) {
-  using Act = ThingsCommand::Act;
-  const auto list = parsed<ThingsCommand>({"pilots", "--json"});
-  EXPECT_EQ(list.kind, ThingsCommand::Kind::Pilots);
+  using Act = InventoryCommand::Act;
+  const auto list = parsed<InventoryCommand>({"pilots", "--json"});
+  EXPECT_EQ(list.kind, InventoryCommand::Kind::Pilots);
   EXPECT_EQ(list.act, Act::List);
   EXPECT_TRUE(list.json);
-  const auto check = parsed<ThingsCommand>({"sites", "check", "list"});
+  const auto check = parsed<InventoryCommand>({"sites", "check", "list"});
   EXPECT_EQ(check.act, Act::Check);
   EXPECT_EQ(check.name, "list");
-  EXPECT_EQ(parsed<ThingsCommand>({"tools", "show", "ina"}).act, Act::Show);
+  EXPECT_EQ(parsed<InventoryCommand>({"tools", "show", "ina"}).act, Act::Show);
   EXPECT_EQ(refusal({"pilots", "check", "x"}).exit_code, 2);
-  const auto clean = parsed<ThingsCommand>({"sites", "clean", "here", "--dry-run", "--json"});
+  const auto clean = parsed<InventoryCommand>({"sites", "clean", "here", "--dry-run", "--json"});
   EXPECT_EQ(clean.act, Act::Clean);
   EXPECT_EQ(clean.name, "here");
   EXPECT_TRUE(clean.dry_run && clean.json);
-  EXPECT_FALSE(parsed<ThingsCommand>({"sites", "clean", "here"}).dry_run);
+  EXPECT_FALSE(parsed<InventoryCommand>({"sites", "clean", "here"}).dry_run);
   EXPECT_EQ(refusal({"sites", "clean"}).exit_code, 2);
   EXPECT_EQ(refusal({"tools", "clean", "x"}).exit_code, 2);
   EXPECT_EQ(refusal({"sites", "show"}).exit_code, 2);

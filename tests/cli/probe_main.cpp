@@ -2,7 +2,7 @@
 // says; with none it takes a real lock and runs each task by printing "hi".
 #include "cli/command_line.hpp"
 #include "cli/process/surroundings.hpp"
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 #include "fake_engine.hpp"
 
 #include <cstdlib>

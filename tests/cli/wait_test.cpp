@@ -1,5 +1,5 @@
 // `wait` and the verbs that change tasks, against a fake engine.
-#include "cli/client/away.hpp"
+#include "cli/client/engine_absence.hpp"
 #include "verb_test.hpp"
 
 #include <atomic>
@@ -133,8 +133,8 @@ TEST_F(WaitTest, ChangesSayHowManyTheyChanged) {
 }
 
 TEST(AwayTest, AnEngineThatComesAndGoesIsWaitedFor) {
-  Away::Clock::time_point now{};
-  Away away(now);
+  EngineAbsence::Clock::time_point now{};
+  EngineAbsence away(now);
   for (int times = 0; times < 10; ++times) {
     now += std::chrono::minutes{9};
     EXPECT_FALSE(away.is_too_long(now));
@@ -145,8 +145,8 @@ TEST(AwayTest, AnEngineThatComesAndGoesIsWaitedFor) {
 }
 
 TEST(AwayTest, IsToldOnceEachTime) {
-  Away::Clock::time_point now{};
-  Away away(now);
+  EngineAbsence::Clock::time_point now{};
+  EngineAbsence away(now);
   EXPECT_FALSE(away.is_to_be_told(now + std::chrono::seconds{4}));
   EXPECT_TRUE(away.is_to_be_told(now + std::chrono::seconds{5}));
   EXPECT_FALSE(away.is_to_be_told(now + std::chrono::seconds{6}));

@@ -1,6 +1,6 @@
 #include "pilot_process.hpp"
 
-#include "pilot/policy/hear.hpp"
+#include "pilot/policy/engine_messages.hpp"
 #include "wire/result.hpp"
 #include "world.hpp"
 

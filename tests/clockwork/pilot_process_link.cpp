@@ -1,5 +1,5 @@
 // A simulated pilot's link: it connects, says what it has, hears, falls silent.
-#include "pilot/policy/hear.hpp"
+#include "pilot/policy/engine_messages.hpp"
 #include "pilot_process.hpp"
 #include "world.hpp"
 
@@ -130,7 +130,7 @@ void PilotProcess::link_down() {
 void PilotProcess::heard(const std::string& bytes) {
   wire::ToPilot message;
   if (!message.ParseFromString(bytes)) return world_.fail("a frame cannot be read");
-  pilot::hear(*decide_, message, now_);
+  pilot::apply_message(*decide_, message, now_);
   if (message.welcome()) record("linked");
   if (message.fenced()) {
     record("fenced");

@@ -1,5 +1,5 @@
 // Where things lie, by environment.
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 
 #include <gtest/gtest.h>
 

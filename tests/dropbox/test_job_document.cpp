@@ -1,8 +1,8 @@
 // The documents beside a job: the form in which AMP's clients read them.
 #include "documents/text_check.hpp"
 #include "documents/yaml.hpp"
-#include "dropbox/job_document.hpp"
 #include "dropbox/python_yaml.hpp"
+#include "dropbox/written_documents.hpp"
 #include "folder_of_test.hpp"
 
 #include <gtest/gtest.h>

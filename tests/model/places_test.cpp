@@ -1,5 +1,5 @@
 // What stands for each task of an array.
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 
 #include <gtest/gtest.h>
 

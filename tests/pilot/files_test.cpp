@@ -1,7 +1,7 @@
 // One exchange of files on a site: the store, what is taken from there and what is removed.
-#include "wire/files.hpp"
 #include "pilot/site/files_exchange.hpp"
 #include "posix/fd.hpp"
+#include "wire/file_store.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // Which task is to end for its memory, as a table.
-#include "pilot/policy/memory_watch.hpp"
+#include "pilot/policy/memory_victims.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 
 #include "pilot/policy/attempt.hpp"
 #include "posix/fd.hpp"
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/wire.pb.h"
 

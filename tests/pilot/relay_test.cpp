@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "pilot/link/connect.hpp"
-#include "wire/file.hpp"
 #include "wire/node_addresses.hpp"
+#include "wire/whole_file.hpp"
 
 namespace hpcbatch::pilot {
 namespace {

@@ -1,7 +1,7 @@
 // The book decides what is asked, sent and dropped; a random site and random owners hold it to
 // that.
 #include "staging/file_book.hpp"
-#include "wire/files.hpp"
+#include "wire/file_store.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The link without a network: what one end puts out is handed to the other, whole, cut up, changed
 // or twice.
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 
 #include <gtest/gtest.h>
 

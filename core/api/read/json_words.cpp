@@ -1,7 +1,7 @@
 #include "api/read/json_words.hpp"
 
 #include "api/read/bad_request.hpp"
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>

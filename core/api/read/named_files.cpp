@@ -1,7 +1,7 @@
 #include "api/read/named_files.hpp"
 
 #include "api/read/read_items.hpp"
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 
 #include <fmt/format.h>
 

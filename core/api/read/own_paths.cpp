@@ -2,7 +2,7 @@
 
 #include "api/read/read_items.hpp"
 #include "api/read/read_request.hpp"
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 
 #include <fmt/format.h>
 

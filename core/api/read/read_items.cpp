@@ -3,7 +3,7 @@
 #include "api/read/json_words.hpp"
 #include "documents/plain_numbers.hpp"
 #include "documents/spelling.hpp"
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

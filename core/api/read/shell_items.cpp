@@ -1,6 +1,6 @@
 #include "api/read/shell_items.hpp"
 
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 
 #include <fmt/format.h>
 

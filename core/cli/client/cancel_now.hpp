@@ -1,7 +1,7 @@
 // The end of tasks where a verb itself is being ended.
 #pragma once
 
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 
 #include <boost/json/array.hpp>
 

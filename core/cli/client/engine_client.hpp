@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/client/http_client.hpp"
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>

@@ -3,7 +3,7 @@
 
 #include "cli/client/engine_client.hpp"
 #include "cli/process/interrupt.hpp"
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 
 #include <optional>
 #include <string>

@@ -26,7 +26,7 @@ bool has_no_answer(const Answer& answer) {
 
 boost::json::object PatientClient::ask(const char* method, const std::string& target,
                                        const std::string& body, std::chrono::milliseconds time) {
-  using Clock = Away::Clock;
+  using Clock = EngineAbsence::Clock;
   for (;;) {
     const Answer answer = client_.http().request(method, target, body, time);
     const bool is_over = give_up_ && Clock::now() >= *give_up_;

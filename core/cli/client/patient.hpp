@@ -1,7 +1,7 @@
 // Questions to an engine that may go away and come back meanwhile.
 #pragma once
 
-#include "cli/client/away.hpp"
+#include "cli/client/engine_absence.hpp"
 #include "cli/client/session.hpp"
 #include "cli/show/status_line.hpp"
 
@@ -16,10 +16,10 @@ namespace hpcbatch {
 class PatientClient {
  public:
   PatientClient(EngineClient& client, const Session& session, StatusLine& status)
-      : client_(client), session_(session), status_(status), away_(Away::Clock::now()) {}
+      : client_(client), session_(session), status_(status), away_(EngineAbsence::Clock::now()) {}
 
   /// From then on nothing is waited for.
-  void give_up_at(Away::Clock::time_point time) { give_up_ = time; }
+  void give_up_at(EngineAbsence::Clock::time_point time) { give_up_ = time; }
 
   /// Asks again for as long as an engine is waited for; each question is one that may be asked
   /// twice.  Throws as EngineClient does.
@@ -35,8 +35,8 @@ class PatientClient {
   EngineClient& client_;
   const Session& session_;
   StatusLine& status_;
-  Away away_;
-  std::optional<Away::Clock::time_point> give_up_;
+  EngineAbsence away_;
+  std::optional<EngineAbsence::Clock::time_point> give_up_;
 };
 
 }  // namespace hpcbatch

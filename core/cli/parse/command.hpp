@@ -144,7 +144,7 @@ struct ExplainCommand {
   bool json{false};
 };
 /// Sites, allocations, pilots, tools.
-struct ThingsCommand {
+struct InventoryCommand {
   enum class Kind { Sites, Allocations, Pilots, Tools };
   enum class Act { List, Show, Check, Clean };
   Kind kind{Kind::Sites};
@@ -193,7 +193,7 @@ struct ShowText {
 };
 
 using Command = std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand,
-                             ShowCommand, LogCommand, ExplainCommand, ThingsCommand,
+                             ShowCommand, LogCommand, ExplainCommand, InventoryCommand,
                              EngineStartCommand, EngineStopCommand, EngineReloadCommand,
                              EngineStatusCommand, EngineOptions, FsckOptions, SitesAddOptions,
                              DoctorCommand, TopCommand, DropboxCommand, BackupCommand, ShowText>;

@@ -16,9 +16,9 @@ std::string absolute_path(const std::string& path) {
   return absolute;
 }
 
-void add_act(CLI::App& things, Command& into, ThingsCommand::Kind kind, ThingsCommand::Act act,
-             const char* name, const std::string& description) {
-  auto command = std::make_shared<ThingsCommand>();
+void add_act(CLI::App& things, Command& into, InventoryCommand::Kind kind,
+             InventoryCommand::Act act, const char* name, const std::string& description) {
+  auto command = std::make_shared<InventoryCommand>();
   command->kind = kind;
   command->act = act;
   CLI::App* verb = things.add_subcommand(name, description);
@@ -31,10 +31,10 @@ void add_act(CLI::App& things, Command& into, ThingsCommand::Kind kind, ThingsCo
   verb->callback([command, &into] { into = *command; });
 }
 
-CLI::App* add_things(CLI::App& app, Command& into, ThingsCommand::Kind kind,
+CLI::App* add_things(CLI::App& app, Command& into, InventoryCommand::Kind kind,
                      const std::string& name, const char* description,
                      const char* what_check_does) {
-  auto command = std::make_shared<ThingsCommand>();
+  auto command = std::make_shared<InventoryCommand>();
   command->kind = kind;
   CLI::App* verb = app.add_subcommand(name, description);
   verb->require_subcommand(0, 1);
@@ -44,14 +44,14 @@ CLI::App* add_things(CLI::App& app, Command& into, ThingsCommand::Kind kind,
                (can_check ? " check NAME" : " show NAME"));
   // A parent's callback runs before its children's, which then say otherwise.
   verb->parse_complete_callback([command, &into] { into = *command; });
-  add_act(*verb, into, kind, ThingsCommand::Act::Show, "show", "one of them in full");
-  if (can_check) add_act(*verb, into, kind, ThingsCommand::Act::Check, "check", what_check_does);
+  add_act(*verb, into, kind, InventoryCommand::Act::Show, "show", "one of them in full");
+  if (can_check) add_act(*verb, into, kind, InventoryCommand::Act::Check, "check", what_check_does);
   return verb;
 }
 
 void add_clean(CLI::App& sites, Command& into) {
-  auto command = std::make_shared<ThingsCommand>();
-  command->act = ThingsCommand::Act::Clean;
+  auto command = std::make_shared<InventoryCommand>();
+  command->act = InventoryCommand::Act::Clean;
   CLI::App* verb = sites.add_subcommand(
       "clean", "remove from its workspace what neither an allocation nor a kept result needs");
   verb->add_option("NAME", command->name, "its name, as the list shows it")
@@ -244,7 +244,7 @@ void add_backup(CLI::App& app, Command& into) {
 }  // namespace
 
 void add_thing_verbs(CLI::App& app, Command& into) {
-  using Kind = ThingsCommand::Kind;
+  using Kind = InventoryCommand::Kind;
   CLI::App* sites = add_things(app, into, Kind::Sites, "sites", "the places with a batch system",
                                "look at the site and say what works");
   add_sites_add(*sites, into);

@@ -1,7 +1,7 @@
 // The caller's directory and environment, as they are handed on to tasks.
 #pragma once
 
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 
 #include <cstdint>
 #include <string>

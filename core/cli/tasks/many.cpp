@@ -3,7 +3,7 @@
 #include "cli/tasks/items.hpp"
 #include "cli/tasks/submission.hpp"
 #include "model/index_set.hpp"
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 
 #include <algorithm>
 #include <cmath>

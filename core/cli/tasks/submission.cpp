@@ -2,7 +2,7 @@
 
 #include "cli/process/exit.hpp"
 #include "documents/text_check.hpp"
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 
 #include <algorithm>
 #include <cmath>

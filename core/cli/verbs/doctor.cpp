@@ -1,8 +1,8 @@
 // `doctor`: looks at this installation and says of each part whether it is good, and if not, what
 // to do.
 #include "cli/process/exit.hpp"
+#include "cli/show/inventory_table.hpp"
 #include "cli/show/terminal.hpp"
-#include "cli/show/thing_table.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/installation.hpp"
 #include "cli/verbs/verbs.hpp"

@@ -1,7 +1,7 @@
 // What `run` does with its own standard input: names it, forwards it, or leaves it out.
 #pragma once
 
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 #include "posix/fd.hpp"
 
 #include <string>

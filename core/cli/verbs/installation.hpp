@@ -2,7 +2,7 @@
 // program, configuration.
 #pragma once
 
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 
 #include <string>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "cli/verbs/streamed_task.hpp"
 
-#include "cli/client/away.hpp"
 #include "cli/client/cancel_now.hpp"
+#include "cli/client/engine_absence.hpp"
 #include "cli/process/base64.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
@@ -136,7 +136,7 @@ void StreamedTask::show_waiting() {
 
 std::optional<StreamedTask::End> StreamedTask::reconnect() {
   client_.http().disconnect();
-  Away away(Clock::now());
+  EngineAbsence away(Clock::now());
   while (!away.is_too_long(Clock::now())) {
     if (signal_ != 0 && Clock::now() >= give_up_) return interrupted_end();
     try {

@@ -2,10 +2,10 @@
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/describe.hpp"
+#include "cli/show/inventory_table.hpp"
 #include "cli/show/screen.hpp"
 #include "cli/show/submission_table.hpp"
 #include "cli/show/terminal.hpp"
-#include "cli/show/thing_table.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 
@@ -77,10 +77,10 @@ std::string picture(const json::object& all) {
   const auto section = [&](const Table& table) {
     if (!table.empty()) out += "\n" + table.text(room);
   };
-  using Shown = ThingsCommand::Kind;
-  section(thing_table(Shown::Sites, *array_at(all, "sites")));
-  section(thing_table(Shown::Allocations, live(*array_at(all, "allocations"))));
-  section(thing_table(Shown::Pilots, *array_at(all, "pilots")));
+  using Shown = InventoryCommand::Kind;
+  section(inventory_table(Shown::Sites, *array_at(all, "sites")));
+  section(inventory_table(Shown::Allocations, live(*array_at(all, "allocations"))));
+  section(inventory_table(Shown::Pilots, *array_at(all, "pilots")));
   std::vector<json::object> submissions;
   for (const json::value& one : *array_at(all, "arrays")) {
     if (one.is_object()) submissions.push_back(one.get_object());

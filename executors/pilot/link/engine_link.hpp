@@ -11,7 +11,7 @@
 #include "pilot/link/ways_to_engine.hpp"
 #include "pilot/policy/decide.hpp"
 #include "posix/fd.hpp"
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/wire.pb.h"
 

@@ -1,8 +1,8 @@
 #include "pilot/link/spool_box.hpp"
 
 #include "pilot/base/remove_tree.hpp"
-#include "wire/file.hpp"
 #include "wire/spool.hpp"
+#include "wire/whole_file.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "posix/fd.hpp"
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 
 #include "hpcbatch/result.hpp"
 

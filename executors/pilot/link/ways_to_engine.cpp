@@ -1,8 +1,8 @@
 #include "pilot/link/ways_to_engine.hpp"
 
 #include "posix/doubling_pause.hpp"
-#include "wire/file.hpp"
 #include "wire/relay.hpp"
+#include "wire/whole_file.hpp"
 
 #include <dirent.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 // all.  An entry's modification time is when it was used last.
 #pragma once
 
-#include "pilot/site/steps.hpp"
+#include "pilot/site/safe_path.hpp"
 #include "posix/fd.hpp"
 #include "wire/wire.pb.h"
 

@@ -1,10 +1,10 @@
 #include "pilot/site/relay_listener.hpp"
 
 #include "pilot/base/socket_address.hpp"
-#include "wire/file.hpp"
 #include "wire/node_addresses.hpp"
 #include "wire/pilot_file.hpp"
 #include "wire/relay.hpp"
+#include "wire/whole_file.hpp"
 
 #include <netinet/in.h>
 #include <sys/socket.h>

@@ -4,7 +4,7 @@
 #include "pilot/base/helper.hpp"
 #include "pilot/base/removals.hpp"
 #include "pilot/policy/decide.hpp"
-#include "pilot/policy/memory_watch.hpp"
+#include "pilot/policy/memory_victims.hpp"
 #include "pilot/policy/tree_memory.hpp"
 #include "pilot/policy/verdict.hpp"
 #include "pilot/processes/control_group.hpp"

@@ -1,4 +1,4 @@
-#include "pilot/site/steps.hpp"
+#include "pilot/site/safe_path.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

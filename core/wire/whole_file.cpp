@@ -1,4 +1,4 @@
-#include "wire/file.hpp"
+#include "wire/whole_file.hpp"
 
 #include "posix/fd.hpp"
 #include "posix/replace_file.hpp"

@@ -1,4 +1,4 @@
-#include "documents/places.hpp"
+#include "documents/state_paths.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "model/places.hpp"
+#include "model/placeholders.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "wire/link.hpp"
+#include "wire/encrypted_link.hpp"
 
 #include "wire/little_endian.hpp"
 

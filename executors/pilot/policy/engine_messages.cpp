@@ -1,4 +1,4 @@
-#include "pilot/policy/hear.hpp"
+#include "pilot/policy/engine_messages.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -35,7 +35,7 @@ std::uint32_t leased_by(const wire::Start& start) {
   return std::max<std::uint32_t>(1, start.count());
 }
 
-void hear(Decide& decide, const wire::ToPilot& message, Time now) {
+void apply_message(Decide& decide, const wire::ToPilot& message, Time now) {
   if (message.welcome()) decide.welcomed(now);
   for (const wire::Attempt& attempt : message.acknowledged())
     decide.acknowledged(from_wire(attempt), now);

@@ -9,7 +9,7 @@ namespace hpcbatch::pilot {
 std::uint32_t leased_by(const wire::Start& start);
 
 /// In the order in which it was meant: what is acknowledged and leased before what is taken back.
-void hear(Decide& decide, const wire::ToPilot& message, Time now);
+void apply_message(Decide& decide, const wire::ToPilot& message, Time now);
 
 /// What the pilot holds, for its registration.
 void say_held(const Decide& decide, wire::Register& registration);

@@ -1,4 +1,4 @@
-#include "store/result_rows.hpp"
+#include "store/read_results.hpp"
 
 namespace hpcbatch::store {
 

@@ -22,11 +22,11 @@ namespace hpcbatch {
 
 /// Every call returns at once; answers come on the loop.  A call that outlives its deadline is
 /// given up: its thread and transport are left behind and new ones are made.
-class SiteHands {
+class SiteClient {
  public:
-  SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site, PilotProgram program);
-  SiteHands(const SiteHands&) = delete;
-  SiteHands& operator=(const SiteHands&) = delete;
+  SiteClient(asio::io_context& loop, const PluginHost& plugins, Site site, PilotProgram program);
+  SiteClient(const SiteClient&) = delete;
+  SiteClient& operator=(const SiteClient&) = delete;
 
   /// Loads the plugins; to be called once, before anything else.  Then `site` says what tasks may
   /// choose.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "posix/fd.hpp"
-#include "wire/files.hpp"
+#include "wire/file_store.hpp"
 
 #include "hpcbatch/result.hpp"
 

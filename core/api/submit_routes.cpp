@@ -1,4 +1,4 @@
-#include "api/submits.hpp"
+#include "api/submit_routes.hpp"
 
 #include "api/far_sites.hpp"
 #include "api/files_now.hpp"
@@ -30,7 +30,7 @@ boost::json::object answer_of(const std::variant<std::vector<ArrayId>, SubmitRef
 
 }  // namespace
 
-void Submits::add_to(Routes& routes) {
+void SubmitRoutes::add_to(Routes& routes) {
   routes.add("POST", "tasks", [this](HttpRequest& request, const ReplyPtr& reply) {
     post(std::move(request.body), reply);
   });
@@ -43,7 +43,7 @@ void Submits::add_to(Routes& routes) {
              [this](HttpRequest& request, const ReplyPtr& reply) { ids_of_key(request, reply); });
 }
 
-void Submits::post(std::string body, const ReplyPtr& reply) {
+void SubmitRoutes::post(std::string body, const ReplyPtr& reply) {
   SubmitWithContent read = read_submit_body(std::move(body));
   submit(std::move(read.request), read.content,
          [reply](std::variant<std::vector<ArrayId>, SubmitRefusal> answer) {
@@ -55,7 +55,7 @@ void Submits::post(std::string body, const ReplyPtr& reply) {
          });
 }
 
-void Submits::post_several(const HttpRequest& request, const ReplyPtr& reply) {
+void SubmitRoutes::post_several(const HttpRequest& request, const ReplyPtr& reply) {
   const boost::json::value body = parse_body(request.body);
   const boost::json::value* list = body.get_object().if_contains("submits");
   if (!list || !list->is_array() || list->get_array().empty() || body.get_object().size() != 1)
@@ -85,7 +85,7 @@ void Submits::post_several(const HttpRequest& request, const ReplyPtr& reply) {
   }
 }
 
-void Submits::ids_of_key(const HttpRequest& request, const ReplyPtr& reply) {
+void SubmitRoutes::ids_of_key(const HttpRequest& request, const ReplyPtr& reply) {
   const auto client = request.query.find("client");
   const auto key = request.query.find("key");
   if (client == request.query.end() || key == request.query.end())
@@ -98,7 +98,7 @@ void Submits::ids_of_key(const HttpRequest& request, const ReplyPtr& reply) {
                 });
 }
 
-void Submits::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
+void SubmitRoutes::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
   auto take = [this, answer](Submission submission) {
     runtime_.requests().submit(std::move(submission), answer);
   };
@@ -106,8 +106,8 @@ void Submits::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer 
           [answer = std::move(answer)](SubmitRefusal refusal) { answer(std::move(refusal)); });
 }
 
-void Submits::prepare(SubmitRequest request, std::uint64_t content, Prepared prepared,
-                      Refuse refuse) {
+void SubmitRoutes::prepare(SubmitRequest request, std::uint64_t content, Prepared prepared,
+                           Refuse refuse) {
   NamedFiles named = named_now(request);
   auto render = [this, request = std::move(request), content, prepared = std::move(prepared),
                  refuse = std::move(refuse)](const SeenFiles& seen) mutable {

@@ -1,4 +1,4 @@
-#include "dropbox/job_document.hpp"
+#include "dropbox/written_documents.hpp"
 
 #include "documents/text_check.hpp"
 #include "documents/view.hpp"

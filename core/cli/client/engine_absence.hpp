@@ -6,14 +6,14 @@
 
 namespace hpcbatch {
 
-class Away {
+class EngineAbsence {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::minutes kPatience{10};
   /// A restart is shorter, and nobody need hear of it.
   static constexpr std::chrono::seconds kQuiet{5};
 
-  explicit Away(Clock::time_point now) : seen_(now) {}
+  explicit EngineAbsence(Clock::time_point now) : seen_(now) {}
 
   /// It answered, or took a connection.
   void seen(Clock::time_point now) {

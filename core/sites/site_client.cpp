@@ -1,4 +1,4 @@
-#include "sites/site_hands.hpp"
+#include "sites/site_client.hpp"
 
 #include "plugin_host/guarded.hpp"
 #include "sites/allocation_request.hpp"
@@ -110,15 +110,15 @@ Result<std::vector<std::string>> results_left(Transport& transport, const Alloca
 
 }  // namespace
 
-SiteHands::SiteHands(asio::io_context& loop, const PluginHost& plugins, Site site,
-                     PilotProgram program)
+SiteClient::SiteClient(asio::io_context& loop, const PluginHost& plugins, Site site,
+                       PilotProgram program)
     : plugins_(plugins),
       site_(std::move(site)),
       program_(std::move(program)),
       // The plugin was there a moment ago; should it be gone, the next call tries again.
       calls_(loop, kHandsGrace, [this] { return new_tools().has_value(); }) {}
 
-Result<void> SiteHands::open() {
+Result<void> SiteClient::open() {
   auto scheduler = plugins_.scheduler(site_.scheduler, site_.scheduler_config);
   if (!scheduler) return scheduler.error();
   scheduler_ = std::move(*scheduler);
@@ -126,7 +126,7 @@ Result<void> SiteHands::open() {
   return new_tools();
 }
 
-Result<void> SiteHands::new_tools() {
+Result<void> SiteClient::new_tools() {
   auto transport = plugins_.transport(site_.transport, site_.transport_config);
   if (!transport) return transport.error();
   tools_ = std::make_shared<Tools>();
@@ -135,16 +135,16 @@ Result<void> SiteHands::new_tools() {
   return {};
 }
 
-void SiteHands::call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
-                     std::function<void(bool)> then) {
+void SiteClient::call(std::chrono::seconds limit, std::function<void(Tools&, Deadline)> work,
+                      std::function<void(bool)> then) {
   auto begin = [this, work = std::move(work)]() -> CallLane::Work {
     return [tools = tools_, work](Deadline deadline) { work(*tools, deadline); };
   };
   calls_.call(limit, std::move(begin), std::move(then));
 }
 
-void SiteHands::with_transport(std::function<void(Transport&, Deadline)> work,
-                               std::function<void(bool)> then) {
+void SiteClient::with_transport(std::function<void(Transport&, Deadline)> work,
+                                std::function<void(bool)> then) {
   call(
       kFileLimit,
       [work = std::move(work)](Tools& tools, Deadline deadline) {
@@ -153,12 +153,12 @@ void SiteHands::with_transport(std::function<void(Transport&, Deadline)> work,
       std::move(then));
 }
 
-std::string SiteHands::file_path(const AllocationId& id) const {
+std::string SiteClient::file_path(const AllocationId& id) const {
   return site_.workspace + "/allocations/" + id.name + ".pilot";
 }
 
-AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape,
-                                     const std::vector<std::string>& avoided) const {
+AllocationRequest SiteClient::request(const AllocationId& id, const Shape& shape,
+                                      const std::vector<std::string>& avoided) const {
   AllocationRequest request =
       allocation_request(site_, shape, id.name, {program_.path_in(site_.workspace), file_path(id)});
   if (const auto* avoider = dynamic_cast<const NodeAvoider*>(scheduler_.get());
@@ -170,7 +170,7 @@ AllocationRequest SiteHands::request(const AllocationId& id, const Shape& shape,
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-void SiteHands::submit(
+void SiteClient::submit(
     const AllocationId& id, const Shape& shape, wire::PilotFile file,
     const std::vector<std::string>& avoided,
     std::function<void(std::variant<AllocationAccepted, AllocationRefused>)> answer) {
@@ -234,7 +234,7 @@ void SiteHands::submit(
   });
 }
 
-void SiteHands::renew_pilot_file(const AllocationId& id, wire::PilotFile file) {
+void SiteClient::renew_pilot_file(const AllocationId& id, wire::PilotFile file) {
   call(
       kFileLimit,
       [file = std::move(file), at = file_path(id), workspace = site_.workspace](Tools& tools,
@@ -249,8 +249,8 @@ void SiteHands::renew_pilot_file(const AllocationId& id, wire::PilotFile file) {
       [](bool) {});
 }
 
-void SiteHands::poll(const std::string& prefix, std::vector<std::string> names,
-                     std::vector<std::string> silent, std::function<void(Result<Listed>)> answer) {
+void SiteClient::poll(const std::string& prefix, std::vector<std::string> names,
+                      std::vector<std::string> silent, std::function<void(Result<Listed>)> answer) {
   auto result = std::make_shared<Result<Listed>>(Error{Error::Kind::Transient, "no answer"});
   auto work = [prefix, names = std::move(names), silent = std::move(silent), result,
                directory = site_.workspace + "/allocations"](Tools& tools, Deadline deadline) {
@@ -288,7 +288,7 @@ void SiteHands::poll(const std::string& prefix, std::vector<std::string> names,
   });
 }
 
-void SiteHands::cancel(const AllocationId& id, const std::string& number) {
+void SiteClient::cancel(const AllocationId& id, const std::string& number) {
   call(
       kCancelLimit,
       [id, number](Tools& tools, Deadline deadline) {
@@ -300,8 +300,8 @@ void SiteHands::cancel(const AllocationId& id, const std::string& number) {
       [](bool) {});
 }
 
-void SiteHands::read_outbox(const AllocationId& id,
-                            std::function<void(Result<std::vector<std::string>>)> answer) {
+void SiteClient::read_outbox(const AllocationId& id,
+                             std::function<void(Result<std::vector<std::string>>)> answer) {
   auto result = std::make_shared<Result<std::vector<std::string>>>(
       Error{Error::Kind::Transient, "no answer"});
   auto work = [id, workspace = site_.workspace, result](Tools& tools, Deadline deadline) {
@@ -316,7 +316,7 @@ void SiteHands::read_outbox(const AllocationId& id,
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-void SiteHands::forget(const AllocationId& id) {
+void SiteClient::forget(const AllocationId& id) {
   auto work = [file = file_path(id), outbox = site_.workspace + "/outbox", prefix = id.name + ".",
                own = site_.workspace + "/allocations/" + id.name](Tools& tools, Deadline deadline) {
     (void)guarded("transport", [&]() -> Result<void> {
@@ -351,8 +351,8 @@ void SiteHands::forget(const AllocationId& id) {
   call(kFileLimit, std::move(sweep), [](bool) {});
 }
 
-void SiteHands::find_left(const std::string& prefix,
-                          std::function<void(std::vector<AllocationId>)> answer) {
+void SiteClient::find_left(const std::string& prefix,
+                           std::function<void(std::vector<AllocationId>)> answer) {
   auto names = std::make_shared<std::set<std::string>>();
   auto work = [names, prefix, workspace = site_.workspace](Tools& tools, Deadline deadline) {
     const auto look = [&](const std::string& folder, const std::string& suffix) {
@@ -378,7 +378,7 @@ void SiteHands::find_left(const std::string& prefix,
   });
 }
 
-void SiteHands::end_connection() {
+void SiteClient::end_connection() {
   if (!dynamic_cast<ConnectionKeeper*>(tools_->transport.get())) return;
   call(
       kGoodbyeLimit,
@@ -391,7 +391,7 @@ void SiteHands::end_connection() {
       [](bool) {});
 }
 
-void SiteHands::check(std::function<void(SiteReport)> answer) {
+void SiteClient::check(std::function<void(SiteReport)> answer) {
   auto streams = plugins_.transport(site_.transport, site_.transport_config);
   if (!streams) return answer({{{"transport", false, streams.error().text}}, std::nullopt});
   auto report = std::make_shared<SiteReport>();

@@ -12,10 +12,10 @@
 
 namespace hpcbatch {
 
-class Submits {
+class SubmitRoutes {
  public:
   /// `umask`: for tasks whose client names none.
-  Submits(Runtime& runtime, ToolShelf& tools, std::uint32_t umask)
+  SubmitRoutes(Runtime& runtime, ToolShelf& tools, std::uint32_t umask)
       : runtime_(runtime), tools_(tools), umask_(umask) {}
   void add_to(Routes& routes);
 

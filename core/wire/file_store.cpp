@@ -1,4 +1,4 @@
-#include "wire/files.hpp"
+#include "wire/file_store.hpp"
 
 #include <algorithm>
 

@@ -9,8 +9,8 @@
 namespace hpcbatch {
 
 /// `sites`, ...: in targets and answers.
-const char* word_of(ThingsCommand::Kind kind);
-Table thing_table(ThingsCommand::Kind kind, const boost::json::array& things);
+const char* word_of(InventoryCommand::Kind kind);
+Table inventory_table(InventoryCommand::Kind kind, const boost::json::array& things);
 /// Of `{"check", "ok", "text"}`.
 Table check_table(const boost::json::array& checks);
 

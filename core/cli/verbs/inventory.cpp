@@ -2,9 +2,9 @@
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/describe.hpp"
+#include "cli/show/inventory_table.hpp"
 #include "cli/show/table.hpp"
 #include "cli/show/terminal.hpp"
-#include "cli/show/thing_table.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/text_check.hpp"
@@ -17,7 +17,7 @@ namespace hpcbatch {
 namespace {
 
 namespace json = boost::json;
-using Kind = ThingsCommand::Kind;
+using Kind = InventoryCommand::Kind;
 
 /// A site's check runs commands there, some of which are slow.
 constexpr std::chrono::minutes kCheckTime{5};
@@ -35,7 +35,7 @@ void print_proposal(const json::object& answer) {
   print("\nproposed entry:\n" + make_printable(proposal->get_string()));
 }
 
-int check_thing(EngineClient& client, const ThingsCommand& command, const std::string& target) {
+int check_thing(EngineClient& client, const InventoryCommand& command, const std::string& target) {
   const json::object answer = client.post(target + "/check", {}, kCheckTime);
   const bool is_good = flag_at(answer, "ok");
   if (command.json) {
@@ -50,7 +50,7 @@ int check_thing(EngineClient& client, const ThingsCommand& command, const std::s
   return is_good ? kExitDone : kExitTaskFailed;
 }
 
-int clean_site(EngineClient& client, const ThingsCommand& command, const std::string& target) {
+int clean_site(EngineClient& client, const InventoryCommand& command, const std::string& target) {
   const json::object answer =
       client.post(target + "/clean", {{"dry_run", command.dry_run}}, kCheckTime);
   if (command.json) {
@@ -88,7 +88,7 @@ const char* word_of(Kind kind) {
 }
 
 // NOLINTNEXTLINE(readability-function-size)
-Table thing_table(Kind kind, const json::array& things) {
+Table inventory_table(Kind kind, const json::array& things) {
   using Side = Table::Side;
   struct Shown {
     const char* key;
@@ -163,19 +163,19 @@ Table check_table(const json::array& checks) {
   return table;
 }
 
-int show_things(const ThingsCommand& command, const Session& session) {
+int show_things(const InventoryCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   // What an engine would know is asked for before there is work for one.
-  if (command.kind == ThingsCommand::Kind::Tools || command.act == ThingsCommand::Act::Check ||
-      command.act == ThingsCommand::Act::Clean) {
+  if (command.kind == InventoryCommand::Kind::Tools ||
+      command.act == InventoryCommand::Act::Check || command.act == InventoryCommand::Act::Clean) {
     connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
   }
   const std::string word = word_of(command.kind);
   const std::string one = "/v1/" + word + "/" + encode_part(command.name);
-  if (command.act == ThingsCommand::Act::Check) return check_thing(client, command, one);
-  if (command.act == ThingsCommand::Act::Clean) return clean_site(client, command, one);
-  if (command.act == ThingsCommand::Act::Show) {
+  if (command.act == InventoryCommand::Act::Check) return check_thing(client, command, one);
+  if (command.act == InventoryCommand::Act::Clean) return clean_site(client, command, one);
+  if (command.act == InventoryCommand::Act::Show) {
     const json::object thing = client.get(one);
     if (command.json)
       print_json(thing);
@@ -192,7 +192,7 @@ int show_things(const ThingsCommand& command, const Session& session) {
   } else if (things->empty()) {
     print("no " + word + "\n");
   } else {
-    print(thing_table(command.kind, *things).text(columns_of_output(), Table::Last::Wrapped));
+    print(inventory_table(command.kind, *things).text(columns_of_output(), Table::Last::Wrapped));
   }
   return kExitDone;
 }

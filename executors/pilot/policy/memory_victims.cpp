@@ -1,4 +1,4 @@
-#include "pilot/policy/memory_watch.hpp"
+#include "pilot/policy/memory_victims.hpp"
 
 #include "pilot/policy/verdict.hpp"
 
