@@ -2,8 +2,12 @@
 #pragma once
 
 #include "api/http_server.hpp"
+#include "api/read/bad_request.hpp"
+
+#include <fmt/format.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace hpcbatch {
@@ -14,6 +18,21 @@ std::string text_in(const HttpRequest& request, const char* key);
 std::uint32_t number_in(const HttpRequest& request, const char* key, std::uint32_t otherwise);
 // Each throws BadRequest where it is something else, or empty; `otherwise` where it is not there.
 std::uint64_t bytes_in(const HttpRequest& request, const char* key, std::uint64_t otherwise);
+/// As `parse` reads it, which may be one of the `words`; throws BadRequest where it is none, no value
+/// where it is not there, or is empty.
+template <class Value, class Parse>
+std::optional<Value> word_in(const HttpRequest& request, const char* key, Parse parse,
+                             const char* words) {
+  const std::string text = text_in(request, key);
+  if (text.empty()) return std::nullopt;
+  const std::optional<Value> value = parse(text);
+  if (!value) throw BadRequest(fmt::format("'{}' is no {}; {}", text, key, words));
+  return value;
+}
+inline constexpr const char* kTaskStates =
+    "states are waiting, held, running, finishing, unknown, done, failed, cancelled";
+inline constexpr const char* kSomeFailures =
+    "failures are tool_failed, oom_task, node_lost and others";
 /// Not negative.
 double seconds_in(const HttpRequest& request, const char* key, double otherwise);
 

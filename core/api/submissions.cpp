@@ -44,16 +44,6 @@ void put_command(json::object& object, const std::string& recipe) {
   object["command"] = std::move(command);
 }
 
-template <class Value, class Parse>
-std::optional<Value> word_in(const HttpRequest& request, const char* key, Parse parse,
-                             const char* words) {
-  const std::string text = text_in(request, key);
-  if (text.empty()) return std::nullopt;
-  const std::optional<Value> value = parse(text);
-  if (!value) throw BadRequest(fmt::format("'{}' is no {}; {}", text, key, words));
-  return value;
-}
-
 bool has_ended(TaskState state) {
   return state == TaskState::Done || state == TaskState::Failed || state == TaskState::Cancelled;
 }
@@ -75,8 +65,7 @@ store::ArrayFilter array_filter_of(const HttpRequest& request) {
     if (per != "submit") throw BadRequest(fmt::format("'per' is submit or array, not '{}'", per));
     filter.whole_submits = true;
   }
-  filter.failure = word_in<Failure>(request, "failure", parse_failure,
-                                    "failures are tool_failed, oom_task, node_lost and others");
+  filter.failure = word_in<Failure>(request, "failure", parse_failure, kSomeFailures);
   return filter;
 }
 
@@ -186,9 +175,7 @@ void Submissions::add_to(Routes& routes) {
 
 void Submissions::list(const HttpRequest& request, const ReplyPtr& reply) {
   store::ArrayFilter filter = array_filter_of(request);
-  const auto state = word_in<TaskState>(
-      request, "state", parse_task_state,
-      "states are waiting, held, running, finishing, unknown, done, failed, cancelled");
+  const auto state = word_in<TaskState>(request, "state", parse_task_state, kTaskStates);
   const auto& live = runtime_.engine().tasks().arrays();
   if (state && has_ended(*state)) {
     filter.state = state;

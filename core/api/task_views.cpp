@@ -242,19 +242,8 @@ store::Filter filter_of(const HttpRequest& request) {
   filter.client = text_in(request, "client");
   if (const std::string array = text_in(request, "array"); !array.empty())
     filter.array = parse_selection(array).array;
-  if (const std::string state = text_in(request, "state"); !state.empty()) {
-    filter.state = parse_task_state(state);
-    if (!filter.state)
-      throw BadRequest(fmt::format(
-          "'{}' is no state; states are waiting, held, running, unknown, done, failed, cancelled",
-          state));
-  }
-  if (const std::string failure = text_in(request, "failure"); !failure.empty()) {
-    filter.failure = parse_failure(failure);
-    if (!filter.failure)
-      throw BadRequest(fmt::format(
-          "'{}' is no failure; failures are tool_failed, oom_task, node_lost and others", failure));
-  }
+  filter.state = word_in<TaskState>(request, "state", parse_task_state, kTaskStates);
+  filter.failure = word_in<Failure>(request, "failure", parse_failure, kSomeFailures);
   if (const std::string before = text_in(request, "before"); !before.empty()) {
     const Selection last = parse_selection(before);
     filter.before = TaskId{last.array, last.indices ? last.indices->ranges().back().first : 0};

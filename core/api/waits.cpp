@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 namespace hpcbatch {
@@ -153,17 +152,6 @@ void Waits::wait(const HttpRequest& request, const ReplyPtr& reply) {
 
 namespace {
 
-/// Where a feed goes on.
-std::uint64_t cursor_of(const std::string& text) {
-  std::uint64_t cursor = 0;
-  if (text.empty()) return cursor;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, cursor);
-  if (error != std::errc{} || stop != end)
-    throw BadRequest(fmt::format("'after={}' is no cursor; take one from an earlier answer", text));
-  return cursor;
-}
-
 /// One look at a time: what ends while the store is asked is found by the next look.
 class FeedLook : public std::enable_shared_from_this<FeedLook> {
  public:
@@ -221,8 +209,8 @@ void Waits::events(const HttpRequest& request, const ReplyPtr& reply) {
         });
     return;
   }
-  auto look = std::make_shared<FeedLook>(runtime_, text_in(request, "client"),
-                                         cursor_of(text_in(request, "after")), reply);
+  const std::uint64_t after = text_in(request, "after").empty() ? 0 : bytes_in(request, "after", 0);
+  auto look = std::make_shared<FeedLook>(runtime_, text_in(request, "client"), after, reply);
   wait_for_ends(std::min(seconds_in(request, "wait", 0), kLongestWait), reply,
                 [look](bool timed_out) { return look->look(timed_out); });
 }

@@ -35,7 +35,6 @@ struct DropboxOptions {
       variables;  ///< for templates; what a job of our own user gives goes over them
   std::function<void(const std::string&)> warn;  ///< called on the drop box's thread
   std::size_t most_active{1000};                 ///< further jobs stay `X.job` until one ends
-  bool keep_workspaces{false};
   Duration quiet{
       std::chrono::seconds{2}};  ///< a file without news of its closing is whole after this
   Duration grace{std::chrono::seconds{30}};  ///< a file that makes no sense is refused after this

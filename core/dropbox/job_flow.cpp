@@ -285,7 +285,7 @@ bool JobFlow::write_result(Active& active) {
   }
   give(*written, active.job.owner);
   workspace_.forget_taken(active.job.workspace);
-  if (!options_.keep_workspaces) workspace_.remove(active.job.workspace);
+  workspace_.remove(active.job.workspace);
   const std::string key = active.job.key;
   key_of_.erase(active.name);
   active_.erase(key);

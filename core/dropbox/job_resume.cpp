@@ -46,7 +46,7 @@ void JobFlow::resume(const std::string& name) {
     if (const auto moved = folder_->rename(submitted, name + ".finished"); !moved)
       warn(moved.error().text);
     workspace_.forget_taken(job->workspace);
-    if (!options_.keep_workspaces) workspace_.remove(job->workspace);
+    workspace_.remove(job->workspace);
     return;
   }
   Active active;

@@ -65,7 +65,6 @@ class NodeTrust {
     Time next_try{};
     std::optional<Time> bad_until;
     std::string why;              ///< for people, of a bad one
-    std::uint32_t times_bad{0};   ///< in a row
     std::uint32_t well_since{0};  ///< tasks that did well there while it was bad
   };
   /// Those in doubt and the bad ones.

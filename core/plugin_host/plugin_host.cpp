@@ -1,5 +1,6 @@
 #include "plugin_host/plugin_host.hpp"
 
+#include "documents/spelling.hpp"
 #include "hpcbatch/plugin.hpp"
 #include "plugin_host/library.hpp"
 #include "plugin_host/trust.hpp"
@@ -84,7 +85,7 @@ Result<void*> PluginHost::create(hpcbatch_plugin_kind kind, const std::string& n
   if (found == nullptr) {
     std::vector<std::string> looked;
     for (const auto& directory : search_) looked.push_back((directory / folder_of(kind)).string());
-    const std::string nearest = nearest_name(name, plugins);
+    const std::string nearest = nearest_spelling(name, names);
     return Error{
         Error::Kind::Rejected,
         fmt::format("there is no {} plugin '{}'{}; there are: {} (looked in {})", kind_name(kind),

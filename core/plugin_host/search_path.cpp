@@ -4,27 +4,8 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 namespace hpcbatch {
-namespace {
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({changed, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-}  // namespace
 
 std::string_view folder_of(hpcbatch_plugin_kind kind) {
   switch (kind) {
@@ -84,19 +65,6 @@ std::vector<PluginFile> find_plugins(const std::vector<std::filesystem::path>& s
   plugins.reserve(found.size());
   for (auto& [name, file] : found) plugins.push_back(std::move(file));
   return plugins;
-}
-
-std::string nearest_name(std::string_view wanted, const std::vector<PluginFile>& names) {
-  std::string best;
-  std::size_t least = 1 + wanted.size() / 3;
-  for (const auto& candidate : names) {
-    const std::size_t distance = edit_distance(wanted, candidate.name);
-    if (distance <= least && (best.empty() || distance < least)) {
-      best = candidate.name;
-      least = distance;
-    }
-  }
-  return best;
 }
 
 }  // namespace hpcbatch

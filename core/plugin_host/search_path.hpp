@@ -32,7 +32,4 @@ std::vector<std::filesystem::path> plugin_search_path(const std::vector<std::str
 std::vector<PluginFile> find_plugins(const std::vector<std::filesystem::path>& search,
                                      hpcbatch_plugin_kind kind);
 
-/// The name in `names` that differs least from `wanted`, if one is near enough to be meant.
-std::string nearest_name(std::string_view wanted, const std::vector<PluginFile>& names);
-
 }  // namespace hpcbatch

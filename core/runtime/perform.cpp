@@ -47,20 +47,8 @@ void Runtime::perform(SaveArrays action) {
   std::vector<store::Recipe> recipes = requests_->take_recipes(action.request);
   writer_->add({std::move(action), std::move(recipes)});
 }
-void Runtime::perform(const SaveHold& action) {
-  writer_->add({action, {}});
-}
-void Runtime::perform(const SaveLeases& action) {
-  writer_->add({action, {}});
-}
 void Runtime::perform(const DropLeases& action) {
   for (const TaskId task : action.tasks) staging_->not_leased_before(task);
-  writer_->add({action, {}});
-}
-void Runtime::perform(const SaveCancelled& action) {
-  writer_->add({action, {}});
-}
-void Runtime::perform(const SavePermitted& action) {
   writer_->add({action, {}});
 }
 void Runtime::perform(const SaveFailedAttempt& action) {
@@ -79,9 +67,6 @@ void Runtime::perform(const SaveArrayEnded& action) {
   staging_->array_over(action.array);
   writer_->add({action, {}});
 }
-void Runtime::perform(const SaveRevived& action) {
-  writer_->add({action, {}});
-}
 void Runtime::perform(const SaveAllocation& action) {
   spdlog::info("allocation {} on {} ({}): {} {}", action.allocation.id.name, action.allocation.site,
                action.allocation.shape, to_string(action.allocation.state),
@@ -90,18 +75,6 @@ void Runtime::perform(const SaveAllocation& action) {
 }
 
 // --- to clients --------------------------------------------------------------------------------
-
-void Runtime::perform(const AnswerSubmit& action) {
-  requests_->answer(action);
-}
-
-void Runtime::perform(const AnswerRefused& action) {
-  requests_->answer(action);
-}
-
-void Runtime::perform(const AnswerCount& action) {
-  requests_->answer(action);
-}
 
 void Runtime::perform(const TellEnded& action) {
   const bool somebody_waits = !ended_listeners_.empty() || links_->is_followed(action.array);

@@ -18,6 +18,7 @@
 #include "runtime/staging_of_tasks.hpp"
 #include "sites/site_client.hpp"
 
+#include <concepts>
 #include <functional>
 #include <map>
 #include <memory>
@@ -102,22 +103,20 @@ class Runtime {
   Result<void> listen(std::string secret);
   void make_housekeeping();
 
-  // perform.cpp: one function for each action
+  template <class Save>
+  requires std::constructible_from<decltype(store::Write::what), const Save&>
+  void perform(const Save& action) { writer_->add({action, {}}); }
+  template <class Answer>
+  requires requires(ClientRequests& requests, const Answer& answer) { requests.answer(answer); }
+  void perform(const Answer& action) { requests_->answer(action); }
+  // perform.cpp: one function for each action of which more is to be done.
   void perform(SaveArrays action);
-  void perform(const SaveHold& action);
-  void perform(const SaveLeases& action);
   void perform(const DropLeases& action);
-  void perform(const SaveCancelled& action);
-  void perform(const SavePermitted& action);
   void perform(const SaveFailedAttempt& action);
   void perform(SaveResult action);
   void perform(const SaveResults& action);
   void perform(const SaveArrayEnded& action);
-  void perform(const SaveRevived& action);
   void perform(const SaveAllocation& action);
-  void perform(const AnswerSubmit& action);
-  void perform(const AnswerRefused& action);
-  void perform(const AnswerCount& action);
   void perform(const TellEnded& action);
   void perform(const SendLeases& action);
   void perform(const RecallLeases& action);

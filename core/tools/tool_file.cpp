@@ -130,12 +130,6 @@ void check_file_name(const View& name, const std::string& path) {
 
 }  // namespace
 
-const ParameterDeclaration* ToolFile::parameter(const std::string& wanted) const {
-  const auto is_it = [&](const ParameterDeclaration& p) { return p.name == wanted; };
-  const auto at = std::find_if(parameters.begin(), parameters.end(), is_it);
-  return at == parameters.end() ? nullptr : &*at;
-}
-
 ToolFile parse_tool(const std::string& text, const std::string& path) {
   const Node root = parse_yaml(text, path);
   const View whole(root, path, "the tool");

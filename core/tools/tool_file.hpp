@@ -50,8 +50,6 @@ struct ToolFile {
   std::string
       directory;     ///< of the file: the value of the parameter `tool_dir`, which every tool has
   std::string text;  ///< the whole file: the plugin's configuration
-
-  const ParameterDeclaration* parameter(const std::string& wanted) const;
 };
 
 /// Throws DocumentError.  `path` must be absolute; its last part must be `NAME.yaml` for the tool

@@ -2,10 +2,7 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <optional>
 
 namespace hpcbatch::wire {
 namespace {
@@ -29,43 +26,7 @@ void append_escaped(std::string& out, std::string_view text) {
   }
 }
 
-std::optional<std::string> unescaped(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      if (!is_plain(text[i])) return std::nullopt;
-      out += text[i];
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const std::size_t high = kHex.find(text[i + 1]);
-    const std::size_t low = kHex.find(text[i + 2]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return std::nullopt;
-    out += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return out;
-}
-
-/// Cuts the next word off; empty at the end.
-std::string_view next_word(std::string_view& line) {
-  const std::size_t end = std::min(line.find(' '), line.size());
-  const std::string_view word = line.substr(0, end);
-  line.remove_prefix(std::min(end + 1, line.size()));
-  return word;
-}
-
-Error expected(const std::string& what) {
-  return {Error::Kind::Rejected, "cannot read a line of a history: expected " + what};
-}
-
 }  // namespace
-
-std::string_view HistoryRecord::get(std::string_view name) const {
-  const auto at = std::find_if(facts.begin(), facts.end(),
-                               [&](const auto& fact) { return fact.first == name; });
-  return at == facts.end() ? std::string_view() : std::string_view(at->second);
-}
 
 std::string to_line(const HistoryRecord& record) {
   std::string line = std::to_string(record.time_us);
@@ -81,32 +42,6 @@ std::string to_line(const HistoryRecord& record) {
   }
   line += '\n';
   return line;
-}
-
-hpcbatch::Result<HistoryRecord> read_history_line(std::string_view line) {
-  HistoryRecord record;
-  const std::string_view time = next_word(line);
-  const auto [end, error] = std::from_chars(time.data(), time.data() + time.size(), record.time_us);
-  if (error != std::errc{} || end != time.data() + time.size()) {
-    return expected("a time in microseconds first, not '" + std::string(time) + "'");
-  }
-  for (std::string* word : {&record.by, &record.what}) {
-    const auto text = unescaped(next_word(line));
-    if (!text || text->empty()) return expected("who recorded what after the time");
-    *word = *text;
-  }
-  while (!line.empty()) {
-    const std::string_view word = next_word(line);
-    const std::size_t equals = word.find('=');
-    if (equals == 0 || equals == std::string_view::npos)
-      return expected("NAME=VALUE, not '" + std::string(word) + "'");
-    auto name = unescaped(word.substr(0, equals));
-    auto value = unescaped(word.substr(equals + 1));
-    if (!name || !value)
-      return expected("NAME=VALUE without a bad %XX, not '" + std::string(word) + "'");
-    record.facts.emplace_back(std::move(*name), std::move(*value));
-  }
-  return record;
 }
 
 HistoryFile::HistoryFile(const std::string& folder, const std::string& name, std::string by)

@@ -2,11 +2,8 @@
 // that knows only what hpcbatch promises.  docs/formats.md lists the records.
 #pragma once
 
-#include "hpcbatch/result.hpp"
-
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,16 +14,11 @@ struct HistoryRecord {
   std::string by;           ///< "engine/START", "pilot/NAME.RANK/INCARNATION", "outside"
   std::string what;         ///< such as "attempt-started"
   std::vector<std::pair<std::string, std::string>> facts;
-
-  /// Empty where there is none of that name.
-  std::string_view get(std::string_view name) const;
 };
 
 /// With its line end.  Blanks, '%', '=' and what is not printable ASCII are written as %XX in
 /// values.
 std::string to_line(const HistoryRecord& record);
-/// `line` is without its line end.  An error says what was expected where.
-hpcbatch::Result<HistoryRecord> read_history_line(std::string_view line);
 
 /// One recorder's file.  Each record is on its way to the file when `add` returns: it outlives
 /// whoever is killed then.

@@ -121,36 +121,4 @@ hpcbatch::Result<std::string> read_log(const ReadAt& read, const Attempt& attemp
   return text;
 }
 
-hpcbatch::Result<void> scan_log(
-    const ReadAt& read, const std::function<void(const LogRecord&, std::uint64_t place)>& found) {
-  std::uint64_t place = 0;
-  for (;;) {
-    auto bytes = read(place, kLogHeaderSize);
-    if (!bytes) return bytes.error();
-    if (bytes->size() < kLogHeaderSize) return {};
-    const auto header = header_of(*bytes);
-    if (header) {
-      const auto record = read(place, kLogHeaderSize + header->length);
-      if (!record) return record.error();
-      if (record->size() == kLogHeaderSize + header->length && is_sound(*record)) {
-        found(*header, place);
-        place += record->size();
-        continue;
-      }
-    }
-    // Damaged: look for the next place where a record may begin.
-    constexpr std::size_t kStep = std::size_t{64} << 10;
-    const auto more = read(place + 1, kStep);
-    if (!more) return more.error();
-    const std::size_t next = more->find(kRecordMagic);
-    if (next != std::string::npos) {
-      place += 1 + next;
-    } else if (more->size() < kStep) {
-      return {};
-    } else {
-      place += 1 + kStep - kRecordMagic.size();
-    }
-  }
-}
-
 }  // namespace hpcbatch::wire

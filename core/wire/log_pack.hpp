@@ -65,9 +65,4 @@ hpcbatch::Result<std::string> read_log(const ReadAt& read, const Attempt& attemp
                                        std::uint32_t stream, std::uint64_t last, std::uint64_t from,
                                        std::size_t limit);
 
-/// Calls `found` with each whole record of a file of a pilot that told nobody its places, and its
-/// place; skips what is damaged or cut off.
-hpcbatch::Result<void> scan_log(
-    const ReadAt& read, const std::function<void(const LogRecord&, std::uint64_t place)>& found);
-
 }  // namespace hpcbatch::wire

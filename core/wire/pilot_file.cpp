@@ -200,8 +200,4 @@ hpcbatch::Result<PilotFile> read_pilot_file(const std::string& path) {
   return parse_pilot_file(*text, path);
 }
 
-hpcbatch::Result<void> write_pilot_file(const std::string& path, const PilotFile& file) {
-  return replace_file(path, to_text(file), Readers::OwnerOnly);
-}
-
 }  // namespace hpcbatch::wire

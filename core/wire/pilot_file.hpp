@@ -60,7 +60,4 @@ hpcbatch::Result<PilotFile> parse_pilot_file(std::string_view text, const std::s
 /// cannot be read now.
 hpcbatch::Result<PilotFile> read_pilot_file(const std::string& path);
 
-/// Written aside and renamed, mode 0600.
-hpcbatch::Result<void> write_pilot_file(const std::string& path, const PilotFile& file);
-
 }  // namespace hpcbatch::wire

@@ -29,9 +29,9 @@ class Allocations : public Promise {
   };
 
   void of_engine(std::size_t at, const Record& record) {
-    const std::string name(record.get("allocation"));
+    const std::string name(fact_of(record, "allocation"));
     if (record.what == "site") {
-      Site& site = sites_[std::string(record.get("site"))];
+      Site& site = sites_[std::string(fact_of(record, "site"))];
       site.max_queued = number_of(record, "max_queued");
       site.max_running = number_of(record, "max_running");
     } else if (record.what == "allocation-asked") {
@@ -46,9 +46,9 @@ class Allocations : public Promise {
   }
 
   void of_batch_system(std::size_t at, const Record& record) {
-    const std::string site_name(record.get("site"));
-    const std::string number(record.get("number"));
-    const std::string name(record.get("name"));
+    const std::string site_name(fact_of(record, "site"));
+    const std::string number(fact_of(record, "number"));
+    const std::string name(fact_of(record, "name"));
     Site& site = sites_[site_name];
     if (record.what == "job-created") {
       if (const auto other = living_.find(name); other != living_.end()) {

@@ -23,13 +23,13 @@ class Attempts : public Promise {
     } else if (is_by_engine(record)) {
       of_engine(at, record);
     } else if (record.what == "job-ended") {
-      ended_allocations_.try_emplace(std::string(record.get("name")), at);
+      ended_allocations_.try_emplace(std::string(fact_of(record, "name")), at);
     } else if (record.what == "lease-lost") {
       Task& task = tasks_[task_of(record)];
       const auto lease = task.leases.find(number_of(record, "epoch"));
       if (lease != task.leases.end()) lease->second.lost = true;
     } else if (record.what == "pilot-killed") {
-      gone_.try_emplace(std::string(record.get("process")), at);
+      gone_.try_emplace(std::string(fact_of(record, "process")), at);
     }
   }
 
@@ -71,7 +71,7 @@ class Attempts : public Promise {
       const std::uint64_t epoch = number_of(record, "epoch");
       restored_.insert(epoch);
       tasks_[task_of(record)].leases.try_emplace(
-          epoch, Lease{.pilot = std::string(record.get("pilot")), .at = at, .open = true});
+          epoch, Lease{.pilot = std::string(fact_of(record, "pilot")), .at = at, .open = true});
     } else if (record.what == "restored") {
       restored();
     } else if (record.what == "leased") {
@@ -93,7 +93,7 @@ class Attempts : public Promise {
         lease->second.permitted = at;
       }
     } else if (record.what == "allocation-ended") {
-      ended_allocations_.try_emplace(std::string(record.get("allocation")), at);
+      ended_allocations_.try_emplace(std::string(fact_of(record, "allocation")), at);
     }
   }
 
@@ -114,7 +114,7 @@ class Attempts : public Promise {
                {lease.at, *lease.started, at});
       }
     }
-    task.leases[epoch] = {.pilot = std::string(record.get("pilot")), .at = at, .open = true};
+    task.leases[epoch] = {.pilot = std::string(fact_of(record, "pilot")), .at = at, .open = true};
   }
 
   void of_pilot(std::size_t at, const Record& record, const std::string& process) {

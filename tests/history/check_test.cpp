@@ -32,7 +32,7 @@ History history(const std::string& text) {
                                         : "outside";
     std::string stamped = std::to_string(static_cast<std::int64_t>(seconds * 1e6));
     stamped.append(" ").append(who).append(rest);
-    auto record = wire::read_history_line(stamped);
+    auto record = read_history_line(stamped);
     EXPECT_TRUE(record) << line;
     all.push_back(record.value());
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch::history {
@@ -25,6 +26,11 @@ struct Options {
   std::int64_t slack_us{10'000'000};  ///< what an idle pilot may take longer than its limit
   bool ended{false};  ///< the run is over: what has no result and no reason to wait is lost
 };
+
+/// Empty where there is none of that name.
+std::string_view fact_of(const Record& record, std::string_view name);
+/// `line` is without its line end.  An error says what was expected where.
+hpcbatch::Result<Record> read_history_line(std::string_view line);
 
 /// Every line of the files, and of the files named *.history in the folders, by time; those of one
 /// file keep their order. An error names file and line.

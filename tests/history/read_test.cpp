@@ -35,14 +35,14 @@ TEST(HistoryLineTest, WhatIsWrittenIsReadAgain) {
   ASSERT_EQ(line.back(), '\n');
   line.pop_back();
   EXPECT_EQ(line.find('\n'), std::string::npos);
-  const auto again = wire::read_history_line(line);
+  const auto again = read_history_line(line);
   ASSERT_TRUE(again) << again.error().text;
   EXPECT_EQ(again.value().time_us, record.time_us);
   EXPECT_EQ(again.value().by, record.by);
   EXPECT_EQ(again.value().what, record.what);
   EXPECT_EQ(again.value().facts, record.facts);
-  EXPECT_EQ(again.value().get("empty"), "");
-  EXPECT_EQ(again.value().get("nothing"), "");
+  EXPECT_EQ(fact_of(again.value(), "empty"), "");
+  EXPECT_EQ(fact_of(again.value(), "nothing"), "");
 }
 
 TEST(HistoryLineTest, EachWrongLineIsRefusedWithWhatWasExpected) {
@@ -58,7 +58,7 @@ TEST(HistoryLineTest, EachWrongLineIsRefusedWithWhatWasExpected) {
       {"1 e a b=c=d", "%XX"},
   };
   for (const auto& [line, expected] : wrong) {
-    const auto read = wire::read_history_line(line);
+    const auto read = read_history_line(line);
     ASSERT_FALSE(read) << line;
     EXPECT_THAT(read.error().text, ::testing::HasSubstr(expected)) << line;
   }

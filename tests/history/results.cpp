@@ -28,7 +28,7 @@ class Results : public Promise {
       task.failed.insert(epoch);
       task.leases.erase(epoch);
     } else if (record.what == "pilot-killed") {
-      gone_.insert(std::string(record.get("process")));
+      gone_.insert(std::string(fact_of(record, "process")));
     }
   }
 
@@ -51,8 +51,8 @@ class Results : public Promise {
     heard_.insert(pilot_of(process));
     if (record.what == "attempt-ended") {
       tasks_[task_of(record)].ended[number_of(record, "epoch")] = {
-          std::string(record.get("failure")), at};
-      if (record.get("staged") == "1")
+          std::string(fact_of(record, "failure")), at};
+      if (fact_of(record, "staged") == "1")
         tasks_[task_of(record)].staged.insert(number_of(record, "epoch"));
     } else if (record.what == "published") {
       const TaskId id = task_of(record);
@@ -120,7 +120,9 @@ class Results : public Promise {
                          to_string(id)),
              {newest == task.leases.rend() ? at : newest->second, at});
     }
-    if (record.get("failure") != "ok" || !heard_.contains(std::string(record.get("pilot")))) return;
+    if (fact_of(record, "failure") != "ok" ||
+        !heard_.contains(std::string(fact_of(record, "pilot"))))
+      return;
     const auto seen = task.ended.find(epoch);
     if (seen == task.ended.end()) {
       broken(fmt::format("{} has a good result, but its pilot never saw that attempt end",

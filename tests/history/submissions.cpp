@@ -35,7 +35,7 @@ class Submissions : public Promise {
       restored(at, ArrayId{number_of(record, "next_array")});
     } else if (record.what == "waits") {
       waits_[array_of(record)].add(indices_of(record));
-      if (record.get("reason").empty()) silence_.say("it is not said why tasks wait", {at});
+      if (fact_of(record, "reason").empty()) silence_.say("it is not said why tasks wait", {at});
     } else if (record.what == "engine-started") {
       waits_.clear();
       restored_.clear();

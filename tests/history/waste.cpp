@@ -26,19 +26,20 @@ class Waste : public Promise {
     if (const std::string process = pilot_process(record); !process.empty()) {
       of_pilot(at, record, process);
     } else if (record.what == "pilot-stopped" || record.what == "pilot-continued") {
-      Pilot& pilot = pilots_[std::string(record.get("process"))];
-      look_at_idle(at, record, std::string(record.get("process")), pilot);
+      Pilot& pilot = pilots_[std::string(fact_of(record, "process"))];
+      look_at_idle(at, record, std::string(fact_of(record, "process")), pilot);
       pilot.stands_still = record.what == "pilot-stopped";
     } else if (record.what == "engine-started") {
       for (auto& [name, shape] : shapes_) shape.failures = 0;  // a start may try once
     } else if (record.what == "allocation-decided") {
       // What fails until the intent is on disk nobody could know of.
-      decided_.insert(std::string(record.get("allocation")));
+      decided_.insert(std::string(fact_of(record, "allocation")));
       asked(at, record);
     } else if (record.what == "allocation-asked") {
-      if (decided_.erase(std::string(record.get("allocation"))) == 0) asked(at, record);
+      if (decided_.erase(std::string(fact_of(record, "allocation"))) == 0) asked(at, record);
     } else if (record.what == "pilot-registered") {
-      const auto allocation = allocations_.find(allocation_of(std::string(record.get("pilot"))));
+      const auto allocation =
+          allocations_.find(allocation_of(std::string(fact_of(record, "pilot"))));
       if (allocation != allocations_.end()) {
         allocation->second.worked = true;
         shapes_[allocation->second.shape].failures = 0;
@@ -78,7 +79,7 @@ class Waste : public Promise {
     if (record.what == "attempt-started") ++pilot.running;
     if (record.what == "attempt-ended") {
       --pilot.running;
-      if (record.get("staged") == "1") ++pilot.staged;
+      if (fact_of(record, "staged") == "1") ++pilot.staged;
     }
     if (record.what == "published" || record.what == "discarded") --pilot.staged;
     if (record.what == "services-starting") pilot.starting = number_of(record, "count");
@@ -101,7 +102,8 @@ class Waste : public Promise {
   }
 
   void asked(std::size_t at, const Record& record) {
-    const std::string name = fmt::format("{} of {}", record.get("shape"), record.get("site"));
+    const std::string name =
+        fmt::format("{} of {}", fact_of(record, "shape"), fact_of(record, "site"));
     Shape& shape = shapes_[name];
     if (shape.failures >= 2) {
       const std::int64_t pause =
@@ -112,12 +114,12 @@ class Waste : public Promise {
                {shape.failed, at});
       }
     }
-    allocations_.try_emplace(std::string(record.get("allocation")),
+    allocations_.try_emplace(std::string(fact_of(record, "allocation")),
                              Allocation{name, record.time_us, false});
   }
 
   void ended(std::size_t at, const Record& record) {
-    const auto found = allocations_.find(std::string(record.get("allocation")));
+    const auto found = allocations_.find(std::string(fact_of(record, "allocation")));
     if (found == allocations_.end()) return;
     Shape& shape = shapes_[found->second.shape];
     // It makes room for the next one, which need not wait.
@@ -127,7 +129,7 @@ class Waste : public Promise {
     }
     // Those that were asked for before the failure was known are part of it.
     if (shape.failures != 0 && found->second.asked_us <= shape.failed_us) return;
-    if (record.get("cause") == "unneeded") return;
+    if (fact_of(record, "cause") == "unneeded") return;
     ++shape.failures;
     shape.failed_us = record.time_us;
     shape.failed = at;

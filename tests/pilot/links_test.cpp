@@ -2,6 +2,7 @@
 // leaves.
 #include "pilot_fixture.hpp"
 #include "wire/outbox.hpp"
+#include "wire/whole_file.hpp"
 
 #include <gmock/gmock.h>
 
@@ -201,7 +202,7 @@ TEST_F(LinksTest, TheEngineMayMove) {
   file_.addresses = {{wire::Address::Kind::Unix, path("elsewhere"), 0}};
   listen();
   std::filesystem::rename(path("link"), path("elsewhere"));
-  ASSERT_TRUE(wire::write_pilot_file(path("pilot"), file_));
+  ASSERT_TRUE(wire::replace_file(path("pilot"), wire::to_text(file_), wire::Readers::OwnerOnly));
   welcome();
   EXPECT_EQ(registration_.link(), "unix " + path("elsewhere"));
 }

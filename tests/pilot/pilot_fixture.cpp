@@ -1,6 +1,7 @@
 #include "pilot_fixture.hpp"
 
 #include "wire/log_pack.hpp"
+#include "wire/whole_file.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -74,7 +75,7 @@ void PilotTest::listen() {
 }
 
 void PilotTest::start_process(const std::map<std::string, std::string>& environment) {
-  ASSERT_TRUE(wire::write_pilot_file(path("pilot"), file_));
+  ASSERT_TRUE(wire::replace_file(path("pilot"), wire::to_text(file_), wire::Readers::OwnerOnly));
   std::map<std::string, std::string> variables = environment;
   variables.insert({{"PATH", "/usr/local/bin:/usr/bin:/bin"},
                     {"HOME", "/nonexistent"},

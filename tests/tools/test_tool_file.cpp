@@ -4,8 +4,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
 namespace hpcbatch {
 namespace {
+
+const ParameterDeclaration& parameter(const ToolFile& tool, const std::string& name) {
+  const auto at = std::find_if(tool.parameters.begin(), tool.parameters.end(),
+                               [&](const ParameterDeclaration& p) { return p.name == name; });
+  if (at == tool.parameters.end()) throw std::out_of_range(name);
+  return *at;
+}
 
 TEST(ToolFile, ReadsEverything) {
   const ToolFile tool = parse_tool(R"(tool: t
@@ -40,8 +51,8 @@ command: [a, "{input}"]
   EXPECT_EQ(tool.plugin, "command");
   EXPECT_EQ(tool.directory, "/tools");
   ASSERT_EQ(tool.parameters.size(), 3U);
-  EXPECT_EQ(tool.parameter("level")->default_value, "06") << "kept as written";
-  EXPECT_FALSE(tool.parameter("plain")->default_value);
+  EXPECT_EQ(parameter(tool, "level").default_value, "06") << "kept as written";
+  EXPECT_FALSE(parameter(tool, "plain").default_value);
   EXPECT_TRUE(tool.inputs[1].many);
   EXPECT_TRUE(tool.inputs[1].optional);
   EXPECT_EQ(tool.outputs[0].staged, "out.tsv");

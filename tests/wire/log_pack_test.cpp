@@ -89,31 +89,12 @@ TEST(LogPack, AnotherTasksPlaceIsRefused) {
   EXPECT_FALSE(read_log(pack.read(), attempt(1), 1, 100000, 0, 100));
 }
 
-TEST(LogPack, AScanFindsWhatACrashedPilotWroteUpToItsLastWholeRecord) {
-  Pack pack;
-  pack.write(attempt(1), 1, "a");
-  pack.write(attempt(2), 2, "bb");
-  const std::size_t whole = pack.bytes.size();
-  pack.write(attempt(3), 1, "cut off");
-  pack.bytes.resize(pack.bytes.size() - 1);
-  std::vector<std::uint64_t> arrays;
-  ASSERT_TRUE(scan_log(pack.read(), [&](const LogRecord& r, std::uint64_t place) {
-    arrays.push_back(r.array);
-    EXPECT_LT(place, whole);
-  }));
-  EXPECT_EQ(arrays, (std::vector<std::uint64_t>{1, 2}));
-}
-
-TEST(LogPack, AScanSkipsDamage) {
+TEST(LogPack, DamageIsNotReadAsOutput) {
   Pack pack;
   pack.write(attempt(1), 1, std::string(200000, 'x'));
   pack.write(attempt(2), 1, "found");
   pack.write(attempt(3), 1, "found too");
   pack.bytes[100] = 'y';
-  std::vector<std::uint64_t> arrays;
-  ASSERT_TRUE(
-      scan_log(pack.read(), [&](const LogRecord& r, std::uint64_t) { arrays.push_back(r.array); }));
-  EXPECT_EQ(arrays, (std::vector<std::uint64_t>{2, 3}));
   EXPECT_FALSE(read_log(pack.read(), attempt(1), 1, pack.last(attempt(1), 1), 0, 10));
 }
 
@@ -130,7 +111,6 @@ TEST(LogPack, NoDamageMakesAReaderGoRoundOrCrash) {
     if (text) {
       EXPECT_LE(text->size(), 200U);
     }
-    ASSERT_TRUE(scan_log(other.read(), [](const LogRecord&, std::uint64_t) {}));
   }
 }
 

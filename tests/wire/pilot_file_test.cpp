@@ -1,5 +1,6 @@
 // The file that tells a pilot who it is: round trip, what is refused, and who may read it.
 #include "wire/pilot_file.hpp"
+#include "wire/whole_file.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,7 +85,7 @@ TEST(PilotFile, IsRefusedWhereOthersMayReadIt) {
   const auto absent = read_pilot_file(path);
   ASSERT_FALSE(absent);
   EXPECT_EQ(absent.error().kind, Error::Kind::Transient);
-  ASSERT_TRUE(write_pilot_file(path, example_file()));
+  ASSERT_TRUE(replace_file(path, to_text(example_file()), Readers::OwnerOnly));
   EXPECT_TRUE(read_pilot_file(path));
   ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
   const auto loose = read_pilot_file(path);

@@ -3,6 +3,9 @@
 #include "documents/spelling.hpp"
 #include "documents/text_check.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -185,12 +188,6 @@ std::vector<std::string> inner_verbs(const CLI::App& verb) {
   return names;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
-
 bool is_flag(const std::string& word) {
   return word.size() > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9') && word != "--";
 }
@@ -254,7 +251,8 @@ std::string of_extras(const CLI::App& app, const std::vector<std::string>& words
   if (const std::vector<std::string> inner = inner_verbs(verb); !inner.empty()) {
     const std::string near = nearest_spelling(first, inner);
     return "there is no '" + name + " " + show_text(first) + "'" +
-           (near.empty() ? "; there are " + listed(inner) : "; did you mean '" + near + "'?");
+           (near.empty() ? fmt::format("; there are {}", fmt::join(inner, ", "))
+                         : "; did you mean '" + near + "'?");
   }
   const auto options = verb.get_options();
   const bool takes_one = std::any_of(options.begin(), options.end(),
@@ -265,7 +263,9 @@ std::string of_extras(const CLI::App& app, const std::vector<std::string>& words
 
 std::string of_missing(const CLI::App& verb, const std::string& what) {
   const std::string name = full_name(verb);
-  if (what == "A subcommand") return name + " does nothing alone; say " + listed(inner_verbs(verb));
+  if (what == "A subcommand")
+    return name + " does nothing alone; say " +
+           fmt::format("{}", fmt::join(inner_verbs(verb), ", "));
   return what + " is missing: hpcbatch " + name + " " + what;
 }
 

@@ -24,18 +24,16 @@ std::pair<std::string, std::string> parse_env(const std::string& text) {
 
 // NOLINTNEXTLINE(readability-function-size)
 void add_resources(CLI::App& verb, WorkOptions& work) {
+  verb.option_defaults()->group("Needs");
   add_value(
       verb, "--cpus", "N", [&work](const std::string& t) { work.cpus = parse_cpus(t); },
-      "processors; a half is 0.5 (1)")
-      ->group("Needs");
+      "processors; a half is 0.5 (1)");
   add_value(
       verb, "--mem", "SIZE", [&work](const std::string& t) { work.memory = checked_size(t); },
-      "memory, a limit too: bytes, or as 500M, 8G (its cpus' share of a node)")
-      ->group("Needs");
+      "memory, a limit too: bytes, or as 500M, 8G (its cpus' share of a node)");
   add_value(
       verb, "--disk", "SIZE", [&work](const std::string& t) { work.disk = checked_size(t); },
-      "scratch space: bytes, or as 10G (none)")
-      ->group("Needs");
+      "scratch space: bytes, or as 10G (none)");
   add_values(
       verb, "--gpus", "N|KIND:N",
       [&work](const std::string& t) {
@@ -48,22 +46,18 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
           throw std::invalid_argument("say a number of any kind or numbers by kind, not both");
         }
       },
-      "GPUs of any kind, or by kind, as a100:2 (none)")
-      ->group("Needs");
+      "GPUs of any kind, or by kind, as a100:2 (none)");
   add_value(
       verb, "--time", "DURATION",
       [&work](const std::string& t) { work.time = checked_duration(t); },
-      "need and limit: seconds, or as 90s, 1h30m (none)")
-      ->group("Needs");
-  verb.add_option("--site", work.site, "only there")->type_name("NAME")->group("Needs");
+      "need and limit: seconds, or as 90s, 1h30m (none)");
+  verb.add_option("--site", work.site, "only there")->type_name("NAME");
   add_values(
       verb, "--not-site", "NAME", [&work](const std::string& t) { work.not_sites.push_back(t); },
-      "never there; may be repeated")
-      ->group("Needs");
+      "never there; may be repeated");
   add_values(
       verb, "--tag", "TAG", [&work](const std::string& t) { work.tags.push_back(t); },
-      "only where shapes have this tag; may be repeated")
-      ->group("Needs");
+      "only where shapes have this tag; may be repeated");
   for (const auto& [option, key, what] :
        {std::tuple{"--partition", "partition", "only in this partition, or in one of A,B"},
         std::tuple{"--account", "account", "in batch jobs of this account"},
@@ -75,8 +69,7 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
         [&work, key = std::string(key)](const std::string& t) {
           work.tags.push_back(fmt::format("{}={}", key, t));
         },
-        what)
-        ->group("Needs");
+        what);
   }
   add_value(
       verb, "--nodes", "N",
@@ -85,84 +78,69 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
           throw std::invalid_argument(
               "one task over several nodes is not built yet; only --nodes 1 is");
       },
-      "nodes of one task; only 1 so far")
-      ->group("Needs");
+      "nodes of one task; only 1 so far");
 }
 
 void add_surroundings(CLI::App& verb, WorkOptions& work) {
+  verb.option_defaults()->group("Surroundings");
   add_values(
       verb, "--env", "NAME[=VALUE]",
       [&work](const std::string& t) { work.env.push_back(parse_env(t)); },
-      "set this variable; may be repeated")
-      ->group("Surroundings");
+      "set this variable; may be repeated");
   verb.add_option("--cwd", work.directory, "directory to run in (the current one)")
-      ->type_name("DIR")
-      ->group("Surroundings");
-  verb.add_option("--stdin", work.standard_input, "standard input (none)")
-      ->type_name("FILE")
-      ->group("Surroundings");
+      ->type_name("DIR");
+  verb.add_option("--stdin", work.standard_input, "standard input (none)")->type_name("FILE");
   verb.add_option("--stdout", work.standard_output,
                   "standard output to this file (kept for `log`), or nowhere (none); of many tasks "
                   "with {index}, {id} or, for the item, {} in it")
-      ->type_name("FILE")
-      ->group("Surroundings");
+      ->type_name("FILE");
   verb.add_option("--stderr", work.standard_error,
                   "standard error to this file (kept for `log`), or nowhere (none)")
-      ->type_name("FILE")
-      ->group("Surroundings");
+      ->type_name("FILE");
   add_value(
       verb, "--output-limit", "SIZE|none",
       [&work](const std::string& t) { work.output_limit = t == "none" ? t : checked_size(t); },
       "of output that goes to no file, keep so much of each stream's beginning, and its end (1G or "
-      "as the site says; `run`: all)")
-      ->group("Surroundings");
-  verb.add_option("--container", work.container, "run in this image")
-      ->type_name("IMAGE")
-      ->group("Surroundings");
+      "as the site says; `run`: all)");
+  verb.add_option("--container", work.container, "run in this image")->type_name("IMAGE");
 }
 
 void add_course(CLI::App& verb, WorkOptions& work) {
-  verb.add_option("--name", work.name, "a name to show")->type_name("NAME")->group("Course");
+  verb.option_defaults()->group("Course");
+  verb.add_option("--name", work.name, "a name to show")->type_name("NAME");
   add_value(
       verb, "--retries", "N",
       [&work](const std::string& t) {
         work.retries = static_cast<std::uint32_t>(parse_whole(t, 0, 1000));
       },
-      "how often a failure that is the task's own is tried again, up to 1000 (0)")
-      ->group("Course");
+      "how often a failure that is the task's own is tried again, up to 1000 (0)");
   add_value(
       verb, "--priority", "N",
       [&work](const std::string& t) {
         work.priority = static_cast<std::int32_t>(parse_whole(t, -1'000'000, 1'000'000));
       },
-      "higher starts earlier, -1000000 to 1000000 (0)")
-      ->group("Course");
+      "higher starts earlier, -1000000 to 1000000 (0)");
   const auto list_of = [](std::vector<std::string>& ids) {
     return [&ids](const std::string& text) { ids.push_back(checked_id(text)); };
   };
-  add_values(verb, "--after", "ID", list_of(work.after), "start when these have succeeded")
-      ->group("Course");
-  add_values(verb, "--after-any", "ID", list_of(work.after_any), "start when these have ended")
-      ->group("Course");
+  add_values(verb, "--after", "ID", list_of(work.after), "start when these have succeeded");
+  add_values(verb, "--after-any", "ID", list_of(work.after_any), "start when these have ended");
 }
 
 void add_tool(CLI::App& verb, WorkOptions& work) {
+  verb.option_defaults()->group("Tool");
   const auto map_of = [](Assignments& into, const char* flag) {
     return [&into, flag](const std::string& text) { into.push_back(parse_assignment(text, flag)); };
   };
-  verb.add_option("--tool", work.tool, "run this tool instead of a command")
-      ->type_name("NAME")
-      ->group("Tool");
-  add_values(verb, "--param", "K=V", map_of(work.parameters, "--param"), "a parameter of it")
-      ->group("Tool");
+  verb.add_option("--tool", work.tool, "run this tool instead of a command")->type_name("NAME");
+  add_values(verb, "--param", "K=V", map_of(work.parameters, "--param"), "a parameter of it");
+  verb.option_defaults()->group("Files");
   add_values(verb, "--input", "NAME=PATH", map_of(work.inputs, "--input"),
              "an input of the tool (the same name again makes a list), or a file that the command "
-             "finds as NAME in a directory of its own")
-      ->group("Files");
+             "finds as NAME in a directory of its own");
   add_values(verb, "--output", "NAME=PATH", map_of(work.outputs, "--output"),
              "where an output of the tool goes, or the file NAME that the command leaves in its "
-             "directory")
-      ->group("Files");
+             "directory");
 }
 
 void add_items(CLI::App& verb, ItemOptions& items) {
@@ -177,8 +155,7 @@ void add_items(CLI::App& verb, ItemOptions& items) {
       "the "
       "name without it, {#} the line's number. Of JSON lines {NAME} is a field. Several give all "
       "combinations, whose parts are {1}, {2}, {2/} and so on")
-      ->trigger_on_parse()
-      ->group("Many");
+      ->trigger_on_parse();
   verb.add_option_function<std::vector<std::string>>(
           "--items",
           [&items](const std::vector<std::string>& words) {
@@ -186,43 +163,36 @@ void add_items(CLI::App& verb, ItemOptions& items) {
           },
           "one task for each of these words, which end at `--` or at an option")
       ->trigger_on_parse()
-      ->type_name("WORD...")
-      ->group("Many");
+      ->type_name("WORD...");
   verb.add_option("--columns", items.columns,
                   "a line has several items, {1}, {2} and so on, between these: a text, tab, or "
                   "space for any blanks")
-      ->type_name("SEPARATOR")
-      ->group("Many");
-  verb.add_flag("--header", items.header, "the first line has names for the columns: {NAME}")
-      ->group("Many");
+      ->type_name("SEPARATOR");
+  verb.add_flag("--header", items.header, "the first line has names for the columns: {NAME}");
   verb.add_flag("--link", items.link,
-                "of several lists the first of each, then the second of each, and so on")
-      ->group("Many");
+                "of several lists the first of each, then the second of each, and so on");
 }
 
 void add_many(CLI::App& verb, ManyOptions& many) {
+  verb.option_defaults()->group("Many");
   add_value(
       verb, "--array", "A-B[:STEP][%N]",
       [&many](const std::string& text) { many.array = parse_array(text); },
-      "one task for each index, which it finds in HPCBATCH_TASK_INDEX; at most N at once")
-      ->group("Many");
+      "one task for each index, which it finds in HPCBATCH_TASK_INDEX; at most N at once");
   add_items(verb, many.items);
   verb.add_option("--max-running", many.max_running, "at most so many at once (no bound)")
       ->type_name("N")
-      ->check(above_zero())
-      ->group("Many");
+      ->check(above_zero());
   CLI::Option* fails = add_value(
       verb, "--max-fails", "N",
       [&many](const std::string& text) { many.halt = parse_max_fails(text); },
       "with more failures, what has not started is cancelled (no bound)");
-  fails->group("Many");
   add_value(
       verb, "--halt", "WHEN,fail=N[%]",
       [&many](const std::string& text) { many.halt = parse_halt(text); },
       "with so many failures, or of so many percent, begin no more (soon), or end what runs too "
       "(now); never")
-      ->excludes(fails)
-      ->group("Many");
+      ->excludes(fails);
 }
 
 void add_work(CLI::App& verb, WorkOptions& work) {
@@ -242,20 +212,15 @@ void add_run(CLI::App& app, Command& into) {
   add_work(*verb, run->work);
   add_many(*verb, run->many);
   verb->add_flag("--keep-order", run->keep_order,
-                 "print what they print in the order of the items, not as they end")
-      ->group("Many");
-  verb->add_flag("--prefix", run->prefix, "begin each line that they print with its task's id")
-      ->group("Many");
+                 "print what they print in the order of the items, not as they end");
+  verb->add_flag("--prefix", run->prefix, "begin each line that they print with its task's id");
   verb->add_option("--joblog", run->joblog,
                    "a line for each task that has ended, as GNU parallel writes them")
-      ->type_name("FILE")
-      ->group("Many");
+      ->type_name("FILE");
   verb->add_option("--key", run->key, "a name of yours for this work, for --resume")
-      ->type_name("KEY")
-      ->group("Many");
+      ->type_name("KEY");
   verb->add_flag("--resume", run->resume,
-                 "of work that was begun under this key, run what has not ended well")
-      ->group("Many");
+                 "of work that was begun under this key, run what has not ended well");
   verb->footer(
       "Examples:\n  hpcbatch run --cpus 4 --mem 8G --time 1h -- sort big.txt\n"
       "  hpcbatch run --items *.wav -- ffmpeg -i {} {.}.mp3");
@@ -281,29 +246,25 @@ void add_submit(CLI::App& app, Command& into) {
                    "same); what is behind `--` are its arguments")
       ->type_name("");
   add_work(*verb, submit->work);
-  verb->add_flag("--hold", submit->work.hold, "do not start before `hpcbatch release ID`")
-      ->group("Course");
+  verb->option_defaults()->group("Course");
+  verb->add_flag("--hold", submit->work.hold, "do not start before `hpcbatch release ID`");
   add_values(
       *verb, "--after-each", "ID",
       [submit](const std::string& text) { submit->work.after_each.push_back(checked_id(text)); },
-      "pair equal indices of two arrays")
-      ->group("Course");
-  verb->add_option("--key", submit->key, "the same key again gives the same ids")
-      ->type_name("KEY")
-      ->group("Course");
+      "pair equal indices of two arrays");
+  verb->add_option("--key", submit->key, "the same key again gives the same ids")->type_name("KEY");
   add_many(*verb, submit->many);
   verb->add_option(
           "--file", submit->file,
           "tasks from a .yaml, .toml or .jsonl file, as `hpcbatch help task-file` says; - is "
           "JSON lines on standard input")
-      ->type_name("FILE")
-      ->group("Many");
+      ->type_name("FILE");
+  verb->option_defaults()->group("Course");
   verb->add_flag("--dry-run", submit->dry_run,
-                 "queue nothing; show what would run, and in which shapes (exit 2: in none)")
-      ->group("Course");
+                 "queue nothing; show what would run, and in which shapes (exit 2: in none)");
   verb->add_flag("--wait", submit->wait,
-                 "wait until all have ended: exit 0 if all succeeded, else 1")
-      ->group("Course");
+                 "wait until all have ended: exit 0 if all succeeded, else 1");
+  verb->option_defaults()->group("Options");
   add_json_flag(*verb, submit->json);
   verb->footer(
       "Examples:\n  hpcbatch submit job.sh\n  hpcbatch submit --array 1-100%20 -- sh -c 'process "

@@ -32,12 +32,11 @@ LogView::LogView(std::string_view bytes) : bytes_(bytes) {
   seed_ = {big_endian(head + 24), big_endian(head + 28)};
   has_header_ = (magic == kMagic || magic == kMagic + 1) && big_endian(head + 8) == kPage &&
                 seed_ == sum_of({}, bytes.substr(0, 24), words_);
-  page_size_ = kPage;
-  frames_ = (bytes.size() - kLogHeader) / (kFrameHeader + page_size_);
+  frames_ = (bytes.size() - kLogHeader) / (kFrameHeader + kPage);
 }
 
 const char* LogView::start_of(std::size_t at) const {
-  return bytes_.data() + kLogHeader + at * (kFrameHeader + page_size_);
+  return bytes_.data() + kLogHeader + at * (kFrameHeader + kPage);
 }
 
 LogFrame LogView::frame(std::size_t at) const {
@@ -45,7 +44,7 @@ LogFrame LogView::frame(std::size_t at) const {
 }
 
 std::string_view LogView::page(std::size_t at) const {
-  return {start_of(at) + kFrameHeader, page_size_};
+  return {start_of(at) + kFrameHeader, kPage};
 }
 
 std::string LogView::summed(std::size_t at) const {

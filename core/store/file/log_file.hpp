@@ -35,7 +35,6 @@ class LogView {
   /// Without it nothing is in the log, for SQLite.
   bool has_header() const { return has_header_; }
   Salts salts() const { return salts_; }
-  std::uint32_t page_size() const { return page_size_; }
   Sum seed() const { return seed_; }
   /// That the file has room for, whatever is in them.
   std::size_t frames() const { return frames_; }
@@ -52,7 +51,6 @@ class LogView {
   std::string_view bytes_;
   bool has_header_{false};
   Words words_{Words::Little};
-  std::uint32_t page_size_{4096};
   Salts salts_;
   Sum seed_;
   std::size_t frames_{0};

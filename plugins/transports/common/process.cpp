@@ -213,12 +213,12 @@ void take(Fd& from, std::string& into) {
   }
 }
 
+}  // namespace
+
 int milliseconds_until(Clock::time_point when) {
   const auto left = std::chrono::ceil<milliseconds>(when - Clock::now()).count();
   return static_cast<int>(std::clamp<decltype(left)>(left, 0, 60'000));
 }
-
-}  // namespace
 
 Child::Child(pid_t process)
     : process_(process), end_(static_cast<int>(::syscall(SYS_pidfd_open, process, 0))) {}

@@ -6,6 +6,7 @@
 #include "posix/fd.hpp"
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -32,6 +33,9 @@ enum class AtOurDeath : std::uint8_t { Dies, Lives };
 /// descriptors.  One that is to die with us does so when the thread that started it ends.
 Result<pid_t> start_process(const CommandLine& command, const Environment& environment,
                             const std::array<int, 3>& descriptors, AtOurDeath at_our_death);
+
+/// For poll(2): at most a minute.
+int milliseconds_until(std::chrono::steady_clock::time_point when);
 
 /// A child that has not been waited for.
 class Child {

@@ -3,6 +3,7 @@
 #include "control_socket.hpp"
 
 #include "../common/login_words.hpp"
+#include "../common/process.hpp"
 
 #include <algorithm>
 #include <array>
@@ -144,11 +145,6 @@ class Carrier {
   bool has_output_{false};
   bool timed_out_{false};
 };
-
-int milliseconds_until(Deadline when) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(when - Clock::now()).count();
-  return static_cast<int>(std::clamp<decltype(left)>(left, 0, 60'000));
-}
 
 bool send_all(int to, std::string_view bytes, Deadline deadline) {
   while (!bytes.empty()) {
