@@ -94,9 +94,6 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   // This thread's until the writer is asked for something.
   store::Store& rows = *store;
   make_writer(std::move(store));
-  rows.check_beside([this](const std::string& damage) {
-    asio::post(loop_, [this, damage] { store_is_damaged(damage); });
-  });
   make_staging();
   staging_->open(snapshot, options_.sites);
   make_requests();
@@ -118,7 +115,20 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   feed(TimePassed{});
   make_housekeeping();
   housekeeping_->begin();
+  look_through_store();
   return {};
+}
+
+/// Behind the start, which would share the processor and the disk with it.
+void Runtime::look_through_store() {
+  look(
+      [this](store::Store& store) {
+        store.check_beside([this](const std::string& damage) {
+          asio::post(loop_, [this, damage] { store_is_damaged(damage); });
+        });
+        return true;
+      },
+      [](bool) {});
 }
 
 std::optional<std::string> Runtime::store_refuses() const {

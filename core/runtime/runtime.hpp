@@ -102,6 +102,7 @@ class Runtime {
   void make_links();
   Result<void> listen(std::string secret);
   void make_housekeeping();
+  void look_through_store();
 
   template <class Save>
   requires std::constructible_from<decltype(store::Write::what), const Save&>

@@ -8,16 +8,16 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <utility>
 
 namespace hpcbatch {
 namespace {
 
 std::string name_of_content(const std::string& program) {
-  std::ifstream in(program, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-  return "hpcbatch-pilot-" + wire::fingerprint(bytes);
+  std::ostringstream bytes;
+  bytes << std::ifstream(program, std::ios::binary).rdbuf();
+  return "hpcbatch-pilot-" + wire::fingerprint(bytes.view());
 }
 
 }  // namespace

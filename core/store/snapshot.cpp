@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace hpcbatch::store {
 namespace {
@@ -34,32 +37,37 @@ class LiveArrayRows {
   explicit LiveArrayRows(sqlite::Connection& db)
       : db_(db),
         rows_(db.query("SELECT id,client,indices,needs,priority,retries,max_running,streams_input,"
-                       "held,after,submitted,give_up_at,gives_up_running FROM arrays WHERE ended=0 "
-                       "ORDER BY id")) {}
+                       "held,after,submitted FROM arrays WHERE ended=0 ORDER BY id")) {
+    // Two columns more of each row cost a restart with a million arrays a tenth.
+    sqlite::Statement few = db.query(
+        "SELECT id,give_up_at,gives_up_running FROM arrays WHERE ended=0 AND give_up_at<>0");
+    while (few.step()) {
+      give_up_.emplace(static_cast<std::uint64_t>(few.number(0)),
+                       GiveUp{static_cast<std::uint32_t>(few.number(1)), few.number(2) != 0});
+    }
+  }
 
   const LiveArray* next() {
     if (!rows_.step()) return nullptr;
     live_.id = ArrayId{static_cast<std::uint64_t>(rows_.number(0))};
-    live_.client = rows_.bytes(1);
+    if (differs(1, client_)) live_.client = *client_;
     live_.submitted = from_microseconds(rows_.number(10));
     live_.ok = {};
     live_.not_ok = {};
     live_.failed = {};
-    live_.held = decode_indices(rows_.bytes(8));
+    if (differs(8, held_)) live_.held = decode_indices(*held_);
     NewArray& array = live_.array;
-    array.indices = decode_indices(rows_.bytes(2));
-    // Most need what the one before them did.
-    if (const std::string_view needs = rows_.bytes(3); needs != needs_) {
-      needs_ = needs;
-      array.needs = decode_needs(needs_);
-    }
+    if (differs(2, indices_)) array.indices = decode_indices(*indices_);
+    if (differs(3, needs_)) array.needs = decode_needs(*needs_);
     array.priority = static_cast<std::int32_t>(rows_.number(4));
     array.retries = static_cast<std::uint32_t>(rows_.number(5));
     array.max_running = static_cast<std::uint32_t>(rows_.number(6));
     array.streams_input = rows_.number(7) != 0;
-    array.give_up_at = static_cast<std::uint32_t>(rows_.number(11));
-    array.gives_up_running = rows_.number(12) != 0;
-    array.after = decode_dependencies(rows_.text(9));
+    const auto gives_up = give_up_.find(live_.id.value);
+    const GiveUp give_up = gives_up == give_up_.end() ? GiveUp{} : gives_up->second;
+    array.give_up_at = give_up.at;
+    array.gives_up_running = give_up.running;
+    if (differs(9, after_)) array.after = decode_dependencies(*after_);
     // A single task that is alive has not ended.
     if (array.indices.size() > 1) read_ends();
     return &live_;
@@ -81,9 +89,23 @@ class LiveArrayRows {
     }
   }
 
+  /// Most say what the one before them said, and need not be read again.
+  bool differs(int column, std::optional<std::string>& before) {
+    const std::string_view now = rows_.bytes(column);
+    if (before == now) return false;
+    before = now;
+    return true;
+  }
+
+  struct GiveUp {
+    std::uint32_t at{0};
+    bool running{false};
+  };
+
   sqlite::Connection& db_;
   sqlite::Statement rows_;
-  std::string needs_;
+  std::unordered_map<std::uint64_t, GiveUp> give_up_;  ///< of those that do
+  std::optional<std::string> client_, indices_, needs_, held_, after_;
   LiveArray live_;
 };
 

@@ -248,6 +248,7 @@ TEST_F(DamagedStore, AStoreWithoutSumsIsTakenOverAndHasSomeFromThenOn) {
     for (const char* table : {"meta", "environments", "arrays", "dependencies", "items", "attempts",
                               "results", "leases", "allocations"})
       run(std::string("INSERT INTO ") + table + " SELECT * FROM made." + table);
+    run("DROP INDEX arrays_that_give_up");
     run("ALTER TABLE arrays DROP COLUMN give_up_at");
     run("ALTER TABLE arrays DROP COLUMN gives_up_running");
     run("UPDATE meta SET value=CAST('5' AS BLOB) WHERE key=CAST('version' AS BLOB)");

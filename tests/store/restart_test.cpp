@@ -258,6 +258,7 @@ TEST_F(StoreInFolder, AStoreWhoseArraysAreNeverGivenUpIsTaken) {
   {
     sqlite::Connection connection(folder + "/store.db");
     connection.execute("PRAGMA locking_mode=EXCLUSIVE");
+    connection.execute("DROP INDEX arrays_that_give_up");
     for (const char* column : {"give_up_at", "gives_up_running"})
       connection.execute(std::string("ALTER TABLE arrays DROP COLUMN ") + column);
     connection.execute("UPDATE meta SET value=CAST('6' AS BLOB) WHERE key=CAST('version' AS BLOB)");
@@ -284,6 +285,7 @@ TEST_F(StoreInFolder, AStoreOfTheVersionBeforeIsTakenAndSaysNoExitCodeThatItDoes
     for (const char* column : {"exit_code", "signal", "peak", "cpu", "log", "last_out", "last_err",
                                "out_bytes", "err_bytes", "truncated"})
       connection.execute(std::string("ALTER TABLE attempts DROP COLUMN ") + column);
+    connection.execute("DROP INDEX arrays_that_give_up");
     for (const char* column : {"give_up_at", "gives_up_running"})
       connection.execute(std::string("ALTER TABLE arrays DROP COLUMN ") + column);
     connection.execute("UPDATE meta SET value=CAST('4' AS BLOB) WHERE key=CAST('version' AS BLOB)");
