@@ -56,4 +56,15 @@ std::string spelling_hint(std::string_view word, const std::vector<std::string>&
   return fmt::format("; known are {}", fmt::join(known, ", "));
 }
 
+std::string meant_elsewhere(std::span<const NamedElsewhere> names, std::string_view word,
+                            const std::function<bool(std::string_view)>& may_be) {
+  const std::string wanted = fmt::format(" {} ", word);
+  if (word.empty() || word.find(' ') != std::string_view::npos) return "";
+  for (const NamedElsewhere& name : names) {
+    if (fmt::format(" {} ", name.theirs).find(wanted) != std::string::npos && may_be(name.ours))
+      return std::string(name.ours);
+  }
+  return "";
+}
+
 }  // namespace hpcbatch

@@ -61,38 +61,19 @@ constexpr std::array kKeys{
 
 /// What others call them.
 constexpr std::array kElsewhere{
-    std::pair{"mem", "memory"},
-    std::pair{"mem_mb", "memory"},
-    std::pair{"ram", "memory"},
-    std::pair{"threads", "cpus"},
-    std::pair{"cores", "cpus"},
-    std::pair{"ntasks", "cpus"},
-    std::pair{"walltime", "time"},
-    std::pair{"runtime", "time"},
-    std::pair{"timeout", "time"},
-    std::pair{"cwd", "directory"},
-    std::pair{"dir", "directory"},
-    std::pair{"workdir", "directory"},
-    std::pair{"chdir", "directory"},
-    std::pair{"cmd", "command"},
-    std::pair{"script", "command"},
-    std::pair{"run", "command"},
-    std::pair{"shell", "command"},
-    std::pair{"depends", "after"},
-    std::pair{"depends_on", "after"},
-    std::pair{"dependencies", "after"},
-    std::pair{"needs", "after"},
-    std::pair{"each", "items"},
-    std::pair{"partition", "tags"},
-    std::pair{"account", "tags"},
-    std::pair{"qos", "tags"},
-    std::pair{"image", "container"},
-    std::pair{"output", "stdout"},
-    std::pair{"error", "stderr"},
-    std::pair{"max_fails", "max_failures"},
-    std::pair{"id", "name"},
-    std::pair{"label", "name"},
-    std::pair{"rule", "name"},
+    NamedElsewhere{"memory", "mem mem_mb ram"},
+    NamedElsewhere{"cpus", "threads cores ntasks"},
+    NamedElsewhere{"time", "walltime runtime timeout"},
+    NamedElsewhere{"directory", "cwd dir workdir chdir"},
+    NamedElsewhere{"command", "cmd script run shell"},
+    NamedElsewhere{"after", "depends depends_on dependencies needs"},
+    NamedElsewhere{"items", "each"},
+    NamedElsewhere{"tags", "partition account qos"},
+    NamedElsewhere{"container", "image"},
+    NamedElsewhere{"stdout", "output"},
+    NamedElsewhere{"stderr", "error"},
+    NamedElsewhere{"max_failures", "max_fails"},
+    NamedElsewhere{"name", "id label rule"},
 };
 
 }  // namespace
@@ -108,9 +89,8 @@ const TaskKey* find_task_key(std::string_view name) {
 }
 
 std::string task_key_hint(std::string_view name) {
-  for (const auto& [elsewhere, here] : kElsewhere) {
-    if (name == elsewhere) return std::string("; did you mean '") + here + "'?";
-  }
+  if (const std::string meant = meant_elsewhere(kElsewhere, name); !meant.empty())
+    return "; did you mean '" + meant + "'?";
   std::vector<std::string> known;
   known.reserve(kKeys.size());
   for (const TaskKey& key : kKeys) known.emplace_back(key.name);

@@ -792,7 +792,7 @@ TEST(PbsProbe, JoinsQueuesAndTheirNodes) {
   EXPECT_EQ(work.gpus, (std::map<std::string, std::uint32_t>{{"a100", 4}}));
   EXPECT_EQ(offers->at(1).nodes, 2u);
   EXPECT_EQ(offers->at(1).cpus, 64);
-  EXPECT_EQ(offers->at(1).gpus, (std::map<std::string, std::uint32_t>{{"", 1}, {"a100", 4}}));
+  EXPECT_EQ(offers->at(1).gpus, (std::map<std::string, std::uint32_t>{{"a100", 4}, {"gpu", 1}}));
 }
 
 TEST_F(PbsShell, APbsThatIsInNobodysPathIsFoundByItsConfiguration) {

@@ -578,7 +578,7 @@ TEST_F(SlurmShell, BatchJobsInHiddenPartitionsAreListed) {
   const auto jobs = make()->read_poll("hbQ", run(make()->poll("hbQ", {"hbQ1"})));
   ASSERT_TRUE(jobs) << jobs.error().text;
   EXPECT_EQ(jobs->size(), 1u);
-  EXPECT_THAT(make()->probe().argv, Contains("--all"));
+  EXPECT_THAT(make()->probe().argv, Contains(HasSubstr("sinfo --all")));
 }
 
 TEST_F(SlurmShell, WithoutAnUnknownNameTheAccountingIsLeftAlone) {
@@ -614,10 +614,10 @@ TEST_F(SlurmShell, CancelsEachByNameAndGoesOnAfterAFailure) {
 TEST(SlurmProbe, MergesThePartsOfAPartition) {
   const auto offers = make()->read_probe(
       answer(0,
-             "hb|cpu*|2|4|8000|1-00:00:00|(null)\n"
-             "hb|gpu|1|4|8000|infinite|gpu:v100:2\n"
-             "hb|gpu|3|64+|512000+|infinite|gpu:a100:4(S:0-1),gpu:v100:1,craynetwork:4\n"
-             "hb|any|1|8|1000|30:00|gpu:2\n"));
+             "hb|cpu*|up|2|4|8000|1-00:00:00|(null)\n"
+             "hb|gpu|up|1|4|8000|infinite|gpu:v100:2\n"
+             "hb|gpu|up|3|64+|512000+|infinite|gpu:a100:4(S:0-1),gpu:v100:1,craynetwork:4\n"
+             "hb|any|up|1|8|1000|30:00|gpu:2\n"));
   ASSERT_TRUE(offers) << offers.error().text;
   ASSERT_EQ(offers->size(), 3u);
   EXPECT_EQ(offers->at(0).partition, "cpu");

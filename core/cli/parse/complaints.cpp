@@ -15,122 +15,62 @@
 namespace hpcbatch {
 namespace {
 
-using Pair = std::pair<std::string_view, std::string_view>;
-
 /// What other programs of the field call our options (sbatch, qsub, hq, parallel, snakemake).
-constexpr std::array kOptionsElsewhere{Pair{"-n", "--name"},
-                                       Pair{"-N", "--name"},
-                                       Pair{"-J", "--name"},
-                                       Pair{"--job-name", "--name"},
-                                       Pair{"-c", "--cpus"},
-                                       Pair{"--cpus-per-task", "--cpus"},
-                                       Pair{"--cores", "--cpus"},
-                                       Pair{"--threads", "--cpus"},
-                                       Pair{"--ncpus", "--cpus"},
-                                       Pair{"-m", "--mem"},
-                                       Pair{"--memory", "--mem"},
-                                       Pair{"--ram", "--mem"},
-                                       Pair{"--mem-mb", "--mem"},
-                                       Pair{"--tmp", "--disk"},
-                                       Pair{"-t", "--time"},
-                                       Pair{"--walltime", "--time"},
-                                       Pair{"--time-limit", "--time"},
-                                       Pair{"--runtime", "--time"},
-                                       Pair{"--timeout", "--time"},
-                                       Pair{"-G", "--gpus"},
-                                       Pair{"--gres", "--gpus"},
-                                       Pair{"--gpu", "--gpus"},
-                                       Pair{"-a", "--each"},
-                                       Pair{"--each-line", "--each"},
-                                       Pair{"--arg-file", "--each"},
-                                       Pair{"--from-json", "--each"},
-                                       Pair{"-j", "--max-running"},
-                                       Pair{"--jobs", "--max-running"},
-                                       Pair{"-k", "--keep-order"},
-                                       Pair{"--colsep", "--columns"},
-                                       Pair{"-o", "--stdout"},
-                                       Pair{"--out", "--stdout"},
-                                       Pair{"-e", "--stderr"},
-                                       Pair{"--err", "--stderr"},
-                                       Pair{"--error", "--stderr"},
-                                       Pair{"-i", "--stdin"},
-                                       Pair{"-p", "--partition"},
-                                       Pair{"--queue", "--partition"},
-                                       Pair{"-q", "--qos"},
-                                       Pair{"-A", "--account"},
-                                       Pair{"-C", "--constraint"},
-                                       Pair{"-d", "--after"},
-                                       Pair{"--dependency", "--after"},
-                                       Pair{"--depends", "--after"},
-                                       Pair{"-D", "--cwd"},
-                                       Pair{"--chdir", "--cwd"},
-                                       Pair{"--workdir", "--cwd"},
-                                       Pair{"--dir", "--cwd"},
-                                       Pair{"-w", "--wait"},
-                                       Pair{"--retry", "--retries"},
-                                       Pair{"--max-failures", "--max-fails"},
-                                       Pair{"--tag-string", "--prefix"},
-                                       Pair{"--crash-limit", "--retries"},
-                                       Pair{"--force", "--now"},
-                                       Pair{"--kill", "--now"},
-                                       Pair{"-l", "--limit"},
-                                       Pair{"--last", "--limit"},
-                                       Pair{"-s", "--state"},
-                                       Pair{"--status", "--state"},
-                                       Pair{"-u", "--client"},
-                                       Pair{"--user", "--client"},
-                                       Pair{"--lines", "--tail"},
-                                       Pair{"-a", "--array"}};
+constexpr std::array kOptionsElsewhere{
+    NamedElsewhere{"--name", "-n -N -J --job-name"},
+    NamedElsewhere{"--cpus", "-c --cpus-per-task --cores --threads --ncpus"},
+    NamedElsewhere{"--mem", "-m --memory --ram --mem-mb"},
+    NamedElsewhere{"--disk", "--tmp"},
+    NamedElsewhere{"--time", "-t --walltime --time-limit --runtime --timeout"},
+    NamedElsewhere{"--gpus", "-G --gres --gpu"},
+    NamedElsewhere{"--each", "-a --each-line --arg-file --from-json"},
+    NamedElsewhere{"--max-running", "-j --jobs"},
+    NamedElsewhere{"--keep-order", "-k"},
+    NamedElsewhere{"--columns", "--colsep"},
+    NamedElsewhere{"--stdout", "-o --out"},
+    NamedElsewhere{"--stderr", "-e --err --error"},
+    NamedElsewhere{"--stdin", "-i"},
+    NamedElsewhere{"--partition", "-p --queue"},
+    NamedElsewhere{"--qos", "-q"},
+    NamedElsewhere{"--account", "-A"},
+    NamedElsewhere{"--constraint", "-C"},
+    NamedElsewhere{"--after", "-d --dependency --depends"},
+    NamedElsewhere{"--cwd", "-D --chdir --workdir --dir"},
+    NamedElsewhere{"--wait", "-w"},
+    NamedElsewhere{"--retries", "--retry --crash-limit"},
+    NamedElsewhere{"--max-fails", "--max-failures"},
+    NamedElsewhere{"--prefix", "--tag-string"},
+    NamedElsewhere{"--now", "--force --kill"},
+    NamedElsewhere{"--limit", "-l --last"},
+    NamedElsewhere{"--state", "-s --status"},
+    NamedElsewhere{"--client", "-u --user"},
+    NamedElsewhere{"--tail", "--lines"},
+    NamedElsewhere{"--array", "-a"},
+};
 
-constexpr std::array kVerbsElsewhere{Pair{"ls", "list"},
-                                     Pair{"ps", "list"},
-                                     Pair{"jobs", "list"},
-                                     Pair{"job", "list"},
-                                     Pair{"task", "list"},
-                                     Pair{"tasks", "list"},
-                                     Pair{"queue", "list"},
-                                     Pair{"squeue", "list"},
-                                     Pair{"qstat", "list"},
-                                     Pair{"sacct", "list"},
-                                     Pair{"history", "list"},
-                                     Pair{"kill", "cancel"},
-                                     Pair{"rm", "cancel"},
-                                     Pair{"del", "cancel"},
-                                     Pair{"delete", "cancel"},
-                                     Pair{"scancel", "cancel"},
-                                     Pair{"qdel", "cancel"},
-                                     Pair{"abort", "cancel"},
-                                     Pair{"sbatch", "submit"},
-                                     Pair{"qsub", "submit"},
-                                     Pair{"add", "submit"},
-                                     Pair{"srun", "run"},
-                                     Pair{"exec", "run"},
-                                     Pair{"cat", "log"},
-                                     Pair{"logs", "log"},
-                                     Pair{"output", "log"},
-                                     Pair{"tail", "log"},
-                                     Pair{"info", "show"},
-                                     Pair{"inspect", "show"},
-                                     Pair{"describe", "show"},
-                                     Pair{"why", "explain"},
-                                     Pair{"resubmit", "retry"},
-                                     Pair{"rerun", "retry"},
-                                     Pair{"pause", "hold"},
-                                     Pair{"resume", "release"},
-                                     Pair{"unhold", "release"},
-                                     Pair{"status", "engine status"},
-                                     Pair{"start", "engine start"},
-                                     Pair{"stop", "engine stop"},
-                                     Pair{"server", "engine"},
-                                     Pair{"daemon", "engine"},
-                                     Pair{"worker", "pilots"},
-                                     Pair{"workers", "pilots"},
-                                     Pair{"alloc", "allocations"},
-                                     Pair{"site", "sites"},
-                                     Pair{"tool", "tools"},
-                                     Pair{"check", "doctor"},
-                                     Pair{"dashboard", "top"},
-                                     Pair{"version", "--version"}};
+constexpr std::array kVerbsElsewhere{
+    NamedElsewhere{"list", "ls ps jobs job task tasks queue squeue qstat sacct history"},
+    NamedElsewhere{"cancel", "kill rm del delete scancel qdel abort"},
+    NamedElsewhere{"submit", "sbatch qsub add"},
+    NamedElsewhere{"run", "srun exec"},
+    NamedElsewhere{"log", "cat logs output tail"},
+    NamedElsewhere{"show", "info inspect describe"},
+    NamedElsewhere{"explain", "why"},
+    NamedElsewhere{"retry", "resubmit rerun"},
+    NamedElsewhere{"hold", "pause"},
+    NamedElsewhere{"release", "resume unhold"},
+    NamedElsewhere{"engine status", "status"},
+    NamedElsewhere{"engine start", "start"},
+    NamedElsewhere{"engine stop", "stop"},
+    NamedElsewhere{"engine", "server daemon"},
+    NamedElsewhere{"pilots", "worker workers"},
+    NamedElsewhere{"allocations", "alloc"},
+    NamedElsewhere{"sites", "site"},
+    NamedElsewhere{"tools", "tool"},
+    NamedElsewhere{"doctor", "check"},
+    NamedElsewhere{"top", "dashboard"},
+    NamedElsewhere{"--version", "version"},
+};
 
 const CLI::App& innermost(const CLI::App& app) {
   const CLI::App* verb = &app;
@@ -160,12 +100,12 @@ bool has_flag(const std::vector<std::string>& all, std::string_view one) {
 
 std::string meant_by(const std::string& flag, const CLI::App& verb) {
   const std::vector<std::string> known = flags_of(verb);
-  for (const auto& [theirs, ours] : kOptionsElsewhere) {
-    // `-c4` is `-c 4`.
-    const bool is_it = flag == theirs || (theirs.size() == 2 && flag.size() > 2 && flag[1] != '-' &&
-                                          flag.starts_with(theirs));
-    if (is_it && has_flag(known, ours)) return std::string(ours);
-  }
+  // `-c4` is `-c 4`.
+  const std::string_view word =
+      flag.size() > 2 && flag[1] != '-' ? std::string_view(flag).substr(0, 2) : flag;
+  const std::string meant = meant_elsewhere(
+      kOptionsElsewhere, word, [&](std::string_view ours) { return has_flag(known, ours); });
+  if (!meant.empty()) return meant;
   return flag.starts_with("--") ? nearest_spelling(flag, known) : std::string();
 }
 
@@ -311,10 +251,7 @@ std::string complaint_of(const CLI::App& app, const CLI::ParseError& error,
 }
 
 std::string complaint_of_verb(const std::string& word, const std::vector<std::string>& verbs) {
-  std::string meant;
-  for (const auto& [theirs, ours] : kVerbsElsewhere) {
-    if (word == theirs) meant = ours;
-  }
+  std::string meant = meant_elsewhere(kVerbsElsewhere, word);
   std::vector<std::string> known = verbs;
   known.insert(known.end(), {"--help", "--version"});
   if (word == "-V" || word == "-v") meant = "--version";

@@ -16,6 +16,14 @@ std::string absolute_path(const std::string& path) {
   return absolute;
 }
 
+/// `into` outlives the parser's callbacks, as the command does that it belongs to.
+template <class Into>
+CLI::Option* add_path(CLI::App& verb, const char* name, const char* type, Into& into,
+                      const char* says) {
+  return add_value(
+      verb, name, type, [&into](const std::string& text) { into = absolute_path(text); }, says);
+}
+
 void add_act(CLI::App& things, Command& into, InventoryCommand::Kind kind,
              InventoryCommand::Act act, const char* name, const std::string& description) {
   auto command = std::make_shared<InventoryCommand>();
@@ -90,10 +98,8 @@ void add_sites_add(CLI::App& sites, Command& into) {
   verb->add_option("--transport", options->transport,
                    "ssh, or openssh where ssh has to be configured (ssh)")
       ->type_name("NAME");
-  add_value(
-      *verb, "--config", "FILE",
-      [options](const std::string& text) { options->config = absolute_path(text); },
-      "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
+  add_path(*verb, "--config", "FILE", options->config,
+           "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
   verb->add_flag("--yes", options->yes, "write without asking");
   verb->footer(
       "Examples:\n  hpcbatch sites add cluster --workspace /scratch/me/hpcbatch\n"
@@ -106,10 +112,8 @@ void add_engine_run(CLI::App& engine, Command& into) {
   auto options = std::make_shared<EngineOptions>();
   CLI::App* verb = engine.add_subcommand(
       "run", "run the engine in the foreground, as a service manager wants it");
-  add_value(
-      *verb, "--config", "FILE",
-      [options](const std::string& text) { options->config = absolute_path(text); },
-      "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
+  add_path(*verb, "--config", "FILE", options->config,
+           "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
   verb->add_flag("--check-config", options->check_config,
                  "only check the configuration: exit 0 or 2");
   verb->add_flag("--started-by-client", options->started_by_client,
@@ -131,10 +135,8 @@ void add_engine(CLI::App& app, Command& into) {
   auto start = std::make_shared<EngineStartCommand>();
   CLI::App* verb =
       engine->add_subcommand("start", "start the engine in the background, if none runs");
-  add_value(
-      *verb, "--config", "FILE",
-      [start](const std::string& text) { start->config = absolute_path(text); },
-      "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
+  add_path(*verb, "--config", "FILE", start->config,
+           "this configuration ($HPCBATCH_CONFIG, else ~/.config/hpcbatch/config.yaml)");
   verb->add_flag("--until-idle", start->until_idle,
                  "one that ends itself after 30 minutes without work");
   add_json_flag(*verb, start->json);
@@ -175,10 +177,7 @@ void add_dropbox(CLI::App& app, Command& into) {
   auto command = std::make_shared<DropboxCommand>();
   CLI::App* verb = app.add_subcommand(
       "dropbox", "watch a folder for job files; without DIR, list those watched");
-  add_value(
-      *verb, "DIR", "",
-      [command](const std::string& text) { command->directory = absolute_path(text); },
-      "the folder");
+  add_path(*verb, "DIR", "", command->directory, "the folder");
   add_values(
       *verb, "--allow", "DIR",
       [command](const std::string& text) { command->allow.push_back(absolute_path(text)); },
@@ -212,14 +211,10 @@ void add_fsck(CLI::App& app, Command& into) {
   auto options = std::make_shared<FsckOptions>();
   CLI::App* verb = app.add_subcommand(
       "fsck", "check a store that no engine uses, without changing it; exit 1 if it is damaged");
-  add_value(
-      *verb, "FILE", "",
-      [options](const std::string& text) { options->store = absolute_path(text); },
-      "the store, or a copy of one; else that of the state directory");
-  add_value(
-      *verb, "--salvage", "NEWFILE",
-      [options](const std::string& text) { options->salvage = absolute_path(text); },
-      "write what can be read to a new store");
+  add_path(*verb, "FILE", "", options->store,
+           "the store, or a copy of one; else that of the state directory");
+  add_path(*verb, "--salvage", "NEWFILE", options->salvage,
+           "write what can be read to a new store");
   add_json_flag(*verb, options->json);
   verb->footer("Examples:\n  hpcbatch fsck\n  hpcbatch fsck --salvage /data/saved.db");
   verb->callback([options, &into] { into = *options; });
@@ -228,10 +223,7 @@ void add_fsck(CLI::App& app, Command& into) {
 void add_backup(CLI::App& app, Command& into) {
   auto command = std::make_shared<BackupCommand>();
   CLI::App* verb = app.add_subcommand("backup", "copy the store of the engine that runs");
-  add_value(
-      *verb, "FILE", "",
-      [command](const std::string& text) { command->file = absolute_path(text); }, "a new file")
-      ->required();
+  add_path(*verb, "FILE", "", command->file, "a new file")->required();
   add_json_flag(*verb, command->json);
   verb->footer(
       "Examples:\n  hpcbatch backup /data/hpcbatch-store.db\n"

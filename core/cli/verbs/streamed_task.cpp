@@ -2,9 +2,9 @@
 
 #include "cli/client/cancel_now.hpp"
 #include "cli/client/engine_absence.hpp"
-#include "cli/process/base64.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
+#include "cli/verbs/task_output.hpp"
 #include "posix/write_all.hpp"
 
 #include <boost/json/array.hpp>
@@ -26,11 +26,6 @@ constexpr std::chrono::milliseconds kCancelStreamTime{2000};
 constexpr std::chrono::milliseconds kShowStreamEvery{1000};
 constexpr std::chrono::milliseconds kNothingToDo{60'000};
 constexpr std::chrono::milliseconds kStreamEvery{100};
-
-std::string bytes_in(const json::object& line) {
-  if (line.contains("base64")) return decode_base64(text_at(line, "base64")).value_or("");
-  return text_at(line, "text");
-}
 
 }  // namespace
 
@@ -88,7 +83,7 @@ std::optional<StreamedTask::End> StreamedTask::take_line(const std::string& line
     return End{signal_ != 0 ? Why::Interrupted : Why::Ended, *task, signal_, is_cancelled_};
   }
   if (!object.contains("stream")) return {};
-  if (write(text_at(object, "stream") == "stderr" ? 1 : 0, bytes_in(object))) return {};
+  if (write(text_at(object, "stream") == "stderr" ? 1 : 0, bytes_of(object))) return {};
   cancel();
   return End{Why::OutputClosed, {}, 0, is_cancelled_};
 }

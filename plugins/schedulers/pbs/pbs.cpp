@@ -37,9 +37,9 @@ class Pbs final : public Scheduler, public Surveyor, public Choices {
                      const std::vector<std::string>&) const override {
     return pbs::delete_jobs(settings_.dialect, names);
   }
-  CommandLine probe() const override { return pbs::list_queues(settings_.dialect); }
+  CommandLine probe() const override { return survey(); }
   Result<std::vector<Offer>> read_probe(const CommandOutput& output) const override {
-    return pbs::read_queues(settings_, output);
+    return offers_in(read_survey(output));
   }
   CommandLine survey() const override { return pbs::survey_queues(settings_.dialect); }
   Result<Survey> read_survey(const CommandOutput& output) const override {

@@ -37,9 +37,6 @@ Error no_offers(const std::string& why);
 /// In a list with commas or blanks.
 bool has_word(std::string_view list, std::string_view word);
 
-CommandLine list_queues(const std::string& dialect);
-Result<std::vector<Offer>> read_queues(const Settings& settings, const CommandOutput& output);
-
 CommandLine survey_queues(const std::string& dialect);
 Result<Survey> read_survey(const Settings& settings, const CommandOutput& output);
 

@@ -1,7 +1,6 @@
 // Scheduler `slurm`: the commands sbatch, squeue, scancel and sinfo, and sacct where there is
 // accounting.
 #include "listing.hpp"
-#include "offers.hpp"
 #include "submission.hpp"
 #include "survey.hpp"
 
@@ -57,9 +56,9 @@ class Slurm final : public Scheduler,
     command.argv.insert(command.argv.end(), names.begin(), names.end());
     return command;
   }
-  CommandLine probe() const override { return slurm::list_partitions(); }
+  CommandLine probe() const override { return survey(); }
   Result<std::vector<Offer>> read_probe(const CommandOutput& output) const override {
-    return slurm::read_partitions(output);
+    return offers_in(read_survey(output));
   }
   CommandLine survey() const override { return slurm::survey_partitions(); }
   CommandLine try_submit(const AllocationRequest& request,

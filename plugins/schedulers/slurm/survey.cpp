@@ -1,7 +1,6 @@
 #include "survey.hpp"
 
 #include "listing.hpp"
-#include "offers.hpp"
 #include "submission.hpp"
 
 #include <algorithm>
@@ -21,6 +20,37 @@ sacctmgr --noheader --parsable2 show assoc "user=$(id -un)" "cluster=$cluster" f
 sacctmgr --noheader --parsable2 show qos format=name,maxjobspu,maxsubmitpu 2>/dev/null | sed 's/^/hbqos|/'
 :
 )sh";
+
+/// The number at the beginning; sinfo writes "4+" for "4 and more".
+unsigned long leading_number(const std::string& text) {
+  unsigned long number = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '9') break;
+    number = number * 10 + static_cast<unsigned long>(c - '0');
+  }
+  return number;
+}
+
+/// "gpu:a100:2(S:0-1),gpu:1,other:4": the gpus by kind.
+void add_gpus(const std::string& gres, std::map<std::string, std::uint32_t>& gpus) {
+  std::string plain;
+  int depth = 0;
+  for (const char c : gres) {
+    if (c == '(') ++depth;
+    if (depth == 0) plain += c;
+    if (c == ')') --depth;
+  }
+  std::istringstream items(plain);
+  for (std::string item; std::getline(items, item, ',');) {
+    if (!item.starts_with("gpu:")) continue;
+    item.erase(0, 4);
+    const auto colon = item.rfind(':');
+    const std::string kind = colon == std::string::npos ? "" : item.substr(0, colon);
+    const std::string count = colon == std::string::npos ? item : item.substr(colon + 1);
+    auto& most = gpus[kind];
+    most = std::max(most, static_cast<std::uint32_t>(leading_number(count)));
+  }
+}
 
 std::vector<std::string> split(const std::string& text, char by) {
   std::vector<std::string> parts;

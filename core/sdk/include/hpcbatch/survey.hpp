@@ -4,12 +4,15 @@
 
 #include "hpcbatch/command_line.hpp"
 #include "hpcbatch/result.hpp"
+#include "hpcbatch/scheduler.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch {
@@ -55,5 +58,27 @@ class Surveyor {
   virtual CommandLine survey() const = 0;
   virtual Result<Survey> read_survey(const CommandOutput& output) const = 0;
 };
+
+/// What a `Surveyor` has for `read_probe`, where `probe` asks what `survey` does: of each partition
+/// the most that any of its nodes has.
+inline Result<std::vector<Offer>> offers_in(const Result<Survey>& survey) {
+  if (!survey) return survey.error();
+  std::vector<Offer> offers;
+  for (const SurveyedPartition& partition : survey->partitions) {
+    Offer offer{.partition = partition.name};
+    offer.walltime = partition.walltime;
+    for (const NodeKind& kind : partition.kinds) {
+      offer.nodes += kind.nodes;
+      offer.cpus = std::max(offer.cpus, kind.cpus);
+      offer.memory = std::max(offer.memory, kind.memory);
+      for (const auto& [name, count] : kind.gpus) {
+        auto& most = offer.gpus[name];
+        most = std::max(most, count);
+      }
+    }
+    offers.push_back(std::move(offer));
+  }
+  return offers;
+}
 
 }  // namespace hpcbatch
