@@ -67,10 +67,9 @@ ALTER TABLE arrays ADD COLUMN gives_up_running INTEGER DEFAULT 0;
 
 // What older programs pass over.  Of an array whose needs have changed those that it had before: of the results
 // numbered up to `until`, and of the leases with epochs up to `leased`.
-constexpr const char* kPassedOver = R"(
+constexpr const char* kNeedsBefore = R"(
 CREATE TABLE IF NOT EXISTS needs_before(array INTEGER, until INTEGER, leased INTEGER, needs BLOB,
   PRIMARY KEY(array, until, leased)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS arrays_that_give_up ON arrays(id) WHERE ended = 0 AND give_up_at <> 0;
 )";
 
 std::string version_of(sqlite::Connection& db) {
@@ -104,7 +103,13 @@ void take_over(sqlite::Connection& db) {
     throw std::runtime_error(fmt::format(
         "the store has version {}, this program knows version {} only", version, kVersion));
   }
-  db.execute(kPassedOver);
+  db.execute(kNeedsBefore);
+}
+
+void add_indexes(sqlite::Connection& db) {
+  db.execute(
+      "CREATE INDEX IF NOT EXISTS arrays_that_give_up ON arrays(id) "
+      "WHERE ended = 0 AND give_up_at <> 0");
 }
 
 std::string meta_of(sqlite::Connection& db, const char* key) {

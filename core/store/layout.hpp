@@ -16,6 +16,8 @@ namespace hpcbatch::store {
 void make_tables(sqlite::Connection& db);
 /// Tables of an older version become today's.  Throws where a later program made them.
 void take_over(sqlite::Connection& db);
+/// Those that older programs did not make, and pass over.  Reads whole tables where they are missing.
+void add_indexes(sqlite::Connection& db);
 /// Of the table `meta`; empty where there is none of that key.
 std::string meta_of(sqlite::Connection& db, const char* key);
 

@@ -43,6 +43,7 @@ void Store::migrate() {
     set_meta("pruned", "0");
   }
   take_over(db_);
+  add_indexes(db_);
   transaction.commit();
 }
 

@@ -28,7 +28,7 @@ TEST_F(WaitTest, AllWellIsZeroAndSilent) {
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_EQ(result.out + result.err, "");
   EXPECT_EQ(body_of("POST", "/v1/tasks/wait"),
-            json::parse(R"({"ids": ["12", "13.1-9"], "timeout": 30})"));
+            json::parse(R"({"ids": ["12", "13.1-9"], "timeout": 0.1})"));
 }
 
 TEST_F(WaitTest, SomeFailedOrCancelledIsOne) {
@@ -51,7 +51,7 @@ TEST_F(WaitTest, OneOfSeveralIsEnough) {
                               "ended": ["13"]})"}});
   EXPECT_EQ(cli({"wait", "--any", "12", "13"}).out, "13\n");
   EXPECT_EQ(body_of("POST", "/v1/tasks/wait"),
-            json::parse(R"({"ids": ["12", "13"], "timeout": 30, "any": true})"));
+            json::parse(R"({"ids": ["12", "13"], "timeout": 0.1, "any": true})"));
 }
 
 TEST_F(WaitTest, AWaitThatIsTooLongIsToldAsSuch) {
@@ -117,7 +117,17 @@ TEST_F(WaitTest, ProgressIsForTerminals) {
   const CliResult result = cli({"wait", "12"}, options);
   EXPECT_THAT(result.out, HasSubstr("] 1/3 ended, 2 running"));
   EXPECT_THAT(result.out, HasSubstr("all 3 done, "));
-  EXPECT_EQ(body_of("POST", "/v1/tasks/wait").at("timeout"), 1);
+  EXPECT_THAT(engine().requests().back().body, HasSubstr("\"timeout\":1}"));
+}
+
+TEST_F(WaitTest, WhatIsNotOverAtOnceIsToldOfAtOnceAndThenOnceAMinute) {
+  std::atomic<int> asked{0};
+  engine_does([&](const FakeRequest&, FakeConnection& connection) {
+    connection.answer(200, ++asked < 3 ? kUnderWay : kAllWell);
+  });
+  const CliResult result = cli({"wait", "12"});
+  EXPECT_THAT(result.err, testing::ContainsRegex("^.*1/3 ended, 2 running.*\nall 3 done.*\n$"));
+  EXPECT_THAT(engine().requests().back().body, HasSubstr("\"timeout\":30"));
 }
 
 TEST_F(WaitTest, ChangesSayHowManyTheyChanged) {

@@ -1,4 +1,5 @@
 // What tasks needed that have ended, where a retry has changed what their array needs since.
+#include "store/salvage.hpp"
 #include "store_in_folder.hpp"
 
 namespace hpcbatch::store {
@@ -68,6 +69,25 @@ TEST_F(NeedsThenTest, WhatARetryWithdrawsChangesNothingOfOthers) {
                 .amounts.get(kMemory),
             Amount{});
   EXPECT_EQ(store->history().needs_then(row, 300).amounts.get(kMemory), Amount::of(8000));
+}
+
+TEST_F(NeedsThenTest, ASalvagedStoreKnowsThem) {
+  save({array(1, IndexRange{1, 2}), result(1, 1, Failure::Ok), result(1, 2, Failure::OomTask)});
+  Needs more = store->history().array(ArrayId{1})->needs;
+  more.amounts.set(kMemory, Amount::of(1000));
+  save({{SaveRevived{.array = ArrayId{1}, .indices = IndexSet(IndexRange{2, 2}), .needs = more}}});
+  store.reset();
+  const std::string saved = folder + "/saved.db";
+  const auto report =
+      salvage(folder + "/store.db", saved, [](const std::string&) { return false; });
+  ASSERT_TRUE(report) << report.error().text;
+  auto opened = Store::open(saved);
+  ASSERT_TRUE(opened) << opened.error().text;
+  History& history = (*opened)->history();
+  const ArrayRow row = *history.array(ArrayId{1});
+  EXPECT_EQ(row.needs.amounts.get(kMemory), Amount::of(1000));
+  EXPECT_EQ(history.needs_then(row, *history.result({ArrayId{1}, 1})).amounts.get(kMemory),
+            Amount{});
 }
 
 TEST_F(NeedsThenTest, NeedsAreThoseThatATaskHadWhenItEnded) {

@@ -14,7 +14,7 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-/// Where nobody watches, a line goes to standard error so often.
+/// Where nobody watches, a line goes to standard error so often; of several tasks the first at once.
 constexpr std::chrono::minutes kTellEvery{1};
 
 double ended_of(const json::object& counts) {
@@ -79,7 +79,9 @@ void WaitView::progress(const json::object& counts) {
   pace_.seen(ended_of(counts), now);
   const std::string line = progress_of(counts, pace_, now - begin_);
   status_.show(line);
-  if (status_.is_visible() || is_json_ || now - told_ < kTellEvery) return;
+  const Clock::time_point before = told_.value_or(begin_);
+  const bool is_first = !told_ && number_at(counts, "total") > 1;
+  if (status_.is_visible() || is_json_ || (!is_first && now - before < kTellEvery)) return;
   told_ = now;
   std::fputs((line + "\n").c_str(), stderr);
 }
@@ -90,7 +92,7 @@ int WaitView::end(const json::object& counts, const std::vector<std::string>& id
   // Where nobody watches, what was short and went well needs no word.
   if (is_json_)
     print_json(counts);
-  else if (status_.is_visible() || told_ != begin_ || !all_well)
+  else if (status_.is_visible() || told_ || !all_well)
     std::fputs((last_line(counts, ids, Clock::now() - begin_) + "\n").c_str(), stderr);
   return all_well ? kExitDone : kExitTaskFailed;
 }

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <deque>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +40,7 @@ class WaitView {
   using Clock = std::chrono::steady_clock;
 
   WaitView(StatusLine& status, bool is_json) : status_(status), is_json_(is_json) {}
-  /// A line on a terminal, or one a minute.
+  /// A line on a terminal, or one a minute, of several tasks the first at once.
   void progress(const boost::json::object& counts);
   /// How it ended and what to type next; the exit code.
   int end(const boost::json::object& counts, const std::vector<std::string>& ids);
@@ -49,7 +50,7 @@ class WaitView {
   bool is_json_;
   Pace pace_;
   Clock::time_point begin_{Clock::now()};
-  Clock::time_point told_{begin_};
+  std::optional<Clock::time_point> told_;
 };
 
 }  // namespace hpcbatch

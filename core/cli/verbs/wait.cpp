@@ -23,7 +23,9 @@ namespace {
 namespace json = boost::json;
 using Clock = std::chrono::steady_clock;
 
-/// How long the engine is asked to think about one question: short where somebody watches.
+/// How long the engine is asked to think about one question: hardly at first, so that what is not
+/// over at once is told of at once, and short where somebody watches.
+constexpr std::chrono::milliseconds kAtFirst{100};
 constexpr std::chrono::seconds kWatched{1};
 constexpr std::chrono::seconds kUnwatched{30};
 constexpr std::chrono::seconds kAnswerMargin{30};
@@ -83,8 +85,10 @@ int wait_in_view(const WaitCommand& command, const Session& session, StatusLine&
   ids = resolve_ids(client, command.ids, command.name);
   WaitView view(status, command.json);
   PatientClient engine(client, session, status);
-  for (;;) {
-    std::chrono::milliseconds time = status.is_visible() ? kWatched : kUnwatched;
+  for (bool is_first = true;; is_first = false) {
+    std::chrono::milliseconds time = is_first              ? kAtFirst
+                                     : status.is_visible() ? kWatched
+                                                           : kUnwatched;
     if (command.timeout)
       time = std::clamp(left_of(command, begin), std::chrono::milliseconds{0}, time);
     const json::object counts =
