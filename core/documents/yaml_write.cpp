@@ -1,4 +1,5 @@
 // Writes a tree as block-style YAML, each entry on the line that it had, as far as there is room.
+#include "documents/entry_words.hpp"
 #include "documents/yaml.hpp"
 
 #include <algorithm>
@@ -68,26 +69,7 @@ class Writer {
   /// What was written plain stays plain, so that `8` stays a number for whoever reads it.
   static std::string scalar(const std::string& value, bool quoted) {
     if (!quoted && value.find('\n') == std::string::npos && !value.empty()) return value;
-    std::string result = "\"";
-    for (const char c : value) {
-      switch (c) {
-        case '"':
-          result += "\\\"";
-          break;
-        case '\\':
-          result += "\\\\";
-          break;
-        case '\n':
-          result += "\\n";
-          break;
-        case '\t':
-          result += "\\t";
-          break;
-        default:
-          result += c;
-      }
-    }
-    return result + "\"";
+    return entry::quoted(value);
   }
 
   std::string& text_;
