@@ -103,8 +103,8 @@ std::string meant_by(const std::string& flag, const CLI::App& verb) {
   // `-c4` is `-c 4`.
   const std::string_view word =
       flag.size() > 2 && flag[1] != '-' ? std::string_view(flag).substr(0, 2) : flag;
-  const std::string meant = meant_elsewhere(
-      kOptionsElsewhere, word, [&](std::string_view ours) { return has_flag(known, ours); });
+  std::string meant = meant_elsewhere(kOptionsElsewhere, word,
+                                      [&](std::string_view ours) { return has_flag(known, ours); });
   if (!meant.empty()) return meant;
   return flag.starts_with("--") ? nearest_spelling(flag, known) : std::string();
 }
