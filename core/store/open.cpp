@@ -183,7 +183,8 @@ void Store::check_beside(std::function<void(std::string)> found) {
   if (size_of(file_) <= kLookedThroughFirst) return;
   try {
     move_log();
-  } catch (const sqlite::SqlError&) {
+  } catch (const sqlite::SqlError& e) {
+    if (!e.transient()) throw;
     return;  // a full disk: the next start looks
   }
   if (!mark_.now.moved) return;

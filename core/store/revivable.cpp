@@ -56,15 +56,20 @@ Revivable History::revivable(const std::vector<Selection>& tasks, bool failed_on
   std::map<ArrayId, RevivedArray> found;
   std::set<ArrayId> live;
   std::vector<ArrayId> to_visit;
+  // An array may be named by several of its tasks.
+  std::map<ArrayId, IndexSet> chosen;
   for (const Selection& selection : tasks) {
-    const auto row = array(selection.array);
+    if (const auto row = array(selection.array))
+      chosen[selection.array].add(selection.indices.value_or(row->indices));
+  }
+  for (const auto& [id, indices] : chosen) {
+    const auto row = array(id);
     if (!row) continue;
-    RevivedArray revived = read_revivable(*row, selection.indices.value_or(row->indices),
-                                          failed_only ? Of::Failed : Of::All);
+    RevivedArray revived = read_revivable(*row, indices, failed_only ? Of::Failed : Of::All);
     if (revived.array.indices.empty()) continue;
-    if (!row->ended) live.insert(selection.array);
-    found.insert_or_assign(selection.array, std::move(revived));
-    to_visit.push_back(selection.array);
+    if (!row->ended) live.insert(id);
+    found.insert_or_assign(id, std::move(revived));
+    to_visit.push_back(id);
   }
   while (!to_visit.empty()) {
     const ArrayId cause = to_visit.back();
