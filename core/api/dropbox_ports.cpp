@@ -127,7 +127,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     asked.array.needs.amounts.set(kCpus, Amount::of(1));
     asked.name = task.name;
     asked.directory = task.directory;
-    // Its files are in the job's folder.
+    // A command's files and all results are in the job's folder.
     asked.shared = {task.directory.empty() ? task.output_directory : task.directory};
     std::map<std::string, InputFile> files;
     if (const auto* command = std::get_if<std::vector<std::string>>(&task.work)) {

@@ -103,14 +103,15 @@ void Logs::read(const store::ResultRow& result, const std::string& site, std::ui
                 std::uint64_t offset, std::size_t limit,
                 std::function<void(Result<std::string>)> answer) {
   if (result.outcome.log.file.empty()) return answer(std::string{});
-  SiteClient* hands = runtime_.site(site);
-  if (!hands) {
+  SiteClient* client = runtime_.site(site);
+  if (!client) {
     return answer(
         Error{Error::Kind::Rejected,
               fmt::format("the output lies at the site {}, which is no longer configured", site)});
   }
   const AttemptId attempt{{result.array, result.indices.first}, result.attempt, result.epoch};
-  hpcbatch::read_log(*hands, result.outcome.log, attempt, stream, offset, limit, std::move(answer));
+  hpcbatch::read_log(*client, result.outcome.log, attempt, stream, offset, limit,
+                     std::move(answer));
 }
 
 void Logs::add_to(Routes& routes) {

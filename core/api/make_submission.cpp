@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <utility>
 
+#include <unistd.h>
+
 namespace hpcbatch {
 namespace {
 
@@ -76,19 +78,19 @@ void add_own_files(ToolShelf& shelf, const std::string& name, Recipe& recipe) {
   const std::string folder = (*tool)->directory + "/";
   for (const std::string& argument : recipe.argv) {
     std::error_code error;
-    if (argument.starts_with(folder) && std::filesystem::is_regular_file(argument, error))
+    // A program that may be run need not be one that may be copied.
+    if (argument.starts_with(folder) && std::filesystem::is_regular_file(argument, error) &&
+        ::access(argument.c_str(), R_OK) == 0)
       recipe.inputs.push_back(argument);
   }
 }
 
-/// Its inputs, which are to be looked at again, and its outputs, which are to be published.
-void add_files(Recipe& recipe, const RenderedTask& rendered) {
+void publish_outputs(Recipe& recipe, const RenderedTask& rendered) {
   for (const RenderedOutput& output : rendered.outputs) {
     if (!output.destination.empty())
       recipe.outputs.push_back(
           {output.name, output.staged, output.destination, std::nullopt, output.optional});
   }
-  for (const InputFile& input : rendered.inputs) recipe.inputs.push_back(input.path);
 }
 
 struct OfTool {
@@ -115,7 +117,8 @@ OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
   recipe.output_limit = rendered->output_limit;
   // A tool runs in its own directory: what it leaves beside its outputs goes with it.
   if (!task.directory) recipe.directory.clear();
-  if (is_published) add_files(recipe, *rendered);
+  if (is_published) publish_outputs(recipe, *rendered);
+  for (const InputFile& input : rendered->inputs) recipe.inputs.push_back(input.path);
   add_own_files(shelf, task.tool, recipe);
   task.array.needs = merged(task, rendered->needs);
   return {std::move(recipe), std::move(rendered->outputs)};

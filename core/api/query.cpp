@@ -32,8 +32,9 @@ std::uint32_t number_in(const HttpRequest& request, const char* key, std::uint32
   return text_in(request, key).empty() ? otherwise : read(request, key, otherwise, "whole number");
 }
 
-std::uint64_t bytes_in(const HttpRequest& request, const char* key, std::uint64_t otherwise) {
-  return read(request, key, otherwise, "whole number");
+std::uint64_t bytes_in(const HttpRequest& request, const char* key, std::uint64_t otherwise,
+                       const char* what) {
+  return read(request, key, otherwise, what);
 }
 
 double seconds_in(const HttpRequest& request, const char* key, double otherwise) {

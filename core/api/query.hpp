@@ -17,7 +17,8 @@ std::string text_in(const HttpRequest& request, const char* key);
 /// Throws BadRequest where it is no whole number; `otherwise` where it is not there, or is empty.
 std::uint32_t number_in(const HttpRequest& request, const char* key, std::uint32_t otherwise);
 // Each throws BadRequest where it is something else, or empty; `otherwise` where it is not there.
-std::uint64_t bytes_in(const HttpRequest& request, const char* key, std::uint64_t otherwise);
+std::uint64_t bytes_in(const HttpRequest& request, const char* key, std::uint64_t otherwise,
+                       const char* what = "whole number");
 /// As `parse` reads it, which may be one of the `words`; throws BadRequest where it is none, no value
 /// where it is not there, or is empty.
 template <class Value, class Parse>

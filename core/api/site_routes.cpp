@@ -176,9 +176,9 @@ void SiteRoutes::add_to(Routes& routes) {
 }
 
 void SiteRoutes::check(const std::string& name, const ReplyPtr& reply) {
-  SiteClient* hands = runtime_.site(name);
-  if (!hands) return reply->error(404, fmt::format("there is no site '{}'", name));
-  hands->check([reply, site = hands->site()](const SiteReport& report) {
+  SiteClient* client = runtime_.site(name);
+  if (!client) return reply->error(404, fmt::format("there is no site '{}'", name));
+  client->check([reply, site = client->site()](const SiteReport& report) {
     reply->answer(200, report_json(site, report));
   });
 }

@@ -209,7 +209,10 @@ void Waits::events(const HttpRequest& request, const ReplyPtr& reply) {
         });
     return;
   }
-  const std::uint64_t after = text_in(request, "after").empty() ? 0 : bytes_in(request, "after", 0);
+  const std::uint64_t after =
+      text_in(request, "after").empty()
+          ? 0
+          : bytes_in(request, "after", 0, "cursor; take one from an earlier answer");
   auto look = std::make_shared<FeedLook>(runtime_, text_in(request, "client"), after, reply);
   wait_for_ends(std::min(seconds_in(request, "wait", 0), kLongestWait), reply,
                 [look](bool timed_out) { return look->look(timed_out); });

@@ -31,7 +31,7 @@ int do_verb(const Command& command, const Session& session) {
       [&](const ShowCommand& c) { return show_task(c, session); },
       [&](const LogCommand& c) { return show_log(c, session); },
       [&](const ExplainCommand& c) { return explain_task(c, session); },
-      [&](const InventoryCommand& c) { return show_things(c, session); },
+      [&](const InventoryCommand& c) { return show_inventory(c, session); },
       [&](const EngineStartCommand& c) { return start_engine(c, session); },
       [&](const EngineStopCommand& c) { return stop_engine(c, session); },
       [&](const EngineReloadCommand& c) { return reload_engine(c, session); },

@@ -73,8 +73,8 @@ void Housekeeping::copy_on(std::function<void(Result<void>)> answer) {
 }
 
 void Housekeeping::sweep_workspaces() {
-  for (const auto& [name, hands] : dependencies_.sites) {
-    SiteClient& site = *hands;
+  for (const auto& [name, client] : dependencies_.sites) {
+    SiteClient& site = *client;
     site.find_left("h" + dependencies_.engine_name, [this, &site](std::vector<AllocationId> found) {
       std::erase_if(found,
                     [&](const AllocationId& id) { return dependencies_.engine.sites().find(id); });
@@ -159,13 +159,13 @@ void Housekeeping::clean(const std::string& name, bool is_trial,
   dependencies_.writer.read(
       [](store::Store& store) { return store.history().pilots_of_results(); },
       [this, name, is_trial, answer = std::move(answer)](const std::vector<std::string>& pilots) {
-        SiteClient* hands = site(name);
-        if (!hands || dependencies_.is_stopped()) return;
+        SiteClient* client = site(name);
+        if (!client || dependencies_.is_stopped()) return;
         auto result =
             std::make_shared<Result<Cleaning>>(Error{Error::Kind::Transient, "no answer"});
-        hands->with_transport(
-            [result, is_trial, workspace = hands->site().workspace,
-             rules = keep_rules(hands->site(), pilots)](Transport& transport, Deadline deadline) {
+        client->with_transport(
+            [result, is_trial, workspace = client->site().workspace,
+             rules = keep_rules(client->site(), pilots)](Transport& transport, Deadline deadline) {
               *result = clean_site(transport, workspace, rules, is_trial, deadline);
             },
             [result, answer](bool given_up) {

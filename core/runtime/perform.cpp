@@ -1,4 +1,5 @@
-// One function for each thing the engine can ask for.  Nothing is decided here.
+// One function for each thing the engine can ask for that is more than to save or to answer it.
+// Nothing is decided here.
 #include "links/pilot_messages.hpp"
 #include "loop/action_order.hpp"
 #include "loop/crash_point.hpp"
@@ -132,42 +133,42 @@ void Runtime::perform(const FencePilot& action) {
 void Runtime::perform(const OpenAllocation& action) {
   after(order_of(action), [this, action] {
     crash_point("intent-durable");
-    SiteClient* hands = site(action.site);
+    SiteClient* client = site(action.site);
     const Shape* shape = engine_->sites().shape_of(action.allocation);
-    if (!hands || !shape) return;
+    if (!client || !shape) return;
     listeners_->keep_ways();
-    submit_allocation(action, *hands, *shape, engine_->avoided_nodes(action.site));
+    submit_allocation(action, *client, *shape, engine_->avoided_nodes(action.site));
     crash_point("submit-command-started");
   });
 }
 
-void Runtime::submit_allocation(const OpenAllocation& action, SiteClient& hands, const Shape& shape,
-                                const std::vector<std::string>& avoided) {
+void Runtime::submit_allocation(const OpenAllocation& action, SiteClient& client,
+                                const Shape& shape, const std::vector<std::string>& avoided) {
   ++end_.open_submits;
-  hands.submit(action.allocation, shape,
-               listeners_->pilot_file(action.allocation, hands.site(), shape), avoided,
-               [this, action, any = !avoided.empty()](
-                   std::variant<AllocationAccepted, AllocationRefused> answer) {
-                 --end_.open_submits;
-                 crash_point("submit-command-answered");
-                 // It may have no other nodes than these.
-                 const auto* refused = std::get_if<AllocationRefused>(&answer);
-                 SiteClient* still = site(action.site);
-                 const Shape* same = engine_->sites().shape_of(action.allocation);
-                 if (any && still && same && refused && refused->refusal == Refusal::Permanent)
-                   return submit_allocation(action, *still, *same, {});
-                 match(std::move(answer), [this](const auto& event) { feed(event); });
-                 crash_point("allocation-accepted");
-               });
+  client.submit(action.allocation, shape,
+                listeners_->pilot_file(action.allocation, client.site(), shape), avoided,
+                [this, action, any = !avoided.empty()](
+                    std::variant<AllocationAccepted, AllocationRefused> answer) {
+                  --end_.open_submits;
+                  crash_point("submit-command-answered");
+                  // It may have no other nodes than these.
+                  const auto* refused = std::get_if<AllocationRefused>(&answer);
+                  SiteClient* still = site(action.site);
+                  const Shape* same = engine_->sites().shape_of(action.allocation);
+                  if (any && still && same && refused && refused->refusal == Refusal::Permanent)
+                    return submit_allocation(action, *still, *same, {});
+                  match(std::move(answer), [this](const auto& event) { feed(event); });
+                  crash_point("allocation-accepted");
+                });
 }
 
 void Runtime::perform(const CancelAllocation& action) {
-  if (SiteClient* hands = site(action.site)) hands->cancel(action.allocation, action.number);
+  if (SiteClient* client = site(action.site)) client->cancel(action.allocation, action.number);
 }
 
 void Runtime::perform(const PollSite& action) {
-  SiteClient* hands = site(action.site);
-  if (!hands) return;
+  SiteClient* client = site(action.site);
+  if (!client) return;
   std::vector<std::string> names;
   std::vector<std::string> silent;
   for (const auto& [id, entry] : engine_->sites().allocations()) {
@@ -177,7 +178,7 @@ void Runtime::perform(const PollSite& action) {
     if (facts.pilots_seen == entry.pilots_away && facts.state >= AllocationState::Queued)
       silent.push_back(id.name);
   }
-  hands->poll(
+  client->poll(
       "h" + engine_name_, std::move(names), std::move(silent),
       [this, name = action.site, asked = now()](Result<SiteClient::Listed> listed) {
         crash_point("poll-answered");
@@ -191,9 +192,9 @@ void Runtime::perform(const PollSite& action) {
 }
 
 void Runtime::perform(const ReadOutbox& action) {
-  SiteClient* hands = site(action.site);
-  HPCBATCH_CHECK(hands);
-  hands->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
+  SiteClient* client = site(action.site);
+  HPCBATCH_CHECK(client);
+  client->read_outbox(action.allocation, [this, action](Result<std::vector<std::string>> results) {
     crash_point("outbox-read");
     if (results) {
       return staging_->feed_outbox({action.allocation, results_of_outbox(*results, now())},
@@ -214,7 +215,7 @@ void Runtime::perform(const ReadOutbox& action) {
 void Runtime::perform(const ForgetAllocation& action) {
   after(order_of(action), [this, action] {
     staging_->forget_all(action.allocation);
-    if (SiteClient* hands = site(action.site)) hands->forget(action.allocation);
+    if (SiteClient* client = site(action.site)) client->forget(action.allocation);
     listeners_->keep_ways();
   });
 }
@@ -239,7 +240,7 @@ void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
   const auto last_pieces = latest - (kLastCommands - kLastPieces);
   bool busy = commands || (pilots && std::chrono::steady_clock::now() < last_pieces);
   if (!busy && !std::exchange(end_.keeps_connections, true)) {
-    for (const auto& [name, hands] : sites_) hands->end_connection();
+    for (const auto& [name, client] : sites_) client->end_connection();
     busy = true;
   }
   if (!busy || std::chrono::steady_clock::now() >= latest) {

@@ -150,10 +150,10 @@ void PilotListeners::keep_ways() {
 void PilotListeners::renew_pilot_files() {
   for (const auto& [id, entry] : dependencies_.engine->sites().allocations()) {
     const auto at = dependencies_.sites.find(entry.facts.site);
-    SiteClient* hands = at == dependencies_.sites.end() ? nullptr : at->second.get();
+    SiteClient* client = at == dependencies_.sites.end() ? nullptr : at->second.get();
     const Shape* shape = dependencies_.engine->sites().shape_of(id);
-    if (hands && shape && entry.facts.state != AllocationState::Ended) {
-      hands->renew_pilot_file(id, pilot_file(id, hands->site(), *shape));
+    if (client && shape && entry.facts.state != AllocationState::Ended) {
+      client->renew_pilot_file(id, pilot_file(id, client->site(), *shape));
     }
   }
 }

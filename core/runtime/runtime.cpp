@@ -54,15 +54,15 @@ std::string Runtime::site_of(const PilotId& pilot) const {
 
 Result<void> Runtime::open_sites() {
   for (Site& site : options_.sites) {
-    auto hands =
+    auto client =
         std::make_unique<SiteClient>(loop_, plugins_, site,
                                      programs_
                                          .try_emplace(site.name, options_.pilot_program,
                                                       workspace_memory(options_.home, site.name))
                                          .first->second);
-    if (auto opened = hands->open(); !opened) return opened;
-    site = hands->site();
-    sites_.emplace(site.name, std::move(hands));
+    if (auto opened = client->open(); !opened) return opened;
+    site = client->site();
+    sites_.emplace(site.name, std::move(client));
   }
   return {};
 }

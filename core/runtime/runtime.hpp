@@ -129,7 +129,7 @@ class Runtime {
   void perform(const FencePilot& action);
   void perform(const StageIn& action);
   void perform(const OpenAllocation& action);
-  void submit_allocation(const OpenAllocation& action, SiteClient& hands, const Shape& shape,
+  void submit_allocation(const OpenAllocation& action, SiteClient& client, const Shape& shape,
                          const std::vector<std::string>& avoided);
   void perform(const CancelAllocation& action);
   void perform(const PollSite& action);

@@ -88,11 +88,11 @@ bool StagingOfTasks::sees_everything(const std::string& name) const {
 }
 
 SiteFiles* StagingOfTasks::files_at(const std::string& name) {
-  const SiteClient* hands = site(name);
-  if (!hands) return nullptr;
+  const SiteClient* client = site(name);
+  if (!client) return nullptr;
   auto& files = files_[name];
   if (!files) {
-    files = std::make_unique<SiteFiles>(dependencies_.loop, dependencies_.plugins, hands->site(),
+    files = std::make_unique<SiteFiles>(dependencies_.loop, dependencies_.plugins, client->site(),
                                         dependencies_.programs.at(name));
     files->keep_all(!leased_before_.empty());
   }
@@ -127,8 +127,8 @@ void StagingOfTasks::open(const Snapshot& snapshot, const std::vector<Site>& sit
 }
 
 void StagingOfTasks::stage_in(const StageIn& action) {
-  const SiteClient* hands = site(action.site);
-  if (!hands || sees_everything(action.site)) {
+  const SiteClient* client = site(action.site);
+  if (!client || sees_everything(action.site)) {
     // It did not see them when the tasks were handed in, and sees everything now.
     return asio::post(dependencies_.loop, [this, action] {
       dependencies_.feed(StagedIn{
@@ -139,7 +139,7 @@ void StagingOfTasks::stage_in(const StageIn& action) {
   auto wanted = std::make_shared<std::vector<SiteFiles::Wanted>>();
   HPCBATCH_CHECK(order_of(action) == WaitsFor::Written);
   dependencies_.writer.after_written(
-      [wanted, action, site = hands->site()](store::Store& store) {
+      [wanted, action, site = client->site()](store::Store& store) {
         *wanted = read_wanted(store, action, site);
       },
       [this, wanted, action, &files = *files_at(action.site)] {
@@ -158,7 +158,7 @@ void StagingOfTasks::stage_in(const StageIn& action) {
 std::optional<wire::Start> StagingOfTasks::shown_at(const PilotId& pilot, wire::Start start) {
   const std::string name = site_of(pilot);
   if (sees_everything(name)) return start;
-  const SiteClient* hands = site(name);
+  const SiteClient* client = site(name);
   const SiteFiles* files = files_at(name);
   const AttemptId attempt = from_wire(start.attempt());
   const auto place_of = [&](const std::string& path) {
@@ -166,7 +166,7 @@ std::optional<wire::Start> StagingOfTasks::shown_at(const PilotId& pilot, wire::
     return place ? place : files->place_of({attempt.task.array, std::nullopt}, path);
   };
   const auto refusal =
-      show_at(start, hands->site(), folder_of_outputs(hands->site(), pilot, attempt), place_of);
+      show_at(start, client->site(), folder_of_outputs(client->site(), pilot, attempt), place_of);
   if (!refusal) return start;
   // The pilot has not heard of it.
   asio::post(dependencies_.loop, [this, name, pilot, attempt, why = *refusal] {

@@ -183,6 +183,12 @@ class History {
   std::set<std::string, std::less<>> allocations_of(const std::string& site);
   bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);
   enum class Of : std::uint8_t { All, Failed, Dependants };
+  struct Chosen {
+    ArrayRow row;
+    IndexSet wanted;
+  };
+  /// Each array once, by however many of its tasks it is named.
+  std::map<ArrayId, Chosen> chosen_of(const std::vector<Selection>& tasks);
   RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, Of which);
 
   sqlite::Connection& db_;

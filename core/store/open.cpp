@@ -184,8 +184,10 @@ void Store::check_beside(std::function<void(std::string)> found) {
   try {
     move_log();
   } catch (const sqlite::SqlError& e) {
-    if (!e.transient()) throw;
-    return;  // a full disk: the next start looks
+    // A full disk: the next start looks.
+    if (e.transient()) return;
+    failure_of(e);
+    throw;
   }
   if (!mark_.now.moved) return;
   checked_ = true;

@@ -51,24 +51,31 @@ RevivedArray History::read_revivable(const ArrayRow& row, const IndexSet& wanted
   return revived;
 }
 
+std::map<ArrayId, History::Chosen> History::chosen_of(const std::vector<Selection>& tasks) {
+  std::map<ArrayId, Chosen> chosen;
+  for (const Selection& selection : tasks) {
+    auto at = chosen.find(selection.array);
+    if (at == chosen.end()) {
+      auto row = array(selection.array);
+      if (!row) continue;
+      at = chosen.emplace(selection.array, Chosen{std::move(*row), {}}).first;
+    }
+    at->second.wanted.add(selection.indices.value_or(at->second.row.indices));
+  }
+  return chosen;
+}
+
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 Revivable History::revivable(const std::vector<Selection>& tasks, bool failed_only) {
   std::map<ArrayId, RevivedArray> found;
   std::set<ArrayId> live;
   std::vector<ArrayId> to_visit;
-  // An array may be named by several of its tasks.
-  std::map<ArrayId, IndexSet> chosen;
-  for (const Selection& selection : tasks) {
-    if (const auto row = array(selection.array))
-      chosen[selection.array].add(selection.indices.value_or(row->indices));
-  }
-  for (const auto& [id, indices] : chosen) {
-    const auto row = array(id);
-    if (!row) continue;
-    RevivedArray revived = read_revivable(*row, indices, failed_only ? Of::Failed : Of::All);
+  for (const auto& [id, chosen] : chosen_of(tasks)) {
+    RevivedArray revived =
+        read_revivable(chosen.row, chosen.wanted, failed_only ? Of::Failed : Of::All);
     if (revived.array.indices.empty()) continue;
-    if (!row->ended) live.insert(id);
-    found.insert_or_assign(id, std::move(revived));
+    if (!chosen.row.ended) live.insert(id);
+    found.emplace(id, std::move(revived));
     to_visit.push_back(id);
   }
   while (!to_visit.empty()) {

@@ -1,7 +1,6 @@
 // The captured output of all tasks of one pilot in one append-only file: records of some bytes of
 // one stream of one attempt, each naming the place of the record before it of that stream.  Whoever
-// knows the last record reaches all by walking back; whoever knows nothing reads the file from its
-// start.  docs/formats.md has the bytes.
+// knows the last record reaches all by walking back.  docs/formats.md has the bytes.
 #pragma once
 
 #include "wire/encrypted_link.hpp"

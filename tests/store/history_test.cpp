@@ -242,6 +242,18 @@ TEST_F(StoreInFolder, RevivesSomeTasksOfARangeAndTheirDependants) {
   EXPECT_FALSE(store->history().array(ArrayId{2})->ended);
 }
 
+TEST_F(StoreInFolder, RevivesAllTasksOfAnArrayThatAreNamedOneByOne) {
+  save({array(1, IndexRange{1, 9}), result(1, 2, Failure::OomTask), result(1, 5, Failure::OomTask),
+        result(1, 7, Failure::OomTask)});
+  const auto revived =
+      store->history()
+          .revivable({{ArrayId{1}, IndexRange{7, 7}}, {ArrayId{1}, IndexRange{2, 2}}})
+          .arrays;
+  ASSERT_EQ(revived.size(), 1U);
+  EXPECT_EQ(to_string(revived[0].array.indices), "2,7");
+  EXPECT_EQ(to_string(revived[0].not_ok), "5");
+}
+
 TEST_F(StoreInFolder, RevivesWhatWaitedForAnArrayThatIsPruned) {
   const auto each = Dependency::Kind::EachSuccess;
   save({array(1, IndexRange{1, 9}), result(1, 1, Failure::Ok), {SaveArrayEnded{ArrayId{1}}, {}}});

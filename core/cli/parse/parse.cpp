@@ -196,7 +196,7 @@ Command parse_command(const std::vector<std::string>& typed) {
   app.require_subcommand(1);
   detail::add_work_verbs(app, command);
   detail::add_task_verbs(app, command);
-  detail::add_thing_verbs(app, command);
+  detail::add_inventory_verbs(app, command);
   detail::add_engine_verbs(app, command);
   detail::add_snakemake_verbs(app, command);
   check_verb(app, words[0]);

@@ -21,7 +21,7 @@ namespace detail {
 /// outlive the parsing.
 void add_work_verbs(CLI::App& app, Command& into);
 void add_task_verbs(CLI::App& app, Command& into);
-void add_thing_verbs(CLI::App& app, Command& into);
+void add_inventory_verbs(CLI::App& app, Command& into);
 void add_engine_verbs(CLI::App& app, Command& into);
 void add_snakemake_verbs(CLI::App& app, Command& into);
 

@@ -39,9 +39,9 @@ void add_act(CLI::App& things, Command& into, InventoryCommand::Kind kind,
   verb->callback([command, &into] { into = *command; });
 }
 
-CLI::App* add_things(CLI::App& app, Command& into, InventoryCommand::Kind kind,
-                     const std::string& name, const char* description,
-                     const char* what_check_does) {
+CLI::App* add_inventory(CLI::App& app, Command& into, InventoryCommand::Kind kind,
+                        const std::string& name, const char* description,
+                        const char* what_check_does) {
   auto command = std::make_shared<InventoryCommand>();
   command->kind = kind;
   CLI::App* verb = app.add_subcommand(name, description);
@@ -235,17 +235,17 @@ void add_backup(CLI::App& app, Command& into) {
 
 }  // namespace
 
-void add_thing_verbs(CLI::App& app, Command& into) {
+void add_inventory_verbs(CLI::App& app, Command& into) {
   using Kind = InventoryCommand::Kind;
-  CLI::App* sites = add_things(app, into, Kind::Sites, "sites", "the places with a batch system",
-                               "look at the site and say what works");
+  CLI::App* sites = add_inventory(app, into, Kind::Sites, "sites", "the places with a batch system",
+                                  "look at the site and say what works");
   add_sites_add(*sites, into);
   add_clean(*sites, into);
-  add_things(app, into, Kind::Allocations, "allocations", "the batch jobs that hold pilots",
-             nullptr);
-  add_things(app, into, Kind::Pilots, "pilots", "our processes on the nodes", nullptr);
-  add_things(app, into, Kind::Tools, "tools", "the recipes of tasks",
-             "whether its file is good and its plugin loads");
+  add_inventory(app, into, Kind::Allocations, "allocations", "the batch jobs that hold pilots",
+                nullptr);
+  add_inventory(app, into, Kind::Pilots, "pilots", "our processes on the nodes", nullptr);
+  add_inventory(app, into, Kind::Tools, "tools", "the recipes of tasks",
+                "whether its file is good and its plugin loads");
 }
 
 void add_engine_verbs(CLI::App& app, Command& into) {

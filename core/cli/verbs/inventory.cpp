@@ -35,7 +35,7 @@ void print_proposal(const json::object& answer) {
   print("\nproposed entry:\n" + make_printable(proposal->get_string()));
 }
 
-int check_thing(EngineClient& client, const InventoryCommand& command, const std::string& target) {
+int check_one(EngineClient& client, const InventoryCommand& command, const std::string& target) {
   const json::object answer = client.post(target + "/check", {}, kCheckTime);
   const bool is_good = flag_at(answer, "ok");
   if (command.json) {
@@ -163,7 +163,7 @@ Table check_table(const json::array& checks) {
   return table;
 }
 
-int show_things(const InventoryCommand& command, const Session& session) {
+int show_inventory(const InventoryCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   // What an engine would know is asked for before there is work for one.
@@ -173,7 +173,7 @@ int show_things(const InventoryCommand& command, const Session& session) {
   }
   const std::string word = word_of(command.kind);
   const std::string one = "/v1/" + word + "/" + encode_part(command.name);
-  if (command.act == InventoryCommand::Act::Check) return check_thing(client, command, one);
+  if (command.act == InventoryCommand::Act::Check) return check_one(client, command, one);
   if (command.act == InventoryCommand::Act::Clean) return clean_site(client, command, one);
   if (command.act == InventoryCommand::Act::Show) {
     const json::object thing = client.get(one);

@@ -14,7 +14,7 @@ int list_tasks(const ListCommand& command, const Session& session);
 int show_task(const ShowCommand& command, const Session& session);
 int show_log(const LogCommand& command, const Session& session);
 int explain_task(const ExplainCommand& command, const Session& session);
-int show_things(const InventoryCommand& command, const Session& session);
+int show_inventory(const InventoryCommand& command, const Session& session);
 int start_engine(const EngineStartCommand& command, const Session& session);
 int stop_engine(const EngineStopCommand& command, const Session& session);
 int reload_engine(const EngineReloadCommand& command, const Session& session);

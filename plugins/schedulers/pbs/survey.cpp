@@ -7,7 +7,8 @@
 namespace hpcbatch::pbs {
 namespace {
 
-/// Not every user may ask for the nodes; then the queues are told without them.  With the server, which may have limits of its own, and with who asks: some are for him alone.
+/// Not every user may ask for the nodes; then the queues are told without them.  With the server,
+/// which may have limits of its own, and with who asks: some are for him alone.
 constexpr const char* kSurvey = R"sh(
 queues=$(qstat -Q -f) || exit
 printf '%s\n\n' "$queues"

@@ -60,7 +60,7 @@ class Surveyor {
 };
 
 /// What a `Surveyor` has for `read_probe`, where `probe` asks what `survey` does: of each partition
-/// the most that any of its nodes has.
+/// the most that a batch job may have on a node of it; of a closed one perhaps nothing.
 inline Result<std::vector<Offer>> offers_in(const Result<Survey>& survey) {
   if (!survey) return survey.error();
   std::vector<Offer> offers;

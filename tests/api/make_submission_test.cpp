@@ -1,0 +1,98 @@
+// What a task that was asked for becomes: where its files have to be staged in, who publishes what it
+// makes.
+#include "api/make_submission.hpp"
+
+#include "links/recipe.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include <stdlib.h>
+
+namespace hpcbatch {
+namespace {
+
+using testing::ElementsAre;
+
+class Solver final : public Tool {
+ public:
+  explicit Solver(std::string program) : program_(std::move(program)) {}
+  ToolDescription describe() const override { return {}; }
+  void validate(const ToolRequest&) const override {}
+  ToolTask render(const ToolRequest& request) const override {
+    ToolTask task;
+    task.argv = {program_, request.inputs.at("in").front().path, request.outputs.at("out")};
+    return task;
+  }
+
+ private:
+  std::string program_;
+};
+
+struct SubmissionMakerTest : testing::Test {
+  SubmissionMakerTest() {
+    std::string name = testing::TempDir() + "/maker_XXXXXX";
+    folder_ = ::mkdtemp(name.data());
+    std::ofstream(folder_ / "solver") << "#!/bin/sh\n";
+    std::ofstream(folder_ / "solve.yaml")
+        << "tool: solve\ninputs: {in: {type: file}}\noutputs: {out: {file: out.txt}}\n"
+           "command: [solver]\n";
+    half_.name = "half";
+    half_.path_map = {{"/work", "/work"}};
+    task_.array.indices = IndexRange{0, 0};
+    task_.tool = "solve";
+    task_.inputs["in"] = {"/data/a.wav"};
+    task_.outputs["out"] = "/work/out.txt";
+    task_.directory = "/work/job";
+    task_.shared = {"/work/job"};
+  }
+  ~SubmissionMakerTest() override { std::filesystem::remove_all(folder_); }
+
+  /// The outputs that the client is told of.
+  std::vector<RenderedOutput> make() {
+    ToolShelf shelf({folder_.string()}, [this](const std::string&, const std::string&) {
+      return Result<std::shared_ptr<Tool>>(std::make_shared<Solver>(folder_ / "solver"));
+    });
+    const SubmitRequest request;
+    SubmissionMaker maker(shelf, {&half_}, request, 022);
+    auto outputs = maker.add(task_, {{"/data/a.wav", InputFile{.path = "/data/a.wav"}}});
+    made_ = maker.take();
+    recipe_ = recipe_from_bytes(made_.recipes.at(0).bytes);
+    return outputs;
+  }
+
+  std::filesystem::path folder_;
+  Site half_;
+  TaskRequest task_;
+  Submission made_;
+  Recipe recipe_;
+};
+
+TEST_F(SubmissionMakerTest, AToolsInputsAndItsOwnFilesGoWhereTheyAreNotSeen) {
+  for (const char* stays_in : {"", "/work/job/outputs"}) {
+    task_.outputs_stay_in = stays_in;
+    make();
+    EXPECT_THAT(recipe_.inputs, ElementsAre("/data/a.wav", (folder_ / "solver").string()));
+    EXPECT_THAT(made_.arrays.at(0).needs.staged_to, ElementsAre("half")) << stays_in;
+  }
+}
+
+TEST_F(SubmissionMakerTest, OutputsThatStayAreTheClientsToPublish) {
+  make();
+  EXPECT_EQ(recipe_.outputs.size(), 1U);
+  EXPECT_EQ(recipe_.argv.back(), recipe_.directory_token + "/out.txt");
+  task_.outputs_stay_in = "/work/job/outputs";
+  const auto outputs = make();
+  EXPECT_TRUE(recipe_.outputs.empty());
+  EXPECT_EQ(recipe_.directory_token, "");
+  EXPECT_EQ(recipe_.argv.back(), "/work/job/outputs/out.txt");
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs[0].staged, "out.txt");
+  EXPECT_EQ(outputs[0].destination, "/work/out.txt");
+}
+
+}  // namespace
+}  // namespace hpcbatch
