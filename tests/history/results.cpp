@@ -95,13 +95,13 @@ class Results : public Promise {
         task.published.reset();
       }
     } else if (record.what == "never-ran") {
-      for (const TaskId id : tasks_of(record)) end(at, id);
+      for (const TaskId id : tasks_of(record)) conclude(at, id);
     } else if (record.what == "result") {
       result(at, record);
     }
   }
 
-  Task& end(std::size_t at, TaskId id) {
+  Task& conclude(std::size_t at, TaskId id) {
     Task& task = tasks_[id];
     if (task.has_result())
       broken(fmt::format("{} has two results", to_string(id)), {task.result, at});
@@ -113,7 +113,7 @@ class Results : public Promise {
   void result(std::size_t at, const Record& record) {
     const TaskId id = task_of(record);
     const std::uint64_t epoch = number_of(record, "epoch");
-    Task& task = end(at, id);
+    Task& task = conclude(at, id);
     const auto newest = task.leases.rbegin();
     if ((newest == task.leases.rend() ? 0 : newest->first) != epoch) {
       broken(fmt::format("the result of {} is that of another attempt than the one leased last",
