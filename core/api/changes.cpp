@@ -1,5 +1,6 @@
 #include "api/changes.hpp"
 
+#include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
@@ -16,12 +17,20 @@ namespace {
 
 Retry read_retry(const boost::json::object& body, const std::vector<Selection>& tasks,
                  bool is_one) {
-  Retry again{tasks, false, {}};
+  Retry again{tasks, {}, {}};
   if (const auto* change = body.if_contains("needs")) again.change = read_needs_change(*change);
   if (const auto* only = body.if_contains("failed_only"))
-    again.failed_only = bool_of(*only, "'failed_only'");
-  if (!is_one && (again.failed_only || again.change.any()))
-    throw BadRequest("'needs' and 'failed_only' belong to a retry");
+    again.only.failed = bool_of(*only, "'failed_only'");
+  if (const auto* words = body.if_contains("failures")) {
+    for (const std::string& word : texts_of(*words, "'failures'")) {
+      const auto failure = parse_failure(word);
+      if (!failure || *failure == Failure::Ok)
+        throw BadRequest(fmt::format("'{}' is no failure; {}", word, kSomeFailures));
+      again.only.failures.push_back(*failure);
+    }
+  }
+  if (!is_one && (again.only.failed || !again.only.failures.empty() || again.change.any()))
+    throw BadRequest("'needs', 'failed_only' and 'failures' belong to a retry");
   return again;
 }
 
@@ -50,9 +59,11 @@ void Changes::change(const std::string& verb, const HttpRequest& request, const 
     return reply->error(503, *trouble + "; nothing was changed");
   const Retry again = read_retry(body.get_object(), chosen, verb == "retry");
   auto act = [this, verb, chosen, again, reply] {
-    const auto answer = [reply](const Result<std::uint64_t>& tasks) {
-      if (!tasks) return reply->error(400, tasks.error().text + "; nothing was changed");
-      reply->answer(200, {{"tasks", *tasks}});
+    const auto answer = [reply, verb](const Result<Changed>& changed) {
+      if (!changed) return reply->error(400, changed.error().text + "; nothing was changed");
+      boost::json::object counts{{"tasks", changed->tasks}};
+      if (verb == "cancel") counts["running"] = changed->running;
+      reply->answer(200, std::move(counts));
     };
     if (verb == "cancel") return runtime_.requests().cancel(chosen, answer);
     if (verb == "retry") return runtime_.requests().retry(again, answer);

@@ -92,8 +92,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     asio::post(runtime_.loop(), [this, self = shared_from_this(), key] {
       const auto at = by_key_.find(key);
       if (at != by_key_.end())
-        runtime_.requests().cancel({{at->second, std::nullopt}},
-                                   [](const Result<std::uint64_t>&) {});
+        runtime_.requests().cancel({{at->second, std::nullopt}}, [](const Result<Changed>&) {});
     });
   }
 

@@ -284,8 +284,8 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                     failures.push_back(to_json(id, one));
                     tried.push_back({one.group.failure, one.needs});
                   }
-                  const std::string failed = fmt::format("{} --failed", id.value);
-                  if (const auto more = retry_with_more(tried, whole.needs, failed))
+                  const std::string all = std::to_string(id.value);
+                  if (const auto more = retry_with_more(tried, whole.needs, all, true))
                     details.push_back(json::string(*more));
                   // As far as it has got.
                   const TimeSpent spent{.submitted = whole.submitted,

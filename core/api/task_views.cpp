@@ -106,7 +106,10 @@ void add_what_it_took(json::array& details, const store::ResultRow& result) {
   const Outcome& outcome = result.outcome;
   if (outcome.peak_memory != 0) add_text(details, "peak memory " + show_size(outcome.peak_memory));
   if (outcome.started) add_text(details, "ran " + show_duration(outcome.ended - *outcome.started));
-  if (!result.pilot.empty()) add_text(details, "on pilot " + place_of(result.pilot, result.node));
+  // It was on its way there.
+  const bool never_ran = outcome.failure == Failure::Cancelled && !outcome.started;
+  if (!result.pilot.empty() && !never_ran)
+    add_text(details, "on pilot " + place_of(result.pilot, result.node));
 }
 
 }  // namespace
@@ -220,7 +223,7 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
     add_what_it_took(details, *facts.result);
     const Failure failure = facts.result->outcome.failure;
     if (const auto more =
-            retry_with_more({{failure, facts.needs}}, facts.array->needs, to_string(task)))
+            retry_with_more({{failure, facts.needs}}, facts.array->needs, to_string(task), false))
       add_text(details, *more);
     state = state_after(failure);
     text = end_in_words(facts.result->outcome);
@@ -244,6 +247,7 @@ store::Filter filter_of(const HttpRequest& request) {
     filter.array = parse_selection(array).array;
   filter.state = word_in<TaskState>(request, "state", parse_task_state, kTaskStates);
   filter.failure = word_in<Failure>(request, "failure", parse_failure, kSomeFailures);
+  filter.printed = text_in(request, "printed") == "1";
   if (const std::string before = text_in(request, "before"); !before.empty()) {
     const Selection last = parse_selection(before);
     filter.before = TaskId{last.array, last.indices ? last.indices->ranges().back().first : 0};
@@ -280,6 +284,7 @@ class LiveLines {
         add(task, to_string(task), state, 1);
       }
     }
+    if (filter_.printed) return;  // what runs may have
     add_set(id, array.tasks.held(), TaskState::Held);
     add_set(id, waiting, TaskState::Waiting);
   }

@@ -168,13 +168,15 @@ void Engine::handle(TasksSubmitted&& event, Time now) {
   work_changed_ = true;
 }
 
-void Engine::cancel_tasks(const std::vector<Selection>& tasks, const std::string& why,
-                          std::uint64_t& changed, Time now) {
+Engine::Cancelled Engine::cancel_tasks(const std::vector<Selection>& tasks, const std::string& why,
+                                       Time now) {
+  Cancelled all;
   for (const Selection& selection : tasks) {
     SaveCancelled newly;
-    for (const TaskId task : tasks_.cancel(selection, why, now, changed)) {
+    for (const TaskId task : tasks_.cancel(selection, why, now, all.tasks)) {
       Lease* lease = pilots_.lease(task);
       HPCBATCH_CHECK(lease);
+      if (lease->state != Lease::State::Sent) ++all.running;
       if (!std::exchange(lease->cancelled, true)) newly.tasks.push_back(task);
     }
     tasks_.tell_ended();
@@ -197,19 +199,19 @@ void Engine::cancel_tasks(const std::vector<Selection>& tasks, const std::string
       }
     }
   }
+  return all;
 }
 
 void Engine::handle(const CancelAsked& event, Time now) {
-  std::uint64_t changed = 0;
   // Who waits for others has a higher number: what is named itself is cancelled, and not failed
   // because of what it waits for.
   std::vector<Selection> tasks = event.tasks;
   std::stable_sort(tasks.begin(), tasks.end(), [](const Selection& one, const Selection& other) {
     return one.array > other.array;
   });
-  cancel_tasks(tasks, kBeforeItStarted, changed, now);
+  const Cancelled cancelled = cancel_tasks(tasks, kBeforeItStarted, now);
   tasks_.tell_ended();
-  actions_.push_back(AnswerCount{event.request, changed});
+  actions_.push_back(AnswerCount{event.request, cancelled.tasks, cancelled.running});
 }
 
 void Engine::handle(const HoldAsked& event, Time) {
@@ -245,8 +247,7 @@ void Engine::handle(const StopAsked& event, Time now) {
   if (event.mode == StopAsked::Mode::Now) {
     std::vector<Selection> all;
     for (const auto& [id, array] : tasks_.arrays()) all.push_back({id, std::nullopt});
-    std::uint64_t changed = 0;
-    cancel_tasks(all, kBeforeItStarted, changed, now);
+    cancel_tasks(all, kBeforeItStarted, now);
   }
   for (auto& [id, pilot] : pilots_.all()) end_if_empty(pilot);
   for (const auto& [id, entry] : sites_.allocations()) {

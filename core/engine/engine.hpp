@@ -112,8 +112,11 @@ class Engine {
   void cancel_if_it_waits(const AllocationId& id, Time now);
   void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
   static constexpr const char* kBeforeItStarted = "cancelled by user before it started";
-  void cancel_tasks(const std::vector<Selection>& tasks, const std::string& why,
-                    std::uint64_t& changed, Time now);
+  struct Cancelled {
+    std::uint64_t tasks{0};
+    std::uint64_t running{0};  ///< of them
+  };
+  Cancelled cancel_tasks(const std::vector<Selection>& tasks, const std::string& why, Time now);
   void give_up_arrays(Time now);
   IndexSet started(const ArrayState& array) const;
   std::string why_cancelled(TaskId task) const;

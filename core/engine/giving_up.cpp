@@ -45,8 +45,7 @@ void Engine::give_up_arrays(Time now) {
     if (!why) continue;
     IndexSet rest = array->tasks.open();
     if (!array->terms->gives_up_running) rest.remove(started(*array));
-    std::uint64_t changed = 0;
-    cancel_tasks({{id, rest}}, "cancelled, because " + *why, changed, now);
+    cancel_tasks({{id, rest}}, "cancelled, because " + *why, now);
   }
 }
 

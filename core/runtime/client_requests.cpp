@@ -116,9 +116,7 @@ std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arra
 
 void ClientRequests::retry(Retry asked, CountAnswer answer) {
   dependencies_.writer.read(
-      [asked](store::Store& store) {
-        return store.history().revivable(asked.tasks, asked.failed_only);
-      },
+      [asked](store::Store& store) { return store.history().revivable(asked.tasks, asked.only); },
       [this, asked, answer = std::move(answer)](store::Revivable found) mutable {
         // What ended while we looked has other results than those that were read: once more.
         const bool is_over = std::any_of(found.live.begin(), found.live.end(), [&](ArrayId id) {
@@ -172,7 +170,7 @@ void ClientRequests::answer(const AnswerCount& action) {
   dependencies_.after(order_of(action), [this, action] {
     const auto at = count_answers_.find(action.request.value);
     if (at == count_answers_.end()) return;
-    at->second(action.tasks);
+    at->second(Changed{action.tasks, action.running});
     count_answers_.erase(at);
   });
 }

@@ -37,14 +37,17 @@ struct SubmitRefusal {
 };
 using SubmitAnswer = std::function<void(std::variant<std::vector<ArrayId>, SubmitRefusal>)>;
 
-/// How many tasks were changed.
-using CountAnswer = std::function<void(const Result<std::uint64_t>&)>;
+/// How many tasks were changed; `running` of them were told to end.
+struct Changed {
+  std::uint64_t tasks{0}, running{0};
+};
+using CountAnswer = std::function<void(const Result<Changed>&)>;
 
 /// Ended tasks that are to run again.
 struct Retry {
   std::vector<Selection> tasks;
-  bool failed_only{false};  ///< not what was cancelled
-  NeedsChange change;       ///< of the arrays' needs
+  store::AgainOnly only;
+  NeedsChange change;  ///< of the arrays' needs
 };
 
 /// On the loop's thread, on which answers come too.

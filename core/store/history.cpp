@@ -93,10 +93,12 @@ std::vector<ResultRow> History::results(const Filter& filter) {
                 "(?4<0 OR (?4=?5 AND failure=?6) OR (?4=?7 AND failure=?8) OR (?4=?9 AND failure "
                 "NOT IN (?6,?8))) AND "
                 "(?10=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?10) AND "
-                "(?12<0 OR failure=?12) ORDER BY array DESC, first DESC LIMIT ?11");
+                "(?12<0 OR failure=?12) AND (?13=0 OR log<>x'' OR truncated<>0) "
+                "ORDER BY array DESC, first DESC LIMIT ?11");
   rows.bind(lowest.value, end.array.value, end.index, state, static_cast<int>(TaskState::Done), ok,
             static_cast<int>(TaskState::Cancelled), cancelled, static_cast<int>(TaskState::Failed),
-            filter.client, filter.limit, filter.failure ? static_cast<int>(*filter.failure) : -1);
+            filter.client, filter.limit, filter.failure ? static_cast<int>(*filter.failure) : -1,
+            filter.printed ? 1 : 0);
   std::vector<ResultRow> found;
   while (rows.step()) found.push_back(read_result(rows));
   return found;

@@ -67,6 +67,7 @@ struct Filter {
   std::string client;  ///< empty: all
   std::optional<TaskState> state;
   std::optional<Failure> failure;  ///< of what has ended
+  bool printed{false};             ///< of what has ended only what has printed anything
   std::optional<TaskId> before;    ///< ranges that begin below it; without: from the highest
   std::uint32_t limit{100};
 };
@@ -127,6 +128,12 @@ struct Revivable {
   std::vector<ArrayId> live;      ///< of all these, those of which something had not ended
 };
 
+/// Which of the tasks that have not ended well are to run again.
+struct AgainOnly {
+  bool failed{false};             ///< not what was cancelled
+  std::vector<Failure> failures;  ///< those that failed in one of these ways; empty: however
+};
+
 struct Totals {
   std::uint64_t done{0}, failed{0}, cancelled{0};
   std::uint64_t& of(Failure failure);
@@ -174,22 +181,20 @@ class History {
   EndedArray ended_or_pruned(ArrayId id, const IndexSet& waiting);
   Totals totals(ArrayId array);
   Totals totals(ArrayId array, const IndexSet& indices);
-  /// `failed_only`: not what was cancelled.
-  Revivable revivable(const std::vector<Selection>& tasks, bool failed_only = false);
+  Revivable revivable(const std::vector<Selection>& tasks, const AgainOnly& only = {});
 
  private:
   ArrayOverview overview(ArrayRow row, std::vector<Failure>& failures, bool whole_submit);
   void add_all_of_submit(ArrayOverview& whole);
   std::set<std::string, std::less<>> allocations_of(const std::string& site);
   bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);
-  enum class Of : std::uint8_t { All, Failed, Dependants };
   struct Chosen {
     ArrayRow row;
     IndexSet wanted;
   };
   /// Each array once, by however many of its tasks it is named.
   std::map<ArrayId, Chosen> chosen_of(const std::vector<Selection>& tasks);
-  RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, Of which);
+  RevivedArray read_revivable(const ArrayRow& row, const IndexSet& wanted, const AgainOnly& only);
 
   sqlite::Connection& db_;
 };

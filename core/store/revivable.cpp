@@ -1,16 +1,27 @@
 // What `retry` of ended tasks needs to know of them, and of those that wait for them.
 #include "store/history.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
 namespace hpcbatch::store {
+namespace {
+
+bool admits(const AgainOnly& only, Failure failure) {
+  if (only.failed && failure == Failure::Cancelled) return false;
+  return only.failures.empty() ||
+         std::find(only.failures.begin(), only.failures.end(), failure) != only.failures.end();
+}
+
+}  // namespace
 
 EndedArray History::ended_or_pruned(ArrayId id, const IndexSet& waiting) {
   return ended(id).value_or(EndedArray{id, waiting, {}});
 }
 
-RevivedArray History::read_revivable(const ArrayRow& row, const IndexSet& wanted, Of which) {
+RevivedArray History::read_revivable(const ArrayRow& row, const IndexSet& wanted,
+                                     const AgainOnly& only) {
   RevivedArray revived{.id = row.id, .client = row.client, .all = row.indices};
   sqlite::Statement rows =
       db_.query("SELECT first,last,failure,attempt FROM results WHERE array=?");
@@ -24,10 +35,7 @@ RevivedArray History::read_revivable(const ArrayRow& row, const IndexSet& wanted
       revived.ok.add(range);
       continue;
     }
-    const bool is_chosen = which == Of::All ||
-                           (which == Of::Failed && failure != Failure::Cancelled) ||
-                           (which == Of::Dependants && failure == Failure::DependencyFailed);
-    const IndexSet chosen = is_chosen ? range.intersection(wanted) : IndexSet{};
+    const IndexSet chosen = admits(only, failure) ? range.intersection(wanted) : IndexSet{};
     again.add(chosen);
     IndexSet rest = range;
     rest.remove(chosen);
@@ -66,13 +74,13 @@ std::map<ArrayId, History::Chosen> History::chosen_of(const std::vector<Selectio
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-Revivable History::revivable(const std::vector<Selection>& tasks, bool failed_only) {
+Revivable History::revivable(const std::vector<Selection>& tasks, const AgainOnly& only) {
   std::map<ArrayId, RevivedArray> found;
   std::set<ArrayId> live;
   std::vector<ArrayId> to_visit;
+  const AgainOnly of_dependants{.failures = {Failure::DependencyFailed}};
   for (const auto& [id, chosen] : chosen_of(tasks)) {
-    RevivedArray revived =
-        read_revivable(chosen.row, chosen.wanted, failed_only ? Of::Failed : Of::All);
+    RevivedArray revived = read_revivable(chosen.row, chosen.wanted, only);
     if (revived.array.indices.empty()) continue;
     if (!chosen.row.ended) live.insert(id);
     found.emplace(id, std::move(revived));
@@ -89,7 +97,7 @@ Revivable History::revivable(const std::vector<Selection>& tasks, bool failed_on
       if (found.contains(id)) continue;
       const auto row = array(id);
       if (!row) continue;
-      RevivedArray revived = read_revivable(*row, row->indices, Of::Dependants);
+      RevivedArray revived = read_revivable(*row, row->indices, of_dependants);
       if (revived.array.indices.empty()) continue;
       if (!row->ended) live.insert(id);
       found.emplace(id, std::move(revived));

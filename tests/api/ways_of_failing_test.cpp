@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 using testing::Optional;
 
 std::optional<std::string> proposed(Failure failure, const Needs& needs) {
-  return retry_with_more({{failure, needs}}, needs, "5 --failed");
+  return retry_with_more({{failure, needs}}, needs, "5", true);
 }
 
 Needs needing(std::int64_t memory, std::optional<Duration> time = {}) {
@@ -38,21 +38,24 @@ TEST(WaysOfFailing, TwiceOfWhatWasTooLittleIsProposed) {
   needs.amounts.set(kDisk, Amount::of(10L << 30));
   needs.time = 90min;
   EXPECT_THAT(proposed(Failure::OomTask, needs),
-              Optional(std::string("'hpcbatch retry 5 --failed --mem 3G' tries again with more")));
-  EXPECT_THAT(
-      proposed(Failure::DiskTask, needs),
-      Optional(std::string("'hpcbatch retry 5 --failed --disk 20G' tries again with more")));
+              Optional(std::string(
+                  "'hpcbatch retry 5 --failure oom_task --mem 3G' tries again with more")));
+  EXPECT_THAT(proposed(Failure::DiskTask, needs),
+              Optional(std::string(
+                  "'hpcbatch retry 5 --failure disk_task --disk 20G' tries again with more")));
   EXPECT_THAT(proposed(Failure::TimeTask, needs),
-              Optional(std::string("'hpcbatch retry 5 --failed --time 3h' tries again with more")));
+              Optional(std::string(
+                  "'hpcbatch retry 5 --failure time_task --time 3h' tries again with more")));
   needs.time = 250ms;
   EXPECT_THAT(proposed(Failure::TimeTask, needs),
-              Optional(std::string("'hpcbatch retry 5 --failed --time 1s' tries again with more")));
+              Optional(std::string(
+                  "'hpcbatch retry 5 --failure time_task --time 1s' tries again with more")));
 }
 
 TEST(WaysOfFailing, WhereNothingWasAskedForTheSizeIsTheUsers) {
-  EXPECT_THAT(
-      proposed(Failure::OomTask, {}),
-      Optional(std::string("'hpcbatch retry 5 --failed --mem SIZE' tries again with more")));
+  EXPECT_THAT(proposed(Failure::OomTask, {}),
+              Optional(std::string(
+                  "'hpcbatch retry 5 --failure oom_task --mem SIZE' tries again with more")));
 }
 
 TEST(WaysOfFailing, OneCommandGivesAllThatWasTooLittle) {
@@ -61,14 +64,14 @@ TEST(WaysOfFailing, OneCommandGivesAllThatWasTooLittle) {
                                {Failure::ToolFailed, needs},
                                {Failure::TimeTask, needs},
                                {Failure::OomTask, needs}},
-                              needs, "5 --failed"),
-              Optional(std::string(
-                  "'hpcbatch retry 5 --failed --mem 2G --time 2h' tries again with more")));
+                              needs, "5", true),
+              Optional(std::string("'hpcbatch retry 5 --failure oom_task --failure time_task --mem "
+                                   "2G --time 2h' tries again with more")));
 }
 
 TEST(WaysOfFailing, NeverLessIsProposedThanTheOthersHaveByNow) {
   EXPECT_THAT(retry_with_more({{Failure::OomTask, needing(std::int64_t{1} << 30)}},
-                              needing(std::int64_t{8} << 30), "5.2"),
+                              needing(std::int64_t{8} << 30), "5.2", false),
               Optional(std::string("'hpcbatch retry 5.2 --mem 8G' tries again with more")));
 }
 

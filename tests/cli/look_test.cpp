@@ -63,6 +63,10 @@ TEST_F(LookTest, LastIsTheNewestOfThisUser) {
   EXPECT_EQ(cli({"show", "last.3"}).out, "id     14.3\nstate  done\n");
   EXPECT_EQ(cli({"list", "last"}).exit_code, 0);
   EXPECT_EQ(cli({"cancel", "last"}).out, "2 tasks cancelled\n");
+  engine_answers({{"POST /v1/tasks/cancel", R"({"tasks": 9, "running": 2})"}});
+  EXPECT_EQ(cli({"cancel", "12"}).out, "7 tasks cancelled, and 2 that run are told to end\n");
+  engine_answers({{"POST /v1/tasks/cancel", R"({"tasks": 1, "running": 1})"}});
+  EXPECT_EQ(cli({"cancel", "12"}).out, "1 running task is told to end\n");
   engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice", R"({"arrays": []})"}});
   const CliResult none = cli({"show", "last"});
   EXPECT_EQ(none.exit_code, 2);

@@ -254,6 +254,33 @@ TEST_F(StoreInFolder, RevivesAllTasksOfAnArrayThatAreNamedOneByOne) {
   EXPECT_EQ(to_string(revived[0].not_ok), "5");
 }
 
+TEST_F(StoreInFolder, RevivesOnlyWhatFailedAsIsSaid) {
+  save({array(1, IndexRange{1, 9}), result(1, 2, Failure::OomTask),
+        result(1, 5, Failure::ToolFailed), result(1, 7, Failure::Cancelled),
+        result(1, 8, Failure::TimeTask)});
+  const auto again = [&](const AgainOnly& only) {
+    return to_string(
+        store->history().revivable({{ArrayId{1}, std::nullopt}}, only).arrays.at(0).array.indices);
+  };
+  EXPECT_EQ(again({}), "2,5,7-8");
+  EXPECT_EQ(again({.failed = true}), "2,5,8");
+  EXPECT_EQ(again({.failures = {Failure::OomTask, Failure::TimeTask}}), "2,8");
+  EXPECT_TRUE(store->history()
+                  .revivable({{ArrayId{1}, std::nullopt}}, {.failures = {Failure::NodeLost}})
+                  .arrays.empty());
+}
+
+TEST_F(StoreInFolder, OfThoseThatEndedItFindsWhatPrinted) {
+  Write loud = result(1, 2, Failure::ToolFailed), cut = result(1, 3, Failure::Ok);
+  std::get<SaveResult>(loud.what).outcome.log.file = "A0.1.log";
+  std::get<SaveResult>(cut.what).outcome.log.truncated = true;
+  save({array(1, IndexRange{1, 3}), result(1, 1, Failure::Ok), loud, cut});
+  std::string found;
+  for (const ResultRow& row : store->history().results({.array = ArrayId{1}, .printed = true}))
+    found += std::to_string(row.indices.first) + " ";
+  EXPECT_EQ(found, "3 2 ");
+}
+
 TEST_F(StoreInFolder, RevivesWhatWaitedForAnArrayThatIsPruned) {
   const auto each = Dependency::Kind::EachSuccess;
   save({array(1, IndexRange{1, 9}), result(1, 1, Failure::Ok), {SaveArrayEnded{ArrayId{1}}, {}}});

@@ -246,7 +246,7 @@ TEST_F(StoreInFolder, KeepsWhenAnArrayIsGivenUpAndWhatHasFailedOfIt) {
   EXPECT_TRUE(live.at(0).array.gives_up_running);
   EXPECT_EQ(to_string(live.at(0).not_ok), "2-4");
   EXPECT_EQ(to_string(live.at(0).failed), "2");
-  const auto again = store->history().revivable({{ArrayId{1}, IndexRange{3, 3}}}, false).arrays;
+  const auto again = store->history().revivable({{ArrayId{1}, IndexRange{3, 3}}}).arrays;
   EXPECT_EQ(again.at(0).array.give_up_at, 4U);
   EXPECT_EQ(to_string(again.at(0).not_ok), "2,4");
   EXPECT_EQ(to_string(again.at(0).failed), "2");

@@ -79,7 +79,7 @@ def test_one_is_explained_as_a_whole(shared, sweep):
     assert {one["item"] for one in listed} == {item for n, item in enumerate(items, 1) if n % 10 == 7 or n == 9}
     assert "  part 7.bam  " in shared.ok("list", task, "--state", "failed", "--all")
     told = shared.ok("explain", task)
-    assert re.search(r"^  the first started \S+ after the submit, half of them within \S+; the last ended \S+ later.*: \S+ at a time$", told, re.M), told
+    assert re.search(r"^  the first started \S+ after the submit, half had started after \S+; the last ended \S+ later.*: \S+ at a time$", told, re.M), told
     assert f"30 exit code 3: first {task}.7 (item part 7.bam) on " in told, told
     assert f"{task}.7 last printed:\n    cannot read part 7.bam\n" in told, told
 
@@ -189,6 +189,26 @@ def test_what_failed_is_retried_with_more(shared):
     needs = shared.show(task)["needs"]
     assert (needs["memory"], needs["time"]) == (400 << 20, 600)
     assert shared.ok("log", f"{task}.2") == "large\n"
+
+
+def test_of_many_ways_to_fail_one_is_retried_and_read(shared):
+    task = shared.submit("--array", "1-4", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; test $HPCBATCH_TASK_INDEX = 4 || exit 3; kill -9 $$')
+    assert shared.wait(task) == 1
+    assert shared.ok("log", task, "--failure", "tool_signal") == "did 4\n"
+    assert shared.ok("log", task, "--failure", "oom_task") == ""
+    assert shared.ok("retry", task, "--failure", "tool_signal") == "1 task queued again\n"
+    assert shared.wait(task) == 1
+    assert [shared.show(f"{task}.{i}")["attempt"] for i in range(1, 5)] == [1, 1, 1, 2]
+    assert "of their last attempts the first started" in shared.ok("explain", task)
+    assert shared.ok("explain", f"{task}.1", f"{task}.4").startswith("of 2 tasks: 2 failed\n")
+
+
+def test_the_log_of_a_submission_has_what_ended_between_those_that_wait(shared):
+    task = shared.submit("--hold", "--array", "1-3", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"')
+    shared.ok("release", f"{task}.2")
+    assert shared.wait(f"{task}.2") == 0
+    assert shared.ok("log", task) == "did 2\n"
+    shared.ok("cancel", task)
 
 
 def test_a_retry_of_what_failed_leaves_what_was_cancelled(shared):

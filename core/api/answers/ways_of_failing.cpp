@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <string>
 
 namespace hpcbatch {
 namespace {
@@ -44,7 +46,8 @@ std::string in_words(ArrayId id, const WayOfFailing& way) {
                                  to_string(TaskId{id, way.group.first}));
   if (!way.item.empty()) text += fmt::format(" (item {})", way.item);
   if (!way.first) return text;
-  if (!way.first->node.empty()) text += " on " + way.first->node;
+  const bool never_ran = way.group.failure == Failure::Cancelled && !way.first->outcome.started;
+  if (!way.first->node.empty() && !never_ran) text += " on " + way.first->node;
   if (!way.first->outcome.message.empty()) text += ": " + way.first->outcome.message;
   return text;
 }
@@ -65,20 +68,27 @@ json::object to_json(ArrayId id, const WayOfFailing& way) {
 }
 
 std::optional<std::string> retry_with_more(const std::vector<TriedWith>& tried, const Needs& now,
-                                           std::string_view what) {
+                                           std::string_view what, bool is_many) {
   More memory, disk;
   Duration time{};
+  std::set<std::string_view> helped;
   for (const TriedWith& one : tried) {
+    const bool is_time = one.failure == Failure::TimeTask && one.needs.time;
+    if (one.failure == Failure::OomTask || one.failure == Failure::DiskTask || is_time)
+      helped.insert(to_string(one.failure));
     if (one.failure == Failure::OomTask) memory.than(kMemory, one.needs, now);
     if (one.failure == Failure::DiskTask) disk.than(kDisk, one.needs, now);
-    if (one.failure == Failure::TimeTask && one.needs.time)
-      time = std::max({time, 2 * *one.needs.time, now.time.value_or(Duration{})});
+    if (is_time) time = std::max({time, 2 * *one.needs.time, now.time.value_or(Duration{})});
   }
   std::string more = memory.words("--mem") + disk.words("--disk");
   if (time > Duration{})
     more += " --time " + show_duration(std::chrono::ceil<std::chrono::seconds>(time));
   if (more.empty()) return std::nullopt;
-  return fmt::format("'hpcbatch retry {}{}' tries again with more", what, more);
+  std::string only;
+  if (is_many) {
+    for (const std::string_view failure : helped) only += fmt::format(" --failure {}", failure);
+  }
+  return fmt::format("'hpcbatch retry {}{}{}' tries again with more", what, only, more);
 }
 
 }  // namespace hpcbatch

@@ -28,9 +28,9 @@ struct TriedWith {
   Needs needs;
 };
 /// One command that gives twice of all that was too little (memory, disk, time), and no less than
-/// `now`, what the array needs meanwhile.  `what` is what `retry` takes, `12.7` or `12 --failed`.
-/// Nothing where more would not help.
+/// `now`, what the array needs meanwhile, to those that failed for it.  `what` is the task, or
+/// the submission of many.  Nothing where more would not help.
 std::optional<std::string> retry_with_more(const std::vector<TriedWith>& tried, const Needs& now,
-                                           std::string_view what);
+                                           std::string_view what, bool is_many);
 
 }  // namespace hpcbatch

@@ -12,9 +12,12 @@ namespace {
 
 std::string begin_and_end(const TimeSpent& spent) {
   const Duration waited = std::max(Duration{}, *spent.started - spent.submitted);
-  std::string text = fmt::format("the first started {} after the submit", show_duration(waited));
+  // What was retried is told by its last attempt.
+  std::string text = fmt::format("{}the first started {} after the submit",
+                                 spent.tasks.earlier_attempts > 0 ? "of their last attempts " : "",
+                                 show_duration(waited));
   if (spent.tasks.tasks > 1)
-    text += fmt::format(", half of them within {}", show_duration(spent.tasks.half_waited));
+    text += fmt::format(", half had started after {}", show_duration(spent.tasks.half_waited));
   if (!spent.ended) return text;
   const Duration whole = std::max(Duration{}, *spent.ended - *spent.started);
   text += fmt::format("; the last ended {} later", show_duration(whole));

@@ -106,9 +106,10 @@ struct ChangeCommand {
   enum class Change { Cancel, Hold, Release, Retry };
   Change change{Change::Cancel};
   std::vector<std::string> ids;
-  std::string name;            ///< of submissions; empty: none
-  bool failed_only{false};     ///< of a retry
-  std::optional<double> cpus;  ///< what a retry says anew
+  std::string name;                   ///< of submissions; empty: none
+  bool failed_only{false};            ///< of a retry
+  std::vector<std::string> failures;  ///< of a retry: only those that failed so
+  std::optional<double> cpus;         ///< what a retry says anew
   std::string memory, disk, time;
   bool json{false};
 };
@@ -130,6 +131,7 @@ struct LogCommand {
   std::vector<std::string> ids;
   std::string name;                     ///< of submissions; empty: none
   bool failed_only{false};              ///< of a submission
+  std::string failure;                  ///< of a submission, only what failed so; empty: however
   bool prefix{false};                   ///< each line with its task's id
   std::optional<std::uint32_t> tail{};  ///< so many lines of each task's streams
   std::optional<std::uint32_t> attempt;

@@ -1,11 +1,9 @@
 // The verbs that name tasks by their ids.
+#include "cli/parse/ending_words.hpp"
 #include "cli/parse/flags.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/spelled.hpp"
-#include "documents/spelling.hpp"
-#include "model/failure.hpp"
 #include "model/quantities.hpp"
-#include "model/task.hpp"
 
 #include <memory>
 
@@ -41,6 +39,10 @@ void check_ids(const std::vector<std::string>& ids, const std::string& name) {
 /// With other needs than before.
 void add_retry(CLI::App& verb, const std::shared_ptr<ChangeCommand>& command) {
   verb.add_flag("--failed", command->failed_only, "only those that failed, not the cancelled");
+  add_values(
+      verb, "--failure", "WORD",
+      [command](const std::string& t) { command->failures.push_back(checked_failure(t)); },
+      "only those that failed so, as oom_task; may be given several times");
   add_value(
       verb, "--cpus", "N", [command](const std::string& t) { command->cpus = parse_cpus(t); },
       "with so many cpus from now on");
@@ -73,25 +75,6 @@ void add_change(CLI::App& app, Command& into, const char* name, const char* desc
   });
 }
 
-std::string checked_state(const std::string& text) {
-  if (parse_task_state(text)) return text;
-  throw std::invalid_argument("'" + text + "' is not a state" +
-                              spelling_hint(text, {"waiting", "held", "running", "finishing",
-                                                   "unknown", "done", "failed", "cancelled"}));
-}
-
-std::vector<std::string> words_of_failures() {
-  std::vector<std::string> words;
-  for (int i = 1; i < kFailures; ++i) words.emplace_back(to_string(static_cast<Failure>(i)));
-  return words;
-}
-
-std::string checked_failure(const std::string& text) {
-  if (parse_failure(text)) return text;
-  throw std::invalid_argument("'" + text + "' is not a failure" +
-                              spelling_hint(text, words_of_failures()));
-}
-
 double checked_age(const std::string& text) {
   const auto age = parse_duration(text);
   if (!age || *age <= Duration{})
@@ -116,9 +99,10 @@ void check_list(const ListCommand& list) {
 
 void add_list(CLI::App& app, Command& into) {
   auto command = std::make_shared<ListCommand>();
-  CLI::App* verb = app.add_subcommand("list",
-                                      "what was submitted, newest first, one line each; or tasks\n"
-                                      "PROGRESS: # done, x failed, > running, . to come");
+  CLI::App* verb =
+      app.add_subcommand("list",
+                         "what was submitted, newest first, one line each; or tasks\n"
+                         "PROGRESS: # done, x failed, - cancelled, > running, . to come");
   add_ids(*verb, command->ids, "the tasks of these, as 12, 12-15 or last");
   verb->add_flag("--tasks", command->tasks, "tasks; waiting ones of an array are one line");
   add_value(
@@ -169,6 +153,11 @@ void add_log(CLI::App& app, Command& into) {
       ->check(above_zero())
       ->excludes(follow);
   verb->add_flag("--failed", command->failed_only, "of a submission, only what failed");
+  add_value(
+      *verb, "--failure", "WORD",
+      [command](const std::string& text) { command->failure = checked_failure(text); },
+      "of a submission, only what failed so, as oom_task")
+      ->excludes(follow);
   verb->add_flag("--prefix", command->prefix, "each line with its task's id")->excludes(follow);
   verb->add_option("--tail", command->tail, "of each, only the last N lines")
       ->type_name("N")

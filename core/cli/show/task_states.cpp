@@ -19,13 +19,14 @@ std::optional<IndexSet> indices_of(const std::string& id, const std::string& sub
   return parse_index_set(id.substr(dot + 1));
 }
 
-IndexSet indices_in_state(const AskEngine& ask, const std::string& submission, const char* state) {
+IndexSet indices_where(const AskEngine& ask, const std::string& submission,
+                       const std::string& question) {
   IndexSet all;
   std::string before;
   for (;;) {
     const json::object answer =
-        ask("/v1/tasks?limit=" + std::to_string(kTasksOnAPage) + "&array=" + submission +
-            "&state=" + state + (before.empty() ? "" : "&before=" + before));
+        ask("/v1/tasks?limit=" + std::to_string(kTasksOnAPage) + "&array=" + submission + "&" +
+            question + (before.empty() ? "" : "&before=" + before));
     const json::array* tasks = array_at(answer, "tasks");
     if (tasks == nullptr) return all;
     for (const json::value& task : *tasks) {

@@ -35,6 +35,19 @@ Words words_of(ChangeCommand::Change change) {
   return {};
 }
 
+std::string tasks_in_words(double tasks) {
+  return whole(tasks) + (tasks == 1 ? " task" : " tasks");
+}
+
+/// One that runs may end by itself before it hears of it.
+std::string cancelled_in_words(double cancelled, double running) {
+  const std::string told = running == 1 ? "is told to end\n" : "are told to end\n";
+  if (cancelled == 0)
+    return whole(running) + (running == 1 ? " running task " : " running tasks ") + told;
+  return tasks_in_words(cancelled) + " cancelled, and " + whole(running) +
+         (running == 1 ? " that runs " : " that run ") + told;
+}
+
 }  // namespace
 
 int change_tasks(const ChangeCommand& command, const Session& session) {
@@ -50,14 +63,18 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
   }
   if (!needs.empty()) request["needs"] = std::move(needs);
   if (command.failed_only) request["failed_only"] = true;
+  if (!command.failures.empty())
+    request["failures"] = json::array(command.failures.begin(), command.failures.end());
   json::array& ids = request["ids"].emplace_array();
   for (const std::string& id : resolve_ids(client, command.ids, command.name)) ids.emplace_back(id);
   const json::object answer = client.post(std::string("/v1/tasks/") + words.path, request);
-  const std::string count = text_at(answer, "tasks");
+  const double tasks = number_at(answer, "tasks"), running = number_at(answer, "running");
   if (command.json) {
     print_json(answer);
-  } else if (number_at(answer, "tasks") > 0) {
-    print(count + (count == "1" ? " task " : " tasks ") + words.done + "\n");
+  } else if (running > 0) {
+    print(cancelled_in_words(tasks - running, running));
+  } else if (tasks > 0) {
+    print(tasks_in_words(tasks) + " " + words.done + "\n");
   } else {
     print(std::string("nothing to do: none of these tasks ") + words.nothing + "\n");
   }

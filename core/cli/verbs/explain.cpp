@@ -90,7 +90,9 @@ constexpr std::size_t kExplained = 20;
 
 class Explanations {
  public:
-  void add(json::object why) {
+  /// A whole submission, or one task that was named.
+  void add(json::object why, bool is_task) {
+    ++(is_task ? named_tasks_ : submissions_);
     const json::object* counts = object_at(why, "counts");
     const std::string state = text_at(why, "state");
     if (counts == nullptr) {
@@ -98,15 +100,20 @@ class Explanations {
     } else {
       for (const auto& [of, tasks] : *counts) count(of, number_at(*counts, of));
     }
-    ++submissions_;
     if (state == "done") return;
     ++others_;
     std::vector<json::object>& those = state == "failed" ? failed_ : waiting_;
     if (those.size() < kExplained) those.push_back(std::move(why));
   }
   void print_to_people(EngineClient& client) {
-    print("of " + std::to_string(submissions_) + " submissions with " + whole(tasks_) + " tasks" +
-          text_ + "\n");
+    const std::string submissions =
+        std::to_string(submissions_) + (submissions_ == 1 ? " submission" : " submissions");
+    const std::string of =
+        submissions_ == 0 ? std::to_string(named_tasks_)
+        : named_tasks_ == 0
+            ? submissions + " with " + whole(tasks_)
+            : submissions + " and " + std::to_string(named_tasks_) + " more, " + whole(tasks_);
+    print("of " + of + " tasks" + text_ + "\n");
     failed_.insert(failed_.end(), waiting_.begin(), waiting_.end());
     failed_.resize(std::min(failed_.size(), kExplained));
     for (const json::object& why : failed_) print_explanation(client, why);
@@ -124,7 +131,7 @@ class Explanations {
     }
   }
 
-  std::size_t submissions_{0}, others_{0};
+  std::size_t submissions_{0}, named_tasks_{0}, others_{0};
   double tasks_{0};
   std::map<std::string, double> counts_;
   std::string text_;
@@ -145,7 +152,7 @@ int explain_task(const ExplainCommand& command, const Session& session) {
     else if (ids.size() == 1)
       print_explanation(client, why);
     else
-      all.add(std::move(why));
+      all.add(std::move(why), id.find('.') != std::string::npos);
   }
   if (!command.json && ids.size() > 1) all.print_to_people(client);
   return kExitDone;

@@ -15,6 +15,8 @@
 #include <cstdio>
 #include <optional>
 
+#include <unistd.h>
+
 namespace hpcbatch {
 namespace {
 
@@ -22,15 +24,20 @@ namespace json = boost::json;
 
 constexpr std::chrono::hours kForEver{24 * 365};
 
-/// Those of a submission that have begun to run, or failed.  What waits is told in few ranges, what
-/// has ended may be in very many.
-IndexSet begun(EngineClient& client, const LogCommand& command, const json::object& whole) {
+/// Those of a submission whose output is asked for, less those that have ended without any: what
+/// each has printed is asked for one by one.
+IndexSet with_output(EngineClient& client, const LogCommand& command, const std::string& id) {
   const auto ask = [&client](const std::string& target) { return client.get(target); };
-  const std::string id = text_at(whole, "id");
-  if (command.failed_only) return indices_in_state(ask, id, "failed");
-  IndexSet all = parse_index_set(text_at(whole, "indices")).value_or(IndexSet{});
-  for (const char* state : {"waiting", "held"}) all.remove(indices_in_state(ask, id, state));
-  return all;
+  if (command.attempt) {
+    IndexSet begun;
+    for (const char* state : {"running", "finishing", "unknown", "done", "failed", "cancelled"})
+      begun.add(indices_where(ask, id, std::string("state=") + state));
+    return begun;
+  }
+  std::string question = "printed=1";
+  if (command.failed_only) question += "&state=failed";
+  if (!command.failure.empty()) question += "&failure=" + command.failure;
+  return indices_where(ask, id, question);
 }
 
 /// Nothing: it is one task.
@@ -43,7 +50,7 @@ std::optional<IndexSet> many_of(EngineClient& client, const LogCommand& command,
   }
   const json::object whole = client.get("/v1/arrays/" + id);
   if (text_at(whole, "indices") == "0") return std::nullopt;
-  return begun(client, command, whole);
+  return with_output(client, command, id);
 }
 
 int follow_one(EngineClient& client, const LogCommand& command, const std::string& id) {
@@ -106,11 +113,19 @@ int follow(EngineClient& client, const LogCommand& command, const Session& sessi
   return follow_many(client, command, session, whole);
 }
 
+void say_none_printed(const LogCommand& command, const std::string& id) {
+  if (command.json || ::isatty(STDERR_FILENO) == 0) return;
+  const bool is_some = command.failed_only || !command.failure.empty();
+  std::fprintf(stderr, "hpcbatch: no task of %s %shas printed anything\n", id.c_str(),
+               is_some ? "that failed so " : "");
+}
+
 void print_log(EngineClient& client, const LogCommand& command, const std::string& id,
                bool is_one_of_many) {
   const auto many = many_of(client, command, id);
   const auto ask = [&client](const std::string& target) { return client.get(target); };
   if (!many) return print_task(ask, {command, id, is_one_of_many});
+  if (many->empty()) return say_none_printed(command, id);
   const std::string submission = id.substr(0, id.find('.'));
   // Ranges come from the highest down.
   const auto& ranges = many->ranges();

@@ -35,8 +35,8 @@ void ManyFollower::follow_these(const std::string& id) {
 }
 
 IndexSet ManyFollower::in_state(const char* state) {
-  return indices_in_state([this](const std::string& target) { return engine_.get(target); }, id_,
-                          state);
+  return indices_where([this](const std::string& target) { return engine_.get(target); }, id_,
+                       std::string("state=") + state);
 }
 
 void ManyFollower::take_up_ended() {

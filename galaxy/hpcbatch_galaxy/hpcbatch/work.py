@@ -47,6 +47,7 @@ class Counts:
     cancelled: int
     running: int
     waiting: int
+    held: int = 0
 
     @property
     def all_done(self) -> bool:
@@ -138,9 +139,10 @@ class Submission:
         """Ends its tasks; how many that were."""
         return self._client.cancel(self)
 
-    def retry(self, failed_only: bool = False, **needs: object) -> int:
-        """Runs again what did not end well; `cpus`, `mem`, `disk`, `time`: with these needs from now on."""
-        return self._client.retry(self, failed_only=failed_only, **needs)
+    def retry(self, failed_only: bool = False, failures: Iterable[str] = (), **needs: object) -> int:
+        """Runs again what did not end well, or what failed so (`oom_task`); `cpus`, `mem`, `disk`, `time`: with these
+        needs from now on."""
+        return self._client.retry(self, failed_only=failed_only, failures=failures, **needs)
 
 
 class Client:
@@ -266,7 +268,15 @@ class Client:
             except EngineAway:
                 self._engine = _client.connect(self._program)
                 continue
-            counts = Counts(said["total"], said["ok"], said["failed"], said["cancelled"], said["running"], said["waiting"])
+            counts = Counts(
+                said["total"],
+                said["ok"],
+                said["failed"],
+                said["cancelled"],
+                said["running"],
+                said["waiting"],
+                said.get("held", 0),
+            )
             if said["done"]:
                 if check and not counts.all_done:
                     raise Failed(
@@ -325,12 +335,20 @@ class Client:
         return self._ask("POST", "/v1/tasks/cancel", {"ids": _ids(ids)})["tasks"]
 
     def retry(
-        self, ids: str | Submission | Iterable[str | Submission], *, failed_only: bool = False, **needs: object
+        self,
+        ids: str | Submission | Iterable[str | Submission],
+        *,
+        failed_only: bool = False,
+        failures: Iterable[str] = (),
+        **needs: object,
     ) -> int:
-        """Runs again what did not end well; `cpus`, `mem`, `disk`, `time`: with these needs from now on."""
+        """Runs again what did not end well, or what failed so (`oom_task`); `cpus`, `mem`, `disk`, `time`: with these
+        needs from now on."""
         body: dict[str, Any] = {"ids": _ids(ids)}
         if failed_only:
             body["failed_only"] = True
+        if only := list(failures):
+            body["failures"] = only
         if needs:
             body["needs"] = {"memory" if name == "mem" else name: value for name, value in needs.items()}
         return self._ask("POST", "/v1/tasks/retry", body)["tasks"]

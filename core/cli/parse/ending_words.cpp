@@ -1,0 +1,61 @@
+#include "cli/parse/ending_words.hpp"
+
+#include "documents/spelling.hpp"
+#include "failure/failure.hpp"
+#include "model/task.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+/// Of squeue, sacct, qstat, hq and Galaxy.
+constexpr std::array kStatesElsewhere{
+    NamedElsewhere{"waiting", "pending queued pd q new submitted ready idle blocked"},
+    NamedElsewhere{"held", "hold h paused"},
+    NamedElsewhere{"running", "r active started"},
+    NamedElsewhere{"finishing", "completing cg e"},
+    NamedElsewhere{"done", "completed complete success successful succeeded ok finished cd ended"},
+    NamedElsewhere{"failed", "f error errors failure timeout oom"},
+    NamedElsewhere{"cancelled", "canceled ca aborted killed deleted"},
+};
+
+constexpr std::array kFailuresElsewhere{
+    NamedElsewhere{"oom_task", "oom memory out_of_memory oom_kill oom_killed mem"},
+    NamedElsewhere{"time_task", "timeout time time_limit timelimit to"},
+    NamedElsewhere{"disk_task", "disk"},
+    NamedElsewhere{"tool_failed", "exit exit_code error failed tool nonzero"},
+    NamedElsewhere{"tool_signal", "signal crash segfault"},
+    NamedElsewhere{"node_lost", "node_fail node nf"},
+    NamedElsewhere{"pilot_preempted", "preempted pr"},
+    NamedElsewhere{"cancelled", "canceled ca"},
+    NamedElsewhere{"gpu_error", "gpu"},
+};
+
+const std::vector<std::string> kStates{"waiting", "held", "running", "finishing",
+                                       "unknown", "done", "failed",  "cancelled"};
+
+std::string meant(const std::string& theirs, const std::string& text,
+                  const std::vector<std::string>& known) {
+  return theirs.empty() ? spelling_hint(text, known) : "; did you mean '" + theirs + "'?";
+}
+
+}  // namespace
+
+const std::string& checked_state(const std::string& text) {
+  if (parse_task_state(text)) return text;
+  throw std::invalid_argument("'" + text + "' is not a state" +
+                              meant(meant_elsewhere(kStatesElsewhere, text), text, kStates));
+}
+
+const std::string& checked_failure(const std::string& text) {
+  const auto failure = parse_failure(text);
+  if (failure && *failure != Failure::Ok) return text;
+  const std::vector<std::string> known(kFailureWords.begin() + 1, kFailureWords.end());
+  throw std::invalid_argument("'" + text + "' is not a failure" +
+                              meant(meant_elsewhere(kFailuresElsewhere, text), text, known));
+}
+
+}  // namespace hpcbatch
