@@ -72,6 +72,17 @@ Counts count(store::Store& store, const std::vector<Selection>& chosen) {
   return counts;
 }
 
+std::uint64_t held_of(const Engine& engine, const std::vector<Selection>& chosen) {
+  std::uint64_t held = 0;
+  for (const Selection& selection : chosen) {
+    const ArrayState* live = engine.tasks().find(selection.array);
+    if (!live) continue;
+    held += selection.indices ? live->tasks.held().intersection(*selection.indices).size()
+                              : live->tasks.held().size();
+  }
+  return held;
+}
+
 std::uint64_t running_of(const Engine& engine, const std::vector<Selection>& chosen) {
   std::uint64_t running = 0;
   for (const Selection& selection : chosen) {
@@ -122,24 +133,23 @@ void Waits::wait(const HttpRequest& request, const ReplyPtr& reply) {
     timeout = std::clamp(said->to_number<double>(), 0.0, kLongestWait);
   }
   auto answer = [this, chosen, is_any, reply] {
-    runtime_.look([chosen](store::Store& store) { return count(store, chosen); },
-                  [this, chosen, is_any, reply](const Counts& counts) {
-                    if (!counts.unknown.empty())
-                      return reply->error(404, fmt::format("there is no task {}", counts.unknown));
-                    const auto& ended = counts.ended;
-                    const std::uint64_t over = ended.done + ended.failed + ended.cancelled;
-                    const std::uint64_t running = running_of(runtime_.engine(), chosen);
-                    const std::uint64_t rest = counts.total - std::min(counts.total, over);
-                    json::object said{{"done", rest == 0},
-                                      {"total", counts.total},
-                                      {"ok", ended.done},
-                                      {"failed", ended.failed},
-                                      {"cancelled", ended.cancelled},
-                                      {"running", std::min(running, rest)},
-                                      {"waiting", rest - std::min(running, rest)}};
-                    if (is_any) said["ended"] = ended_of(runtime_.engine(), chosen);
-                    reply->answer(200, said);
-                  });
+    runtime_.look(
+        [chosen](store::Store& store) { return count(store, chosen); },
+        [this, chosen, is_any, reply](const Counts& counts) {
+          if (!counts.unknown.empty())
+            return reply->error(404, fmt::format("there is no task {}", counts.unknown));
+          const auto& ended = counts.ended;
+          const std::uint64_t over = ended.done + ended.failed + ended.cancelled;
+          const std::uint64_t rest = counts.total - std::min(counts.total, over);
+          const std::uint64_t running = std::min(running_of(runtime_.engine(), chosen), rest);
+          const std::uint64_t held = std::min(held_of(runtime_.engine(), chosen), rest - running);
+          json::object said{
+              {"done", rest == 0},      {"total", counts.total},           {"ok", ended.done},
+              {"failed", ended.failed}, {"cancelled", ended.cancelled},    {"running", running},
+              {"held", held},           {"waiting", rest - running - held}};
+          if (is_any) said["ended"] = ended_of(runtime_.engine(), chosen);
+          reply->answer(200, said);
+        });
   };
   wait_for_ends(timeout, reply, [this, chosen, is_any, answer = std::move(answer)](bool timed_out) {
     const Engine& engine = runtime_.engine();

@@ -32,6 +32,30 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
+/// `oom` is one of `oom_task`.
+bool is_part_of(std::string_view word, std::string_view whole) {
+  const auto is_between = [](char c) { return c == '_' || c == '-' || c == '.' || c == '/'; };
+  for (std::size_t at = whole.find(word); at != std::string_view::npos;
+       at = whole.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || is_between(whole[at - 1])) && (end == whole.size() || is_between(whole[end])))
+      return true;
+  }
+  return false;
+}
+
+/// The only one that has it as a part; else empty.
+std::string whole_of_part(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t kShortestPart = 3;
+  std::string found;
+  for (const std::string& candidate : known) {
+    if (word.size() < kShortestPart || !is_part_of(word, candidate)) continue;
+    if (!found.empty()) return "";
+    found = candidate;
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string nearest_spelling(std::string_view word, const std::vector<std::string>& known) {
@@ -45,7 +69,7 @@ std::string nearest_spelling(std::string_view word, const std::vector<std::strin
       least = far;
     }
   }
-  return best;
+  return best.empty() ? whole_of_part(word, known) : best;
 }
 
 std::string spelling_hint(std::string_view word, const std::vector<std::string>& known) {

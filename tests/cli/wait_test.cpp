@@ -41,6 +41,16 @@ TEST_F(WaitTest, SomeFailedOrCancelledIsOne) {
   EXPECT_EQ(cli({"wait", "12"}).exit_code, 1);
 }
 
+TEST_F(WaitTest, WhatIsHeldIsCalledSoAndWhatHelpsIsSaid) {
+  std::atomic<int> asked{0};
+  engine_does([&](const FakeRequest&, FakeConnection& connection) {
+    connection.answer(
+        200, ++asked == 1 ? R"({"done": false, "total": 3, "ok": 1, "held": 2})" : kAllWell);
+  });
+  EXPECT_THAT(cli({"wait", "12"}).err,
+              HasSubstr("1/3 ended, 2 held, `hpcbatch release` lets them start"));
+}
+
 TEST_F(WaitTest, AnUnknownIdIsTwo) {
   engine_answers({});
   EXPECT_EQ(cli({"wait", "99"}).exit_code, 2);

@@ -43,6 +43,9 @@ constexpr std::array kOptionsElsewhere{
     NamedElsewhere{"--now", "--force --kill"},
     NamedElsewhere{"--limit", "-l --last"},
     NamedElsewhere{"--state", "-s --status"},
+    NamedElsewhere{"--state failed", "--failed --failures --errors"},
+    NamedElsewhere{"--state running", "--running"},
+    NamedElsewhere{"--state done", "--done --completed"},
     NamedElsewhere{"--client", "-u --user"},
     NamedElsewhere{"--tail", "--lines"},
     NamedElsewhere{"--array", "-a"},
@@ -103,8 +106,9 @@ std::string meant_by(const std::string& flag, const CLI::App& verb) {
   // `-c4` is `-c 4`.
   const std::string_view word =
       flag.size() > 2 && flag[1] != '-' ? std::string_view(flag).substr(0, 2) : flag;
-  std::string meant = meant_elsewhere(kOptionsElsewhere, word,
-                                      [&](std::string_view ours) { return has_flag(known, ours); });
+  std::string meant = meant_elsewhere(kOptionsElsewhere, word, [&](std::string_view ours) {
+    return has_flag(known, ours.substr(0, ours.find(' ')));
+  });
   if (!meant.empty()) return meant;
   return flag.starts_with("--") ? nearest_spelling(flag, known) : std::string();
 }

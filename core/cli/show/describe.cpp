@@ -132,6 +132,9 @@ std::string describe(const json::object& object, std::optional<std::size_t> room
   std::string tables;
   for (const auto& entry : object) {
     const std::string key(entry.key());
+    // Both are what `state` says.
+    if (key == "ended" && entry.value().is_bool()) continue;
+    if (key == "failure" && text_at(object, key) == "ok") continue;
     if (is_list_of_objects(entry.value())) {
       tables += label_of(key) + ":\n" + table_of(entry.value().get_array(), room);
     } else {

@@ -4,17 +4,24 @@
 #include "cli/show/terminal.hpp"
 #include "posix/write_all.hpp"
 
+#include <algorithm>
+
 #include <unistd.h>
 
 namespace hpcbatch {
 
 StatusLine::StatusLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
+std::optional<std::size_t> StatusLine::room() const {
+  if (!is_terminal_) return std::nullopt;
+  // A line that wraps could not be drawn over.
+  return std::max<std::size_t>(terminal_size(STDERR_FILENO).value_or(TerminalSize{}).columns, 2) -
+         1;
+}
+
 void StatusLine::show(const std::string& text) {
   if (!is_terminal_) return;
-  std::string line = one_line(text);
-  // A line that wraps could not be drawn over.
-  line = first_letters(line, terminal_size(STDERR_FILENO).value_or(TerminalSize{}).columns - 1);
+  const std::string line = first_letters(one_line(text), *room());
   is_drawn_ = true;
   write_all(STDERR_FILENO, "\r\x1b[K" + line);
 }

@@ -2,6 +2,8 @@
 // terminal.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 
 namespace hpcbatch {
@@ -14,6 +16,8 @@ class StatusLine {
   StatusLine& operator=(const StatusLine&) = delete;
 
   bool is_visible() const { return is_terminal_; }
+  /// How many letters it shows; nothing where it is no terminal.
+  std::optional<std::size_t> room() const;
   void show(const std::string& text);
   /// Before anything else is written to the terminal.
   void clear();

@@ -14,7 +14,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kBar = 10;
-constexpr std::size_t kShortBar = 4;
+constexpr std::size_t kShortBar = 6;
 
 std::string elapsed(double seconds) {
   return show_duration(std::chrono::seconds(static_cast<std::int64_t>(std::max(0.0, seconds))));
@@ -39,7 +39,8 @@ std::string progress_bar(const json::object& counts, std::size_t letters) {
     std::size_t shown;
   };
   std::array parts = {Part{'#', number_at(counts, "done"), 0},
-                      Part{'x', number_at(counts, "failed") + number_at(counts, "cancelled"), 0},
+                      Part{'x', number_at(counts, "failed"), 0},
+                      Part{'-', number_at(counts, "cancelled"), 0},
                       Part{'>',
                            number_at(counts, "running") + number_at(counts, "finishing") +
                                number_at(counts, "unknown"),

@@ -7,6 +7,9 @@
 #include "model/quantities.hpp"
 
 #include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -31,28 +34,53 @@ json::object by_state(const json::object& counts) {
                                      {"failed", "failed"},
                                      {"cancelled", "cancelled"},
                                      {"running", "running"},
+                                     {"held", "held"},
                                      {"waiting", "waiting"}})
     states[ours] = number_at(counts, theirs);
   return states;
 }
 
-std::string progress_of(const json::object& counts, const Pace& pace, Clock::duration elapsed) {
-  constexpr std::size_t kWideBar = 12;
+/// Nothing goes on any more until somebody says so.
+bool is_all_held(const json::object& counts) {
+  return number_at(counts, "held") > 0 && number_at(counts, "running") == 0 &&
+         number_at(counts, "waiting") == 0;
+}
+
+/// What matters most comes first.
+std::vector<std::string> parts_of(const json::object& counts, const Pace& pace,
+                                  Clock::duration elapsed) {
   const double ended = ended_of(counts), total = number_at(counts, "total");
-  std::string line = total > 1 ? "[" + progress_bar(by_state(counts), kWideBar) + "] " : "";
-  line += whole(ended) + "/" + whole(total) + " ended";
-  // A narrow terminal cuts its end: what matters most comes first.
+  std::vector<std::string> parts{whole(ended) + "/" + whole(total) + " ended"};
   const double rate = total > 1 ? pace.rate() : 0;
   if (rate > 0) {
     const std::chrono::duration<double> left((total - ended) / rate);
-    line += ", " + in_words(std::chrono::duration_cast<Clock::duration>(left)) + " left";
+    parts.push_back(in_words(std::chrono::duration_cast<Clock::duration>(left)) + " left");
   }
-  for (const char* what : {"failed", "cancelled", "running", "waiting"}) {
-    if (number_at(counts, what) > 0) line += ", " + text_at(counts, what) + " " + what;
+  for (const char* what : {"failed", "cancelled", "running", "held", "waiting"}) {
+    if (number_at(counts, what) > 0) parts.push_back(text_at(counts, what) + " " + what);
   }
+  if (is_all_held(counts)) parts.emplace_back("`hpcbatch release` lets them start");
   if (rate > 0)
-    line += rate < 1 ? ", " + whole(rate * 60) + " a minute" : ", " + whole(rate) + " a second";
-  return line + ", " + in_words(elapsed) + " waited";
+    parts.push_back(rate < 1 ? whole(rate * 60) + " a minute" : whole(rate) + " a second");
+  parts.push_back(in_words(elapsed) + " waited");
+  return parts;
+}
+
+/// On a narrow terminal what there is room for, and no word of it cut.
+std::string progress_of(const json::object& counts, const Pace& pace, Clock::duration elapsed,
+                        std::optional<std::size_t> room) {
+  constexpr std::size_t kWideBar = 12;
+  std::string line, between;
+  if (number_at(counts, "total") > 1 && (!room || *room > 3 * kWideBar)) {
+    line = "[" + progress_bar(by_state(counts), kWideBar) + "]";
+    between = " ";
+  }
+  for (const std::string& part : parts_of(counts, pace, elapsed)) {
+    if (room && line.size() + between.size() + part.size() > *room && !line.empty()) break;
+    line += between + part;
+    between = ", ";
+  }
+  return line;
 }
 
 /// How it ended, and what to type next.
@@ -77,7 +105,7 @@ std::string last_line(const json::object& counts, const std::vector<std::string>
 void WaitView::progress(const json::object& counts) {
   const Clock::time_point now = Clock::now();
   pace_.seen(ended_of(counts), now);
-  const std::string line = progress_of(counts, pace_, now - begin_);
+  const std::string line = progress_of(counts, pace_, now - begin_, status_.room());
   status_.show(line);
   const Clock::time_point before = told_.value_or(begin_);
   const bool is_first = !told_ && number_at(counts, "total") > 1;

@@ -64,11 +64,11 @@ std::string counts(const json::object& engine, const char* key) {
   return value_on_a_line(key, told);
 }
 
-std::string picture(const json::object& all) {
+std::string picture(const json::object& all, const std::string& hint = "") {
   const json::object& engine = *object_at(all, "engine");
   std::string out = "engine " + text_at(engine, "state") + ", up " +
                     duration_at(engine, "uptime_s") + ", version " + text_at(engine, "version") +
-                    "\n";
+                    hint + "\n";
   if (const std::string message = text_at(engine, "message"); !message.empty())
     out += one_line(message) + "\n";
   out = "hpcbatch " + out + "tasks   " + counts(engine, "tasks") + "\npilots  " +
@@ -104,12 +104,14 @@ int show_top(const TopCommand& command, const Session& session) {
     print(picture(look(client)));
     return kExitDone;
   }
-  const std::string first = picture(look(client));  // an error belongs on the plain screen
+  const std::string hint = "; q ends this";
+  const std::string first = picture(look(client), hint);  // an error belongs on the plain screen
   Screen screen;
   screen.draw(first);
   while (screen.wait(kEvery, session.interrupt.descriptor())) {
     const Answer alive = client.http().connect();
-    screen.draw(alive.outcome == Exchange::NoEngine ? "no engine runs" : picture(look(client)));
+    screen.draw(alive.outcome == Exchange::NoEngine ? "no engine runs" + hint
+                                                    : picture(look(client), hint));
   }
   return kExitDone;
 }

@@ -68,7 +68,8 @@ int timed_out(StatusLine& status, const WaitCommand& command, const json::object
   if (command.json) {
     print_json(counts);
   } else {
-    const std::string rest = whole(number_at(counts, "running") + number_at(counts, "waiting"));
+    const std::string rest = whole(number_at(counts, "running") + number_at(counts, "held") +
+                                   number_at(counts, "waiting"));
     std::fputs(("hpcbatch: " + rest + " of " + text_at(counts, "total") +
                 " had not ended in time; the work goes on\n")
                    .c_str(),
