@@ -62,7 +62,7 @@ void Changes::change(const std::string& verb, const HttpRequest& request, const 
     const auto answer = [reply, verb](const Result<Changed>& changed) {
       if (!changed) return reply->error(400, changed.error().text + "; nothing was changed");
       boost::json::object counts{{"tasks", changed->tasks}};
-      if (verb == "cancel") counts["running"] = changed->running;
+      if (verb == "cancel") counts["running"] = changed->at_pilots;
       reply->answer(200, std::move(counts));
     };
     if (verb == "cancel") return runtime_.requests().cancel(chosen, answer);

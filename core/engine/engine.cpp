@@ -176,7 +176,7 @@ Engine::Cancelled Engine::cancel_tasks(const std::vector<Selection>& tasks, cons
     for (const TaskId task : tasks_.cancel(selection, why, now, all.tasks)) {
       Lease* lease = pilots_.lease(task);
       HPCBATCH_CHECK(lease);
-      if (lease->state != Lease::State::Sent) ++all.running;
+      ++all.at_pilots;
       if (!std::exchange(lease->cancelled, true)) newly.tasks.push_back(task);
     }
     tasks_.tell_ended();
@@ -211,7 +211,7 @@ void Engine::handle(const CancelAsked& event, Time now) {
   });
   const Cancelled cancelled = cancel_tasks(tasks, kBeforeItStarted, now);
   tasks_.tell_ended();
-  actions_.push_back(AnswerCount{event.request, cancelled.tasks, cancelled.running});
+  actions_.push_back(AnswerCount{event.request, cancelled.tasks, cancelled.at_pilots});
 }
 
 void Engine::handle(const HoldAsked& event, Time) {

@@ -114,7 +114,7 @@ class Engine {
   static constexpr const char* kBeforeItStarted = "cancelled by user before it started";
   struct Cancelled {
     std::uint64_t tasks{0};
-    std::uint64_t running{0};  ///< of them
+    std::uint64_t at_pilots{0};  ///< of them
   };
   Cancelled cancel_tasks(const std::vector<Selection>& tasks, const std::string& why, Time now);
   void give_up_arrays(Time now);

@@ -170,7 +170,7 @@ void ClientRequests::answer(const AnswerCount& action) {
   dependencies_.after(order_of(action), [this, action] {
     const auto at = count_answers_.find(action.request.value);
     if (at == count_answers_.end()) return;
-    at->second(Changed{action.tasks, action.running});
+    at->second(Changed{action.tasks, action.at_pilots});
     count_answers_.erase(at);
   });
 }

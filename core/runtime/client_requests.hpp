@@ -37,9 +37,9 @@ struct SubmitRefusal {
 };
 using SubmitAnswer = std::function<void(std::variant<std::vector<ArrayId>, SubmitRefusal>)>;
 
-/// How many tasks were changed; `running` of them were told to end.
+/// How many tasks were changed; of those that are cancelled `at_pilots` are told to end.
 struct Changed {
-  std::uint64_t tasks{0}, running{0};
+  std::uint64_t tasks{0}, at_pilots{0};
 };
 using CountAnswer = std::function<void(const Result<Changed>&)>;
 

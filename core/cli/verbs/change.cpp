@@ -39,7 +39,7 @@ std::string tasks_in_words(double tasks) {
   return whole(tasks) + (tasks == 1 ? " task" : " tasks");
 }
 
-/// One that runs may end by itself before it hears of it.
+/// One that runs, or is about to, may end by itself before it hears of it.
 std::string cancelled_in_words(double cancelled, double running) {
   const std::string told = running == 1 ? "is told to end\n" : "are told to end\n";
   if (cancelled == 0)
