@@ -85,7 +85,9 @@ FoundAttempt find_attempt(store::Store& store, TaskId task, std::uint64_t number
 /// Answers itself where there is no end of one task to be read.
 bool has_no_end(TaskId task, const TaskFacts& facts, const Runtime& runtime,
                 const ReplyPtr& reply) {
-  if (!facts.array) {
+  const bool is_unknown = !facts.array || (!facts.result && task.index != 0 &&
+                                           !facts.array->indices.contains(task.index));
+  if (is_unknown) {
     reply->error(404, fmt::format("there is no task {}", to_string(task)));
   } else if (!facts.result && facts.array->indices.contains(task.index)) {
     reply->error(503, fmt::format("task {} is over, but its end is not in the store yet: {}",
@@ -179,6 +181,9 @@ void Logs::of_running(TaskId task, const Range& range, const ReplyPtr& reply) {
   const std::uint32_t stream = range.stream;
   const std::uint64_t offset = range.offset;
   const std::size_t limit = range.limit;
+  // What waits has nothing to say.
+  if (!runtime_.engine().pilots().lease(task))
+    return reply->answer(200, piece_json("", offset, false, false));
   struct Gathering {
     std::string bytes;  // from `offset` on
     std::unique_ptr<asio::steady_timer> timer;

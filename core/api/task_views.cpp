@@ -98,7 +98,10 @@ std::string end_in_words(const Outcome& outcome) {
   if (outcome.failure == Failure::ToolFailed)
     text += fmt::format(" with exit code {}", outcome.exit_code);
   if (outcome.signal != 0) text += fmt::format(" by signal {}", outcome.signal);
-  if (!outcome.message.empty()) text += ": " + outcome.message;
+  const bool is_said = outcome.failure == Failure::ToolFailed &&
+                       outcome.message == fmt::format("exit {}", outcome.exit_code);
+  if (outcome.failure == Failure::Cancelled && !outcome.message.empty()) return outcome.message;
+  if (!outcome.message.empty() && !is_said) text += ": " + outcome.message;
   return text;
 }
 
@@ -189,8 +192,9 @@ void TaskViews::show(TaskId task, const ReplyPtr& reply) {
     }
     if (!facts.array->indices.contains(task.index)) {
       return reply->error(
-          400, fmt::format("{0} is an array; name one task, like {0}.{1}, or see /v1/arrays/{0}",
-                           task.array.value, facts.array->indices.ranges().back().first));
+          400,
+          fmt::format("{0} is an array; name one of its tasks, like {0}.{1}, or all of it, {0}",
+                      task.array.value, facts.array->indices.ranges().back().first));
     }
     reply->answer(200, task_json(task, facts));
   });
@@ -295,10 +299,15 @@ class LiveLines {
     if (!filter_.before || first < *filter_.before)
       lines_.emplace_back(first, line_of(id, state, tasks));
   }
+  /// A line for neighbours, from the highest down, until there are enough.
   void add_set(ArrayId id, const IndexSet& set, TaskState state) {
-    if (set.empty()) return;
-    const std::uint32_t first = set.ranges().back().first;
-    add({id, first}, id_of(id, {first, set.ranges().front().last}), state, set.size());
+    std::uint32_t added = 0;
+    for (const IndexRange& range : set.ranges()) {
+      const TaskId first{id, range.first};
+      if (filter_.before && !(first < *filter_.before)) continue;
+      if (++added > filter_.limit) return;
+      add(first, id_of(id, range), state, std::uint64_t{range.last} - range.first + 1);
+    }
   }
 
   const store::Filter& filter_;

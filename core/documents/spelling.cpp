@@ -44,12 +44,24 @@ bool is_part_of(std::string_view word, std::string_view whole) {
   return false;
 }
 
-/// The only one that has it as a part; else empty.
-std::string whole_of_part(std::string_view word, const std::vector<std::string>& known) {
+bool begins_with(std::string_view word, std::string_view whole) {
+  return whole.starts_with(word);
+}
+
+/// Without the dashes of an option.
+std::size_t letters_of(std::string_view word) {
+  const std::size_t first = word.find_first_not_of('-');
+  return first == std::string_view::npos ? 0 : word.size() - first;
+}
+
+/// The only one of which the word, if it is no shorter than three letters, is a part in that way;
+/// else empty.
+std::string the_only(std::string_view word, const std::vector<std::string>& known,
+                     bool (*is_part)(std::string_view, std::string_view)) {
   constexpr std::size_t kShortestPart = 3;
   std::string found;
   for (const std::string& candidate : known) {
-    if (word.size() < kShortestPart || !is_part_of(word, candidate)) continue;
+    if (letters_of(word) < kShortestPart || !is_part(word, candidate)) continue;
     if (!found.empty()) return "";
     found = candidate;
   }
@@ -60,8 +72,10 @@ std::string whole_of_part(std::string_view word, const std::vector<std::string>&
 
 std::string nearest_spelling(std::string_view word, const std::vector<std::string>& known) {
   if (word.size() > 64) return "";
+  if (const std::string whole = the_only(word, known, begins_with); !whole.empty()) return whole;
   std::string best;
-  std::size_t least = 1 + word.size() / 3;
+  // One letter in three may be wrong.
+  std::size_t least = std::max<std::size_t>(1, (letters_of(word) + 1) / 3);
   for (const std::string& candidate : known) {
     const std::size_t far = distance(word, candidate);
     if (far < least || (best.empty() && far == least)) {
@@ -69,7 +83,7 @@ std::string nearest_spelling(std::string_view word, const std::vector<std::strin
       least = far;
     }
   }
-  return best.empty() ? whole_of_part(word, known) : best;
+  return best.empty() ? the_only(word, known, is_part_of) : best;
 }
 
 std::string spelling_hint(std::string_view word, const std::vector<std::string>& known) {

@@ -48,7 +48,7 @@ TEST_F(WaitTest, WhatIsHeldIsCalledSoAndWhatHelpsIsSaid) {
         200, ++asked == 1 ? R"({"done": false, "total": 3, "ok": 1, "held": 2})" : kAllWell);
   });
   EXPECT_THAT(cli({"wait", "12"}).err,
-              HasSubstr("1/3 ended, 2 held, `hpcbatch release` lets them start"));
+              HasSubstr("1/3 ended, 2 held: `hpcbatch release` lets them start"));
 }
 
 TEST_F(WaitTest, AnUnknownIdIsTwo) {
@@ -148,7 +148,7 @@ TEST_F(WaitTest, ChangesSayHowManyTheyChanged) {
   EXPECT_EQ(cli({"cancel", "12", "13.1-2"}).out, "3 tasks cancelled\n");
   EXPECT_EQ(body_of("POST", "/v1/tasks/cancel"), json::parse(R"({"ids": ["12", "13.1-2"]})"));
   EXPECT_EQ(cli({"hold", "12"}).out, "1 task held\n");
-  EXPECT_EQ(cli({"release", "12"}).out, "nothing to do: none of these tasks was held\n");
+  EXPECT_EQ(cli({"release", "12"}).out, "nothing to do: none of these tasks is held\n");
   EXPECT_EQ(cli({"retry", "--json", "12"}).out, "{\"tasks\":2}\n");
 }
 

@@ -211,9 +211,10 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"UnknownSiteKey", site_with("max_runing: 3"),
             "c.yaml:6: unknown key 'max_runing' in sites[0]; did you mean 'max_running'?"},
         Bad{"UnknownShapeKey", shape_with("cpus: 1, memory: 1G, walltime: 1h, mem: 3"),
-            "c.yaml:6: unknown key 'mem' in shapes[0]; known are name, partition, nodes, cpus, "
-            "memory, "
-            "disk, gpus, resources, walltime, tags, max_queued, max_running"},
+            "c.yaml:6: unknown key 'mem' in shapes[0]; did you mean 'memory'?"},
+        Bad{"FarShapeKey", shape_with("cpus: 1, memory: 1G, walltime: 1h, zzz: 3"),
+            "c.yaml:6: unknown key 'zzz' in shapes[0]; known are name, partition, nodes, cpus, "
+            "memory, disk, gpus, resources, walltime, tags, max_queued, max_running"},
         Bad{"NoName", "sites: [{scheduler: slurm}]", "c.yaml:1: 'name' is missing in sites[0]"},
         Bad{"BadName", "sites: [{name: a b}]",
             "c.yaml:1: 'name' must be a name of at most 64 letters, digits, '_', '.', '-', a "

@@ -28,7 +28,7 @@ def test_an_engine_is_started_and_a_command_runs(client):
     task = client.task(work.id)
     assert (task.state, task.exit_code, task.failure, task.index, task.facts["name"]) == ("failed", 3, "tool_failed", None, "mine")
     assert (work.log(), work.log(stream="stderr")) == ("hi b c\n", "oops\n")
-    assert "exit 3" in work.explain()
+    assert "exit code 3" in work.explain()
     with pytest.raises(hpcbatch.Failed, match="1 of 1 failed") as failed:
         work.wait(check=True)
     assert failed.value.counts.failed == 1

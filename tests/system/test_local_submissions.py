@@ -203,6 +203,33 @@ def test_of_many_ways_to_fail_one_is_retried_and_read(shared):
     assert shared.ok("explain", f"{task}.1", f"{task}.4").startswith("of 2 tasks: 2 failed\n")
 
 
+def test_the_log_of_a_range_has_what_was_asked_for(shared):
+    task = shared.submit("--array", "1-6", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; test $HPCBATCH_TASK_INDEX -gt 3')
+    assert shared.wait(task) == 1
+    assert shared.ok("log", f"{task}.2-5") == "did 2\ndid 3\ndid 4\ndid 5\n"
+    assert shared.ok("log", f"{task}.2-5", "--failed") == "did 2\ndid 3\n"
+    assert shared.ok("log", f"{task}.5", "--failed") == ""
+    assert shared.ok("log", f"{task}.1", "--failure", "tool_failed") == "did 1\n"
+    for missing in (f"{task}.7", f"{task}.5-9"):
+        refused = shared.verb("log", missing)
+        assert refused.code == 2 and "there is no task" in refused.err, refused
+    assert shared.verb("log", task, "--failed", "--attempt", "1").code == 2
+    assert shared.ok("retry", task, "--failure", "oom_task") == "nothing to do: none of these tasks has failed so\n"
+
+
+def test_what_waits_has_no_log_and_is_told_by_its_neighbours(shared):
+    task = shared.submit("--array", "1-300", "--hold", "--", "echo", "one")
+    assert shared.ok("log", f"{task}.1-300") == "" and shared.ok("log", f"{task}.7") == ""
+    shared.ok("cancel", f"{task}.100-199")
+    lines = [line.split()[:3] for line in shared.ok("list", task).splitlines()[1:]]
+    assert lines == [[f"{task}.200-300", "held", "101"], [f"{task}.100-199", "cancelled", "100"], [f"{task}.1-99", "held", "99"]]
+    unknown = shared.verb("list", task, "99999", "-n", "1")
+    assert unknown.code == 2 and "there is no task 99999" in unknown.err
+    cut = shared.verb("list", task, "-n", "1")
+    assert len(cut.out.splitlines()) == 2 and "there may be more" in cut.err
+    shared.ok("cancel", task)
+
+
 def test_the_log_of_a_submission_has_what_ended_between_those_that_wait(shared):
     task = shared.submit("--hold", "--array", "1-3", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"')
     shared.ok("release", f"{task}.2")

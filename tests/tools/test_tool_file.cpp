@@ -102,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"MisspeltKey", "tool: t\ncommand: [a]\nresouces: {}\n",
             "/x/t.yaml:3: unknown key 'resouces' in the tool; did you mean 'resources'?"},
         Bad{"OddType", "tool: t\nparameters:\n  a: {type: int}\ncommand: [a]\n",
-            "/x/t.yaml:3: 'type' must be one of string, integer, number, boolean, not 'int'"},
+            "/x/t.yaml:3: 'type' must be one of string, integer, number, boolean, not 'int'; did "
+            "you mean 'integer'?"},
         Bad{"BadDefault",
             "tool: t\nparameters:\n  a:\n    type: integer\n    default: six\ncommand: [a]\n",
             "/x/t.yaml:5: the default of 'a' must be a whole number, not 'six'"},
@@ -130,8 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
             "here; known are "
             "inputs.size, inputs.count"},
         Bad{"UnknownResource", "tool: t\nresources: {mem: 2G}\ncommand: [a]\n",
-            "/x/t.yaml:2: unknown key 'mem' in resources; known are cpus, memory, disk, time, "
-            "gpus, tags, output_limit"},
+            "/x/t.yaml:2: unknown key 'mem' in resources; did you mean 'memory'?"},
         Bad{"SmallOutputLimit", "tool: t\nresources: {output_limit: 10}\ncommand: [a]\n",
             "/x/t.yaml:2: 'output_limit' must be a size of at least 1K, or none, not '10'"},
         Bad{"UndeclaredInEnvironment", "tool: t\nenvironment:\n  X: \"{inptu}\"\ncommand: [a]\n",

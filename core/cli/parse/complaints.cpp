@@ -17,12 +17,14 @@ namespace {
 
 /// What other programs of the field call our options (sbatch, qsub, hq, parallel, snakemake).
 constexpr std::array kOptionsElsewhere{
+    NamedElsewhere{"--tail", "-n --lines"},
     NamedElsewhere{"--name", "-n -N -J --job-name"},
     NamedElsewhere{"--cpus", "-c --cpus-per-task --cores --threads --ncpus"},
     NamedElsewhere{"--mem", "-m --memory --ram --mem-mb"},
     NamedElsewhere{"--disk", "--tmp"},
     NamedElsewhere{"--time", "-t --walltime --time-limit --runtime --timeout"},
     NamedElsewhere{"--gpus", "-G --gres --gpu"},
+    NamedElsewhere{"--items", ":::"},
     NamedElsewhere{"--each", "-a --each-line --arg-file --from-json"},
     NamedElsewhere{"--max-running", "-j --jobs"},
     NamedElsewhere{"--keep-order", "-k"},
@@ -47,20 +49,19 @@ constexpr std::array kOptionsElsewhere{
     NamedElsewhere{"--state running", "--running"},
     NamedElsewhere{"--state done", "--done --completed"},
     NamedElsewhere{"--client", "-u --user"},
-    NamedElsewhere{"--tail", "--lines"},
     NamedElsewhere{"--array", "-a"},
 };
 
 constexpr std::array kVerbsElsewhere{
-    NamedElsewhere{"list", "ls ps jobs job task tasks queue squeue qstat sacct history"},
+    NamedElsewhere{"list", "ls ps jobs job task tasks queue squeue qstat history stat"},
     NamedElsewhere{"cancel", "kill rm del delete scancel qdel abort"},
     NamedElsewhere{"submit", "sbatch qsub add"},
     NamedElsewhere{"run", "srun exec"},
     NamedElsewhere{"log", "cat logs output tail"},
     NamedElsewhere{"show", "info inspect describe"},
     NamedElsewhere{"explain", "why"},
-    NamedElsewhere{"retry", "resubmit rerun"},
-    NamedElsewhere{"hold", "pause"},
+    NamedElsewhere{"retry", "resubmit rerun requeue"},
+    NamedElsewhere{"hold", "pause suspend"},
     NamedElsewhere{"release", "resume unhold"},
     NamedElsewhere{"engine status", "status"},
     NamedElsewhere{"engine start", "start"},
@@ -71,7 +72,8 @@ constexpr std::array kVerbsElsewhere{
     NamedElsewhere{"sites", "site"},
     NamedElsewhere{"tools", "tool"},
     NamedElsewhere{"doctor", "check"},
-    NamedElsewhere{"top", "dashboard"},
+    NamedElsewhere{"top", "dashboard watch"},
+    NamedElsewhere{"report", "sacct seff efficiency usage stats"},
     NamedElsewhere{"--version", "version"},
 };
 
@@ -115,7 +117,11 @@ std::string meant_by(const std::string& flag, const CLI::App& verb) {
 
 std::string of_flag(const std::string& word, const CLI::App& verb) {
   const std::string flag = word.substr(0, word.find('='));
-  const std::string meant = meant_by(flag, verb);
+  const bool is_sbatch = full_name(verb) == "submit";
+  if (is_sbatch && flag == "--wrap")
+    return "'--wrap' is no option of submit; a line for a shell is: hpcbatch submit -- sh -c "
+           "'LINE'";
+  const std::string meant = is_sbatch && flag == "-a" ? "--array" : meant_by(flag, verb);
   return "'" + show_text(flag) + "' is no option of " + full_name(verb) +
          (meant.empty() ? "" : "; did you mean " + meant + "?");
 }

@@ -4,7 +4,9 @@
 #include "failure/failure.hpp"
 #include "model/task.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <stdexcept>
 #include <vector>
 
@@ -18,7 +20,7 @@ constexpr std::array kStatesElsewhere{
     NamedElsewhere{"running", "r active started"},
     NamedElsewhere{"finishing", "completing cg e"},
     NamedElsewhere{"done", "completed complete success successful succeeded ok finished cd ended"},
-    NamedElsewhere{"failed", "f error errors failure timeout oom"},
+    NamedElsewhere{"failed", "f error errors failure timeout oom out_of_memory node_fail"},
     NamedElsewhere{"cancelled", "canceled ca aborted killed deleted"},
 };
 
@@ -42,20 +44,27 @@ std::string meant(const std::string& theirs, const std::string& text,
   return theirs.empty() ? spelling_hint(text, known) : "; did you mean '" + theirs + "'?";
 }
 
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 }  // namespace
 
 const std::string& checked_state(const std::string& text) {
   if (parse_task_state(text)) return text;
-  throw std::invalid_argument("'" + text + "' is not a state" +
-                              meant(meant_elsewhere(kStatesElsewhere, text), text, kStates));
+  const std::string theirs = meant_elsewhere(kStatesElsewhere, lower_case(text));
+  throw std::invalid_argument("'" + text + "' is not a state" + meant(theirs, text, kStates));
 }
 
 const std::string& checked_failure(const std::string& text) {
   const auto failure = parse_failure(text);
   if (failure && *failure != Failure::Ok) return text;
   const std::vector<std::string> known(kFailureWords.begin() + 1, kFailureWords.end());
-  throw std::invalid_argument("'" + text + "' is not a failure" +
-                              meant(meant_elsewhere(kFailuresElsewhere, text), text, known));
+  throw std::invalid_argument(
+      "'" + text + "' is not a failure" +
+      meant(meant_elsewhere(kFailuresElsewhere, lower_case(text)), text, known));
 }
 
 }  // namespace hpcbatch

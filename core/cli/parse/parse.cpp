@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 
 #ifndef HPCBATCH_VERSION
 #error "the build names the version"
@@ -124,10 +125,25 @@ void check_run(const RunCommand& run) {
     throw std::invalid_argument("--resume goes on with the work of a key: say --key KEY, too");
 }
 
+/// GNU parallel has items behind `:::`; that program itself may be run, of course.
+void check_items_place(const WorkOptions& work, const ManyOptions& many, const std::string& verb) {
+  const auto& command = work.command;
+  const auto marks = std::find(command.begin(), command.end(), std::string_view(":::"));
+  const bool has_place = std::any_of(command.begin(), marks, [](const std::string& word) {
+    return word.find('{') != std::string::npos;
+  });
+  if (marks == command.end() || is_many(many) || !has_place) return;
+  if (command.front() == "parallel" || command.front().ends_with("/parallel")) return;
+  throw std::invalid_argument(
+      "items stand before the command, behind --items in place of ':::': hpcbatch " + verb +
+      " --items A B -- COMMAND {}");
+}
+
 void check_command(const Command& command) {
   if (const auto* run = std::get_if<RunCommand>(&command)) {
     check_many(run->many);
     check_run(*run);
+    check_items_place(run->work, run->many, "run");
     check_work(run->work, "run");
   }
   const auto* submit = std::get_if<SubmitCommand>(&command);
@@ -137,6 +153,7 @@ void check_command(const Command& command) {
       throw std::invalid_argument("a script says what is run: leave out --file and --tool");
   } else if (submit->file.empty()) {
     check_many(submit->many);
+    check_items_place(submit->work, submit->many, "submit");
     check_work(submit->work, "submit");
   } else if (says_many(submit->many) || !submit->work.tool.empty() ||
              !submit->work.command.empty()) {

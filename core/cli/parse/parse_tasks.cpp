@@ -147,17 +147,20 @@ void add_log(CLI::App& app, Command& into) {
   CLI::Option* follow = verb->add_flag(
       "-f,--follow", command->follow,
       "go on until the task ends; of a submission, what each has printed as they end");
-  verb->add_option("--attempt", command->attempt,
-                   "of that attempt, which has ended ('show' has their list)")
-      ->type_name("N")
-      ->check(above_zero())
-      ->excludes(follow);
-  verb->add_flag("--failed", command->failed_only, "of a submission, only what failed");
+  CLI::Option* attempt =
+      verb->add_option("--attempt", command->attempt,
+                       "of that attempt, which has ended ('show' has their list)")
+          ->type_name("N")
+          ->check(above_zero())
+          ->excludes(follow);
+  verb->add_flag("--failed", command->failed_only, "of a submission, only what failed")
+      ->excludes(attempt);
   add_value(
       *verb, "--failure", "WORD",
       [command](const std::string& text) { command->failure = checked_failure(text); },
       "of a submission, only what failed so, as oom_task")
-      ->excludes(follow);
+      ->excludes(follow)
+      ->excludes(attempt);
   verb->add_flag("--prefix", command->prefix, "each line with its task's id")->excludes(follow);
   verb->add_option("--tail", command->tail, "of each, only the last N lines")
       ->type_name("N")

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <tuple>
 
 namespace hpcbatch::detail {
@@ -143,6 +145,9 @@ void add_tool(CLI::App& verb, WorkOptions& work) {
              "directory");
 }
 
+/// GNU parallel's: here items are an option.
+constexpr std::string_view kBeforeItems = ":::";
+
 void add_items(CLI::App& verb, ItemOptions& items) {
   // Those with the items in the order in which they come.
   add_values(
@@ -153,12 +158,17 @@ void add_items(CLI::App& verb, ItemOptions& items) {
       "one task for each line; - is standard input. In the command, in paths and in the name {} is "
       "the line, {/} its name without the folder, {//} the folder, {.} without the ending, {/.} "
       "the "
-      "name without it, {#} the line's number. Of JSON lines {NAME} is a field. Several give all "
+      "name without it, {#} its number; empty lines do not count. Of JSON lines {NAME} is a field. "
+      "Several give all "
       "combinations, whose parts are {1}, {2}, {2/} and so on")
       ->trigger_on_parse();
   verb.add_option_function<std::vector<std::string>>(
           "--items",
           [&items](const std::vector<std::string>& words) {
+            if (std::find(words.begin(), words.end(), kBeforeItems) != words.end()) {
+              throw CLI::ValidationError(
+                  "--items", "':::' is GNU parallel's; a second list is a second --items");
+            }
             items.sources.push_back({"", words});
           },
           "one task for each of these words, which end at `--` or at an option")

@@ -15,7 +15,6 @@ namespace hpcbatch {
 using AskEngine = std::function<boost::json::object(const std::string& target)>;
 
 /// Those of a submission that the engine lists where it is asked so: `state=failed`, `printed=1`.
-/// Not for what waits or is held: of that it names the first and the last.
 IndexSet indices_where(const AskEngine& ask, const std::string& submission,
                        const std::string& question);
 /// `12.3-9` of submission 12; nothing where it is another's.

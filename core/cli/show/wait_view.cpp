@@ -52,14 +52,20 @@ std::vector<std::string> parts_of(const json::object& counts, const Pace& pace,
   const double ended = ended_of(counts), total = number_at(counts, "total");
   std::vector<std::string> parts{whole(ended) + "/" + whole(total) + " ended"};
   const double rate = total > 1 ? pace.rate() : 0;
-  if (rate > 0) {
-    const std::chrono::duration<double> left((total - ended) / rate);
+  const bool waits_for_user = is_all_held(counts);
+  if (waits_for_user)
+    parts.push_back(text_at(counts, "held") + " held: `hpcbatch release` lets them start");
+  // What is held ends when somebody lets it start.
+  const double coming = total - ended - number_at(counts, "held");
+  if (rate > 0 && coming > 0) {
+    const std::chrono::duration<double> left(coming / rate);
     parts.push_back(in_words(std::chrono::duration_cast<Clock::duration>(left)) + " left");
   }
   for (const char* what : {"failed", "cancelled", "running", "held", "waiting"}) {
-    if (number_at(counts, what) > 0) parts.push_back(text_at(counts, what) + " " + what);
+    const bool is_said = waits_for_user && what == std::string_view("held");
+    if (number_at(counts, what) > 0 && !is_said)
+      parts.push_back(text_at(counts, what) + " " + what);
   }
-  if (is_all_held(counts)) parts.emplace_back("`hpcbatch release` lets them start");
   if (rate > 0)
     parts.push_back(rate < 1 ? whole(rate * 60) + " a minute" : whole(rate) + " a second");
   parts.push_back(in_words(elapsed) + " waited");
@@ -95,8 +101,8 @@ std::string last_line(const json::object& counts, const std::vector<std::string>
   }
   line += ", " + in_words(elapsed) + " waited";
   if (number_at(counts, "failed") > 0)
-    line +=
-        "\n`hpcbatch explain " + words + "` says why, `hpcbatch retry " + words + "` runs it again";
+    line += "\n`hpcbatch explain " + words + "` says why, `hpcbatch retry " + words +
+            "` runs again what did not end well";
   return line;
 }
 

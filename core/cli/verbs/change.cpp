@@ -24,13 +24,13 @@ Words words_of(ChangeCommand::Change change) {
   using Change = ChangeCommand::Change;
   switch (change) {
     case Change::Cancel:
-      return {"cancel", "cancelled", "had not ended already"};
+      return {"cancel", "cancelled", "all of these tasks have ended already"};
     case Change::Hold:
-      return {"hold", "held", "was waiting"};
+      return {"hold", "held", "none of these tasks is waiting"};
     case Change::Release:
-      return {"release", "released", "was held"};
+      return {"release", "released", "none of these tasks is held"};
     case Change::Retry:
-      return {"retry", "queued again", "had failed or been cancelled"};
+      return {"retry", "queued again", "none of these tasks has failed or was cancelled"};
   }
   return {};
 }
@@ -76,7 +76,9 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
   } else if (tasks > 0) {
     print(tasks_in_words(tasks) + " " + words.done + "\n");
   } else {
-    print(std::string("nothing to do: none of these tasks ") + words.nothing + "\n");
+    const bool is_some = command.failed_only || !command.failures.empty();
+    print(std::string("nothing to do: ") +
+          (is_some ? "none of these tasks has failed so" : words.nothing) + "\n");
   }
   return kExitDone;
 }

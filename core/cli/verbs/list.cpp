@@ -18,8 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 namespace hpcbatch {
 namespace {
 
@@ -45,10 +43,10 @@ std::string with(std::string target,
   return target;
 }
 
+/// Also where nobody watches: what counts the lines must not take them for all.
 void say_there_may_be_more() {
-  if (::isatty(STDERR_FILENO) == 0) return;
   std::fflush(stdout);
-  std::fputs("there may be more: -n N or --all\n", stderr);
+  std::fputs("hpcbatch: there may be more: -n N or --all\n", stderr);
 }
 
 /// How many lines came of it.
@@ -69,6 +67,8 @@ bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::s
                   std::uint64_t& left, TaskLines& lines) {
   std::string before;
   bool may_be_more = left == 0;
+  // Whether there is such a one is said also where its lines are not wanted any more.
+  if (left == 0) client.get("/v1/arrays/" + array);
   // Many that ended alike are one line for people.
   std::uint64_t page = std::clamp(left, kPage, kPageOfTasks);
   while (left > 0) {

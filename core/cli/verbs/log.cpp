@@ -40,17 +40,25 @@ IndexSet with_output(EngineClient& client, const LogCommand& command, const std:
   return indices_where(ask, id, question);
 }
 
-/// Nothing: it is one task.
+/// Nothing: it is one task, however it stands.
 std::optional<IndexSet> many_of(EngineClient& client, const LogCommand& command,
                                 const std::string& id) {
   const std::size_t dot = id.find('.');
-  if (dot != std::string::npos) {
-    const auto indices = parse_index_set(id.substr(dot + 1));
-    return indices && indices->size() > 1 ? indices : std::nullopt;
-  }
-  const json::object whole = client.get("/v1/arrays/" + id);
-  if (text_at(whole, "indices") == "0") return std::nullopt;
-  return with_output(client, command, id);
+  const std::string submission = id.substr(0, dot);
+  if (dot == std::string::npos && text_at(client.get("/v1/arrays/" + id), "indices") == "0")
+    return std::nullopt;
+  const auto named = dot == std::string::npos ? std::nullopt : parse_index_set(id.substr(dot + 1));
+  const bool is_one = named && named->size() == 1;
+  if (is_one && !command.failed_only && command.failure.empty()) return std::nullopt;
+  const IndexSet all = with_output(client, command, submission);
+  if (!named) return all;
+  // Of an unknown one the engine says so.
+  IndexSet unknown = *named;
+  unknown.remove(parse_index_set(text_at(client.get("/v1/arrays/" + submission), "indices"))
+                     .value_or(IndexSet{}));
+  if (!unknown.empty())
+    throw CommandError(kExitUsage, "there is no task " + submission + "." + to_string(unknown));
+  return all.intersection(*named);
 }
 
 int follow_one(EngineClient& client, const LogCommand& command, const std::string& id) {

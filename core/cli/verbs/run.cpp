@@ -3,6 +3,7 @@
 #include "cli/client/named.hpp"
 #include "cli/client/submit_safely.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/submission.hpp"
 #include "cli/verbs/input_forwarder.hpp"
@@ -24,7 +25,7 @@ namespace {
 namespace json = boost::json;
 
 void say(const std::string& text) {
-  std::fprintf(stderr, "hpcbatch: %s\n", text.c_str());
+  std::fputs((lines_for(STDERR_FILENO, "hpcbatch: " + text, 2) + "\n").c_str(), stderr);
 }
 
 /// How a process of the task's end ends itself.

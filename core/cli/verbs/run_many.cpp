@@ -5,6 +5,7 @@
 #include "cli/client/named.hpp"
 #include "cli/client/submit_safely.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/many.hpp"
 #include "cli/tasks/submission.hpp"
@@ -21,6 +22,8 @@
 
 #include <signal.h>
 
+#include <unistd.h>
+
 namespace hpcbatch {
 namespace {
 
@@ -30,7 +33,7 @@ namespace json = boost::json;
 constexpr std::chrono::seconds kLastWait{10};
 
 void say_of_run(const std::string& text) {
-  std::fprintf(stderr, "hpcbatch: %s\n", text.c_str());
+  std::fputs((lines_for(STDERR_FILENO, "hpcbatch: " + text, 2) + "\n").c_str(), stderr);
 }
 
 json::array tasks_to_run(const RunCommand& command, const Session& session,
