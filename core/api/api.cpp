@@ -42,6 +42,7 @@ Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts, StayOrGo stay_or
       changes_(runtime),
       sites_(runtime),
       listings_(runtime, tools),
+      reports_(runtime),
       engine_(runtime, facts_, std::move(stay_or_go)) {
   submissions_.add_to(routes_);
   tasks_.add_to(routes_);
@@ -52,6 +53,7 @@ Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts, StayOrGo stay_or
   changes_.add_to(routes_);
   sites_.add_to(routes_);
   listings_.add_to(routes_);
+  reports_.add_to(routes_);
   engine_.add_to(routes_);
 }
 

@@ -6,6 +6,7 @@
 #include "api/http_server.hpp"
 #include "api/listings.hpp"
 #include "api/logs.hpp"
+#include "api/reports.hpp"
 #include "api/routes.hpp"
 #include "api/site_routes.hpp"
 #include "api/submissions.hpp"
@@ -42,6 +43,7 @@ class Api {
   Changes changes_;
   SiteRoutes sites_;
   Listings listings_;
+  Reports reports_;
   EngineRoutes engine_;
   Routes routes_;
 };

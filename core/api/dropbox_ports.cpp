@@ -1,7 +1,7 @@
 #include "api/dropbox_ports.hpp"
 
-#include "api/far_sites.hpp"
-#include "api/make_submission.hpp"
+#include "api/make/far_sites.hpp"
+#include "api/make/make_submission.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/remembered_boxes.hpp"
 

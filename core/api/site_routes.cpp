@@ -133,7 +133,7 @@ json::object files_json(const SiteFiles::Figures& files) {
   return object;
 }
 
-json::object report_json(const Site& site, const SiteReport& report) {
+json::object site_report_json(const Site& site, const SiteReport& report) {
   json::array lines;
   bool ok = true;
   for (const SiteCheck& check : report.checks) {
@@ -179,7 +179,7 @@ void SiteRoutes::check(const std::string& name, const ReplyPtr& reply) {
   SiteClient* client = runtime_.site(name);
   if (!client) return reply->error(404, fmt::format("there is no site '{}'", name));
   client->check([reply, site = client->site()](const SiteReport& report) {
-    reply->answer(200, report_json(site, report));
+    reply->answer(200, site_report_json(site, report));
   });
 }
 

@@ -1,8 +1,8 @@
 #include "api/submit_routes.hpp"
 
-#include "api/far_sites.hpp"
-#include "api/files_now.hpp"
-#include "api/make_submission.hpp"
+#include "api/make/far_sites.hpp"
+#include "api/make/files_now.hpp"
+#include "api/make/make_submission.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/submit_content.hpp"
 #include "loop/asio.hpp"

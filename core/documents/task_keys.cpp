@@ -18,6 +18,8 @@ constexpr std::array kKeys{
     TaskKey{"tool", Type::Text, "ina_speech_segmenter", "a tool in place of a command"},
     TaskKey{"parameters", Type::Text, "{K: V}", "of the tool"},
     TaskKey{"name", Type::Text, "fit", "shown, and what `after` of other tasks of the file names"},
+    TaskKey{"kind", Type::Text, "bwa_map",
+            "tasks of a kind are reported on together (the tool, the name, the program)"},
     TaskKey{"after", Type::Text, "[prepare]", "start when these have succeeded: names, or ids"},
     TaskKey{"after_any", Type::Text, "[prepare]", "start when these have ended"},
     TaskKey{"after_each", Type::Text, "[fit]", "pair equal indices of two arrays"},

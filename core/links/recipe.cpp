@@ -84,6 +84,7 @@ std::string to_bytes(const Recipe& recipe) {
     out->set_target(link.path);
   }
   if (recipe.service) put(*recipe.service, start.mutable_service());
+  start.set_kind(recipe.kind);
   return static_cast<char>(recipe.filled) + start.SerializeAsString();
 }
 
@@ -131,6 +132,7 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   for (const wire::Alias& link : start.links())
     recipe.links.push_back({link.name(), link.target()});
   if (start.has_service()) recipe.service = service_from(start.service());
+  recipe.kind = start.kind();
   return recipe;
 }
 

@@ -74,6 +74,7 @@ struct Recipe {
   std::vector<std::string> inputs;
   std::vector<RecipeLink> links;         ///< their paths are among the inputs
   std::optional<RecipeService> service;  ///< runs argv, where it can
+  std::string kind;                      ///< of task, where that was said
   Filled filled{Filled::Nothing};
 };
 

@@ -115,6 +115,7 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   feed(TimePassed{});
   make_housekeeping();
   housekeeping_->begin();
+  learning_->begin();
   look_through_store();
   return {};
 }
@@ -185,6 +186,7 @@ Result<void> Runtime::listen(std::string secret) {
 }
 
 void Runtime::make_writer(std::unique_ptr<store::Store> store) {
+  store->records().tell_kinds(kind_of_array);
   writer_ = std::make_unique<Writer>(
       loop_, std::move(store),
       [this](const std::string& text) { end_.stop("the store failed: " + text); },
@@ -221,6 +223,11 @@ void Runtime::make_housekeeping() {
       .is_stopped = [this] { return end_.hears_nothing; },
       .cancel = [this](const CancelAllocation& action) { perform(action); },
       .forget = [this](const ForgetAllocation& action) { perform(action); }});
+  learning_ = std::make_unique<Learning>(
+      Learning::Dependencies{.loop = loop_,
+                             .writer = *writer_,
+                             .clock = clock_,
+                             .is_stopped = [this] { return end_.hears_nothing; }});
 }
 
 void Runtime::make_requests() {

@@ -12,6 +12,7 @@
 #include "runtime/client_requests.hpp"
 #include "runtime/engine_history.hpp"
 #include "runtime/housekeeping.hpp"
+#include "runtime/learning.hpp"
 #include "runtime/lease_sender.hpp"
 #include "runtime/pilot_links.hpp"
 #include "runtime/pilot_listeners.hpp"
@@ -71,6 +72,8 @@ class Runtime {
 
   /// Copies of the store, cleaned workspaces.
   Housekeeping& housekeeping() { return *housekeeping_; }
+  /// What runs used.
+  Learning& learning() { return *learning_; }
 
   const Engine& engine() const { return *engine_; }
   const Clock& clock() const { return clock_; }
@@ -163,6 +166,7 @@ class Runtime {
   std::unique_ptr<PilotListeners> listeners_;
   std::unique_ptr<StagingOfTasks> staging_;
   std::unique_ptr<Housekeeping> housekeeping_;
+  std::unique_ptr<Learning> learning_;
   std::unique_ptr<PilotLinks> links_;
   std::unique_ptr<LeaseSender> lease_sender_;
   std::vector<std::function<void(ArrayId)>> ended_listeners_;

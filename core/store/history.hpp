@@ -114,6 +114,13 @@ struct FailureGroup {
   std::uint32_t first{0};  ///< the lowest index
 };
 
+/// Of allocations of one site.
+struct AllocationSums {
+  std::string site;
+  std::uint64_t jobs{0};
+  Duration waited{}, ran{};
+};
+
 struct ChangeFeed {
   std::vector<ResultRow> rows;
   std::uint64_t cursor{0};
@@ -171,6 +178,8 @@ class History {
   /// The cursor behind all that has ended so far.
   std::uint64_t newest_change();
   std::vector<Allocation> allocations(std::uint32_t limit);
+  /// Of those that were asked for between these times, up to `end`: how long they waited and ran.
+  std::vector<AllocationSums> allocation_sums(Time begin, Time end);
   /// The pilots of all attempts that are kept, as texts "ALLOCATION.RANK".  Reads all results.
   std::vector<std::string> pilots_of_results();
   std::optional<Allocation> allocation(const std::string& name);

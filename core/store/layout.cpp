@@ -1,6 +1,7 @@
 #include "store/layout.hpp"
 
 #include "store/lease_rows.hpp"
+#include "store/record_rows.hpp"
 
 #include <fmt/format.h>
 
@@ -104,6 +105,7 @@ void take_over(sqlite::Connection& db) {
         "the store has version {}, this program knows version {} only", version, kVersion));
   }
   db.execute(kNeedsBefore);
+  db.execute(RecordRows::kLayout);
 }
 
 void add_indexes(sqlite::Connection& db) {

@@ -19,6 +19,8 @@ std::string details_of(const std::string& all, std::int64_t begins, std::int64_t
 }  // namespace
 
 void Store::save(const SaveRevived& save) {
+  // The results are withdrawn; what is left of a row comes anew, and must not count again.
+  records_.learn_all();
   // Of an array that lives, other tasks may be held.
   db_.query("UPDATE arrays SET held=CASE WHEN ended THEN x'' ELSE held END, ended=0 WHERE id=?")
       .run(save.array.value);
@@ -44,6 +46,7 @@ void Store::save(const SaveRevived& save) {
         .run(save.array.value, range.first, range.last);
     withdraw_results(save.array, range);
   }
+  records_.skip_all();
 }
 
 void Store::withdraw_results(ArrayId array, const IndexRange& range) {

@@ -82,10 +82,12 @@ StoreReport looked_through(const std::string& file, const std::string& work, boo
   return report;
 }
 
-/// Older programs made none.
-bool has_needs_before(sqlite::Connection& connection) {
+/// Older programs made none of some.
+bool has_table(sqlite::Connection& connection, const char* table) {
   try {
-    return connection.query("SELECT 1 FROM sqlite_master WHERE name='needs_before'").step();
+    return connection.query("SELECT 1 FROM sqlite_master WHERE name=CAST(? AS TEXT)")
+        .bind(table)
+        .step();
   } catch (const sqlite::SqlError& e) {
     if (!e.damaged()) throw;
     return false;
@@ -111,8 +113,11 @@ void write_anew(sqlite::Connection& old, sqlite::Connection& fresh, const HasIte
     if (!copy_rows(old, fresh, table))
       report.faults.push_back(fmt::format("not all of '{}' can be read", table));
   }
-  // Without them needs of long ago are shown as those of now: no fault that holds tasks back.
-  if (has_needs_before(old)) copy_rows(old, fresh, "needs_before");
+  // Without them needs of long ago are shown as those of now, and reports are short: no fault that
+  // holds tasks back.
+  for (const char* table : {"needs_before", "usage", "profiles"}) {
+    if (has_table(old, table)) copy_rows(old, fresh, table);
+  }
   if (!report.is_good()) hold_back(fresh, has_items, report);
   add_rows(fresh, report);
   transaction.commit();

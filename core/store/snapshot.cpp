@@ -229,6 +229,21 @@ std::vector<Allocation> History::allocations(std::uint32_t limit) {
   return found;
 }
 
+std::vector<AllocationSums> History::allocation_sums(Time begin, Time end) {
+  sqlite::Statement rows = db_.query(
+      "SELECT site,count(*),sum(CASE WHEN running_since<>0 THEN max(0,running_since-opened) ELSE 0 "
+      "END),sum(CASE WHEN running_since<>0 THEN max(0,CASE WHEN ended<>0 THEN ended ELSE ?2 "
+      "END-running_since) ELSE 0 END) FROM allocations WHERE opened>=?1 AND opened<?2 GROUP BY "
+      "site");
+  rows.bind(to_microseconds(begin), to_microseconds(end));
+  std::vector<AllocationSums> sums;
+  while (rows.step()) {
+    sums.push_back({rows.text(0), static_cast<std::uint64_t>(rows.number(1)),
+                    Duration{rows.number(2)}, Duration{rows.number(3)}});
+  }
+  return sums;
+}
+
 std::vector<std::string> History::pilots_of_results() {
   sqlite::Statement rows = db_.query("SELECT pilot FROM results UNION SELECT pilot FROM attempts");
   std::vector<std::string> found;

@@ -203,6 +203,14 @@ void Store::apply(const Write& write) {
       [&](const auto& s) { save(s); });
 }
 
+bool Store::learn(Time now, std::uint64_t tasks) {
+  sqlite::Transaction transaction(db_);
+  const bool more = records_.learn(now, tasks);
+  transaction.commit();
+  (void)shorten_log();  // should it fail, the next commit will try and tell
+  return more;
+}
+
 void Store::count_results() {
   totals_ = {};
   sqlite::Statement rows =

@@ -9,6 +9,7 @@
 #include "store/file/sqlite.hpp"
 #include "store/history.hpp"
 #include "store/lease_rows.hpp"
+#include "store/record_rows.hpp"
 
 #include "hpcbatch/result.hpp"
 
@@ -74,6 +75,11 @@ class Store {
   /// Of all tasks.
   const Totals& totals() const { return totals_; }
 
+  /// What runs used.  Lives as long as this.
+  RecordRows& records() { return records_; }
+  /// Adds what has ended to the records, of about so many tasks; true: there is more.
+  bool learn(Time now, std::uint64_t tasks);
+
   /// A copy in a file that is not there yet, beside whatever else is asked of this store.
   Result<void> begin_copy(const std::string& file);
   /// A part of it; true: it is whole, and on the disk.  What failed is removed.
@@ -85,7 +91,12 @@ class Store {
 
  private:
   explicit Store(const std::string& file)
-      : file_(file), mark_(file + "-mark"), db_(file), leases_(db_), history_(db_) {}
+      : file_(file),
+        mark_(file + "-mark"),
+        db_(file),
+        leases_(db_),
+        history_(db_),
+        records_(db_, history_) {}
   static void give_sums(const std::string& file);
   void migrate();
   void compare_with_mark(bool copy);
@@ -132,6 +143,7 @@ class Store {
   sqlite::Connection db_;
   LeaseRows leases_;
   History history_;
+  RecordRows records_;
   bool leases_known_{false};  ///< as the file has them
   Totals totals_;
   Totals totals_then_;  ///< when the transaction that is under way commits

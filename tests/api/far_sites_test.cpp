@@ -1,5 +1,5 @@
 // Which sites a task may use by what they see of its files.
-#include "api/far_sites.hpp"
+#include "api/make/far_sites.hpp"
 
 #include "api/read/read_request.hpp"
 

@@ -1,6 +1,6 @@
 // What a task that was asked for becomes: where its files have to be staged in, who publishes what it
 // makes.
-#include "api/make_submission.hpp"
+#include "api/make/make_submission.hpp"
 
 #include "links/recipe.hpp"
 

@@ -204,6 +204,7 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"container",
        [](V value, S where, Reading& to) { to.task.container = text_of(value, where); }},
       {"name", [](V value, S where, Reading& to) { to.task.name = text_of(value, where); }},
+      {"kind", [](V value, S where, Reading& to) { to.task.kind = text_of(value, where); }},
       {"array", read_array},
       {"items", read_items},
       // Read before all else.

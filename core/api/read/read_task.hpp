@@ -26,7 +26,7 @@ struct TaskRequest {
   std::optional<std::string> directory;
   std::optional<std::map<std::string, std::string>> environment;
   std::map<std::string, std::string> env;
-  std::string standard_input, standard_output, standard_error, container, name;
+  std::string standard_input, standard_output, standard_error, container, name, kind;
   std::uint64_t output_limit{0};   ///< 0: said nothing
   std::vector<std::string> items;  ///< packed where they have columns
   bool items_have_columns{false};

@@ -33,7 +33,9 @@ const std::vector<std::string>& order_of(const std::string& table) {
       {"results", {"sequence"}},
       {"leases", {"array", "first"}},
       {"allocations", {"rowid"}},
-      {"needs_before", {"array", "until", "leased"}}};
+      {"needs_before", {"array", "until", "leased"}},
+      {"usage", {"day"}},
+      {"profiles", {}}};
   return orders.at(table);
 }
 
@@ -116,8 +118,8 @@ class TableCopy {
     if (!text.empty()) return text.c_str();
     const std::string down = way == Way::Down ? " DESC" : "";
     if (order_.empty()) {
-      text = fmt::format("SELECT 0,* FROM {} WHERE ?1<?2 AND {} ORDER BY key{}", table_,
-                         without(table_), down);
+      text = fmt::format("SELECT 0,* FROM {} WHERE ?1<?2 AND {} ORDER BY {}{}", table_,
+                         without(table_), table_ == "meta" ? "key" : "kind", down);
       return text.c_str();
     }
     text = fmt::format("SELECT {0},* FROM {1} WHERE {0}>?1 AND {0}<?2", order_[fixed], table_);

@@ -1,6 +1,6 @@
-#include "api/make_submission.hpp"
+#include "api/make/make_submission.hpp"
 
-#include "api/far_sites.hpp"
+#include "api/make/far_sites.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/own_paths.hpp"
 
@@ -54,6 +54,7 @@ Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
   recipe.container = task.container;
   recipe.filled = filled_of(task);
   recipe.service = task.service;
+  recipe.kind = task.kind;
   return recipe;
 }
 

@@ -1,4 +1,4 @@
-#include "api/far_sites.hpp"
+#include "api/make/far_sites.hpp"
 
 #include "api/read/bad_request.hpp"
 #include "model/placeholders.hpp"

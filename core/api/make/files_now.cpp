@@ -1,4 +1,4 @@
-#include "api/files_now.hpp"
+#include "api/make/files_now.hpp"
 
 #include "api/read/own_paths.hpp"
 #include "api/read/read_items.hpp"

@@ -1,0 +1,81 @@
+#include "api/answers/report_json.hpp"
+
+#include "api/answers/to_json.hpp"
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr double kHour = 3600;
+constexpr double kGigabyteHour = kHour * static_cast<double>(1 << 30);
+constexpr double kWeek = 7;
+
+void put_spread(json::object& object, const std::string& name, const std::string& unit,
+                const records::Sketch& sketch) {
+  if (sketch.count() < 0.5) return;
+  object[name + "_median" + unit] = sketch.quantile(0.5);
+  object[name + "_95" + unit] = sketch.quantile(0.95);
+}
+
+/// Two digits that count.
+std::string short_number(double value) {
+  if (value >= 10) return fmt::format("{:.0f}", value);
+  return fmt::format("{:.2g}", value);
+}
+
+}  // namespace
+
+json::object to_json(const records::Usage& usage) {
+  return {{"runs", std::llround(usage.runs)},
+          {"done", std::llround(usage.done)},
+          {"failed", std::llround(usage.runs - usage.done - usage.cancelled)},
+          {"cancelled", std::llround(usage.cancelled)},
+          {"never_ran", std::llround(usage.never_ran)},
+          {"tried_again", std::llround(usage.attempts)},
+          {"wait_h", usage.wait / kHour},
+          {"run_h", usage.run / kHour},
+          {"lost_h", usage.lost / kHour},
+          {"cpu_h", usage.cpu_used / kHour},
+          {"cpu_asked_h", usage.cpu_asked / kHour},
+          {"memory_gb_h", usage.memory_used / kGigabyteHour},
+          {"memory_asked_gb_h", usage.memory_asked / kGigabyteHour},
+          {"time_h", usage.time_used / kHour},
+          {"time_asked_h", usage.time_asked / kHour},
+          {"gpu_asked_h", usage.gpu_asked / kHour}};
+}
+
+json::object to_json(const records::Profile& profile) {
+  json::object object;
+  if (profile.run.count() >= 0.5) object["seen"] = std::round(profile.run.count());
+  put_spread(object, "run", "_s", profile.run);
+  put_spread(object, "memory", "", profile.memory);
+  put_spread(object, "cpus", "", profile.cpus);
+  put_spread(object, "wait", "_s", profile.wait);
+  return object;
+}
+
+json::object to_json(const records::Advice& advice, double days) {
+  const bool is_memory = advice.what == records::Advice::What::Memory;
+  const double saves = advice.saves / (is_memory ? kGigabyteHour : kHour) * kWeek / days;
+  const std::string flag = is_memory
+                               ? "--mem " + show_size(static_cast<std::uint64_t>(advice.enough))
+                               : fmt::format("--cpus {}", advice.enough);
+  const std::string asked = is_memory ? show_size(static_cast<std::uint64_t>(advice.asked))
+                                      : fmt::format("{}", advice.asked);
+  const std::string text =
+      fmt::format("{} is enough for {}, which asks for {}: saves {} {} a week", flag, advice.kind,
+                  asked, short_number(saves), is_memory ? "GB-h" : "cpu-h");
+  return {{"kind", valid_utf8(advice.kind)}, {"option", flag},
+          {"asked", advice.asked},           {"enough", advice.enough},
+          {"saves_a_week_h", saves},         {"seen", std::round(advice.runs)},
+          {"text", valid_utf8(text)}};
+}
+
+}  // namespace hpcbatch

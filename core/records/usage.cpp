@@ -1,0 +1,98 @@
+#include "records/usage.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace hpcbatch::records {
+namespace {
+
+double in_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+/// By clocks that may differ.
+double between(Time from, Time to) {
+  return to <= from ? 0 : in_seconds(to - from);
+}
+
+}  // namespace
+
+Usage& Usage::operator+=(const Usage& o) {
+  runs += o.runs;
+  done += o.done;
+  cancelled += o.cancelled;
+  never_ran += o.never_ran;
+  attempts += o.attempts;
+  wait += o.wait;
+  run += o.run;
+  lost += o.lost;
+  cpu_used += o.cpu_used;
+  cpu_asked += o.cpu_asked;
+  memory_used += o.memory_used;
+  memory_asked += o.memory_asked;
+  time_used += o.time_used;
+  time_asked += o.time_asked;
+  gpu_asked += o.gpu_asked;
+  return *this;
+}
+
+void Profile::add(const Profile& other) {
+  run.add(other.run);
+  memory.add(other.memory);
+  cpus.add(other.cpus);
+  wait.add(other.wait);
+  cpus_asked = other.cpus_asked;
+  memory_asked = other.memory_asked;
+  time_asked = other.time_asked;
+}
+
+void Profile::scale(double factor) {
+  for (Sketch* sketch : {&run, &memory, &cpus, &wait}) sketch->scale(factor);
+}
+
+void add(Usage& usage, const Run& run, const Needs& needs) {
+  if (!run.started) {
+    if (run.is_last) usage.never_ran += run.tasks;
+    return;
+  }
+  if (!run.is_last) {
+    ++usage.attempts;
+  } else {
+    ++usage.runs;
+    if (run.failure == Failure::Ok) ++usage.done;
+    if (run.failure == Failure::Cancelled) ++usage.cancelled;
+  }
+  const double ran = between(*run.started, run.ended);
+  if (run.is_first) usage.wait += between(run.submitted, *run.started);
+  usage.run += ran;
+  if (run.failure != Failure::Ok || !run.is_last) usage.lost += ran;
+  usage.cpu_used += std::max(0.0, in_seconds(run.cpu));
+  usage.cpu_asked += needs.amounts.get(kCpus).value() * ran;
+  const double memory = needs.amounts.get(kMemory).value();
+  if (memory > 0 && run.peak_memory != 0) {
+    usage.memory_asked += memory * ran;
+    usage.memory_used += static_cast<double>(run.peak_memory) * ran;
+  }
+  if (needs.time) {
+    usage.time_used += ran;
+    usage.time_asked += in_seconds(*needs.time);
+  }
+  usage.gpu_asked += needs.amounts.gpus().value() * ran;
+}
+
+void add(Profile& profile, const Run& run, const Needs& needs) {
+  // So short a run says more of the clocks' ticks.
+  constexpr double kShortestForCpus = 1;
+  if (!run.started) return;
+  profile.cpus_asked = needs.amounts.get(kCpus).value();
+  profile.memory_asked = needs.amounts.get(kMemory).value();
+  profile.time_asked = needs.time ? in_seconds(*needs.time) : 0;
+  if (run.is_first) profile.wait.add(between(run.submitted, *run.started));
+  if (run.failure != Failure::Ok || !run.is_last) return;
+  const double ran = between(*run.started, run.ended);
+  profile.run.add(ran);
+  if (run.peak_memory != 0) profile.memory.add(static_cast<double>(run.peak_memory));
+  if (ran >= kShortestForCpus) profile.cpus.add(in_seconds(run.cpu) / ran);
+}
+
+}  // namespace hpcbatch::records

@@ -1,0 +1,63 @@
+// What runs of tasks asked for and used: sums that can be added up, and spreads per kind.
+#pragma once
+
+#include "model/failure.hpp"
+#include "model/needs.hpp"
+#include "model/time.hpp"
+#include "records/sketch.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hpcbatch::records {
+
+/// One attempt of a task that has ended.
+struct Run {
+  Failure failure{};
+  bool is_last{true};   ///< of its task; the others count as lost
+  bool is_first{true};  ///< of its task: how long it waited is told
+  std::optional<Time> started;
+  Time submitted{}, ended{};
+  Duration cpu{};
+  std::uint64_t peak_memory{0};  ///< bytes; 0: not known
+  double tasks{1};               ///< of those that never started
+};
+
+/// Of many runs.  Times in seconds, memory in byte-seconds: its bytes by the seconds it ran.
+struct Usage {
+  double runs{0};       ///< tasks that ended and had begun to run
+  double done{0};       ///< of them
+  double cancelled{0};  ///< of them
+  double never_ran{0};  ///< tasks that ended otherwise
+  double attempts{0};   ///< that ended and were tried again
+  double wait{0};       ///< from the submit to the first start
+  double run{0};        ///< all attempts
+  double lost{0};       ///< of `run`: attempts that did not end well
+  double cpu_used{0}, cpu_asked{0};
+  double memory_used{0};   ///< the peak of each; of those that asked for memory
+  double memory_asked{0};  ///< and of which the peak is known
+  double time_used{0};     ///< of those that had a limit
+  double time_asked{0};
+  double gpu_asked{0};  ///< GPU-seconds
+
+  Usage& operator+=(const Usage& other);
+};
+
+/// Bytes of memory, cpus and seconds that tasks of a kind took.
+struct Profile {
+  Sketch run;     ///< seconds, of what ended well
+  Sketch memory;  ///< bytes; of what ended well and of which it is known
+  Sketch cpus;    ///< that were busy, on the average; of what ended well and ran for a second
+  Sketch wait;    ///< seconds until the first start
+  /// What they asked for last; 0: nothing.
+  double cpus_asked{0}, memory_asked{0}, time_asked{0};
+
+  void add(const Profile& other);
+  void scale(double factor);
+};
+
+void add(Usage& usage, const Run& run, const Needs& needs);
+void add(Profile& profile, const Run& run, const Needs& needs);
+
+}  // namespace hpcbatch::records

@@ -1,0 +1,76 @@
+#include "runtime/learning.hpp"
+
+#include "links/recipe.hpp"
+#include "records/kind.hpp"
+
+#include <limits>
+#include <utility>
+
+namespace hpcbatch {
+namespace {
+
+// Some 10 ms of the store's time: commits do not wait long behind it.
+constexpr std::uint64_t kTasksAtOnce = 20'000;
+constexpr std::chrono::milliseconds kSoon{100};
+constexpr std::chrono::seconds kLater{5};
+
+std::uint64_t ended_in_all(const store::Totals& totals) {
+  return totals.done + totals.failed + totals.cancelled;
+}
+
+/// False: nothing more is left, or the disk is full and it is tried again later.
+bool learn_some(store::Store& store, Time now, std::uint64_t tasks) {
+  try {
+    return store.learn(now, tasks);
+  } catch (const sqlite::SqlError& e) {
+    if (!e.transient()) throw;
+    return false;
+  }
+}
+
+}  // namespace
+
+std::string kind_of_array(const store::ArrayRow& array) {
+  const Recipe recipe = recipe_from_bytes(array.recipe);
+  return records::kind_of({.said = recipe.kind,
+                           .tool = array.tool,
+                           .name = array.name,
+                           .program = recipe.argv.empty() ? std::string_view() : recipe.argv[0]});
+}
+
+Learning::Learning(Dependencies around)
+    : dependencies_(std::move(around)), timer_(dependencies_.loop) {}
+
+void Learning::learn_in(std::chrono::milliseconds time) {
+  timer_.expires_after(time);
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error && !dependencies_.is_stopped()) learn();
+  });
+}
+
+void Learning::learn() {
+  const std::uint64_t ended = ended_in_all(dependencies_.writer.totals());
+  // Retries make it less, and bring it back: then a few wait for the next.
+  if (ended == learned_ && ended != 0) return learn_in(kLater);
+  dependencies_.writer.read(
+      [now = dependencies_.clock.now()](store::Store& store) {
+        return learn_some(store, now, kTasksAtOnce);
+      },
+      [this, ended](bool more) {
+        if (!more) learned_ = ended;
+        learn_in(more ? kSoon : kLater);
+      });
+}
+
+void Learning::catch_up(std::function<void()> then) {
+  dependencies_.writer.read(
+      [now = dependencies_.clock.now()](store::Store& store) {
+        return learn_some(store, now, kTasksAtOnce);
+      },
+      [this, then = std::move(then)](bool more) mutable {
+        if (more && !dependencies_.is_stopped()) return catch_up(std::move(then));
+        then();
+      });
+}
+
+}  // namespace hpcbatch

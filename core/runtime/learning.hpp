@@ -1,0 +1,43 @@
+// Adds what has ended to the records of runs, a little at a time and beside the work.
+#pragma once
+
+#include "loop/asio.hpp"
+#include "loop/clock.hpp"
+#include "loop/writer.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace hpcbatch {
+
+/// What kind of task those of an array are.
+std::string kind_of_array(const store::ArrayRow& array);
+
+/// On the loop's thread.
+class Learning {
+ public:
+  /// All that is named outlives this.
+  struct Dependencies {
+    asio::io_context& loop;
+    Writer& writer;
+    const Clock& clock;
+    std::function<bool()> is_stopped;  ///< the engine hears nothing more
+  };
+  explicit Learning(Dependencies around);
+
+  /// Goes on by itself from then on.
+  void begin() { learn(); }
+  /// When all that has ended so far is in the records.
+  void catch_up(std::function<void()> then);
+
+ private:
+  void learn();
+  void learn_in(std::chrono::milliseconds time);
+
+  Dependencies dependencies_;
+  asio::steady_timer timer_;
+  std::uint64_t learned_{0};  ///< tasks that had ended then
+};
+
+}  // namespace hpcbatch
