@@ -65,7 +65,8 @@ json::object report_json(const Asked& asked, const Found& found) {
   const auto kinds = records::kinds_of(found.rows, found.profiles);
   for (const auto& [key, usage] : records::put_together(found.rows, asked.by)) {
     json::object row{{"key", valid_utf8(key)}};
-    row.insert(to_json(usage).begin(), to_json(usage).end());
+    const json::object sums = to_json(usage);
+    row.insert(sums.begin(), sums.end());
     const auto kind = std::find_if(kinds.begin(), kinds.end(),
                                    [&, &name = key](const auto& one) { return one.kind == name; });
     if (asked.by == records::By::Kind && kind != kinds.end()) row["took"] = to_json(kind->profile);

@@ -15,10 +15,10 @@ constexpr double kMegabyte = 1 << 20;
 // A change that saves less than a tenth is not worth a word.
 constexpr double kWorthIt = 0.9;
 
-/// 64M, 96M, 128M, 192M, ... 1G, 1.5G, ...: few values, which share shapes.
+/// 128M, 144M, ... 1G, 1.25G, 1.5G, ...: few values, which share shapes.
 double rounded_up(double bytes) {
   double step = 16 * kMegabyte;
-  while (step * 4 < bytes) step *= 2;
+  while (step * 8 < bytes) step *= 2;
   return std::ceil(bytes / step) * step;
 }
 

@@ -74,6 +74,12 @@ def memory_statement(slots):
     ))
 
 
+def kind_of(tool):
+    """What reports put its jobs together by: the tool, as it is called within its repository, and its version."""
+    name = getattr(tool, "old_id", None) or getattr(tool, "id", None)
+    return {"kind": f"{name} {getattr(tool, 'version', None) or ''}".strip()} if name else {}
+
+
 def script_task(needs, job_file, directory, output_file, error_file, name):
     return {**needs, "command": [job_file], "directory": directory, "shared": [directory], "stdout": output_file, "stderr": error_file, "name": name}
 

@@ -243,10 +243,11 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
         self.write_executable_script(state.job_file, text, job_io=job_wrapper.job_io)
         directory = os.path.abspath(job_wrapper.working_directory)
         environment = jobs.environment_of(engine.handed_on())
+        needs = {**wanted.task, **jobs.kind_of(job_wrapper.tool)}
         if places:
-            task = staged_job.task_of(state, wanted.task, places)
+            task = staged_job.task_of(state, needs, places)
             return engine.submit_of(self._name, [task], key, directory, environment, engine.own_umask())
-        script = jobs.script_task(wanted.task, os.path.abspath(state.job_file), directory, os.path.abspath(state.output_file),
+        script = jobs.script_task(needs, os.path.abspath(state.job_file), directory, os.path.abspath(state.output_file),
                                   os.path.abspath(state.error_file), state.job_name)
         step = None
         if metadata_apart and (command := metadata.command_of(job_wrapper)):

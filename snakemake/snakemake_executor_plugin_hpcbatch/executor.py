@@ -124,7 +124,7 @@ class Executor(RemoteExecutor):
     def _prepare(self, job):
         """`(job, keys of its task, whether it is direct)`; None where it was refused, which it is told."""
         from .resources import Refusal
-        from .telling import name_of
+        from .telling import name_of, rule_of
 
         command = self._direct_command(job) if self._mode == "direct" else None
         try:
@@ -133,6 +133,7 @@ class Executor(RemoteExecutor):
             self._refuse(job, str(why))
             return None
         task["name"] = name_of(job)
+        task["kind"] = rule_of(job)
         # All its paths begin there.
         task["shared"] = [os.getcwd()]
         if command is None:

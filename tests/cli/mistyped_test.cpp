@@ -132,7 +132,7 @@ constexpr Mistyped kTable[] = {
     {"requeue 12", "did you mean 'retry'?"},
     {"list --limit 0", "'0' is no number from 1 up"},
     {"list -n x", "'x' is no number from 1 up"},
-    {"list --since yesterday", "'yesterday' is not a duration, like 90s, 2h or 3d"},
+    {"list --since soon", "'soon' is neither a duration, like 2h or 3d, nor a day: today"},
     {"list --user me", "did you mean --client?"},
     {"list --status failed", "did you mean --state?"},
     {"list x", "'x' is not an id"},

@@ -17,11 +17,18 @@ constexpr double kHour = 3600;
 constexpr double kGigabyteHour = kHour * static_cast<double>(1 << 30);
 constexpr double kWeek = 7;
 
+/// Three digits that count: more nobody knows.
+double rounded(double value) {
+  if (value <= 0) return 0;
+  const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
+  return unit >= 1 ? std::round(value / unit) * unit : std::round(value / unit) / (1 / unit);
+}
+
 void put_spread(json::object& object, const std::string& name, const std::string& unit,
                 const records::Sketch& sketch) {
   if (sketch.count() < 0.5) return;
-  object[name + "_median" + unit] = sketch.quantile(0.5);
-  object[name + "_95" + unit] = sketch.quantile(0.95);
+  object[name + "_median" + unit] = rounded(sketch.quantile(0.5));
+  object[name + "_95" + unit] = rounded(sketch.quantile(0.95));
 }
 
 /// Two digits that count.

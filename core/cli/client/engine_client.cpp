@@ -97,8 +97,8 @@ json::object EngineClient::object_of(const Answer& answer) {
   return object;
 }
 
-json::object EngineClient::get(const std::string& target) {
-  return object_of(http_.request("GET", target, {}, kAnswerTime));
+json::object EngineClient::get(const std::string& target, std::chrono::milliseconds time) {
+  return object_of(http_.request("GET", target, {}, time));
 }
 
 json::object EngineClient::post(const std::string& target, const json::object& body,

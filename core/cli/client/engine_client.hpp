@@ -25,7 +25,7 @@ class EngineClient {
   EngineClient(const Places& places, int interrupt)
       : home_(places.home), http_(sockets_of(places), interrupt) {}
 
-  boost::json::object get(const std::string& target);
+  boost::json::object get(const std::string& target, std::chrono::milliseconds time = kAnswerTime);
   boost::json::object post(const std::string& target, const boost::json::object& body,
                            std::chrono::milliseconds time = kAnswerTime);
   /// The JSON of a successful answer; throws for every other one.  What the engine says of trouble

@@ -29,7 +29,7 @@ struct WorkOptions {
   Assignments env;
   std::string directory;
   std::string standard_input, standard_output, standard_error;
-  std::string container, name;
+  std::string container, name, kind;
   std::optional<std::uint32_t> retries;
   std::optional<std::int32_t> priority;
   bool hold{false};
@@ -117,7 +117,7 @@ struct ListCommand {
   std::vector<std::string> ids;  ///< their tasks; empty: submissions
   bool tasks{false};
   std::string state, failure, name, tool, site, client;
-  double within{0};                    ///< submitted so many seconds ago at most; 0: whenever
+  std::optional<std::int64_t> since;   ///< submitted then or later; seconds since 1970
   std::optional<std::uint64_t> limit;  ///< lines
   bool all{false};
   bool json{false};
@@ -178,6 +178,13 @@ struct TopCommand {
   bool once{false};
   bool json{false};
 };
+struct ReportCommand {
+  std::optional<std::int64_t> since;  ///< seconds since 1970; without: a week ago
+  std::string by{"kind"};             ///< or site, client, day
+  std::string html;                   ///< file; empty: none
+  bool csv{false};
+  bool json{false};
+};
 struct DropboxCommand {
   std::string directory;  ///< empty: list those that are watched
   std::vector<std::string> allow, templates;
@@ -194,10 +201,11 @@ struct ShowText {
   std::string text;
 };
 
-using Command = std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand,
-                             ShowCommand, LogCommand, ExplainCommand, InventoryCommand,
-                             EngineStartCommand, EngineStopCommand, EngineReloadCommand,
-                             EngineStatusCommand, EngineOptions, FsckOptions, SitesAddOptions,
-                             DoctorCommand, TopCommand, DropboxCommand, BackupCommand, ShowText>;
+using Command =
+    std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand, ShowCommand,
+                 LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
+                 EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
+                 FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
+                 DropboxCommand, BackupCommand, ShowText>;
 
 }  // namespace hpcbatch

@@ -34,6 +34,7 @@ Look
   log ID              what a task printed
   explain ID          why it waits, or how it failed
   top                 the live view
+  report              what tasks asked for and used, and what would save most
   sites, allocations, pilots, tools [show NAME | check NAME]
   sites add NAME      ask a batch system, and write its entry for you
   sites clean NAME    remove old files from its workspace

@@ -1,8 +1,12 @@
 // The verbs about sites, allocations, pilots, tools and the engine itself.
 #include "cli/parse/flags.hpp"
 #include "cli/parse/parse.hpp"
+#include "cli/parse/since.hpp"
 #include "cli/parse/spelled.hpp"
+#include "documents/spelling.hpp"
 
+#include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 
@@ -248,6 +252,45 @@ void add_inventory_verbs(CLI::App& app, Command& into) {
                 "whether its file is good and its plugin loads");
 }
 
+namespace {
+
+void add_report(CLI::App& app, Command& into) {
+  auto report = std::make_shared<ReportCommand>();
+  CLI::App* verb = app.add_subcommand(
+      "report", "what tasks asked for and used, and which changes would save most");
+  add_value(
+      *verb, "--since", "WHEN",
+      [report](const std::string& text) { report->since = parse_since(text, std::time(nullptr)); },
+      "what has ended since that day: 30d, yesterday, monday, 2026-01-31 (7d); days are those of "
+      "UTC");
+  add_value(
+      *verb, "--by", "WORD",
+      [report](const std::string& text) {
+        const std::vector<std::string> known{"kind", "site", "client", "day"};
+        if (std::find(known.begin(), known.end(), text) == known.end())
+          throw std::invalid_argument("'" + text + "' is none of what reports are by" +
+                                      spelling_hint(text, known));
+        report->by = text;
+      },
+      "a row for each kind of task, site, client or day (kind)");
+  CLI::Option* csv = verb->add_flag("--csv", report->csv, "all rows, with titles");
+  CLI::Option* html = verb->add_option("--html", report->html,
+                                       "write a page with plots, which needs nothing beside it")
+                          ->type_name("FILE")
+                          ->excludes(csv);
+  verb->add_flag("--json", report->json, "one JSON object, with stable keys")
+      ->excludes(csv)
+      ->excludes(html);
+  verb->footer(
+      "Examples:\n  hpcbatch report --since 30d\n"
+      "  hpcbatch report --by client --csv > usage.csv\n"
+      "Of kinds: cpu hours asked for and the share used, the share of memory used, hours run, what "
+      "95 of 100 runs stayed below, hours waited.");
+  verb->callback([report, &into] { into = *report; });
+}
+
+}  // namespace
+
 void add_engine_verbs(CLI::App& app, Command& into) {
   add_engine(app, into);
   add_dropbox(app, into);
@@ -260,6 +303,8 @@ void add_engine_verbs(CLI::App& app, Command& into) {
   add_json_flag(*verb, doctor->json);
   verb->footer("Examples:\n  hpcbatch doctor\n  hpcbatch doctor --json");
   verb->callback([doctor, &into] { into = *doctor; });
+
+  add_report(app, into);
 
   auto top = std::make_shared<TopCommand>();
   verb = app.add_subcommand("top", "live view of engine, pilots and tasks; q ends it");

@@ -2,6 +2,7 @@
 #include "cli/parse/ending_words.hpp"
 #include "cli/parse/flags.hpp"
 #include "cli/parse/parse.hpp"
+#include "cli/parse/since.hpp"
 #include "cli/parse/spelled.hpp"
 #include "model/quantities.hpp"
 
@@ -90,7 +91,7 @@ void check_list(const ListCommand& list) {
                                   id + "` shows that");
   }
   if (of_tasks &&
-      (!list.name.empty() || !list.tool.empty() || !list.site.empty() || list.within != 0)) {
+      (!list.name.empty() || !list.tool.empty() || !list.site.empty() || list.since.has_value())) {
     throw std::invalid_argument(
         "--name, --tool, --site and --since choose submissions; of tasks, --state, --failure and "
         "--client do");
@@ -120,15 +121,19 @@ void add_list(CLI::App& app, Command& into) {
   verb->add_option("--client", command->client, "of this client, as shell:alice")
       ->type_name("CLIENT");
   add_value(
-      *verb, "--since", "DURATION",
-      [command](const std::string& text) { command->within = checked_age(text); },
-      "submitted so long ago at most, as 2h");
+      *verb, "--since", "WHEN",
+      [command](const std::string& text) {
+        command->since = parse_since(text, std::time(nullptr));
+      },
+      "submitted since then: 2h, yesterday, monday, 2026-01-31");
   verb->add_option("-n,--limit", command->limit, "at most so many lines (20; of tasks 50)")
       ->type_name("N")
       ->check(above_zero());
   verb->add_flag("--all", command->all, "all lines there are");
   add_json_flag(*verb, command->json);
-  verb->footer("Examples:\n  hpcbatch list --state failed\n  hpcbatch list last --state failed");
+  verb->footer(
+      "Examples:\n  hpcbatch list --since yesterday --state failed\n"
+      "  hpcbatch list last --state failed");
   verb->callback([command, &into] {
     check_list(*command);
     into = *command;

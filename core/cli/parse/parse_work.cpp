@@ -110,6 +110,9 @@ void add_surroundings(CLI::App& verb, WorkOptions& work) {
 void add_course(CLI::App& verb, WorkOptions& work) {
   verb.option_defaults()->group("Course");
   verb.add_option("--name", work.name, "a name to show")->type_name("NAME");
+  verb.add_option("--kind", work.kind,
+                  "what kind of task it is, for `report` (the tool, the name, the program)")
+      ->type_name("NAME");
   add_value(
       verb, "--retries", "N",
       [&work](const std::string& t) {

@@ -105,7 +105,8 @@ std::string value_on_a_line(std::string_view key, const json::value& value) {
     if (key.ends_with("_at") || key == "until") return time_at(one, key);
     if (key.ends_with("_s") || is_one_of(key, {"time", "walltime", "expected_wait"}))
       return duration_at(one, key);
-    if (is_one_of(key, {"memory", "disk", "peak_memory"})) return size_at(one, key);
+    if (is_one_of(key, {"memory", "disk", "peak_memory", "memory_median", "memory_95"}))
+      return size_at(one, key);
   }
   if (key == "command") return command_at(one, key);
   if (key == "gpus") return gpus_at(one, key);

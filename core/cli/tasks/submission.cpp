@@ -138,6 +138,7 @@ json::object task_of(const WorkOptions& work, const std::string& directory, cons
   task.stream("stderr", work.standard_error);
   task.text("container", work.container);
   task.text("name", work.name);
+  task.text("kind", work.kind);
   task.list("after", work.after);
   task.list("after_any", work.after_any);
   task.list("after_each", work.after_each);

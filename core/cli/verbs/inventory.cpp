@@ -163,6 +163,23 @@ Table check_table(const json::array& checks) {
   return table;
 }
 
+namespace {
+
+/// What its runs took, where there have been some.
+void add_what_it_took(EngineClient& client, json::object& tool) {
+  const json::object report = client.get("/v1/report?by=kind&since=0");
+  const json::array* rows = array_at(report, "rows");
+  if (rows == nullptr) return;
+  for (const json::value& row : *rows) {
+    if (!row.is_object() || text_at(row.get_object(), "key") != text_at(tool, "name")) continue;
+    for (const char* key : {"runs", "failed", "took"}) {
+      if (const json::value* value = row.get_object().if_contains(key)) tool[key] = *value;
+    }
+  }
+}
+
+}  // namespace
+
 int show_inventory(const InventoryCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
@@ -176,7 +193,8 @@ int show_inventory(const InventoryCommand& command, const Session& session) {
   if (command.act == InventoryCommand::Act::Check) return check_one(client, command, one);
   if (command.act == InventoryCommand::Act::Clean) return clean_site(client, command, one);
   if (command.act == InventoryCommand::Act::Show) {
-    const json::object thing = client.get(one);
+    json::object thing = client.get(one);
+    if (command.kind == InventoryCommand::Kind::Tools) add_what_it_took(client, thing);
     if (command.json)
       print_json(thing);
     else

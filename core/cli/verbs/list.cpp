@@ -115,8 +115,7 @@ int list_submissions(const ListCommand& command, EngineClient& client) {
                                    : command.limit.value_or(kSubmissions);
   std::string before;
   std::vector<json::object> found;
-  const std::string since =
-      command.within == 0 ? std::string() : std::to_string(now() - command.within);
+  const std::string since = command.since ? std::to_string(*command.since) : std::string();
   do {
     json::object answer =
         client.get(with("/v1/arrays", {{"limit", std::to_string(std::min(left, kPage))},

@@ -21,6 +21,7 @@ int reload_engine(const EngineReloadCommand& command, const Session& session);
 int show_engine(const EngineStatusCommand& command, const Session& session);
 int check_installation(const DoctorCommand& command, const Session& session);
 int show_top(const TopCommand& command, const Session& session);
+int report_usage(const ReportCommand& command, const Session& session);
 int watch_dropbox(const DropboxCommand& command, const Session& session);
 int back_up(const BackupCommand& command, const Session& session);
 

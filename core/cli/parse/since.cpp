@@ -1,0 +1,73 @@
+#include "cli/parse/since.hpp"
+
+#include "model/quantities.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <stdexcept>
+
+namespace hpcbatch {
+namespace {
+
+constexpr std::array<const char*, 7> kWeek{"sunday",   "monday", "tuesday", "wednesday",
+                                           "thursday", "friday", "saturday"};
+
+std::tm local_of(std::time_t time) {
+  std::tm local{};
+  ::localtime_r(&time, &local);
+  return local;
+}
+
+/// So many days before today, at its beginning.
+std::time_t day_before(std::time_t now, int days) {
+  std::tm day = local_of(now);
+  day.tm_mday -= days;
+  day.tm_hour = day.tm_min = day.tm_sec = 0;
+  day.tm_isdst = -1;
+  return std::mktime(&day);
+}
+
+std::optional<std::time_t> named_day(const std::string& text, std::time_t now) {
+  if (text == "today") return day_before(now, 0);
+  if (text == "yesterday") return day_before(now, 1);
+  const auto at = std::find(kWeek.begin(), kWeek.end(), text);
+  if (at == kWeek.end()) return std::nullopt;
+  const int back = (local_of(now).tm_wday - static_cast<int>(at - kWeek.begin()) + 7) % 7;
+  return day_before(now, back);
+}
+
+std::optional<std::time_t> date(const std::string& text) {
+  for (const char* format : {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M"}) {
+    std::tm moment{};
+    const char* end = ::strptime(text.c_str(), format, &moment);
+    if (end == nullptr || *end != '\0') continue;
+    const std::tm asked = moment;
+    moment.tm_isdst = -1;
+    const std::time_t time = std::mktime(&moment);
+    // The 31st of June is another day.
+    if (moment.tm_mday == asked.tm_mday && moment.tm_mon == asked.tm_mon) return time;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::time_t parse_since(const std::string& text, std::time_t now) {
+  const auto duration = parse_duration(text);
+  if (duration && duration->count() > 0)
+    return std::max<std::time_t>(0,
+                                 now - std::chrono::ceil<std::chrono::seconds>(*duration).count());
+  auto moment = named_day(text, now);
+  if (!moment) moment = date(text);
+  if (!moment) {
+    throw std::invalid_argument("'" + text +
+                                "' is neither a duration, like 2h or 3d, nor a day: today, "
+                                "yesterday, monday, 2026-01-31");
+  }
+  if (*moment > now) throw std::invalid_argument("'" + text + "' is still to come");
+  return *moment;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,221 @@
+#include "cli/show/report_table.hpp"
+
+#include "cli/show/table.hpp"
+#include "cli/show/values.hpp"
+#include "documents/wrap.hpp"
+#include "model/quantities.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kRows = 20;
+
+/// The columns of the CSV, with their units in their names.
+constexpr std::array kColumns{"runs",
+                              "done",
+                              "failed",
+                              "cancelled",
+                              "never_ran",
+                              "tried_again",
+                              "wait_h",
+                              "run_h",
+                              "lost_h",
+                              "cpu_h",
+                              "cpu_asked_h",
+                              "memory_gb_h",
+                              "memory_asked_gb_h",
+                              "time_h",
+                              "time_asked_h",
+                              "gpu_asked_h"};
+
+const json::object& object_or_none(const json::object& report, const char* key) {
+  static const json::object kNone;
+  const json::object* found = object_at(report, key);
+  return found == nullptr ? kNone : *found;
+}
+
+/// Less than an hour as `12m30s`.
+std::string hours(double value) {
+  if (value >= 1) return few_digits(value) + " h";
+  const double seconds = value * 3600;
+  const auto rounded = std::chrono::duration<double>(seconds < 10 ? seconds : std::round(seconds));
+  return show_duration(std::chrono::duration_cast<Duration>(rounded));
+}
+
+std::string percent(double part, double whole) {
+  if (whole <= 0) return "";
+  return std::to_string(std::lround(100 * part / whole)) + " %";
+}
+
+std::string in_seconds(const json::object& object, const char* key) {
+  if (!object.contains(key)) return "";
+  const double value = number_at(object, key);
+  const auto rounded = std::chrono::duration<double>(value < 10 ? value : std::round(value));
+  return show_duration(std::chrono::duration_cast<Duration>(rounded));
+}
+
+std::string count_of(double number, const char* one, const char* many) {
+  return whole(number) + " " + (number == 1 ? one : many);
+}
+
+std::string ends_in_words(const json::object& total) {
+  std::string text = count_of(number_at(total, "runs"), "run", "runs");
+  text += ": " + text_at(total, "done") + " done";
+  for (const auto& [key, word] : {std::pair{"failed", "failed"}, {"cancelled", "cancelled"}}) {
+    if (number_at(total, key) > 0) text += ", " + text_at(total, key) + " " + word;
+  }
+  if (number_at(total, "tried_again") > 0)
+    text +=
+        ", " + count_of(number_at(total, "tried_again"), "attempt", "attempts") + " tried again";
+  if (number_at(total, "never_ran") > 0) text += "; " + text_at(total, "never_ran") + " never ran";
+  return text;
+}
+
+std::string batch_jobs_in_words(const json::object& report, double runs) {
+  double jobs = 0, waited = 0;
+  if (const json::array* sites = array_at(report, "batch_jobs")) {
+    for (const json::value& site : *sites) {
+      if (!site.is_object()) continue;
+      jobs += number_at(site.get_object(), "jobs");
+      waited += number_at(site.get_object(), "wait_h");
+    }
+  }
+  return count_of(jobs, "allocation", "allocations") + " waited " + hours(waited) +
+         " in queues; one by one it would have been " + count_of(runs, "batch job", "batch jobs");
+}
+
+/// One line for each thing that is asked for.
+Table efficiency(const json::object& total) {
+  using Side = Table::Side;
+  Table table({{""},
+               {"ASKED", Side::Right},
+               {"USED", Side::Right},
+               {"WASTED", Side::Right},
+               {"EFFICIENCY", Side::Right}});
+  const auto gigabyte_hours = [](double value) { return few_digits(value) + " GB-h"; };
+  const auto add = [&](const char* name, const char* asked, const char* used, auto in_words) {
+    const double all = number_at(total, asked), some = number_at(total, used);
+    if (all <= 0) return;
+    table.add({name, in_words(all), in_words(some), in_words(std::max(0.0, all - some)),
+               percent(some, all)});
+  };
+  add("cpu", "cpu_asked_h", "cpu_h", hours);
+  add("memory", "memory_asked_gb_h", "memory_gb_h", gigabyte_hours);
+  add("time limits", "time_asked_h", "time_h", hours);
+  if (number_at(total, "gpu_asked_h") > 0)
+    table.add({"gpu", hours(number_at(total, "gpu_asked_h")), "", "", ""});
+  return table;
+}
+
+Table rows_of(const json::array& rows, const std::string& by) {
+  using Side = Table::Side;
+  std::string title = by;
+  for (char& c : title) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  Table table({{"RUNS", Side::Right},
+               {"FAILED", Side::Right},
+               {"CPU", Side::Right},
+               {"USED", Side::Right},
+               {"MEM", Side::Right},
+               {"RUN", Side::Right},
+               {"95%", Side::Right},
+               {"WAIT", Side::Right},
+               {title}});
+  std::size_t shown = 0;
+  for (const json::value& value : rows) {
+    if (!value.is_object() || ++shown > kRows) continue;
+    const json::object& row = value.get_object();
+    const json::object& took = object_or_none(row, "took");
+    const double runs = number_at(row, "runs"), failed = number_at(row, "failed");
+    table.add({text_at(row, "runs"), failed > 0 ? text_at(row, "failed") : "",
+               hours(number_at(row, "cpu_asked_h")),
+               percent(number_at(row, "cpu_h"), number_at(row, "cpu_asked_h")),
+               percent(number_at(row, "memory_gb_h"), number_at(row, "memory_asked_gb_h")),
+               hours(number_at(row, "run_h")), in_seconds(took, "run_95_s"),
+               runs > 0 ? hours(number_at(row, "wait_h")) : "",
+               text_at(row, "key").empty() ? "-" : text_at(row, "key")});
+  }
+  return table;
+}
+
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::string few_digits(double value) {
+  if (value <= 0) return "0";
+  const int digits = value >= 100 ? 0 : value >= 10 ? 1 : value >= 0.1 ? 2 : 3;
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  std::string out = text.data();
+  if (digits == 0) return out;
+  while (out.back() == '0') out.pop_back();
+  if (out.back() == '.') out.pop_back();
+  return out == "0" ? "<0.001" : out;
+}
+
+std::string report_text(const json::object& report, const std::string& by,
+                        std::optional<std::size_t> room) {
+  const json::object& total = object_or_none(report, "total");
+  const double runs = number_at(total, "runs") + number_at(total, "tried_again");
+  std::string days = text_at(report, "since");
+  if (text_at(report, "until") != days) days += " to " + text_at(report, "until");
+  const auto line = [&](const std::string& text) {
+    return (room ? wrapped(text, *room, 0, 2) : text) + "\n";
+  };
+  if (runs + number_at(total, "never_ran") == 0)
+    return line(days + " (UTC): nothing has run; `--since 30d` looks farther back");
+  std::string out = line(days + " (UTC): " + ends_in_words(total));
+  out += line(batch_jobs_in_words(report, runs));
+  std::string times = "running " + hours(number_at(total, "run_h")) + ", before it waiting " +
+                      hours(number_at(total, "wait_h"));
+  if (number_at(total, "lost_h") > 0)
+    times += "; " + hours(number_at(total, "lost_h")) + " ran for nothing";
+  out += line(times) + "\n" + efficiency(total).text(room) + "\n";
+  const json::array* rows = array_at(report, "rows");
+  if (rows != nullptr) {
+    out += rows_of(*rows, by).text(room);
+    if (rows->size() > kRows)
+      out += line("and " + std::to_string(rows->size() - kRows) + " more: --csv or --json has all");
+  }
+  const json::array* advice = array_at(report, "advice");
+  if (advice == nullptr || advice->empty()) return out;
+  out += "\nWhat would save most:\n";
+  for (const json::value& one : *advice) {
+    if (!one.is_object()) continue;
+    const std::string text = one_line(text_at(one.get_object(), "text"));
+    out += "  " + (room ? wrapped(text, *room, 2, 4) : text) + "\n";
+  }
+  return out;
+}
+
+std::string report_csv(const json::object& report, const std::string& by) {
+  std::string out = by;
+  for (const char* column : kColumns) out += std::string(",") + column;
+  out += "\r\n";
+  const json::array* rows = array_at(report, "rows");
+  if (rows == nullptr) return out;
+  for (const json::value& value : *rows) {
+    if (!value.is_object()) continue;
+    const json::object& row = value.get_object();
+    out += csv_field(text_at(row, "key"));
+    for (const char* column : kColumns) out += "," + text_at(row, column);
+    out += "\r\n";
+  }
+  return out;
+}
+
+}  // namespace hpcbatch

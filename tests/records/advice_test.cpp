@@ -1,0 +1,80 @@
+// Which changes of what people ask for would save most.
+#include "records/advice.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+namespace hpcbatch::records {
+namespace {
+
+constexpr double kMegabyte = 1 << 20;
+
+KindUse kind(const std::string& name, double runs, double memory_asked, double memory_used) {
+  KindUse use;
+  use.kind = name;
+  use.usage.memory_asked = runs * memory_asked * 100;
+  use.usage.cpu_asked = runs * 100;
+  use.profile.memory_asked = memory_asked;
+  use.profile.cpus_asked = 1;
+  for (int i = 0; i < runs; ++i) use.profile.memory.add(memory_used);
+  return use;
+}
+
+TEST(Advice, WhatSavesMostComesFirst) {
+  const auto advice = advice_for({kind("small", 100, 100 * kMegabyte, 20 * kMegabyte),
+                                  kind("large", 100, 8000 * kMegabyte, 900 * kMegabyte)},
+                                 5);
+  ASSERT_EQ(advice.size(), 2U);
+  EXPECT_EQ(advice[0].kind, "large");
+  EXPECT_GE(advice[0].enough, 1.1 * 900 * kMegabyte) << "with head-room";
+  EXPECT_LE(advice[0].enough, 1.5 * 900 * kMegabyte);
+  EXPECT_NEAR(advice[0].saves, 100 * 100 * (advice[0].asked - advice[0].enough), 1e6);
+}
+
+TEST(Advice, FewRunsSayNothing) {
+  EXPECT_TRUE(advice_for({kind("few", 9, 8000 * kMegabyte, kMegabyte)}, 5).empty());
+  EXPECT_FALSE(advice_for({kind("ten", 10, 8000 * kMegabyte, kMegabyte)}, 5).empty());
+}
+
+TEST(Advice, WhatIsNearlyRightIsLeftAlone) {
+  EXPECT_TRUE(advice_for({kind("good", 100, 1024 * kMegabyte, 800 * kMegabyte)}, 5).empty());
+}
+
+TEST(Advice, NoMoreThanWereAskedFor) {
+  std::vector<KindUse> kinds;
+  for (int i = 0; i < 20; ++i)
+    kinds.push_back(kind("k" + std::to_string(i), 50, 8000 * kMegabyte, kMegabyte));
+  EXPECT_EQ(advice_for(kinds, 5).size(), 5U);
+}
+
+TEST(Advice, AFewTasksThatNeedMuchMoreDoNotSetWhatIsEnoughForTheOthers) {
+  KindUse use = kind("mixed", 96, 8000 * kMegabyte, 100 * kMegabyte);
+  for (int i = 0; i < 4; ++i) use.profile.memory.add(7000 * kMegabyte);
+  EXPECT_LT(memory_enough(use.profile), 200 * kMegabyte);
+}
+
+TEST(Advice, CpusAreWholeOnesAboveOne) {
+  Profile profile;
+  for (int i = 0; i < 20; ++i) profile.cpus.add(2.3);
+  EXPECT_EQ(cpus_enough(profile), 3);
+  profile = {};
+  for (int i = 0; i < 20; ++i) profile.cpus.add(0.01);
+  EXPECT_EQ(cpus_enough(profile), 0.25);
+  profile = {};
+  for (int i = 0; i < 20; ++i) profile.cpus.add(1.04);
+  EXPECT_EQ(cpus_enough(profile), 1) << "the last tenth is noise";
+}
+
+TEST(Advice, TimeHasHalfAsMuchMore) {
+  Profile profile;
+  for (int i = 0; i < 20; ++i) profile.run.add(600);
+  const double enough = time_enough(profile);
+  EXPECT_GE(enough, 850);
+  EXPECT_LE(enough, 960);
+  EXPECT_EQ(std::fmod(enough, 60), 0) << "whole minutes";
+  EXPECT_EQ(time_enough({}), 0);
+}
+
+}  // namespace
+}  // namespace hpcbatch::records
