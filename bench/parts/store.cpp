@@ -30,6 +30,19 @@ class Kept {
     if (!store_->commit(writes, durable)) std::abort();
   }
 
+  store::Store& store() { return *store_; }
+  /// Of the database, when its log has been moved into it.
+  std::uint64_t bytes() {
+    store_.reset();
+    const auto size = std::filesystem::file_size(folder_ + "/store.db");
+    auto opened = store::Store::open(folder_ + "/store.db");
+    if (!opened) std::abort();
+    store_ = std::move(*opened);
+    store_->records().tell_kinds(
+        [](const store::ArrayRow& array) { return "kind " + std::to_string(array.id.value); });
+    return size;
+  }
+
  private:
   std::string folder_;
   std::unique_ptr<store::Store> store_;
@@ -89,6 +102,45 @@ void store_leases_and_results(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(store_leases_and_results)->Arg(10)->Arg(1'000);
+
+/// A million results of so many kinds, added up; neighbours share rows, as those of an array do.
+/// `bytes`: by which the file grew for it.
+void store_learn_a_million(benchmark::State& state) {
+  const auto kinds = static_cast<std::uint64_t>(state.range(0));
+  constexpr std::uint64_t kResults = 1'000'000;
+  const PilotId pilot{AllocationId{"Hb1a2b3c"}, 0};
+  const Time begin = from_microseconds(1'700'000'000'000'000);
+  for (auto _ : state) {
+    state.PauseTiming();
+    Kept kept;
+    kept.store().records().tell_kinds(
+        [](const store::ArrayRow& array) { return "kind " + std::to_string(array.id.value); });
+    const std::uint64_t each = kResults / kinds;
+    for (std::uint64_t id = 1; id <= kinds; ++id) {
+      kept.commit({array_of(id, static_cast<std::uint32_t>(each))}, false);
+      std::vector<store::Write> results;
+      for (std::uint32_t index = 1; index <= each; ++index) {
+        Outcome outcome;
+        outcome.started = begin + std::chrono::seconds(index % 60);
+        outcome.ended = *outcome.started + std::chrono::milliseconds(1 + index * 7919 % 100'000);
+        outcome.cpu_time = std::chrono::milliseconds(1 + index * 104'729 % 100'000);
+        outcome.peak_memory = (1 + index * 31 % 4000) << 20;
+        results.push_back(
+            {SaveResult{{{ArrayId{id}, index}, 1, index}, pilot, "node1", outcome}, {}});
+      }
+      kept.commit(results, false);
+    }
+    const std::uint64_t before = kept.bytes();
+    state.ResumeTiming();
+    while (kept.store().learn(begin + std::chrono::hours(1), 20'000)) {
+    }
+    state.PauseTiming();
+    state.counters["bytes"] = static_cast<double>(kept.bytes() - before);
+    state.ResumeTiming();
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kResults));
+}
+BENCHMARK(store_learn_a_million)->Arg(1)->Arg(1000)->Unit(benchmark::kMillisecond)->Iterations(3);
 
 }  // namespace
 }  // namespace hpcbatch

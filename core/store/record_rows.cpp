@@ -32,7 +32,8 @@ struct Ended {
   std::uint32_t attempt{0};
   std::uint64_t epoch{0};
   records::Run run;
-  std::string pilot, details;
+  std::string pilot;
+  std::string_view details;  ///< until the row is left
 };
 
 std::optional<Time> time_or_none(std::int64_t microseconds) {
@@ -47,7 +48,7 @@ Ended read_ended(const sqlite::Statement& row) {
               .attempt = static_cast<std::uint32_t>(row.number(4)),
               .epoch = static_cast<std::uint64_t>(row.number(10)),
               .pilot = row.text(8),
-              .details = row.text(11)};
+              .details = row.bytes(11)};
   ended.run.failure = static_cast<Failure>(row.number(5));
   ended.run.started = time_or_none(row.number(6));
   ended.run.ended = from_microseconds(row.number(7));
@@ -205,12 +206,12 @@ class Reader {
     const std::string site = row.bind(name).step() ? row.text(0) : "";
     return sites_.emplace(name, site).first->second;
   }
-  void add_all(const std::string& details, const records::Tally::Group& group, records::Run run) {
-    for (const OwnDetails& own : decode_details(details)) {
-      run.started = own.outcome.started;
-      run.ended = own.outcome.ended;
-      run.cpu = own.outcome.cpu_time;
-      run.peak_memory = own.outcome.peak_memory;
+  void add_all(std::string_view details, const records::Tally::Group& group, records::Run run) {
+    for (const OwnUse& own : decode_use(details)) {
+      run.started = own.times.started;
+      run.ended = own.times.ended;
+      run.cpu = own.times.cpu;
+      run.peak_memory = own.peak_memory;
       run.is_first = own.attempt <= 1;
       add(group, run);
     }

@@ -35,6 +35,14 @@ struct OwnTimes {
 };
 /// Throws std::runtime_error where the bytes are damaged.
 std::vector<OwnTimes> decode_times(std::string_view bytes);
+/// One task's attempt, times and usage.
+struct OwnUse {
+  std::uint32_t attempt{0};
+  OwnTimes times;
+  std::uint64_t peak_memory{0};
+};
+/// Throws std::runtime_error where the bytes are damaged.
+std::vector<OwnUse> decode_use(std::string_view bytes);
 /// Those of some of the run's tasks: so many, from a place in it on.
 std::string cut_details(const std::string& bytes, std::size_t from, std::size_t count);
 
