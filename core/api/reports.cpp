@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <string_view>
 #include <utility>
 
 namespace hpcbatch {
@@ -35,19 +37,18 @@ Time time_in(const HttpRequest& request, const char* key, Time otherwise) {
 
 Asked read_asked(const HttpRequest& request, Time now) {
   Asked asked;
-  asked.first = records::day_of(time_in(request, "since", now - kUsually));
-  asked.last = records::day_of(time_in(request, "until", now));
+  // Of other days nothing is kept.
+  const std::int32_t today = records::day_of(now);
+  const auto kept = [today](Time time) {
+    return std::clamp(records::day_of(time), today - store::RecordRows::kDaysKept, today);
+  };
+  asked.first = kept(time_in(request, "since", now - kUsually));
+  asked.last = kept(time_in(request, "until", now));
   asked.by = word_in<records::By>(request, "by", records::parse_by,
                                   "reports are by kind, site, client, day")
                  .value_or(records::By::Kind);
   return asked;
 }
-
-struct Found {
-  records::UsageRows rows;
-  std::vector<std::pair<std::string, records::Profile>> profiles;
-  std::vector<store::AllocationSums> allocations;
-};
 
 json::array batch_jobs_json(const std::vector<store::AllocationSums>& all) {
   json::array jobs;
@@ -60,25 +61,31 @@ json::array batch_jobs_json(const std::vector<store::AllocationSums>& all) {
   return jobs;
 }
 
-json::object report_json(const Asked& asked, const Found& found) {
+json::object read_report(store::Store& store, const Asked& asked, Time now) {
+  const records::UsageRows usage = store.records().usage(asked.first, asked.last);
+  const auto kinds = records::kinds_of(usage, store.records().profiles());
+  std::map<std::string_view, const records::Profile*> took;
+  if (asked.by == records::By::Kind) {
+    for (const records::KindUse& kind : kinds) took[kind.kind] = &kind.profile;
+  }
   json::array rows, advice;
-  const auto kinds = records::kinds_of(found.rows, found.profiles);
-  for (const auto& [key, usage] : records::put_together(found.rows, asked.by)) {
-    json::object row{{"key", valid_utf8(key)}};
-    const json::object sums = to_json(usage);
-    row.insert(sums.begin(), sums.end());
-    const auto kind = std::find_if(kinds.begin(), kinds.end(),
-                                   [&, &name = key](const auto& one) { return one.kind == name; });
-    if (asked.by == records::By::Kind && kind != kinds.end()) row["took"] = to_json(kind->profile);
+  for (const auto& [key, sums] : records::put_together(usage, asked.by)) {
+    json::object row = to_json(sums);
+    row["key"] = valid_utf8(key);
+    if (const auto at = took.find(key); at != took.end()) row["took"] = to_json(*at->second);
     rows.push_back(std::move(row));
   }
   const double days = asked.last - asked.first + 1;
   for (const records::Advice& one : records::advice_for(kinds, kMostAdvice))
     advice.push_back(to_json(one, days));
+  const Time begin{std::chrono::days{asked.first}}, end{std::chrono::days{asked.last + 1}};
   return {
-      {"since", records::show_day(asked.first)},          {"until", records::show_day(asked.last)},
-      {"total", to_json(records::sum_of(found.rows))},    {"rows", std::move(rows)},
-      {"batch_jobs", batch_jobs_json(found.allocations)}, {"advice", std::move(advice)}};
+      {"since", records::show_day(asked.first)},
+      {"until", records::show_day(asked.last)},
+      {"total", to_json(records::sum_of(usage))},
+      {"rows", std::move(rows)},
+      {"batch_jobs", batch_jobs_json(store.history().allocation_sums(begin, std::min(end, now)))},
+      {"advice", std::move(advice)}};
 }
 
 }  // namespace
@@ -92,17 +99,13 @@ void Reports::report(const HttpRequest& request, const ReplyPtr& reply) {
   const Time now = runtime_.now();
   const Asked asked = read_asked(request, now);
   if (asked.first > asked.last) throw BadRequest("'until' is before 'since'");
-  runtime_.learning().catch_up([this, asked, now, reply] {
-    runtime_.look(
-        [asked, now](store::Store& store) {
-          const Time begin{std::chrono::days{asked.first}};
-          const Time end{std::chrono::days{asked.last + 1}};
-          return Found{store.records().usage(asked.first, asked.last),
-                       store.records().profiles(now),
-                       store.history().allocation_sums(begin, std::min(end, now))};
-        },
-        [asked, reply](const Found& found) { reply->answer(200, report_json(asked, found)); });
-  });
+  const auto look = [this, asked, now, reply] {
+    runtime_.look([asked, now](store::Store& store) { return read_report(store, asked, now); },
+                  [reply](const json::object& report) { reply->answer(200, report); });
+  };
+  // One that cannot be written is looked at as it is.
+  if (runtime_.store_trouble()) return look();
+  runtime_.learning().catch_up(look);
 }
 
 }  // namespace hpcbatch

@@ -1,5 +1,7 @@
 #include "records/advice.hpp"
 
+#include "records/kind.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <tuple>
@@ -10,7 +12,6 @@ namespace {
 constexpr double kShare = 0.95;
 // What was never seen may come all the same.
 constexpr double kMemoryRoom = 1.2;
-constexpr double kTimeRoom = 1.5;
 constexpr double kMegabyte = 1 << 20;
 // A change that saves less than a tenth is not worth a word.
 constexpr double kWorthIt = 0.9;
@@ -44,20 +45,13 @@ double cpus_enough(const Profile& profile) {
   return std::max(1.0, std::ceil(busy - 0.1));
 }
 
-double time_enough(const Profile& profile) {
-  if (profile.run.count() < kFewestRuns) return 0;
-  constexpr double kMinute = 60;
-  const double enough = profile.run.quantile(kShare) * kTimeRoom;
-  return enough <= kMinute ? std::max(1.0, std::ceil(enough))
-                           : std::ceil(enough / kMinute) * kMinute;
-}
-
 std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t most) {
   std::vector<Advice> all;
   double memory_of_all = 0, cpus_of_all = 0;
   for (const auto& [kind, usage, profile] : kinds) {
     memory_of_all += usage.memory_asked;
     cpus_of_all += usage.cpu_asked;
+    if (kind == kOtherKinds) continue;  // what is enough for one says nothing of the others
     const double memory = profile.memory_asked, cpus = profile.cpus_asked;
     if (memory > 0) {
       add_saving(

@@ -37,7 +37,5 @@ std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t mo
 double memory_enough(const Profile& profile);
 /// Whole cpus, or halves and quarters below one.
 double cpus_enough(const Profile& profile);
-/// Seconds: with half as much more, rounded up to minutes where it is more than one.
-double time_enough(const Profile& profile);
 
 }  // namespace hpcbatch::records

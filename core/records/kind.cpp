@@ -9,25 +9,14 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/// `sample17.bam` -> `sample#.bam`; `bwa2` and `x86_64`, short ones that end a word, stay.
+/// `sample17.bam` -> `sample#.bam`.
 std::string without_numbers(std::string_view name) {
   std::string kind;
-  for (std::size_t at = 0; at < name.size();) {
-    std::size_t end = at;
-    while (end < name.size() && is_digit(name[end])) ++end;
-    if (end == at) {
-      kind += name[at++];
-      continue;
-    }
-    const bool is_in_word = at > 0 && is_letter(name[at - 1]);
-    const bool ends_word = end == name.size() || name[end] == '_' || name[end] == ' ';
-    const bool is_part_of_name = is_in_word && ends_word && end - at <= 2;
-    kind += is_part_of_name ? name.substr(at, end - at) : "#";
-    at = end;
+  for (const char c : name) {
+    if (!is_digit(c))
+      kind += c;
+    else if (kind.empty() || kind.back() != '#')
+      kind += '#';
   }
   return kind;
 }
@@ -51,7 +40,7 @@ std::string kind_of(const KindHints& hints) {
   const std::size_t slash = hints.program.rfind('/');
   const std::string_view last =
       slash == std::string_view::npos ? hints.program : hints.program.substr(slash + 1);
-  return last.empty() ? std::string(kOtherKinds) : on_a_line(without_numbers(last));
+  return last.empty() ? std::string(kOtherKinds) : on_a_line(std::string(last));
 }
 
 }  // namespace hpcbatch::records

@@ -8,8 +8,8 @@ namespace hpcbatch::records {
 
 /// All that says of what kind a task is; each may be empty.
 struct KindHints {
-  std::string_view said;     ///< by who submits: a Snakemake rule, a Galaxy tool
-  std::string_view tool;     ///< and its version
+  std::string_view said;  ///< by who submits: a Snakemake rule, a Galaxy tool
+  std::string_view tool;
   std::string_view name;     ///< of its submission, with the places for items as they were written
   std::string_view program;  ///< the first word of its command
 };

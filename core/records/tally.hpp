@@ -32,7 +32,6 @@ class Tally {
 
   const std::map<Cell, Usage>& usage() const { return usage_; }
   const std::map<std::string, Profile>& profiles() const { return profiles_; }
-  bool empty() const { return usage_.empty(); }
 
  private:
   std::map<Cell, Usage> usage_;

@@ -41,9 +41,10 @@ void Profile::add(const Profile& other) {
   memory.add(other.memory);
   cpus.add(other.cpus);
   wait.add(other.wait);
+  // Whatever runs asks for a cpu.
+  if (other.cpus_asked <= 0) return;
   cpus_asked = other.cpus_asked;
   memory_asked = other.memory_asked;
-  time_asked = other.time_asked;
 }
 
 void Profile::scale(double factor) {
@@ -86,8 +87,10 @@ void add(Profile& profile, const Run& run, const Needs& needs) {
   if (!run.started) return;
   profile.cpus_asked = needs.amounts.get(kCpus).value();
   profile.memory_asked = needs.amounts.get(kMemory).value();
-  profile.time_asked = needs.time ? in_seconds(*needs.time) : 0;
   if (run.is_first) profile.wait.add(between(run.submitted, *run.started));
+  // It was too little: how much is enough nobody has seen.
+  if (run.failure == Failure::OomTask)
+    profile.memory.add(std::max(profile.memory_asked, static_cast<double>(run.peak_memory)));
   if (run.failure != Failure::Ok || !run.is_last) return;
   const double ran = between(*run.started, run.ended);
   profile.run.add(ran);

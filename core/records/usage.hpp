@@ -47,11 +47,11 @@ struct Usage {
 /// Bytes of memory, cpus and seconds that tasks of a kind took.
 struct Profile {
   Sketch run;     ///< seconds, of what ended well
-  Sketch memory;  ///< bytes; of what ended well and of which it is known
+  Sketch memory;  ///< bytes; of what ended well and of which it is known, or was too little
   Sketch cpus;    ///< that were busy, on the average; of what ended well and ran for a second
   Sketch wait;    ///< seconds until the first start
   /// What they asked for last; 0: nothing.
-  double cpus_asked{0}, memory_asked{0}, time_asked{0};
+  double cpus_asked{0}, memory_asked{0};
 
   void add(const Profile& other);
   void scale(double factor);

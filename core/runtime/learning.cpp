@@ -3,7 +3,6 @@
 #include "links/recipe.hpp"
 #include "records/kind.hpp"
 
-#include <limits>
 #include <utility>
 
 namespace hpcbatch {
@@ -19,9 +18,9 @@ std::uint64_t ended_in_all(const store::Totals& totals) {
 }
 
 /// False: nothing more is left, or the disk is full and it is tried again later.
-bool learn_some(store::Store& store, Time now, std::uint64_t tasks) {
+bool learn_some(store::Store& store) {
   try {
-    return store.learn(now, tasks);
+    return store.learn(kTasksAtOnce);
   } catch (const sqlite::SqlError& e) {
     if (!e.transient()) throw;
     return false;
@@ -52,25 +51,20 @@ void Learning::learn() {
   const std::uint64_t ended = ended_in_all(dependencies_.writer.totals());
   // Retries make it less, and bring it back: then a few wait for the next.
   if (ended == learned_ && ended != 0) return learn_in(kLater);
-  dependencies_.writer.read(
-      [now = dependencies_.clock.now()](store::Store& store) {
-        return learn_some(store, now, kTasksAtOnce);
-      },
-      [this, ended](bool more) {
-        if (!more) learned_ = ended;
-        learn_in(more ? kSoon : kLater);
-      });
+  dependencies_.writer.read([](store::Store& store) { return learn_some(store); },
+                            [this, ended](bool more) {
+                              if (!more) learned_ = ended;
+                              learn_in(more ? kSoon : kLater);
+                            });
 }
 
 void Learning::catch_up(std::function<void()> then) {
-  dependencies_.writer.read(
-      [now = dependencies_.clock.now()](store::Store& store) {
-        return learn_some(store, now, kTasksAtOnce);
-      },
-      [this, then = std::move(then)](bool more) mutable {
-        if (more && !dependencies_.is_stopped()) return catch_up(std::move(then));
-        then();
-      });
+  dependencies_.writer.read([](store::Store& store) { return learn_some(store); },
+                            [this, then = std::move(then)](bool more) mutable {
+                              if (more && !dependencies_.is_stopped())
+                                return catch_up(std::move(then));
+                              then();
+                            });
 }
 
 }  // namespace hpcbatch

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "loop/asio.hpp"
-#include "loop/clock.hpp"
 #include "loop/writer.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -21,7 +21,6 @@ class Learning {
   struct Dependencies {
     asio::io_context& loop;
     Writer& writer;
-    const Clock& clock;
     std::function<bool()> is_stopped;  ///< the engine hears nothing more
   };
   explicit Learning(Dependencies around);

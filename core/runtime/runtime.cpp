@@ -186,7 +186,9 @@ Result<void> Runtime::listen(std::string secret) {
 }
 
 void Runtime::make_writer(std::unique_ptr<store::Store> store) {
-  store->records().tell_kinds(kind_of_array);
+  store->records().begin_learning(kind_of_array, [] {
+    return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  });
   writer_ = std::make_unique<Writer>(
       loop_, std::move(store),
       [this](const std::string& text) { end_.stop("the store failed: " + text); },
@@ -223,11 +225,8 @@ void Runtime::make_housekeeping() {
       .is_stopped = [this] { return end_.hears_nothing; },
       .cancel = [this](const CancelAllocation& action) { perform(action); },
       .forget = [this](const ForgetAllocation& action) { perform(action); }});
-  learning_ = std::make_unique<Learning>(
-      Learning::Dependencies{.loop = loop_,
-                             .writer = *writer_,
-                             .clock = clock_,
-                             .is_stopped = [this] { return end_.hears_nothing; }});
+  learning_ = std::make_unique<Learning>(Learning::Dependencies{
+      .loop = loop_, .writer = *writer_, .is_stopped = [this] { return end_.hears_nothing; }});
 }
 
 void Runtime::make_requests() {

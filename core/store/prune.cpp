@@ -59,6 +59,7 @@ bool Store::prune(Time limit, std::uint32_t arrays) {
   set_meta("pruned", std::to_string(pruned));
   set_meta("pruned_array", std::to_string(pruned_array));
   transaction.commit();
+  note_commit(false);
   totals_ = left;
   (void)shorten_log();  // should it fail, the next commit will try and tell
   return more;

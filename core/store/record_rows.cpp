@@ -3,14 +3,14 @@
 #include "records/kind.hpp"
 #include "store/encoding.hpp"
 #include "store/layout.hpp"
+#include "store/record_encoding.hpp"
 #include "store/result_run.hpp"
-#include "store/store.pb.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
+#include <stdexcept>
 
 namespace hpcbatch::store {
 namespace {
@@ -19,10 +19,7 @@ constexpr const char* kCursor = "learned";
 // Of a store that was there before anything was learned, no more is read.
 constexpr std::int64_t kOldRowsRead = 200'000;
 constexpr int kRowsAtOnce = 5'000;
-constexpr std::int32_t kDaysKept = 400;
 constexpr std::chrono::days kKindForgotten{60};
-// Counts are kept in sixteenths: what counts less is gone.
-constexpr float kParts = 16;
 
 /// The columns of one result that are learned from.
 struct Ended {
@@ -57,75 +54,13 @@ Ended read_ended(const sqlite::Statement& row) {
   return ended;
 }
 
-void put(Spread& message, const records::Sketch& sketch) {
-  message.set_zeros(sketch.zeros());
-  message.set_lowest(sketch.lowest());
-  for (const float count : sketch.counts())
-    message.add_counts(static_cast<std::uint32_t>(std::min(count * kParts + 0.5F, 4e9F)));
-}
-
-records::Sketch sketch_of(const Spread& message) {
-  std::vector<float> counts;
-  counts.reserve(static_cast<std::size_t>(message.counts_size()));
-  for (const std::uint32_t count : message.counts())
-    counts.push_back(static_cast<float>(count) / kParts);
-  return records::Sketch::of(message.zeros(), message.lowest(), std::move(counts));
-}
-
-std::string encode(const records::Profile& profile) {
-  KindProfile message;
-  put(*message.mutable_run(), profile.run);
-  put(*message.mutable_memory(), profile.memory);
-  put(*message.mutable_cpus(), profile.cpus);
-  put(*message.mutable_wait(), profile.wait);
-  message.set_cpus_asked(profile.cpus_asked);
-  message.set_memory_asked(profile.memory_asked);
-  message.set_time_asked(profile.time_asked);
-  return message.SerializeAsString();
-}
-
-/// What cannot be read is learned anew.
-records::Profile decode_profile(std::string_view bytes) {
-  KindProfile message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
-  records::Profile profile{sketch_of(message.run()), sketch_of(message.memory()),
-                           sketch_of(message.cpus()), sketch_of(message.wait())};
-  profile.cpus_asked = message.cpus_asked();
-  profile.memory_asked = message.memory_asked();
-  profile.time_asked = message.time_asked();
-  return profile;
-}
-
-std::string encode(const records::Usage& usage) {
-  UsageSums message;
-  for (const double sum :
-       {usage.runs, usage.done, usage.cancelled, usage.never_ran, usage.attempts, usage.wait,
-        usage.run, usage.lost, usage.cpu_used, usage.cpu_asked, usage.memory_used,
-        usage.memory_asked, usage.time_used, usage.time_asked, usage.gpu_asked})
-    message.add_sum(sum);
-  return message.SerializeAsString();
-}
-
-/// What cannot be read counts as nothing.
-records::Usage decode_usage(std::string_view bytes) {
-  records::Usage u;
-  UsageSums message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return u;
-  int at = 0;
-  for (double* sum : {&u.runs, &u.done, &u.cancelled, &u.never_ran, &u.attempts, &u.wait, &u.run,
-                      &u.lost, &u.cpu_used, &u.cpu_asked, &u.memory_used, &u.memory_asked,
-                      &u.time_used, &u.time_asked, &u.gpu_asked}) {
-    // One that was written by an older program has fewer.
-    if (at < message.sum_size()) *sum = message.sum(at);
-    ++at;
-  }
-  return u;
-}
-
-records::Profile aged(records::Profile profile, Time touched, Time now) {
-  // A day makes no difference.
-  if (now - touched >= std::chrono::days{1}) profile.scale(records::weight_after(now - touched));
-  return profile;
+/// No less than nothing, whatever clocks said.
+Duration ran_between(Time from, Time to) {
+  if (to <= from) return {};
+  const auto ticks = static_cast<std::uint64_t>(to_microseconds(to)) -
+                     static_cast<std::uint64_t>(to_microseconds(from));
+  constexpr auto kMost = static_cast<std::uint64_t>(Duration::max().count());
+  return Duration{static_cast<Duration::rep>(std::min(ticks, kMost))};
 }
 
 /// Adds up what ended, and looks up what it belongs to once for neighbours.
@@ -143,31 +78,21 @@ class Reader {
   std::uint64_t add(const Ended& ended) {
     if (!find_array(ended.array)) return 1;
     const std::string& site = site_of(ended.pilot);
-    std::optional<Needs> then;
-    if (ended.attempt > 1) then = history_.needs_then(array_, result_of(ended));
-    const records::Tally::Group group{kind_, site, array_.client, then ? *then : array_.needs};
-    records::Run run = ended.run;
-    run.submitted = array_.submitted;
     const std::uint64_t tasks = std::uint64_t{ended.indices.last} - ended.indices.first + 1;
     if (!ended.details.empty()) {
-      add_all(ended.details, group, run);
-    } else {
-      run.is_first = ended.attempt <= 1;
-      run.tasks = static_cast<double>(tasks);
-      add(group, run);
-      if (ended.attempt > 1) add_earlier({ended.array, ended.indices.first}, group);
+      add_all(ended, site);
+      return tasks;
     }
+    records::Run run = ended.run;
+    run.is_first = ended.attempt <= 1;
+    run.tasks = static_cast<double>(tasks);
+    add({kind_, site, array_.client, needs_of(ended.sequence, ended.epoch)}, run);
+    if (ended.attempt > 1) add_earlier({ended.array, ended.indices.first});
     return tasks;
   }
   const records::Tally& tally() const { return tally_; }
 
  private:
-  static ResultRow result_of(const Ended& ended) {
-    ResultRow row;
-    row.sequence = ended.sequence;
-    row.epoch = ended.epoch;
-    return row;
-  }
   bool find_array(ArrayId id) {
     if (id == array_.id) return has_array_;
     sqlite::Statement row =
@@ -185,18 +110,20 @@ class Reader {
     }
     array_.submitted = from_microseconds(row.number(4));
     array_.recipe = row.text(5);
+    needs_changed_ =
+        db_.query("SELECT 1 FROM needs_before WHERE array=? LIMIT 1").bind(id.value).step();
     kind_ = kinds_.kind_of(array_);
     if (!kinds_.is_known(kind_)) kind_ = records::kOtherKinds;
     return true;
   }
-  /// A node's clock may be wrong, and may have jumped: nothing ran before it was submitted, nor
-  /// longer than since then.
-  void add(const records::Tally::Group& group, records::Run run) {
-    const Time begin = std::min(array_.submitted, kinds_.now);
-    const Time ended = std::clamp(run.ended, begin, kinds_.now);
-    if (run.started && run.ended - *run.started > kinds_.now - begin)
-      run.ended = *run.started + (kinds_.now - begin);
-    tally_.add(group, run, records::day_of(ended));
+  /// Those of an array may have changed while it ran.  Until the next call.
+  const Needs& needs_of(std::uint64_t sequence, std::uint64_t epoch) {
+    if (!needs_changed_) return array_.needs;
+    ResultRow row;
+    row.sequence = sequence;
+    row.epoch = epoch;
+    needs_then_ = history_.needs_then(array_, row);
+    return needs_then_;
   }
   const std::string& site_of(const std::string& pilot) {
     const std::string_view name = std::string_view(pilot).substr(0, pilot.find('.'));
@@ -206,20 +133,45 @@ class Reader {
     const std::string site = row.bind(name).step() ? row.text(0) : "";
     return sites_.emplace(name, site).first->second;
   }
-  void add_all(std::string_view details, const records::Tally::Group& group, records::Run run) {
-    for (const OwnUse& own : decode_use(details)) {
+  /// A node's clock may be wrong, and may have jumped: nothing ran before it was submitted, nor
+  /// longer than since then, nor is it still to come.
+  void add(const records::Tally::Group& group, records::Run run) {
+    run.submitted = std::min(array_.submitted, kinds_.now);
+    if (run.started) {
+      const Duration ran =
+          std::min(ran_between(*run.started, run.ended), kinds_.now - run.submitted);
+      run.started = std::clamp(*run.started, run.submitted, kinds_.now - ran);
+      run.ended = *run.started + ran;
+    }
+    run.ended = std::clamp(run.ended, run.submitted, kinds_.now);
+    tally_.add(group, run, records::day_of(run.ended));
+  }
+  void add_all(const Ended& ended, const std::string& site) {
+    records::Run run = ended.run;
+    std::uint32_t index = ended.indices.first;
+    for (const OwnUse& own : use_of(ended.details)) {
       run.started = own.times.started;
       run.ended = own.times.ended;
       run.cpu = own.times.cpu;
       run.peak_memory = own.peak_memory;
       run.is_first = own.attempt <= 1;
-      add(group, run);
+      add({kind_, site, array_.client, needs_of(ended.sequence, own.epoch)}, run);
+      if (own.attempt > 1) add_earlier({ended.array, index});
+      ++index;
+    }
+  }
+  /// Damage is for others to find: what is added up beside must not end the engine at each start.
+  static std::vector<OwnUse> use_of(std::string_view details) {
+    try {
+      return decode_use(details);
+    } catch (const std::runtime_error&) {
+      return {};
     }
   }
   /// What failed before, since it was last retried by hand.
-  void add_earlier(TaskId task, const records::Tally::Group& group) {
+  void add_earlier(TaskId task) {
     sqlite::Statement rows = db_.query(
-        "SELECT failure,started,ended,cpu,peak,attempt,pilot FROM attempts WHERE array=? AND "
+        "SELECT failure,started,ended,cpu,peak,attempt,pilot,epoch FROM attempts WHERE array=? AND "
         "item=? AND past=0");
     rows.bind(task.array.value, task.index);
     while (rows.step()) {
@@ -229,34 +181,51 @@ class Reader {
       run.ended = from_microseconds(rows.number(2));
       run.cpu = Duration{rows.number(3)};
       run.peak_memory = static_cast<std::uint64_t>(rows.number(4));
-      run.submitted = array_.submitted;
       run.is_first = rows.number(5) <= 1;
       run.is_last = false;
-      add({group.kind, site_of(rows.text(6)), group.client, group.needs}, run);
+      const Needs& needs = needs_of(kNoSequence, static_cast<std::uint64_t>(rows.number(7)));
+      add({kind_, site_of(rows.text(6)), array_.client, needs}, run);
     }
   }
+
+  // An attempt that was followed by another has an epoch alone.
+  static constexpr auto kNoSequence =
+      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 
   sqlite::Connection& db_;
   History& history_;
   Kinds kinds_;
   ArrayRow array_;
   bool has_array_{false};
+  bool needs_changed_{false};
+  Needs needs_then_;
   std::string needs_, kind_;
   std::map<std::string, std::string, std::less<>> sites_;  // by allocation
   records::Tally tally_;
 };
 
+struct KeptProfile {
+  records::Profile profile;
+  Time touched{};  ///< up to when it has faded
+};
+
+/// A day makes no difference: it stays as it is, and goes on fading from where it was.
+KeptProfile faded(KeptProfile kept, Time now) {
+  if (now - kept.touched < std::chrono::days{1}) return kept;
+  kept.profile.scale(records::weight_after(now - kept.touched));
+  return {std::move(kept.profile), now};
+}
+
 }  // namespace
 
 void RecordRows::learn_all() {
   // Only a moment's worth is left as a rule.
-  while (learn(now_, std::numeric_limits<std::uint64_t>::max())) {
+  while (learn(std::numeric_limits<std::uint64_t>::max())) {
   }
 }
 
-bool RecordRows::learn(Time now, std::uint64_t tasks) {
-  if (!kind_of_ || now == Time{}) return false;
-  now_ = now;
+bool RecordRows::learn(std::uint64_t tasks) {
+  if (!kind_of_) return false;
   std::string cursor = meta_of(db_, kCursor);
   if (cursor.empty()) {
     sqlite::Statement newest = db_.query("SELECT max(sequence) FROM results");
@@ -264,21 +233,18 @@ bool RecordRows::learn(Time now, std::uint64_t tasks) {
     cursor = std::to_string(std::max<std::int64_t>(0, newest.number(0) - kOldRowsRead));
   }
   std::map<std::string, bool> known;
-  std::size_t kinds = 0;
-  {
-    sqlite::Statement count = db_.query("SELECT count(*) FROM profiles");
-    count.step();
-    kinds = static_cast<std::size_t>(count.number(0));
-  }
+  std::optional<std::size_t> kinds;
   const auto is_known = [&](const std::string& kind) {
     const auto at = known.find(kind);
     if (at != known.end()) return at->second;
-    const bool has_room = is_known_kind(kind);
+    const bool is_old = is_known_kind(kind);
+    if (!kinds) kinds = count_of_kinds();
     // One is left for all the others.
-    const bool admitted = has_room || kinds + 1 < kMostKinds;
-    if (admitted && !has_room) ++kinds;
+    const bool admitted = is_old || *kinds + 1 < kMostKinds;
+    if (admitted && !is_old) ++*kinds;
     return known.emplace(kind, admitted).first->second;
   };
+  const Time now = now_();
   Reader reader(db_, history_, {kind_of_, is_known, now});
   std::uint64_t read = 0, rows_read = 0, last = std::stoull(cursor);
   {
@@ -300,11 +266,17 @@ bool RecordRows::learn(Time now, std::uint64_t tasks) {
 }
 
 void RecordRows::skip_all() {
-  if (!kind_of_ || now_ == Time{}) return;
+  if (!kind_of_) return;
   db_.query(
          "INSERT OR REPLACE INTO meta SELECT ?,CAST(coalesce(max(sequence),0) AS BLOB) FROM "
          "results")
       .run(kCursor);
+}
+
+std::size_t RecordRows::count_of_kinds() {
+  sqlite::Statement count = db_.query("SELECT count(*) FROM profiles");
+  count.step();
+  return static_cast<std::size_t>(count.number(0));
 }
 
 bool RecordRows::is_known_kind(const std::string& kind) {
@@ -324,15 +296,15 @@ void RecordRows::add(const records::Tally& tally, Time now) {
         .run(cell.day, cell.kind, cell.site, cell.client, encode(sums));
   }
   for (const auto& [kind, news] : tally.profiles()) {
-    records::Profile profile;
+    KeptProfile kept{{}, now};
     {
       sqlite::Statement row = db_.query("SELECT touched,bytes FROM profiles WHERE kind=?");
       if (row.bind(kind).step())
-        profile = aged(decode_profile(row.bytes(1)), from_microseconds(row.number(0)), now);
+        kept = faded({decode_profile(row.bytes(1)), from_microseconds(row.number(0))}, now);
     }
-    profile.add(news);
+    kept.profile.add(news);
     db_.query("INSERT OR REPLACE INTO profiles VALUES(?,?,?)")
-        .run(kind, to_microseconds(now), encode(profile));
+        .run(kind, to_microseconds(kept.touched), encode(kept.profile));
   }
   db_.query("DELETE FROM usage WHERE day<?").run(records::day_of(now) - kDaysKept);
   db_.query("DELETE FROM profiles WHERE touched<?").run(to_microseconds(now - kKindForgotten));
@@ -351,12 +323,13 @@ std::vector<std::pair<records::Cell, records::Usage>> RecordRows::usage(std::int
   return found;
 }
 
-std::vector<std::pair<std::string, records::Profile>> RecordRows::profiles(Time now) {
+std::vector<std::pair<std::string, records::Profile>> RecordRows::profiles() {
+  const Time now = now_ ? now_() : Time{};
   std::vector<std::pair<std::string, records::Profile>> found;
   sqlite::Statement rows = db_.query("SELECT kind,touched,bytes FROM profiles");
   while (rows.step()) {
-    found.emplace_back(rows.text(0),
-                       aged(decode_profile(rows.bytes(2)), from_microseconds(rows.number(1)), now));
+    KeptProfile kept{decode_profile(rows.bytes(2)), from_microseconds(rows.number(1))};
+    found.emplace_back(rows.text(0), faded(std::move(kept), now).profile);
   }
   return found;
 }

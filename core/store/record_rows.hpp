@@ -23,6 +23,7 @@ class RecordRows {
 
   RecordRows(sqlite::Connection& db, History& history) : db_(db), history_(history) {}
 
+  static constexpr std::int32_t kDaysKept = 400;
   /// More kinds than these are one together.
   static constexpr std::size_t kMostKinds = 1000;
   /// In few words: that all tables' descriptions lie on the first page makes them harder to lose.
@@ -32,12 +33,15 @@ class RecordRows {
       "WITHOUT ROWID;"
       "CREATE TABLE IF NOT EXISTS profiles(kind PRIMARY KEY,touched,bytes)WITHOUT ROWID;";
 
-  /// Without it nothing is learned.
-  void tell_kinds(KindOf kind_of) { kind_of_ = std::move(kind_of); }
+  /// Without it nothing is learned.  `now` is asked on the store's thread.
+  void begin_learning(KindOf kind_of, std::function<Time()> now) {
+    kind_of_ = std::move(kind_of);
+    now_ = std::move(now);
+  }
   /// What has ended since the last call, of about so many tasks; true: there is more.  This and what
   /// follows belong into a transaction.
-  bool learn(Time now, std::uint64_t tasks);
-  /// All of it, as of the last call.
+  bool learn(std::uint64_t tasks);
+  /// All of it.
   void learn_all();
   /// What there is by now has been learned already.
   void skip_all();
@@ -46,16 +50,17 @@ class RecordRows {
   std::vector<std::pair<records::Cell, records::Usage>> usage(std::int32_t first,
                                                               std::int32_t last);
   /// With what was learned long ago counting less.
-  std::vector<std::pair<std::string, records::Profile>> profiles(Time now);
+  std::vector<std::pair<std::string, records::Profile>> profiles();
 
  private:
   void add(const records::Tally& tally, Time now);
   bool is_known_kind(const std::string& kind);
+  std::size_t count_of_kinds();
 
   sqlite::Connection& db_;
   History& history_;
   KindOf kind_of_;
-  Time now_{};
+  std::function<Time()> now_;
 };
 
 }  // namespace hpcbatch::store

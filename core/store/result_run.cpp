@@ -136,14 +136,15 @@ std::vector<OwnUse> decode_use(std::string_view bytes) {
   const int count = details.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))
                         ? details.attempt_size()
                         : -1;
-  for (const int size : {details.started_us_size(), details.ended_us_size(),
+  for (const int size : {details.epoch_size(), details.started_us_size(), details.ended_us_size(),
                          details.peak_memory_size(), details.cpu_us_size()}) {
     if (size != count) throw std::runtime_error("the store holds damaged details of results");
   }
   std::vector<OwnUse> own(static_cast<std::size_t>(count));
-  Steps started, ended;
+  Steps epoch, started, ended;
   for (int i = 0; i < count; ++i) {
     own[static_cast<std::size_t>(i)] = {details.attempt(i),
+                                        static_cast<std::uint64_t>(epoch.by(details.epoch(i))),
                                         {from_microseconds(started.by(details.started_us(i))),
                                          from_microseconds(ended.by(details.ended_us(i))),
                                          Duration{static_cast<std::int64_t>(details.cpu_us(i))}},

@@ -38,6 +38,7 @@ std::vector<OwnTimes> decode_times(std::string_view bytes);
 /// One task's attempt, times and usage.
 struct OwnUse {
   std::uint32_t attempt{0};
+  std::uint64_t epoch{0};
   OwnTimes times;
   std::uint64_t peak_memory{0};
 };

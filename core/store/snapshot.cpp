@@ -231,10 +231,11 @@ std::vector<Allocation> History::allocations(std::uint32_t limit) {
 
 std::vector<AllocationSums> History::allocation_sums(Time begin, Time end) {
   sqlite::Statement rows = db_.query(
-      "SELECT site,count(*),sum(CASE WHEN running_since<>0 THEN max(0,running_since-opened) ELSE 0 "
-      "END),sum(CASE WHEN running_since<>0 THEN max(0,CASE WHEN ended<>0 THEN ended ELSE ?2 "
-      "END-running_since) ELSE 0 END) FROM allocations WHERE opened>=?1 AND opened<?2 GROUP BY "
-      "site");
+      "SELECT site,count(*),"
+      "sum(max(0,CASE WHEN running_since<>0 THEN running_since ELSE over END-opened)),"
+      "sum(CASE WHEN running_since<>0 THEN max(0,over-running_since) ELSE 0 END) "
+      "FROM (SELECT *,CASE WHEN ended<>0 THEN min(ended,?2) ELSE ?2 END AS over FROM allocations "
+      "WHERE opened>=?1 AND opened<?2) GROUP BY site");
   rows.bind(to_microseconds(begin), to_microseconds(end));
   std::vector<AllocationSums> sums;
   while (rows.step()) {

@@ -203,10 +203,11 @@ void Store::apply(const Write& write) {
       [&](const auto& s) { save(s); });
 }
 
-bool Store::learn(Time now, std::uint64_t tasks) {
+bool Store::learn(std::uint64_t tasks) {
   sqlite::Transaction transaction(db_);
-  const bool more = records_.learn(now, tasks);
+  const bool more = records_.learn(tasks);
   transaction.commit();
+  note_commit(false);
   (void)shorten_log();  // should it fail, the next commit will try and tell
   return more;
 }

@@ -78,7 +78,7 @@ class Store {
   /// What runs used.  Lives as long as this.
   RecordRows& records() { return records_; }
   /// Adds what has ended to the records, of about so many tasks; true: there is more.
-  bool learn(Time now, std::uint64_t tasks);
+  bool learn(std::uint64_t tasks);
 
   /// A copy in a file that is not there yet, beside whatever else is asked of this store.
   Result<void> begin_copy(const std::string& file);

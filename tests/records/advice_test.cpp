@@ -1,9 +1,11 @@
 // Which changes of what people ask for would save most.
 #include "records/advice.hpp"
 
+#include "records/kind.hpp"
+
 #include <gmock/gmock.h>
 
-#include <cmath>
+#include <chrono>
 
 namespace hpcbatch::records {
 namespace {
@@ -66,14 +68,23 @@ TEST(Advice, CpusAreWholeOnesAboveOne) {
   EXPECT_EQ(cpus_enough(profile), 1) << "the last tenth is noise";
 }
 
-TEST(Advice, TimeHasHalfAsMuchMore) {
-  Profile profile;
-  for (int i = 0; i < 20; ++i) profile.run.add(600);
-  const double enough = time_enough(profile);
-  EXPECT_GE(enough, 850);
-  EXPECT_LE(enough, 960);
-  EXPECT_EQ(std::fmod(enough, 60), 0) << "whole minutes";
-  EXPECT_EQ(time_enough({}), 0);
+TEST(Advice, WhatWasKilledForItsMemoryNeededMoreThanItHad) {
+  KindUse use = kind("killed", 60, 4000 * kMegabyte, 1000 * kMegabyte);
+  records::Run killed;
+  killed.failure = Failure::OomTask;
+  killed.started = Time{};
+  killed.ended = Time{} + std::chrono::minutes(1);
+  killed.peak_memory = std::uint64_t{3990} << 20;
+  Needs needs;
+  needs.amounts.set(kMemory, Amount::of(std::int64_t{4000} << 20));
+  for (int i = 0; i < 40; ++i) add(use.profile, killed, needs);
+  EXPECT_GE(memory_enough(use.profile), 4000 * kMegabyte);
+  EXPECT_TRUE(advice_for({use}, 5).empty());
+}
+
+TEST(Advice, KindsThatAreOneTogetherGetNone) {
+  EXPECT_TRUE(
+      advice_for({kind(std::string(kOtherKinds), 100, 8000 * kMegabyte, kMegabyte)}, 5).empty());
 }
 
 }  // namespace

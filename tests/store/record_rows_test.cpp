@@ -18,9 +18,11 @@ class RecordRowsTest : public StoreInFolder {
  protected:
   RecordRowsTest() { know_kinds(); }
   void know_kinds() {
-    store->records().tell_kinds([](const ArrayRow& array) {
-      return array.name.empty() ? "kind " + std::to_string(array.id.value % kinds) : array.name;
-    });
+    store->records().begin_learning(
+        [](const ArrayRow& array) {
+          return array.name.empty() ? "kind " + std::to_string(array.id.value % kinds) : array.name;
+        },
+        [this] { return now; });
   }
   static inline std::uint64_t kinds = 1;
 
@@ -36,7 +38,7 @@ class RecordRowsTest : public StoreInFolder {
     return write;
   }
   void learn_all() {
-    while (store->learn(kNow, 1000)) {
+    while (store->learn(1000)) {
     }
   }
   records::Usage sum() {
@@ -47,6 +49,7 @@ class RecordRowsTest : public StoreInFolder {
 
   static constexpr Time kSubmitted = from_microseconds(1000);
   static constexpr Time kNow = kSubmitted + 24h;
+  Time now{kNow};
 };
 
 TEST_F(RecordRowsTest, EachResultCountsOnceAlsoOverAStart) {
@@ -63,7 +66,7 @@ TEST_F(RecordRowsTest, EachResultCountsOnceAlsoOverAStart) {
   EXPECT_EQ(all.run, 150);
   EXPECT_EQ(all.lost, 30);
   EXPECT_EQ(all.wait, 30);
-  const auto profiles = store->records().profiles(kNow);
+  const auto profiles = store->records().profiles();
   ASSERT_EQ(profiles.size(), 1U);
   EXPECT_EQ(profiles[0].second.run.count(), 2);
 }
@@ -75,7 +78,7 @@ TEST_F(RecordRowsTest, NeighboursThatShareARowCountEach) {
   learn_all();
   EXPECT_EQ(sum().runs, 100);
   EXPECT_EQ(sum().run, 5050);
-  EXPECT_NEAR(store->records().profiles(kNow)[0].second.run.quantile(0.5), 50, 3);
+  EXPECT_NEAR(store->records().profiles()[0].second.run.quantile(0.5), 50, 3);
 }
 
 TEST_F(RecordRowsTest, ARetryByHandIsOneRunMoreAndWhatFailedBeforeCountsOnce) {
@@ -113,6 +116,66 @@ TEST_F(RecordRowsTest, WhatWasNotLearnedYetIsBeforeARetryTakesItAway) {
   EXPECT_EQ(sum().run, 40);
 }
 
+TEST_F(RecordRowsTest, WhatEndsLongAfterTheLastLookCountsWholeAlsoWhereARetryComesAtOnce) {
+  now = kSubmitted + 1s;
+  learn_all();
+  save({array(1, IndexRange{1, 1}), ran(1, 1, Failure::ToolFailed, 3h)});
+  now = kSubmitted + 4h;
+  save({{SaveRevived{ArrayId{1}, IndexRange{1, 1}}, {}}});
+  EXPECT_EQ(sum().run, 3 * 3600);
+}
+
+TEST_F(RecordRowsTest, LostAttemptsOfNeighboursThatShareARowCount) {
+  std::vector<Write> writes{array(1, IndexRange{1, 4})};
+  for (std::uint32_t i = 1; i <= 4; ++i) {
+    SaveFailedAttempt failed{attempt(1, i, 1), pilot(), "node7", {}, false, false};
+    failed.outcome.failure = Failure::NodeLost;
+    failed.outcome.started = kSubmitted + 5s;
+    failed.outcome.ended = kSubmitted + 25s;
+    writes.push_back({failed, {}});
+  }
+  for (std::uint32_t i = 1; i <= 4; ++i) writes.push_back(ran(1, i, Failure::Ok, 60s, 2));
+  save(std::move(writes));
+  learn_all();
+  EXPECT_EQ(sum().attempts, 4);
+  EXPECT_EQ(sum().lost, 80);
+  EXPECT_EQ(sum().run, 320);
+}
+
+TEST_F(RecordRowsTest, WhatRanBeforeItsNeedsWereChangedAskedForTheOldOnes) {
+  save({array(1, IndexRange{1, 2}), ran(1, 1, Failure::ToolFailed, 60s)});
+  SaveRevived again{.array = ArrayId{1}, .indices = IndexSet(IndexRange{1, 1})};
+  again.needs.emplace();
+  again.needs->amounts.set(kCpus, Amount::of(8));
+  save({{again, {}}});
+  Write later = ran(1, 1, Failure::Ok, 60s, 2);
+  std::get<SaveResult>(later.what).attempt.epoch = 100;
+  save({later});
+  learn_all();
+  EXPECT_EQ(sum().cpu_asked, 60 + 8 * 60);
+}
+
+TEST_F(RecordRowsTest, AKindThatIsUsedDailyForgetsTheOldAllTheSame) {
+  std::uint64_t id = 0;
+  for (int day = 0; day < 60; ++day) {
+    now = kNow + 24h * day;
+    save({array(++id, IndexRange{1, 1}), ran(id, 1, Failure::Ok, 60s)}, false);
+    learn_all();
+  }
+  // One a day, of which half is left after a month: no more than 43.3 in all, for ever.
+  const double count = store->records().profiles()[0].second.run.count();
+  EXPECT_GT(count, 25);
+  EXPECT_LT(count, 36);
+}
+
+TEST_F(RecordRowsTest, WhatNeverRanSaysNothingOfWhatIsAskedFor) {
+  save({array(1, IndexRange{1, 9}), ran(1, 1, Failure::Ok, 60s)});
+  learn_all();
+  save({{SaveResults{ArrayId{1}, IndexRange{2, 9}, {.failure = Failure::Cancelled}}, {}}});
+  learn_all();
+  EXPECT_EQ(store->records().profiles()[0].second.cpus_asked, 1);
+}
+
 TEST_F(RecordRowsTest, NodesWithWrongClocksMakeNoCenturies) {
   Write wild = ran(1, 1, Failure::Ok, 1s);
   auto& outcome = std::get<SaveResult>(wild.what).outcome;
@@ -132,7 +195,7 @@ TEST_F(RecordRowsTest, TooManyKindsAreOneTogether) {
     save({array(id, IndexRange{1, 1}), ran(id, 1, Failure::Ok, 60s)}, false);
   learn_all();
   kinds = 1;
-  const auto profiles = store->records().profiles(kNow);
+  const auto profiles = store->records().profiles();
   EXPECT_EQ(profiles.size(), RecordRows::kMostKinds);
   EXPECT_EQ(sum().runs, 1200);
   const auto others = std::find_if(profiles.begin(), profiles.end(), [](const auto& one) {
@@ -146,7 +209,8 @@ TEST_F(RecordRowsTest, WhatHasEndedLongAgoIsForgotten) {
   save({array(1, IndexRange{1, 1}), ran(1, 1, Failure::Ok, 60s)});
   learn_all();
   save({array(2, IndexRange{1, 1}), ran(2, 1, Failure::Ok, 60s)});
-  store->learn(kNow + 24h * 500, 1000);
+  now = kNow + 24h * 500;
+  learn_all();
   EXPECT_EQ(store->records().usage(0, 10).size(), 0U);
 }
 
@@ -161,13 +225,13 @@ TEST_F(RecordRowsTest, ASalvagedStoreHasThem) {
   ASSERT_TRUE(opened) << opened.error().text;
   store = std::move(*opened);
   EXPECT_EQ(sum().run, 60);
-  EXPECT_EQ(store->records().profiles(kNow).size(), 1U);
+  EXPECT_EQ(store->records().profiles().size(), 1U);
 }
 
 TEST_F(RecordRowsTest, WithoutKindsNothingIsLearned) {
   reopen();
   save({array(1, IndexRange{1, 1}), ran(1, 1, Failure::Ok, 60s)});
-  EXPECT_FALSE(store->learn(kNow, 1000));
+  EXPECT_FALSE(store->learn(1000));
   EXPECT_EQ(sum().runs, 0);
 }
 

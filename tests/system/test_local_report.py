@@ -79,8 +79,11 @@ def test_nothing_counts_twice_and_nothing_is_lost_by_a_kill(home):
     os.kill(json.loads(home.ok("engine", "status", "--json"))["pid"], signal.SIGKILL)
     assert home.wait(first) == 0
     assert row(report(home), "killed")["runs"] == 40
-    assert home.ok("retry", f"{first}.3").startswith("nothing to do")
-    assert row(report(home), "killed")["runs"] == 40
+    failing = home.submit("--array", "1-3", "--name", "retried", "--", "false")
+    assert home.wait(failing) == 1
+    home.ok("retry", f"{failing}.2")
+    assert home.wait(failing) == 1
+    assert row(report(home), "retried")["runs"] == 4, "a retry by hand is one more"
 
 
 def test_a_kind_is_what_the_submit_says(shared):

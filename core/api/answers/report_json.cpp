@@ -31,6 +31,14 @@ void put_spread(json::object& object, const std::string& name, const std::string
   object[name + "_95" + unit] = rounded(sketch.quantile(0.95));
 }
 
+/// Exactly: less would not be enough.
+std::string whole_size(double bytes) {
+  constexpr std::uint64_t kMegabytes = 1024;
+  const auto megabytes = static_cast<std::uint64_t>(std::ceil(bytes / (1 << 20)));
+  return megabytes % kMegabytes == 0 ? fmt::format("{}G", megabytes / kMegabytes)
+                                     : fmt::format("{}M", megabytes);
+}
+
 /// Two digits that count.
 std::string short_number(double value) {
   if (value >= 10) return fmt::format("{:.0f}", value);
@@ -71,9 +79,8 @@ json::object to_json(const records::Profile& profile) {
 json::object to_json(const records::Advice& advice, double days) {
   const bool is_memory = advice.what == records::Advice::What::Memory;
   const double saves = advice.saves / (is_memory ? kGigabyteHour : kHour) * kWeek / days;
-  const std::string flag = is_memory
-                               ? "--mem " + show_size(static_cast<std::uint64_t>(advice.enough))
-                               : fmt::format("--cpus {}", advice.enough);
+  const std::string flag =
+      is_memory ? "--mem " + whole_size(advice.enough) : fmt::format("--cpus {}", advice.enough);
   const std::string asked = is_memory ? show_size(static_cast<std::uint64_t>(advice.asked))
                                       : fmt::format("{}", advice.asked);
   const std::string text =

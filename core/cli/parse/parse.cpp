@@ -134,7 +134,10 @@ void check_items_place(const WorkOptions& work, const ManyOptions& many, const s
     return word.find('{') != std::string::npos;
   });
   if (marks == command.end() || is_many(many) || !has_place) return;
-  if (command.front() == "parallel" || command.front().ends_with("/parallel")) return;
+  const bool is_parallel = std::any_of(command.begin(), marks, [](const std::string& word) {
+    return word == "parallel" || word.ends_with("/parallel");
+  });
+  if (is_parallel) return;
   throw std::invalid_argument(
       "items stand before the command, behind --items in place of ':::': hpcbatch " + verb +
       " --items A B -- COMMAND {}");

@@ -1,6 +1,7 @@
 #include "cli/show/report_page.hpp"
 
 #include "cli/show/report_table.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 
 #include <boost/json/array.hpp>
@@ -76,7 +77,7 @@ std::string plot(const std::string& title, const std::vector<Bar>& bars, const s
   for (const Bar& bar : bars) {
     const auto length = [&](double value) { return number(kWidth * value / most); };
     svg += "<text x=\"" + number(kName - 6) + "\" y=\"" + number(y + 15) +
-           "\" text-anchor=\"end\">" + escaped(bar.name.substr(0, 28)) + "</text>";
+           "\" text-anchor=\"end\">" + escaped(first_letters(bar.name, 28)) + "</text>";
     svg += "<rect class=\"asked\" x=\"" + number(kName) + "\" y=\"" + number(y + 3) +
            "\" height=\"16\" width=\"" + length(bar.asked) + "\"/>";
     svg += "<rect class=\"used\" x=\"" + number(kName) + "\" y=\"" + number(y + 3) +

@@ -129,9 +129,12 @@ Table rows_of(const json::array& rows, const std::string& by) {
                {"95%", Side::Right},
                {"WAIT", Side::Right},
                {title}});
-  std::size_t shown = 0;
-  for (const json::value& value : rows) {
-    if (!value.is_object() || ++shown > kRows) continue;
+  // Of days the last, of all else the first matter most.
+  const std::size_t left_out = rows.size() - std::min(rows.size(), kRows);
+  const std::size_t first = by == "day" ? left_out : 0;
+  for (std::size_t i = first; i < first + rows.size() - left_out; ++i) {
+    const json::value& value = rows[i];
+    if (!value.is_object()) continue;
     const json::object& row = value.get_object();
     const json::object& took = object_or_none(row, "took");
     const double runs = number_at(row, "runs"), failed = number_at(row, "failed");

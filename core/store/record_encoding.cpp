@@ -1,0 +1,78 @@
+#include "store/record_encoding.hpp"
+
+#include "store/store.pb.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch::store {
+namespace {
+
+// Counts are kept in sixteenths: what counts less is gone.
+constexpr float kParts = 16;
+
+void put(Spread& message, const records::Sketch& sketch) {
+  message.set_zeros(sketch.zeros());
+  message.set_lowest(sketch.lowest());
+  for (const float count : sketch.counts())
+    message.add_counts(static_cast<std::uint32_t>(std::min(count * kParts + 0.5F, 4e9F)));
+}
+
+records::Sketch sketch_of(const Spread& message) {
+  std::vector<float> counts;
+  counts.reserve(static_cast<std::size_t>(message.counts_size()));
+  for (const std::uint32_t count : message.counts())
+    counts.push_back(static_cast<float>(count) / kParts);
+  return records::Sketch::of(message.zeros(), message.lowest(), std::move(counts));
+}
+
+}  // namespace
+
+std::string encode(const records::Usage& usage) {
+  UsageSums message;
+  for (const double sum :
+       {usage.runs, usage.done, usage.cancelled, usage.never_ran, usage.attempts, usage.wait,
+        usage.run, usage.lost, usage.cpu_used, usage.cpu_asked, usage.memory_used,
+        usage.memory_asked, usage.time_used, usage.time_asked, usage.gpu_asked})
+    message.add_sum(sum);
+  return message.SerializeAsString();
+}
+
+records::Usage decode_usage(std::string_view bytes) {
+  records::Usage u;
+  UsageSums message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return u;
+  int at = 0;
+  for (double* sum : {&u.runs, &u.done, &u.cancelled, &u.never_ran, &u.attempts, &u.wait, &u.run,
+                      &u.lost, &u.cpu_used, &u.cpu_asked, &u.memory_used, &u.memory_asked,
+                      &u.time_used, &u.time_asked, &u.gpu_asked}) {
+    // One that was written by an older program has fewer.
+    if (at < message.sum_size()) *sum = message.sum(at);
+    ++at;
+  }
+  return u;
+}
+
+std::string encode(const records::Profile& profile) {
+  KindProfile message;
+  put(*message.mutable_run(), profile.run);
+  put(*message.mutable_memory(), profile.memory);
+  put(*message.mutable_cpus(), profile.cpus);
+  put(*message.mutable_wait(), profile.wait);
+  message.set_cpus_asked(profile.cpus_asked);
+  message.set_memory_asked(profile.memory_asked);
+  return message.SerializeAsString();
+}
+
+records::Profile decode_profile(std::string_view bytes) {
+  KindProfile message;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
+  records::Profile profile{sketch_of(message.run()), sketch_of(message.memory()),
+                           sketch_of(message.cpus()), sketch_of(message.wait())};
+  profile.cpus_asked = message.cpus_asked();
+  profile.memory_asked = message.memory_asked();
+  return profile;
+}
+
+}  // namespace hpcbatch::store
