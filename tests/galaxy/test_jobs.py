@@ -1,6 +1,7 @@
 """What a user of Galaxy sees of jobs that run in pilots."""
 
 import contextlib
+import json
 import os
 import pathlib
 import signal
@@ -43,6 +44,8 @@ def test_a_job_runs_in_a_pilot(galaxy, tmp_path):
     metrics = galaxy.metrics(job)
     assert metrics["galaxy_slots"].startswith("2") and float(metrics["cpu_s"]) > 0 and metrics["pilot"] == task["pilot"]
     assert float(metrics["peak_memory"]) > 0 and float(metrics["waited_s"]) >= 0 and metrics["task"].startswith(script)
+    kinds = [row["key"] for row in json.loads(galaxy.engine.ok("report", "--json"))["rows"]]
+    assert [kind for kind in kinds if kind.startswith("hb_probe ")], f"a tool and its version: {kinds}"
 
 
 def test_what_the_tool_asks_for_counts_where_the_destination_says_nothing(galaxy):

@@ -1,5 +1,6 @@
 """What Snakemake's log says: once, and what the user can use."""
 
+import json
 import os
 import re
 import signal
@@ -124,7 +125,8 @@ def test_the_external_jobid_is_what_explain_takes(bed):
     bed.write('rule a:\n    output: "a.txt"\n    shell: "false"\n')
     _, text = bed.run()
     number = re.search(r"external_jobid: (\S+)", text)[1]
-    assert "exit 1" in bed.engine.ok("explain", number)
+    assert "exit code 1" in bed.engine.ok("explain", number)
+    assert [row["key"] for row in json.loads(bed.engine.ok("report", "--json"))["rows"]] == ["a"], "its kind is the rule"
 
 
 def test_what_waits_says_why_once(python):
