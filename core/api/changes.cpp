@@ -34,6 +34,13 @@ Retry read_retry(const boost::json::object& body, const std::vector<Selection>& 
   return again;
 }
 
+void tell_changed(const std::string& verb, const Result<Changed>& changed, const ReplyPtr& reply) {
+  if (!changed) return reply->error(400, changed.error().text + "; nothing was changed");
+  boost::json::object counts{{"tasks", changed->tasks}};
+  if (verb == "cancel" || verb == "hold") counts["at_pilots"] = changed->at_pilots;
+  reply->answer(200, std::move(counts));
+}
+
 }  // namespace
 
 void Changes::add_to(Routes& routes) {
@@ -60,10 +67,7 @@ void Changes::change(const std::string& verb, const HttpRequest& request, const 
   const Retry again = read_retry(body.get_object(), chosen, verb == "retry");
   auto act = [this, verb, chosen, again, reply] {
     const auto answer = [reply, verb](const Result<Changed>& changed) {
-      if (!changed) return reply->error(400, changed.error().text + "; nothing was changed");
-      boost::json::object counts{{"tasks", changed->tasks}};
-      if (verb == "cancel") counts["running"] = changed->at_pilots;
-      reply->answer(200, std::move(counts));
+      tell_changed(verb, changed, reply);
     };
     if (verb == "cancel") return runtime_.requests().cancel(chosen, answer);
     if (verb == "retry") return runtime_.requests().retry(again, answer);

@@ -44,24 +44,30 @@ bool is_part_of(std::string_view word, std::string_view whole) {
   return false;
 }
 
-bool begins_with(std::string_view word, std::string_view whole) {
-  return whole.starts_with(word);
-}
-
 /// Without the dashes of an option.
 std::size_t letters_of(std::string_view word) {
   const std::size_t first = word.find_first_not_of('-');
   return first == std::string_view::npos ? 0 : word.size() - first;
 }
 
-/// The only one of which the word, if it is no shorter than three letters, is a part in that way;
-/// else empty.
-std::string the_only(std::string_view word, const std::vector<std::string>& known,
-                     bool (*is_part)(std::string_view, std::string_view)) {
-  constexpr std::size_t kShortestPart = 3;
+// Of less nobody can tell what it is the beginning of.
+constexpr std::size_t kShortestPart = 3;
+
+std::string shortest_that_begins_with(std::string_view word,
+                                      const std::vector<std::string>& known) {
   std::string found;
   for (const std::string& candidate : known) {
-    if (letters_of(word) < kShortestPart || !is_part(word, candidate)) continue;
+    if (letters_of(word) < kShortestPart || !candidate.starts_with(word)) continue;
+    if (found.empty() || candidate.size() < found.size()) found = candidate;
+  }
+  return found;
+}
+
+/// The only one of which the word is a part; else empty.
+std::string the_only_with(std::string_view word, const std::vector<std::string>& known) {
+  std::string found;
+  for (const std::string& candidate : known) {
+    if (letters_of(word) < kShortestPart || !is_part_of(word, candidate)) continue;
     if (!found.empty()) return "";
     found = candidate;
   }
@@ -72,7 +78,8 @@ std::string the_only(std::string_view word, const std::vector<std::string>& know
 
 std::string nearest_spelling(std::string_view word, const std::vector<std::string>& known) {
   if (word.size() > 64) return "";
-  if (const std::string whole = the_only(word, known, begins_with); !whole.empty()) return whole;
+  std::string whole = shortest_that_begins_with(word, known);
+  if (!whole.empty()) return whole;
   std::string best;
   // One letter in three may be wrong.
   std::size_t least = std::max<std::size_t>(1, (letters_of(word) + 1) / 3);
@@ -83,7 +90,7 @@ std::string nearest_spelling(std::string_view word, const std::vector<std::strin
       least = far;
     }
   }
-  return best.empty() ? the_only(word, known, is_part_of) : best;
+  return best.empty() ? the_only_with(word, known) : best;
 }
 
 std::string spelling_hint(std::string_view word, const std::vector<std::string>& known) {

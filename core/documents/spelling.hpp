@@ -10,7 +10,8 @@
 namespace hpcbatch {
 
 /// The word of `known` that is nearest to `word`, if it is near enough to have been meant, or the
-/// only one of which it is the beginning or a part (`oom` of `oom_task`); else empty.
+/// shortest that begins with it, or the only one of which it is a part (`oom` of `oom_task`); else
+/// empty.
 std::string nearest_spelling(std::string_view word, const std::vector<std::string>& known);
 
 /// `; did you mean 'walltime'?`, or `; known are a, b, c`, or nothing where none is known.

@@ -216,8 +216,15 @@ void Engine::handle(const CancelAsked& event, Time now) {
 
 void Engine::handle(const HoldAsked& event, Time) {
   std::uint64_t changed = 0;
-  for (const Selection& selection : event.tasks) changed += tasks_.hold(selection, event.hold);
-  actions_.push_back(AnswerCount{event.request, changed});
+  std::uint64_t at_pilots = 0;
+  for (const Selection& selection : event.tasks) {
+    changed += tasks_.hold(selection, event.hold);
+    const ArrayState* array = tasks_.find(selection.array);
+    if (!event.hold || !array) continue;
+    at_pilots +=
+        array->tasks.leased().intersection(selection.indices.value_or(array->tasks.all())).size();
+  }
+  actions_.push_back(AnswerCount{event.request, changed, at_pilots});
   work_changed_ = true;
 }
 

@@ -16,8 +16,8 @@ void TaskTable::count_failures(ArrayState& array, const IndexSet& indices, Failu
 std::optional<std::string> ArrayState::why_given_up() const {
   const std::uint32_t bound = terms->give_up_at;
   if (bound == 0 || !rare || rare->failed.size() < bound) return std::nullopt;
-  return fmt::format("{} of {} failed, and at most {} may", rare->failed.size(), id.value,
-                     bound - 1);
+  return fmt::format("{} of submission {} failed, and at most {} may", rare->failed.size(),
+                     id.value, bound - 1);
 }
 
 IndexSet Engine::started(const ArrayState& array) const {

@@ -97,7 +97,8 @@ struct AnswerRefused {
 struct AnswerCount {
   RequestId request;
   std::uint64_t tasks{0};
-  /// Of a cancel those that pilots have: they may end otherwise before they hear of it.
+  /// Of a cancel those that pilots have: they may end otherwise before they hear of it.  Of a hold
+  /// those beside, which pilots have already: they go on.
   std::uint64_t at_pilots{0};
 };
 /// Some of an array's tasks ended: those who wait for it may be told.

@@ -9,7 +9,9 @@
 namespace hpcbatch::records {
 namespace {
 
-constexpr double kShare = 0.95;
+// Who has too little memory fails, who has too few cpus is late.
+constexpr double kShareOfMemory = 1;
+constexpr double kShareOfCpus = 0.95;
 // What was never seen may come all the same.
 constexpr double kMemoryRoom = 1.2;
 constexpr double kMegabyte = 1 << 20;
@@ -33,12 +35,12 @@ void add_saving(std::vector<Advice>& all, Advice advice, double asked_together) 
 
 double memory_enough(const Profile& profile) {
   if (profile.memory.count() < kFewestRuns) return 0;
-  return rounded_up(profile.memory.quantile(kShare) * kMemoryRoom);
+  return rounded_up(profile.memory.quantile(kShareOfMemory) * kMemoryRoom);
 }
 
 double cpus_enough(const Profile& profile) {
   if (profile.cpus.count() < kFewestRuns) return 0;
-  const double busy = profile.cpus.quantile(kShare);
+  const double busy = profile.cpus.quantile(kShareOfCpus);
   // The last tenth of a cpu is noise.
   if (busy <= 0.25) return 0.25;
   if (busy <= 0.55) return 0.5;

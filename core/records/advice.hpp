@@ -22,20 +22,20 @@ struct Advice {
   enum class What : std::uint8_t { Memory, Cpus };
   std::string kind;
   What what{};
-  double asked{0};   ///< bytes, or cpus, of one task, on the average
-  double enough{0};  ///< for 95 of 100, with head-room
-  double saves{0};   ///< byte-seconds, or cpu-seconds, of the usage
-  double runs{0};    ///< that say so
+  double asked{0};  ///< bytes, or cpus, of one task, on the average
+  double enough{0};
+  double saves{0};  ///< byte-seconds, or cpu-seconds, of the usage
+  double runs{0};   ///< that say so
 };
 
 /// What saves most first.  Memory and cpus are compared as shares of all that was asked for of
 /// them.
 std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t most);
 
-/// Bytes that do for 95 of 100 runs of that kind, with a fifth more, rounded up so that it reads
+/// Bytes that do for all runs of that kind that were seen, with a fifth more, rounded up so that it reads
 /// well; 0 where too few have been seen.
 double memory_enough(const Profile& profile);
-/// Whole cpus, or halves and quarters below one.
+/// What 95 of 100 kept busy: whole cpus, or halves and quarters below one.
 double cpus_enough(const Profile& profile);
 
 }  // namespace hpcbatch::records

@@ -37,7 +37,8 @@ struct SubmitRefusal {
 };
 using SubmitAnswer = std::function<void(std::variant<std::vector<ArrayId>, SubmitRefusal>)>;
 
-/// How many tasks were changed; of those that are cancelled `at_pilots` are told to end.
+/// How many tasks were changed; of those that are cancelled `at_pilots` are told to end, and beside
+/// those that are held so many go on.
 struct Changed {
   std::uint64_t tasks{0}, at_pilots{0};
 };

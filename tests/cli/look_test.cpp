@@ -63,10 +63,14 @@ TEST_F(LookTest, LastIsTheNewestOfThisUser) {
   EXPECT_EQ(cli({"show", "last.3"}).out, "id     14.3\nstate  done\n");
   EXPECT_EQ(cli({"list", "last"}).exit_code, 0);
   EXPECT_EQ(cli({"cancel", "last"}).out, "2 tasks cancelled\n");
-  engine_answers({{"POST /v1/tasks/cancel", R"({"tasks": 9, "running": 2})"}});
-  EXPECT_EQ(cli({"cancel", "12"}).out, "7 tasks cancelled, and 2 that run are told to end\n");
-  engine_answers({{"POST /v1/tasks/cancel", R"({"tasks": 1, "running": 1})"}});
-  EXPECT_EQ(cli({"cancel", "12"}).out, "1 running task is told to end\n");
+  engine_answers({{"POST /v1/tasks/cancel", R"({"tasks": 9, "at_pilots": 2})"}});
+  EXPECT_EQ(cli({"cancel", "12"}).out, "7 tasks cancelled, and 2 at pilots are told to end\n");
+  engine_answers({{"POST /v1/tasks/cancel", R"({"tasks": 1, "at_pilots": 1})"}});
+  EXPECT_EQ(cli({"cancel", "12"}).out, "1 task at a pilot is told to end\n");
+  engine_answers({{"POST /v1/tasks/hold", R"({"tasks": 6, "at_pilots": 4})"}});
+  EXPECT_EQ(cli({"hold", "12"}).out, "6 tasks held: 4 are at pilots already, and go on\n");
+  engine_answers({{"POST /v1/tasks/hold", R"({"tasks": 0, "at_pilots": 1})"}});
+  EXPECT_EQ(cli({"hold", "12"}).out, "none held: 1 is at a pilot already, and goes on\n");
   engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice", R"({"arrays": []})"}});
   const CliResult none = cli({"show", "last"});
   EXPECT_EQ(none.exit_code, 2);

@@ -121,6 +121,7 @@ constexpr Mistyped kTable[] = {
     {"list 12 --failed", "did you mean --state failed?"},
     {"list --state COMPLETED", "did you mean 'done'?"},
     {"log 12 -n 5", "did you mean --tail?"},
+    {"log 12 --fail", "did you mean --failed?"},
     {"log 12 --failed --attempt 1", "exclude each other"},
     {"submit -a 1-3 -- true", "did you mean --array?"},
     {"submit --wrap true", "hpcbatch submit -- sh -c 'LINE'"},

@@ -87,15 +87,16 @@ TEST(Since, IsADurationOrADay) {
   ::setenv("TZ", "UTC", 1);
   ::tzset();
   const std::time_t now = 1'795'696'200;  // Thursday, 2026-11-26 12:30
-  const std::time_t midnight = now - now % 86'400;
+  constexpr std::time_t kDay = 86'400;
+  const std::time_t midnight = now - now % kDay;
   EXPECT_EQ(parse_since("2h", now), now - 7200);
   EXPECT_EQ(parse_since("today", now), midnight);
-  EXPECT_EQ(parse_since("yesterday", now), midnight - 86'400);
+  EXPECT_EQ(parse_since("yesterday", now), midnight - kDay);
   EXPECT_EQ(parse_since("thursday", now), midnight);
-  EXPECT_EQ(parse_since("wednesday", now), midnight - 86'400);
-  EXPECT_EQ(parse_since("friday", now), midnight - 6 * 86'400);
-  EXPECT_EQ(parse_since("2026-11-20", now), midnight - 6 * 86'400);
-  EXPECT_EQ(parse_since("2026-11-20 14:30", now), midnight - 6 * 86'400 + 52'200);
+  EXPECT_EQ(parse_since("wednesday", now), midnight - kDay);
+  EXPECT_EQ(parse_since("friday", now), midnight - 6 * kDay);
+  EXPECT_EQ(parse_since("2026-11-20", now), midnight - 6 * kDay);
+  EXPECT_EQ(parse_since("2026-11-20 14:30", now), midnight - 6 * kDay + 52'200);
 }
 
 TEST(Since, WhatIsNoneIsToldWithTheForms) {

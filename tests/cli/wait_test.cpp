@@ -48,7 +48,7 @@ TEST_F(WaitTest, WhatIsHeldIsCalledSoAndWhatHelpsIsSaid) {
         200, ++asked == 1 ? R"({"done": false, "total": 3, "ok": 1, "held": 2})" : kAllWell);
   });
   EXPECT_THAT(cli({"wait", "12"}).err,
-              HasSubstr("1/3 ended, 2 held: `hpcbatch release` lets them start"));
+              HasSubstr("1/3 ended, 2 held: `hpcbatch release ID` lets them start"));
 }
 
 TEST_F(WaitTest, AnUnknownIdIsTwo) {

@@ -17,7 +17,8 @@ TEST_F(GivingUpTest, OneFailureTooManyCancelsWhatHasNotStarted) {
   ends("2.2", Failure::OomTask);
   expect({"tell 2", "acknowledge 2.2 to A0", "tell 2"});
   for (const char* name : {"2.4", "2.9"})
-    expect_ended(name, Failure::Cancelled, "cancelled, because 2 of 2 failed, and at most 1 may");
+    expect_ended(name, Failure::Cancelled,
+                 "cancelled, because 2 of submission 2 failed, and at most 1 may");
   expect_state("2.3", TaskState::Running);
   ends("2.3");
   EXPECT_TRUE(engine_->tasks().arrays().empty());
@@ -42,7 +43,8 @@ TEST_F(GivingUpTest, WhatRunsIsEndedWhereThatIsWanted) {
   ends("2.1", Failure::ToolFailed);
   expect({"tell 2", "acknowledge 2.1 to A0", "tell 2", "kill 2.2 at A0"});
   ends("2.2", Failure::ToolSignal);
-  expect_ended("2.2", Failure::Cancelled, "cancelled, because 1 of 2 failed, and at most 0 may");
+  expect_ended("2.2", Failure::Cancelled,
+               "cancelled, because 1 of submission 2 failed, and at most 0 may");
   EXPECT_TRUE(engine_->tasks().arrays().empty());
   forget_what_was_asked();
 }
@@ -68,7 +70,8 @@ TEST_F(GivingUpTest, WhatFailedBeforeARestartCounts) {
   restarts();
   registers("A0", 1h, {held("2.2")});
   ends("2.2", Failure::ToolFailed);
-  expect_ended("2.3", Failure::Cancelled, "cancelled, because 2 of 2 failed, and at most 1 may");
+  expect_ended("2.3", Failure::Cancelled,
+               "cancelled, because 2 of submission 2 failed, and at most 1 may");
   EXPECT_TRUE(engine_->tasks().arrays().empty());
   forget_what_was_asked();
 }
@@ -82,7 +85,8 @@ TEST_F(GivingUpTest, ARetryTakesItsFailuresOffTheCount) {
   ends("2.1", Failure::OomTask);
   expect_state("2.3", TaskState::Waiting);
   ends("2.2", Failure::OomTask);
-  expect_ended("2.6", Failure::Cancelled, "cancelled, because 2 of 2 failed, and at most 1 may");
+  expect_ended("2.6", Failure::Cancelled,
+               "cancelled, because 2 of submission 2 failed, and at most 1 may");
   forget_what_was_asked();
 }
 

@@ -153,7 +153,8 @@ void add_engine(CLI::App& app, Command& into) {
   verb =
       engine->add_subcommand("stop", "stop the engine; pilots and tasks go on and are found again");
   CLI::Option* drain_flag = verb->add_flag("--drain", *drain, "first wait for what runs");
-  verb->add_flag("--now", *now, "cancel all that runs and all pilots")->excludes(drain_flag);
+  verb->add_flag("--now", *now, "cancel all tasks, also what waits or is held, and all pilots")
+      ->excludes(drain_flag);
   verb->footer("Examples:\n  hpcbatch engine stop\n  hpcbatch engine stop --drain");
   verb->callback([stop, now, drain, &into] {
     using Mode = EngineStopCommand::Mode;

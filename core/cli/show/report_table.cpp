@@ -76,7 +76,8 @@ std::string ends_in_words(const json::object& total) {
   if (number_at(total, "tried_again") > 0)
     text +=
         ", " + count_of(number_at(total, "tried_again"), "attempt", "attempts") + " tried again";
-  if (number_at(total, "never_ran") > 0) text += "; " + text_at(total, "never_ran") + " never ran";
+  if (number_at(total, "never_ran") > 0)
+    text += "; " + text_at(total, "never_ran") + " ended before they ran";
   return text;
 }
 

@@ -22,11 +22,11 @@ std::optional<IndexSet> indices_of(const std::string& id, const std::string& sub
 IndexSet indices_where(const AskEngine& ask, const std::string& submission,
                        const std::string& question) {
   IndexSet all;
+  const std::string target =
+      "/v1/tasks?limit=" + std::to_string(kTasksOnAPage) + "&array=" + submission + "&" + question;
   std::string before;
   for (;;) {
-    const json::object answer =
-        ask("/v1/tasks?limit=" + std::to_string(kTasksOnAPage) + "&array=" + submission + "&" +
-            question + (before.empty() ? "" : "&before=" + before));
+    const json::object answer = ask(before.empty() ? target : target + "&before=" + before);
     const json::array* tasks = array_at(answer, "tasks");
     if (tasks == nullptr) return all;
     for (const json::value& task : *tasks) {

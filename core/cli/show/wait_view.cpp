@@ -3,13 +3,17 @@
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/submission_table.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "model/quantities.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <unistd.h>
 
 namespace hpcbatch {
 namespace {
@@ -54,7 +58,7 @@ std::vector<std::string> parts_of(const json::object& counts, const Pace& pace,
   const double rate = total > 1 ? pace.rate() : 0;
   const bool waits_for_user = is_all_held(counts);
   if (waits_for_user)
-    parts.push_back(text_at(counts, "held") + " held: `hpcbatch release` lets them start");
+    parts.push_back(text_at(counts, "held") + " held: `hpcbatch release ID` lets them start");
   // What is held ends when somebody lets it start.
   const double coming = total - ended - number_at(counts, "held");
   if (rate > 0 && coming > 0) {
@@ -106,6 +110,16 @@ std::string last_line(const json::object& counts, const std::vector<std::string>
   return line;
 }
 
+std::string wrapped_lines(const std::string& lines) {
+  std::string out;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = std::min(lines.find('\n', at), lines.size());
+    out += lines_for(STDERR_FILENO, lines.substr(at, end - at), 2) + "\n";
+    at = end + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 void WaitView::progress(const json::object& counts) {
@@ -127,7 +141,7 @@ int WaitView::end(const json::object& counts, const std::vector<std::string>& id
   if (is_json_)
     print_json(counts);
   else if (status_.is_visible() || told_ || !all_well)
-    std::fputs((last_line(counts, ids, Clock::now() - begin_) + "\n").c_str(), stderr);
+    std::fputs(wrapped_lines(last_line(counts, ids, Clock::now() - begin_)).c_str(), stderr);
   return all_well ? kExitDone : kExitTaskFailed;
 }
 

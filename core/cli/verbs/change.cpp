@@ -39,13 +39,18 @@ std::string tasks_in_words(double tasks) {
   return whole(tasks) + (tasks == 1 ? " task" : " tasks");
 }
 
-/// One that runs, or is about to, may end by itself before it hears of it.
-std::string cancelled_in_words(double cancelled, double running) {
-  const std::string told = running == 1 ? "is told to end\n" : "are told to end\n";
-  if (cancelled == 0)
-    return whole(running) + (running == 1 ? " running task " : " running tasks ") + told;
-  return tasks_in_words(cancelled) + " cancelled, and " + whole(running) +
-         (running == 1 ? " that runs " : " that run ") + told;
+/// One that a pilot has may end by itself before it hears of it.
+std::string cancelled_in_words(double cancelled, double at_pilots) {
+  const std::string told =
+      at_pilots == 1 ? " at a pilot is told to end\n" : " at pilots are told to end\n";
+  if (cancelled == 0) return tasks_in_words(at_pilots) + told;
+  return tasks_in_words(cancelled) + " cancelled, and " + whole(at_pilots) + told;
+}
+
+std::string held_in_words(double held, double at_pilots) {
+  return (held == 0 ? "none held" : tasks_in_words(held) + " held") + ": " + whole(at_pilots) +
+         (at_pilots == 1 ? " is at a pilot already, and goes on\n"
+                         : " are at pilots already, and go on\n");
 }
 
 }  // namespace
@@ -68,11 +73,13 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
   json::array& ids = request["ids"].emplace_array();
   for (const std::string& id : resolve_ids(client, command.ids, command.name)) ids.emplace_back(id);
   const json::object answer = client.post(std::string("/v1/tasks/") + words.path, request);
-  const double tasks = number_at(answer, "tasks"), running = number_at(answer, "running");
+  const double tasks = number_at(answer, "tasks"), at_pilots = number_at(answer, "at_pilots");
+  const bool is_hold = command.change == ChangeCommand::Change::Hold;
   if (command.json) {
     print_json(answer);
-  } else if (running > 0) {
-    print(cancelled_in_words(tasks - running, running));
+  } else if (at_pilots > 0) {
+    print(is_hold ? held_in_words(tasks, at_pilots)
+                  : cancelled_in_words(tasks - at_pilots, at_pilots));
   } else if (tasks > 0) {
     print(tasks_in_words(tasks) + " " + words.done + "\n");
   } else {
