@@ -26,7 +26,9 @@ IndexSet indices_where(const AskEngine& ask, const std::string& submission,
       "/v1/tasks?limit=" + std::to_string(kTasksOnAPage) + "&array=" + submission + "&" + question;
   std::string before;
   for (;;) {
-    const json::object answer = ask(before.empty() ? target : target + "&before=" + before);
+    std::string page = target;
+    if (!before.empty()) page.append("&before=").append(before);
+    const json::object answer = ask(page);
     const json::array* tasks = array_at(answer, "tasks");
     if (tasks == nullptr) return all;
     for (const json::value& task : *tasks) {
