@@ -17,22 +17,8 @@ double between(Time from, Time to) {
 
 }  // namespace
 
-Usage& Usage::operator+=(const Usage& o) {
-  runs += o.runs;
-  done += o.done;
-  cancelled += o.cancelled;
-  never_ran += o.never_ran;
-  attempts += o.attempts;
-  wait += o.wait;
-  run += o.run;
-  lost += o.lost;
-  cpu_used += o.cpu_used;
-  cpu_asked += o.cpu_asked;
-  memory_used += o.memory_used;
-  memory_asked += o.memory_asked;
-  time_used += o.time_used;
-  time_asked += o.time_asked;
-  gpu_asked += o.gpu_asked;
+Usage& Usage::operator+=(const Usage& other) {
+  for (const auto sum : kUsageSums) this->*sum += other.*sum;
   return *this;
 }
 

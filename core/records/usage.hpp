@@ -6,6 +6,7 @@
 #include "model/time.hpp"
 #include "records/sketch.hpp"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,6 +44,13 @@ struct Usage {
 
   Usage& operator+=(const Usage& other);
 };
+/// All of it, in the order in which it is kept; only ever longer.
+inline constexpr std::array kUsageSums{&Usage::runs,      &Usage::done,        &Usage::cancelled,
+                                       &Usage::never_ran, &Usage::attempts,    &Usage::wait,
+                                       &Usage::run,       &Usage::lost,        &Usage::cpu_used,
+                                       &Usage::cpu_asked, &Usage::memory_used, &Usage::memory_asked,
+                                       &Usage::time_used, &Usage::time_asked,  &Usage::gpu_asked};
+static_assert(sizeof(Usage) == kUsageSums.size() * sizeof(double), "a sum is missing");
 
 /// Bytes of memory, cpus and seconds that tasks of a kind took.
 struct Profile {

@@ -31,27 +31,19 @@ records::Sketch sketch_of(const Spread& message) {
 
 std::string encode(const records::Usage& usage) {
   UsageSums message;
-  for (const double sum :
-       {usage.runs, usage.done, usage.cancelled, usage.never_ran, usage.attempts, usage.wait,
-        usage.run, usage.lost, usage.cpu_used, usage.cpu_asked, usage.memory_used,
-        usage.memory_asked, usage.time_used, usage.time_asked, usage.gpu_asked})
-    message.add_sum(sum);
+  for (const auto sum : records::kUsageSums) message.add_sum(usage.*sum);
   return message.SerializeAsString();
 }
 
 records::Usage decode_usage(std::string_view bytes) {
-  records::Usage u;
+  records::Usage usage;
   UsageSums message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return u;
-  int at = 0;
-  for (double* sum : {&u.runs, &u.done, &u.cancelled, &u.never_ran, &u.attempts, &u.wait, &u.run,
-                      &u.lost, &u.cpu_used, &u.cpu_asked, &u.memory_used, &u.memory_asked,
-                      &u.time_used, &u.time_asked, &u.gpu_asked}) {
-    // One that was written by an older program has fewer.
-    if (at < message.sum_size()) *sum = message.sum(at);
-    ++at;
-  }
-  return u;
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return usage;
+  // One that was written by an older program has fewer.
+  const int known = std::min(message.sum_size(), static_cast<int>(records::kUsageSums.size()));
+  for (int i = 0; i < known; ++i)
+    usage.*records::kUsageSums[static_cast<std::size_t>(i)] = message.sum(i);
+  return usage;
 }
 
 std::string encode(const records::Profile& profile) {

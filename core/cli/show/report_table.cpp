@@ -43,24 +43,20 @@ const json::object& object_or_none(const json::object& report, const char* key) 
   return found == nullptr ? kNone : *found;
 }
 
-/// Less than an hour as `12m30s`.
-std::string hours(double value) {
-  if (value >= 1) return few_digits(value) + " h";
-  const double seconds = value * 3600;
+/// Whole seconds, but where there are few.
+std::string short_duration(double seconds) {
   const auto rounded = std::chrono::duration<double>(seconds < 10 ? seconds : std::round(seconds));
   return show_duration(std::chrono::duration_cast<Duration>(rounded));
+}
+
+/// Less than an hour as `12m30s`.
+std::string hours(double value) {
+  return value >= 1 ? few_digits(value) + " h" : short_duration(value * 3600);
 }
 
 std::string percent(double part, double whole) {
   if (whole <= 0) return "";
   return std::to_string(std::lround(100 * part / whole)) + " %";
-}
-
-std::string in_seconds(const json::object& object, const char* key) {
-  if (!object.contains(key)) return "";
-  const double value = number_at(object, key);
-  const auto rounded = std::chrono::duration<double>(value < 10 ? value : std::round(value));
-  return show_duration(std::chrono::duration_cast<Duration>(rounded));
 }
 
 std::string count_of(double number, const char* one, const char* many) {
@@ -143,7 +139,8 @@ Table rows_of(const json::array& rows, const std::string& by) {
                hours(number_at(row, "cpu_asked_h")),
                percent(number_at(row, "cpu_h"), number_at(row, "cpu_asked_h")),
                percent(number_at(row, "memory_gb_h"), number_at(row, "memory_asked_gb_h")),
-               hours(number_at(row, "run_h")), in_seconds(took, "run_95_s"),
+               hours(number_at(row, "run_h")),
+               took.contains("run_95_s") ? short_duration(number_at(took, "run_95_s")) : "",
                runs > 0 ? hours(number_at(row, "wait_h")) : "",
                text_at(row, "key").empty() ? "-" : text_at(row, "key")});
   }
