@@ -58,6 +58,7 @@ Actions Engine::on(TasksSubmitted&& event, Time now) {
 Actions Engine::settle(bool time_passed, Time now) {
   give_up_arrays(now);
   tasks_.tell_ended();
+  hold_what_came_back();
   bool files_changed = !time_passed;
   if (next_look_ <= now) {
     next_look_ = now + kLook;
@@ -212,20 +213,6 @@ void Engine::handle(const CancelAsked& event, Time now) {
   const Cancelled cancelled = cancel_tasks(tasks, kBeforeItStarted, now);
   tasks_.tell_ended();
   actions_.push_back(AnswerCount{event.request, cancelled.tasks, cancelled.at_pilots});
-}
-
-void Engine::handle(const HoldAsked& event, Time) {
-  std::uint64_t changed = 0;
-  std::uint64_t at_pilots = 0;
-  for (const Selection& selection : event.tasks) {
-    changed += tasks_.hold(selection, event.hold);
-    const ArrayState* array = tasks_.find(selection.array);
-    if (!event.hold || !array) continue;
-    at_pilots +=
-        array->tasks.leased().intersection(selection.indices.value_or(array->tasks.all())).size();
-  }
-  actions_.push_back(AnswerCount{event.request, changed, at_pilots});
-  work_changed_ = true;
 }
 
 void Engine::handle(const RetryAsked& event, Time now) {

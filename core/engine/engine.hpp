@@ -181,6 +181,10 @@ class Engine {
   bool may_have_another_node(const Needs& needs, const NodeName& than, Time now) const;
   bool has_another_of_its_kind(const PilotState& pilot, Time now) const;
 
+  // holding.cpp
+  void hold_backlogs(ArrayId array, const IndexSet& indices, bool hold, Time now);
+  void hold_what_came_back();
+
   // stage_out.cpp
   void outputs_come(Lease& lease);
 
@@ -230,6 +234,7 @@ class Engine {
   std::uint64_t engine_start_;
   Time started_at_;
   std::uint64_t next_lease_{1};
+  std::map<ArrayId, IndexSet> came_back_held_;  ///< in this event
   std::optional<PilotId> newcomer_;  ///< registered for the first time, in this event
   struct Filling {
     /// Leases wait at one pilot that another could start, but the last recall is too new.

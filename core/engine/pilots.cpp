@@ -177,6 +177,9 @@ void Engine::reconcile(PilotState& pilot, const PilotRegistered& event, bool sam
     if (lease.guessed) pilots_.settle(lease, tasks_.find(task.array)->terms->needs, pilot);
   }
   pilots_.recount(pilot);
+  if (std::any_of(pilot.backlog.begin(), pilot.backlog.end(),
+                  [&](TaskId task) { return pilots_.lease(task)->to_hold; }))
+    recall_backlog(pilot, now);
 }
 
 void Engine::return_lease(TaskId task, Time now) {
@@ -187,6 +190,7 @@ void Engine::return_lease(TaskId task, Time now) {
     actions_.push_back(DropLeases{{task}});
   }
   tasks_.give_back(task);
+  if (lease.to_hold) came_back_held_[task.array].add(IndexRange{task.index, task.index});
   if (lease.cancelled) {
     std::uint64_t changed = 0;
     tasks_.cancel({task.array, IndexSet(IndexRange{task.index, task.index})}, kBeforeItStarted, now,

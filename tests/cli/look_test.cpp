@@ -68,9 +68,13 @@ TEST_F(LookTest, LastIsTheNewestOfThisUser) {
   engine_answers({{"POST /v1/tasks/cancel", R"({"tasks": 1, "at_pilots": 1})"}});
   EXPECT_EQ(cli({"cancel", "12"}).out, "1 task at a pilot is told to end\n");
   engine_answers({{"POST /v1/tasks/hold", R"({"tasks": 6, "at_pilots": 4})"}});
-  EXPECT_EQ(cli({"hold", "12"}).out, "6 tasks held: 4 are at pilots already, and go on\n");
+  EXPECT_EQ(
+      cli({"hold", "12"}).out,
+      "6 tasks held; 4 are at pilots: those that run go on, those that wait there are held\n");
   engine_answers({{"POST /v1/tasks/hold", R"({"tasks": 0, "at_pilots": 1})"}});
-  EXPECT_EQ(cli({"hold", "12"}).out, "none held: 1 is at a pilot already, and goes on\n");
+  EXPECT_EQ(
+      cli({"hold", "12"}).out,
+      "none held yet; 1 is at a pilot: it goes on if it runs, and is held if it waits there\n");
   engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice", R"({"arrays": []})"}});
   const CliResult none = cli({"show", "last"});
   EXPECT_EQ(none.exit_code, 2);

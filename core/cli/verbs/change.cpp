@@ -48,9 +48,10 @@ std::string cancelled_in_words(double cancelled, double at_pilots) {
 }
 
 std::string held_in_words(double held, double at_pilots) {
-  return (held == 0 ? "none held" : tasks_in_words(held) + " held") + ": " + whole(at_pilots) +
-         (at_pilots == 1 ? " is at a pilot already, and goes on\n"
-                         : " are at pilots already, and go on\n");
+  return (held == 0 ? "none held yet" : tasks_in_words(held) + " held") + "; " + whole(at_pilots) +
+         (at_pilots == 1
+              ? " is at a pilot: it goes on if it runs, and is held if it waits there\n"
+              : " are at pilots: those that run go on, those that wait there are held\n");
 }
 
 }  // namespace
