@@ -271,6 +271,24 @@ def test_hold_keeps_waiting_tasks_of_an_array(shared, folder):
     assert sorted((folder / "ran").read_text().split()) == ["1", "2", "3", "4"]
 
 
+def test_hold_takes_back_what_waits_at_a_pilot(shared, folder):
+    def counts():
+        return {"held": 0, "running": 0, "waiting": 0, **shared.show(array)["counts"]}
+
+    # Three hundred short tasks, and the pilot is given many ahead; then each waits for the gate.
+    array = shared.submit("--array", "1-600", "--", "sh", "-c", f"[ $HPCBATCH_TASK_INDEX -le 300 ] || while [ ! -e {folder}/go ]; do sleep 0.02; done")
+    wait_until(lambda: counts().get("done") == 300 and counts()["running"] > 0, 60, "the tasks at the gate")
+    assert "those that wait there are held" in shared.ok("hold", array)
+    wait_until(lambda: counts()["waiting"] == 0, 20, "what waited at the pilot")
+    running = counts()["running"]
+    assert counts()["held"] == 300 - running
+    (folder / "go").touch()
+    wait_until(lambda: counts()["running"] == 0, 20, "what ran")
+    assert counts()["done"] == 300 + running and counts()["held"] == 300 - running
+    shared.ok("release", array)
+    assert shared.wait(array) == 0
+
+
 def test_higher_priority_starts_first(shared, folder):
     cpus = str(len(os.sched_getaffinity(0)))
     def note(text, *words):
