@@ -3,6 +3,7 @@
 
 #include "cli/parse/engine_options.hpp"
 #include "cli/parse/fsck_options.hpp"
+#include "cli/parse/sim_command.hpp"
 #include "cli/parse/sites_add_options.hpp"
 
 #include <cstdint>
@@ -206,6 +207,6 @@ using Command =
                  LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
-                 DropboxCommand, BackupCommand, ShowText>;
+                 DropboxCommand, BackupCommand, SimCommand, ShowText>;
 
 }  // namespace hpcbatch

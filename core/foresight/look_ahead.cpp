@@ -1,0 +1,49 @@
+#include "foresight/look_ahead.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hpcbatch::foresight {
+namespace {
+
+constexpr double kCoarsens = 1.0 / 16;
+
+}  // namespace
+
+Seconds quantile(const std::vector<Seconds>& sorted, double q) {
+  const double at = std::clamp(q, 0.0, 1.0) * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(at));
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  const double part = at - static_cast<double>(below);
+  return static_cast<Seconds>(std::llround(static_cast<double>(sorted[below]) * (1 - part) +
+                                           static_cast<double>(sorted[above]) * part));
+}
+
+std::vector<Seconds> draw_starts(const QueueView& view, ClusterModel model, const RunTimes* times,
+                                 const Job& job, const Draws& draws) {
+  std::vector<Seconds> starts;
+  model.nodes = {{view.now, view.nodes}};
+  model.coarsens = kCoarsens;
+  std::vector<Job> waiting = view.waiting;
+  for (std::size_t i = 0; i < draws.count; ++i) {
+    RunTimeDraw run_time(times, draws.alike, draws.seed + static_cast<std::uint32_t>(i) * 7919U);
+    Cluster cluster(model, view.now);
+    for (const auto& [running, started] : view.running) {
+      Job drawn = running;
+      drawn.runs = run_time(running, std::max<Seconds>(view.now - started, 1));
+      cluster.run_since(drawn, started);
+    }
+    for (std::size_t k = 0; k < waiting.size(); ++k) {
+      waiting[k].runs = run_time(waiting[k], 0);
+      waiting[k].after.reset();
+    }
+    cluster.queue_all(waiting);
+    const Seconds last = view.now + draws.horizon;
+    starts.push_back(cluster.play_until_started(cluster.submit(job), last).value_or(last));
+    if (!times) break;
+  }
+  std::sort(starts.begin(), starts.end());
+  return starts;
+}
+
+}  // namespace hpcbatch::foresight

@@ -1,0 +1,41 @@
+// When would a job that is submitted now start?  Drawn from what the queue shows.
+#pragma once
+
+#include "foresight/cluster.hpp"
+#include "foresight/run_times.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hpcbatch::foresight {
+
+/// What can be seen of a queue.
+struct QueueView {
+  Seconds now{0};
+  std::int32_t nodes{0};  ///< all that run something or may
+  struct Running {
+    Job job;
+    Seconds started{0};
+  };
+  std::vector<Running> running;
+  std::vector<Job> waiting;  ///< in the order of their priorities
+};
+
+struct Draws {
+  std::size_t count{31};
+  double alike{0.3};  ///< see RunTimeDraw
+  std::uint32_t seed{1};
+  Seconds horizon{7 * kDay};  ///< later starts count as if they were then
+};
+
+/// A start for each draw of how long all others run, in order; those that wait keep their order.
+/// `times`: null where all are to run to their limits.  Nobody comes later in it.  Takes
+/// milliseconds: never on a thread that has other duties.
+std::vector<Seconds> draw_starts(const QueueView& view, ClusterModel model, const RunTimes* times,
+                                 const Job& job, const Draws& draws);
+
+/// Between values in order, of which there is one at least.
+Seconds quantile(const std::vector<Seconds>& sorted, double q);
+
+}  // namespace hpcbatch::foresight

@@ -1,0 +1,288 @@
+#include "foresight/replay/trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+
+namespace hpcbatch::foresight {
+namespace {
+
+/// Who asked for no limit is planned with a year.
+constexpr Seconds kNoLimit = 365 * kDay;
+
+std::vector<std::string> words_of(const std::string& line) {
+  char mark = ' ';
+  if (line.find('\t') != std::string::npos) mark = '\t';
+  if (line.find('|') != std::string::npos) mark = '|';
+  std::vector<std::string> words;
+  std::istringstream in(line);
+  for (std::string word; std::getline(in, word, mark);) {
+    while (!word.empty() && (word.back() == '\r' || word.back() == ' ')) word.pop_back();
+    if (!word.empty() || mark != ' ') words.push_back(word);
+  }
+  return words;
+}
+
+template <typename Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool is_whole = error == std::errc{} && end == text.data() + text.size();
+  return is_whole ? std::optional(value) : std::nullopt;
+}
+
+/// 2022-11-01T15:34:14, of whatever zone: all of a trace are of one.
+std::optional<Seconds> moment_of(const std::string& text) {
+  constexpr std::string_view kMask = "0000-00-00T00:00:00";
+  if (text.size() != kMask.size()) return std::nullopt;
+  std::array<std::int64_t, 6> part{};
+  std::size_t which = 0;
+  for (std::size_t i = 0; i < kMask.size(); ++i) {
+    if (kMask[i] != '0') {
+      if (text[i] != kMask[i]) return std::nullopt;
+      ++which;
+    } else if (text[i] < '0' || text[i] > '9') {
+      return std::nullopt;
+    } else {
+      part[which] = part[which] * 10 + (text[i] - '0');
+    }
+  }
+  const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(part[0])},
+                                         std::chrono::month{static_cast<unsigned>(part[1])},
+                                         std::chrono::day{static_cast<unsigned>(part[2])}};
+  if (!date.ok() || part[3] > 23 || part[4] > 59 || part[5] > 60) return std::nullopt;
+  const Seconds days = std::chrono::sys_days{date}.time_since_epoch().count();
+  return days * kDay + part[3] * kHour + part[4] * kMinute + part[5];
+}
+
+std::uint32_t letters_of(const std::string& name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c < '0' || c > '9') letters += c;
+  }
+  return static_cast<std::uint32_t>(std::hash<std::string>{}(letters));
+}
+
+/// Where the columns of sacct stand.
+class Columns {
+ public:
+  explicit Columns(std::vector<std::string> titles) : titles_(std::move(titles)) {}
+  /// One that is cut to its width begins as the whole title does.
+  std::optional<std::size_t> of(std::string_view title) const {
+    const auto whole = std::find(titles_.begin(), titles_.end(), title);
+    if (whole != titles_.end()) return static_cast<std::size_t>(whole - titles_.begin());
+    for (std::size_t i = 0; i < titles_.size(); ++i) {
+      if (titles_[i].size() >= 5 && title.starts_with(titles_[i])) return i;
+    }
+    return std::nullopt;
+  }
+  std::size_t needed(std::string_view title) const {
+    const auto at = of(title);
+    if (!at)
+      throw std::invalid_argument("the trace has no column " + std::string(title) +
+                                  " among its titles; ask sacct for it with --format");
+    return *at;
+  }
+
+ private:
+  std::vector<std::string> titles_;
+};
+
+class SacctReader {
+ public:
+  SacctReader(const std::string& titles, std::string partition)
+      : columns_(words_of(titles)), wanted_(std::move(partition)) {
+    limit_is_raw_ = !columns_.of("Timelimit") || columns_.of("TimelimitRaw");
+    limit_ = columns_.needed(limit_is_raw_ ? "TimelimitRaw" : "Timelimit");
+    user_ = columns_.of("UID") ? columns_.of("UID") : columns_.of("User");
+    trace_.has_priorities = priority_.has_value();
+    if (!wanted_.empty() && !partition_)
+      throw std::invalid_argument("the trace has no column Partition: leave out the partition");
+  }
+
+  void read(const std::string& line) {
+    const std::vector<std::string> words = words_of(line);
+    const auto word = [&](std::size_t at) { return at < words.size() ? words[at] : std::string(); };
+    if (id_ && word(*id_).find('.') != std::string::npos) return;  // a step of a job
+    if (!wanted_.empty() && word(*partition_) != wanted_) return;
+    const auto started = moment_of(word(start_)), submitted = moment_of(word(submit_)),
+               ended = moment_of(word(end_));
+    const auto nodes = number_of<std::int32_t>(word(nodes_));
+    const auto limit = limit_of(word(limit_));
+    if (!started || !submitted || !ended || !nodes || !limit || *limit <= 0 ||
+        *started < *submitted || *ended < *started) {
+      ++trace_.skipped;
+      return;
+    }
+    if (partition_) partitions_.insert(word(*partition_));
+    TracedJob traced;
+    traced.started = *started;
+    traced.job.submitted = *submitted;
+    traced.job.limit = *limit;
+    traced.job.runs = *ended - *started;
+    traced.job.nodes = std::max(*nodes, 1);
+    if (priority_) traced.job.priority = number_of<double>(word(*priority_)).value_or(0);
+    if (name_) traced.job.name = letters_of(word(*name_));
+    if (user_) {
+      traced.job.user =
+          users_.emplace(word(*user_), static_cast<std::int32_t>(users_.size())).first->second;
+    }
+    trace_.jobs.push_back(traced);
+  }
+
+  Trace all() {
+    if (wanted_.empty() && partitions_.size() > 1) {
+      std::string names;
+      for (const std::string& name : partitions_) names += (names.empty() ? "" : ", ") + name;
+      throw std::invalid_argument("the trace has jobs of several partitions (" + names +
+                                  "), each with a queue of its own: name one with --partition");
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  std::optional<Seconds> limit_of(const std::string& text) const {
+    if (!limit_is_raw_ || text.find_first_not_of("0123456789") != std::string::npos)
+      return text == "UNLIMITED" ? std::optional(kNoLimit) : time_limit_of(text);
+    const auto minutes = number_of<Seconds>(text);
+    return minutes ? std::optional(*minutes * kMinute) : std::nullopt;
+  }
+
+  Columns columns_;
+  std::string wanted_;
+  std::size_t start_ = columns_.needed("Start"), submit_ = columns_.needed("Submit"),
+              end_ = columns_.needed("End"), nodes_ = columns_.needed("NNodes"), limit_{0};
+  std::optional<std::size_t> id_ = columns_.of("JobID"), name_ = columns_.of("JobName"),
+                             priority_ = columns_.of("Priority"),
+                             partition_ = columns_.of("Partition"), user_;
+  bool limit_is_raw_{true};
+  Trace trace_;
+  std::unordered_map<std::string, std::int32_t> users_;
+  std::set<std::string> partitions_;
+};
+
+class SwfReader {
+ public:
+  void read(const std::string& line, std::size_t number) {
+    std::array<double, 18> field{};
+    std::istringstream in(line);
+    std::size_t count = 0;
+    while (count < field.size() && in >> field[count]) ++count;
+    if (count < 5)
+      throw std::invalid_argument(
+          "line " + std::to_string(number) +
+          " of the trace is none of the Standard Workload Format: " + line.substr(0, 60));
+    const auto whole = [&](std::size_t at) {
+      return at < count ? static_cast<Seconds>(field[at]) : Seconds{-1};
+    };
+    const Seconds submitted = whole(1), wait = whole(2), runs = whole(3);
+    const Seconds nodes = whole(4) > 0 ? whole(4) : whole(7);
+    if (submitted < 0 || wait < 0 || runs < 0 || nodes <= 0 ||
+        nodes > std::numeric_limits<std::int32_t>::max()) {
+      ++trace_.skipped;
+      return;
+    }
+    TracedJob traced;
+    traced.started = submitted + wait;
+    traced.job.submitted = submitted;
+    traced.job.runs = runs;
+    traced.job.limit = whole(8) > 0 ? whole(8) : std::max<Seconds>(runs, 1);
+    traced.job.nodes = static_cast<std::int32_t>(nodes);
+    traced.job.user = static_cast<std::int32_t>(std::max<Seconds>(whole(11), -1));
+    traced.job.name = static_cast<std::uint32_t>(std::max<Seconds>(whole(13), 0));
+    trace_.jobs.push_back(traced);
+  }
+  Trace all() { return std::move(trace_); }
+
+ private:
+  Trace trace_;
+};
+
+bool is_of_numbers(const std::string& line) {
+  return line.find_first_not_of("0123456789+-.eE \t\r") == std::string::npos &&
+         words_of(line).size() >= 5;
+}
+
+Trace read_lines(std::istream& in, const std::string& partition) {
+  std::string line;
+  for (std::size_t number = 1; std::getline(in, line); ++number) {
+    if (line.empty()) continue;
+    if (line.front() == ';' || is_of_numbers(line)) {
+      if (!partition.empty())
+        throw std::invalid_argument(
+            "the Standard Workload Format names no partitions: leave it out");
+      SwfReader swf;
+      do {
+        if (!line.empty() && line.front() != ';') swf.read(line, number);
+        ++number;
+      } while (std::getline(in, line));
+      return swf.all();
+    }
+    if (line.find("Submit") == std::string::npos) {
+      // Above the titles there may be a count.
+      if (number < 5) continue;
+      break;
+    }
+    SacctReader sacct(line, partition);
+    while (std::getline(in, line)) {
+      if (line.starts_with("---")) continue;
+      if (!line.empty()) sacct.read(line);
+    }
+    return sacct.all();
+  }
+  throw std::invalid_argument(
+      "this is no trace: neither titles as sacct prints them (with Submit among them) nor the "
+      "Standard Workload Format");
+}
+
+}  // namespace
+
+std::optional<Seconds> time_limit_of(const std::string& text) {
+  Seconds days = 0;
+  std::string rest = text;
+  const auto dash = text.find('-');
+  if (dash != std::string::npos) {
+    const auto count = number_of<Seconds>(std::string_view(text).substr(0, dash));
+    if (!count) return std::nullopt;
+    days = *count;
+    rest = text.substr(dash + 1);
+  }
+  std::vector<Seconds> parts;
+  std::istringstream in(rest);
+  for (std::string word; std::getline(in, word, ':');) {
+    const auto part = number_of<Seconds>(word);
+    if (!part || *part < 0) return std::nullopt;
+    parts.push_back(*part);
+  }
+  if (parts.empty() || parts.size() > 3) return std::nullopt;
+  if (dash != std::string::npos) {  // hours, and what follows
+    parts.resize(3, 0);
+  } else if (parts.size() < 3) {  // minutes, and seconds
+    parts.insert(parts.begin(), 0);
+    parts.resize(3, 0);
+  }
+  return days * kDay + parts[0] * kHour + parts[1] * kMinute + parts[2];
+}
+
+Trace read_trace(std::istream& in, const std::string& partition) {
+  Trace trace = read_lines(in, partition);
+  if (trace.jobs.empty())
+    throw std::invalid_argument("the trace has no job that has run" +
+                                (partition.empty() ? "" : " in partition " + partition) + " (" +
+                                std::to_string(trace.skipped) + " lines skipped)");
+  std::stable_sort(trace.jobs.begin(), trace.jobs.end(), [](const auto& one, const auto& other) {
+    return one.job.submitted < other.job.submitted;
+  });
+  return trace;
+}
+
+}  // namespace hpcbatch::foresight

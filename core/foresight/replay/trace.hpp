@@ -1,0 +1,36 @@
+// Jobs that a real cluster has run, as its accounting wrote them down.
+#pragma once
+
+#include "foresight/job.hpp"
+
+#include <istream>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::foresight {
+
+struct TracedJob {
+  Job job;
+  Seconds started{0};  ///< really
+  Seconds ended() const { return started + job.runs; }
+};
+
+struct Trace {
+  std::vector<TracedJob> jobs;  ///< by their submits
+  std::size_t skipped{0};       ///< lines of jobs that say not enough, or that have not started
+  bool has_priorities{false};
+};
+
+/// Either the Standard Workload Format (Feitelson's Parallel Workloads Archive, version 2.2; what
+/// it calls processors counts as nodes), or what `sacct` prints: titles above columns between `|`
+/// (`-P`), tabs or blanks, among them Submit, Start, End (2022-11-01T15:34:14), Timelimit or
+/// TimelimitRaw (minutes), NNodes, and, where they are there, User or UID, JobName, Priority,
+/// Partition (only those of `partition`, where one is named).  Titles may be cut to their columns'
+/// widths.  Throws std::invalid_argument with one sentence, and the line where there is one.
+Trace read_trace(std::istream& in, const std::string& partition = "");
+
+/// 2-03:04:05, 03:04:05, 04:05 (minutes, seconds), 90 (minutes); nothing of words and nonsense.
+std::optional<Seconds> time_limit_of(const std::string& text);
+
+}  // namespace hpcbatch::foresight

@@ -1,0 +1,173 @@
+#include "sim/replay.hpp"
+
+#include "foresight/coverage.hpp"
+#include "foresight/replay/calibration.hpp"
+#include "foresight/replay/episodes.hpp"
+#include "foresight/replay/fidelity.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace hpcbatch::sim {
+namespace {
+
+namespace json = boost::json;
+using namespace foresight;
+
+/// Run times are learned from so much of the trace before the first episode.
+constexpr Seconds kLearned = 14 * kDay;
+constexpr Seconds kEpisode = 5 * kDay;
+
+ClusterModel::Backfill backfill_of(const std::string& word) {
+  if (word == "easy") return ClusterModel::Backfill::Easy;
+  if (word == "none") return ClusterModel::Backfill::None;
+  return ClusterModel::Backfill::Conservative;
+}
+
+/// As large sites set Slurm (bf_interval and bf_resolution 600, bf_window two days), with the
+/// priorities of Mirage's simulator.
+ClusterModel large_site(std::int32_t nodes, const std::string& backfill) {
+  ClusterModel model;
+  model.nodes = {{0, nodes}};
+  model.backfill = backfill_of(backfill);
+  model.backfill_interval = 10 * kMinute;
+  model.resolution = 10 * kMinute;
+  model.window = 2 * kDay;
+  model.most_tested = 3000;
+  model.age_weight = 7000;
+  model.size_weight = 100;
+  return model;
+}
+
+json::object json_of(const Waits& waits) {
+  return {{"mean_h", waits.mean},
+          {"by_node_hours_h", waits.by_node_hours},
+          {"median_h", waits.median},
+          {"p90_h", waits.most_of_ten},
+          {"at_once", waits.at_once}};
+}
+
+json::object play_whole(const SimCommand& command, Trace trace) {
+  const auto over_time = nodes_over_time(trace);
+  ClusterModel model = large_site(most_nodes_in_use(trace), command.backfill);
+  model.nodes = over_time;
+  if (command.nodes) model.nodes = {{0, static_cast<std::int32_t>(*command.nodes)}};
+  // What accounting tells holds age already.
+  if (trace.has_priorities) {
+    model.age_weight = 10;
+    model.size_weight = 0;
+  }
+  model.most_of_user = bound_of_users(trace);
+  const std::size_t dependencies = find_dependencies(trace, over_time);
+  const Fidelity found = play_trace(trace, model);
+  return {{"jobs", found.jobs},
+          {"real", json_of(found.real)},
+          {"played", json_of(found.played)},
+          {"mean_error_h", found.mean_error},
+          {"log_correlation", found.correlation},
+          {"speed", found.took > 0 ? found.traced * kHour / found.took : 0},
+          {"dependencies", dependencies},
+          {"most_of_user", model.most_of_user},
+          {"nodes_over_time", !command.nodes}};
+}
+
+json::object json_of(const PolicyResult& result, const PolicyResult& reactive) {
+  const double before = reactive.interruption();
+  return {{"policy", name_of(result.policy)},
+          {"interruption_h", result.interruption()},
+          {"cut", before > 0 ? 1 - result.interruption() / before : 0},
+          {"overlap_h", result.overlap()},
+          {"uninterrupted", result.uninterrupted()}};
+}
+
+/// Whether the look-ahead's own bound would still be trusted, and after how many pilots it would
+/// not have been.
+json::object json_of(const std::vector<Bounded>& bounds) {
+  Coverage coverage(0.9);
+  std::size_t half = 0, most = 0;
+  json::value doubted_after = nullptr;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    half += bounds[i].by_half ? 1 : 0;
+    most += bounds[i].by_most ? 1 : 0;
+    coverage.add(bounds[i].by_most);
+    if (doubted_after.is_null() && !coverage.is_right()) doubted_after = i + 1;
+  }
+  const auto part = [&](std::size_t count) {
+    return bounds.empty() ? 0 : static_cast<double>(count) / static_cast<double>(bounds.size());
+  };
+  return {{"by_50", part(half)}, {"by_90", part(most)}, {"doubted_after", doubted_after}};
+}
+
+json::object play_chains(const SimCommand& command, const Trace& trace, std::int32_t nodes,
+                         std::int32_t pilot_nodes, const Progress& progress) {
+  Episodes how;
+  how.cluster = large_site(nodes, command.backfill);
+  how.model =
+      large_site(static_cast<std::int32_t>(command.model_nodes.value_or(nodes)),
+                 command.model_backfill.empty() ? command.backfill : command.model_backfill);
+  how.knows_order = !command.unknown_order;
+  how.hides_each = static_cast<std::size_t>(command.hide_each);
+  how.pilot_nodes = pilot_nodes;
+  how.pilot_time = command.pilot_time;
+  how.every = command.every;
+  how.costs = {command.waiting_cost, command.idle_cost, command.most_idle};
+  how.from = command.since.value_or(trace.jobs.front().job.submitted + kLearned);
+  how.until = trace.jobs.back().job.submitted - kEpisode;
+  if (command.until) how.until = std::min<Seconds>(how.until, *command.until);
+  if (how.until < how.from)
+    throw std::invalid_argument(
+        "the trace is too short for episodes of five days behind the first two weeks: say --since, "
+        "or --whole to play it without pilots");
+  how.policies = {Policy::Reactive,  Policy::Mean,       Policy::Quantile,
+                  Policy::LookAhead, Policy::MonteCarlo, Policy::AskAhead};
+  const std::string what =
+      "pilots of " + std::to_string(pilot_nodes) + (pilot_nodes == 1 ? " node" : " nodes");
+  const EpisodeResults found = play_episodes(trace, how, [&](std::size_t done, std::size_t all) {
+    progress(what, done, all);
+    return true;
+  });
+  json::array policies;
+  for (const PolicyResult& result : found.policies)
+    policies.push_back(json_of(result, found.policies.front()));
+  return {{"pilot_nodes", pilot_nodes},
+          {"count", found.bounds.size()},
+          {"from", how.from},
+          {"until", how.until},
+          {"policies", std::move(policies)},
+          {"bounds", json_of(found.bounds)}};
+}
+
+/// Ranks are the simulator's in an episode, which begins with an empty cluster.
+Trace without_priorities(Trace trace) {
+  for (TracedJob& traced : trace.jobs) traced.job.priority = 0;
+  return trace;
+}
+
+}  // namespace
+
+json::object replay(const SimCommand& command, Trace trace, const Progress& progress) {
+  const std::int32_t most = most_nodes_in_use(trace);
+  const auto nodes = static_cast<std::int32_t>(command.nodes.value_or(most));
+  json::object all{{"jobs", trace.jobs.size()},
+                   {"skipped", trace.skipped},
+                   {"from", trace.jobs.front().job.submitted},
+                   {"until", trace.jobs.back().job.submitted},
+                   {"nodes", nodes},
+                   {"most_in_use", most},
+                   {"whole", play_whole(command, trace)}};
+  if (command.whole) return all;
+  for (const std::int64_t size : command.pilot_nodes) {
+    if (size > nodes)
+      throw std::invalid_argument("a pilot of " + std::to_string(size) +
+                                  " nodes does not fit into a cluster of " + std::to_string(nodes));
+  }
+  const Trace played = without_priorities(std::move(trace));
+  json::array episodes;
+  for (const std::int64_t size : command.pilot_nodes)
+    episodes.push_back(
+        play_chains(command, played, nodes, static_cast<std::int32_t>(size), progress));
+  all["episodes"] = std::move(episodes);
+  return all;
+}
+
+}  // namespace hpcbatch::sim

@@ -1,0 +1,124 @@
+#include "foresight/replay/trace.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <stdexcept>
+
+namespace hpcbatch::foresight {
+namespace {
+
+Trace read(const std::string& text, const std::string& partition = "") {
+  std::istringstream in(text);
+  return read_trace(in, partition);
+}
+
+std::string refusal(const std::string& text, const std::string& partition = "") {
+  try {
+    read(text, partition);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+constexpr const char* kTitles =
+    "JobID|JobName|User|Submit|Start|End|Timelimit|NNodes|Partition|Priority\n";
+
+TEST(TraceTest, WhatSacctPrints) {
+  const Trace trace = read(
+      std::string(kTitles) +
+      "7|run12|eve|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|1-02:00:00|2|gpu|"
+      "99\n"
+      "7.batch|batch||2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00||1||\n"
+      "6|run13|eve|2026-01-02T09:00:00|2026-01-02T09:00:05|2026-01-02T09:01:00|UNLIMITED|1|gpu|5\n"
+      "8|run|bob|2026-01-02T10:00:00|Unknown|Unknown|01:00:00|1|gpu|5\n");
+  ASSERT_EQ(trace.jobs.size(), 2U);
+  EXPECT_EQ(trace.skipped, 1U);
+  EXPECT_TRUE(trace.has_priorities);
+  const TracedJob& first = trace.jobs[0];
+  EXPECT_EQ(first.started - first.job.submitted, 5);
+  EXPECT_EQ(first.job.limit, 365 * kDay);
+  const Job& job = trace.jobs[1].job;
+  EXPECT_EQ(job.submitted, 1'767'348'000);
+  EXPECT_EQ(job.limit, 26 * kHour);
+  EXPECT_EQ(job.runs, 30 * kMinute);
+  EXPECT_EQ(job.nodes, 2);
+  EXPECT_EQ(job.priority, 99);
+  EXPECT_EQ(job.user, first.job.user);
+  EXPECT_EQ(job.name, first.job.name);
+}
+
+TEST(TraceTest, ColumnsOfFixedWidthWithTitlesCutToIt) {
+  const Trace trace = read(
+      "2\n"
+      "       JobID    UID               Start              Submit                 End TimelimitR  "
+      " "
+      "NNodes\n"
+      "------------ ------ ------------------- ------------------- ------------------- ---------- "
+      "--------\n"
+      "478729\t00000\t2022-11-01T15:34:14\t2022-10-05T11:52:48\t2022-11-03T15:34:15\t2880\t2\n");
+  ASSERT_EQ(trace.jobs.size(), 1U);
+  EXPECT_EQ(trace.jobs[0].job.limit, 2 * kDay);
+  EXPECT_EQ(trace.jobs[0].job.runs, 2 * kDay + 1);
+}
+
+TEST(TraceTest, OnePartitionAtATime) {
+  const std::string text =
+      std::string(kTitles) +
+      "1|a|eve|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|2|gpu|9\n"
+      "2|a|eve|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|2|cpu|9\n";
+  EXPECT_THAT(refusal(text), ::testing::HasSubstr("several partitions (cpu, gpu)"));
+  EXPECT_EQ(read(text, "gpu").jobs.size(), 1U);
+  EXPECT_THAT(refusal(text, "fpga"), ::testing::HasSubstr("no job that has run in partition fpga"));
+}
+
+TEST(TraceTest, TheStandardWorkloadFormat) {
+  const Trace trace = read(
+      "; MaxNodes: 100\n"
+      "1 0 10 100 8 -1 -1 8 3600 -1 1 5 1 3 1 1 -1 -1\n"
+      "2 50 -1 -1 8 -1 -1 8 3600 -1 0 5 1 3 1 1 -1 -1\n"
+      "3 60 0 20 -1 -1 -1 4 -1 -1 1 6 1 3 1 1 -1 -1\n");
+  ASSERT_EQ(trace.jobs.size(), 2U);
+  EXPECT_EQ(trace.skipped, 1U);
+  EXPECT_EQ(trace.jobs[0].started, 10);
+  EXPECT_EQ(trace.jobs[0].job.limit, kHour);
+  EXPECT_EQ(trace.jobs[0].job.user, 5);
+  EXPECT_EQ(trace.jobs[1].job.nodes, 4);
+  EXPECT_EQ(trace.jobs[1].job.limit, 20);
+}
+
+TEST(TraceTest, WhatIsNoneIsRefused) {
+  EXPECT_THAT(refusal(""), ::testing::HasSubstr("this is no trace"));
+  EXPECT_THAT(refusal("hello\nworld\n"), ::testing::HasSubstr("this is no trace"));
+  EXPECT_THAT(refusal("JobID|Submit|Start\n"), ::testing::HasSubstr("no column"));
+  EXPECT_THAT(refusal(kTitles), ::testing::HasSubstr("no job that has run (0 lines skipped)"));
+  EXPECT_THAT(refusal("1 0 10 100 8\nnonsense\n"), ::testing::HasSubstr("line 2"));
+}
+
+TEST(TraceTest, NonsenseInALineIsSkippedAndCounted) {
+  const std::string good =
+      "1|a|eve|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|2|gpu|9\n";
+  const Trace trace =
+      read(kTitles + good + "\n" +
+           "2|a|eve|2026-13-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|2|gpu|9\n"
+           "3|a|eve|2026-01-02T12:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|2|gpu|9\n"
+           "4|a|eve|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|soon|2|gpu|9\n"
+           "5|cut off\n");
+  EXPECT_EQ(trace.jobs.size(), 1U);
+  EXPECT_EQ(trace.skipped, 4U);
+}
+
+TEST(TraceTest, TimeLimits) {
+  EXPECT_EQ(time_limit_of("2-03:04:05"), 2 * kDay + 3 * kHour + 4 * kMinute + 5);
+  EXPECT_EQ(time_limit_of("2-03"), 2 * kDay + 3 * kHour);
+  EXPECT_EQ(time_limit_of("03:04:05"), 3 * kHour + 4 * kMinute + 5);
+  EXPECT_EQ(time_limit_of("04:05"), 4 * kMinute + 5);
+  EXPECT_EQ(time_limit_of("90"), 90 * kMinute);
+  for (const char* text : {"", "soon", "1:2:3:4", "1-", "-1", "x-1", "1:-2"})
+    EXPECT_EQ(time_limit_of(text), std::nullopt) << text;
+}
+
+}  // namespace
+}  // namespace hpcbatch::foresight
