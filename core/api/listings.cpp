@@ -2,6 +2,7 @@
 
 #include "api/answers/to_json.hpp"
 #include "documents/spelling.hpp"
+#include "engine/sites/site_outlook.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ bool is_unknown(const SiteBook& book, const AllocationEntry& live) {
 }
 
 json::object allocation_json(const SiteBook& book, const Allocation& facts,
-                             const AllocationEntry* live) {
+                             const AllocationEntry* live, Time now) {
   json::object object{{"name", facts.id.name},
                       {"site", facts.site},
                       {"shape", facts.shape},
@@ -40,6 +41,12 @@ json::object allocation_json(const SiteBook& book, const Allocation& facts,
     object["seen_at"] = seconds(live->seen_at);
     object["message"] = valid_utf8(
         fmt::format("was {}; {}", to_string(facts.state), book.site(facts.site)->trouble));
+  }
+  if (live && facts.state == AllocationState::Queued) {
+    if (const auto bound = SiteOutlook(book, now).start_bound(*live)) {
+      object["expected_start"] = seconds(bound->half);
+      object["expected_start_90"] = seconds(bound->most);
+    }
   }
   if (live && live->time_left) object["ends_at"] = seconds(live->seen_at + *live->time_left);
   return object;
@@ -153,16 +160,17 @@ void Listings::add_to(Routes& routes) {
 }
 
 void Listings::allocations(const HttpRequest& request, const ReplyPtr& reply) {
-  runtime_.look([](store::Store& store) { return store.history().allocations(1000); },
-                [this, request, reply](const std::vector<Allocation>& stored) {
-                  json::array things;
-                  for (const Allocation& facts : stored) {
-                    const SiteBook& book = runtime_.engine().sites();
-                    const AllocationEntry* live = book.find(facts.id);
-                    things.push_back(allocation_json(book, live ? live->facts : facts, live));
-                  }
-                  answer_listing(request, reply, "allocations", std::move(things));
-                });
+  runtime_.look(
+      [](store::Store& store) { return store.history().allocations(1000); },
+      [this, request, reply](const std::vector<Allocation>& stored) {
+        json::array things;
+        for (const Allocation& facts : stored) {
+          const SiteBook& book = runtime_.engine().sites();
+          const AllocationEntry* live = book.find(facts.id);
+          things.push_back(allocation_json(book, live ? live->facts : facts, live, runtime_.now()));
+        }
+        answer_listing(request, reply, "allocations", std::move(things));
+      });
 }
 
 void Listings::pilots(const HttpRequest& request, const ReplyPtr& reply) {

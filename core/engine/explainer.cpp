@@ -231,6 +231,7 @@ void Explainer::explain_allocations(const Needs& needs) {
   const SiteBook& sites = engine_.sites_;
   const SiteOutlook outlook(sites, now_);
   std::optional<Duration> soonest;
+  std::optional<StartBound> bound;
   std::string where;
   for (const auto& [id, entry] : sites.allocations()) {
     if (entry.facts.state == AllocationState::Ended) continue;
@@ -241,12 +242,16 @@ void Explainer::explain_allocations(const Needs& needs) {
     const auto start = outlook.expected_start(entry);
     if (start && outlook.is_on_its_way(entry) && (!soonest || *start < *soonest)) {
       soonest = start;
+      bound = outlook.start_bound(entry);
       where = entry.facts.site;
     }
     explain_allocation(id, entry.facts);
   }
   if (!soonest) return;
-  if (*soonest > Duration{})
+  if (bound && bound->half > now_)
+    add("expected to start in about {} on {}, with 90 % in {} at most, from {} waits before it",
+        show_about(bound->half - now_), where, show_about(bound->most - now_), bound->from);
+  else if (*soonest > Duration{})
     add("expected to start in about {} on {}", show_about(*soonest), where);
   else
     add("was expected to start on {} {} ago, and has not", where,

@@ -18,6 +18,8 @@ constexpr double kMegabyte = 1 << 20;
 // A change that saves less than a tenth is not worth a word.
 constexpr double kWorthIt = 0.9;
 
+constexpr double kMostRuns = 0.5;
+
 /// 128M, 144M, ... 1G, 1.25G, 1.5G, ...: few values, which share shapes.
 double rounded_up(double bytes) {
   double step = 16 * kMegabyte;
@@ -61,6 +63,9 @@ std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t mo
           {kind, Advice::What::Memory, memory, memory_enough(profile), 0, profile.memory.count()},
           usage.memory_asked);
     }
+    // Of short runs it is not known how busy they kept their cpus: a few long ones say nothing of
+    // those.
+    if (profile.cpus.count() < kMostRuns * profile.run.count()) continue;
     add_saving(all, {kind, Advice::What::Cpus, cpus, cpus_enough(profile), 0, profile.cpus.count()},
                usage.cpu_asked);
   }

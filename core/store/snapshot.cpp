@@ -158,7 +158,7 @@ void read_allocations(sqlite::Connection& db, Snapshot& snapshot) {
   // More than these say nothing new.
   sqlite::Statement starts = db.query(
       "SELECT site,shape,opened,running_since FROM allocations WHERE running_since<>0 "
-      "ORDER BY running_since DESC LIMIT 256");
+      "ORDER BY running_since DESC LIMIT 2000");
   while (starts.step()) {
     snapshot.past_starts.push_back({starts.text(0), starts.text(1),
                                     from_microseconds(starts.number(2)),

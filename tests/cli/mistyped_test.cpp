@@ -99,6 +99,7 @@ constexpr Mistyped kTable[] = {
     {"submit --each in.txt ./fit.sh {} out", "hpcbatch submit --each in.txt -- ./fit.sh {} out"},
     {"submit --cpus=2 --hold ./fit.sh {} out", "submit --cpus=2 --hold -- ./fit.sh {} out"},
     {"run ./fit.sh ::: a b c", "hpcbatch run --items ... -- ./fit.sh"},
+    {"submit --mem=300M job.sh arg1", "hpcbatch submit --mem=300M job.sh -- arg1"},
     {"submit t.yaml", "t.yaml is no script; a file of tasks is `hpcbatch submit --file t.yaml`"},
     {"submit t.toml --dry-run", "`hpcbatch submit --file t.toml`"},
     {"submit --cpus 4 sort big.txt", "hpcbatch submit --cpus 4 -- sort big.txt"},

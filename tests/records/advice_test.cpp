@@ -39,6 +39,17 @@ TEST(Advice, FewRunsSayNothing) {
   EXPECT_FALSE(advice_for({kind("ten", 10, 8000 * kMegabyte, kMegabyte)}, 5).empty());
 }
 
+TEST(Advice, AFewLongRunsSayNothingOfManyShortOnes) {
+  KindUse use = kind("sweep", 0, 0, 0);
+  use.usage.cpu_asked = 1000;
+  for (int i = 0; i < 1000; ++i) use.profile.run.add(0.1);
+  for (int i = 0; i < 30; ++i) use.profile.run.add(10);
+  for (int i = 0; i < 30; ++i) use.profile.cpus.add(0.1);
+  EXPECT_TRUE(advice_for({use}, 5).empty());
+  for (int i = 0; i < 1000; ++i) use.profile.cpus.add(0.1);
+  EXPECT_FALSE(advice_for({use}, 5).empty());
+}
+
 TEST(Advice, WhatIsNearlyRightIsLeftAlone) {
   EXPECT_TRUE(advice_for({kind("good", 100, 1024 * kMegabyte, 800 * kMegabyte)}, 5).empty());
 }

@@ -210,6 +210,18 @@ def test_stop_now_cancels_all(home):
     assert [home.show(task)["state"] for task in (running, waiting)] == ["cancelled", "cancelled"]
 
 
+def test_stop_now_also_ends_what_a_stopped_engine_left_running(home):
+    pid = home.directory / "pid"
+    running = home.submit("--", "sh", "-c", f"echo $$ > {pid}; exec sleep 600")
+    wait_until(lambda: pid.exists() and pid.read_text().strip(), 20, "the task's start")
+    home.ok("engine", "stop")
+    assert home.ok("engine", "stop") == "no engine runs\n" and is_alive(int(pid.read_text()))
+    home.ok("engine", "stop", "--now")
+    wait_until(lambda: not home.pilot_pids() and not is_alive(int(pid.read_text())), 20, "the end of pilots and task")
+    home.ok("engine", "start")
+    assert home.show(running)["state"] == "cancelled"
+
+
 def test_a_killed_pilot_costs_no_retry_and_its_tasks_run_again(home):
     mark = home.directory / "tries"
     task = home.submit("--", "sh", "-c", f"echo x >> {mark}; test $(wc -l < {mark}) = 2 || sleep 600")

@@ -274,7 +274,7 @@ def test_a_batch_script_says_what_it_needs(shared, tmp_path):
         assert shared.wait(shared.submit(*words, script, cwd=tmp_path)) == 0
         assert (tmp_path / file).read_text() == "out\nerr\n"
     for text, sentence in (("#SBATCH -N 4\n:\n", "job.sh:1: '#SBATCH -N 4' has nothing here"), ("#HPCBATCH --cpsu 4\n:\n", "did you mean --cpus"),
-                           ("", "is empty"), ("a\0b", "is no script")):
+                           ("", "is empty"), ("a\0b", "is no script"), ("1 2 3\n", "its first line does not begin with #!")):
         script.write_text(text)
         refused = shared.verb("submit", script)
         assert refused.code == 2 and sentence in refused.err, refused

@@ -186,6 +186,11 @@ struct ReportCommand {
   bool csv{false};
   bool json{false};
 };
+struct WaitsCommand {
+  std::string shape, site;  ///< empty: all
+  bool score{false};        ///< how good the bounds were
+  bool json{false};
+};
 struct DropboxCommand {
   std::string directory;  ///< empty: list those that are watched
   std::vector<std::string> allow, templates;
@@ -207,6 +212,6 @@ using Command =
                  LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
-                 DropboxCommand, BackupCommand, SimCommand, ShowText>;
+                 DropboxCommand, BackupCommand, WaitsCommand, SimCommand, ShowText>;
 
 }  // namespace hpcbatch

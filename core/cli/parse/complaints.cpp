@@ -177,6 +177,13 @@ std::vector<std::string>::const_iterator command_in(const CLI::App& verb,
   return word;
 }
 
+bool is_called_as_a_script(const std::string& word) {
+  for (const char* ending : {".sh", ".bash", ".slurm", ".sbatch", ".job", ".pbs"}) {
+    if (word.ends_with(ending)) return true;
+  }
+  return false;
+}
+
 std::string of_command_without_dashes(const CLI::App& verb, const std::vector<std::string>& words) {
   const std::string begin = "a command stands behind `--`: hpcbatch " + verb.get_name();
   const auto end = std::find(words.begin(), words.end(), "--");
@@ -186,7 +193,14 @@ std::string of_command_without_dashes(const CLI::App& verb, const std::vector<st
   if (items != end) meant.insert(meant.end(), {"--items", "..."});
   meant.emplace_back("--");
   meant.insert(meant.end(), command, items);
-  const std::string line = joined(meant);
+  std::string line = joined(meant);
+  if (verb.get_name() == "submit" && command != items && is_called_as_a_script(*command)) {
+    std::vector<std::string> script(words.begin() + 1, command + 1);
+    script.emplace_back("--");
+    script.insert(script.end(), command + 1, items);
+    line +=
+        " (or, with what a batch script asks for itself: hpcbatch submit " + joined(script) + ")";
+  }
   return begin + " " +
          (line.size() <= kLongestProposal ? line : line.substr(0, kLongestProposal) + "...");
 }

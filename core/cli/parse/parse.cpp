@@ -35,6 +35,7 @@ Look
   explain ID          why it waits, or how it failed
   top                 the live view
   report              what tasks asked for and used, and what would save most
+  waits [SHAPE]       how long allocations wait in the queues
   sim TRACE           what pilots would have waited on a cluster with that past
   sites, allocations, pilots, tools [show NAME | check NAME]
   sites add NAME      ask a batch system, and write its entry for you
@@ -220,7 +221,7 @@ Command parse_command(const std::vector<std::string>& typed) {
   detail::add_task_verbs(app, command);
   detail::add_inventory_verbs(app, command);
   detail::add_engine_verbs(app, command);
-  detail::add_sim_verb(app, command);
+  detail::add_foresight_verbs(app, command);
   detail::add_snakemake_verbs(app, command);
   check_verb(app, words[0]);
   refuse_empty_values(app);

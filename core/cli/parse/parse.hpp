@@ -23,7 +23,7 @@ void add_work_verbs(CLI::App& app, Command& into);
 void add_task_verbs(CLI::App& app, Command& into);
 void add_inventory_verbs(CLI::App& app, Command& into);
 void add_engine_verbs(CLI::App& app, Command& into);
-void add_sim_verb(CLI::App& app, Command& into);
+void add_foresight_verbs(CLI::App& app, Command& into);
 void add_snakemake_verbs(CLI::App& app, Command& into);
 
 }  // namespace detail

@@ -102,7 +102,8 @@ std::string value_on_a_line(std::string_view key, const json::value& value) {
   const std::string name(key);
   const json::object one{{name, value}};
   if (value.is_number()) {
-    if (key.ends_with("_at") || key == "until") return time_at(one, key);
+    if (key.ends_with("_at") || is_one_of(key, {"until", "expected_start", "expected_start_90"}))
+      return time_at(one, key);
     if (key.ends_with("_s") || is_one_of(key, {"time", "walltime", "expected_wait"}))
       return duration_at(one, key);
     if (is_one_of(key, {"memory", "disk", "peak_memory", "memory_median", "memory_95"}))

@@ -46,6 +46,14 @@ OptionWords left_over(const OptionWords& script, const OptionWords& said) {
   return left;
 }
 
+bool has_batch_line(const std::string& text) {
+  for (const char* mark : {"#SBATCH", "#HPCBATCH"}) {
+    if (text.starts_with(mark) || text.find(std::string("\n") + mark) != std::string::npos)
+      return true;
+  }
+  return false;
+}
+
 std::string read_text(const SubmitCommand& asked, const Interrupt& interrupt) {
   std::string meant = "hpcbatch submit -- " + asked.script;
   for (const std::string& word : asked.work.command) meant += " " + word;
@@ -60,6 +68,13 @@ std::string read_text(const SubmitCommand& asked, const Interrupt& interrupt) {
     throw CommandError(kExitUsage, asked.script + " is no script" + hint);
   if (text.find_first_not_of(" \t\r\n") == std::string::npos)
     throw CommandError(kExitUsage, asked.script + " is empty: there is nothing to run");
+  // As sbatch has it: a file of data would be run by a shell, line by line.
+  if (!text.starts_with("#!") && !has_batch_line(text))
+    throw CommandError(kExitUsage, asked.script +
+                                       " is no script: its first line does not begin with #!, as "
+                                       "in #!/bin/sh; if it is one of several items, list them "
+                                       "with --items" +
+                                       hint);
   return text;
 }
 

@@ -26,7 +26,7 @@ Words words_of(ChangeCommand::Change change) {
     case Change::Cancel:
       return {"cancel", "cancelled", "all of these tasks have ended already"};
     case Change::Hold:
-      return {"hold", "held", "none of these tasks is waiting"};
+      return {"hold", "held", "none of these tasks waits unheld"};
     case Change::Release:
       return {"release", "released", "none of these tasks is held"};
     case Change::Retry:

@@ -127,10 +127,16 @@ int stop_engine(const EngineStopCommand& command, const Session& session) {
   if (connected.outcome == Exchange::NoEngine) {
     if (const auto elsewhere = engine_elsewhere(session.places.home))
       throw CommandError(kExitNoEngine, *elsewhere);
-    print("no engine runs\n");
-    return kExitDone;
+    // What one left behind as it was stopped may run on at its pilots.
+    const bool was_any = ::access((session.places.home + "/store.db").c_str(), F_OK) == 0;
+    if (command.mode != EngineStopCommand::Mode::Now || !was_any) {
+      print("no engine runs\n");
+      return kExitDone;
+    }
+    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  } else if (connected.outcome != Exchange::Answered) {
+    object_of(connected);
   }
-  if (connected.outcome != Exchange::Answered) object_of(connected);
   end_engine(client, session, command.mode);
   return kExitDone;
 }

@@ -68,7 +68,7 @@ void take_up_again(const RunCommand& command, EngineClient& client, ManyFollower
   const IndexSet done = follower.leave_out_done();
   client.post("/v1/tasks/retry", json::object{{"ids", json::array{id}}});
   if (!done.empty()) {
-    say_of_run(std::to_string(done.size()) + " of " + id +
+    say_of_run(std::to_string(done.size()) + " of the tasks of " + id +
                " ended well before and are not run again; `hpcbatch log " + id +
                "` has what they printed");
   }

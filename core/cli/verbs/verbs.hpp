@@ -22,6 +22,7 @@ int show_engine(const EngineStatusCommand& command, const Session& session);
 int check_installation(const DoctorCommand& command, const Session& session);
 int show_top(const TopCommand& command, const Session& session);
 int report_usage(const ReportCommand& command, const Session& session);
+int show_waits(const WaitsCommand& command, const Session& session);
 /// Becomes `hpcbatch-sim`; returns only where that is not there.
 int replay_trace(const SimCommand& command);
 int watch_dropbox(const DropboxCommand& command, const Session& session);

@@ -71,7 +71,7 @@ void SiteBook::restore(const Snapshot& snapshot, Time now) {
                     std::pair{state.site.name, shape.shape.name}) != snapshot.proven.end();
       for (const PastStart& past : snapshot.past_starts) {
         if (past.site == state.site.name && past.shape == shape.shape.name)
-          provision::learn_wait(shape.waits, past.running_since - past.opened, past.running_since);
+          shape.learn_wait(past.running_since - past.opened, past.running_since);
       }
     }
   }
@@ -227,13 +227,17 @@ bool SiteBook::refused(const AllocationRefused& event, Time now) {
   return true;
 }
 
+void ShapeState::learn_wait(Duration wait, Time now) {
+  provision::learn_wait(waits, wait, now);
+  wait_history.add(std::chrono::duration_cast<std::chrono::seconds>(wait).count());
+}
+
 /// The batch system or one of its pilots says that it runs.
 void SiteBook::runs(AllocationEntry& entry, Time now) {
   Allocation& facts = entry.facts;
   if (std::exchange(facts.state, AllocationState::Running) == AllocationState::Running) return;
   facts.running_since = now;
-  if (ShapeState* shape = shape_state(facts))
-    provision::learn_wait(shape->waits, now - facts.opened, now);
+  if (ShapeState* shape = shape_state(facts)) shape->learn_wait(now - facts.opened, now);
 }
 
 bool SiteBook::pilot_registered(const PilotRegistered& event, Time now) {

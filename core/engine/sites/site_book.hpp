@@ -2,6 +2,7 @@
 // ask for more or again.
 #pragma once
 
+#include "foresight/wait_history.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
 #include "model/site.hpp"
@@ -33,6 +34,8 @@ struct ShapeState {
   bool proven{false};
   BackOff back_off;
   provision::KnownWaits waits;
+  foresight::WaitHistory wait_history;
+  void learn_wait(Duration wait, Time now);
   bool may_be_asked(Time now) const { return !back_off.until || *back_off.until <= now; }
 };
 

@@ -53,6 +53,16 @@ std::optional<Duration> SiteOutlook::expected_start(const AllocationEntry& entry
   return *whole - (now_ - entry.facts.opened);
 }
 
+std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry) const {
+  const ShapeState* shape = book_.shape_state(entry.facts);
+  if (!shape || entry.facts.state != AllocationState::Queued) return std::nullopt;
+  const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now_ - entry.facts.opened);
+  const auto bound = shape->wait_history.bound(std::max<std::int64_t>(waited.count(), 0));
+  if (!bound) return std::nullopt;
+  return StartBound{entry.facts.opened + std::chrono::seconds(bound->half),
+                    entry.facts.opened + std::chrono::seconds(bound->most), bound->from};
+}
+
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 std::vector<provision::Outlet> SiteOutlook::outlets() const {
   std::vector<provision::Outlet> outlets;

@@ -10,6 +10,12 @@
 
 namespace hpcbatch {
 
+struct StartBound {
+  Time half{};          ///< as probable to be later as not
+  Time most{};          ///< nine in ten are no later
+  std::size_t from{0};  ///< waits that say so
+};
+
 class SiteOutlook {
  public:
   SiteOutlook(const SiteBook& book, Time now) : book_(book), now_(now) {}
@@ -20,6 +26,9 @@ class SiteOutlook {
   std::optional<Duration> expected_wait(const SiteState& site, const ShapeState& shape) const;
   /// Until one that is queued runs; negative: it should run already.
   std::optional<Duration> expected_start(const AllocationEntry& entry) const;
+  /// The start of one that is queued, with how many of its shape's waits say so; nothing where too
+  /// few do.
+  std::optional<StartBound> start_bound(const AllocationEntry& entry) const;
   /// One for each shape of each site.
   std::vector<provision::Outlet> outlets() const;
   std::vector<provision::SiteLimits> limits() const;

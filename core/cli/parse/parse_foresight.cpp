@@ -1,4 +1,4 @@
-// `sim`: what pilots would have waited on a cluster whose past is known.
+// `waits` and `sim`: how long pilots wait, and would have waited on a cluster whose past is known.
 #include "cli/parse/flags.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/sim_command.hpp"
@@ -111,9 +111,29 @@ void add_wrong_model(CLI::App& verb, SimCommand& sim) {
       ->type_name("N");
 }
 
-}  // namespace
+void add_waits(CLI::App& app, Command& into) {
+  auto waits = std::make_shared<WaitsCommand>();
+  CLI::App* verb = app.add_subcommand("waits", "how long allocations wait in the queues");
+  add_value(
+      *verb, "SHAPE", "TEXT",
+      [waits](const std::string& text) {
+        if (text == "eval")
+          waits->score = true;
+        else
+          waits->shape = text;
+      },
+      "only this one (all); `eval` instead: how good the words of the past were");
+  verb->add_option("--site", waits->site, "only this one (all)")->type_name("NAME");
+  add_json_flag(*verb, waits->json);
+  verb->footer(
+      "Examples:\n  hpcbatch waits gpu\n  hpcbatch waits eval --site cluster\n"
+      "Of waits that have ended: half were no longer than what is said with 50 %, nine in ten no "
+      "longer than with 90 %.  Nothing is said of fewer than ten, nor while the last bounds did "
+      "not hold.");
+  verb->callback([waits, &into] { into = *waits; });
+}
 
-void add_sim_verb(CLI::App& app, Command& into) {
+void add_sim(CLI::App& app, Command& into) {
   auto sim = std::make_shared<SimCommand>();
   CLI::App* verb = app.add_subcommand(
       "sim", "replay a trace: how long pilots wait, and what asking for them ahead brings");
@@ -130,6 +150,13 @@ void add_sim_verb(CLI::App& app, Command& into) {
       "says "
       "every ten minutes whether to submit the next.");
   verb->callback([sim, &into] { into = *sim; });
+}
+
+}  // namespace
+
+void add_foresight_verbs(CLI::App& app, Command& into) {
+  add_waits(app, into);
+  add_sim(app, into);
 }
 
 }  // namespace hpcbatch::detail

@@ -1,0 +1,59 @@
+// `waits`: how long allocations wait in the queues, and how good that was known.
+#include "cli/client/engine_start.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/terminal.hpp"
+#include "cli/show/values.hpp"
+#include "cli/show/waits_table.hpp"
+#include "cli/verbs/verbs.hpp"
+
+#include <ctime>
+#include <string>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+/// Leaves those of that shape and site; how many shapes these are.
+std::size_t keep_of(json::object& waits, const WaitsCommand& command) {
+  for (const char* key : {"shapes", "queued"}) {
+    json::array kept;
+    for (json::value& one : waits.at(key).as_array()) {
+      const json::object& object = one.as_object();
+      if (!command.shape.empty() && text_at(object, "shape") != command.shape) continue;
+      if (!command.site.empty() && text_at(object, "site") != command.site) continue;
+      kept.push_back(std::move(one));
+    }
+    waits[key] = std::move(kept);
+  }
+  return waits.at("shapes").as_array().size();
+}
+
+}  // namespace
+
+int show_waits(const WaitsCommand& command, const Session& session) {
+  EngineClient client = session.client();
+  find_engine(client, session.places, session.interrupt);
+  json::object waits = client.get("/v1/waits");
+  const bool is_for_all = command.shape.empty() && command.site.empty();
+  std::string names;
+  for (const json::value& one : waits.at("shapes").as_array())
+    names += (names.empty() ? "" : ", ") + text_at(one.as_object(), "site") + ":" +
+             text_at(one.as_object(), "shape");
+  if (keep_of(waits, command) == 0 && !is_for_all) {
+    const std::string asked = command.shape.empty() ? "" : "shape '" + command.shape + "'";
+    const std::string where = command.site.empty() ? "" : "site '" + command.site + "'";
+    throw CommandError(kExitUsage, "there is no " + asked +
+                                       (asked.empty() || where.empty() ? "" : " at ") + where +
+                                       " (site and shape: " + names + ")");
+  }
+  if (command.json)
+    print_json(waits);
+  else if (command.score)
+    print(waits_score_text(waits, columns_of_output()));
+  else
+    print(waits_text(waits, std::time(nullptr), columns_of_output()));
+  return kExitDone;
+}
+
+}  // namespace hpcbatch
