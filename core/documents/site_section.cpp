@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostBatchJobs = 100'000;
 constexpr double kMostOfAnything = 1e9;
+constexpr double kMostCost = 1e6, kLeastCost = 1e-6;
 constexpr std::uint64_t kLeastStore = std::uint64_t{1} << 20;
 
 struct PluginChoice {
@@ -247,6 +248,8 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto choices = map.find("choices")) site.choices = parse_choices(*choices);
   if (const auto most = map.find("max_queued")) site.max_queued = count(*most, 1);
   if (const auto most = map.find("max_running")) site.max_running = count(*most, 1);
+  if (const auto cost = map.find("waiting_cost")) site.waiting_cost = cost->number(0, kMostCost);
+  if (const auto cost = map.find("idle_cost")) site.idle_cost = cost->number(kLeastCost, kMostCost);
   if (const auto idle = map.find("idle_after")) site.idle_after = at_least(*idle, 0s, "0s");
   if (const auto poll = map.find("poll_every")) site.poll_every = at_least(*poll, 100ms, "100ms");
   if (const auto settle = map.find("settle_after")) site.settle_after = at_least(*settle, 0s, "0s");

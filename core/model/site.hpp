@@ -67,6 +67,8 @@ struct Site {
   std::optional<std::map<std::string, std::vector<std::string>>> choices;
   std::uint32_t max_queued{4};
   std::uint32_t max_running{16};
+  /// What an hour costs in which work waits for a pilot, against one in which a pilot waits for work.
+  double waiting_cost{19}, idle_cost{1};
   Duration idle_after{std::chrono::seconds{60}};  ///< a pilot with nothing to do ends
   Duration poll_every{std::chrono::seconds{15}};
   Duration settle_after{

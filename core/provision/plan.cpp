@@ -17,6 +17,10 @@ constexpr Duration kUnknownRun = std::chrono::seconds{60};
 constexpr Duration kWorthAnAllocation = std::chrono::minutes{1};
 // A task that takes no time at all still costs its start.
 constexpr Duration kShortestRun = std::chrono::milliseconds{1};
+// That a batch job takes around its tasks.
+constexpr Duration kStartAndEnd = std::chrono::minutes{1};
+// Before so many have ended nobody knows how soon the others could be done.
+constexpr std::uint64_t kFewestRuns = 10;
 
 /// Gives as much of `tasks` to the supply as it has room for, of one without an end within
 /// `patience`; returns how much is left over.
@@ -163,6 +167,46 @@ std::vector<Outlet*> outlets_for(const Needs& needs, std::vector<Outlet>& outlet
   return sorted;
 }
 
+double seconds_of(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+/// How many tasks of the class run side by side in what is free of these.
+double places_of(const Demand& demand, const std::vector<Supply>& supplies) {
+  double places = 0;
+  for (const Supply& supply : supplies) {
+    if (!may_run_at(demand.needs, supply.site) ||
+        !has_tags(supply.tags, supply.made_for, demand.needs) ||
+        (supply.left && *supply.left <= Duration{}))
+      continue;
+    places += static_cast<double>(how_often(demand.needs.amounts, supply.capacity)) *
+              std::max(0.0, 1 - supply.busy);
+  }
+  return places;
+}
+
+/// Work of one class, and where it can run at once.
+struct Course {
+  double run{0};     ///< seconds of a task
+  double work{0};    ///< seconds of one place
+  double now{0};     ///< tasks side by side
+  double places{0};  ///< the same once all have come that are asked for
+
+  /// Seconds until all of it is done, no sooner than one task is.
+  double takes(double left, double with) const { return std::max(run, left / with); }
+  /// What is left of it when a pilot comes that waits for so long.
+  double left_after(double wait) const { return work - now * wait; }
+};
+
+/// Whether one more pilot, with so many places, is worth the time that it is idle.
+bool is_worth_its_time(const Course& course, double more, Duration wait, const SiteLimits& site) {
+  const double left = course.left_after(seconds_of(wait));
+  // What runs then is nothing for it.
+  if (course.places <= 0 || left <= course.places * course.run) return false;
+  const double saved = course.takes(left, course.places) - course.takes(left, course.places + more);
+  return saved * site.waiting_cost > seconds_of(site.idle_after + kStartAndEnd) * site.idle_cost;
+}
+
 /// How long work may wait for a pilot without an end before an allocation would have done it
 /// sooner; nothing where there is no allocation to be had.
 std::optional<Duration> patience_of(const Demand& demand, std::vector<Outlet>& outlets,
@@ -178,6 +222,54 @@ std::optional<Duration> patience_of(const Demand& demand, std::vector<Outlet>& o
   return patience;
 }
 
+/// Those of which one more may be asked for at once, and that give it back in the end.
+bool is_known_to_come(const Outlet& outlet) {
+  return outlet.proven && longest_task(outlet.shape).has_value();
+}
+
+/// Pilots beside those that have room for all of it, so that it is done sooner.
+std::vector<Ask> asks_for_speed(const Demand& demand, double places, std::vector<Supply>& supplies,
+                                std::vector<Outlet>& outlets, std::vector<SiteLimits>& sites) {
+  std::vector<Ask> asks;
+  if (!demand.mean_run || demand.runs < kFewestRuns) return asks;
+  Course course{
+      .run = seconds_of(std::max(kShortestRun, *demand.mean_run)), .now = places, .places = places};
+  course.work = course.run * static_cast<double>(demand.tasks);
+  for (Outlet* outlet : outlets_for(demand.needs, outlets)) {
+    if (!is_known_to_come(*outlet)) continue;
+    SiteLimits& site = limits_of(sites, outlet->site);
+    const Resources room = usable(outlet->shape);
+    const double more = static_cast<double>(how_often(demand.needs.amounts, room)) *
+                        static_cast<double>(outlet->shape.nodes);
+    const std::uint32_t most = allowed(*outlet, outlets, site);
+    std::uint32_t count = 0;
+    for (; count < most && is_worth_its_time(course, more, outlet->wait, site); ++count)
+      course.places += more;
+    if (count == 0) continue;
+    const double busy = std::min(
+        1.0, course.takes(course.work, course.places) / seconds_of(*longest_task(outlet->shape)));
+    for (std::uint32_t pilot = 0; pilot < count * outlet->shape.nodes; ++pilot)
+      supplies.push_back({outlet->site, outlet->shape.tags, outlet->shape.made_for, room,
+                          longest_task(outlet->shape), busy});
+    asks.push_back({outlet->site, outlet->shape.name, count});
+    site.queued += count;
+    outlet->queued += count;
+    outlet->submitting += count;
+  }
+  return asks;
+}
+
+/// To those of one class, which begin there.
+void add(std::vector<Ask>& asks, std::size_t first, const Ask& ask) {
+  const auto same = std::find_if(
+      asks.begin() + static_cast<std::ptrdiff_t>(first), asks.end(),
+      [&](const Ask& other) { return other.site == ask.site && other.shape == ask.shape; });
+  if (same == asks.end())
+    asks.push_back(ask);
+  else
+    same->count += ask.count;
+}
+
 }  // namespace
 
 std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> supplies,
@@ -186,6 +278,8 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
   for (const Demand& demand : demands) {
     double tasks = static_cast<double>(demand.tasks);
     const std::optional<Duration> patience = patience_of(demand, outlets, sites);
+    double places = places_of(demand, supplies);
+    const std::size_t there = supplies.size(), first = asks.size();
     for (Supply& supply : supplies) tasks = fill(demand, tasks, supply, patience);
 
     for (Outlet* outlet : outlets_for(demand.needs, outlets)) {
@@ -202,13 +296,17 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
           supplies.push_back(std::move(supply));
         }
       }
-      if (count != 0) asks.push_back({outlet->site, outlet->shape.name, count});
+      if (count != 0) add(asks, first, {outlet->site, outlet->shape.name, count});
       site.queued += count;
       outlet->queued += count;
       outlet->submitting += count;
       // The first of a shape goes alone: what it leaves over waits for the batch system's answer.
       if (!outlet->proven && outlet->open && outlet->submitting != 0) tasks = 0;
     }
+    for (std::size_t asked = there; asked < supplies.size(); ++asked)
+      places += static_cast<double>(how_often(demand.needs.amounts, supplies[asked].capacity));
+    for (const Ask& ask : asks_for_speed(demand, places, supplies, outlets, sites))
+      add(asks, first, ask);
   }
   return asks;
 }

@@ -6,6 +6,9 @@
 // batch system has never accepted is asked for once; after that as many at once as the work fills,
 // within the limits of shape (with what was made from it for choices of tasks) and site.  Of the
 // shapes that waste the fewest GPUs the one that is expected to start first is asked first.
+//
+// Beyond that, one pilot more is asked for while the time by which all is done the sooner is worth
+// more to the site than the pilot's time that is idle at its beginning and end.
 #pragma once
 
 #include "model/needs.hpp"
@@ -64,6 +67,9 @@ struct SiteLimits {
   std::uint32_t running{0};
   std::uint32_t max_queued{0};
   std::uint32_t max_running{0};
+  double waiting_cost{0};  ///< of an hour in which work waits; 0: no pilot more for that
+  double idle_cost{1};     ///< of an idle pilot-hour
+  Duration idle_after{};   ///< that a pilot is idle before it ends
 };
 
 struct Ask {

@@ -83,6 +83,73 @@ TEST(Plan, WorkThatArrivesWhileAPilotRunsFillsItFirst) {
   EXPECT_EQ(plan({demand(13, 10min)}, {pilot(30min)}, {outlet()}, {limits()}), Asks{ask(1)});
 }
 
+/// Tasks of which many have ended, each after so long.
+Demand known(std::uint64_t tasks, Duration run) {
+  Demand wanted = demand(tasks);
+  wanted.mean_run = run;
+  wanted.runs = 1000;
+  return wanted;
+}
+
+SiteLimits in_a_hurry(std::uint32_t most = 8) {
+  SiteLimits site = limits(most, 16);
+  site.waiting_cost = 19;
+  site.idle_after = 1min;
+  return site;
+}
+
+TEST(PlanForSpeed, MorePilotsWhileTheTimeSavedIsWorthTheirIdleTime) {
+  // 1,250 s of work: one pilot takes 312 s, two 156, three 104, four 78, five 62, six 52, seven 45;
+  // six seconds are worth two minutes of a pilot.
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {outlet()}, {in_a_hurry()}), Asks{ask(6)});
+  EXPECT_EQ(plan({known(5000, 250ms)}, {}, {outlet()}, {in_a_hurry()}), Asks{ask(7)});
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {outlet()}, {in_a_hurry(3)}), Asks{ask(3)});
+}
+
+TEST(PlanForSpeed, NoneForALittleWork) {
+  EXPECT_EQ(plan({known(100, 250ms)}, {pilot(1h)}, {outlet()}, {in_a_hurry()}), Asks{});
+}
+
+TEST(PlanForSpeed, NoneThatWouldComeTooLate) {
+  Outlet slow = outlet();
+  slow.wait = 10min;
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {slow}, {in_a_hurry()}), Asks{});
+  slow.wait = 2min;
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {slow}, {in_a_hurry()}), Asks{ask(5)});
+}
+
+TEST(PlanForSpeed, NoMoreThanThereAreTasks) {
+  // Eight tasks of an hour on a pilot of four cpus: a second one, and a third has nothing to do.
+  EXPECT_EQ(plan({known(8, 30min)}, {pilot(2h)}, {outlet()}, {in_a_hurry()}), Asks{ask(1)});
+  EXPECT_EQ(plan({known(4, 30min)}, {pilot(2h)}, {outlet()}, {in_a_hurry()}), Asks{});
+}
+
+TEST(PlanForSpeed, OnlyWhereRunTimesAreKnown) {
+  Demand few = known(5000, 250ms);
+  few.runs = 9;
+  EXPECT_EQ(plan({few}, {pilot(1h)}, {outlet()}, {in_a_hurry()}), Asks{});
+}
+
+TEST(PlanForSpeed, NotForASiteThatDoesNotPayForWaiting) {
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {outlet()}, {limits()}), Asks{});
+}
+
+TEST(PlanForSpeed, NotOfAShapeThatWasNeverTriedOrHasNoEnd) {
+  Outlet untried = outlet();
+  untried.proven = false;
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {untried}, {in_a_hurry()}), Asks{});
+  Outlet endless = outlet();
+  endless.shape.walltime = {};
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {endless}, {in_a_hurry()}), Asks{});
+}
+
+TEST(PlanForSpeed, WhatHasBeenAskedForIsNotAskedForAgain) {
+  Outlet queued = outlet();
+  queued.queued = 6;
+  const std::vector<Supply> all(7, pilot(1h));
+  EXPECT_EQ(plan({known(5000, 250ms)}, all, {queued}, {in_a_hurry(20)}), Asks{});
+}
+
 TEST(Plan, TenThousandLongTasksAndALimitOfEightAskForEight) {
   EXPECT_EQ(plan({demand(10'000, 1h)}, {}, {outlet()}, {limits(8, 8)}), Asks{ask(8)});
   Outlet bound = outlet();

@@ -13,7 +13,7 @@
 namespace hpcbatch::detail {
 namespace {
 
-std::int64_t seconds_of(const std::string& text) {
+std::int64_t whole_seconds(const std::string& text) {
   const auto duration = parse_duration(text);
   const auto seconds =
       duration ? std::chrono::duration_cast<std::chrono::seconds>(*duration).count() : 0;
@@ -71,10 +71,10 @@ void add_episodes(CLI::App& verb, SimCommand& sim) {
       ->type_name("N,N");
   add_value(
       verb, "--pilot-time", "TIME",
-      [&sim](const std::string& text) { sim.pilot_time = seconds_of(text); },
+      [&sim](const std::string& text) { sim.pilot_time = whole_seconds(text); },
       "how long one runs (2d)");
   add_value(
-      verb, "--every", "TIME", [&sim](const std::string& text) { sim.every = seconds_of(text); },
+      verb, "--every", "TIME", [&sim](const std::string& text) { sim.every = whole_seconds(text); },
       "between the starts of two episodes (4h)");
   add_value(
       verb, "--since", "DAY", [&sim](const std::string& text) { sim.since = day_of(text); },
@@ -91,7 +91,7 @@ void add_episodes(CLI::App& verb, SimCommand& sim) {
       "and one in which a pilot is idle (1)");
   add_value(
       verb, "--most-idle", "TIME",
-      [&sim](const std::string& text) { sim.most_idle = seconds_of(text); },
+      [&sim](const std::string& text) { sim.most_idle = whole_seconds(text); },
       "that is risked for one pilot, on average (105m)");
 }
 

@@ -93,8 +93,14 @@ std::vector<provision::Outlet> SiteOutlook::outlets() const {
 std::vector<provision::SiteLimits> SiteOutlook::limits() const {
   std::vector<provision::SiteLimits> limits;
   for (const SiteState& state : book_.sites()) {
-    provision::SiteLimits site{state.site.name, 0, 0, state.site.max_queued,
-                               state.site.max_running};
+    provision::SiteLimits site{state.site.name,
+                               0,
+                               0,
+                               state.site.max_queued,
+                               state.site.max_running,
+                               state.site.waiting_cost,
+                               state.site.idle_cost,
+                               state.site.idle_after};
     for (const auto& [id, entry] : book_.allocations()) {
       if (entry.facts.site != state.site.name || entry.facts.state == AllocationState::Ended)
         continue;
