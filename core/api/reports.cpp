@@ -1,5 +1,6 @@
 #include "api/reports.hpp"
 
+#include "api/answers/metrics_json.hpp"
 #include "api/answers/report_json.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/query.hpp"
@@ -20,11 +21,13 @@ namespace json = boost::json;
 
 constexpr std::chrono::days kUsually{7};
 constexpr std::size_t kMostAdvice = 5;
+constexpr std::uint64_t kMostMetrics = 10'000;
 
 /// Of which days, and how it is put together.
 struct Asked {
   std::int32_t first{0}, last{0};
   records::By by{records::By::Kind};
+  bool metrics{false};  ///< what tasks said of themselves too
 };
 
 Time time_in(const HttpRequest& request, const char* key, Time otherwise) {
@@ -47,6 +50,7 @@ Asked read_asked(const HttpRequest& request, Time now) {
   asked.by = word_in<records::By>(request, "by", records::parse_by,
                                   "reports are by kind, site, client, day")
                  .value_or(records::By::Kind);
+  asked.metrics = text_in(request, "metrics") == "1";
   return asked;
 }
 
@@ -59,6 +63,16 @@ json::array batch_jobs_json(const std::vector<store::AllocationSums>& all) {
                     {"run_h", seconds(one.ran) / 3600}});
   }
   return jobs;
+}
+
+json::array metrics_json(store::Store& store, Time begin, Time end) {
+  json::array all;
+  for (const auto& [task, text] : store.history().metrics(begin, end, kMostMetrics)) {
+    json::object one{{"id", to_string(task)}};
+    put_metrics(one, text);
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 json::object read_report(store::Store& store, const Asked& asked, Time now) {
@@ -79,13 +93,15 @@ json::object read_report(store::Store& store, const Asked& asked, Time now) {
   for (const records::Advice& one : records::advice_for(kinds, kMostAdvice))
     advice.push_back(to_json(one, days));
   const Time begin{std::chrono::days{asked.first}}, end{std::chrono::days{asked.last + 1}};
-  return {
+  json::object report{
       {"since", records::show_day(asked.first)},
       {"until", records::show_day(asked.last)},
       {"total", to_json(records::sum_of(usage))},
       {"rows", std::move(rows)},
       {"batch_jobs", batch_jobs_json(store.history().allocation_sums(begin, std::min(end, now)))},
       {"advice", std::move(advice)}};
+  if (asked.metrics) report["metrics"] = metrics_json(store, begin, end);
+  return report;
 }
 
 }  // namespace

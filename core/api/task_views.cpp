@@ -1,5 +1,6 @@
 #include "api/task_views.hpp"
 
+#include "api/answers/metrics_json.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/answers/ways_of_failing.hpp"
 #include "api/query.hpp"
@@ -71,6 +72,7 @@ void put_result(json::object& object, const TaskFacts& facts) {
     object["site"] = facts.allocation->site;
   }
   if (result.attempt != 0) object["attempt"] = result.attempt;
+  put_metrics(object, facts.metrics);
 }
 
 json::array attempts_json(const std::vector<store::AttemptRow>& rows) {
@@ -127,6 +129,7 @@ void TaskViews::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
                         store.history().attempts(task),
                         std::nullopt,
                         std::nullopt,
+                        {},
                         {}};
         if (facts.array && needs_items(facts.array->recipe))
           facts.item = item_of(facts.array->recipe, store.history().item(task));
@@ -134,6 +137,7 @@ void TaskViews::read_facts(TaskId task, std::function<void(TaskFacts)> answer) {
           facts.needs = facts.result ? store.history().needs_then(*facts.array, *facts.result)
                                      : store.history().needs_then(*facts.array, epoch);
         if (facts.result) {
+          facts.metrics = store.history().metrics(task, facts.result->epoch);
           if (const auto pilot = parse_pilot(facts.result->pilot))
             facts.allocation = store.history().allocation(pilot->allocation.name);
         }

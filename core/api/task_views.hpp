@@ -20,6 +20,7 @@ struct TaskFacts {
   std::vector<store::AttemptRow> attempts;
   std::optional<Allocation> allocation;  ///< of the result's pilot
   std::optional<Item> item;              ///< its own, of an array with some
+  std::string metrics;                   ///< JSON that it wrote of itself, not looked at
   Needs needs;                           ///< that it had when it ended, or has
 };
 

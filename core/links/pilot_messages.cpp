@@ -21,6 +21,7 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   outcome.ended = result.ended_us() != 0 ? from_microseconds(result.ended_us()) : now;
   outcome.peak_memory = result.peak_memory();
   outcome.cpu_time = Duration{static_cast<std::int64_t>(result.cpu_us())};
+  outcome.metrics = result.metrics();
   const wire::LogPlace& log = result.log();
   outcome.log = {log.file(),      log.last_out(),  log.last_err(), log.out_bytes(),
                  log.err_bytes(), log.truncated(), log.lost()};

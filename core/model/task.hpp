@@ -65,6 +65,7 @@ struct Outcome {
   std::uint64_t peak_memory{0};  ///< bytes
   Duration cpu_time{};
   LogPlace log;
+  std::string metrics;  ///< JSON that the task wrote of itself, not looked at; empty: none
 };
 
 /// As a shell counts it, 128 + n for a signal; none where the command never ran.

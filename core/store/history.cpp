@@ -104,6 +104,27 @@ std::vector<ResultRow> History::results(const Filter& filter) {
   return found;
 }
 
+std::string History::metrics(TaskId task, std::uint64_t epoch) {
+  sqlite::Statement row =
+      db_.query("SELECT json FROM metrics WHERE array=? AND item=? AND epoch=?");
+  row.bind(task.array.value, task.index, epoch);
+  return row.step() ? row.text(0) : "";
+}
+
+std::vector<std::pair<TaskId, std::string>> History::metrics(Time begin, Time end,
+                                                             std::uint64_t most) {
+  sqlite::Statement rows = db_.query(
+      "SELECT array,item,json FROM metrics WHERE ended>=? AND ended<? ORDER BY array,item LIMIT ?");
+  rows.bind(to_microseconds(begin), to_microseconds(end), most);
+  std::vector<std::pair<TaskId, std::string>> found;
+  while (rows.step()) {
+    const TaskId task{ArrayId{static_cast<std::uint64_t>(rows.number(0))},
+                      static_cast<std::uint32_t>(rows.number(1))};
+    found.emplace_back(task, rows.text(2));
+  }
+  return found;
+}
+
 std::vector<AttemptRow> History::attempts(TaskId task) {
   sqlite::Statement rows = db_.query(
       "SELECT attempt,failure,message,pilot,node,started,ended,exit_code,signal,peak,cpu,epoch,"

@@ -172,6 +172,10 @@ class History {
   Needs needs_then(const ArrayRow& array, std::uint64_t epoch);
   std::vector<ResultRow> results(const Filter& filter);
   std::vector<AttemptRow> attempts(TaskId task);
+  /// What the task said of itself in the attempt of that epoch; empty: nothing.
+  std::string metrics(TaskId task, std::uint64_t epoch);
+  /// The same of all whose last attempt ended then, by their ids; at most so many.
+  std::vector<std::pair<TaskId, std::string>> metrics(Time begin, Time end, std::uint64_t most);
   ChangeFeed changes(const std::string& client, std::uint64_t after, std::uint32_t limit);
   /// What a submit with that key was given; nothing where none was taken.
   std::vector<ArrayId> ids_of_key(const std::string& client, const std::string& key);

@@ -113,9 +113,9 @@ void write_anew(sqlite::Connection& old, sqlite::Connection& fresh, const HasIte
     if (!copy_rows(old, fresh, table))
       report.faults.push_back(fmt::format("not all of '{}' can be read", table));
   }
-  // Without them needs of long ago are shown as those of now, and reports are short: no fault that
-  // holds tasks back.
-  for (const char* table : {"needs_before", "usage", "profiles"}) {
+  // Without them needs of long ago are shown as those of now, reports are short, and what tasks said
+  // of themselves is not shown: no fault that holds tasks back.
+  for (const char* table : {"needs_before", "metrics", "usage", "profiles"}) {
     if (has_table(old, table)) copy_rows(old, fresh, table);
   }
   if (!report.is_good()) hold_back(fresh, has_items, report);

@@ -119,6 +119,11 @@ void Store::insert_result(ArrayId array, IndexRange range, const AttemptId& atte
 void Store::save(const SaveResult& save) {
   leases_.over(save.attempt);
   results_.push_back(&save);
+  const Outcome& outcome = save.outcome;
+  if (outcome.metrics.empty()) return;
+  db_.query("INSERT OR REPLACE INTO metrics VALUES(?,?,?,?,?)")
+      .run(save.attempt.task.array.value, save.attempt.task.index, save.attempt.epoch,
+           to_microseconds(outcome.ended), outcome.metrics);
 }
 
 void Store::save_results() {

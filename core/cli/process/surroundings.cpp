@@ -24,13 +24,14 @@ namespace {
 constexpr std::array<std::string_view, 3> kShells{"_", "SHLVL", "OLDPWD"};
 
 /// What a pilot gives to each task of its own.
-constexpr std::array<std::string_view, 10> kPilots{"TMPDIR",
+constexpr std::array<std::string_view, 11> kPilots{"TMPDIR",
                                                    "HPCBATCH_TASK_ID",
                                                    "HPCBATCH_TASK_INDEX",
                                                    "HPCBATCH_ATTEMPT",
                                                    "HPCBATCH_CPUS",
                                                    "HPCBATCH_MEM_MB",
                                                    "HPCBATCH_GPUS",
+                                                   "HPCBATCH_METRICS",
                                                    "HPCBATCH_PILOT",
                                                    "HPCBATCH_SITE",
                                                    "PWD"};

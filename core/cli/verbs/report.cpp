@@ -27,6 +27,7 @@ constexpr std::chrono::minutes kAnswerTime{5};
 
 json::object asked(EngineClient& client, const ReportCommand& command, const std::string& by) {
   std::string target = "/v1/report?by=" + by;
+  if (command.json) target += "&metrics=1";
   if (command.since) target += "&since=" + std::to_string(*command.since);
   return client.get(target, kAnswerTime);
 }

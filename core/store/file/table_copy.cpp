@@ -34,6 +34,7 @@ const std::vector<std::string>& order_of(const std::string& table) {
       {"leases", {"array", "first"}},
       {"allocations", {"rowid"}},
       {"needs_before", {"array", "until", "leased"}},
+      {"metrics", {"array", "item"}},
       {"usage", {"day"}},
       {"profiles", {}}};
   return orders.at(table);

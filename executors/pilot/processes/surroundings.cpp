@@ -11,10 +11,10 @@ namespace {
 constexpr std::array<std::string_view, 11> kBatchPrefixes = {
     "SLURM_", "SLURMD_", "SBATCH_", "SRUN_",  "PBS_", "PMI_",
     "PMIX_",  "PALS_",   "MOM_",    "TORQUE", "LSB_"};
-constexpr std::array<std::string_view, 10> kPerTask = {
-    "TMPDIR",        "OMP_NUM_THREADS", "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX",
-    "HPCBATCH_CPUS", "HPCBATCH_MEM_MB", "HPCBATCH_GPUS",    "HPCBATCH_PILOT",
-    "HPCBATCH_SITE", "HPCBATCH_ATTEMPT"};
+constexpr std::array<std::string_view, 11> kPerTask = {
+    "TMPDIR",        "OMP_NUM_THREADS",  "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX",
+    "HPCBATCH_CPUS", "HPCBATCH_MEM_MB",  "HPCBATCH_GPUS",    "HPCBATCH_PILOT",
+    "HPCBATCH_SITE", "HPCBATCH_ATTEMPT", "HPCBATCH_METRICS"};
 constexpr std::array<std::string_view, 8> kMinimal = {"HOME", "PATH",   "USER",     "LOGNAME",
                                                       "LANG", "LC_ALL", "LANGUAGE", "SHELL"};
 

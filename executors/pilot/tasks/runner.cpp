@@ -1,6 +1,7 @@
 // The start of a task.  Its end is in runner_end.cpp, what is looked at in between in
 // runner_watch.cpp.
 #include "pilot/tasks/runner.hpp"
+#include "pilot/tasks/metrics.hpp"
 
 #include "pilot/base/log_line.hpp"
 #include "pilot/base/wall_clock.hpp"
@@ -127,9 +128,10 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
                                              std::vector<std::string> argv,
                                              std::shared_ptr<const BaseEnvironment> base) {
   const wire::Start& start = task.start;
-  Planned planned{std::move(files), std::move(argv),
-                  TaskEnvironment(base, task_variables(start, task.placement, place_.names,
-                                                       place_.devices, task.slot->temporary))};
+  auto variables =
+      task_variables(start, task.placement, place_.names, place_.devices, task.slot->temporary);
+  variables["HPCBATCH_METRICS"] = metrics_file(task.slot->temporary);
+  Planned planned{std::move(files), std::move(argv), TaskEnvironment(base, variables)};
   planned.captured_output = task.slot->output.begin(task.id, start.output_limit());
   planned.captured_error = task.slot->error.begin(task.id, start.output_limit());
   if (planned.captured_output < 0 || planned.captured_error < 0) {

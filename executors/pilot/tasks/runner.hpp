@@ -148,6 +148,7 @@ class Runner {
   /// Ends what was captured of it, and says where that is and what of it is missing.
   void keep_output(Running& task, wire::Result& result);
   void end(Running& task, const Verdict& verdict, bool ran);
+  static void keep_metrics(const Running& task, wire::Result& result);
   wire::Result result_of(Running& task, const Verdict& verdict, bool ran);
   std::vector<MemoryUse> measure(Time now);
   /// Of a task without a control group.

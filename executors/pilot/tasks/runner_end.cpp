@@ -1,4 +1,5 @@
 // The end of a task: asked for or by itself, until nothing of it is left, and what is said of it.
+#include "pilot/tasks/metrics.hpp"
 #include "pilot/tasks/runner.hpp"
 
 #include "pilot/base/log_line.hpp"
@@ -224,6 +225,14 @@ void Runner::keep_output(Running& task, wire::Result& result) {
   if (output.is_lost() || error.is_lost()) set_output_lost(result);
 }
 
+void Runner::keep_metrics(const Running& task, wire::Result& result) {
+  Metrics metrics = read_metrics(task.slot->temporary);
+  result.set_metrics(std::move(metrics.text));
+  if (metrics.trouble.empty()) return;
+  result.set_message(result.message().empty() ? metrics.trouble
+                                              : result.message() + "; " + metrics.trouble);
+}
+
 wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) {
   wire::Result result;
   to_wire(task.id, result.mutable_attempt());
@@ -240,6 +249,7 @@ wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) 
   result.set_cpu_us(task.cpu_us);
   for (const unsigned cpu : task.placement.cpus) result.add_cpus(cpu);
   if (ran) keep_output(task, result);
+  if (ran) keep_metrics(task, result);
   return result;
 }
 

@@ -1,0 +1,20 @@
+#include "api/answers/metrics_json.hpp"
+
+#include "api/answers/to_json.hpp"
+
+#include <boost/json/parse.hpp>
+
+namespace hpcbatch {
+
+void put_metrics(boost::json::object& object, const std::string& text) {
+  if (text.empty()) return;
+  boost::system::error_code error;
+  boost::json::value value = boost::json::parse(text, error);
+  if (!error && value.is_object())
+    object["metrics"] = std::move(value);
+  else
+    object["metrics_error"] = "what it wrote to HPCBATCH_METRICS is no JSON object" +
+                              (error ? ": " + error.message() : std::string());
+}
+
+}  // namespace hpcbatch
