@@ -273,10 +273,15 @@ Explanation Explainer::explain() {
   if (array.needs_files()) explain_files(array);
   QueuePlace place = array.place();
   place.in_class = engine_.tasks_.class_of_task(task_);
-  const Needs& needs = engine_.tasks_.queue().get(place.in_class).needs;
-  why_.text = fmt::format("ready, {} of its kind ahead; {}",
-                          show_count(engine_.tasks_.queue().ahead_of(place, task_.index), "task"),
+  const ReadyQueue& queue = engine_.tasks_.queue();
+  const ResourceClass& alike = queue.get(place.in_class);
+  const Needs& needs = alike.needs;
+  why_.text = fmt::format("ready, {} with the same needs ahead; {}",
+                          show_count(queue.ahead_of(place, task_.index), "task"),
                           service_of(needs).value_or("no pilot has room"));
+  if (queue.size() > alike.ready)
+    add("{} with other needs, which may be served first",
+        show_count(queue.size() - alike.ready, "task"));
   explain_places(array.terms->needs, needs);
   const std::size_t pilots = explain_pilots(place.in_class);
   explain_nodes(needs);

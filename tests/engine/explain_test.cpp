@@ -9,9 +9,10 @@ class ExplainTest : public EngineTest {};
 
 TEST_F(ExplainTest, EveryWaitHasAReason) {
   submit(New().cpus(4).time(10min));
-  expect_explained("1",
-                   "ready, 0 tasks of its kind ahead; no pilot has room; allocation * on here is "
-                   "submitting since 0s");
+  expect_explained(
+      "1",
+      "ready, 0 tasks with the same needs ahead; no pilot has room; allocation * on here is "
+      "submitting since 0s");
   accepts("A");
   after(90s);
   expect_explained("1", "ready*allocation * on here, batch job 100A, is queued since 1m30s");
@@ -28,9 +29,10 @@ TEST_F(ExplainTest, EveryWaitHasAReason) {
   expect_explained("1", "runs at pilot *.0 on node1 for 1m1s*");
   submit(New().cpus(4));
   submit(New().cpus(4));
-  expect_explained("3",
-                   "ready, 1 task of its kind ahead; no pilot has room*1 pilot could run it once "
-                   "there is room*");
+  expect_explained(
+      "3",
+      "ready, 1 task with the same needs ahead; no pilot has room*1 pilot could run it once "
+      "there is room*");
   ends("1");
   EXPECT_FALSE(engine_->explain(task("1"), now_)) << "what has ended is the store's to explain";
   EXPECT_FALSE(engine_->explain(task("77"), now_));

@@ -112,7 +112,8 @@ TEST_F(FillingTest, LongTasksAreNotHoarded) {
   tasks_take(10s);
   submit(New().array(1, 1000));
   expect({"accept 3", "lease 3.1-4 to A0"});
-  expect_explained("3.5", "ready, * of its kind ahead; no pilot has room*1 pilot could run it*");
+  expect_explained("3.5",
+                   "ready, * with the same needs ahead; no pilot has room*1 pilot could run it*");
 }
 
 TEST_F(FillingTest, UnknownTasksAreNotHoarded) {

@@ -226,7 +226,7 @@ def test_why_jobs_wait_is_said_once_for_each_reason():
             if target == "/v1/tasks":
                 assert query["state"] == "waiting" and query["client"] == "me"
                 return {"tasks": [{"id": "2", "name": "b"}, {"id": "1", "name": "a x=1"}]}
-            return {"text": "ready, 3 tasks of its kind ahead; no pilot has room", "details": waits[target.split("/")[3]] + ["2 pilots could run it once there is room", "1 pilot could run it once there is room", "1 earlier attempt", "5 tasks of its array are with pilots, and no more may be"]}
+            return {"text": "ready, 3 tasks with the same needs ahead; no pilot has room", "details": waits[target.split("/")[3]] + ["2 pilots could run it once there is room", "1 pilot could run it once there is room", "1 earlier attempt", "5 tasks of its array are with pilots, and no more may be"]}
 
     look = waiting.Waiting(Client(), "me", KeyError, said.append, lambda: now[0])
     look.look()
@@ -241,6 +241,16 @@ def test_why_jobs_wait_is_said_once_for_each_reason():
     now[0] = 2000.0
     look.look()
     assert said[1:] == ["a x=1 (task 1) waits: the engine is being stopped."]
+    # A guess alone is nothing to write of; a start with a bound is, once.
+    waits["1"] = ["expected to start in about 20m on here", "128 tasks with other needs, which may be served first"]
+    now[0] = 3000.0
+    look.look()
+    assert len(said) == 2
+    for minutes in (20, 19):
+        waits["1"] = [f"expected to start in about {minutes}m on here, with 90 % in 3h at most, from 31 waits before it"]
+        now[0] += 1000.0
+        look.look()
+    assert len(said) == 3 and "waits: expected to start in about 20m on here, with 90 % in 3h" in said[2]
 
 
 def test_the_message_of_a_failure_has_all_that_is_known():
