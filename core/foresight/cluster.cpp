@@ -216,36 +216,37 @@ std::size_t Cluster::slots_of(Seconds length) const {
                                   model_.resolution);
 }
 
+/// When so many nodes will be free, as limits say, and how many beside them then.
+Cluster::Shadow Cluster::shadow_of(std::int32_t nodes) const {
+  auto ends = ends_by_limit();
+  std::sort(ends.begin(), ends.end());
+  std::int32_t free = free_;
+  for (const auto& [when, more] : ends) {
+    free += more;
+    if (free >= nodes) return {when, free - nodes};
+  }
+  return {now_ + model_.window, 0};
+}
+
 void Cluster::easy_pass() {
-  // The first that does not fit now, when it will, and what is left beside it then.
-  std::optional<Seconds> shadow;
-  std::int32_t beside = 0;
-  std::size_t tested = 0;
-  std::size_t looked_at = 0, last_started = 0;
+  std::optional<Shadow> shadow;  // of the first that does not fit now
+  std::size_t looked_at = 0, last_started = 0, tested = 0;
   for (const Id id : waiting_) {
     ++looked_at;
     const Job& job = jobs_[id].job;
     if (free_ <= 0 || ++tested > model_.most_tested) break;
     if (!may_run(job)) continue;
-    if (job.nodes > free_ && !shadow) {
-      auto ends = ends_by_limit();
-      std::sort(ends.begin(), ends.end());
-      std::int32_t free = free_;
-      for (const auto& [when, nodes] : ends) {
-        free += nodes;
-        if (free < job.nodes) continue;
-        shadow = when;
-        beside = free - job.nodes;
-        break;
-      }
-      if (!shadow) shadow = now_ + model_.window;
+    if (job.nodes > free_) {
+      if (!shadow) shadow = shadow_of(job.nodes);
+      continue;
     }
-    const bool ends_before = shadow && now_ + job.limit <= *shadow;
-    if (job.nodes <= free_ && (!shadow || ends_before || job.nodes <= beside)) {
-      if (shadow && !ends_before) beside -= job.nodes;
-      start(id, now_);
-      last_started = looked_at;
+    const bool ends_before = shadow && now_ + job.limit <= shadow->when;
+    if (shadow && !ends_before) {
+      if (job.nodes > shadow->beside) continue;
+      shadow->beside -= job.nodes;
     }
+    start(id, now_);
+    last_started = looked_at;
   }
   drop_started(last_started);
 }

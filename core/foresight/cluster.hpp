@@ -75,6 +75,11 @@ class Cluster {
     double rank{0};
     Seconds started{kNever}, ended{kNever};
   };
+  struct Shadow {
+    Seconds when;
+    std::int32_t beside;
+  };
+  Shadow shadow_of(std::int32_t nodes) const;
   double rank_of(const Job& job) const;
   bool may_run(const Job& job) const;
   void queue(Id id);

@@ -20,7 +20,7 @@ std::uint64_t mix(std::uint64_t one, std::uint64_t other) {
 }
 
 std::array<std::uint64_t, kMost.size()> keys_of(const Job& job) {
-  const auto user = static_cast<std::uint64_t>(job.user + 1);
+  const auto user = static_cast<std::uint64_t>(job.user) + 1;
   const std::uint64_t of_limit = mix(user, static_cast<std::uint64_t>(job.limit));
   const std::uint64_t of_nodes = mix(of_limit, static_cast<std::uint64_t>(job.nodes));
   return {mix(of_nodes, job.name), of_nodes, of_limit, mix(user, class_of(job.limit) + 1),

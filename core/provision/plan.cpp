@@ -270,42 +270,54 @@ void add(std::vector<Ask>& asks, std::size_t first, const Ask& ask) {
     same->count += ask.count;
 }
 
+/// Work and where it may go.
+struct Room {
+  std::vector<Supply> supplies;
+  std::vector<Outlet> outlets;
+  std::vector<SiteLimits> sites;
+};
+
+/// Pilots for what has no room.
+void ask_for_room(const Demand& demand, Room& room, std::vector<Ask>& asks) {
+  double tasks = static_cast<double>(demand.tasks);
+  const std::optional<Duration> patience = patience_of(demand, room.outlets, room.sites);
+  for (Supply& supply : room.supplies) tasks = fill(demand, tasks, supply, patience);
+  for (Outlet* outlet : outlets_for(demand.needs, room.outlets)) {
+    // Half a millionth of a task is rounding, not work.
+    if (tasks < 1e-6) break;
+    SiteLimits& site = limits_of(room.sites, outlet->site);
+    std::uint32_t count = 0;
+    for (const std::uint32_t most = allowed(*outlet, room.outlets, site);
+         count < most && tasks >= 1e-6; ++count) {
+      for (std::uint32_t node = 0; node < outlet->shape.nodes; ++node) {
+        Supply supply{outlet->site,          outlet->shape.tags,          outlet->shape.made_for,
+                      usable(outlet->shape), longest_task(outlet->shape), 0};
+        tasks = fill(demand, tasks, supply, patience);
+        room.supplies.push_back(std::move(supply));
+      }
+    }
+    if (count != 0) asks.push_back({outlet->site, outlet->shape.name, count});
+    site.queued += count;
+    outlet->queued += count;
+    outlet->submitting += count;
+    // The first of a shape goes alone: what it leaves over waits for the batch system's answer.
+    if (!outlet->proven && outlet->open && outlet->submitting != 0) tasks = 0;
+  }
+}
+
 }  // namespace
 
 std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> supplies,
                       std::vector<Outlet> outlets, std::vector<SiteLimits> sites) {
+  Room room{std::move(supplies), std::move(outlets), std::move(sites)};
   std::vector<Ask> asks;
   for (const Demand& demand : demands) {
-    double tasks = static_cast<double>(demand.tasks);
-    const std::optional<Duration> patience = patience_of(demand, outlets, sites);
-    double places = places_of(demand, supplies);
-    const std::size_t there = supplies.size(), first = asks.size();
-    for (Supply& supply : supplies) tasks = fill(demand, tasks, supply, patience);
-
-    for (Outlet* outlet : outlets_for(demand.needs, outlets)) {
-      // Half a millionth of a task is rounding, not work.
-      if (tasks < 1e-6) break;
-      SiteLimits& site = limits_of(sites, outlet->site);
-      std::uint32_t count = 0;
-      for (const std::uint32_t most = allowed(*outlet, outlets, site);
-           count < most && tasks >= 1e-6; ++count) {
-        for (std::uint32_t node = 0; node < outlet->shape.nodes; ++node) {
-          Supply supply{outlet->site,          outlet->shape.tags,          outlet->shape.made_for,
-                        usable(outlet->shape), longest_task(outlet->shape), 0};
-          tasks = fill(demand, tasks, supply, patience);
-          supplies.push_back(std::move(supply));
-        }
-      }
-      if (count != 0) add(asks, first, {outlet->site, outlet->shape.name, count});
-      site.queued += count;
-      outlet->queued += count;
-      outlet->submitting += count;
-      // The first of a shape goes alone: what it leaves over waits for the batch system's answer.
-      if (!outlet->proven && outlet->open && outlet->submitting != 0) tasks = 0;
-    }
-    for (std::size_t asked = there; asked < supplies.size(); ++asked)
-      places += static_cast<double>(how_often(demand.needs.amounts, supplies[asked].capacity));
-    for (const Ask& ask : asks_for_speed(demand, places, supplies, outlets, sites))
+    double places = places_of(demand, room.supplies);
+    const std::size_t there = room.supplies.size(), first = asks.size();
+    ask_for_room(demand, room, asks);
+    for (std::size_t asked = there; asked < room.supplies.size(); ++asked)
+      places += static_cast<double>(how_often(demand.needs.amounts, room.supplies[asked].capacity));
+    for (const Ask& ask : asks_for_speed(demand, places, room.supplies, room.outlets, room.sites))
       add(asks, first, ask);
   }
   return asks;

@@ -15,12 +15,12 @@ Trace played(const ClusterModel& model, int jobs, Seconds gap) {
   Cluster cluster(model);
   std::vector<Cluster::Id> ids;
   for (int i = 0; i < jobs; ++i) {
-    cluster.advance(cluster.now() + static_cast<Seconds>(random() % (2 * gap)));
+    cluster.advance(cluster.now() + static_cast<Seconds>(random()) % (2 * gap));
     Job job;
     job.submitted = cluster.now();
     job.user = static_cast<std::int32_t>(random() % 20);
     job.nodes = static_cast<std::int32_t>(1 + random() % 4);
-    job.limit = static_cast<Seconds>(kHour * (1 + random() % 12));
+    job.limit = kHour * static_cast<Seconds>(1 + random() % 12);
     job.runs = job.limit / (1 + job.user % 4);
     ids.push_back(cluster.submit(job));
   }

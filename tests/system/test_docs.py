@@ -24,7 +24,7 @@ def folder(tmp_path):
     (tmp_path / "list").write_text("a\nb\n")
     (tmp_path / "t.csv").write_text("name,size\nx,1\ny,2\n")
     (tmp_path / "runs.jsonl").write_text('{"sample": "a"}\n{"sample": "b"}\n')
-    (tmp_path / "job.sh").write_text("echo $HPCBATCH_TASK_INDEX\n")
+    (tmp_path / "job.sh").write_text("#!/bin/sh\necho $HPCBATCH_TASK_INDEX\n")
     (tmp_path / "tasks.toml").write_text("[[tasks]]\ncommand = [\"echo\", \"hi\"]\n")
     (tmp_path / "a.wav").touch()
     return tmp_path

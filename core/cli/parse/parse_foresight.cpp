@@ -3,9 +3,10 @@
 #include "cli/parse/parse.hpp"
 #include "cli/parse/sim_command.hpp"
 #include "cli/parse/since.hpp"
-#include "cli/parse/spelled.hpp"
+#include "documents/spelling.hpp"
 #include "model/quantities.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <ctime>
 #include <memory>

@@ -18,6 +18,7 @@ namespace {
 
 /// Who asked for no limit is planned with a year.
 constexpr Seconds kNoLimit = 365 * kDay;
+constexpr std::size_t kTitlesUntil = 10;
 
 std::vector<std::string> words_of(const std::string& line) {
   char mark = ' ';
@@ -212,32 +213,35 @@ bool is_of_numbers(const std::string& line) {
          words_of(line).size() >= 5;
 }
 
+/// `line`: the first of it, the `number`-th of the file.
+Trace read_swf(std::istream& in, std::string line, std::size_t number) {
+  SwfReader swf;
+  do {
+    if (!line.empty() && line.front() != ';') swf.read(line, number);
+    ++number;
+  } while (std::getline(in, line));
+  return swf.all();
+}
+
+Trace read_sacct(std::istream& in, const std::string& titles, const std::string& partition) {
+  SacctReader sacct(titles, partition);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty() && !line.starts_with("---")) sacct.read(line);
+  }
+  return sacct.all();
+}
+
 Trace read_lines(std::istream& in, const std::string& partition) {
   std::string line;
-  for (std::size_t number = 1; std::getline(in, line); ++number) {
+  // Above the titles there may be a count.
+  for (std::size_t number = 1; number < kTitlesUntil && std::getline(in, line); ++number) {
     if (line.empty()) continue;
-    if (line.front() == ';' || is_of_numbers(line)) {
-      if (!partition.empty())
-        throw std::invalid_argument(
-            "the Standard Workload Format names no partitions: leave it out");
-      SwfReader swf;
-      do {
-        if (!line.empty() && line.front() != ';') swf.read(line, number);
-        ++number;
-      } while (std::getline(in, line));
-      return swf.all();
-    }
-    if (line.find("Submit") == std::string::npos) {
-      // Above the titles there may be a count.
-      if (number < 5) continue;
-      break;
-    }
-    SacctReader sacct(line, partition);
-    while (std::getline(in, line)) {
-      if (line.starts_with("---")) continue;
-      if (!line.empty()) sacct.read(line);
-    }
-    return sacct.all();
+    if (line.find("Submit") != std::string::npos) return read_sacct(in, line, partition);
+    if (line.front() != ';' && !is_of_numbers(line)) continue;
+    if (!partition.empty())
+      throw std::invalid_argument(
+          "the Standard Workload Format names no partitions: leave out the partition");
+    return read_swf(in, line, number);
   }
   throw std::invalid_argument(
       "this is no trace: neither titles as sacct prints them (with Submit among them) nor the "
