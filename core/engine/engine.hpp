@@ -235,7 +235,7 @@ class Engine {
   Time started_at_;
   std::uint64_t next_lease_{1};
   std::map<ArrayId, IndexSet> came_back_held_;  ///< in this event
-  std::optional<PilotId> newcomer_;  ///< registered for the first time, in this event
+  std::optional<PilotId> newcomer_;             ///< registered for the first time, in this event
   struct Filling {
     /// Leases wait at one pilot that another could start, but the last recall is too new.
     std::optional<Time> recall_due;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <utility>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -124,6 +125,7 @@ std::string Devices::numbers(const std::vector<unsigned>& gpus) const {
   });
   if (numeric) return names(gpus);
   std::vector<std::string> words;
+  words.reserve(gpus.size());
   for (const unsigned gpu : gpus) words.push_back(std::to_string(gpu));
   return joined(words);
 }
@@ -132,7 +134,12 @@ TaskEnvironment::TaskEnvironment(std::shared_ptr<const BaseEnvironment> base,
                                  const std::map<std::string, std::string>& own)
     : base_(std::move(base)) {
   own_.reserve(own.size());
-  for (const auto& [name, value] : own) own_.push_back(name + "=" + value);
+  for (const auto& [name, value] : own) {
+    std::string line = name;
+    line += '=';
+    line += value;
+    own_.push_back(std::move(line));
+  }
   pointers_.reserve(base_->size() + own_.size() + 1);
   for (const std::string& line : *base_) {
     const std::string_view name = std::string_view(line).substr(0, line.find('='));
@@ -183,7 +190,8 @@ std::map<std::string, std::string> task_variables(const wire::Start& start,
   }
   variables["HPCBATCH_ATTEMPT"] = std::to_string(start.attempt().number());
   variables["HPCBATCH_CPUS"] = decimal(cpus);
-  if (memory > 0) variables["HPCBATCH_MEM_MB"] = std::to_string(memory / kWhole / (1024 * 1024));
+  if (memory > 0)
+    variables["HPCBATCH_MEM_MB"] = std::to_string(memory / kWhole / (std::int64_t{1} << 20));
   variables["HPCBATCH_GPUS"] = devices.numbers(placement.gpus);
   variables["HPCBATCH_PILOT"] = names.pilot;
   variables["HPCBATCH_SITE"] = names.site;
