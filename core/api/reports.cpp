@@ -21,7 +21,7 @@ namespace json = boost::json;
 
 constexpr std::chrono::days kUsually{7};
 constexpr std::size_t kMostAdvice = 5;
-constexpr std::uint64_t kMostMetrics = 10'000;
+constexpr std::uint64_t kMostMetrics = std::uint64_t{8} << 20;  // bytes
 
 /// Of which days, and how it is put together.
 struct Asked {
@@ -65,14 +65,16 @@ json::array batch_jobs_json(const std::vector<store::AllocationSums>& all) {
   return jobs;
 }
 
-json::array metrics_json(store::Store& store, Time begin, Time end) {
+void put_all_metrics(json::object& report, store::Store& store, Time begin, Time end) {
+  const store::History::Metrics found = store.history().metrics(begin, end, kMostMetrics);
   json::array all;
-  for (const auto& [task, text] : store.history().metrics(begin, end, kMostMetrics)) {
+  for (const auto& [task, text] : found.tasks) {
     json::object one{{"id", to_string(task)}};
     put_metrics(one, text);
     all.push_back(std::move(one));
   }
-  return all;
+  report["metrics"] = std::move(all);
+  if (found.is_cut) report["metrics_cut"] = true;
 }
 
 json::object read_report(store::Store& store, const Asked& asked, Time now) {
@@ -100,7 +102,7 @@ json::object read_report(store::Store& store, const Asked& asked, Time now) {
       {"rows", std::move(rows)},
       {"batch_jobs", batch_jobs_json(store.history().allocation_sums(begin, std::min(end, now)))},
       {"advice", std::move(advice)}};
-  if (asked.metrics) report["metrics"] = metrics_json(store, begin, end);
+  if (asked.metrics) put_all_metrics(report, store, begin, end);
   return report;
 }
 

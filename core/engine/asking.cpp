@@ -37,6 +37,10 @@ std::vector<provision::Demand> Engine::demands(Time now) const {
     const ResourceClass& its_class = queue.get(ClassId(static_cast<std::uint32_t>(i)));
     classes.push_back({its_class.needs, its_class.ready, its_class.mean_run, its_class.runs});
   }
+  for (const ArrayId id : tasks_.bounded()) {
+    for (const QueuePlace& place : tasks_.find(id)->places())
+      classes.at(static_cast<std::size_t>(place.in_class)).bounded = true;
+  }
   for (const auto& [id, pilot] : pilots_.all()) {
     if (!pilot.connected) continue;
     for (const TaskId task : pilot.in_room) {

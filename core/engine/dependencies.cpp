@@ -196,6 +196,7 @@ void TaskTable::forget_if_over(ArrayId id) {
   }
   causes_.erase(id);
   with_files_.erase(id);
+  bounded_.erase(id);
   terms_.release(std::move(array.terms));
   totals_.all -= array.tasks.all().size();
   for (const auto place : {TaskPartition::Ok, TaskPartition::NotOk})

@@ -67,6 +67,7 @@ Actions Engine::settle(bool time_passed, Time now) {
     trust_.on_time(now);
     watch_silence(now);
     keep_room(now);
+    hold_what_came_back();
   }
   stage_in_if_due(files_changed, now);
   fill_pilots(now);

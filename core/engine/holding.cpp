@@ -25,12 +25,13 @@ void Engine::handle(const HoldAsked& event, Time now) {
 void Engine::hold_backlogs(ArrayId array, const IndexSet& indices, bool hold, Time now) {
   for (auto& [id, pilot] : pilots_.all()) {
     bool any = false;
-    for (const TaskId task : pilot.backlog) {
+    for (const TaskId task : pilot.leases) {
       if (task.array != array || !indices.contains(task.index)) continue;
-      pilots_.lease(task)->to_hold = hold;
-      any = true;
+      Lease& lease = *pilots_.lease(task);
+      lease.to_hold = hold && lease.state == Lease::State::Sent && !lease.has_left;
+      any = any || (lease.to_hold && !lease.counted);
     }
-    if (any && hold) recall_backlog(pilot, now);
+    if (any) recall_backlog(pilot, now);
   }
 }
 

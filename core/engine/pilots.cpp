@@ -264,7 +264,10 @@ void Engine::cancel_allocation(const AllocationId& id, const std::string& why, T
 
 void Engine::handle(const AttemptsStarted& event, Time now) {
   for (const AttemptId& attempt : event.attempts) {
-    if (Lease* lease = pilots_.current(attempt)) pilots_.started(*lease, now);
+    Lease* lease = pilots_.current(attempt);
+    if (!lease) continue;
+    lease->to_hold = false;
+    pilots_.started(*lease, now);
   }
 }
 

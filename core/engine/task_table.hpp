@@ -103,6 +103,8 @@ class TaskTable {
   ReadyQueue& queue() { return queue_; }
   const ReadyQueue& queue() const { return queue_; }
   const std::map<ArrayId, ArrayState>& arrays() const { return arrays_; }
+  /// Those that run only so many of their tasks at once.
+  const std::set<ArrayId>& bounded() const { return bounded_; }
   ClassId class_of_task(TaskId task) const;
   /// Of arrays of which something has not ended: all tasks, and those at each place.
   struct Totals {
@@ -173,6 +175,7 @@ class TaskTable {
   ReadyQueue queue_;
   TermsPool terms_;
   std::map<ArrayId, ArrayState> arrays_;
+  std::set<ArrayId> bounded_;
   Totals totals_;
   std::unordered_map<ArrayId, std::vector<ArrayId>> dependants_;
   std::unordered_map<TaskId, TaskHistory> histories_;

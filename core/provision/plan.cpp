@@ -198,13 +198,15 @@ struct Course {
   double left_after(double wait) const { return work - now * wait; }
 };
 
-/// Whether one more pilot, with so many places, is worth the time that it is idle.
-bool is_worth_its_time(const Course& course, double more, Duration wait, const SiteLimits& site) {
-  const double left = course.left_after(seconds_of(wait));
+/// Whether one more allocation, with so many places, is worth the time that its pilots are idle.
+bool is_worth_its_time(const Course& course, double more, const Outlet& outlet,
+                       const SiteLimits& site) {
+  const double left = course.left_after(seconds_of(outlet.wait));
   // What runs then is nothing for it.
   if (course.places <= 0 || left <= course.places * course.run) return false;
   const double saved = course.takes(left, course.places) - course.takes(left, course.places + more);
-  return saved * site.waiting_cost > seconds_of(site.idle_after + kStartAndEnd) * site.idle_cost;
+  return saved * site.waiting_cost >
+         seconds_of(site.idle_after + kStartAndEnd) * site.idle_cost * outlet.shape.nodes;
 }
 
 /// How long work may wait for a pilot without an end before an allocation would have done it
@@ -231,7 +233,7 @@ bool is_known_to_come(const Outlet& outlet) {
 std::vector<Ask> asks_for_speed(const Demand& demand, double places, std::vector<Supply>& supplies,
                                 std::vector<Outlet>& outlets, std::vector<SiteLimits>& sites) {
   std::vector<Ask> asks;
-  if (!demand.mean_run || demand.runs < kFewestRuns) return asks;
+  if (!demand.mean_run || demand.runs < kFewestRuns || demand.bounded) return asks;
   Course course{
       .run = seconds_of(std::max(kShortestRun, *demand.mean_run)), .now = places, .places = places};
   course.work = course.run * static_cast<double>(demand.tasks);
@@ -243,7 +245,7 @@ std::vector<Ask> asks_for_speed(const Demand& demand, double places, std::vector
                         static_cast<double>(outlet->shape.nodes);
     const std::uint32_t most = allowed(*outlet, outlets, site);
     std::uint32_t count = 0;
-    for (; count < most && is_worth_its_time(course, more, outlet->wait, site); ++count)
+    for (; count < most && is_worth_its_time(course, more, *outlet, site); ++count)
       course.places += more;
     if (count == 0) continue;
     const double busy = std::min(

@@ -37,6 +37,7 @@ struct Demand {
   std::optional<Duration> mean_run;  ///< of those that ran
   std::uint64_t runs{0};             ///< how many these were
   Running running{};
+  bool bounded{false};  ///< some of them only so many at once: more room is of no use to those
 };
 
 /// One pilot that runs or is queued.

@@ -61,6 +61,7 @@ json::object play_whole(const SimCommand& command, Trace trace) {
   const std::size_t dependencies = find_dependencies(trace, over_time);
   const Fidelity found = play_trace(trace, model);
   return {{"jobs", found.jobs},
+          {"never_started", found.never_started},
           {"real", json_of(found.real)},
           {"played", json_of(found.played)},
           {"mean_error_h", found.mean_error},

@@ -39,6 +39,9 @@ std::string whole_table(const json::object& whole) {
   std::string text = table.text(80);
   text += fmt::format("single jobs: {} off on average, logarithms correlate at {:.2f}\n",
                       hours(number_at(whole, "mean_error_h")), number_at(whole, "log_correlation"));
+  if (number_at(whole, "never_started") > 0)
+    text += fmt::format("{:.0f} more jobs never started when played, and are left out above\n",
+                        number_at(whole, "never_started"));
   text += "taken from the trace: ";
   if (flag_at(whole, "nodes_over_time")) text += "nodes as they were in use; ";
   if (number_at(whole, "most_of_user") > 0)

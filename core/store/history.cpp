@@ -111,16 +111,21 @@ std::string History::metrics(TaskId task, std::uint64_t epoch) {
   return row.step() ? row.text(0) : "";
 }
 
-std::vector<std::pair<TaskId, std::string>> History::metrics(Time begin, Time end,
-                                                             std::uint64_t most) {
+History::Metrics History::metrics(Time begin, Time end, std::uint64_t most_bytes) {
   sqlite::Statement rows = db_.query(
-      "SELECT array,item,json FROM metrics WHERE ended>=? AND ended<? ORDER BY array,item LIMIT ?");
-  rows.bind(to_microseconds(begin), to_microseconds(end), most);
-  std::vector<std::pair<TaskId, std::string>> found;
-  while (rows.step()) {
+      "SELECT array,item,json FROM metrics WHERE ended>=? AND ended<? ORDER BY ended DESC");
+  rows.bind(to_microseconds(begin), to_microseconds(end));
+  Metrics found;
+  for (std::uint64_t bytes = 0; rows.step();) {
     const TaskId task{ArrayId{static_cast<std::uint64_t>(rows.number(0))},
                       static_cast<std::uint32_t>(rows.number(1))};
-    found.emplace_back(task, rows.text(2));
+    std::string text = rows.text(2);
+    bytes += text.size();
+    if (bytes > most_bytes) {
+      found.is_cut = true;
+      break;
+    }
+    found.tasks.emplace_back(task, std::move(text));
   }
   return found;
 }

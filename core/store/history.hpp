@@ -174,8 +174,13 @@ class History {
   std::vector<AttemptRow> attempts(TaskId task);
   /// What the task said of itself in the attempt of that epoch; empty: nothing.
   std::string metrics(TaskId task, std::uint64_t epoch);
-  /// The same of all whose last attempt ended then, by their ids; at most so many.
-  std::vector<std::pair<TaskId, std::string>> metrics(Time begin, Time end, std::uint64_t most);
+  /// The same of all whose last attempt ended then, the newest first, for as long as all together
+  /// have no more than so many bytes.
+  struct Metrics {
+    std::vector<std::pair<TaskId, std::string>> tasks;
+    bool is_cut{false};
+  };
+  Metrics metrics(Time begin, Time end, std::uint64_t most_bytes);
   ChangeFeed changes(const std::string& client, std::uint64_t after, std::uint32_t limit);
   /// What a submit with that key was given; nothing where none was taken.
   std::vector<ArrayId> ids_of_key(const std::string& client, const std::string& key);

@@ -41,6 +41,8 @@ void Store::save(const SaveRevived& save) {
   }
   for (const IndexRange& range : save.indices.ranges()) {
     leases_.withdraw(save.array, range);
+    db_.query("DELETE FROM metrics WHERE array=? AND item BETWEEN ? AND ?")
+        .run(save.array.value, range.first, range.last);
     // They begin with a clean record; what failed before is there to be looked at only.
     db_.query("UPDATE attempts SET past=1 WHERE array=? AND item BETWEEN ? AND ?")
         .run(save.array.value, range.first, range.last);

@@ -110,13 +110,35 @@ TEST(TraceTest, NonsenseInALineIsSkippedAndCounted) {
   EXPECT_EQ(trace.skipped, 4U);
 }
 
+TEST(TraceTest, RoundNumbersOfNodes) {
+  const Trace trace = read(
+      std::string(kTitles) +
+      "1|a|eve|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|2K|gpu|9\n"
+      "2|a|eve|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|1.50K|gpu|9\n"
+      "3|a|eve|2026-01-02T10:00:00|2026-01-02T11:00:00|2026-01-02T11:30:00|01:00:00|99M|gpu|9\n");
+  ASSERT_EQ(trace.jobs.size(), 2U);
+  EXPECT_EQ(trace.jobs[0].job.nodes, 2048);
+  EXPECT_EQ(trace.jobs[1].job.nodes, 1536);
+}
+
+TEST(TraceTest, DamagedNumbersCostNothing) {
+  const std::string good = "1 0 10 100 8 -1 -1 8 3600 -1 1 5 1 3 1 1 -1 -1\n";
+  EXPECT_EQ(read(good + "2 5 1 1 2147483647 -1 -1 8 3600 -1 1 5 1 3 1 1 -1 -1\n").skipped, 1U);
+  EXPECT_EQ(read(good + "2 1e300 1 1 8 -1 -1 8 3600 -1 1 5 1 3 1 1 -1 -1\n").skipped, 1U);
+  EXPECT_EQ(read(good + "2 5 1 1 8 -1 -1 8 1e14 -1 1 1e12 1 3 1 1 -1 -1\n").jobs[1].job.limit,
+            365 * kDay);
+  EXPECT_THAT(refusal(good + "2 99999999999 1 1 8 -1 -1 8 3600 -1 1 5 1 3 1 1 -1 -1\n"),
+              ::testing::HasSubstr("more than 50 years"));
+}
+
 TEST(TraceTest, TimeLimits) {
   EXPECT_EQ(time_limit_of("2-03:04:05"), 2 * kDay + 3 * kHour + 4 * kMinute + 5);
   EXPECT_EQ(time_limit_of("2-03"), 2 * kDay + 3 * kHour);
   EXPECT_EQ(time_limit_of("03:04:05"), 3 * kHour + 4 * kMinute + 5);
   EXPECT_EQ(time_limit_of("04:05"), 4 * kMinute + 5);
   EXPECT_EQ(time_limit_of("90"), 90 * kMinute);
-  for (const char* text : {"", "soon", "1:2:3:4", "1-", "-1", "x-1", "1:-2"})
+  for (const char* text :
+       {"", "soon", "1:2:3:4", "1-", "-1", "x-1", "1:-2", "99999999999999-00", "9999999999999999"})
     EXPECT_EQ(time_limit_of(text), std::nullopt) << text;
 }
 

@@ -143,6 +143,21 @@ TEST(PlanForSpeed, NotOfAShapeThatWasNeverTriedOrHasNoEnd) {
   EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {endless}, {in_a_hurry()}), Asks{});
 }
 
+TEST(PlanForSpeed, NotWhereOnlySoManyMayRunAtOnce) {
+  Demand few_at_once = known(5000, 250ms);
+  few_at_once.bounded = true;
+  EXPECT_EQ(plan({few_at_once}, {pilot(1h)}, {outlet()}, {in_a_hurry()}), Asks{});
+}
+
+TEST(PlanForSpeed, AllNodesOfAnAllocationAreIdle) {
+  Outlet wide = outlet();
+  wide.shape.nodes = 16;
+  // Sixteen pilots of four cpus would be idle for two minutes each.
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {wide}, {in_a_hurry()}), Asks{ask(1)});
+  EXPECT_EQ(plan({known(2000, 250ms)}, {pilot(1h)}, {wide}, {in_a_hurry()}), Asks{ask(1)});
+  EXPECT_EQ(plan({known(1000, 250ms)}, {pilot(1h)}, {wide}, {in_a_hurry()}), Asks{});
+}
+
 TEST(PlanForSpeed, WhatHasBeenAskedForIsNotAskedForAgain) {
   Outlet queued = outlet();
   queued.queued = 6;

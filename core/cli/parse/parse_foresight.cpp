@@ -6,6 +6,8 @@
 #include "documents/spelling.hpp"
 #include "model/quantities.hpp"
 
+#include <CLI/Validators.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <ctime>
@@ -13,6 +15,8 @@
 
 namespace hpcbatch::detail {
 namespace {
+
+constexpr std::int64_t kMostNodes = 10'000'000;
 
 std::int64_t whole_seconds(const std::string& text) {
   const auto duration = parse_duration(text);
@@ -57,6 +61,7 @@ void add_cluster(CLI::App& verb, SimCommand& sim) {
       ->type_name("NAME");
   verb.add_option("--nodes", sim.nodes, "that the cluster has (as many as were in use)")
       ->check(above_zero())
+      ->check(CLI::Range(std::int64_t{1}, kMostNodes, "a number up to 10000000"))
       ->type_name("N");
   add_value(
       verb, "--backfill", "WORD",
@@ -69,6 +74,7 @@ void add_episodes(CLI::App& verb, SimCommand& sim) {
   verb.add_option("--pilot-nodes", sim.pilot_nodes, "sizes of pilots, a table for each (1)")
       ->delimiter(',')
       ->check(above_zero())
+      ->check(CLI::Range(std::int64_t{1}, kMostNodes, "a number up to 10000000"))
       ->type_name("N,N");
   add_value(
       verb, "--pilot-time", "TIME",
@@ -100,6 +106,7 @@ void add_wrong_model(CLI::App& verb, SimCommand& sim) {
   verb.add_option("--model-nodes", sim.model_nodes,
                   "that the look-ahead takes the cluster for (as many as it has)")
       ->check(above_zero())
+      ->check(CLI::Range(std::int64_t{1}, kMostNodes, "a number up to 10000000"))
       ->type_name("N");
   add_value(
       verb, "--model-backfill", "WORD",
@@ -109,6 +116,7 @@ void add_wrong_model(CLI::App& verb, SimCommand& sim) {
                 "it does not know the priorities of those that wait");
   verb.add_option("--hide-each", sim.hide_each, "it does not see each N-th job")
       ->check(above_zero())
+      ->check(CLI::Range(std::int64_t{1}, kMostNodes, "a number up to 10000000"))
       ->type_name("N");
 }
 
@@ -144,7 +152,7 @@ void add_sim(CLI::App& app, Command& into) {
   verb->add_flag("--json", sim->json, "one JSON object, with stable keys");
   verb->footer(
       "Examples:\n"
-      "  sacct -aPXr gpu -S 2026-01-01 -E now -o JobID,JobName,User,Submit,Start,\\\n"
+      "  sacct -aPXr gpu --noconvert -S 2026-01-01 -E now -o JobID,JobName,User,Submit,Start,\\\n"
       "    End,Priority,Timelimit,NNodes,Partition | hpcbatch sim -\n"
       "  hpcbatch sim trace.swf.gz --nodes 128 --pilot-nodes 1,8 --every 1d\n"
       "Each episode: two days of the trace to warm up, then a pilot; until it ends each policy "

@@ -53,6 +53,9 @@ int report_usage(const ReportCommand& command, const Session& session) {
   json::object report = asked(client, command, command.by);
   if (command.json) {
     print_json(report);
+    if (flag_at(report, "metrics_cut"))
+      std::fputs("hpcbatch: the metrics of older tasks are left out; a later --since shows less\n",
+                 stderr);
     return kExitDone;
   }
   report.erase("trouble");

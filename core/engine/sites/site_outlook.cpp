@@ -55,7 +55,8 @@ std::optional<Duration> SiteOutlook::expected_start(const AllocationEntry& entry
 
 std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry) const {
   const ShapeState* shape = book_.shape_state(entry.facts);
-  if (!shape || entry.facts.state != AllocationState::Queued) return std::nullopt;
+  if (!shape || entry.facts.state != AllocationState::Queued || !is_on_its_way(entry))
+    return std::nullopt;
   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now_ - entry.facts.opened);
   const auto bound = shape->wait_history.bound(std::max<std::int64_t>(waited.count(), 0));
   if (!bound) return std::nullopt;

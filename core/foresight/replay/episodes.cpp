@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <memory>
 
 namespace hpcbatch::foresight {
 namespace {
@@ -13,6 +12,7 @@ namespace {
 constexpr Seconds kWarmUp = 2 * kDay;
 constexpr Seconds kTraced = 5 * kDay;
 constexpr std::size_t kLastWaits = 100;
+constexpr std::size_t kAtOnce = 32;
 constexpr double kMonteCarlo = 0.7;
 constexpr double kOfLastWaits = 0.95;
 
@@ -267,24 +267,32 @@ EpisodeResults play_episodes(const Trace& trace, const Episodes& episodes,
   std::stable_sort(by_end.begin(), by_end.end(), [](const auto* one, const auto* other) {
     return one->ended() < other->ended();
   });
-  std::vector<Seconds> starts;
-  std::vector<std::shared_ptr<const RunTimes>> known;
+  std::vector<OneResult> results;
   RunTimes times;
   std::size_t learned = 0;
-  for (Seconds start = episodes.from; start <= episodes.until; start += episodes.every) {
-    while (learned < by_end.size() && by_end[learned]->ended() < start)
-      times.learn(by_end[learned++]->job);
-    starts.push_back(start);
-    known.push_back(std::make_shared<const RunTimes>(times));
-  }
-  std::vector<OneResult> results(starts.size());
   std::atomic<std::size_t> count{0};
   std::atomic<bool> goes_on{true};
-  tbb::parallel_for(std::size_t{0}, starts.size(), [&](std::size_t i) {
-    if (!goes_on) return;
-    results[i] = play_one(trace.jobs, episodes, starts[i], *known[i]);
-    if (!done(++count, starts.size())) goes_on = false;
-  });
+  const auto in_all =
+      static_cast<std::size_t>((episodes.until - episodes.from) / episodes.every + 1);
+  // Some at a time: each has run times of its own to learn on with.
+  while (results.size() < in_all && goes_on) {
+    const std::size_t first = results.size();
+    const std::size_t some = std::min(kAtOnce, in_all - first);
+    std::vector<RunTimes> known;
+    std::vector<Seconds> starts;
+    for (std::size_t i = 0; i < some; ++i) {
+      starts.push_back(episodes.from + static_cast<Seconds>(first + i) * episodes.every);
+      while (learned < by_end.size() && by_end[learned]->ended() < starts.back())
+        times.learn(by_end[learned++]->job);
+      known.push_back(times);
+    }
+    results.resize(first + some);
+    tbb::parallel_for(std::size_t{0}, some, [&](std::size_t i) {
+      if (!goes_on) return;
+      results[first + i] = play_one(trace.jobs, episodes, starts[i], std::move(known[i]));
+      if (!done(++count, in_all)) goes_on = false;
+    });
+  }
   EpisodeResults all;
   for (std::size_t policy = 0; policy < episodes.policies.size(); ++policy) {
     all.policies.push_back({episodes.policies[policy], {}});

@@ -82,7 +82,11 @@ Fidelity play_trace(const Trace& trace, const ClusterModel& model, Seconds warm_
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const TracedJob& traced = trace.jobs[i];
     const auto started = cluster.started(ids[i]);
-    if (traced.job.submitted < counted || !started) continue;
+    if (traced.job.submitted < counted) continue;
+    if (!started) {
+      ++result.never_started;
+      continue;
+    }
     const Seconds wait = traced.started - traced.job.submitted;
     const Seconds would_wait = *started - traced.job.submitted;
     const double node_hours =

@@ -15,6 +15,7 @@ struct Waits {
 
 struct Fidelity {
   std::size_t jobs{0};
+  std::size_t never_started{0};  ///< when played; of these nothing else is said
   Waits real, played;
   double mean_error{0};   ///< hours, of single jobs, without their signs
   double correlation{0};  ///< of the logarithms of waits plus a second

@@ -4,8 +4,8 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <set>
 #include <sstream>
@@ -19,6 +19,11 @@ namespace {
 /// Who asked for no limit is planned with a year.
 constexpr Seconds kNoLimit = 365 * kDay;
 constexpr std::size_t kTitlesUntil = 10;
+// No cluster has more; what says so is damaged.
+constexpr Seconds kMostNodes = 10'000'000;
+constexpr Seconds kLatest = 1'000'000'000'000;
+constexpr Seconds kMostDays = 1'000'000;
+constexpr Seconds kLongestTrace = 50 * 365 * kDay;
 
 std::vector<std::string> words_of(const std::string& line) {
   char mark = ' ';
@@ -39,6 +44,18 @@ std::optional<Number> number_of(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = error == std::errc{} && end == text.data() + text.size();
   return is_whole ? std::optional(value) : std::nullopt;
+}
+
+/// 16, or 2K as sacct writes round numbers unless it is told not to.
+std::optional<std::int32_t> nodes_of(std::string text) {
+  std::int64_t unit = 1;
+  if (!text.empty() && (text.back() == 'K' || text.back() == 'M')) {
+    unit = text.back() == 'K' ? 1024 : 1024 * 1024;
+    text.pop_back();
+  }
+  const auto count = number_of<double>(text);
+  if (!count || *count < 0 || *count * static_cast<double>(unit) > kMostNodes) return std::nullopt;
+  return static_cast<std::int32_t>(*count * static_cast<double>(unit));
 }
 
 /// 2022-11-01T15:34:14, of whatever zone: all of a trace are of one.
@@ -117,7 +134,7 @@ class SacctReader {
     if (!wanted_.empty() && word(*partition_) != wanted_) return;
     const auto started = moment_of(word(start_)), submitted = moment_of(word(submit_)),
                ended = moment_of(word(end_));
-    const auto nodes = number_of<std::int32_t>(word(nodes_));
+    const auto nodes = nodes_of(word(nodes_));
     const auto limit = limit_of(word(limit_));
     if (!started || !submitted || !ended || !nodes || !limit || *limit <= 0 ||
         *started < *submitted || *ended < *started) {
@@ -128,7 +145,7 @@ class SacctReader {
     TracedJob traced;
     traced.started = *started;
     traced.job.submitted = *submitted;
-    traced.job.limit = *limit;
+    traced.job.limit = std::min(*limit, kNoLimit);
     traced.job.runs = *ended - *started;
     traced.job.nodes = std::max(*nodes, 1);
     if (priority_) traced.job.priority = number_of<double>(word(*priority_)).value_or(0);
@@ -155,7 +172,7 @@ class SacctReader {
     if (!limit_is_raw_ || text.find_first_not_of("0123456789") != std::string::npos)
       return text == "UNLIMITED" ? std::optional(kNoLimit) : time_limit_of(text);
     const auto minutes = number_of<Seconds>(text);
-    return minutes ? std::optional(*minutes * kMinute) : std::nullopt;
+    return minutes && *minutes < kLatest ? std::optional(*minutes * kMinute) : std::nullopt;
   }
 
   Columns columns_;
@@ -183,12 +200,13 @@ class SwfReader {
           "line " + std::to_string(number) +
           " of the trace is none of the Standard Workload Format: " + line.substr(0, 60));
     const auto whole = [&](std::size_t at) {
-      return at < count ? static_cast<Seconds>(field[at]) : Seconds{-1};
+      const bool is_there = at < count && std::abs(field[at]) < 1e15;
+      return is_there ? static_cast<Seconds>(field[at]) : Seconds{-1};
     };
     const Seconds submitted = whole(1), wait = whole(2), runs = whole(3);
     const Seconds nodes = whole(4) > 0 ? whole(4) : whole(7);
-    if (submitted < 0 || wait < 0 || runs < 0 || nodes <= 0 ||
-        nodes > std::numeric_limits<std::int32_t>::max()) {
+    if (submitted < 0 || wait < 0 || runs < 0 || nodes <= 0 || nodes > kMostNodes ||
+        std::max({submitted, wait, runs}) > kLatest) {
       ++trace_.skipped;
       return;
     }
@@ -196,10 +214,10 @@ class SwfReader {
     traced.started = submitted + wait;
     traced.job.submitted = submitted;
     traced.job.runs = runs;
-    traced.job.limit = whole(8) > 0 ? whole(8) : std::max<Seconds>(runs, 1);
+    traced.job.limit = whole(8) > 0 ? std::min(whole(8), kNoLimit) : std::max<Seconds>(runs, 1);
     traced.job.nodes = static_cast<std::int32_t>(nodes);
-    traced.job.user = static_cast<std::int32_t>(std::max<Seconds>(whole(11), -1));
-    traced.job.name = static_cast<std::uint32_t>(std::max<Seconds>(whole(13), 0));
+    traced.job.user = static_cast<std::int32_t>(std::clamp<Seconds>(whole(11), -1, kMostNodes));
+    traced.job.name = static_cast<std::uint32_t>(std::clamp<Seconds>(whole(13), 0, kMostNodes));
     trace_.jobs.push_back(traced);
   }
   Trace all() { return std::move(trace_); }
@@ -256,7 +274,7 @@ std::optional<Seconds> time_limit_of(const std::string& text) {
   const auto dash = text.find('-');
   if (dash != std::string::npos) {
     const auto count = number_of<Seconds>(std::string_view(text).substr(0, dash));
-    if (!count) return std::nullopt;
+    if (!count || *count < 0 || *count > kMostDays) return std::nullopt;
     days = *count;
     rest = text.substr(dash + 1);
   }
@@ -264,7 +282,7 @@ std::optional<Seconds> time_limit_of(const std::string& text) {
   std::istringstream in(rest);
   for (std::string word; std::getline(in, word, ':');) {
     const auto part = number_of<Seconds>(word);
-    if (!part || *part < 0) return std::nullopt;
+    if (!part || *part < 0 || *part > kLatest) return std::nullopt;
     parts.push_back(*part);
   }
   if (parts.empty() || parts.size() > 3) return std::nullopt;
@@ -286,6 +304,12 @@ Trace read_trace(std::istream& in, const std::string& partition) {
   std::stable_sort(trace.jobs.begin(), trace.jobs.end(), [](const auto& one, const auto& other) {
     return one.job.submitted < other.job.submitted;
   });
+  Seconds last = 0;
+  for (const TracedJob& traced : trace.jobs) last = std::max(last, traced.ended());
+  if (last - trace.jobs.front().job.submitted > kLongestTrace)
+    throw std::invalid_argument(
+        "the trace covers more than 50 years; a time in it is wrong (say with sacct's -S and -E "
+        "which part is meant)");
   return trace;
 }
 
