@@ -23,7 +23,7 @@ constexpr std::size_t kTitlesUntil = 10;
 constexpr Seconds kMostNodes = 10'000'000;
 constexpr Seconds kLatest = 1'000'000'000'000;
 constexpr Seconds kMostDays = 1'000'000;
-constexpr Seconds kLongestTrace = 50 * 365 * kDay;
+constexpr Seconds kLongestTrace = kDay * 365 * 50;
 
 std::vector<std::string> words_of(const std::string& line) {
   char mark = ' ';
