@@ -182,7 +182,7 @@ class Engine {
   bool has_another_of_its_kind(const PilotState& pilot, Time now) const;
 
   // holding.cpp
-  void hold_backlogs(ArrayId array, const IndexSet& indices, bool hold, Time now);
+  void hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, Time now);
   void hold_what_came_back();
 
   // stage_out.cpp

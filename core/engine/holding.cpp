@@ -16,13 +16,13 @@ void Engine::handle(const HoldAsked& event, Time now) {
         array->tasks.leased().intersection(selection.indices.value_or(array->tasks.all()));
     if (there.empty()) continue;
     if (event.hold) at_pilots += there.size();
-    hold_backlogs(selection.array, there, event.hold, now);
+    hold_at_pilots(selection.array, there, event.hold, now);
   }
   actions_.push_back(AnswerCount{event.request, changed, at_pilots});
   work_changed_ = true;
 }
 
-void Engine::hold_backlogs(ArrayId array, const IndexSet& indices, bool hold, Time now) {
+void Engine::hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, Time now) {
   for (auto& [id, pilot] : pilots_.all()) {
     bool any = false;
     for (const TaskId task : pilot.leases) {

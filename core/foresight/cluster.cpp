@@ -52,11 +52,16 @@ bool Cluster::may_run(const Job& job) const {
   return place >= of_user_.size() || of_user_[place] < model_.most_of_user;
 }
 
-Cluster::Id Cluster::submit(const Job& job) {
+Cluster::Id Cluster::enter(const Job& job) {
   const Id id = static_cast<Id>(jobs_.size());
-  jobs_.push_back({job});
-  jobs_.back().job.nodes = std::clamp(job.nodes, 1, model_.most_nodes());
-  jobs_.back().rank = rank_of(jobs_.back().job);
+  Entry& entry = jobs_.emplace_back(Entry{job});
+  entry.job.nodes = std::clamp(job.nodes, 1, model_.most_nodes());
+  entry.rank = rank_of(entry.job);
+  return id;
+}
+
+Cluster::Id Cluster::submit(const Job& job) {
+  const Id id = enter(job);
   if (job.after && jobs_[*job.after].ended == kNever) {
     blocked_.emplace(*job.after, id);
     return id;
@@ -68,12 +73,8 @@ Cluster::Id Cluster::submit(const Job& job) {
 
 void Cluster::queue_all(const std::vector<Job>& jobs) {
   for (const Job& job : jobs) {
-    const Id id = static_cast<Id>(jobs_.size());
-    jobs_.push_back({job});
-    jobs_.back().job.nodes = std::clamp(job.nodes, 1, model_.most_nodes());
-    jobs_.back().rank = rank_of(jobs_.back().job);
-    if (!waiting_.empty())
-      jobs_.back().rank = std::min(jobs_.back().rank, jobs_[waiting_.back()].rank);
+    const Id id = enter(job);
+    if (!waiting_.empty()) jobs_[id].rank = std::min(jobs_[id].rank, jobs_[waiting_.back()].rank);
     waiting_.push_back(id);
   }
   note_change();

@@ -82,6 +82,7 @@ class Cluster {
   Shadow shadow_of(std::int32_t nodes) const;
   double rank_of(const Job& job) const;
   bool may_run(const Job& job) const;
+  Id enter(const Job& job);
   void queue(Id id);
   void start(Id id, Seconds when);
   void drop_started(std::size_t looked_at);

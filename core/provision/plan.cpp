@@ -229,55 +229,32 @@ bool is_known_to_come(const Outlet& outlet) {
   return outlet.proven && longest_task(outlet.shape).has_value();
 }
 
-/// Pilots beside those that have room for all of it, so that it is done sooner.
-std::vector<Ask> asks_for_speed(const Demand& demand, double places, std::vector<Supply>& supplies,
-                                std::vector<Outlet>& outlets, std::vector<SiteLimits>& sites) {
-  std::vector<Ask> asks;
-  if (!demand.mean_run || demand.runs < kFewestRuns || demand.bounded) return asks;
-  Course course{
-      .run = seconds_of(std::max(kShortestRun, *demand.mean_run)), .now = places, .places = places};
-  course.work = course.run * static_cast<double>(demand.tasks);
-  for (Outlet* outlet : outlets_for(demand.needs, outlets)) {
-    if (!is_known_to_come(*outlet)) continue;
-    SiteLimits& site = limits_of(sites, outlet->site);
-    const Resources room = usable(outlet->shape);
-    const double more = static_cast<double>(how_often(demand.needs.amounts, room)) *
-                        static_cast<double>(outlet->shape.nodes);
-    const std::uint32_t most = allowed(*outlet, outlets, site);
-    std::uint32_t count = 0;
-    for (; count < most && is_worth_its_time(course, more, *outlet, site); ++count)
-      course.places += more;
-    if (count == 0) continue;
-    const double busy = std::min(
-        1.0, course.takes(course.work, course.places) / seconds_of(*longest_task(outlet->shape)));
-    for (std::uint32_t pilot = 0; pilot < count * outlet->shape.nodes; ++pilot)
-      supplies.push_back({outlet->site, outlet->shape.tags, outlet->shape.made_for, room,
-                          longest_task(outlet->shape), busy});
-    asks.push_back({outlet->site, outlet->shape.name, count});
-    site.queued += count;
-    outlet->queued += count;
-    outlet->submitting += count;
-  }
-  return asks;
-}
-
-/// To those of one class, which begin there.
-void add(std::vector<Ask>& asks, std::size_t first, const Ask& ask) {
-  const auto same = std::find_if(
-      asks.begin() + static_cast<std::ptrdiff_t>(first), asks.end(),
-      [&](const Ask& other) { return other.site == ask.site && other.shape == ask.shape; });
-  if (same == asks.end())
-    asks.push_back(ask);
-  else
-    same->count += ask.count;
-}
-
-/// Work and where it may go.
+/// Where work may go.
 struct Room {
   std::vector<Supply> supplies;
   std::vector<Outlet> outlets;
   std::vector<SiteLimits> sites;
 };
+
+Supply pilot_of(const Outlet& outlet, double busy) {
+  return {outlet.site,          outlet.shape.tags,          outlet.shape.made_for,
+          usable(outlet.shape), longest_task(outlet.shape), busy};
+}
+
+/// Notes that so many more of the outlet's shape are asked for, among those of one class.
+void ask(Outlet& outlet, SiteLimits& site, std::uint32_t count, std::vector<Ask>& asks) {
+  site.queued += count;
+  outlet.queued += count;
+  outlet.submitting += count;
+  if (count == 0) return;
+  const auto same = std::find_if(asks.begin(), asks.end(), [&](const Ask& other) {
+    return other.site == outlet.site && other.shape == outlet.shape.name;
+  });
+  if (same == asks.end())
+    asks.push_back({outlet.site, outlet.shape.name, count});
+  else
+    same->count += count;
+}
 
 /// Pilots for what has no room.
 void ask_for_room(const Demand& demand, Room& room, std::vector<Ask>& asks) {
@@ -292,18 +269,40 @@ void ask_for_room(const Demand& demand, Room& room, std::vector<Ask>& asks) {
     for (const std::uint32_t most = allowed(*outlet, room.outlets, site);
          count < most && tasks >= 1e-6; ++count) {
       for (std::uint32_t node = 0; node < outlet->shape.nodes; ++node) {
-        Supply supply{outlet->site,          outlet->shape.tags,          outlet->shape.made_for,
-                      usable(outlet->shape), longest_task(outlet->shape), 0};
+        Supply supply = pilot_of(*outlet, 0);
         tasks = fill(demand, tasks, supply, patience);
         room.supplies.push_back(std::move(supply));
       }
     }
-    if (count != 0) asks.push_back({outlet->site, outlet->shape.name, count});
-    site.queued += count;
-    outlet->queued += count;
-    outlet->submitting += count;
+    ask(*outlet, site, count, asks);
     // The first of a shape goes alone: what it leaves over waits for the batch system's answer.
     if (!outlet->proven && outlet->open && outlet->submitting != 0) tasks = 0;
+  }
+}
+
+/// Pilots beside those that have room for all of it, so that it is done sooner.  `places`: tasks
+/// side by side on all of these.
+void ask_for_speed(const Demand& demand, double places, Room& room, std::vector<Ask>& asks) {
+  if (!demand.mean_run || demand.runs < kFewestRuns || demand.bounded) return;
+  Course course{
+      .run = seconds_of(std::max(kShortestRun, *demand.mean_run)), .now = places, .places = places};
+  course.work = course.run * static_cast<double>(demand.tasks);
+  for (Outlet* outlet : outlets_for(demand.needs, room.outlets)) {
+    if (!is_known_to_come(*outlet)) continue;
+    SiteLimits& site = limits_of(room.sites, outlet->site);
+    const double more =
+        static_cast<double>(how_often(demand.needs.amounts, usable(outlet->shape))) *
+        static_cast<double>(outlet->shape.nodes);
+    const std::uint32_t most = allowed(*outlet, room.outlets, site);
+    std::uint32_t count = 0;
+    for (; count < most && is_worth_its_time(course, more, *outlet, site); ++count)
+      course.places += more;
+    if (count == 0) continue;
+    const double busy = std::min(
+        1.0, course.takes(course.work, course.places) / seconds_of(*longest_task(outlet->shape)));
+    room.supplies.insert(room.supplies.end(), std::size_t{count} * outlet->shape.nodes,
+                         pilot_of(*outlet, busy));
+    ask(*outlet, site, count, asks);
   }
 }
 
@@ -312,17 +311,18 @@ void ask_for_room(const Demand& demand, Room& room, std::vector<Ask>& asks) {
 std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> supplies,
                       std::vector<Outlet> outlets, std::vector<SiteLimits> sites) {
   Room room{std::move(supplies), std::move(outlets), std::move(sites)};
-  std::vector<Ask> asks;
+  std::vector<Ask> all;
   for (const Demand& demand : demands) {
     double places = places_of(demand, room.supplies);
-    const std::size_t there = room.supplies.size(), first = asks.size();
+    const std::size_t there = room.supplies.size();
+    std::vector<Ask> asks;
     ask_for_room(demand, room, asks);
     for (std::size_t asked = there; asked < room.supplies.size(); ++asked)
       places += static_cast<double>(how_often(demand.needs.amounts, room.supplies[asked].capacity));
-    for (const Ask& ask : asks_for_speed(demand, places, room.supplies, room.outlets, room.sites))
-      add(asks, first, ask);
+    ask_for_speed(demand, places, room, asks);
+    all.insert(all.end(), asks.begin(), asks.end());
   }
-  return asks;
+  return all;
 }
 
 }  // namespace hpcbatch::provision

@@ -2,7 +2,6 @@
 #include "cli/parse/flags.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/sim_command.hpp"
-#include "cli/parse/since.hpp"
 #include "documents/spelling.hpp"
 #include "model/quantities.hpp"
 
@@ -16,7 +15,9 @@
 namespace hpcbatch::detail {
 namespace {
 
-constexpr std::int64_t kMostNodes = 10'000'000;
+CLI::Range as_many_as_there_may_be() {
+  return {std::int64_t{1}, std::int64_t{10'000'000}, "a number up to 10000000"};
+}
 
 std::int64_t whole_seconds(const std::string& text) {
   const auto duration = parse_duration(text);
@@ -61,7 +62,7 @@ void add_cluster(CLI::App& verb, SimCommand& sim) {
       ->type_name("NAME");
   verb.add_option("--nodes", sim.nodes, "that the cluster has (as many as were in use)")
       ->check(above_zero())
-      ->check(CLI::Range(std::int64_t{1}, kMostNodes, "a number up to 10000000"))
+      ->check(as_many_as_there_may_be())
       ->type_name("N");
   add_value(
       verb, "--backfill", "WORD",
@@ -74,7 +75,7 @@ void add_episodes(CLI::App& verb, SimCommand& sim) {
   verb.add_option("--pilot-nodes", sim.pilot_nodes, "sizes of pilots, a table for each (1)")
       ->delimiter(',')
       ->check(above_zero())
-      ->check(CLI::Range(std::int64_t{1}, kMostNodes, "a number up to 10000000"))
+      ->check(as_many_as_there_may_be())
       ->type_name("N,N");
   add_value(
       verb, "--pilot-time", "TIME",
@@ -106,7 +107,7 @@ void add_wrong_model(CLI::App& verb, SimCommand& sim) {
   verb.add_option("--model-nodes", sim.model_nodes,
                   "that the look-ahead takes the cluster for (as many as it has)")
       ->check(above_zero())
-      ->check(CLI::Range(std::int64_t{1}, kMostNodes, "a number up to 10000000"))
+      ->check(as_many_as_there_may_be())
       ->type_name("N");
   add_value(
       verb, "--model-backfill", "WORD",
@@ -116,7 +117,7 @@ void add_wrong_model(CLI::App& verb, SimCommand& sim) {
                 "it does not know the priorities of those that wait");
   verb.add_option("--hide-each", sim.hide_each, "it does not see each N-th job")
       ->check(above_zero())
-      ->check(CLI::Range(std::int64_t{1}, kMostNodes, "a number up to 10000000"))
+      ->check(as_many_as_there_may_be())
       ->type_name("N");
 }
 

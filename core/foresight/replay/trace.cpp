@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
-#include <map>
 #include <set>
 #include <sstream>
 #include <stdexcept>
