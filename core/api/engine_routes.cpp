@@ -64,8 +64,8 @@ void EngineRoutes::stop(const HttpRequest& request, const ReplyPtr& reply) {
                                  "; end the trouble first, or stop the engine without --now "
                                  "and --drain: pilots then go on and are found again");
   }
-  reply->answer(200, {{"stopping", true}});
-  runtime_.stop(how);
+  const bool is_done = runtime_.stop(how);
+  reply->answer(200, {{"stopping", true}, {"too_late", !is_done}});
 }
 
 void EngineRoutes::back_up(const HttpRequest& request, const ReplyPtr& reply) {

@@ -118,6 +118,7 @@ struct HttpServer::State {
   std::list<Client*> quiet;  ///< that we owe nothing, the longest first
   int spare{spare_descriptor()};
   std::string path;
+  bool is_ending{false};  ///< what is not answered by now goes to the next engine
 };
 
 namespace {
@@ -186,6 +187,7 @@ class Connection final : public HttpServer::State::Client,
     write();
   }
   bool keep_alive() const { return keep_alive_; }
+  bool is_ending() const { return server_->is_ending; }
 
   void refuse(int status, const std::string& text);
 
@@ -264,8 +266,11 @@ class Reply final : public HttpReply {
  public:
   explicit Reply(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
   ~Reply() override {
-    // A route that forgot to answer must not leave its client waiting for ever.
-    if (!done_) error(500, "the engine gave no answer to this request");
+    if (done_) return;
+    if (connection_->is_ending())
+      connection_->close();
+    else  // a route that forgot to answer must not leave its client waiting for ever
+      error(500, "the engine gave no answer to this request");
   }
   void answer(int status, const boost::json::value& body) override {
     if (std::exchange(done_, true)) return;
@@ -335,10 +340,15 @@ HttpServer::HttpServer(asio::io_context& loop, HttpHandler handler, std::size_t 
     : state_(std::make_shared<State>(loop, std::move(handler), most_clients)) {}
 
 HttpServer::~HttpServer() {
+  end();
   error_code ignored;
   state_->acceptor.close(ignored);
   state_->pause.cancel();
   if (!state_->path.empty()) ::unlink(state_->path.c_str());
+}
+
+void HttpServer::end() {
+  state_->is_ending = true;
 }
 
 std::size_t HttpServer::clients() const {

@@ -64,6 +64,9 @@ class HttpServer {
   /// is replaced.
   Result<void> listen(const std::string& path);
   std::size_t clients() const;
+  /// From now on, who gets no answer is hung up on, as by an engine that has gone: he asks the next
+  /// one.
+  void end();
   struct State;
 
  private:

@@ -183,7 +183,10 @@ class EngineProcess {
     }
     runtime_ = std::make_unique<Runtime>(
         loop_, plugins_, Runtime::Options{places_.home, pilot, sites, descriptors_.pilots},
-        [this](const std::string& why) { end(why); });
+        Runtime::WhenEnding{[this] {
+                              if (server_) server_->end();
+                            },
+                            [this](const std::string& why) { end(why); }});
     if (auto opened = runtime_->open(std::move(*store)); !opened)
       throw NoStart{1, opened.error().text};
   }

@@ -246,12 +246,13 @@ void Runtime::stop_when_quiet(std::chrono::steady_clock::time_point latest) {
   if (!busy || std::chrono::steady_clock::now() >= latest) {
     // What was heard up to now is kept.
     end_.hears_nothing = true;
+    end_.when.hears_nothing();
     auto not_for_ever = std::make_shared<asio::steady_timer>(loop_, kLastCommit);
     const auto end = [this, not_for_ever] {
       if (std::exchange(end_.has_come, true)) return;
       not_for_ever->cancel();
       if (history_) history_->add(noted_at_end(*engine_, now()));
-      end_.stop(end_.damage.empty() ? "" : "the store is damaged: " + end_.damage);
+      end_.when.ended(end_.damage.empty() ? "" : "the store is damaged: " + end_.damage);
     };
     not_for_ever->async_wait([end](const boost::system::error_code& error) {
       if (!error) end();

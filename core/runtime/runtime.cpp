@@ -33,11 +33,11 @@ std::uint64_t random_seed() {
 }  // namespace
 
 Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options options,
-                 std::function<void(std::string)> stop)
+                 WhenEnding when)
     : loop_(loop),
       plugins_(plugins),
       options_(std::move(options)),
-      end_{.stop = std::move(stop)},
+      end_{.when = std::move(when)},
       timer_(loop) {}
 
 Runtime::~Runtime() = default;
@@ -191,7 +191,7 @@ void Runtime::make_writer(std::unique_ptr<store::Store> store) {
   });
   writer_ = std::make_unique<Writer>(
       loop_, std::move(store),
-      [this](const std::string& text) { end_.stop("the store failed: " + text); },
+      [this](const std::string& text) { end_.when.ended("the store failed: " + text); },
       [this](std::optional<std::string> trouble) {
         if (trouble && !store_trouble_)
           spdlog::error("the store cannot be written: {}; nothing new is accepted until it can",
@@ -295,10 +295,15 @@ void Runtime::arm_timer() {
   });
 }
 
-void Runtime::stop(StopAsked::Mode mode) {
+bool Runtime::stop(StopAsked::Mode mode) {
+  if (mode == StopAsked::Mode::Leave)
+    end_.leaves = true;
+  else if (end_.leaves)
+    return false;
   // Whoever ends all wants nothing to stay; an engine that is started again finds them otherwise.
   if (mode == StopAsked::Mode::Now) end_.keeps_connections = false;
   feed(StopAsked{mode});
+  return true;
 }
 
 }  // namespace hpcbatch

@@ -38,10 +38,12 @@ class Runtime {
     std::vector<Site> sites;
     std::size_t most_links{SIZE_MAX};  ///< to pilots, and to those who may be some
   };
-  /// `stop` is called when the engine has nothing left to do after being asked to stop, or cannot
-  /// go on (with the reason).
-  Runtime(asio::io_context& loop, const PluginHost& plugins, Options options,
-          std::function<void(std::string)> stop);
+  /// When the engine has nothing left to do after being asked to stop, or cannot go on.
+  struct WhenEnding {
+    std::function<void()> hears_nothing;            ///< what comes from now on gets no answer
+    std::function<void(std::string reason)> ended;  ///< no reason: as asked
+  };
+  Runtime(asio::io_context& loop, const PluginHost& plugins, Options options, WhenEnding when);
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
   ~Runtime();
@@ -52,7 +54,9 @@ class Runtime {
 
   /// What clients ask the engine to do.
   ClientRequests& requests() { return *requests_; }
-  void stop(StopAsked::Mode mode);
+  /// False: it ends already and leaves what runs to the next engine, so that draining or cancelling
+  /// is too late.
+  bool stop(StopAsked::Mode mode);
   /// Called whenever tasks of an array have ended and that is on disk.
   void on_ended(std::function<void(ArrayId)> listener) {
     ended_listeners_.push_back(std::move(listener));
@@ -148,8 +152,9 @@ class Runtime {
   const PluginHost& plugins_;
   Options options_;
   struct End {
-    std::function<void(std::string)> stop;
+    WhenEnding when;
     std::string damage{};           ///< of the store, where that is why it ends
+    bool leaves{false};             ///< what runs, to the next engine
     bool hears_nothing{false};      ///< more
     std::uint32_t open_submits{0};  ///< commands whose answer is not there yet
     bool keeps_connections{true};   ///< to sites

@@ -186,6 +186,22 @@ TEST_F(SlowServerTest, AnswersAClientThatOnlySendsNothingMore) {
   EXPECT_EQ(gone, 0);
 }
 
+TEST_F(SlowServerTest, HangsUpOnWhoGetsNoAnswerOnceItEnds) {
+  const int forgotten = ask_slowly();
+  const auto drop = [this] {
+    const std::scoped_lock lock(mutex);
+    replies.clear();
+  };
+  asio::post(loop, drop);
+  EXPECT_THAT(ask(forgotten, ""), AllOf(StartsWith("HTTP/1.1 500"), HasSubstr("no answer")));
+  const int late = ask_slowly();
+  asio::post(loop, [this, drop] {
+    server->end();
+    drop();
+  });
+  EXPECT_EQ(ask(late, ""), "");
+}
+
 TEST_F(SlowServerTest, TellsWhoeverIsOneTooManyAndHangsUpOnThoseWhoSayNothing) {
   const int quiet = connect();
   const int first = ask_slowly();

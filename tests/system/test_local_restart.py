@@ -7,9 +7,13 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 
 import pytest
 from engine_at_home import ROOT, EngineAtHome, is_alive, wait_until
+
+sys.path.insert(0, str(ROOT / "python"))
+import hpcbatch.client  # noqa: E402
 
 LABELS = sorted({label for file in (ROOT / "core").rglob("*.cpp")
                  for label in re.findall(r'crash_point\("([a-z-]+)"\)', file.read_text())})
@@ -216,6 +220,22 @@ def test_stop_now_also_ends_what_a_stopped_engine_left_running(home):
     wait_until(lambda: pid.exists() and pid.read_text().strip(), 20, "the task's start")
     home.ok("engine", "stop")
     assert home.ok("engine", "stop") == "no engine runs\n" and is_alive(int(pid.read_text()))
+    home.ok("engine", "stop", "--now")
+    wait_until(lambda: not home.pilot_pids() and not is_alive(int(pid.read_text())), 20, "the end of pilots and task")
+    home.ok("engine", "start")
+    assert home.show(running)["state"] == "cancelled"
+
+
+def test_stop_now_is_not_lost_in_an_engine_that_ends_already(home):
+    pid = home.directory / "pid"
+    running = home.submit("--", "sh", "-c", f"echo $$ > {pid}; exec sleep 600")
+    wait_until(lambda: pid.exists() and pid.read_text().strip(), 20, "the task's start")
+    for _ in range(5):
+        hpcbatch.client.Client(str(home.home / "socket")).post("/v1/engine/stop", {"mode": "leave"})
+        late = home.verb("engine", "stop", "--drain")
+        assert late.code == 0 or "--now' ends that" in late.err, late
+        home.ok("engine", "start")
+    hpcbatch.client.Client(str(home.home / "socket")).post("/v1/engine/stop", {"mode": "leave"})
     home.ok("engine", "stop", "--now")
     wait_until(lambda: not home.pilot_pids() and not is_alive(int(pid.read_text())), 20, "the end of pilots and task")
     home.ok("engine", "start")

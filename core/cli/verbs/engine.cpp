@@ -10,6 +10,7 @@
 #include "posix/fd.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -69,15 +70,31 @@ void leave_out_zeros(json::object& object, std::string_view key) {
     *counts = std::move(some);
 }
 
-void end_engine(EngineClient& client, const Session& session, EngineStopCommand::Mode mode) {
+/// Returns when it has ended.  False: not as it was asked to, because it was ending already and
+/// left what runs.
+bool end_engine(EngineClient& client, const Session& session, EngineStopCommand::Mode mode) {
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, client.http().peer(), 0)));
-  client.post("/v1/engine/stop", {{"mode", word_of(mode)}});
-  if (!process) return;  // it has ended already
+  const Answer answer = client.http().request("POST", "/v1/engine/stop",
+                                              json::serialize(json::value{{"mode", word_of(mode)}}),
+                                              EngineClient::kAnswerTime);
+  const bool is_done = answer.outcome == Exchange::Lost
+                           ? mode == EngineStopCommand::Mode::Leave
+                           : !flag_at(client.object_of(answer), "too_late");
   client.http().disconnect();
+  if (!process) return is_done;  // it has ended already
   StatusLine status;
   wait_for_end(process, session, status,
                mode == EngineStopCommand::Mode::Drain ? "the engine waits for what runs"
                                                       : "the engine ends");
+  return is_done;
+}
+
+/// What an engine left behind as it was stopped may run on at its pilots: a new one ends it.
+/// False: there was never any.
+bool start_to_end_what_is_left(EngineClient& client, const Session& session) {
+  if (::access((session.places.home + "/store.db").c_str(), F_OK) != 0) return false;
+  connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
+  return true;
 }
 
 }  // namespace
@@ -122,22 +139,27 @@ int start_engine(const EngineStartCommand& command, const Session& session) {
 }
 
 int stop_engine(const EngineStopCommand& command, const Session& session) {
+  const bool is_now = command.mode == EngineStopCommand::Mode::Now;
   EngineClient client = session.client();
   const Answer connected = client.http().connect();
   if (connected.outcome == Exchange::NoEngine) {
     if (const auto elsewhere = engine_elsewhere(session.places.home))
       throw CommandError(kExitNoEngine, *elsewhere);
-    // What one left behind as it was stopped may run on at its pilots.
-    const bool was_any = ::access((session.places.home + "/store.db").c_str(), F_OK) == 0;
-    if (command.mode != EngineStopCommand::Mode::Now || !was_any) {
+    if (!is_now || !start_to_end_what_is_left(client, session)) {
       print("no engine runs\n");
       return kExitDone;
     }
-    connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
   } else if (connected.outcome != Exchange::Answered) {
     object_of(connected);
   }
-  end_engine(client, session, command.mode);
+  for (int more = 0; !end_engine(client, session, command.mode); ++more) {
+    if (!is_now || more == kTriesWithEnding) {
+      throw CommandError(kExitNoEngine,
+                         std::string("the engine was ending already, and what it ran runs on: ") +
+                             (is_now ? "try again" : "'hpcbatch engine stop --now' ends that"));
+    }
+    start_to_end_what_is_left(client, session);
+  }
   return kExitDone;
 }
 
