@@ -1,6 +1,7 @@
 #include "api/api.hpp"
 
 #include "api/answers/to_json.hpp"
+#include "api/keep_routes.hpp"
 #include "api/queue_waits.hpp"
 #include "api/read/bad_request.hpp"
 
@@ -54,6 +55,7 @@ Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts, StayOrGo stay_or
   changes_.add_to(routes_);
   sites_.add_to(routes_);
   add_queue_waits(routes_, runtime_);
+  add_keeps(routes_, runtime_);
   listings_.add_to(routes_);
   reports_.add_to(routes_);
   engine_.add_to(routes_);

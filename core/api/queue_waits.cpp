@@ -3,6 +3,9 @@
 #include "api/answers/to_json.hpp"
 #include "engine/sites/site_outlook.hpp"
 
+#include <algorithm>
+#include <string>
+
 namespace hpcbatch {
 namespace {
 
@@ -14,19 +17,33 @@ json::object score_json(const foresight::WaitScore& score) {
           {"within_2x", score.within_2}, {"within_3x", score.within_3}};
 }
 
-json::object shape_waits_json(const std::string& site, const ShapeState& shape, Time now) {
+/// `queue`: it says so as it is; `waits`: those before it do.
+void put_bound(json::object& object, const StartBound& bound) {
+  object["by"] = bound.from == 0 ? "queue" : "waits";
+  if (bound.from != 0) object["from"] = bound.from;
+  object["start_50"] = seconds(bound.half);
+  object["start_90"] = seconds(bound.most);
+}
+
+std::string why_unknown(const SiteState& site, const ShapeState& shape) {
+  const std::string by_waits = shape.wait_history.is_trusted()
+                                   ? "ten allocations must have waited before anything is said"
+                                   : "the last bounds did not hold, so none is told";
+  return shape.blind.empty() || site.look.is_impossible ? by_waits : shape.blind + "; " + by_waits;
+}
+
+json::object shape_waits_json(const SiteBook& book, const SiteState& site, const ShapeState& shape,
+                              Time now) {
   const foresight::WaitHistory& history = shape.wait_history;
-  json::object object{{"site", site}, {"shape", shape.shape.name}, {"waits", history.count()}};
-  if (const auto bound = history.bound()) {
-    object["from"] = bound->from;
-    object["wait_50"] = bound->half;
-    object["wait_90"] = bound->most;
-    object["start_50"] = seconds(now + std::chrono::seconds(bound->half));
-    object["start_90"] = seconds(now + std::chrono::seconds(bound->most));
+  json::object object{
+      {"site", site.site.name}, {"shape", shape.shape.name}, {"waits", history.count()}};
+  if (const auto bound = SiteOutlook(book, now).next_start(shape)) {
+    put_bound(object, *bound);
+    object["wait_50"] = seconds(std::max(Duration{}, bound->half - now));
+    object["wait_90"] = seconds(std::max(Duration{}, bound->most - now));
+    if (bound->from != 0 && !shape.blind.empty()) object["message"] = valid_utf8(shape.blind);
   } else {
-    object["message"] = history.is_trusted()
-                            ? "ten allocations must have waited before anything is said"
-                            : "the last bounds did not hold, so none is told";
+    object["message"] = valid_utf8(why_unknown(site, shape));
   }
   if (history.score().count != 0) object["score"] = score_json(history.score());
   return object;
@@ -39,11 +56,7 @@ json::object queued_json(const SiteOutlook& outlook, const AllocationEntry& entr
                       {"shape", facts.shape},
                       {"waited", seconds(now - facts.opened)}};
   if (!facts.number.empty()) object["batch_id"] = facts.number;
-  if (const auto bound = outlook.start_bound(entry)) {
-    object["from"] = bound->from;
-    object["start_50"] = seconds(bound->half);
-    object["start_90"] = seconds(bound->most);
-  }
+  if (const auto bound = outlook.start_bound(entry)) put_bound(object, *bound);
   return object;
 }
 
@@ -51,7 +64,7 @@ json::object queue_waits_json(const SiteBook& book, Time now) {
   json::array shapes, queued;
   for (const SiteState& site : book.sites()) {
     for (const ShapeState& shape : site.shapes)
-      shapes.push_back(shape_waits_json(site.site.name, shape, now));
+      shapes.push_back(shape_waits_json(book, site, shape, now));
   }
   const SiteOutlook outlook(book, now);
   for (const auto& [id, entry] : book.allocations()) {

@@ -39,6 +39,7 @@ int do_verb(const Command& command, const Session& session) {
       [&](const DoctorCommand& c) { return check_installation(c, session); },
       [&](const ReportCommand& c) { return report_usage(c, session); },
       [&](const WaitsCommand& c) { return show_waits(c, session); },
+      [&](const KeepCommand& c) { return keep_pilots(c, session); },
       [&](const SimCommand& c) { return replay_trace(c); },
       [&](const TopCommand& c) { return show_top(c, session); },
       [&](const BackupCommand& c) { return back_up(c, session); },

@@ -248,6 +248,7 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto choices = map.find("choices")) site.choices = parse_choices(*choices);
   if (const auto most = map.find("max_queued")) site.max_queued = count(*most, 1);
   if (const auto most = map.find("max_running")) site.max_running = count(*most, 1);
+  if (const auto look = map.find("look_at_queue")) site.look_at_queue = look->boolean();
   if (const auto cost = map.find("waiting_cost")) site.waiting_cost = cost->number(0, kMostCost);
   if (const auto cost = map.find("idle_cost")) site.idle_cost = cost->number(kLeastCost, kMostCost);
   if (const auto idle = map.find("idle_after")) site.idle_after = at_least(*idle, 0s, "0s");

@@ -1,5 +1,6 @@
 // From waiting work and pilots at hand to allocations to ask for; and what no site could ever run.
 #include "engine/engine.hpp"
+#include "engine/sites/keeps.hpp"
 #include "engine/sites/site_outlook.hpp"
 
 #include "model/choices.hpp"
@@ -74,7 +75,7 @@ double Engine::busy_part(const PilotState& pilot, const std::vector<provision::D
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
 void Engine::ask_for_pilots(Time now) {
   const ReadyQueue& queue = tasks_.queue();
-  if (queue.size() == 0 && pilots_.backlogs() == 0) return;
+  if (queue.size() == 0 && pilots_.backlogs() == 0 && !keeps_any(sites_)) return;
 
   const std::vector<provision::Demand> classes = demands(now);
   std::vector<ClassId> waiting(queue.waiting().begin(), queue.waiting().end());

@@ -2,7 +2,9 @@
 // changed something.
 #include "engine/engine.hpp"
 
+#include "engine/sites/keeps.hpp"
 #include "engine/sites/made_shapes.hpp"
+#include "engine/sites/queue_looks.hpp"
 #include "model/check.hpp"
 #include "model/visit.hpp"
 
@@ -37,6 +39,7 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
   };
   tasks_.restore(snapshot, with_shapes, [this](const Needs& needs) { return longest_for(needs); });
   sites_.restore(snapshot, now);
+  Keeps(sites_).restore(snapshot.keeps, now);
   for (const StoredKey& key : snapshot.keys)
     keys_[key.client + '\0' + key.key] = {key.content, key.ids};
   restore_pilots(snapshot, now);
@@ -66,6 +69,7 @@ Actions Engine::settle(bool time_passed, Time now) {
     files_changed = true;
     trust_.on_time(now);
     watch_silence(now);
+    Keeps(sites_).on_time(now);
     keep_room(now);
     hold_what_came_back();
   }
@@ -74,7 +78,9 @@ Actions Engine::settle(bool time_passed, Time now) {
   judge_newcomer(now);
   if (work_changed_ && !drain_.on) ask_for_pilots(now);
   work_changed_ = false;
+  keep_pilots(now);
   sites_.on_time(now);
+  QueueLooks(sites_).on_time(now);
   end_if_drained(now);
 #ifdef HPCBATCH_WALK_INVARIANTS
   walk_invariants_if_due();
@@ -84,9 +90,10 @@ Actions Engine::settle(bool time_passed, Time now) {
 
 std::optional<Time> Engine::next_wake() const {
   std::optional<Time> wake = sites_.next_wake();
-  for (const auto& due : {filling_.recall_due, filling_.cold_due, stage_in_.due, drain_.by})
+  for (const auto& due : {filling_.recall_due, filling_.cold_due, stage_in_.due, drain_.by,
+                          QueueLooks::next_wake(sites_)})
     if (due) wake = wake ? std::min(*wake, *due) : due;
-  bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0;
+  bool watching = tasks_.queue().size() != 0 || pilots_.backlogs() != 0 || keeps_any(sites_);
   for (const auto& [id, pilot] : pilots_.all())
     watching = watching || (!pilot.connected && !pilot.leases.empty());
   for (const auto& [id, entry] : sites_.allocations())
@@ -240,6 +247,7 @@ void Engine::handle(const StopAsked& event, Time now) {
   }
   drain_.on = true;
   if (event.mode == StopAsked::Mode::Now) {
+    Keeps(sites_).end_all();
     std::vector<Selection> all;
     for (const auto& [id, array] : tasks_.arrays()) all.push_back({id, std::nullopt});
     cancel_tasks(all, kBeforeItStarted, now);
@@ -292,7 +300,8 @@ void Engine::handle(const SitePollFailed& event, Time now) {
 void Engine::handle(const TimePassed&, Time) {}
 
 bool Engine::is_idle() const {
-  return tasks_.arrays().empty() && pilots_.leases().empty() && sites_.allocations().empty();
+  return tasks_.arrays().empty() && pilots_.leases().empty() && sites_.allocations().empty() &&
+         !keeps_any(sites_);
 }
 
 TaskCounts Engine::counts() const {

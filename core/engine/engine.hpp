@@ -75,6 +75,7 @@ class Engine {
   void handle(const CancelAsked& event, Time now);
   void handle(const HoldAsked& event, Time now);
   void handle(const RetryAsked& event, Time now);
+  void handle(const KeepAsked& event, Time now);
   void handle(const StopAsked& event, Time now);
   void handle(const PilotRegistered& event, Time now);
   void handle(const PilotDisconnected& event, Time now);
@@ -91,6 +92,7 @@ class Engine {
   void handle(const AllocationRefused& event, Time now);
   void handle(const SitePolled& event, Time now);
   void handle(const SitePollFailed& event, Time now);
+  void handle(const QueueForeseen& event, Time);
   void handle(const OutboxRead& event, Time now);
   void handle(const StagedIn& event, Time now);
   void handle(const TimePassed& event, Time now);
@@ -180,6 +182,9 @@ class Engine {
   bool has_another_pilot(const Needs& needs, const NodeName& than, Time now) const;
   bool may_have_another_node(const Needs& needs, const NodeName& than, Time now) const;
   bool has_another_of_its_kind(const PilotState& pilot, Time now) const;
+
+  // keeping.cpp
+  void keep_pilots(Time now);
 
   // holding.cpp
   void hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, Time now);

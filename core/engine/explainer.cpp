@@ -239,18 +239,20 @@ void Explainer::explain_allocations(const Needs& needs) {
     if (!shape || !could_run(needs, *shape) || !may_run_at(needs, entry.facts.site)) continue;
     explain_suspended(id);
     if (entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0) continue;
-    const auto start = outlook.expected_start(entry);
+    const auto told = outlook.start_bound(entry);
+    const auto start = told ? std::optional(told->half - now_) : outlook.expected_start(entry);
     if (start && outlook.is_on_its_way(entry) && (!soonest || *start < *soonest)) {
       soonest = start;
-      bound = outlook.start_bound(entry);
+      bound = told;
       where = entry.facts.site;
     }
     explain_allocation(id, entry.facts);
   }
   if (!soonest) return;
   if (bound && bound->half > now_)
-    add("expected to start in about {} on {}, with 90 % in {} at most, from {} waits before it",
-        show_about(bound->half - now_), where, show_about(bound->most - now_), bound->from);
+    add("expected to start in about {} on {}, with 90 % in {} at most, from {}",
+        show_about(bound->half - now_), where, show_about(bound->most - now_),
+        bound->from == 0 ? "what its queue shows" : fmt::format("{} waits before it", bound->from));
   else if (*soonest > Duration{})
     add("expected to start in about {} on {}", show_about(*soonest), where);
   else

@@ -61,7 +61,8 @@ struct PilotState {
   std::string leaving_reason;
   Time registered_at{};
   Time silent_since{};
-  bool cancel_asked{false};  ///< its batch job, for its silence
+  bool cancel_asked{false};           ///< its batch job, for its silence
+  std::optional<Time> stays_until{};  ///< as it was told
   std::set<TaskId> leases;
   std::set<TaskId> in_room;    ///< of `leases`, those that have room; few
   std::deque<TaskId> backlog;  ///< the others, which wait there for room

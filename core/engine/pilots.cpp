@@ -89,6 +89,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.recalled = false;
   pilot.ending = false;
   pilot.owed_an_answer = false;
+  pilot.stays_until.reset();
   pilot.came_to_bad = trust_.is_bad(pilot.at());
   actions_.push_back(WelcomePilot{event.pilot, event.incarnation});
   reconcile(pilot, event, same_process, now);

@@ -19,12 +19,14 @@ Seconds quantile(const std::vector<Seconds>& sorted, double q) {
                                            static_cast<double>(sorted[above]) * part));
 }
 
-std::vector<Seconds> draw_starts(const QueueView& view, ClusterModel model, const RunTimes* times,
-                                 const Job& job, const Draws& draws) {
-  std::vector<Seconds> starts;
+DrawnStarts draw_starts(const QueueView& view, ClusterModel model, const RunTimes* times,
+                        const Job& job, const std::vector<std::size_t>& asked, const Draws& draws) {
+  DrawnStarts starts;
+  starts.waiting.resize(asked.size());
   model.nodes = {{view.now, view.nodes}};
   model.coarsens = kCoarsens;
   std::vector<Job> waiting = view.waiting;
+  const Seconds last = view.now + draws.horizon;
   for (std::size_t i = 0; i < draws.count; ++i) {
     RunTimeDraw run_time(times, draws.alike, draws.seed + static_cast<std::uint32_t>(i) * 7919U);
     Cluster cluster(model, view.now);
@@ -37,12 +39,19 @@ std::vector<Seconds> draw_starts(const QueueView& view, ClusterModel model, cons
       waiting[k].runs = run_time(waiting[k], 0);
       waiting[k].after.reset();
     }
+    const auto first = static_cast<Cluster::Id>(cluster.count());
     cluster.queue_all(waiting);
-    const Seconds last = view.now + draws.horizon;
-    starts.push_back(cluster.play_until_started(cluster.submit(job), last).value_or(last));
+    starts.next.push_back(cluster.play_until_started(cluster.submit(job), last).value_or(last));
+    for (std::size_t k = 0; k < asked.size(); ++k) {
+      const Cluster::Id id = first + static_cast<Cluster::Id>(asked[k]);
+      const auto started = cluster.started(id);
+      starts.waiting[k].push_back(started ? *started
+                                          : cluster.play_until_started(id, last).value_or(last));
+    }
     if (!times) break;
   }
-  std::sort(starts.begin(), starts.end());
+  std::sort(starts.next.begin(), starts.next.end());
+  for (auto& each : starts.waiting) std::sort(each.begin(), each.end());
   return starts;
 }
 

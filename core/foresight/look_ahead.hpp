@@ -29,11 +29,22 @@ struct Draws {
   Seconds horizon{7 * kDay};  ///< later starts count as if they were then
 };
 
-/// A start for each draw of how long all others run, in order; those that wait keep their order.
-/// `times`: null where all are to run to their limits.  Nobody comes later in it.  Takes
-/// milliseconds: never on a thread that has other duties.
-std::vector<Seconds> draw_starts(const QueueView& view, ClusterModel model, const RunTimes* times,
-                                 const Job& job, const Draws& draws);
+/// A start for each draw of how long all others run, in order.
+struct DrawnStarts {
+  std::vector<Seconds> next;                  ///< of the job that is submitted now
+  std::vector<std::vector<Seconds>> waiting;  ///< of those that were asked for
+};
+
+/// Those that wait keep their order.  `asked`: places in `view.waiting`.  `times`: null where all
+/// are to run to their limits.  Nobody comes later in it.  Takes milliseconds: never on a thread
+/// that has other duties.
+DrawnStarts draw_starts(const QueueView& view, ClusterModel model, const RunTimes* times,
+                        const Job& job, const std::vector<std::size_t>& asked, const Draws& draws);
+/// Of the one that is submitted now alone.
+inline std::vector<Seconds> draw_starts(const QueueView& view, const ClusterModel& model,
+                                        const RunTimes* times, const Job& job, const Draws& draws) {
+  return draw_starts(view, model, times, job, {}, draws).next;
+}
 
 /// Between values in order, of which there is one at least.
 Seconds quantile(const std::vector<Seconds>& sorted, double q);

@@ -43,6 +43,13 @@ std::optional<WaitBound> WaitHistory::bound(Seconds waited) const {
   return bound_of(waited);
 }
 
+std::vector<Seconds> WaitHistory::told() const {
+  if (!bound()) return {};
+  std::vector<Seconds> sorted(waits_.begin(), waits_.end());
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
 void WaitHistory::judge(const WaitBound& told, Seconds wait) {
   coverage_.add(wait <= told.most);
   const auto before = static_cast<double>(score_.count++);

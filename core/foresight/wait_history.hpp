@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <vector>
 
 namespace hpcbatch::foresight {
 
@@ -38,6 +39,8 @@ class WaitHistory {
   /// For one that has waited so long already, of those that waited longer.  Nothing of fewer than
   /// ten, nor while the bounds have not held.
   std::optional<WaitBound> bound(Seconds waited = 0) const;
+  /// What a bound is told from, in order; empty where none is.
+  std::vector<Seconds> told() const;
   const WaitScore& score() const { return score_; }
   /// Whether the bounds that were told have held.
   bool is_trusted() const { return coverage_.is_right(); }

@@ -157,6 +157,10 @@ void say(const PermitPublish& action, wire::ToPilot& message) {
 void say(const EndPilot&, wire::ToPilot& message) {
   message.set_end(true);
 }
+void say(const StayPilot& action, wire::ToPilot& message) {
+  message.set_stay_ms(static_cast<std::uint64_t>(std::max<std::int64_t>(
+      0, std::chrono::ceil<std::chrono::milliseconds>(action.time).count())));
+}
 void say(const FencePilot&, wire::ToPilot& message) {
   message.set_fenced(true);
 }

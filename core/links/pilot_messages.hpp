@@ -35,6 +35,7 @@ void say(const RecallLeases& action, wire::ToPilot& message);
 void say(const KillAttempt& action, wire::ToPilot& message);
 void say(const AcknowledgeResults& action, wire::ToPilot& message);
 void say(const PermitPublish& action, wire::ToPilot& message);
+void say(const StayPilot& action, wire::ToPilot& message);
 void say(const EndPilot& action, wire::ToPilot& message);
 void say(const FencePilot& action, wire::ToPilot& message);
 

@@ -4,6 +4,7 @@
 
 #include "model/allocation.hpp"
 #include "model/ids.hpp"
+#include "model/keep.hpp"
 #include "model/task.hpp"
 #include "model/time.hpp"
 
@@ -82,6 +83,9 @@ struct SaveRevived {
 struct SaveAllocation {
   Allocation allocation;
 };
+struct SaveKeep {
+  Keep keep;
+};
 
 // --- to clients (durable) ----------------------------------------------------------------------
 
@@ -145,6 +149,11 @@ struct WelcomePilot {
 struct EndPilot {
   PilotId pilot;
 };
+/// For so long it does not leave for having nothing to do; 0: from now on it does.
+struct StayPilot {
+  PilotId pilot;
+  Duration time{};
+};
 /// It was given up: it kills what it runs and ends.
 struct FencePilot {
   PilotId pilot;
@@ -175,6 +184,10 @@ struct CancelAllocation {
 struct PollSite {
   std::string site;
 };
+/// What others have in the queue, and what that lets expect; answered by QueueForeseen.
+struct LookAtQueue {
+  std::string site;
+};
 struct ReadOutbox {
   AllocationId allocation;
   std::string site;
@@ -193,10 +206,10 @@ struct EngineIdle {};  ///< nothing is left to wait for: a drained engine may en
 using Action =
     std::variant<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
                  SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
-                 SaveAllocation, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded, SendLeases,
-                 RecallLeases, KillAttempt, AcknowledgeResults, PermitPublish, WelcomePilot,
-                 EndPilot, FencePilot, StageIn, OpenAllocation, CancelAllocation, PollSite,
-                 ReadOutbox, ForgetAllocation, EngineIdle>;
+                 SaveAllocation, SaveKeep, AnswerSubmit, AnswerRefused, AnswerCount, TellEnded,
+                 SendLeases, RecallLeases, KillAttempt, AcknowledgeResults, PermitPublish,
+                 WelcomePilot, EndPilot, StayPilot, FencePilot, StageIn, OpenAllocation,
+                 CancelAllocation, PollSite, LookAtQueue, ReadOutbox, ForgetAllocation, EngineIdle>;
 
 using Actions = std::vector<Action>;
 

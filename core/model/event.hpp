@@ -68,6 +68,14 @@ struct RetryAsked {
       arrays;  ///< with the dependants that ended because of them, predecessors first
   std::vector<EndedArray> ended;
 };
+/// Pilots are to be there whatever there is to do; `allocations` 0: no longer.
+struct KeepAsked {
+  RequestId request;
+  std::string site;  ///< empty: the only one that has the shape
+  std::string shape;
+  std::uint32_t allocations{1};
+  Time until{};
+};
 struct StopAsked {
   enum class Mode : std::uint8_t { Leave, Drain, Now };
   Mode mode{Mode::Leave};
@@ -175,6 +183,20 @@ struct SitePollFailed {
   std::string site;
   std::string text;
 };
+/// What a look at a site's queue lets expect: waits from the look on, in order, each as probable as
+/// the others.
+struct QueueForeseen {
+  std::string site;
+  Time looked{};
+  struct Start {
+    std::vector<Duration> waits;
+    std::string blind{};  ///< why there are none
+  };
+  std::map<std::string, Start> shapes;  ///< of an allocation that is asked for then
+  std::map<std::string, Start> queued;  ///< of allocations that wait, by name
+  std::string trouble{};                ///< the look failed, and why
+  bool is_impossible{false};            ///< and will ever
+};
 /// What an ended allocation's pilots had left behind in their outboxes; read before anything is
 /// called lost.
 struct OutboxRead {
@@ -202,10 +224,10 @@ struct StagedIn {
 struct TimePassed {};
 
 using Event =
-    std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, StopAsked, PilotRegistered,
-                 PilotDisconnected, AttemptsStarted, AttemptsEnded, StageOutPending,
-                 AttemptsReturned, ServicesWarm, LinkMeasured, PilotLeaving, AllocationAccepted,
-                 AllocationRefused, SitePolled, SitePollFailed, OutboxRead, StagedIn,
-                 OutputsDelayed, WorkspaceSeen, TimePassed>;
+    std::variant<TasksSubmitted, CancelAsked, HoldAsked, RetryAsked, KeepAsked, StopAsked,
+                 PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptsEnded,
+                 StageOutPending, AttemptsReturned, ServicesWarm, LinkMeasured, PilotLeaving,
+                 AllocationAccepted, AllocationRefused, SitePolled, SitePollFailed, QueueForeseen,
+                 OutboxRead, StagedIn, OutputsDelayed, WorkspaceSeen, TimePassed>;
 
 }  // namespace hpcbatch

@@ -69,6 +69,8 @@ struct Site {
   std::uint32_t max_running{16};
   /// What an hour costs in which work waits for a pilot, against one in which a pilot waits for work.
   double waiting_cost{19}, idle_cost{1};
+  bool look_at_queue{
+      true};  ///< once a minute, for when allocations start, where one is of interest
   Duration idle_after{std::chrono::seconds{60}};  ///< a pilot with nothing to do ends
   Duration poll_every{std::chrono::seconds{15}};
   Duration settle_after{

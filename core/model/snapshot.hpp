@@ -5,6 +5,7 @@
 #include "model/allocation.hpp"
 #include "model/event.hpp"
 #include "model/ids.hpp"
+#include "model/keep.hpp"
 #include "model/task.hpp"
 
 #include <cstdint>
@@ -69,6 +70,7 @@ struct Snapshot {
   std::vector<StoredKey> keys;
   std::vector<std::pair<std::string, std::string>> proven;  ///< site, shape: accepted before
   std::vector<PastStart> past_starts;                       ///< the latest ones, oldest first
+  std::vector<Keep> keeps;
 };
 
 }  // namespace hpcbatch

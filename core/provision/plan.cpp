@@ -306,12 +306,25 @@ void ask_for_speed(const Demand& demand, double places, Room& room, std::vector<
   }
 }
 
+/// Those of kept shapes, which are then room like others.
+std::vector<Ask> renew(Room& room) {
+  std::vector<Ask> asks;
+  for (Outlet& outlet : room.outlets) {
+    SiteLimits& site = limits_of(room.sites, outlet.site);
+    const std::uint32_t count = std::min(outlet.renew, allowed(outlet, room.outlets, site));
+    room.supplies.insert(room.supplies.end(), std::size_t{count} * outlet.shape.nodes,
+                         pilot_of(outlet, 0));
+    ask(outlet, site, count, asks);
+  }
+  return asks;
+}
+
 }  // namespace
 
 std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> supplies,
                       std::vector<Outlet> outlets, std::vector<SiteLimits> sites) {
   Room room{std::move(supplies), std::move(outlets), std::move(sites)};
-  std::vector<Ask> all;
+  std::vector<Ask> all = renew(room);
   for (const Demand& demand : demands) {
     double places = places_of(demand, room.supplies);
     const std::size_t there = room.supplies.size();

@@ -57,9 +57,10 @@ struct Outlet {
   std::uint32_t queued{0};      ///< allocations of the shape, those being submitted included
   std::uint32_t submitting{0};  ///< of these
   std::uint32_t running{0};
-  bool proven{false};  ///< the batch system has accepted one before
-  bool open{true};     ///< no back-off, pause or reached limit
-  Duration wait{};     ///< expected, of one that is asked for now (expected_wait.hpp)
+  bool proven{false};      ///< the batch system has accepted one before
+  bool open{true};         ///< no back-off, pause or reached limit
+  Duration wait{};         ///< expected, of one that is asked for now (expected_wait.hpp)
+  std::uint32_t renew{0};  ///< to be asked for whatever work there is (renewal.hpp)
 };
 
 struct SiteLimits {

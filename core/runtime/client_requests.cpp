@@ -87,6 +87,12 @@ void ClientRequests::cancel(std::vector<Selection> tasks, CountAnswer answer) {
   dependencies_.feed(CancelAsked{request, std::move(tasks)});
 }
 
+void ClientRequests::keep(KeepAsked event, CountAnswer answer) {
+  event.request = new_request();
+  count_answers_[event.request.value] = std::move(answer);
+  dependencies_.feed(std::move(event));
+}
+
 void ClientRequests::hold(std::vector<Selection> tasks, bool hold, CountAnswer answer) {
   const RequestId request = new_request();
   count_answers_[request.value] = std::move(answer);

@@ -68,6 +68,8 @@ class ClientRequests {
 
   void submit(Submission submission, SubmitAnswer answer);
   void cancel(std::vector<Selection> tasks, CountAnswer answer);
+  /// Its `request` is set here.
+  void keep(KeepAsked event, CountAnswer answer);
   void hold(std::vector<Selection> tasks, bool hold, CountAnswer answer);
   void retry(Retry asked, CountAnswer answer);
 

@@ -124,6 +124,10 @@ void Runtime::perform(const EndPilot& action) {
   links_->pass_on(action);
 }
 
+void Runtime::perform(const StayPilot& action) {
+  links_->tell(action);
+}
+
 void Runtime::perform(const FencePilot& action) {
   links_->fence(action);
 }
@@ -189,6 +193,18 @@ void Runtime::perform(const PollSite& action) {
           feed(SitePollFailed{name, listed.error().text});
         }
       });
+}
+
+void Runtime::perform(const LookAtQueue& action) {
+  SiteClient* client = site(action.site);
+  if (!client) return;
+  std::set<std::string> queued;
+  for (const auto& [id, entry] : engine_->sites().allocations()) {
+    if (entry.facts.site == action.site && entry.facts.state == AllocationState::Queued)
+      queued.insert(id.name);
+  }
+  queue_watching_->look(*client, std::move(queued), now(),
+                        [this](const QueueForeseen& foreseen) { feed(foreseen); });
 }
 
 void Runtime::perform(const ReadOutbox& action) {

@@ -16,6 +16,7 @@
 #include "runtime/lease_sender.hpp"
 #include "runtime/pilot_links.hpp"
 #include "runtime/pilot_listeners.hpp"
+#include "runtime/queue_watching.hpp"
 #include "runtime/staging_of_tasks.hpp"
 #include "sites/site_client.hpp"
 
@@ -133,6 +134,7 @@ class Runtime {
   void perform(const PermitPublish& action);
   void perform(const WelcomePilot& action);
   void perform(const EndPilot& action);
+  void perform(const StayPilot& action);
   void perform(const FencePilot& action);
   void perform(const StageIn& action);
   void perform(const OpenAllocation& action);
@@ -140,6 +142,7 @@ class Runtime {
                          const std::vector<std::string>& avoided);
   void perform(const CancelAllocation& action);
   void perform(const PollSite& action);
+  void perform(const LookAtQueue& action);
   void perform(const ReadOutbox& action);
   void perform(const ForgetAllocation& action);
   void perform(const EngineIdle& action);
@@ -172,6 +175,7 @@ class Runtime {
   std::unique_ptr<StagingOfTasks> staging_;
   std::unique_ptr<Housekeeping> housekeeping_;
   std::unique_ptr<Learning> learning_;
+  std::unique_ptr<QueueWatching> queue_watching_;
   std::unique_ptr<PilotLinks> links_;
   std::unique_ptr<LeaseSender> lease_sender_;
   std::vector<std::function<void(ArrayId)>> ended_listeners_;

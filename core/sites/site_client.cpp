@@ -22,6 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kPollLimit = 60s;
+constexpr auto kLookLimit = 30s;
 constexpr auto kCancelLimit = 60s;
 constexpr auto kFileLimit = 120s;
 constexpr auto kCheckLimit = 150s;
@@ -285,6 +286,30 @@ void SiteClient::poll(const std::string& prefix, std::vector<std::string> names,
     } else {
       answer(std::move(*result));
     }
+  });
+}
+
+void SiteClient::look_at_queue(std::function<void(Result<WatchedQueue>)> answer) {
+  auto result = std::make_shared<Result<WatchedQueue>>(
+      Error{Error::Kind::Transient, "the batch system did not answer in time"});
+  auto work = [result](Tools& tools, Deadline deadline) {
+    const auto* watcher = dynamic_cast<const QueueWatcher*>(tools.scheduler.get());
+    if (!watcher) {
+      *result = Error{Error::Kind::Rejected, "its scheduler plugin cannot show others' batch jobs"};
+      return;
+    }
+    auto output = guarded("transport",
+                          [&] { return tools.transport->run(watcher->watch_queue(), deadline); });
+    if (!output)
+      *result = output.error();
+    else if (!output->timed_out)
+      *result = guarded("scheduler", [&] { return watcher->read_queue(*output); });
+  };
+  call(kLookLimit, std::move(work), [result, answer = std::move(answer)](bool given_up) {
+    if (given_up)
+      answer(Error{Error::Kind::Transient, "the batch system did not answer in time"});
+    else
+      answer(std::move(*result));
   });
 }
 

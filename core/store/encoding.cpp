@@ -107,4 +107,28 @@ IndexSet decode_indices(std::string_view text) {
   return *set;
 }
 
+std::string key_of_keep(const Keep& keep) {
+  return fmt::format("{}{}{}{}", kFirstKeep, keep.site, kEnd, keep.shape);
+}
+
+std::string encode(const Keep& keep) {
+  return fmt::format("{} {} {} {} {}", keep.allocations, to_microseconds(keep.until),
+                     to_microseconds(keep.since), keep.missing.count(), keep.beyond.count());
+}
+
+std::optional<Keep> decode_keep(const std::string& key, const std::string& text) {
+  const auto end = key.find(kEnd);
+  if (end == std::string::npos || !key.starts_with(kFirstKeep)) return std::nullopt;
+  Keep keep{.site = key.substr(kFirstKeep.size(), end - kFirstKeep.size()),
+            .shape = key.substr(end + 1)};
+  std::int64_t until = 0, since = 0, missing = 0, beyond = 0;
+  std::istringstream fields(text);
+  if (!(fields >> keep.allocations >> until >> since >> missing >> beyond)) return std::nullopt;
+  keep.until = from_microseconds(until);
+  keep.since = from_microseconds(since);
+  keep.missing = Duration{missing};
+  keep.beyond = Duration{beyond};
+  return keep;
+}
+
 }  // namespace hpcbatch::store

@@ -1,9 +1,12 @@
 // Values of the model as text in columns of the store.
 #pragma once
 
+#include "model/keep.hpp"
 #include "model/task.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hpcbatch::store {
@@ -14,5 +17,12 @@ std::string encode(const std::vector<Dependency>& dependencies);
 std::vector<Dependency> decode_dependencies(const std::string& text);
 std::string encode(const IndexSet& set);
 IndexSet decode_indices(std::string_view text);
+
+// Among what is known of the store by name (`meta`), from kFirstKeep on and before kBehindKeeps.
+inline constexpr std::string_view kFirstKeep = "keep:", kBehindKeeps = "keep;";
+std::string key_of_keep(const Keep& keep);
+std::string encode(const Keep& keep);
+/// Nothing of a damaged one: it holds nobody's work.
+std::optional<Keep> decode_keep(const std::string& key, const std::string& text);
 
 }  // namespace hpcbatch::store

@@ -66,6 +66,14 @@ void Store::save(const SaveHold& save) {
   db_.query("UPDATE arrays SET held=? WHERE id=?").run(encode(save.held), save.array.value);
 }
 
+void Store::save(const SaveKeep& save) {
+  const std::string key = key_of_keep(save.keep);
+  if (save.keep.allocations == 0)
+    db_.query("DELETE FROM meta WHERE key=?").run(key);
+  else
+    db_.query("INSERT OR REPLACE INTO meta VALUES(?,?)").run(key, encode(save.keep));
+}
+
 void Store::save(const SaveLeases& save) {
   leases_.add(save);
 }

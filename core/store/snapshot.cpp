@@ -167,6 +167,15 @@ void read_allocations(sqlite::Connection& db, Snapshot& snapshot) {
   std::reverse(snapshot.past_starts.begin(), snapshot.past_starts.end());
 }
 
+void read_keeps(sqlite::Connection& db, Snapshot& snapshot) {
+  sqlite::Statement keeps = db.query("SELECT key,value FROM meta WHERE key>=? AND key<?");
+  keeps.bind(kFirstKeep, kBehindKeeps);
+  while (keeps.step()) {
+    if (auto keep = decode_keep(keeps.text(0), keeps.text(1)))
+      snapshot.keeps.push_back(std::move(*keep));
+  }
+}
+
 void read_keys(sqlite::Connection& db, Snapshot& snapshot) {
   sqlite::Statement keys =
       db.query("SELECT client,key,content,id FROM arrays WHERE key<>x'' ORDER BY client,key,id");
@@ -217,6 +226,7 @@ Snapshot Store::begin() {
   snapshot.leases = leases_.all();
   read_failed_attempts(db_, snapshot);
   read_allocations(db_, snapshot);
+  read_keeps(db_, snapshot);
   read_keys(db_, snapshot);
   return snapshot;
 }

@@ -40,7 +40,7 @@ struct Recipe {
 struct Write {
   std::variant<SaveArrays, SaveHold, SaveLeases, DropLeases, SaveCancelled, SavePermitted,
                SaveFailedAttempt, SaveResult, SaveResults, SaveArrayEnded, SaveRevived,
-               SaveAllocation>
+               SaveAllocation, SaveKeep>
       what;
   std::vector<Recipe> recipes{};
 };
@@ -113,6 +113,7 @@ class Store {
   std::int64_t id_of(const std::shared_ptr<const std::string>& environment);
   void count_arrays_of_environment();
   void save(const SaveHold& save);
+  void save(const SaveKeep& save);
   void save(const SaveLeases& save);
   void save(const DropLeases& save);
   void save(const SaveCancelled& save);

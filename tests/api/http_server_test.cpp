@@ -192,6 +192,7 @@ TEST_F(SlowServerTest, HangsUpOnWhoGetsNoAnswerOnceItEnds) {
     const std::scoped_lock lock(mutex);
     replies.clear();
   };
+  ::shutdown(forgotten, SHUT_WR);
   asio::post(loop, drop);
   EXPECT_THAT(ask(forgotten, ""), AllOf(StartsWith("HTTP/1.1 500"), HasSubstr("no answer")));
   const int late = ask_slowly();

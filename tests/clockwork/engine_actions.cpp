@@ -53,7 +53,7 @@ void EngineHost::perform(const Action& action) {
       [&](const SavePermitted& a) { save(a); }, [&](const SaveFailedAttempt& a) { save(a); },
       [&](const SaveResult& a) { save(a); }, [&](const SaveResults& a) { save(a); },
       [&](const SaveArrayEnded& a) { save(a); }, [&](const SaveRevived& a) { save(a); },
-      [&](const SaveAllocation& a) { save(a); },
+      [&](const SaveAllocation& a) { save(a); }, [&](const SaveKeep& a) { save(a); },
       [&](const AnswerSubmit& a) {
         after(order_of(a), [this, a] { world_.users.accepted(a.request, a.ids); });
       },
@@ -74,7 +74,8 @@ void EngineHost::perform(const Action& action) {
         });
       },
       [&](const PermitPublish& a) { pass_on(a); }, [&](const WelcomePilot& a) { welcome(a); },
-      [&](const EndPilot& a) { pass_on(a); }, [&](const FencePilot& a) { fence(a); },
+      [&](const EndPilot& a) { pass_on(a); }, [&](const StayPilot& a) { pass_on(a); },
+      [&](const FencePilot& a) { fence(a); },
       [&](const StageIn& a) { after(order_of(a), [this, a] { world_.files.bring(a, answer()); }); },
       [&](const OpenAllocation& a) {
         after(order_of(a), [this, a] {
@@ -85,6 +86,11 @@ void EngineHost::perform(const Action& action) {
       },
       [&](const CancelAllocation& a) { world_.batch.cancel(a); },
       [&](const PollSite& a) { world_.batch.poll(a.site, answer()); },
+      [&](const LookAtQueue& a) {
+        QueueForeseen blind{.site = a.site};
+        blind.is_impossible = true;
+        answer()(blind);
+      },
       [&](const ReadOutbox& a) {
         world_.batch.read_outbox(a, [this, life = life_](const Event& read) {
           if (life == life_) feed_outbox(std::get<OutboxRead>(read));

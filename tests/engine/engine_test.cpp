@@ -1,5 +1,6 @@
 #include "engine_test.hpp"
 
+#include "model/quantities.hpp"
 #include "model/visit.hpp"
 
 #include <fmt/format.h>
@@ -443,7 +444,11 @@ std::vector<std::string> EngineTest::show(const Action& action) {
       [&](const SaveFailedAttempt&) { return Lines{}; }, [&](const SaveResult&) { return Lines{}; },
       [&](const SaveResults&) { return Lines{}; }, [&](const SaveArrayEnded&) { return Lines{}; },
       [&](const SaveRevived&) { return Lines{}; }, [&](const SaveAllocation&) { return Lines{}; },
-      [&](const PollSite&) { return Lines{}; });
+      [&](const SaveKeep&) { return Lines{}; },
+      [&](const StayPilot& a) {
+        return one(fmt::format("{} stays {}", at(a.pilot), show_duration(a.time)));
+      },
+      [&](const LookAtQueue&) { return Lines{}; }, [&](const PollSite&) { return Lines{}; });
 }
 
 // --- names -------------------------------------------------------------------------------------

@@ -30,6 +30,14 @@ std::string Saved::save(const SaveHold& save) {
   return {};
 }
 
+std::string Saved::save(const SaveKeep& save) {
+  std::erase_if(keeps_, [&](const Keep& keep) {
+    return keep.site == save.keep.site && keep.shape == save.keep.shape;
+  });
+  if (save.keep.allocations != 0) keeps_.push_back(save.keep);
+  return {};
+}
+
 std::string Saved::save(const SaveLeases& save) {
   for (const AttemptId& attempt : save.attempts) {
     const std::string name = to_string(attempt.task);
@@ -218,6 +226,7 @@ Snapshot Saved::snapshot() const {
     if (allocation.state != AllocationState::Ended) snapshot.allocations.push_back(allocation);
   }
   snapshot.keys = keys_;
+  snapshot.keeps = keeps_;
   snapshot.proven.assign(proven_.begin(), proven_.end());
   for (const auto& [id, allocation] : allocations_) {
     if (allocation.running_since) {

@@ -61,6 +61,7 @@ class Saved {
   std::string save(const SaveArrayEnded& save);
   std::string save(const SaveRevived& save);
   std::string save(const SaveAllocation& save);
+  std::string save(const SaveKeep& save);
   std::string save(const SendLeases& send);
   std::string save(const AcknowledgeResults& acknowledged);
   std::string save(const ForgetAllocation& forget);
@@ -71,6 +72,7 @@ class Saved {
   }
   std::string end(TaskId task, const Outcome& outcome);
 
+  std::vector<Keep> keeps_;
   std::uint64_t starts_{0};
   std::uint64_t submitted_{0};
   std::map<ArrayId, Array> arrays_;

@@ -93,5 +93,19 @@ TEST_F(IdlenessTest, MayNeverEnd) {
   EXPECT_FALSE(endless.ends());
 }
 
+TEST_F(IdlenessTest, OneThatIsToStayIsThereUntilThen) {
+  idle_.welcomed(now_);
+  idle_.stays_until(now_ + 1h, now_);
+  EXPECT_EQ(left(), 1h);
+  after(20min);
+  idle_.stays_until(now_ + 10min, now_);
+  EXPECT_EQ(left(), 10min);
+  idle_.stays_until(now_, now_);
+  EXPECT_EQ(left(), 10s) << "it had something to do until now";
+  after(5s);
+  idle_.stays_until(now_, now_);
+  EXPECT_EQ(left(), 5s) << "and had not since";
+}
+
 }  // namespace
 }  // namespace hpcbatch::pilot

@@ -2,6 +2,7 @@
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/contract/scheduler.hpp"
 #include "hpcbatch/node_avoider.hpp"
+#include "hpcbatch/queue_watcher.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -634,6 +635,73 @@ TEST(SlurmProbe, AnAnswerWithoutPartitionsIsAnError) {
   EXPECT_FALSE(make()->read_probe(answer(0, "")));
   EXPECT_FALSE(make()->read_probe(
       answer(1, "", "slurm_load_partitions: Unable to contact slurm controller")));
+}
+
+// ---- what others have in the queue
+
+Result<WatchedQueue> read_queue(const CommandOutput& output) {
+  const auto slurm = make();
+  const auto* watcher = dynamic_cast<const QueueWatcher*>(slurm.get());
+  return watcher ? watcher->read_queue(output) : Error{Error::Kind::Rejected, "it is none"};
+}
+
+TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
+  const auto queue = read_queue(answer(0,
+                                       "hbpart|main*|6/2/0/8|n[1-2]\n"
+                                       "hbpart|main*|0/0/4/4|n3\n"
+                                       "hbpart|long|4/0/0/4|n2\n"
+                                       "hbrun|11|ann|main|4|1:00:00|12:34|n1|a|b\n"
+                                       "hbrun|12|bob|long|2|2-00:00:00|1-02:00:00|n2|x\n"
+                                       "hbwait|13_4|ann|main,long|8|UNLIMITED|Priority|next\n"
+                                       "hbwait|14|cat|main|1|30:00|JobHeldUser|held\n"
+                                       "hbwait|15|cat|main|1|30:00|Dependency|later\n"
+                                       "hbend\n"));
+  ASSERT_TRUE(queue) << queue.error().text;
+  ASSERT_EQ(queue->partitions.size(), 2U);
+  const WatchedPartition& main = queue->partitions[0];
+  EXPECT_TRUE(main.is_default);
+  EXPECT_EQ(main.name, "main");
+  EXPECT_EQ(main.cpus, 8) << "without those that are down";
+  EXPECT_EQ(main.busy_cpus, 6);
+  EXPECT_THAT(main.nodes, ElementsAre("n1", "n2", "n3"));
+  EXPECT_FALSE(queue->partitions[1].is_default);
+  ASSERT_EQ(queue->jobs.size(), 5U);
+  const WatchedJob& first = queue->jobs[0];
+  EXPECT_TRUE(first.runs);
+  EXPECT_EQ(first.name, "a|b");
+  EXPECT_EQ(first.user, "ann");
+  EXPECT_EQ(first.cpus, 4);
+  EXPECT_EQ(first.limit, 1h);
+  EXPECT_EQ(first.elapsed, 12min + 34s);
+  EXPECT_THAT(first.nodes, ElementsAre("n1"));
+  EXPECT_EQ(queue->jobs[1].elapsed, 26h);
+  const WatchedJob& next = queue->jobs[2];
+  EXPECT_FALSE(next.runs);
+  EXPECT_TRUE(next.may_start);
+  EXPECT_EQ(next.number, "13_4");
+  EXPECT_THAT(next.partitions, ElementsAre("main", "long"));
+  EXPECT_GT(next.limit, 24h * 300);
+  EXPECT_FALSE(queue->jobs[3].may_start);
+  EXPECT_FALSE(queue->jobs[4].may_start);
+}
+
+TEST(SlurmQueue, HalfAnAnswerIsNone) {
+  EXPECT_FALSE(read_queue(answer(0, "hbpart|main*|6/2/0/8|n[1-2]\n")));
+  EXPECT_FALSE(read_queue(answer(0, "hbrun|11|ann\nhbend\n")));
+  EXPECT_FALSE(read_queue(answer(1, "", "slurm_load_jobs error: no contact")));
+  EXPECT_FALSE(read_queue(answer(0, "hbpart|main*|6/2/0/8|n1\nhbfailed\nhbend\n", "no contact")))
+      << "what waits could not be listed";
+  EXPECT_TRUE(read_queue(answer(0, "a banner\nhbend\n")));
+}
+
+TEST_F(SlurmShell, AQueueThatCannotBeListedIsNoEmptyOne) {
+  scripted("sinfo", "echo 'hbpart|main*|0/8/0/8|n[1-2]'");
+  scripted("squeue", R"(case "$*" in *pending*) echo no contact >&2; exit 1 ;; esac)");
+  const auto slurm = make();
+  const CommandLine command = dynamic_cast<const QueueWatcher&>(*slurm).watch_queue();
+  EXPECT_FALSE(read_queue(run(command)));
+  scripted("squeue", "true");
+  EXPECT_TRUE(read_queue(run(command)));
 }
 
 TEST(SlurmConfiguration, IsEmpty) {

@@ -1,4 +1,5 @@
 // What an engine finds when it starts again.
+#include "store/salvage.hpp"
 #include "store_in_folder.hpp"
 
 #include <csignal>
@@ -180,6 +181,41 @@ TEST_F(StoreInFolder, ARetryLeavesWhatElseIsHeld) {
   reopen();
   EXPECT_TRUE(live_arrays().at(0).held.empty())
       << "who retries what had ended does not mean to hold it";
+}
+
+TEST_F(StoreInFolder, KeepsAreKeptAlsoInASalvagedStore) {
+  const Keep keep{.site = "near",
+                  .shape = "gpu",
+                  .allocations = 2,
+                  .until = from_microseconds(9'000'000),
+                  .since = from_microseconds(1'000'000),
+                  .missing = Duration{5},
+                  .beyond = Duration{7}};
+  Keep over = keep;
+  over.shape = "cpu";
+  save({{SaveKeep{over}, {}}, {SaveKeep{keep}, {}}});
+  over.allocations = 0;
+  save({{SaveKeep{over}, {}}});
+  const auto expect_it = [&](const Snapshot& snapshot) {
+    ASSERT_EQ(snapshot.keeps.size(), 1U);
+    const Keep& kept = snapshot.keeps.front();
+    EXPECT_EQ(kept.site + "/" + kept.shape, "near/gpu");
+    EXPECT_EQ(kept.allocations, 2U);
+    EXPECT_EQ(kept.until, keep.until);
+    EXPECT_EQ(kept.since, keep.since);
+    EXPECT_EQ(kept.missing, keep.missing);
+    EXPECT_EQ(kept.beyond, keep.beyond);
+  };
+  reopen();
+  expect_it(store->begin());
+  store.reset();
+  const std::string saved = folder + "/saved.db";
+  const auto report =
+      salvage(folder + "/store.db", saved, [](const std::string&) { return false; });
+  ASSERT_TRUE(report) << report.error().text;
+  auto opened = Store::open(saved);
+  ASSERT_TRUE(opened) << opened.error().text;
+  expect_it((*opened)->begin());
 }
 
 TEST_F(StoreInFolder, KnowsWhatFailedAttemptsHaveTaughtUntilTheTaskIsRevived) {

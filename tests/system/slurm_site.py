@@ -26,9 +26,9 @@ BatchJob = collections.namedtuple("BatchJob", "number name state nodes")
 class SlurmSite(EngineAtHome):
     """`keys` are those of the site in the configuration, over ones that suit a test."""
 
-    def __init__(self, slurm, *shapes, **keys):
+    def __init__(self, slurm, *shapes, user=0, **keys):
         self.slurm = slurm
-        super().__init__(SLURM_CONF=slurm.conf)
+        super().__init__(user=user, SLURM_CONF=slurm.conf)
         site = {"name": "cluster", "scheduler": "slurm",
                 "transport": {"plugin": "shared_fs", "environment": {"SLURM_CONF": slurm.conf}},
                 "workspace": str(self.directory / "w"), "interface": "127.0.0.1", "idle_after": "1s", "poll_every": "500ms",

@@ -191,6 +191,14 @@ struct WaitsCommand {
   bool score{false};        ///< how good the bounds were
   bool json{false};
 };
+struct KeepCommand {
+  std::string shape;      ///< empty: list those that are kept
+  std::string site;       ///< empty: the only one that has the shape
+  std::int64_t until{0};  ///< seconds since 1970
+  std::uint32_t allocations{1};
+  bool end{false};
+  bool json{false};
+};
 struct DropboxCommand {
   std::string directory;  ///< empty: list those that are watched
   std::vector<std::string> allow, templates;
@@ -212,6 +220,6 @@ using Command =
                  LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
-                 DropboxCommand, BackupCommand, WaitsCommand, SimCommand, ShowText>;
+                 DropboxCommand, BackupCommand, WaitsCommand, KeepCommand, SimCommand, ShowText>;
 
 }  // namespace hpcbatch

@@ -36,6 +36,7 @@ Look
   top                 the live view
   report              what tasks asked for and used, and what would save most
   waits [SHAPE]       how long allocations wait in the queues
+  keep [SHAPE]        have pilots of a shape there until a time, or list those
   sim TRACE           what pilots would have waited on a cluster with that past
   sites, allocations, pilots, tools [show NAME | check NAME]
   sites add NAME      ask a batch system, and write its entry for you

@@ -1,7 +1,9 @@
-// `waits` and `sim`: how long pilots wait, and would have waited on a cluster whose past is known.
+// `waits`, `keep` and `sim`: how long pilots wait, would have waited on a cluster whose past is
+// known, and which are to be there without a wait.
 #include "cli/parse/flags.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/sim_command.hpp"
+#include "cli/parse/since.hpp"
 #include "documents/spelling.hpp"
 #include "model/quantities.hpp"
 
@@ -143,6 +145,37 @@ void add_waits(CLI::App& app, Command& into) {
   verb->callback([waits, &into] { into = *waits; });
 }
 
+void add_keep(CLI::App& app, Command& into) {
+  auto keep = std::make_shared<KeepCommand>();
+  CLI::App* verb = app.add_subcommand(
+      "keep", "have pilots of a shape there until a time, or list the shapes that are kept");
+  verb->add_option("SHAPE", keep->shape, "of the configuration (without: list those kept)");
+  verb->add_option("--site", keep->site, "the shape's (the only one that has it)")
+      ->type_name("NAME");
+  CLI::Option* until = add_value(
+      *verb, "--until", "TIME",
+      [keep](const std::string& text) { keep->until = parse_until(text, std::time(nullptr)); },
+      "8h, 18:00, 2026-11-28 or '2026-11-28 18:00'");
+  CLI::Option* count = verb->add_option("--count", keep->allocations, "allocations at once (1)")
+                           ->check(above_zero())
+                           ->check(CLI::Range(1, 10'000))
+                           ->type_name("N");
+  CLI::Option* end = verb->add_flag("--end", keep->end, "keep it no longer");
+  end->excludes(until)->excludes(count);
+  add_json_flag(*verb, keep->json);
+  verb->footer(
+      "Examples:\n  hpcbatch keep gpu --until 18:00\n  hpcbatch keep gpu --end\n"
+      "Each allocation's successor is asked for so early that it starts about when the one before "
+      "it ends, as far as that can be foreseen (`hpcbatch waits`). Limits of site and shape hold.");
+  verb->callback([keep, until, end, &into] {
+    if (!keep->shape.empty() && until->empty() && !keep->end)
+      throw CLI::ValidationError("keep", "say --until when, or --end");
+    if (keep->shape.empty() && (!until->empty() || !end->empty()))
+      throw CLI::ValidationError("keep", "say which shape");
+    into = *keep;
+  });
+}
+
 void add_sim(CLI::App& app, Command& into) {
   auto sim = std::make_shared<SimCommand>();
   CLI::App* verb = app.add_subcommand(
@@ -166,6 +199,7 @@ void add_sim(CLI::App& app, Command& into) {
 
 void add_foresight_verbs(CLI::App& app, Command& into) {
   add_waits(app, into);
+  add_keep(app, into);
   add_sim(app, into);
 }
 

@@ -70,4 +70,31 @@ std::time_t parse_since(const std::string& text, std::time_t now) {
   return *moment;
 }
 
+std::time_t parse_until(const std::string& text, std::time_t now) {
+  std::optional<std::time_t> moment = date(text);
+  if (const auto duration = parse_duration(text); duration && duration->count() > 0)
+    moment = now + std::chrono::ceil<std::chrono::seconds>(*duration).count();
+  std::tm clock{};
+  if (const char* end = ::strptime(text.c_str(), "%H:%M", &clock); end && *end == '\0') {
+    std::tm day = local_of(now);
+    day.tm_hour = clock.tm_hour;
+    day.tm_min = clock.tm_min;
+    day.tm_sec = 0;
+    day.tm_isdst = -1;
+    moment = std::mktime(&day);
+    if (*moment <= now) {
+      ++day.tm_mday;
+      day.tm_isdst = -1;
+      moment = std::mktime(&day);
+    }
+  }
+  if (!moment) {
+    throw std::invalid_argument("'" + text +
+                                "' is neither a duration, like 8h or 3d, nor a time: 18:00, "
+                                "2026-11-28, '2026-11-28 18:00'");
+  }
+  if (*moment <= now) throw std::invalid_argument("'" + text + "' is over already");
+  return *moment;
+}
+
 }  // namespace hpcbatch

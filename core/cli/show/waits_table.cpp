@@ -24,6 +24,11 @@ std::string two_places(double number) {
   return text;
 }
 
+std::string words_on(const json::object& shape) {
+  const std::string message = text_at(shape, "message");
+  return text_at(shape, "by") == "queue" ? "as its queue looks" : message;
+}
+
 std::string shapes_table(const json::array& shapes, std::time_t now,
                          std::optional<std::size_t> room) {
   Table table({{"SITE"},
@@ -39,7 +44,7 @@ std::string shapes_table(const json::array& shapes, std::time_t now,
     table.add({text_at(shape, "site"), text_at(shape, "shape"), text_at(shape, "waits"),
                duration_at(shape, "wait_50"), duration_at(shape, "wait_90"),
                moment_at(shape, "start_50", now), moment_at(shape, "start_90", now),
-               text_at(shape, "message")});
+               words_on(shape)});
   }
   return table.text(room, Table::Last::Wrapped);
 }
@@ -55,7 +60,7 @@ std::string queued_table(const json::array& queued, std::time_t now,
                {"90 % BY"}});
   for (const json::value& each : queued) {
     const json::object& one = each.as_object();
-    const bool is_known = number_at(one, "from") > 0;
+    const bool is_known = one.contains("by");
     table.add({text_at(one, "name"), text_at(one, "batch_id"), text_at(one, "site"),
                text_at(one, "shape"), duration_at(one, "waited"),
                is_known ? moment_at(one, "start_50", now) : "not known",

@@ -23,6 +23,7 @@ int check_installation(const DoctorCommand& command, const Session& session);
 int show_top(const TopCommand& command, const Session& session);
 int report_usage(const ReportCommand& command, const Session& session);
 int show_waits(const WaitsCommand& command, const Session& session);
+int keep_pilots(const KeepCommand& command, const Session& session);
 /// Becomes `hpcbatch-sim`; returns only where that is not there.
 int replay_trace(const SimCommand& command);
 int watch_dropbox(const DropboxCommand& command, const Session& session);

@@ -180,6 +180,8 @@ std::optional<AllocationOver> SiteBook::follow(AllocationEntry& entry, const Bat
   }
   if (job.state == BatchState::Running || job.state == BatchState::Suspended) {
     runs(entry, now);
+  } else {
+    entry.may_run_already = false;
   }
   if (facts.cancel_asked && now - entry.cancelled_at > kCancelAgain) {
     entry.cancelled_at = now;

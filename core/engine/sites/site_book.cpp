@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace hpcbatch {
@@ -24,6 +25,10 @@ constexpr Duration kLongestPollPause = 5min;
 constexpr Duration kSlowAnswer = 20s;
 // A batch system needs a moment to notice that a pilot it started is gone.
 constexpr Duration kFirstLook = 500ms;
+// What was seen in a queue says nothing any more.
+constexpr Duration kLookIsOld = 3min;
+// Until one that has started is seen to.
+constexpr Duration kToBeSeen = 10s;
 
 /// When a list that was asked for is late.
 Time slow_from(const SiteState& site) {
@@ -54,6 +59,7 @@ void SiteBook::restore(const Snapshot& snapshot, Time now) {
     entry.seen_at = now;
     entry.seen = facts.state == AllocationState::Running ? BatchState::Running : BatchState::Queued;
     entry.pilots_away = facts.pilots_seen;
+    entry.may_run_already = true;
     allocations_.emplace(facts.id, std::move(entry));
     poll_soon(facts.site, now);
   }
@@ -141,6 +147,8 @@ void SiteBook::open(const provision::Ask& ask, Time now) {
                    .state = AllocationState::Submitting,
                    .opened = now};
     entry.asked_at = now;
+    if (const ShapeState* shape = shape_state(entry.facts); shape && is_fresh(shape->foreseen, now))
+      entry.told_most = shape->foreseen.quantile(ShapeState::kNine);
     save(entry);
     actions_.push_back(OpenAllocation{entry.facts.id, ask.site, ask.shape});
     allocations_.emplace(entry.facts.id, std::move(entry));
@@ -227,6 +235,16 @@ bool SiteBook::refused(const AllocationRefused& event, Time now) {
   return true;
 }
 
+std::optional<Duration> ForeseenStart::quantile(double q) const {
+  if (waits.empty()) return std::nullopt;
+  const auto last = static_cast<double>(waits.size() - 1);
+  return waits[static_cast<std::size_t>(std::ceil(q * last))];
+}
+
+bool is_fresh(const ForeseenStart& start, Time now) {
+  return !start.waits.empty() && now - start.looked <= kLookIsOld;
+}
+
 void ShapeState::learn_wait(Duration wait, Time now) {
   provision::learn_wait(waits, wait, now);
   wait_history.add(std::chrono::duration_cast<std::chrono::seconds>(wait).count());
@@ -237,7 +255,11 @@ void SiteBook::runs(AllocationEntry& entry, Time now) {
   Allocation& facts = entry.facts;
   if (std::exchange(facts.state, AllocationState::Running) == AllocationState::Running) return;
   facts.running_since = now;
-  if (ShapeState* shape = shape_state(facts)) shape->learn_wait(now - facts.opened, now);
+  ShapeState* shape = shape_state(facts);
+  // When one began that has not been seen to wait nobody knows.
+  if (!shape || entry.may_run_already) return;
+  shape->learn_wait(now - facts.opened, now);
+  if (entry.told_most) shape->looks_held.add(now - facts.opened <= *entry.told_most + kToBeSeen);
 }
 
 bool SiteBook::pilot_registered(const PilotRegistered& event, Time now) {

@@ -29,12 +29,28 @@ struct BackOff {
   std::optional<Time> cancelled_at{};  ///< the latest that somebody else ended
 };
 
+/// What a look at the queue let expect of one allocation.
+struct ForeseenStart {
+  Time looked{};
+  std::vector<Duration> waits{};  ///< from then on, in order, each as probable as the others
+  std::optional<Duration> quantile(double q) const;
+};
+
+bool is_fresh(const ForeseenStart& start, Time now);
+
 struct ShapeState {
   Shape shape;
   bool proven{false};
   BackOff back_off;
   provision::KnownWaits waits;
   foresight::WaitHistory wait_history;
+  ForeseenStart foreseen;                 ///< of one that is asked for then
+  foresight::Coverage looks_held{kNine};  ///< whether nine in ten were no later than foreseen
+  std::string blind;                      ///< why the queue says nothing of it; empty: it does
+  std::optional<Keep> keep;
+  Time keep_counted{};        ///< up to when
+  std::int64_t keep_more{0};  ///< then there than asked for; below 0: less
+  static constexpr double kNine = 0.9;
   void learn_wait(Duration wait, Time now);
   bool may_be_asked(Time now) const { return !back_off.until || *back_off.until <= now; }
 };
@@ -52,6 +68,15 @@ struct SiteState {
   std::map<PilotId, std::string> workspace_trouble;
   Time workspace_trouble_since{};
   std::set<PilotId> writers;  ///< pilots that are there and can
+  /// At what others have in the queue.
+  struct QueueLook {
+    bool is_wanted{false};
+    bool in_flight{false};
+    bool is_impossible{false};  ///< its scheduler plugin has no word for that
+    Time next{};
+    std::string trouble;  ///< of the last one; empty: none
+  };
+  QueueLook look;
   /// Most of them cannot: one alone is its node's trouble.
   bool workspace_in_trouble() const { return workspace_trouble.size() > writers.size(); }
   /// A list that fails once is no sign yet.
@@ -73,11 +98,15 @@ struct AllocationEntry {
   std::uint32_t absent_polls{0};     ///< trusted lists in a row that did not show it
   std::uint32_t never_arrived{0};    ///< submits whose answer was lost and that left no batch job
   bool of_no_use{false};
-  std::string last_words;             ///< that its batch job printed; no pilot is there
-  bool did_well{false};               ///< a task has ended well there
-  std::optional<Time> terminated_at;  ///< a pilot of it was ended from outside
-  std::uint32_t pilots_away{0};       ///< of those that registered, not connected now
-  std::set<std::uint32_t> let_go{};   ///< ranks of pilots that held nothing and were told to end
+  std::string last_words;               ///< that its batch job printed; no pilot is there
+  bool did_well{false};                 ///< a task has ended well there
+  std::optional<Time> terminated_at;    ///< a pilot of it was ended from outside
+  std::uint32_t pilots_away{0};         ///< of those that registered, not connected now
+  std::set<std::uint32_t> let_go{};     ///< ranks of pilots that held nothing and were told to end
+  ForeseenStart foreseen{};             ///< while it waits
+  std::optional<Duration> told_most{};  ///< nine in ten wait no longer, as it was foreseen when it
+                                        ///< was asked for
+  bool may_run_already{false};          ///< since before this engine's start
 };
 
 /// The end of an allocation, for the tasks that it still held.
@@ -144,6 +173,8 @@ class SiteBook {
   void check_invariants() const;
 
  private:
+  friend class Keeps;
+  friend class QueueLooks;
   friend class SiteOutlook;
 
   AllocationEntry* entry(const AllocationId& id);

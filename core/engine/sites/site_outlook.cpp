@@ -1,6 +1,7 @@
 #include "engine/sites/site_outlook.hpp"
 
 #include "model/choices.hpp"
+#include "provision/renewal.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,6 +16,17 @@ constexpr Duration kAnswerDue = 1min;
 // For so long it is waited for what the batch system says of an allocation whose pilot was ended
 // from outside.
 constexpr Duration kReasonDue = 30s;
+
+constexpr double kHalf = 0.5, kMost = 0.9;
+
+/// Whether the queue was seen just now, and what was said of it before has held.
+bool sees_queue(const ShapeState& shape, const ForeseenStart& start, Time now) {
+  return is_fresh(start, now) && shape.looks_held.is_right();
+}
+
+StartBound bound_of(const ForeseenStart& start) {
+  return {start.looked + *start.quantile(kHalf), start.looked + *start.quantile(kMost), 0};
+}
 
 }  // namespace
 
@@ -42,7 +54,9 @@ std::optional<Duration> SiteOutlook::expected_wait(const SiteState& site,
     if (facts.state == AllocationState::Queued)
       queued_for = std::max(queued_for.value_or(Duration{}), now_ - facts.opened);
   }
-  return provision::expected_wait(shape.waits, queued_for, now_);
+  const auto known = provision::expected_wait(shape.waits, queued_for, now_);
+  if (!sees_queue(shape, shape.foreseen, now_)) return known;
+  return *shape.foreseen.quantile(0.5);
 }
 
 std::optional<Duration> SiteOutlook::expected_start(const AllocationEntry& entry) const {
@@ -57,11 +71,58 @@ std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry)
   const ShapeState* shape = book_.shape_state(entry.facts);
   if (!shape || entry.facts.state != AllocationState::Queued || !is_on_its_way(entry))
     return std::nullopt;
+  if (sees_queue(*shape, entry.foreseen, now_)) return bound_of(entry.foreseen);
   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now_ - entry.facts.opened);
   const auto bound = shape->wait_history.bound(std::max<std::int64_t>(waited.count(), 0));
   if (!bound) return std::nullopt;
   return StartBound{entry.facts.opened + std::chrono::seconds(bound->half),
                     entry.facts.opened + std::chrono::seconds(bound->most), bound->from};
+}
+
+std::optional<StartBound> SiteOutlook::next_start(const ShapeState& shape) const {
+  if (sees_queue(shape, shape.foreseen, now_)) return bound_of(shape.foreseen);
+  const auto bound = shape.wait_history.bound();
+  if (!bound) return std::nullopt;
+  return StartBound{now_ + std::chrono::seconds(bound->half),
+                    now_ + std::chrono::seconds(bound->most), bound->from};
+}
+
+Duration SiteOutlook::left(const AllocationEntry& entry) const {
+  const ShapeState* shape = book_.shape_state(entry.facts);
+  const auto longest = shape ? longest_task(shape->shape) : std::nullopt;
+  if (!longest) return Duration::max();
+  if (!entry.facts.running_since) {
+    const auto start = start_bound(entry);
+    return start ? std::max(Duration{}, start->half - now_) + *longest : Duration::max();
+  }
+  Time end = *entry.facts.running_since + *longest;
+  if (entry.time_left)
+    end = std::min(end, entry.seen_at + *entry.time_left - end_margin(shape->shape.walltime));
+  return std::max(Duration{}, end - now_);
+}
+
+std::vector<Duration> SiteOutlook::likely_waits(const ShapeState& shape) const {
+  if (sees_queue(shape, shape.foreseen, now_)) return shape.foreseen.waits;
+  std::vector<Duration> waits;
+  for (const foresight::Seconds wait : shape.wait_history.told())
+    waits.emplace_back(std::chrono::seconds(wait));
+  return waits;
+}
+
+std::uint32_t SiteOutlook::renewals_of(const SiteState& site, const ShapeState& shape) const {
+  if (!shape.keep) return 0;
+  provision::Kept kept{.wanted = shape.keep->allocations,
+                       .until = shape.keep->until - now_,
+                       .left = {},
+                       .waits = likely_waits(shape)};
+  for (const auto& [id, entry] : book_.allocations()) {
+    const Allocation& facts = entry.facts;
+    if (facts.site != site.site.name || facts.shape != shape.shape.name || facts.cancel_asked)
+      continue;
+    if (facts.state != AllocationState::Ended) kept.left.push_back(left(entry));
+  }
+  return provision::renewals(std::move(kept),
+                             {.waiting = site.site.waiting_cost, .idle = site.site.idle_cost});
 }
 
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
@@ -74,7 +135,8 @@ std::vector<provision::Outlet> SiteOutlook::outlets() const {
           .shape = shape.shape,
           .proven = shape.proven,
           .open = shape.may_be_asked(now_) && state.answers() && !state.workspace_in_trouble(),
-          .wait = expected_wait(state, shape).value_or(Duration{})};
+          .wait = expected_wait(state, shape).value_or(Duration{}),
+          .renew = renewals_of(state, shape)};
       for (const auto& [id, entry] : book_.allocations()) {
         if (entry.facts.site != state.site.name || !counts_for(entry.facts, shape)) continue;
         if (entry.facts.state == AllocationState::Ended) continue;

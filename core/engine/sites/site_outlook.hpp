@@ -13,7 +13,7 @@ namespace hpcbatch {
 struct StartBound {
   Time half{};          ///< as probable to be later as not
   Time most{};          ///< nine in ten are no later
-  std::size_t from{0};  ///< waits that say so
+  std::size_t from{0};  ///< waits that say so; 0: the queue does, as it is
 };
 
 class SiteOutlook {
@@ -26,15 +26,22 @@ class SiteOutlook {
   std::optional<Duration> expected_wait(const SiteState& site, const ShapeState& shape) const;
   /// Until one that is queued runs; negative: it should run already.
   std::optional<Duration> expected_start(const AllocationEntry& entry) const;
-  /// The start of one that is queued, with how many of its shape's waits say so; nothing where too
-  /// few do.
+  /// The start of one that is queued, by what the queue shows, else by its shape's waits; nothing
+  /// where neither can say.
   std::optional<StartBound> start_bound(const AllocationEntry& entry) const;
+  /// Of one that is asked for now.
+  std::optional<StartBound> next_start(const ShapeState& shape) const;
+  /// Until when tasks may run there; of one that waits as it is expected to start, and where nobody
+  /// knows that, for ever.
+  Duration left(const AllocationEntry& entry) const;
   /// One for each shape of each site.
   std::vector<provision::Outlet> outlets() const;
   std::vector<provision::SiteLimits> limits() const;
 
  private:
   bool counts_for(const Allocation& facts, const ShapeState& shape) const;
+  std::vector<Duration> likely_waits(const ShapeState& shape) const;
+  std::uint32_t renewals_of(const SiteState& site, const ShapeState& shape) const;
 
   const SiteBook& book_;
   Time now_;

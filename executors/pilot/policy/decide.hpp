@@ -110,6 +110,8 @@ class Decide {
   void publish_allowed(const AttemptId& id);
   void acknowledged(const AttemptId& id, Time now);
 
+  /// Until then having nothing to do is no reason to leave.
+  void stay_until(Time until, Time now) { idleness_.stays_until(until, now); }
   void must_leave(LeaveCause cause, Time now);
 
   // What happened here.

@@ -52,6 +52,8 @@ void apply_message(Decide& decide, const wire::ToPilot& message, Time now) {
     decide.kill_asked(from_wire(kill.attempt()), failure, kill.silent(), now);
   }
   for (const wire::Attempt& attempt : message.publish()) decide.publish_allowed(from_wire(attempt));
+  if (message.has_stay_ms())
+    decide.stay_until(now + std::chrono::milliseconds(message.stay_ms()), now);
   if (message.end()) decide.must_leave(LeaveCause::EngineEnds, now);
   if (message.fenced()) decide.must_leave(LeaveCause::Fenced, now);
 }

@@ -35,6 +35,12 @@ void Idleness::answered(Time now) {
   since_ = now;
 }
 
+void Idleness::stays_until(Time until, Time now) {
+  // What it was kept for counts as work, also where it is kept no longer than that.
+  if (stays_until_ && *stays_until_ > now) worked(now);
+  stays_until_ = until > now ? std::optional(until) : std::nullopt;
+}
+
 void Idleness::suspended(Duration time) {
   started_ += time;
   since_ += time;
@@ -47,7 +53,8 @@ std::optional<Time> Idleness::ends() const {
   if (!welcomed_) return since_ + std::max(limit_, until_found_);
   Time end = since_ + std::max(limit_, std::min(answer_took_, kLongestAnswer));
   if (owed_since_) end = std::max(end, std::max(*owed_since_, worked_) + kLongestAnswer);
-  return std::min(end, worked_ + std::max(limit_, kLongestWait));
+  end = std::min(end, worked_ + std::max(limit_, kLongestWait));
+  return stays_until_ ? std::max(end, *stays_until_) : end;
 }
 
 std::optional<Time> Idleness::unregistered_ends() const {

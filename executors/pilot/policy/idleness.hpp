@@ -26,6 +26,8 @@ class Idleness {
   void owed(bool is_owed, bool is_linked, Time now);
   /// It has, to one of them.
   void answered(Time now);
+  /// The engine wants it there until then, whatever there is to do.
+  void stays_until(Time until, Time now);
   /// No time has passed for so long.
   void suspended(Duration time);
 
@@ -41,6 +43,7 @@ class Idleness {
   Time since_;  // or since an answer, which might have brought more
   std::optional<Time> welcomed_;
   std::optional<Time> owed_since_;
+  std::optional<Time> stays_until_;
   Duration answer_took_{};  // the last one
 };
 

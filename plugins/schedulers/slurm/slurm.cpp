@@ -1,12 +1,14 @@
 // Scheduler `slurm`: the commands sbatch, squeue, scancel and sinfo, and sacct where there is
 // accounting.
 #include "listing.hpp"
+#include "queue.hpp"
 #include "submission.hpp"
 #include "survey.hpp"
 
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/keys.hpp"
 #include "hpcbatch/node_avoider.hpp"
+#include "hpcbatch/queue_watcher.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"
 #include "hpcbatch/survey.hpp"
@@ -26,6 +28,7 @@ class Slurm final : public Scheduler,
                     public Surveyor,
                     public SubmitTrial,
                     public NodeAvoider,
+                    public QueueWatcher,
                     public Choices {
  public:
   explicit Slurm(const char* config_yaml) {
@@ -73,6 +76,10 @@ class Slurm final : public Scheduler,
   }
   std::vector<std::string> options_without(const std::vector<std::string>& nodes) const override {
     return slurm::exclusion(nodes);
+  }
+  CommandLine watch_queue() const override { return slurm::list_queue(); }
+  Result<WatchedQueue> read_queue(const CommandOutput& output) const override {
+    return slurm::read_queue(output);
   }
   /// sbatch(1).  Not: what says how many nodes, GPUs and how long (that is the shape's), what
   /// hpcbatch says itself (names, files, `--comment`, `--exclude`), and other clusters.

@@ -10,6 +10,7 @@
 
 #include "hpcbatch/contract/load.hpp"
 #include "hpcbatch/contract/surroundings.hpp"
+#include "hpcbatch/queue_watcher.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"
 #include "hpcbatch/survey.hpp"
@@ -142,6 +143,12 @@ TEST_P(SchedulerContract, APollThatDidNotSucceedConcludesNothing) {
   if (const auto* surveyor = dynamic_cast<const Surveyor*>(scheduler_.get())) {
     EXPECT_FALSE(surveyor->survey().argv.empty());
     EXPECT_FALSE(surveyor->read_survey(silence()));
+  }
+  if (const auto* watcher = dynamic_cast<const QueueWatcher*>(scheduler_.get())) {
+    EXPECT_FALSE(watcher->watch_queue().argv.empty());
+    EXPECT_FALSE(watcher->read_queue(silence()));
+    EXPECT_FALSE(watcher->read_queue(answer(1, "", "no contact")));
+    EXPECT_FALSE(watcher->read_queue(answer(0, ""))) << "an empty answer is no empty queue";
   }
   if (const auto* trial = dynamic_cast<const SubmitTrial*>(scheduler_.get())) {
     EXPECT_FALSE(trial->read_try_submit(silence()));

@@ -1,0 +1,36 @@
+// Pilots that are to be there whatever there is to do.
+#include "engine/engine.hpp"
+#include "engine/sites/keeps.hpp"
+#include "engine/sites/queue_looks.hpp"
+
+namespace hpcbatch {
+
+void Engine::handle(const KeepAsked& event, Time now) {
+  if (auto refusal = Keeps(sites_).ask(event, now)) {
+    actions_.push_back(AnswerRefused{event.request, *refusal, false});
+    return;
+  }
+  actions_.push_back(AnswerCount{event.request, event.allocations});
+  work_changed_ = true;
+}
+
+void Engine::handle(const QueueForeseen& event, Time) {
+  QueueLooks(sites_).foreseen(event);
+  work_changed_ = true;
+}
+
+/// Tells pilots that having nothing to do is no reason to leave, and those that are no longer meant.
+void Engine::keep_pilots(Time now) {
+  const std::map<AllocationId, Time> stay =
+      drain_.on ? std::map<AllocationId, Time>{} : staying(sites_, now);
+  for (auto& [id, pilot] : pilots_.all()) {
+    if (!pilot.connected || pilot.leaving || pilot.ending) continue;
+    const auto at = stay.find(id.allocation);
+    const std::optional<Time> until = at == stay.end() ? std::nullopt : std::optional(at->second);
+    if (until == pilot.stays_until) continue;
+    pilot.stays_until = until;
+    actions_.push_back(StayPilot{id, until ? *until - now : Duration{}});
+  }
+}
+
+}  // namespace hpcbatch

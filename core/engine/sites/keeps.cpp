@@ -1,0 +1,151 @@
+#include "engine/sites/keeps.hpp"
+
+#include "engine/sites/site_outlook.hpp"
+#include "model/quantities.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+bool has_pilots(const AllocationEntry& entry) {
+  return entry.facts.state == AllocationState::Running &&
+         entry.facts.pilots_seen > entry.pilots_away;
+}
+
+/// Of a kept shape those that have pilots.
+std::vector<const AllocationEntry*> present(const SiteBook& book, const std::string& site,
+                                            const std::string& shape) {
+  std::vector<const AllocationEntry*> found;
+  for (const auto& [id, entry] : book.allocations()) {
+    if (entry.facts.site == site && entry.facts.shape == shape && has_pilots(entry))
+      found.push_back(&entry);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::string> Keeps::ask(const KeepAsked& event, Time now) {
+  std::vector<std::pair<SiteState*, ShapeState*>> found;
+  std::vector<std::string> known;
+  for (SiteState& site : book_.sites_) {
+    for (ShapeState& shape : site.shapes) {
+      if (!shape.shape.made_for.empty()) continue;
+      known.push_back(site.site.name + "/" + shape.shape.name);
+      if (shape.shape.name == event.shape && (event.site.empty() || event.site == site.site.name))
+        found.emplace_back(&site, &shape);
+    }
+  }
+  if (found.empty()) {
+    return known.empty()
+               ? "there is no site with shapes; name one in the configuration"
+               : fmt::format("there is no shape {}{}{}; the configuration has {}", event.site,
+                             event.site.empty() ? "" : "/", event.shape, fmt::join(known, ", "));
+  }
+  if (found.size() > 1) {
+    return fmt::format("the shape {} is there on {} sites; name one of them with --site",
+                       event.shape, found.size());
+  }
+  auto& [site, shape] = found.front();
+  if (event.allocations == 0) {
+    if (!shape->keep)
+      return fmt::format("no pilots of {}/{} are kept", site->site.name, event.shape);
+    end(*site, *shape);
+    return std::nullopt;
+  }
+  if (event.until <= now) return "the time until which pilots are to be kept is over already";
+  for (const auto& [limit, word] : {std::pair{shape->shape.max_running, "max_running of the shape"},
+                                    std::pair{site->site.max_running, "max_running of the site"}}) {
+    if (limit != 0 && event.allocations > limit) {
+      return fmt::format("{} allocations of {}/{} cannot be kept: {} is {}", event.allocations,
+                         site->site.name, event.shape, word, limit);
+    }
+  }
+  if (shape->keep) count(*site, *shape, now);
+  Keep keep = shape->keep.value_or(
+      Keep{.site = site->site.name, .shape = event.shape, .until = event.until, .since = now});
+  keep.allocations = event.allocations;
+  keep.until = event.until;
+  shape->keep = keep;
+  shape->keep_counted = now;
+  book_.actions_.push_back(SaveKeep{keep});
+  return std::nullopt;
+}
+
+void Keeps::restore(const std::vector<Keep>& keeps, Time now) {
+  for (const Keep& keep : keeps) {
+    for (SiteState& site : book_.sites_) {
+      for (ShapeState& shape : site.shapes) {
+        if (site.site.name != keep.site || shape.shape.name != keep.shape) continue;
+        shape.keep = keep;
+        shape.keep_counted = now;
+      }
+    }
+  }
+}
+
+void Keeps::end(SiteState& site, ShapeState& shape) {
+  book_.actions_.push_back(
+      SaveKeep{{.site = site.site.name, .shape = shape.shape.name, .allocations = 0}});
+  shape.keep.reset();
+}
+
+void Keeps::end_all() {
+  for (SiteState& site : book_.sites_) {
+    for (ShapeState& shape : site.shapes)
+      if (shape.keep) end(site, shape);
+  }
+}
+
+void Keeps::count(SiteState& site, ShapeState& shape, Time now) {
+  Keep& keep = *shape.keep;
+  const Duration time = std::min(now, keep.until) - std::min(shape.keep_counted, keep.until);
+  shape.keep_counted = now;
+  const auto there =
+      static_cast<std::int64_t>(present(book_, site.site.name, shape.shape.name).size());
+  const std::int64_t more = there - static_cast<std::int64_t>(keep.allocations);
+  keep.missing += std::max<std::int64_t>(0, -more) * time;
+  keep.beyond += std::max<std::int64_t>(0, more) * time;
+  if (more != shape.keep_more) book_.actions_.push_back(SaveKeep{keep});
+  shape.keep_more = more;
+}
+
+void Keeps::on_time(Time now) {
+  for (SiteState& site : book_.sites_) {
+    for (ShapeState& shape : site.shapes) {
+      if (!shape.keep) continue;
+      count(site, shape, now);
+      if (shape.keep->until <= now) end(site, shape);
+    }
+  }
+}
+
+std::map<AllocationId, Time> staying(const SiteBook& book, Time now) {
+  std::map<AllocationId, Time> stay;
+  const SiteOutlook outlook(book, now);
+  for (const SiteState& site : book.sites()) {
+    for (const ShapeState& shape : site.shapes) {
+      if (!shape.keep) continue;
+      auto there = present(book, site.site.name, shape.shape.name);
+      std::sort(there.begin(), there.end(), [&](const auto* one, const auto* other) {
+        return outlook.left(*one) > outlook.left(*other);
+      });
+      there.resize(std::min<std::size_t>(there.size(), shape.keep->allocations));
+      for (const AllocationEntry* entry : there) stay[entry->facts.id] = shape.keep->until;
+    }
+  }
+  return stay;
+}
+
+bool keeps_any(const SiteBook& book) {
+  return std::any_of(book.sites().begin(), book.sites().end(), [](const SiteState& site) {
+    return std::any_of(site.shapes.begin(), site.shapes.end(),
+                       [](const ShapeState& shape) { return shape.keep.has_value(); });
+  });
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,36 @@
+// Shapes of which pilots are kept, whatever there is for them to do.
+#pragma once
+
+#include "engine/sites/site_book.hpp"
+
+#include <optional>
+#include <set>
+#include <string>
+
+namespace hpcbatch {
+
+class Keeps {
+ public:
+  explicit Keeps(SiteBook& book) : book_(book) {}
+
+  /// Why it cannot be done, in one sentence; nothing: it is so from now on.
+  std::optional<std::string> ask(const KeepAsked& event, Time now);
+  void restore(const std::vector<Keep>& keeps, Time now);
+  /// Counts the time in which too few or too many were there, and ends what is over.
+  void on_time(Time now);
+  void end_all();
+
+ private:
+  void end(SiteState& site, ShapeState& shape);
+  void count(SiteState& site, ShapeState& shape, Time now);
+
+  SiteBook& book_;
+};
+
+/// Allocations of which a pilot is there that is to stay, with the time until which; of a kept shape
+/// those that end last.
+std::map<AllocationId, Time> staying(const SiteBook& book, Time now);
+/// Whether any shape is kept.
+bool keeps_any(const SiteBook& book);
+
+}  // namespace hpcbatch

@@ -1,0 +1,64 @@
+#include "engine/sites/queue_looks.hpp"
+
+#include <algorithm>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A listing of all of a queue costs its batch system more than one of ours.
+constexpr Duration kLookEvery = 1min;
+
+bool is_of_interest(const SiteState& state,
+                    const std::map<AllocationId, AllocationEntry>& allocations) {
+  const bool any_kept = std::any_of(state.shapes.begin(), state.shapes.end(),
+                                    [](const ShapeState& shape) { return shape.keep.has_value(); });
+  return any_kept || std::any_of(allocations.begin(), allocations.end(), [&](const auto& each) {
+           const Allocation& facts = each.second.facts;
+           return facts.site == state.site.name && facts.state == AllocationState::Queued;
+         });
+}
+
+}  // namespace
+
+void QueueLooks::on_time(Time now) {
+  for (SiteState& state : book_.sites_) {
+    SiteState::QueueLook& look = state.look;
+    look.is_wanted = state.site.look_at_queue && !look.is_impossible &&
+                     is_of_interest(state, book_.allocations_);
+    if (!look.is_wanted || look.in_flight || now < look.next) continue;
+    look.in_flight = true;
+    look.next = now + kLookEvery;
+    book_.actions_.push_back(LookAtQueue{state.site.name});
+  }
+}
+
+void QueueLooks::foreseen(const QueueForeseen& event) {
+  if (!book_.site(event.site)) return;
+  SiteState& state = book_.state_of(event.site);
+  state.look.in_flight = false;
+  state.look.trouble = event.trouble;
+  state.look.is_impossible = event.is_impossible;
+  for (ShapeState& shape : state.shapes) {
+    const auto at = event.shapes.find(shape.shape.name);
+    if (at == event.shapes.end()) continue;
+    shape.foreseen = {event.looked, at->second.waits};
+    shape.blind = at->second.blind;
+  }
+  for (const auto& [name, start] : event.queued) {
+    if (AllocationEntry* entry = book_.entry(AllocationId{name}))
+      entry->foreseen = {event.looked, start.waits};
+  }
+}
+
+std::optional<Time> QueueLooks::next_wake(const SiteBook& book) {
+  std::optional<Time> wake;
+  for (const SiteState& state : book.sites()) {
+    const SiteState::QueueLook& look = state.look;
+    if (look.is_wanted && !look.in_flight) wake = wake ? std::min(*wake, look.next) : look.next;
+  }
+  return wake;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,91 @@
+#include "runtime/queue_watching.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace hpcbatch {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A queue of tens of thousands on a slow machine.
+constexpr std::chrono::milliseconds kLongestPlay = 30s;
+constexpr int kNice = 10;
+
+/// On Linux a thread has a niceness of its own (sched(7)).
+void be_nice() {
+  (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
+}
+
+std::vector<Duration> durations(const std::vector<foresight::Seconds>& waits) {
+  std::vector<Duration> durations;
+  durations.reserve(waits.size());
+  for (const foresight::Seconds wait : waits) durations.emplace_back(std::chrono::seconds(wait));
+  return durations;
+}
+
+foresight::Wanted wanted_by(const Shape& shape) {
+  const double cpus = shape.capacity.get(kCpus).value();
+  return {.partition = shape.partition,
+          .cpus = std::max(1.0, cpus) * shape.nodes,
+          .limit = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime).count()};
+}
+
+}  // namespace
+
+QueueWatching::QueueWatching(asio::io_context& loop)
+    : lane_(loop, kLongestPlay, [this] {
+        // What hangs may still use them.
+        watches_.clear();
+        return true;
+      }) {}
+
+void QueueWatching::look(SiteClient& site, std::set<std::string> queued, Time now, Answer answer) {
+  Question question{site.site().name, site.site().shapes, std::move(queued), now};
+  std::erase_if(question.shapes, [](const Shape& shape) { return shape.walltime == Duration{}; });
+  site.look_at_queue([this, question = std::move(question),
+                      answer = std::move(answer)](Result<WatchedQueue> seen) mutable {
+    if (seen) return foresee(std::move(question), std::move(*seen), std::move(answer));
+    answer({.site = question.site,
+            .looked = question.now,
+            .shapes = {},
+            .queued = {},
+            .trouble = seen.error().text,
+            .is_impossible = seen.error().kind == Error::Kind::Rejected});
+  });
+}
+
+void QueueWatching::foresee(Question question, WatchedQueue queue, Answer answer) {
+  auto& watch = watches_[question.site];
+  if (!watch) watch = std::make_shared<foresight::QueueWatch>();
+  auto foreseen = std::make_shared<QueueForeseen>();
+  foreseen->site = question.site;
+  foreseen->looked = question.now;
+  auto work = [watch, foreseen, question = std::move(question),
+               queue = std::move(queue)](const Deadline&) {
+    be_nice();
+    const auto now = std::chrono::floor<std::chrono::seconds>(question.now.time_since_epoch());
+    watch->see(queue, now.count());
+    for (const Shape& shape : question.shapes) {
+      const foresight::Foreseen seen = watch->foresee(wanted_by(shape), question.queued);
+      foreseen->shapes[shape.name] = {durations(seen.next), seen.blind};
+      for (const auto& [name, waits] : seen.queued) foreseen->queued[name] = {durations(waits), {}};
+    }
+  };
+  lane_.call(
+      kLongestPlay, [work = std::move(work)]() -> CallLane::Work { return work; },
+      [foreseen, answer = std::move(answer)](bool given_up) {
+        if (given_up) {
+          answer({.site = foreseen->site, .trouble = "its queue is too long to be played in time"});
+        } else {
+          answer(*foreseen);
+        }
+      });
+}
+
+}  // namespace hpcbatch

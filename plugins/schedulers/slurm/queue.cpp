@@ -1,0 +1,125 @@
+#include "queue.hpp"
+
+#include "listing.hpp"
+#include "submission.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <sstream>
+#include <string_view>
+
+namespace hpcbatch::slurm {
+namespace {
+
+/// What waits is listed by falling priority, arrays task by task, and no more of it than can matter
+/// for what starts within days.  The name is last: it may contain anything (squeue(1)).
+constexpr const char* kQueue = R"sh(
+nodes=$(sinfo --all --noheader --exact '--format=hbpart|%P|%C|%N') || exit
+runs=$(squeue --all --noheader --states=running,suspended,completing,configuring '--format=hbrun|%A|%u|%P|%C|%l|%M|%N|%j') || exit
+printf '%s\n' "$nodes" "$runs"
+{
+  squeue --all --noheader --array --states=pending --sort=-p,i '--format=hbwait|%i|%u|%P|%C|%l|%r|%j' || echo hbfailed
+} | head -n 5000
+echo hbend
+)sh";
+
+/// A limit that is none (UNLIMITED, of a partition without one).
+constexpr std::chrono::seconds kNoLimit = std::chrono::hours{24 * 365};
+
+/// Reasons of those that start as soon as there is room for them (squeue(1), JOB REASON CODES).
+constexpr std::array kMayStart{"None", "Priority", "Resources", "(null)", ""};
+
+/// So many at most: the last is the rest of the line.
+std::vector<std::string> first_fields(std::string_view line, char by, std::size_t most) {
+  std::vector<std::string> parts;
+  while (parts.size() + 1 < most) {
+    const auto at = line.find(by);
+    if (at == std::string_view::npos) break;
+    parts.emplace_back(line.substr(0, at));
+    line.remove_prefix(at + 1);
+  }
+  parts.emplace_back(line);
+  return parts;
+}
+
+/// Of a count such as 12 or, as some versions write it, 12K.
+double cpu_count(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return 0;
+  const bool is_thousands = end != text.data() + text.size() && *end == 'K';
+  return is_thousands ? value * 1024 : value;
+}
+
+std::vector<std::string> node_list(const std::string& text) {
+  return text.empty() || text == "(null)" ? std::vector<std::string>{} : node_names(text);
+}
+
+/// "hbpart|name*|allocated/idle/other/total|nodes".
+void add_partition(const std::vector<std::string>& parts, std::vector<WatchedPartition>& all) {
+  const bool is_default = parts[1].ends_with('*');
+  const std::string name = parts[1].substr(0, parts[1].size() - (is_default ? 1 : 0));
+  const auto counts = first_fields(parts[2], '/', 4);
+  if (counts.size() != 4) return;
+  auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+  if (at == all.end()) at = all.insert(all.end(), WatchedPartition{.name = name});
+  at->is_default = is_default;
+  at->cpus += cpu_count(counts[0]) + cpu_count(counts[1]);
+  at->busy_cpus += cpu_count(counts[0]);
+  for (std::string& node : node_list(parts[3])) at->nodes.push_back(std::move(node));
+}
+
+WatchedJob job_of(const std::vector<std::string>& parts) {
+  WatchedJob job{.number = parts[1],
+                 .user = parts[2],
+                 .partitions = first_fields(parts[3], ',', SIZE_MAX),
+                 .cpus = cpu_count(parts[4])};
+  job.limit = read_duration(parts[5]).value_or(kNoLimit);
+  return job;
+}
+
+}  // namespace
+
+CommandLine list_queue() {
+  return {.argv = {"sh", "-c", kQueue}, .environment = {}, .input = {}};
+}
+
+Result<WatchedQueue> read_queue(const CommandOutput& output) {
+  const auto distrust = [](const std::string& why) {
+    return Error{Error::Kind::Transient, "cannot look at SLURM's queue: " + why};
+  };
+  if (output.timed_out) return distrust("squeue gave no answer in time");
+  if (output.exit_code != 0) return distrust(one_line(output.standard_error));
+  WatchedQueue queue;
+  bool whole = false;
+  std::istringstream lines(output.standard_output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("hbpart|")) {
+      if (const auto parts = first_fields(line, '|', 4); parts.size() == 4)
+        add_partition(parts, queue.partitions);
+    } else if (line.starts_with("hbrun|")) {
+      const auto parts = first_fields(line, '|', 9);
+      if (parts.size() != 9) return distrust("a line that is no batch job: " + one_line(line));
+      WatchedJob job = job_of(parts);
+      job.runs = true;
+      job.elapsed = read_duration(parts[6]).value_or(std::chrono::seconds{0});
+      job.nodes = node_list(parts[7]);
+      job.name = parts[8];
+      queue.jobs.push_back(std::move(job));
+    } else if (line.starts_with("hbwait|")) {
+      const auto parts = first_fields(line, '|', 8);
+      if (parts.size() != 8) return distrust("a line that is no batch job: " + one_line(line));
+      WatchedJob job = job_of(parts);
+      job.may_start = std::find(kMayStart.begin(), kMayStart.end(), parts[6]) != kMayStart.end();
+      job.name = parts[7];
+      queue.jobs.push_back(std::move(job));
+    }
+    if (line == "hbfailed") return distrust(one_line(output.standard_error));
+    whole = line == "hbend";
+  }
+  if (!whole) return distrust("half an answer");
+  return queue;
+}
+
+}  // namespace hpcbatch::slurm

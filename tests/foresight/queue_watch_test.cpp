@@ -1,0 +1,122 @@
+// What looks at a queue let expect.
+#include "foresight/watch/queue_watch.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace hpcbatch::foresight {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr Seconds kStart = 1'000'000;
+
+WatchedJob running(const std::string& number, double cpus, Seconds limit, Seconds elapsed,
+                   std::vector<std::string> nodes, const std::string& partition = "main") {
+  WatchedJob job{.number = number, .name = "job", .user = "ann", .partitions = {partition}};
+  job.runs = true;
+  job.cpus = cpus;
+  job.limit = std::chrono::seconds(limit);
+  job.elapsed = std::chrono::seconds(elapsed);
+  job.nodes = std::move(nodes);
+  return job;
+}
+
+WatchedJob waiting(const std::string& name, double cpus, Seconds limit,
+                   const std::string& partition = "main") {
+  WatchedJob job{.number = name, .name = name, .user = "bob", .partitions = {partition}};
+  job.cpus = cpus;
+  job.limit = std::chrono::seconds(limit);
+  return job;
+}
+
+/// Two nodes of four cpus.
+WatchedPartition partition(double busy, const std::string& name = "main") {
+  return {.name = name, .is_default = true, .cpus = 8, .busy_cpus = busy, .nodes = {"n1", "n2"}};
+}
+
+const Wanted kWholeNode{.partition = "main", .cpus = 4, .limit = kHour};
+
+TEST(QueueWatch, AnEmptyClusterStartsItAtOnce) {
+  QueueWatch watch;
+  watch.see({.jobs = {}, .partitions = {partition(0)}}, kStart);
+  EXPECT_THAT(watch.foresee(kWholeNode, {}).next, ElementsAre(0));
+  EXPECT_THAT(watch.foresee({.cpus = 4, .limit = kHour}, {}).next, ElementsAre(0))
+      << "of the default partition";
+}
+
+TEST(QueueWatch, AFullOneWhenTheFirstReachesItsLimit) {
+  QueueWatch watch;
+  watch.see({.jobs = {running("1", 4, 2 * kHour, kHour, {"n1"}),
+                      running("2", 4, 3 * kHour, kHour, {"n2"})},
+             .partitions = {partition(8)}},
+            kStart);
+  EXPECT_THAT(watch.foresee(kWholeNode, {}).next, ElementsAre(kHour));
+}
+
+TEST(QueueWatch, BehindThoseThatWaitAndMayStart) {
+  WatchedQueue queue{
+      .jobs = {running("1", 8, 2 * kHour, kHour, {"n1", "n2"}), waiting("other", 8, kHour),
+               waiting("held", 8, 9 * kHour), waiting("ours", 4, kHour)},
+      .partitions = {partition(8)}};
+  queue.jobs[2].may_start = false;
+  QueueWatch watch;
+  watch.see(queue, kStart);
+  const Foreseen foreseen = watch.foresee(kWholeNode, {"ours"});
+  EXPECT_THAT(foreseen.queued.at("ours"), ElementsAre(2 * kHour));
+  EXPECT_THAT(foreseen.next, ElementsAre(2 * kHour)) << "there is room for both";
+}
+
+TEST(QueueWatch, OtherPartitionsOnTheSameNodesCount) {
+  WatchedPartition other = partition(4, "beside");
+  other.nodes = {"n2"};
+  other.is_default = false;
+  QueueWatch watch;
+  watch.see({.jobs = {running("1", 4, 2 * kHour, kHour, {"n1"}),
+                      running("2", 4, 4 * kHour, kHour, {"n2"}, "beside"),
+                      waiting("first", 4, 5 * kHour, "beside")},
+             .partitions = {partition(8), other}},
+            kStart);
+  EXPECT_THAT(watch.foresee(kWholeNode, {}).next, ElementsAre(3 * kHour));
+}
+
+TEST(QueueWatch, HiddenJobsAreNoticed) {
+  QueueWatch watch;
+  watch.see({.jobs = {running("1", 2, 2 * kHour, kHour, {"n1"})}, .partitions = {partition(8)}},
+            kStart);
+  const Foreseen foreseen = watch.foresee(kWholeNode, {});
+  EXPECT_TRUE(foreseen.next.empty());
+  EXPECT_THAT(foreseen.blind, HasSubstr("6 of 8 busy cpus of partition main"));
+}
+
+TEST(QueueWatch, WhatCannotBeIsSaid) {
+  QueueWatch watch;
+  watch.see({.jobs = {}, .partitions = {partition(0)}}, kStart);
+  EXPECT_THAT(watch.foresee({.partition = "gpu", .cpus = 1, .limit = 1}, {}).blind,
+              HasSubstr("no partition gpu"));
+  EXPECT_THAT(watch.foresee({.partition = "main", .cpus = 9, .limit = 1}, {}).blind,
+              HasSubstr("8 cpus"));
+}
+
+TEST(QueueWatch, LearnsHowLongOthersRun) {
+  QueueWatch watch;
+  Seconds now = kStart;
+  const auto look = [&](std::vector<WatchedJob> jobs) {
+    watch.see({.jobs = std::move(jobs), .partitions = {partition(8)}}, now);
+    now += 10 * kMinute;
+  };
+  // Each asks for ten hours and ends between the first look and the second.
+  for (int round = 0; round < 15; ++round) {
+    const std::string name = std::to_string(round);
+    look({running("a" + name, 4, 10 * kHour, 50 * kMinute, {"n1"}),
+          running("b" + name, 4, 10 * kHour, 50 * kMinute, {"n2"})});
+  }
+  look({running("x", 4, 10 * kHour, 0, {"n1"}), running("y", 4, 10 * kHour, 0, {"n2"})});
+  const auto starts = watch.foresee(kWholeNode, {}).next;
+  ASSERT_EQ(starts.size(), 31U);
+  EXPECT_NEAR(static_cast<double>(starts[15]), 55.0 * kMinute, 5.0 * kMinute);
+}
+
+}  // namespace
+}  // namespace hpcbatch::foresight
