@@ -22,7 +22,7 @@ from .cancels import Cancels
 from .hpcbatch import client as engine
 from .hpcbatch.feed import Feed
 from .remarks import remark
-from .verdict import not_put_back, used, verdict_of
+from .verdict import not_put_back, used, verdict_of, why_it_waits
 from .words import Refusal
 
 log = logging.getLogger(__name__)
@@ -519,7 +519,7 @@ class HpcbatchJobRunner(AsynchronousJobRunner):
                 found = self._client.get(f"/v1/tasks/{number}/explain")
             except engine.Refused:
                 continue  # it has ended just now
-            why = None if found["state"] in ("running", "done", "failed", "cancelled") else found["text"]
+            why = why_it_waits(found)
             with tasks.telling:
                 if tasks.is_ending or tasks.waiting != number or why == tasks.explained:
                     continue

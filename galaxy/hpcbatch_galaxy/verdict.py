@@ -52,3 +52,11 @@ def used(event, submitted_at=None):
         facts["failure"] = event["failure"]
     facts["task"] = event.get("id")
     return facts
+
+
+def why_it_waits(explained):
+    """What a user reads at a job whose task waits, from the engine's explanation of it; None: it does not wait."""
+    if explained["state"] in ("running", "done", "failed", "cancelled"):
+        return None
+    starts = next((line for line in explained.get("details", ()) if line.startswith("expected to start in")), None)
+    return explained["text"] if starts is None else f"{explained['text']}; {starts}"

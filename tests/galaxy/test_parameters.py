@@ -338,3 +338,12 @@ def test_a_warning_is_said_once_until_all_is_well(monkeypatch):
     engine.is_here = False
     followed.wait()
     assert len(revivals) == 10 and said == ["waiting for the engine: cannot start one"] * 2
+
+
+def test_a_job_that_waits_says_when_it_is_expected_to_start():
+    explained = {"state": "waiting", "text": "ready, 0 tasks with the same needs ahead; no pilot has room",
+                 "details": ["allocation x on cluster is queued since 5s", "expected to start in about 2h on cluster, with 90 % in 5h at most"]}
+    assert verdict.why_it_waits(explained).endswith("no pilot has room; expected to start in about 2h on cluster, with 90 % in 5h at most")
+    explained["details"] = explained["details"][:1]
+    assert verdict.why_it_waits(explained) == explained["text"]
+    assert verdict.why_it_waits(explained | {"state": "running"}) is None
