@@ -144,7 +144,8 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
         }
       }
     }
-    SubmissionMaker maker(tools_, sites_of(runtime_.engine()), request, api_.facts().umask);
+    SubmissionMaker maker(tools_, sites_of(runtime_.engine()), request, api_.facts().umask,
+                          runtime_.learning().estimates());
     Waiting waiting{task.key, {}};
     for (const RenderedOutput& output : maker.add(std::move(asked), files)) {
       if (!output.destination.empty())

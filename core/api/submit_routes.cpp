@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace hpcbatch {
 namespace {
 
@@ -22,10 +24,23 @@ boost::json::array texts_of(const std::vector<ArrayId>& ids) {
   return texts;
 }
 
-boost::json::object answer_of(const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer) {
+boost::json::object answer_of(const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer,
+                              const std::vector<std::string>& advice) {
   if (const auto* refusal = std::get_if<SubmitRefusal>(&answer))
     return {{"error", refusal->text}, {"status", status_of(*refusal)}};
-  return {{"ids", texts_of(std::get<0>(answer))}};
+  boost::json::object object{{"ids", texts_of(std::get<0>(answer))}};
+  if (!advice.empty()) object["advice"] = boost::json::array(advice.begin(), advice.end());
+  return object;
+}
+
+bool wants_estimates(const SubmitRequest& request, const std::vector<const Site*>& sites) {
+  const auto is_on = [](const std::optional<EstimateMode>& mode) {
+    return mode.value_or(EstimateMode::Off) != EstimateMode::Off;
+  };
+  return std::any_of(sites.begin(), sites.end(),
+                     [&](const Site* site) { return is_on(site->estimate); }) ||
+         std::any_of(request.tasks.begin(), request.tasks.end(),
+                     [&](const TaskRequest& task) { return is_on(task.estimate); });
 }
 
 }  // namespace
@@ -46,11 +61,12 @@ void SubmitRoutes::add_to(Routes& routes) {
 void SubmitRoutes::post(std::string body, const ReplyPtr& reply) {
   SubmitWithContent read = read_submit_body(std::move(body));
   submit(std::move(read.request), read.content,
-         [reply](std::variant<std::vector<ArrayId>, SubmitRefusal> answer) {
+         [reply](const std::variant<std::vector<ArrayId>, SubmitRefusal>& answer,
+                 const std::vector<std::string>& advice) {
            if (const auto* refusal = std::get_if<SubmitRefusal>(&answer)) {
              reply->error(status_of(*refusal), refusal->text);
            } else {
-             reply->answer(200, answer_of(answer));
+             reply->answer(200, answer_of(answer, advice));
            }
          });
 }
@@ -69,9 +85,10 @@ void SubmitRoutes::post_several(const HttpRequest& request, const ReplyPtr& repl
   gathered->answers.resize(gathered->missing);
   std::size_t place = 0;
   for (const boost::json::value& one : list->get_array()) {
-    const auto answer = [reply, gathered,
-                         place](const std::variant<std::vector<ArrayId>, SubmitRefusal>& said) {
-      gathered->answers[place] = answer_of(said);
+    const auto answer = [reply, gathered, place](
+                            const std::variant<std::vector<ArrayId>, SubmitRefusal>& said,
+                            const std::vector<std::string>& advice) {
+      gathered->answers[place] = answer_of(said, advice);
       if (--gathered->missing == 0) reply->answer(200, {{"answers", std::move(gathered->answers)}});
     };
     ++place;
@@ -80,7 +97,7 @@ void SubmitRoutes::post_several(const HttpRequest& request, const ReplyPtr& repl
       submit(read_submit(one), content_of(one), answer);
     } catch (const std::exception& e) {
       // What came before it is taken, and told.
-      answer(SubmitRefusal{e.what()});
+      answer(SubmitRefusal{e.what()}, {});
     }
   }
 }
@@ -98,21 +115,27 @@ void SubmitRoutes::ids_of_key(const HttpRequest& request, const ReplyPtr& reply)
                 });
 }
 
-void SubmitRoutes::submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer) {
+void SubmitRoutes::submit(SubmitRequest request, std::uint64_t content, Answer answer) {
   auto take = [this, answer](Submission submission) {
-    runtime_.requests().submit(std::move(submission), answer);
+    auto told = [answer, advice = std::move(submission.advice)](
+                    const std::variant<std::vector<ArrayId>, SubmitRefusal>& said) {
+      answer(said, advice);
+    };
+    runtime_.requests().submit(std::move(submission), std::move(told));
   };
   prepare(std::move(request), content, std::move(take),
-          [answer = std::move(answer)](SubmitRefusal refusal) { answer(std::move(refusal)); });
+          [answer = std::move(answer)](SubmitRefusal refusal) { answer(std::move(refusal), {}); });
 }
 
 void SubmitRoutes::prepare(SubmitRequest request, std::uint64_t content, Prepared prepared,
                            Refuse refuse) {
+  if (wants_estimates(request, sites_of(runtime_.engine()))) runtime_.learning().want_estimates();
   NamedFiles named = named_now(request);
   auto render = [this, request = std::move(request), content, prepared = std::move(prepared),
                  refuse = std::move(refuse)](const SeenFiles& seen) mutable {
     if (!seen.refusal.empty()) return refuse(SubmitRefusal{seen.refusal});
-    SubmissionMaker maker(tools_, sites_of(runtime_.engine()), request, umask_);
+    SubmissionMaker maker(tools_, sites_of(runtime_.engine()), request, umask_,
+                          runtime_.learning().estimates());
     maker.expect(request.tasks.size());
     try {
       for (; !request.tasks.empty(); request.tasks.pop_front())

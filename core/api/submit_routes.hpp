@@ -9,6 +9,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <variant>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -21,13 +24,15 @@ class SubmitRoutes {
 
  private:
   using Prepared = std::function<void(Submission submission)>;
+  using Answer = std::function<void(const std::variant<std::vector<ArrayId>, SubmitRefusal>& said,
+                                    const std::vector<std::string>& advice)>;
   using Refuse = std::function<void(SubmitRefusal refusal)>;
   void post(std::string body, const ReplyPtr& reply);
   void post_several(const HttpRequest& request, const ReplyPtr& reply);
   void try_out(std::string body, const ReplyPtr& reply);
   void ids_of_key(const HttpRequest& request, const ReplyPtr& reply);
   /// Turns tasks as asked for into what the engine takes; `answer` on the loop.
-  void submit(SubmitRequest request, std::uint64_t content, SubmitAnswer answer);
+  void submit(SubmitRequest request, std::uint64_t content, Answer answer);
   /// Looks at files, finds tools and renders; one of both is called, on the loop.
   void prepare(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse);
 

@@ -248,6 +248,8 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto choices = map.find("choices")) site.choices = parse_choices(*choices);
   if (const auto most = map.find("max_queued")) site.max_queued = count(*most, 1);
   if (const auto most = map.find("max_running")) site.max_running = count(*most, 1);
+  if (const auto mode = map.find("estimate"))
+    site.estimate = *parse_estimate_mode(mode->one_of({"off", "advise", "use"}));
   if (const auto look = map.find("look_at_queue")) site.look_at_queue = look->boolean();
   if (const auto cost = map.find("waiting_cost")) site.waiting_cost = cost->number(0, kMostCost);
   if (const auto cost = map.find("idle_cost")) site.idle_cost = cost->number(kLeastCost, kMostCost);

@@ -34,6 +34,8 @@ constexpr std::array kKeys{
     TaskKey{"disk", Type::Text, "10G", "scratch space"},
     TaskKey{"gpus", Type::Amounts, "1", "of any kind, or {a100: 2}"},
     TaskKey{"time", Type::Text, "1h30m", "need and limit"},
+    TaskKey{"estimate", Type::Text, "use",
+            "off, advise or use: what runs before used (the site's)"},
     TaskKey{"resources", Type::Amounts, "{licences/x: 1}", "a site's own amounts"},
     TaskKey{"nodes", Type::Number, "1", "only 1 so far"},
     TaskKey{"site", Type::Text, "NAME", "only there"},

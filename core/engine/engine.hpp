@@ -111,6 +111,7 @@ class Engine {
   /// How the death of its pilot speaks against a task.
   enum class Blame : std::uint8_t { None, Shared, Alone };
   void end_lease(const Lease& lease, Outcome outcome, Blame blame, Time now);
+  bool is_guess_too_small(const Lease& lease, Failure failure) const;
   void cancel_if_it_waits(const AllocationId& id, Time now);
   void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
   static constexpr const char* kBeforeItStarted = "cancelled by user before it started";

@@ -114,10 +114,27 @@ void Explainer::explain_past() {
     add("the last one failed on {} of {}: another node is to try it", past->failed_at.node,
         past->failed_at.site);
   }
+  if (past->guess_failed)
+    add("the memory that runs before it let expect was too little: it has what was asked for");
   if (past->needs_more_than) {
     add("a pilot's end cut it after {}: it waits for one with more time left",
         show_duration(*past->needs_more_than));
   }
+}
+
+void Explainer::explain_guess(const Needs& needs) {
+  if (!needs.guess || engine_.tasks_.guess_failed(task_)) return;
+  const Guess& guess = *needs.guess;
+  std::vector<std::string> parts;
+  if (guess.memory) {
+    Resources now, asked;
+    now.set(kMemory, needs.amounts.get(kMemory));
+    asked.set(kMemory, guess.memory_asked);
+    parts.push_back(show(now) + (guess.memory_asked == Amount{} ? "" : " for " + show(asked)));
+  }
+  if (guess.time) parts.push_back(show_duration(*needs.time) + " of time");
+  add("{} are guessed from {} of its kind: a need, and no limit", fmt::join(parts, " and "),
+      show_count(guess.runs, "run"));
 }
 
 std::string Explainer::text_of(const Lease& lease) {
@@ -263,6 +280,7 @@ void Explainer::explain_allocations(const Needs& needs) {
 Explanation Explainer::explain() {
   const ArrayState& array = *engine_.tasks_.find(task_.array);
   explain_past();
+  explain_guess(array.terms->needs);
   if (const Lease* lease = engine_.pilots_.lease(task_)) {
     why_.text = text_of(*lease) + (lease->cancelled ? "; it is being cancelled" : "");
     explain_suspended(lease->pilot.allocation);

@@ -25,6 +25,7 @@ class Explainer {
     why_.details.push_back(fmt::format(form, std::forward<Arguments>(arguments)...));
   }
   void explain_past();
+  void explain_guess(const Needs& needs);
   std::string text_of(const Lease& lease);
   std::optional<std::string> why_not_ready(const ArrayState& array);
   void explain_files(const ArrayState& array);

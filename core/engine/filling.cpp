@@ -150,9 +150,12 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   if (its_class.apart.suspect != 0) pilot.on_trial = any_on_trial_ = true;
   SendLeases::Lease lease{.attempt = attempt, .granted = granted};
   // Limits are exact per task: the class is only a little wider.
-  lease.memory_is_limit = array->terms->needs.amounts.get(kMemory) != Amount{};
-  if (lease.memory_is_limit) lease.granted.set(kMemory, array->terms->needs.amounts.get(kMemory));
-  lease.time_limit = array->terms->needs.time;
+  const Needs& needs = array->terms->needs;
+  const bool is_guess = needs.guess && needs.guess->memory && !tasks_.guess_failed(taken.task);
+  const Amount memory = as_asked(needs).amounts.get(kMemory);
+  lease.memory_is_limit = !is_guess && memory != Amount{};
+  if (lease.memory_is_limit) lease.granted.set(kMemory, memory);
+  if (!needs.guess || !needs.guess->time) lease.time_limit = needs.time;
   return lease;
 }
 

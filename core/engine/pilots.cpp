@@ -329,6 +329,13 @@ void learn_run(ResourceClass& its_class, const Outcome& outcome) {
 
 }  // namespace
 
+/// It had what was guessed of memory, and that was too little for it or for all there.
+bool Engine::is_guess_too_small(const Lease& lease, Failure failure) const {
+  if (failure != Failure::OomTask) return false;
+  const std::optional<Guess>& guess = tasks_.find(lease.attempt.task.array)->terms->needs.guess;
+  return guess && guess->memory && !tasks_.guess_failed(lease.attempt.task);
+}
+
 void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time now) {
   PilotState& pilot = *lease.held_by;
   if (outcome.failure == Failure::Ok && !std::exchange(pilot.did_well, true))
@@ -343,6 +350,7 @@ void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time no
                 .doubted = false,
                 .failed_at = {},
                 .keeps_away = false,
+                .guess_failed = is_guess_too_small(lease, outcome.failure),
                 .had = std::nullopt};
   std::optional<Duration> longest;
   if (outcome.failure == Failure::PilotWalltime) {

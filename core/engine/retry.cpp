@@ -16,6 +16,7 @@ Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t re
               bool streams_input, std::optional<Duration> longest) {
   if (ending.failure == Failure::Ok || ending.failure == Failure::Cancelled) return Verdict::Final;
   if (streams_input) return Verdict::Final;
+  if (ending.guess_failed && !history.guess_failed) return Verdict::RetryFree;
   if (ending.doubted && history.elsewhere < kFreeRetriesElsewhere &&
       !is_not_the_tasks_fault(ending.failure)) {
     return Verdict::RetryFree;

@@ -24,15 +24,17 @@ struct TaskHistory {
   bool doubted{false};                      ///< the last attempt failed at such a node
   NodeName failed_at{};                     ///< the last attempt, and
   bool keeps_away{false};                   ///< it is not tried there again while it can be helped
+  bool guess_failed{false};  ///< it needs what was asked for, and not what was guessed
 };
 
 struct Ending {
   Failure failure{Failure::Ok};
-  bool unexplained{false};  ///< its pilot died and nobody knows why
-  bool alone{true};         ///< and it was the only suspect that it had
-  bool doubted{false};      ///< its node is in doubt: the task is to be tried at another first
-  NodeName failed_at{};     ///< a node that can be the cause
-  bool keeps_away{false};   ///< the next attempt is to be at another
+  bool unexplained{false};   ///< its pilot died and nobody knows why
+  bool alone{true};          ///< and it was the only suspect that it had
+  bool doubted{false};       ///< its node is in doubt: the task is to be tried at another first
+  NodeName failed_at{};      ///< a node that can be the cause
+  bool keeps_away{false};    ///< the next attempt is to be at another
+  bool guess_failed{false};  ///< it had what was guessed of memory, and that was too little
   std::optional<Duration>
       had;  ///< remaining walltime when it started, where the pilot's end cut it
 };

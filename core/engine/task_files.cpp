@@ -40,8 +40,9 @@ Needs TaskTable::needs_of(const ArrayState& array, std::uint32_t index) const {
   for (const auto& [site, tasks] : array.files_at()) {
     if (tasks.contains(index)) sites.push_back(site);
   }
-  Needs needs = with_files_at(array.terms->needs, sites);
   const TaskHistory* past = history({array.id, index});
+  Needs needs = with_files_at(
+      past && past->guess_failed ? as_asked(array.terms->needs) : array.terms->needs, sites);
   if (past && past->needs_more_than)
     needs.time = std::max(needs.time.value_or(Duration{}), more_than(*past->needs_more_than));
   return needs;

@@ -30,6 +30,8 @@ void TaskTable::remember(const SaveFailedAttempt& failed) {
         fmt::format("{}attempt {} on {}: {}", history.evidence.empty() ? "" : "; ",
                     failed.attempt.number, to_string(failed.pilot), failed.outcome.message);
   }
+  // Where nothing was guessed, this means nothing.
+  if (!failed.charged && failed.outcome.failure == Failure::OomTask) history.guess_failed = true;
   // How long it ran until it was cut stands for the time it had.
   if (failed.outcome.failure == Failure::PilotWalltime && failed.outcome.started) {
     const Duration had = failed.outcome.ended - *failed.outcome.started;
@@ -44,7 +46,9 @@ void TaskTable::set_apart_again(ArrayState& array, const IndexSet& indices,
     for (std::uint64_t i = range.first; i <= range.last; ++i) {
       const auto index = static_cast<std::uint32_t>(i);
       TaskHistory& history = histories_.at({array.id, index});
-      if (!history.needs_more_than && history.unexplained_deaths == 0) continue;
+      history.guess_failed = history.guess_failed && array.terms->needs.guess.has_value();
+      if (!history.needs_more_than && history.unexplained_deaths == 0 && !history.guess_failed)
+        continue;
       // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried
       // again, so it can be.
       if (longest && history.needs_more_than)

@@ -20,9 +20,10 @@ void note_failed(TaskHistory& history, const AttemptId& attempt, const std::stri
   history.attempts = attempt.number;
   if (verdict == Verdict::RetryCharged && !HPCBATCH_PLANTED(retries_not_counted)) ++history.charged;
   const bool is_its_own = !is_not_the_tasks_fault(ending.failure);
-  if (verdict == Verdict::RetryFree && is_its_own) {
+  if (ending.guess_failed) history.guess_failed = true;
+  if (verdict == Verdict::RetryFree && is_its_own && !ending.guess_failed) {
     ++history.elsewhere;
-  } else if (verdict == Verdict::RetryFree) {
+  } else if (verdict == Verdict::RetryFree && !ending.guess_failed) {
     ++history.free[static_cast<std::size_t>(ending.failure)];
   }
   history.doubted = ending.doubted;
@@ -296,8 +297,8 @@ bool TaskTable::ended(const AttemptId& attempt, const PilotId& pilot, const std:
   if (verdict == Verdict::RetryFree || verdict == Verdict::RetryCharged) {
     TaskHistory& history = histories_[attempt.task];
     note_failed(history, attempt, to_string(pilot) + ": " + outcome.message, ending, verdict);
-    if (history.needs_more_than || history.keeps_away || history.unexplained_deaths != 0 ||
-        array.cut().contains(attempt.task.index)) {
+    if (history.needs_more_than || history.guess_failed || history.keeps_away ||
+        history.unexplained_deaths != 0 || array.cut().contains(attempt.task.index)) {
       set_apart(array, attempt.task.index);
     }
     actions_.push_back(SaveFailedAttempt{attempt, pilot, node, std::move(outcome),

@@ -93,6 +93,11 @@ class TaskTable {
   std::vector<const Needs*> all_needs() const;
   const ArrayState* find(ArrayId id) const;
   const TaskHistory* history(TaskId task) const;
+  /// What was guessed of its needs has been too little.
+  bool guess_failed(TaskId task) const {
+    const TaskHistory* past = history(task);
+    return past && past->guess_failed;
+  }
   /// Arrays of which something waits for that one; null: none.
   const std::vector<ArrayId>* dependants(ArrayId id) const {
     const auto at = dependants_.find(id);

@@ -24,6 +24,22 @@ std::int64_t round_up(std::int64_t value) {
 Needs changed(Needs needs, const NeedsChange& change) {
   for (const auto& [name, amount] : change.amounts.entries()) needs.amounts.set(name, amount);
   if (change.time) needs.time = change.time;
+  if (!needs.guess) return needs;
+  // What is said now is guessed no longer.
+  if (change.amounts.get(kMemory) != Amount{}) {
+    needs.guess->memory = false;
+    needs.guess->memory_asked = {};
+  }
+  if (change.time) needs.guess->time = false;
+  if (!needs.guess->memory && !needs.guess->time) needs.guess.reset();
+  return needs;
+}
+
+Needs as_asked(Needs needs) {
+  if (!needs.guess) return needs;
+  if (needs.guess->memory) needs.amounts.set(kMemory, needs.guess->memory_asked);
+  if (needs.guess->time) needs.time.reset();
+  needs.guess.reset();
   return needs;
 }
 

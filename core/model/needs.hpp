@@ -12,8 +12,17 @@
 
 namespace hpcbatch {
 
+/// What of needs nobody said: it was guessed from runs before.  A need, and no limit.
+struct Guess {
+  std::uint32_t runs{0};  ///< that it is from
+  bool memory{false};     ///< and
+  Amount memory_asked{};  ///< what was said of it; 0: nothing
+  bool time{false};
+  friend auto operator<=>(const Guess&, const Guess&) = default;
+};
+
 /// `amounts` always holds cpus.  Without memory a task counts for its cpus' share of the pilot's.
-/// `time` is both the limit and the need.
+/// `time` is both the limit and the need, unless it is guessed.
 struct Needs {
   Resources amounts;
   std::optional<Duration> time;
@@ -25,6 +34,7 @@ struct Needs {
   std::vector<std::string> tags;  ///< all of them must be among the shape's; sorted
   std::uint32_t nodes{1};
   std::string service;  ///< the process that its tasks share; better where that is warm
+  std::optional<Guess> guess{};
   friend auto operator<=>(const Needs&, const Needs&) = default;
 };
 
@@ -37,6 +47,9 @@ struct NeedsChange {
 Needs changed(Needs needs, const NeedsChange& change);
 /// Whether a task that needs `before` might not do with `after`.
 bool gets_less(const Needs& before, const Needs& after);
+
+/// As they were said, without what was guessed.
+Needs as_asked(Needs needs);
 
 /// Whether a task may run at a site, whatever that has.
 bool may_run_at(const Needs& needs, std::string_view site);

@@ -3,8 +3,24 @@
 #include "model/choices.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace hpcbatch {
+namespace {
+
+constexpr std::array<std::string_view, 3> kEstimateWords{"off", "advise", "use"};
+
+}  // namespace
+
+std::string_view to_string(EstimateMode mode) {
+  return kEstimateWords.at(static_cast<std::size_t>(mode));
+}
+
+std::optional<EstimateMode> parse_estimate_mode(std::string_view word) {
+  const auto at = std::find(kEstimateWords.begin(), kEstimateWords.end(), word);
+  if (at == kEstimateWords.end()) return std::nullopt;
+  return static_cast<EstimateMode>(at - kEstimateWords.begin());
+}
 
 std::int64_t pilots_own_memory(std::int64_t bytes) {
   return std::min(bytes, std::max<std::int64_t>(bytes / 50, std::int64_t{100} << 20));

@@ -41,6 +41,11 @@ inline constexpr std::uint64_t kNoOutputLimit = UINT64_MAX;
 inline constexpr std::uint64_t kLeastOutputLimit = 1024;
 
 /// One place with a batch system.
+/// What is done with what runs before used: nothing, said to who submits, or packed by.
+enum class EstimateMode : std::uint8_t { Off, Advise, Use };
+std::string_view to_string(EstimateMode mode);
+std::optional<EstimateMode> parse_estimate_mode(std::string_view word);
+
 struct Site {
   std::string name;
   std::string scheduler;
@@ -69,8 +74,8 @@ struct Site {
   std::uint32_t max_running{16};
   /// What an hour costs in which work waits for a pilot, against one in which a pilot waits for work.
   double waiting_cost{19}, idle_cost{1};
-  bool look_at_queue{
-      true};  ///< once a minute, for when allocations start, where one is of interest
+  EstimateMode estimate{EstimateMode::Off};  ///< where a submit says nothing
+  bool look_at_queue{true};                  ///< once a minute, where somebody waits for a start
   Duration idle_after{std::chrono::seconds{60}};  ///< a pilot with nothing to do ends
   Duration poll_every{std::chrono::seconds{15}};
   Duration settle_after{

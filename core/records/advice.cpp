@@ -10,8 +10,8 @@ namespace hpcbatch::records {
 namespace {
 
 // Who has too little memory fails, who has too few cpus is late.
-constexpr double kShareOfMemory = 1;
-constexpr double kShareOfCpus = 0.95;
+constexpr double kAll = 1;
+constexpr double kMost = 0.95;
 // What was never seen may come all the same.
 constexpr double kMemoryRoom = 1.2;
 constexpr double kMegabyte = 1 << 20;
@@ -37,12 +37,17 @@ void add_saving(std::vector<Advice>& all, Advice advice, double asked_together) 
 
 double memory_enough(const Profile& profile) {
   if (profile.memory.count() < kFewestRuns) return 0;
-  return rounded_up(profile.memory.quantile(kShareOfMemory) * kMemoryRoom);
+  return rounded_up(profile.memory.quantile(kAll) * kMemoryRoom);
+}
+
+double memory_for_most(const Profile& profile) {
+  if (profile.memory.count() < kFewestRuns) return 0;
+  return rounded_up(profile.memory.quantile(kMost) * kMemoryRoom);
 }
 
 double cpus_enough(const Profile& profile) {
   if (profile.cpus.count() < kFewestRuns) return 0;
-  const double busy = profile.cpus.quantile(kShareOfCpus);
+  const double busy = profile.cpus.quantile(kMost);
   // The last tenth of a cpu is noise.
   if (busy <= 0.25) return 0.25;
   if (busy <= 0.55) return 0.5;

@@ -35,6 +35,8 @@ std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t mo
 /// Bytes that do for all runs of that kind that were seen, with a fifth more, rounded up so that it reads
 /// well; 0 where too few have been seen.
 double memory_enough(const Profile& profile);
+/// The same for 95 of 100.
+double memory_for_most(const Profile& profile);
 /// What 95 of 100 kept busy: whole cpus, or halves and quarters below one.
 double cpus_enough(const Profile& profile);
 

@@ -28,6 +28,7 @@ struct Submission {
   std::uint64_t content{0};  ///< hash of the request
   std::vector<NewArray> arrays;
   std::vector<store::Recipe> recipes;  ///< one for each array
+  std::vector<std::string> advice{};   ///< for who submits
 };
 
 struct SubmitRefusal {

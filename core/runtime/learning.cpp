@@ -54,8 +54,27 @@ void Learning::learn() {
   dependencies_.writer.read([](store::Store& store) { return learn_some(store); },
                             [this, ended](bool more) {
                               if (!more) learned_ = ended;
+                              if (!more && are_wanted_) estimate();
                               learn_in(more ? kSoon : kLater);
                             });
+}
+
+void Learning::want_estimates() {
+  if (!std::exchange(are_wanted_, true)) estimate();
+}
+
+void Learning::estimate() {
+  dependencies_.writer.read(
+      [](store::Store& store) {
+        records::Estimates estimates;
+        for (const auto& [kind, profile] : store.records().profiles()) {
+          if (kind == records::kOtherKinds) continue;  // what one needs says nothing of the others
+          if (auto estimate = records::estimate_of(profile))
+            estimates.emplace(kind, std::move(*estimate));
+        }
+        return estimates;
+      },
+      [this](records::Estimates estimates) { estimates_ = std::move(estimates); });
 }
 
 void Learning::catch_up(std::function<void()> then) {

@@ -3,6 +3,7 @@
 
 #include "loop/asio.hpp"
 #include "loop/writer.hpp"
+#include "records/estimate.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -27,16 +28,23 @@ class Learning {
 
   /// Goes on by itself from then on.
   void begin() { learn(); }
+  /// By kind, as the records were a few seconds ago; empty until somebody has wanted them.
+  const records::Estimates& estimates() const { return estimates_; }
+  /// From now on they are kept.
+  void want_estimates();
   /// When all that has ended so far is in the records.
   void catch_up(std::function<void()> then);
 
  private:
   void learn();
   void learn_in(std::chrono::milliseconds time);
+  void estimate();
 
   Dependencies dependencies_;
   asio::steady_timer timer_;
   std::uint64_t learned_{0};  ///< tasks that had ended then
+  bool are_wanted_{false};
+  records::Estimates estimates_;
 };
 
 }  // namespace hpcbatch

@@ -25,6 +25,10 @@ std::string encode(const Needs& needs) {
   for (const std::string& tag : needs.tags) text += fmt::format("g{}{}", tag, kEnd);
   if (needs.nodes != 1) text += fmt::format("n{}{}", needs.nodes, kEnd);
   if (!needs.service.empty()) text += fmt::format("v{}{}", needs.service, kEnd);
+  if (needs.guess) {
+    text += fmt::format("e{} {:d} {} {:d}{}", needs.guess->runs, needs.guess->memory,
+                        needs.guess->memory_asked.ticks, needs.guess->time, kEnd);
+  }
   return text;
 }
 
@@ -64,6 +68,13 @@ Needs decode_needs(const std::string& text) {
       case 'v':
         needs.service = rest;
         break;
+      case 'e': {
+        std::istringstream fields(rest);
+        Guess& guess = needs.guess.emplace();
+        if (!(fields >> guess.runs >> guess.memory >> guess.memory_asked.ticks >> guess.time))
+          throw std::runtime_error("the store holds a damaged need");
+        break;
+      }
       default:
         throw std::runtime_error("the store holds a need of a newer version");
     }

@@ -57,7 +57,7 @@ struct SubmissionMakerTest : testing::Test {
       return Result<std::shared_ptr<Tool>>(std::make_shared<Solver>(folder_ / "solver"));
     });
     const SubmitRequest request;
-    SubmissionMaker maker(shelf, {&half_}, request, 022);
+    SubmissionMaker maker(shelf, {&half_}, request, 022, estimates_);
     auto outputs = maker.add(task_, {{"/data/a.wav", InputFile{.path = "/data/a.wav"}}});
     made_ = maker.take();
     recipe_ = recipe_from_bytes(made_.recipes.at(0).bytes);
@@ -66,6 +66,7 @@ struct SubmissionMakerTest : testing::Test {
 
   std::filesystem::path folder_;
   Site half_;
+  records::Estimates estimates_;
   TaskRequest task_;
   Submission made_;
   Recipe recipe_;
@@ -92,6 +93,28 @@ TEST_F(SubmissionMakerTest, OutputsThatStayAreTheClientsToPublish) {
   ASSERT_EQ(outputs.size(), 1U);
   EXPECT_EQ(outputs[0].staged, "out.txt");
   EXPECT_EQ(outputs[0].destination, "/work/out.txt");
+}
+
+TEST_F(SubmissionMakerTest, TheSubmitsWordOnEstimatesGoesOverTheSites) {
+  Shape shape{.name = "cpu", .walltime = std::chrono::hours{1}};
+  shape.capacity.set(kCpus, Amount::of(4));
+  shape.capacity.set(kMemory, Amount::of(std::int64_t{16} << 30));
+  half_.shapes = {shape};
+  estimates_["solve"] = {
+      .runs = 20, .memory = std::int64_t{1} << 30, .time = std::chrono::minutes{5}};
+  make();
+  EXPECT_FALSE(made_.arrays.at(0).needs.guess);
+  half_.estimate = EstimateMode::Use;
+  make();
+  ASSERT_TRUE(made_.arrays.at(0).needs.guess);
+  EXPECT_EQ(made_.arrays.at(0).needs.guess->runs, 20U);
+  task_.estimate = EstimateMode::Off;
+  make();
+  EXPECT_FALSE(made_.arrays.at(0).needs.guess);
+  task_.kind = "another";
+  task_.estimate = EstimateMode::Use;
+  make();
+  EXPECT_FALSE(made_.arrays.at(0).needs.guess) << "of its kind nothing is known";
 }
 
 }  // namespace

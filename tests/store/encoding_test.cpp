@@ -9,6 +9,9 @@ namespace hpcbatch::store {
 namespace {
 
 TEST(Encoding, NeedsComeBackAsTheyWere) {
+  Needs guessed;
+  guessed.guess = Guess{.runs = 12, .memory = true, .memory_asked = Amount::of(7), .time = true};
+  EXPECT_EQ(decode_needs(encode(guessed)), guessed);
   EXPECT_EQ(decode_needs(encode(Needs{})), Needs{});
   Needs needs;
   needs.amounts.set(kCpus, Amount::of_fraction(1.5));

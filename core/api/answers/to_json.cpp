@@ -51,6 +51,12 @@ boost::json::object to_json(const Needs& needs) {
     json["not_sites"] = boost::json::array(needs.not_on.begin(), needs.not_on.end());
   if (!needs.tags.empty()) json["tags"] = boost::json::array(needs.tags.begin(), needs.tags.end());
   if (needs.nodes != 1) json["nodes"] = needs.nodes;
+  if (needs.guess) {
+    boost::json::object guess{{"runs", needs.guess->runs}};
+    if (needs.guess->memory) guess["memory"] = needs.guess->memory_asked.whole();
+    if (needs.guess->time) guess["time"] = true;
+    json["guess"] = std::move(guess);
+  }
   return json;
 }
 

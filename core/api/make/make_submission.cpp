@@ -3,6 +3,7 @@
 #include "api/make/far_sites.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/own_paths.hpp"
+#include "records/kind.hpp"
 
 #include <sodium.h>
 
@@ -14,6 +15,18 @@
 
 namespace hpcbatch {
 namespace {
+
+constexpr std::size_t kMostAdvice = 5;
+
+/// What all sites that may run it want.
+EstimateMode estimate_mode(const std::vector<const Site*>& sites, const Needs& needs) {
+  std::optional<EstimateMode> least;
+  for (const Site* site : sites) {
+    if (may_run_at(needs, site->name))
+      least = std::min(least.value_or(site->estimate), site->estimate);
+  }
+  return least.value_or(EstimateMode::Off);
+}
 
 std::string random_token() {
   unsigned char bytes[16];
@@ -128,12 +141,37 @@ OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
 }  // namespace
 
 SubmissionMaker::SubmissionMaker(ToolShelf& tools, std::vector<const Site*> sites,
-                                 const SubmitRequest& request, std::uint32_t umask)
-    : tools_(tools), sites_(std::move(sites)), request_(request), umask_(umask) {
+                                 const SubmitRequest& request, std::uint32_t umask,
+                                 const records::Estimates& estimates)
+    : tools_(tools),
+      sites_(std::move(sites)),
+      request_(request),
+      umask_(umask),
+      estimates_(estimates) {
   made_.client = request.client;
   made_.key = request.key;
   if (!request.environment.empty())
     environment_ = std::make_shared<const std::string>(environment_bytes(request.environment));
+}
+
+void SubmissionMaker::estimate(const TaskRequest& task, const Recipe& recipe, Needs& needs) {
+  if (estimates_.empty()) return;
+  const EstimateMode mode = task.estimate.value_or(estimate_mode(sites_, needs));
+  if (mode == EstimateMode::Off) return;
+  const std::string kind =
+      records::kind_of({.said = recipe.kind,
+                        .tool = task.tool,
+                        .name = task.name,
+                        .program = recipe.argv.empty() ? std::string_view() : recipe.argv[0]});
+  const auto known = estimates_.find(kind);
+  if (known == estimates_.end()) return;
+  records::Estimated made = records::estimated(needs, known->second, kind, mode, sites_);
+  needs = std::move(made.needs);
+  for (std::string& advice : made.advice) {
+    const bool is_new =
+        std::find(made_.advice.begin(), made_.advice.end(), advice) == made_.advice.end();
+    if (is_new && made_.advice.size() < kMostAdvice) made_.advice.push_back(std::move(advice));
+  }
 }
 
 void SubmissionMaker::expect(std::size_t tasks) {
@@ -147,6 +185,7 @@ std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
                                   : tool_recipe(tools_, task, request_, files);
   Recipe& recipe = made.recipe;
   note_far_sites(sites_, recipe, task.items, task.shared, task.array.needs);
+  estimate(task, recipe, task.array.needs);
   recipe.umask = request_.umask.value_or(umask_);
   if (task.output_limit != 0) recipe.output_limit = task.output_limit;
   store::Recipe& stored = made_.recipes.emplace_back();

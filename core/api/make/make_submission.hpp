@@ -3,6 +3,7 @@
 
 #include "api/read/read_request.hpp"
 #include "model/site.hpp"
+#include "records/estimate.hpp"
 #include "runtime/client_requests.hpp"
 #include "tools/tool_shelf.hpp"
 
@@ -17,10 +18,10 @@ namespace hpcbatch {
 
 class SubmissionMaker {
  public:
-  /// `request`: what holds for all of its tasks; outlives this, as the tools do.  `umask`: for
-  /// tasks whose client names none.
+  /// `request`: what holds for all of its tasks; outlives this, as the tools and estimates do.
+  /// `umask`: for tasks whose client names none.
   SubmissionMaker(ToolShelf& tools, std::vector<const Site*> sites, const SubmitRequest& request,
-                  std::uint32_t umask);
+                  std::uint32_t umask, const records::Estimates& estimates);
   void expect(std::size_t tasks);
   /// `files`: what the tool's inputs look like, by path.  The outputs of a tool, empty for a
   /// command.  Throws BadRequest.
@@ -28,10 +29,13 @@ class SubmissionMaker {
   Submission take() { return std::move(made_); }
 
  private:
+  void estimate(const TaskRequest& task, const Recipe& recipe, Needs& needs);
+
   ToolShelf& tools_;
   std::vector<const Site*> sites_;
   const SubmitRequest& request_;
   std::uint32_t umask_;
+  const records::Estimates& estimates_;
   std::shared_ptr<const std::string> environment_;
   Submission made_;
 };

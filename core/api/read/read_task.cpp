@@ -121,6 +121,13 @@ void read_output_limit(const json::value& value, const std::string& where, Readi
                                  reading.task.output_limit));
 }
 
+void read_estimate(const json::value& value, const std::string& where, Reading& reading) {
+  const std::string word = text_of(value, where);
+  reading.task.estimate = parse_estimate_mode(word);
+  if (!reading.task.estimate)
+    throw BadRequest(where + " must be off, advise or use");
+}
+
 // --- what it needs
 
 void read_cpus(const json::value& value, const std::string& where, Reading& reading) {
@@ -237,6 +244,7 @@ const std::unordered_map<std::string_view, Reader>& readers() {
          to.task.says_disk = true;
        }},
       {"gpus", read_gpus},
+      {"estimate", read_estimate},
       {"resources", read_resources},
       {"time",
        [](V value, S where, Reading& to) {

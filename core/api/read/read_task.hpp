@@ -3,6 +3,7 @@
 
 #include "api/read/bad_request.hpp"
 #include "links/recipe.hpp"
+#include "model/site.hpp"
 #include "model/task.hpp"
 
 #include <boost/json/value.hpp>
@@ -27,7 +28,8 @@ struct TaskRequest {
   std::optional<std::map<std::string, std::string>> environment;
   std::map<std::string, std::string> env;
   std::string standard_input, standard_output, standard_error, container, name, kind;
-  std::uint64_t output_limit{0};   ///< 0: said nothing
+  std::uint64_t output_limit{0};  ///< 0: said nothing
+  std::optional<EstimateMode> estimate;
   std::vector<std::string> items;  ///< packed where they have columns
   bool items_have_columns{false};
   std::vector<std::string> shared;  ///< folders that must be seen where it runs

@@ -2,12 +2,14 @@
 
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/show/table.hpp"
 #include "cli/show/values.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 
 #include <chrono>
+#include <cstdio>
 
 namespace hpcbatch {
 namespace {
@@ -33,6 +35,12 @@ std::vector<std::string> submit_safely(EngineClient& client, const Session& sess
   const boost::json::array* ids = array_at(accepted, "ids");
   if (ids == nullptr || ids->empty())
     throw CommandError(kExitNoEngine, "the engine accepted the tasks but named no ids");
+  if (const boost::json::array* advice = array_at(accepted, "advice")) {
+    for (const boost::json::value& one : *advice) {
+      if (one.is_string())
+        std::fprintf(stderr, "hpcbatch: %s\n", one_line(one.get_string()).c_str());
+    }
+  }
   std::vector<std::string> out;
   for (const boost::json::value& id : *ids) {
     if (!id.is_string())

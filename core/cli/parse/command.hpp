@@ -21,7 +21,7 @@ using Assignments = std::vector<std::pair<std::string, std::string>>;
 /// them, already found to be well formed.
 struct WorkOptions {
   std::optional<double> cpus;
-  std::string memory, disk, time, output_limit;
+  std::string memory, disk, time, output_limit, estimate;
   std::optional<double> gpus;  ///< of any kind
   std::vector<std::pair<std::string, double>> gpu_kinds;
   std::string site;

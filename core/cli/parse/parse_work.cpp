@@ -2,6 +2,8 @@
 #include "cli/parse/flags.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/spelled.hpp"
+#include "documents/spelling.hpp"
+#include "model/site.hpp"
 
 #include <fmt/format.h>
 
@@ -22,6 +24,14 @@ std::pair<std::string, std::string> parse_env(const std::string& text) {
     throw std::invalid_argument("'" + text + "' is not set here; say --env NAME=VALUE");
   }
   return {text, value};
+}
+
+std::string estimate_word(const std::string& text) {
+  const std::vector<std::string> known{"off", "advise", "use"};
+  if (!parse_estimate_mode(text))
+    throw std::invalid_argument("'" + text + "' is none of off, advise, use" +
+                                spelling_hint(text, known));
+  return text;
 }
 
 // NOLINTNEXTLINE(readability-function-size)
@@ -53,6 +63,11 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       verb, "--time", "DURATION",
       [&work](const std::string& t) { work.time = checked_duration(t); },
       "need and limit: seconds, or as 90s, 1h30m (none)");
+  add_value(
+      verb, "--estimate", "WORD",
+      [&work](const std::string& t) { work.estimate = estimate_word(t); },
+      "what runs of its kind used before: off, advise (say it) or use (need that, where less or "
+      "nothing is said) (the site's)");
   verb.add_option("--site", work.site, "only there")->type_name("NAME");
   add_values(
       verb, "--not-site", "NAME", [&work](const std::string& t) { work.not_sites.push_back(t); },

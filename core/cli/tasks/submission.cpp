@@ -98,6 +98,7 @@ void write_needs(TaskWriter& task, const WorkOptions& work) {
   task.text("memory", work.memory);
   task.text("disk", work.disk);
   task.text("output_limit", work.output_limit);
+  task.text("estimate", work.estimate);
   task.text("time", work.time);
   if (work.gpus) task.value("gpus", number(*work.gpus));
   if (!work.gpu_kinds.empty()) {

@@ -1,0 +1,87 @@
+#include "records/estimate.hpp"
+
+#include "model/quantities.hpp"
+#include "records/advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hpcbatch::records {
+namespace {
+
+constexpr double kMostOfThem = 0.95;
+// Beyond what 95 of 100 took.
+constexpr double kTimeRoom = 1.25;
+// Who asks for less than so much of the estimate asks for about the right thing.
+constexpr std::int64_t kMuchMore = 2;
+
+bool fits_somewhere(const Needs& needs, const std::vector<const Site*>& sites) {
+  Needs bare = needs;
+  bare.tags.clear();
+  return std::any_of(sites.begin(), sites.end(), [&](const Site* site) {
+    return may_run_at(bare, site->name) &&
+           std::any_of(site->shapes.begin(), site->shapes.end(), [&](const Shape& shape) {
+             Shape plain = shape;
+             plain.made_for.clear();
+             return could_run(bare, plain);
+           });
+  });
+}
+
+std::string bytes(std::int64_t value) {
+  Resources one;
+  one.set(kMemory, Amount::of(value));
+  return show(one);
+}
+
+}  // namespace
+
+std::optional<Estimate> estimate_of(const Profile& profile) {
+  Estimate estimate;
+  if (profile.memory.count() >= kFewestRuns) {
+    estimate.runs = profile.memory.count();
+    estimate.memory = static_cast<std::int64_t>(memory_for_most(profile));
+  }
+  if (profile.run.count() >= kFewestRuns) {
+    estimate.runs = std::max(estimate.runs, profile.run.count());
+    const double seconds = std::ceil(profile.run.quantile(kMostOfThem) * kTimeRoom) + 1;
+    estimate.time = std::chrono::seconds(static_cast<std::int64_t>(seconds));
+  }
+  if (estimate.runs == 0) return std::nullopt;
+  return estimate;
+}
+
+Estimated estimated(const Needs& needs, const Estimate& estimate, const std::string& kind,
+                    EstimateMode mode, const std::vector<const Site*>& sites) {
+  Estimated made{needs, {}};
+  if (mode == EstimateMode::Off) return made;
+  const std::int64_t asked = needs.amounts.get(kMemory).whole();
+  const bool asks_for_much =
+      asked != 0 && estimate.memory != 0 && asked >= kMuchMore * estimate.memory;
+  if (asks_for_much) {
+    made.advice.push_back(
+        fmt::format("{} of memory is asked for, and {} did for 95 of 100 of the {:.0f} runs of {} "
+                    "that are known",
+                    bytes(asked), bytes(estimate.memory), estimate.runs, kind));
+  }
+  if (mode == EstimateMode::Advise) return made;
+  Guess guess{.runs = static_cast<std::uint32_t>(std::min(estimate.runs, 1e9))};
+  Needs guessed = needs;
+  if (estimate.memory != 0 && (asked == 0 || asks_for_much)) {
+    guess.memory = true;
+    guess.memory_asked = needs.amounts.get(kMemory);
+    guessed.amounts.set(kMemory, Amount::of(estimate.memory));
+  }
+  if (estimate.time != Duration{} && !needs.time) {
+    guess.time = true;
+    guessed.time = estimate.time;
+  }
+  if (!guess.memory && !guess.time) return made;
+  guessed.guess = guess;
+  if (fits_somewhere(guessed, sites)) made.needs = std::move(guessed);
+  return made;
+}
+
+}  // namespace hpcbatch::records

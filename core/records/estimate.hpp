@@ -1,0 +1,40 @@
+// What a task of a kind is expected to need, from what those before it used.
+#pragma once
+
+#include "model/needs.hpp"
+#include "model/site.hpp"
+#include "records/usage.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::records {
+
+/// Of a kind of which enough has been seen.
+struct Estimate {
+  double runs{0};          ///< that say so
+  std::int64_t memory{0};  ///< bytes that did for 95 of 100, with head-room; 0: not known
+  Duration time{};         ///< the same
+};
+
+/// By kind; only of those of which enough has been seen.
+using Estimates = std::map<std::string, Estimate, std::less<>>;
+
+/// Nothing where too few have been seen.
+std::optional<Estimate> estimate_of(const Profile& profile);
+
+/// What is made of it for one submission.
+struct Estimated {
+  Needs needs;
+  std::vector<std::string> advice;  ///< for who submits, one sentence each
+};
+
+/// What is not said is taken from the estimate, and memory that is said and much more than that is
+/// packed by it; where no shape that could run the task could then, it stays as it is.  `Advise`
+/// leaves the needs alone.
+Estimated estimated(const Needs& needs, const Estimate& estimate, const std::string& kind,
+                    EstimateMode mode, const std::vector<const Site*>& sites);
+
+}  // namespace hpcbatch::records
