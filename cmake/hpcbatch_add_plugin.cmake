@@ -1,4 +1,4 @@
-# hpcbatch_add_plugin(NAME KIND tool|scheduler|transport SOURCES ... [LIBRARIES ...])
+# hpcbatch_add_plugin(NAME KIND tool|scheduler|transport|estimator SOURCES ... [LIBRARIES ...])
 #
 # Builds one plugin as NAME.so and installs it to lib/hpcbatch/KINDs.  Our own plugins are built by it and so is
 # anybody else's, after find_package(hpcbatch).
@@ -6,8 +6,8 @@ include_guard()
 
 function(hpcbatch_add_plugin name)
   cmake_parse_arguments(PLUGIN "" "KIND" "SOURCES;LIBRARIES" ${ARGN})
-  if(NOT PLUGIN_KIND MATCHES "^(tool|scheduler|transport)$")
-    message(FATAL_ERROR "hpcbatch_add_plugin(${name}): KIND must be tool, scheduler or transport, not '${PLUGIN_KIND}'")
+  if(NOT PLUGIN_KIND MATCHES "^(tool|scheduler|transport|estimator)$")
+    message(FATAL_ERROR "hpcbatch_add_plugin(${name}): KIND must be tool, scheduler, transport or estimator, not '${PLUGIN_KIND}'")
   endif()
   if(PLUGIN_UNPARSED_ARGUMENTS OR NOT PLUGIN_SOURCES)
     message(FATAL_ERROR "hpcbatch_add_plugin(${name}): expected SOURCES ... [LIBRARIES ...], got '${ARGN}'")

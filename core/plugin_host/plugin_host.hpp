@@ -1,6 +1,7 @@
 // Finds plugins by name, checks them before and after they are mapped, and makes their objects.
 #pragma once
 
+#include "hpcbatch/estimator.hpp"
 #include "hpcbatch/result.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/tool.hpp"
@@ -28,7 +29,7 @@ struct PluginFacts {
 /// call it.
 class PluginHost {
  public:
-  /// Directories with `schedulers`, `transports` and `tools` in them; the first that has a name
+  /// Directories with `schedulers`, `transports`, `tools` and `estimators` in them; the first that has a name
   /// wins.
   explicit PluginHost(std::vector<std::filesystem::path> search) : search_(std::move(search)) {}
 
@@ -43,6 +44,10 @@ class PluginHost {
   Result<std::unique_ptr<Tool>> tool(const std::string& name,
                                      const std::string& config_yaml) const {
     return make<Tool>(name, config_yaml);
+  }
+  Result<std::unique_ptr<Estimator>> estimator(const std::string& name,
+                                               const std::string& config_yaml) const {
+    return make<Estimator>(name, config_yaml);
   }
 
   std::vector<PluginFile> available(hpcbatch_plugin_kind kind) const {

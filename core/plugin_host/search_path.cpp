@@ -15,6 +15,8 @@ std::string_view folder_of(hpcbatch_plugin_kind kind) {
       return "transports";
     case HPCBATCH_KIND_TOOL:
       return "tools";
+    case HPCBATCH_KIND_ESTIMATOR:
+      return "estimators";
   }
   return "unknown";
 }
@@ -27,6 +29,8 @@ std::string kind_name(unsigned kind) {
       return "transport";
     case HPCBATCH_KIND_TOOL:
       return "tool";
+    case HPCBATCH_KIND_ESTIMATOR:
+      return "estimator";
     default:
       return fmt::format("kind {}", kind);
   }

@@ -17,9 +17,9 @@ struct PluginFile {
   std::vector<std::filesystem::path> hidden;
 };
 
-/// `schedulers`, `transports` or `tools`.
+/// `schedulers`, `transports`, `tools` or `estimators`.
 std::string_view folder_of(hpcbatch_plugin_kind kind);
-/// `scheduler`, `transport` or `tool`; "kind N" for any other number.
+/// `scheduler`, `transport`, `tool` or `estimator`; "kind N" for any other number.
 std::string kind_name(unsigned kind);
 
 /// The configuration's list, then $HPCBATCH_PLUGIN_PATH (separated by colons), then lib/hpcbatch

@@ -41,7 +41,8 @@ std::string all_writable(const std::filesystem::path& path, const std::filesyste
     if (is_writable(other) && std::find(all.begin(), all.end(), other) == all.end())
       all.push_back(other);
   };
-  for (const auto kind : {HPCBATCH_KIND_SCHEDULER, HPCBATCH_KIND_TRANSPORT, HPCBATCH_KIND_TOOL}) {
+  for (const auto kind : {HPCBATCH_KIND_SCHEDULER, HPCBATCH_KIND_TRANSPORT, HPCBATCH_KIND_TOOL,
+                          HPCBATCH_KIND_ESTIMATOR}) {
     const std::filesystem::path folder = root / folder_of(kind);
     look(folder);
     std::error_code error;

@@ -47,7 +47,11 @@ TEST_F(PluginHostTest, SaysWhatAFileIs) {
 
 TEST_F(PluginHostTest, RefusesAnotherMajor) {
   EXPECT_THAT(refusal_of("abi2"),
-              AllOf(HasSubstr("tools/abi2.so"), HasSubstr("ABI 2.0, this engine speaks 1.0")));
+              AllOf(HasSubstr("tools/abi2.so"), HasSubstr("ABI 2.1, this engine speaks 1.1")));
+}
+TEST_F(PluginHostTest, TakesOneThatWasBuiltBeforeEstimatorsWere) {
+  const auto made = host_.tool("before", "");
+  EXPECT_TRUE(made) << made.error().text;
 }
 TEST_F(PluginHostTest, RefusesANewerMinor) {
   EXPECT_THAT(refusal_of("newer"), HasSubstr("ABI 1.9"));
@@ -83,6 +87,13 @@ TEST_F(PluginHostTest, RefusesAnotherKind) {
   const auto made = host_.scheduler("wrongkind", "");
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().text, HasSubstr("of kind tool, not scheduler"));
+}
+TEST_F(PluginHostTest, AnEstimatorIsAKindOfItsOwn) {
+  const auto made = host_.estimator("toolkind", "");
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().text, HasSubstr("of kind tool, not estimator"));
+  EXPECT_THAT(host_.estimator("sound", "").error().text,
+              AllOf(HasSubstr("no estimator plugin 'sound'"), HasSubstr("/estimators")));
 }
 TEST_F(PluginHostTest, HandsOnWhatAConstructorThrows) {
   EXPECT_EQ(refusal_of("throwctor"), "plugin throwctor: no such model");

@@ -1,5 +1,6 @@
 // The layout of what crosses the plugin border.  Whoever changes a number here also changes
 // HPCBATCH_ABI_MAJOR: plugins that were built before would read the wrong bytes.
+#include "hpcbatch/estimator.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/tool.hpp"
 #include "hpcbatch/transport.hpp"
@@ -37,6 +38,9 @@ static_assert(sizeof(InputFile) == 48 && sizeof(ToolRequest) == 176 &&
 static_assert(sizeof(ToolNeeds) == 112 && offsetof(ToolNeeds, gpus) == 48);
 static_assert(sizeof(ToolTask) == 216 && offsetof(ToolTask, needs) == 104);
 static_assert(sizeof(ToolDescription) == 32);
+
+static_assert(sizeof(FeatureTable) == 48 && sizeof(TrainingTable) == 120 &&
+              offsetof(TrainingTable, is_pending) == 96);
 #endif
 
 TEST(PluginBorder, ItsKindsKeepTheirNumbers) {
@@ -44,6 +48,7 @@ TEST(PluginBorder, ItsKindsKeepTheirNumbers) {
   EXPECT_EQ(Scheduler::kKind, 1);
   EXPECT_EQ(Transport::kKind, 2);
   EXPECT_EQ(Tool::kKind, 3);
+  EXPECT_EQ(Estimator::kKind, 4);
   EXPECT_EQ(static_cast<int>(Refusal::Permanent), 3);
   EXPECT_EQ(static_cast<int>(BatchState::Ended), 7);
   EXPECT_EQ(static_cast<int>(EndCause::Failed), 8);

@@ -1,4 +1,4 @@
-// What the three HPCBATCH_SCHEDULER/TRANSPORT/TOOL macros are made of: a constant descriptor and
+// What the four HPCBATCH_SCHEDULER/TRANSPORT/TOOL/ESTIMATOR macros are made of: a constant descriptor and
 // one `create`.
 #pragma once
 
