@@ -1,0 +1,145 @@
+// The estimator `xgboost`: squared error of the logarithm of the wait, which makes a factor cost
+// the same whether it is of minutes or of days.
+#include "hpcbatch/estimator.hpp"
+
+#include "booster.hpp"
+#include "hpcbatch/keys.hpp"
+#include "model_file.hpp"
+#include "tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace hpcbatch::xgboost {
+namespace {
+
+Error rejected(std::string text) {
+  return {Error::Kind::Rejected, std::move(text)};
+}
+
+float logarithm_of(double seconds) {
+  return static_cast<float>(std::log10(seconds + 1));
+}
+double seconds_of(float logarithm) {
+  // No wait of ours is longer than 10^18 seconds, whatever a damaged input makes of it.
+  return std::max(0.0, std::pow(10.0, std::min(static_cast<double>(logarithm), 18.0)) - 1);
+}
+
+class Model final : public EstimatorModel {
+ public:
+  Model(std::vector<std::string> features, Booster booster)
+      : features_(std::move(features)), booster_(std::move(booster)) {}
+
+  Result<std::vector<double>> predict(const FeatureTable& rows) const override {
+    if (auto fault = fault_of(rows, features_)) return rejected(*fault);
+    try {
+      std::vector<double> waits;
+      const std::lock_guard lock(mutex_);
+      for (const float each : booster_.predict({rows.values, features_.size()}))
+        waits.push_back(seconds_of(each));
+      return waits;
+    } catch (const std::exception& error) {
+      return rejected(error.what());
+    }
+  }
+
+ private:
+  std::vector<std::string> features_;
+  Booster booster_;
+  mutable std::mutex mutex_;  ///< xgboost's predictions fill a store of its own
+};
+
+Growth growth_of(const char* config_yaml) {
+  const Keys keys(config_yaml, {"trees", "depth", "rate", "least_rows", "part_of_rows",
+                                "part_of_columns", "seed", "threads"});
+  const auto part = [&](const char* key, double otherwise) {
+    const auto said = keys.text(key);
+    double value = otherwise;
+    const bool is_number = !said || YAML::convert<double>::decode(YAML::Node(*said), value);
+    if (!is_number || !(value > 0 && value <= 1)) keys.fail(key, "must be over 0 and at most 1");
+    return value;
+  };
+  Growth growth;
+  growth.trees = keys.number("trees", 1, 10'000, growth.trees);
+  growth.depth = keys.number("depth", 1, 16, growth.depth);
+  growth.rate = part("rate", growth.rate);
+  growth.least_rows = keys.number("least_rows", 1, 1'000'000, growth.least_rows);
+  growth.part_of_rows = part("part_of_rows", growth.part_of_rows);
+  growth.part_of_columns = part("part_of_columns", growth.part_of_columns);
+  growth.seed = keys.number("seed", 0, 1'000'000'000, growth.seed);
+  growth.threads = keys.number("threads", 1, 64, growth.threads);
+  return growth;
+}
+
+/// The rows that count: their inputs, what they teach, and their weights.
+struct Lesson {
+  std::vector<float> inputs, targets, weights;
+};
+
+class XgboostEstimator final : public Estimator {
+ public:
+  explicit XgboostEstimator(const char* config_yaml) : growth_(growth_of(config_yaml)) {}
+
+  Result<std::string> train(const TrainingTable& table) const override {
+    if (auto fault = fault_of(table)) return rejected(*fault);
+    try {
+      return to_bytes({table.inputs.features, grown(table).bytes()});
+    } catch (const std::exception& error) {
+      return rejected(error.what());
+    }
+  }
+
+  Result<std::unique_ptr<EstimatorModel>> load(const std::string& model) const override {
+    try {
+      ModelFile file = model_file_of(model);
+      Booster booster = Booster::from(file.trees);
+      if (booster.columns() != file.features.size())
+        return rejected("the model's trees know " + std::to_string(booster.columns()) +
+                        " columns and its names are " + std::to_string(file.features.size()));
+      return std::unique_ptr<EstimatorModel>(
+          std::make_unique<Model>(std::move(file.features), std::move(booster)));
+    } catch (const std::exception& error) {
+      return rejected(error.what());
+    }
+  }
+
+ private:
+  /// A wait that is not over is taken to be as long as the waits that are over tell, and at least
+  /// as long as it has been: left out, busy days would look short; taken as it is, too.
+  Booster grown(const TrainingTable& table) const {
+    const Lesson known = lesson_of(table, nullptr);
+    const std::size_t columns = table.inputs.features.size();
+    Booster first = Booster::grown({known.inputs, columns}, known.targets, known.weights, growth_);
+    if (known.targets.size() == table.inputs.rows()) return first;
+    const std::vector<float> told = first.predict({table.inputs.values, columns});
+    const Lesson all = lesson_of(table, &told);
+    return Booster::grown({all.inputs, columns}, all.targets, all.weights, growth_);
+  }
+
+  /// `told`: of all rows; without it pending ones are left out.
+  static Lesson lesson_of(const TrainingTable& table, const std::vector<float>* told) {
+    Lesson lesson;
+    const auto columns = static_cast<std::ptrdiff_t>(table.inputs.features.size());
+    for (std::size_t row = 0; row < table.inputs.rows(); ++row) {
+      const bool is_pending = !table.is_pending.empty() && table.is_pending[row] != 0;
+      if (is_pending && told == nullptr) continue;
+      const auto begin = table.inputs.values.begin() + static_cast<std::ptrdiff_t>(row) * columns;
+      lesson.inputs.insert(lesson.inputs.end(), begin, begin + columns);
+      const float seen = logarithm_of(table.waited[row]);
+      lesson.targets.push_back(is_pending ? std::max(seen, (*told)[row]) : seen);
+      if (!table.weights.empty()) lesson.weights.push_back(table.weights[row]);
+    }
+    return lesson;
+  }
+
+  Growth growth_;
+};
+
+}  // namespace
+}  // namespace hpcbatch::xgboost
+
+HPCBATCH_ESTIMATOR(hpcbatch::xgboost::XgboostEstimator, "xgboost", "1.0.0");
