@@ -1,0 +1,150 @@
+#include "estimate/training.hpp"
+
+#include "plugin_host/guarded.hpp"
+#include "posix/fd.hpp"
+#include "posix/write_all.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+
+#include <poll.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace hpcbatch::estimate {
+namespace {
+
+constexpr int kLowestPriority = 19;
+constexpr std::size_t kMostSaid = 500;
+
+Error failed(std::string_view tried, int error) {
+  return {Error::Kind::Transient, fmt::format("cannot {}: {}", tried, std::strerror(error))};
+}
+
+std::string read_whole(int descriptor) {
+  std::string text;
+  std::array<char, 1U << 16U> part;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  for (;;) {
+    const ssize_t count = ::read(descriptor, part.data(), part.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw std::runtime_error(std::string("cannot read: ") + std::strerror(errno));
+    if (count == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(count));
+  }
+}
+
+std::string read_from_start(int descriptor) {
+  ::lseek(descriptor, 0, SEEK_SET);
+  return read_whole(descriptor);
+}
+
+/// Files in memory, not pipes: neither side waits for the other, however much there is.
+struct Streams {
+  Fd in{::memfd_create("lesson", MFD_CLOEXEC)};
+  Fd out{::memfd_create("model", MFD_CLOEXEC)};
+  Fd error{::memfd_create("said", MFD_CLOEXEC)};
+};
+
+Result<pid_t> spawn(const TrainingProcess& process, const Streams& streams) {
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, streams.in.get(), 0);
+  ::posix_spawn_file_actions_adddup2(&actions, streams.out.get(), 1);
+  ::posix_spawn_file_actions_adddup2(&actions, streams.error.get(), 2);
+  std::string name = "hpcbatch-estimate", verb = "train", estimator = process.estimator;
+  std::string parent = std::to_string(::getpid());
+  std::array<char*, 5> words{name.data(), verb.data(), estimator.data(), parent.data(), nullptr};
+  pid_t child = 0;
+  const int error =
+      ::posix_spawn(&child, process.program.c_str(), &actions, nullptr, words.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return failed("start " + process.program + " to train a model", error);
+  return child;
+}
+
+/// Its status; nothing where it had to be killed.
+std::optional<int> wait_for(pid_t child, std::chrono::milliseconds longest) {
+  // glibc 2.36 declares pidfd_open without extern "C".
+  const Fd end(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  const auto until = std::chrono::steady_clock::now() + longest;
+  bool has_ended = false;
+  for (;;) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    pollfd wait{end.get(), POLLIN, 0};
+    const int count = left.count() <= 0 ? 0 : ::poll(&wait, 1, static_cast<int>(left.count()));
+    if (count < 0 && errno == EINTR) continue;
+    has_ended = count > 0;
+    break;
+  }
+  if (!has_ended) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return has_ended ? std::optional(status) : std::nullopt;
+}
+
+Error died(const TrainingProcess& process, std::optional<int> status, std::string said) {
+  said = said.substr(0, std::min(said.find('\n'), kMostSaid));
+  if (!status)
+    return {Error::Kind::Transient, fmt::format("training with {} took over {} s and was ended",
+                                                process.estimator, process.longest.count())};
+  if (WIFSIGNALED(*status))
+    return {Error::Kind::Transient,
+            fmt::format("training with {} was ended by SIG{}", process.estimator,
+                        ::sigabbrev_np(WTERMSIG(*status)))};
+  return {Error::Kind::Rejected, said.empty() ? "training ended without a model" : said};
+}
+
+}  // namespace
+
+Result<std::string> train_apart(const TrainingProcess& process, const Lesson& lesson) {
+  const Streams streams;
+  if (!streams.in || !streams.out || !streams.error)
+    return failed("make room to train a model", errno);
+  if (const int error = write_all(streams.in.get(), to_bytes(lesson)))
+    return failed("hand over what a model is to learn", error);
+  ::lseek(streams.in.get(), 0, SEEK_SET);
+  const auto child = spawn(process, streams);
+  if (!child) return child.error();
+  const auto status = wait_for(*child, process.longest);
+  if (!status || !WIFEXITED(*status) || WEXITSTATUS(*status) != 0)
+    return died(process, status, read_from_start(streams.error.get()));
+  return read_from_start(streams.out.get());
+}
+
+int train_here(const PluginHost& plugins, const std::string& estimator) {
+  ::setpriority(PRIO_PROCESS, 0, kLowestPriority);
+  const auto fail = [](const std::string& why) {
+    std::fprintf(stderr, "%s\n", why.c_str());
+    return 1;
+  };
+  try {
+    const Lesson lesson = lesson_of(read_whole(STDIN_FILENO));
+    const auto plugin = plugins.estimator(estimator, lesson.config_yaml);
+    if (!plugin) return fail(plugin.error().text);
+    const auto model = guarded(estimator, [&] { return (*plugin)->train(lesson.table); });
+    if (!model) return fail(model.error().text);
+    const int error = write_all(STDOUT_FILENO, *model);
+    return error == 0 ? 0 : fail(std::string("cannot write the model: ") + std::strerror(error));
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+}  // namespace hpcbatch::estimate

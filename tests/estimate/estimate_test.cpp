@@ -1,0 +1,174 @@
+// Training in a process of its own, and the tables made of a queue's polls.
+#include "estimate/replay.hpp"
+#include "estimate/tables.hpp"
+#include "estimate/training.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace hpcbatch::estimate {
+namespace {
+
+using testing::HasSubstr;
+
+TrainingTable hundred_waits() {
+  TrainingTable table;
+  table.inputs.features = {"nodes", "hour"};
+  for (int row = 0; row < 100; ++row) {
+    table.inputs.values.push_back(static_cast<float>(row % 10));
+    table.inputs.values.push_back(static_cast<float>(row % 24));
+    table.waited.push_back(60 * (row % 10 + 1));
+  }
+  return table;
+}
+
+TEST(TableBytes, ComeBackAsTheyWere) {
+  Lesson lesson{"trees: 3", hundred_waits()};
+  lesson.table.weights = {1, 2, 3};
+  lesson.table.is_pending = {0, 1};
+  const std::string bytes = to_bytes(lesson);
+  const Lesson back = lesson_of(bytes);
+  EXPECT_EQ(back.config_yaml, "trees: 3");
+  EXPECT_EQ(back.table.inputs.features, lesson.table.inputs.features);
+  EXPECT_EQ(back.table.inputs.values, lesson.table.inputs.values);
+  EXPECT_EQ(back.table.waited, lesson.table.waited);
+  EXPECT_EQ(back.table.weights, lesson.table.weights);
+  EXPECT_EQ(back.table.is_pending, lesson.table.is_pending);
+  for (const std::size_t size : {std::size_t{0}, std::size_t{5}, bytes.size() - 1})
+    EXPECT_THROW((void)lesson_of(bytes.substr(0, size)), std::exception) << size;
+  EXPECT_THROW((void)lesson_of(bytes + "x"), std::exception);
+}
+
+TEST(TrainApart, GivesTheModelThatTheEstimatorItselfGives) {
+  const auto apart = train_apart({PROGRAM, "xgboost"}, {"trees: 5", hundred_waits()});
+  ASSERT_TRUE(apart) << apart.error().text;
+  const auto here = PluginHost({PLUGINS}).estimator("xgboost", "trees: 5");
+  ASSERT_TRUE(here) << here.error().text;
+  EXPECT_EQ(*apart, *(*here)->train(hundred_waits()));
+}
+
+TEST(TrainApart, HandsOnWhyThereIsNoModel) {
+  EXPECT_EQ(train_apart({PROGRAM, "xgboost"}, {"", {}}).error().text, "the table has no columns");
+  EXPECT_THAT(train_apart({PROGRAM, "xgboost"}, {"tress: 5", hundred_waits()}).error().text,
+              HasSubstr("unknown key 'tress'"));
+  EXPECT_THAT(train_apart({PROGRAM, "nobody"}, {"", hundred_waits()}).error().text,
+              HasSubstr("there is no estimator plugin 'nobody'"));
+  EXPECT_THAT(train_apart({"/no/such/program", "xgboost"}, {"", hundred_waits()}).error().text,
+              HasSubstr("cannot start /no/such/program to train a model"));
+}
+
+/// A program that does something else in the place of the training.
+class TrainingStandIn : public testing::Test {
+ protected:
+  void TearDown() override { ::unlink(path_.c_str()); }
+  std::string that_does(const std::string& script) {
+    std::ofstream(path_) << "#!/bin/sh\n" << script << "\n";
+    ::chmod(path_.c_str(), 0755);
+    return path_;
+  }
+  std::string path_ = testing::TempDir() + "stand-in-" + std::to_string(::getpid());
+};
+
+TEST_F(TrainingStandIn, OneThatDiesOrNeverEndsIsAnError) {
+  const Lesson lesson{"", hundred_waits()};
+  const auto died = train_apart({that_does("kill -SEGV $$"), "xgboost"}, lesson);
+  ASSERT_FALSE(died);
+  EXPECT_EQ(died.error().text, "training with xgboost was ended by SIGSEGV");
+  const auto endless =
+      train_apart({that_does("exec sleep 600"), "xgboost", std::chrono::seconds(1)}, lesson);
+  ASSERT_FALSE(endless);
+  EXPECT_EQ(endless.error().kind, Error::Kind::Transient);
+  EXPECT_EQ(endless.error().text, "training with xgboost took over 1 s and was ended");
+}
+
+/// A day is long or short for all jobs; account 1 waits ten times as long as others.
+foresight::Polls made_polls(int days) {
+  std::mt19937 random(3);
+  foresight::Polls polls;
+  for (int day = 0; day < days; ++day) {
+    for (int at = 0; at < 120; ++at) {
+      foresight::PolledJob job;
+      job.polled = day * foresight::kDay;
+      job.submitted = job.eligible = job.polled - 100;
+      job.partition = static_cast<std::uint32_t>(at % 2);
+      job.account = static_cast<std::uint32_t>(random() % 4);
+      job.known.fill(1);
+      job.known[foresight::known_column("time_limit_sec")] = job.account == 1 ? 7200 : 3600;
+      const auto noise = static_cast<foresight::Seconds>(random() % 100);
+      polls.jobs.push_back(job);
+      polls.waited.push_back((job.account == 1 ? 6000 : 600) + noise);
+    }
+  }
+  return polls;
+}
+
+Learner learner_here(const std::string& config) {
+  const std::shared_ptr<Estimator> estimator =
+      std::move(*PluginHost({PLUGINS}).estimator("xgboost", config));
+  return [estimator](const TrainingTable& table) -> Result<std::unique_ptr<EstimatorModel>> {
+    const auto model = estimator->train(table);
+    if (!model) return model.error();
+    return estimator->load(*model);
+  };
+}
+
+boost::json::object replayed(const foresight::Polls& polls, Learner learner) {
+  ReplayOptions options;
+  options.estimator = "xgboost";
+  options.learner = std::move(learner);
+  return replay(polls, options, [](const std::string&, std::size_t, std::size_t) {});
+}
+
+TEST(ReplayOfPolls, AnEstimatorIsBetterThanWhatDoesNotLearn) {
+  const auto found =
+      replayed(made_polls(31), learner_here("{trees: 20, rate: 0.3, depth: 3, least_rows: 5}"));
+  EXPECT_TRUE(found.at("unused").as_array().empty()) << boost::json::serialize(found.at("unused"));
+  for (const auto& protocol : found.at("protocols").as_array()) {
+    const auto& rows = protocol.at("rows").as_array();
+    ASSERT_EQ(rows.size(), 4u);
+    EXPECT_LT(rows[3].at("mean_square").as_double(), 0.01);
+    EXPECT_LT(rows[3].at("mean_square").as_double(), rows[1].at("mean_square").as_double());
+    EXPECT_GT(rows[3].at("within_2").as_double(), 0.95);
+  }
+  const auto& held = found.at("protocols").at(1).at("rows").at(3).at("held_90").as_array();
+  ASSERT_EQ(held.size(), 2u);
+  for (const auto& block : held) EXPECT_NEAR(block.as_double(), 0.9, 0.1);
+  EXPECT_THAT(tables(found), HasSubstr("xgboost"));
+}
+
+TEST(ReplayOfPolls, WithoutAnEstimatorItsRowIsLeftOut) {
+  const auto found = replayed(made_polls(26), {});
+  EXPECT_TRUE(found.at("estimator").is_null());
+  EXPECT_EQ(found.at("protocols").at(0).at("rows").as_array().size(), 3u);
+  EXPECT_THAT(tables(found), testing::Not(HasSubstr("xgboost")));
+}
+
+TEST(ReplayOfPolls, AModelThatIsWorseThanMediansIsNotUsed) {
+  class Liar final : public EstimatorModel {
+    Result<std::vector<double>> predict(const FeatureTable& rows) const override {
+      return std::vector<double>(rows.rows(), 1e6);
+    }
+  };
+  const auto found = replayed(made_polls(26), [](const TrainingTable&) {
+    return Result<std::unique_ptr<EstimatorModel>>(std::make_unique<Liar>());
+  });
+  const auto& rows = found.at("protocols").at(1).at("rows").as_array();
+  EXPECT_EQ(rows[3].at("mean_square"), rows[1].at("mean_square"));
+  EXPECT_THAT(tables(found), HasSubstr("not used: on the newest days"));
+}
+
+TEST(ReplayOfPolls, TooFewDaysAreRefused) {
+  EXPECT_THROW(replayed(made_polls(10), {}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace hpcbatch::estimate
