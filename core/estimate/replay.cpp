@@ -27,9 +27,10 @@ using namespace foresight;
 using Rows = std::vector<std::size_t>;
 
 constexpr Seconds kAllIsKnown = std::numeric_limits<Seconds>::max() / 2;
+/// Of what a model learns; how a queue fares changes with its users.
+constexpr Seconds kHalfLife = 10 * kDay;
 /// Bounds are told from so many blocks before the first that counts.
 constexpr std::size_t kWarmUpBlocks = 3;
-constexpr std::size_t kJudgedDays = 2;
 
 enum Who : std::size_t { kMedian, kClassMedian, kHistory, kLearned, kWhos };
 constexpr std::array<const char*, kWhos> kNames = {"global median", "median by partition and limit",
@@ -76,7 +77,8 @@ class Replay {
         options_(options),
         progress_(progress),
         days_(days_of(polls)),
-        all_(joined(days_, [](std::size_t) { return true; })) {
+        all_(joined(days_, [](std::size_t) { return true; })),
+        crowds_(crowds_of(polls)) {
     const std::size_t needed = options.first_day + options.block;
     if (days_.size() < needed || options.first_day < options.block)
       throw std::invalid_argument("the file has polls of " + std::to_string(days_.size()) +
@@ -127,6 +129,7 @@ class Replay {
   const Progress& progress_;
   std::vector<Rows> days_;
   Rows all_;
+  std::vector<std::size_t> crowds_;
   FeatureTable table_;
   json::array unused_;
   std::array<std::optional<ConformalBounds>, kWhos> by_half_, by_most_;
@@ -135,7 +138,8 @@ class Replay {
 std::optional<std::vector<double>> Replay::learned(const Rows& from, const Rows& rows,
                                                    Seconds now) {
   if (!options_.learner || rows.empty()) return std::nullopt;
-  const auto model = options_.learner(training_table(table_, polls_, from, now));
+  const auto model = options_.learner(training_table(
+      table_, polls_, from, now, now == kAllIsKnown ? std::nullopt : std::optional(kHalfLife)));
   if (!model) {
     unused_.emplace_back(model.error().text);
     return std::nullopt;
@@ -149,10 +153,10 @@ std::optional<std::vector<double>> Replay::learned(const Rows& from, const Rows&
 std::optional<std::vector<double>> Replay::learned_and_checked(std::size_t first,
                                                                const Rows& rows) {
   if (!options_.learner) return std::nullopt;
-  const Seconds now = moment(first), before = moment(first - kJudgedDays);
+  const Seconds now = moment(first), before = moment(first - options_.block);
   Rows judged;
   for (const std::size_t row :
-       joined(days_, [&](std::size_t day) { return day < first && day + kJudgedDays >= first; }))
+       joined(days_, [&](std::size_t day) { return day < first && day + options_.block >= first; }))
     if (polls_.jobs[row].polled + polls_.waited[row] <= now) judged.push_back(row);
   const auto told = learned(all_, judged, before);
   if (!told) return std::nullopt;
@@ -213,8 +217,8 @@ void Replay::bound_day(Told& told, std::size_t day) {
     for (std::size_t at = 0; at < told.rows.size(); ++at) {
       const std::size_t row = told.rows[at];
       if (polls_.jobs[row].polled != now) continue;
-      ToldWait wait{now, polls_.jobs[row].partition, log_of_wait(told.half[who][at]), 0,
-                    polls_.waited[row]};
+      const double predicted = log_of_wait(told.half[who][at]);
+      ToldWait wait{now, spread_group(crowds_[row], predicted), predicted, 0, polls_.waited[row]};
       wait.bound = wait.predicted + (half ? half->of(wait.group) : 0);
       told.bound_50[who].push_back(std::max(0.0, wait_of_log(wait.bound)));
       by_half_[who]->add(wait);

@@ -29,7 +29,7 @@ struct ReplayOptions {
 
 /// Two protocols.  `random`: a tenth of the days is told by what is learned of all others, later ones
 /// too.  `time`: each block of days is told by what was known at its first poll; a model is used where
-/// it is better on the two days before than medians; bounds are conformal, and move day by day.
+/// it is better than medians on the block before; bounds are conformal, and move day by day.
 ///
 /// {"jobs", "polls", "from", "until" (seconds), "estimator": name or null, "unused": [sentence...],
 ///  "protocols": [{"name", "jobs", "rows": [{"who", "mean_square", "within_2", "within_3",

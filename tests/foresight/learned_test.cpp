@@ -210,6 +210,11 @@ TEST(Features, WhatIsNotOverIsLearnedAsPending) {
   EXPECT_EQ(known.is_pending[0], 0);  // over within two days
   EXPECT_EQ(known.is_pending[21], 1);
   EXPECT_EQ(known.waited[21], kDay);
+  EXPECT_TRUE(known.weights.empty());
+  const TrainingTable aged =
+      training_table(table, polls, all_rows(polls), polls.jobs.back().polled, kDay);
+  EXPECT_EQ(aged.weights[0], 0.25F);
+  EXPECT_EQ(aged.weights[20], 0.5F);
 }
 
 TEST(QuantileOfCensored, IsThePlainOneWhereAllIsKnown) {
@@ -282,6 +287,17 @@ TEST(ConformalBoundsTest, OfAGroupThatIsSeenOftenEnoughItsOwn) {
   EXPECT_NEAR(shifts->of(2), 0, 0.01);
   EXPECT_NEAR(shifts->of(4), 0.5, 0.01);
   EXPECT_EQ(bounds.at(11 * kDay), std::nullopt);  // too long ago
+}
+
+TEST(ConformalBoundsTest, CrowdsAndLongWaitsAreOfGroupsOfTheirOwn) {
+  EXPECT_EQ(spread_group(1, 2), spread_group(4, 3.7));
+  EXPECT_NE(spread_group(4, 2), spread_group(5, 2));
+  EXPECT_NE(spread_group(199, 2), spread_group(200, 2));
+  EXPECT_NE(spread_group(1, 3.7), spread_group(1, 3.8));
+  const Polls polls = poll_file().polls();
+  const auto crowds = crowds_of(polls);
+  EXPECT_EQ(crowds.size(), 60u);
+  EXPECT_EQ(crowds[0], 1u);  // of seven sizes and three accounts, twenty jobs
 }
 
 TEST(ConformalBoundsTest, KnowNothingOfWaitsThatAreNotOver) {

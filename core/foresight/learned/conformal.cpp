@@ -1,6 +1,7 @@
 #include "foresight/learned/conformal.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace hpcbatch::foresight {
@@ -8,6 +9,10 @@ namespace {
 
 /// A level that has moved so far does not come back in time.
 constexpr double kLeastMisses = 0.1, kMostMisses = 4;
+
+constexpr std::array<std::size_t, 3> kCrowds = {5, 50, 200};
+/// As log_of_wait: an hour and three quarters.
+constexpr double kLongWait = 3.8;
 
 bool is_over_by(const ToldWait& told, Seconds now) {
   return told.waited <= now - told.polled;
@@ -48,6 +53,12 @@ std::optional<double> quantile_of_censored(std::vector<Censored> values, double 
     if (above <= 1 - q + 1e-12) return values[at].value;
   }
   return values.back().value;
+}
+
+std::uint32_t spread_group(std::size_t crowd, double predicted) {
+  const auto above = std::count_if(kCrowds.begin(), kCrowds.end(),
+                                   [crowd](std::size_t least) { return crowd >= least; });
+  return static_cast<std::uint32_t>(2 * above) + (predicted >= kLongWait ? 1 : 0);
 }
 
 double Shifts::of(std::uint32_t group) const {

@@ -32,14 +32,18 @@ std::optional<double> quantile_of_censored(std::vector<Censored> values, double 
 struct ConformalSettings {
   double level{0.9};                ///< part of the waits that are to be no longer
   Seconds window{10 * kDay};        ///< of residuals
-  double step{0.1};                 ///< by which a day's misses move the level
+  double step{0.4};                 ///< by which a day's misses move the level
   std::size_t fewest_of_group{50};  ///< with fewer residuals those of all groups count
 };
+
+/// Jobs whose waits are told about as well, as a number: by how many of their poll are of their shape,
+/// which wait and start together, and by whether the wait is told to be long (log_of_wait).
+std::uint32_t spread_group(std::size_t crowd, double predicted);
 
 /// A wait that was told.
 struct ToldWait {
   Seconds polled{0};
-  std::uint32_t group{0};  ///< its partition
+  std::uint32_t group{0};  ///< of those that are told about as well
   double predicted{0};     ///< as log_of_wait
   double bound{0};         ///< as log_of_wait
   Seconds waited{0};  ///< in the end; before it is over nobody looks at more than that it is not

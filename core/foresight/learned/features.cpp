@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace hpcbatch::foresight {
 namespace {
@@ -159,6 +160,17 @@ FeatureTable feature_table(const Polls& polls) {
   return table;
 }
 
+std::vector<std::size_t> crowds_of(const Polls& polls) {
+  std::map<std::pair<Seconds, Likeness>, std::size_t> counts;
+  const auto key = [&](std::size_t row) {
+    return std::pair(polls.jobs[row].polled, likenesses_of(polls.jobs[row])[kShape]);
+  };
+  for (std::size_t row = 0; row < polls.jobs.size(); ++row) ++counts[key(row)];
+  std::vector<std::size_t> crowds;
+  for (std::size_t row = 0; row < polls.jobs.size(); ++row) crowds.push_back(counts[key(row)]);
+  return crowds;
+}
+
 FeatureTable rows_of(const FeatureTable& table, const std::vector<std::size_t>& rows) {
   FeatureTable chosen{table.features, {}};
   const std::size_t columns = table.features.size();
@@ -171,7 +183,8 @@ FeatureTable rows_of(const FeatureTable& table, const std::vector<std::size_t>& 
 }
 
 TrainingTable training_table(const FeatureTable& table, const Polls& polls,
-                             const std::vector<std::size_t>& rows, Seconds now) {
+                             const std::vector<std::size_t>& rows, Seconds now,
+                             std::optional<Seconds> half_life) {
   std::vector<std::size_t> before;
   for (const std::size_t row : rows)
     if (polls.jobs[row].polled < now) before.push_back(row);
@@ -182,6 +195,10 @@ TrainingTable training_table(const FeatureTable& table, const Polls& polls,
     const bool is_pending = polls.waited[row] > so_far;
     training.waited.push_back(static_cast<double>(is_pending ? so_far : polls.waited[row]));
     training.is_pending.push_back(is_pending ? 1 : 0);
+    if (half_life) {
+      const double lives = static_cast<double>(so_far) / static_cast<double>(*half_life);
+      training.weights.push_back(static_cast<float>(std::pow(0.5, lives)));
+    }
   }
   return training;
 }

@@ -5,6 +5,7 @@
 #include "hpcbatch/estimator.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace hpcbatch::foresight {
@@ -16,12 +17,17 @@ namespace hpcbatch::foresight {
 /// over: whatever `waited` says of what comes later, the row is the same.
 FeatureTable feature_table(const Polls& polls);
 
+/// Of each job: how many of its poll are of its shape (partition, account, cpus and limit), itself too.
+std::vector<std::size_t> crowds_of(const Polls& polls);
+
 /// Of these rows of that table.
 FeatureTable rows_of(const FeatureTable& table, const std::vector<std::size_t>& rows);
 
 /// What can be learned at that moment from those of these rows that were polled before it: a wait
-/// that is not over by then is pending, with what it has been so far.
+/// that is not over by then is pending, with what it has been so far.  `half_life`: a row that is so
+/// much older than another counts half as much; without it all count alike.
 TrainingTable training_table(const FeatureTable& table, const Polls& polls,
-                             const std::vector<std::size_t>& rows, Seconds now);
+                             const std::vector<std::size_t>& rows, Seconds now,
+                             std::optional<Seconds> half_life = {});
 
 }  // namespace hpcbatch::foresight

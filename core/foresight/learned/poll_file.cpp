@@ -13,7 +13,7 @@ namespace hpcbatch::foresight {
 namespace {
 
 // Nobody waits for longer; what says so is damaged.
-constexpr Seconds kLongestWait = 20 * 365 * kDay;
+constexpr Seconds kLongestWait = kDay * 365 * 20;
 
 /// Cells of a line; a cell in quotes may have commas in it.
 std::vector<std::string_view> cells_of(std::string_view line) {
