@@ -30,11 +30,13 @@ TrainingTable two_rows() {
 }
 
 TEST(XgboostEstimator, ItsSettingsAreChecked) {
-  EXPECT_EQ(refusal_of("trees: 10\ndepth: 3\nrate: 0.1\nthreads: 2\n"), "accepted");
-  EXPECT_THAT(refusal_of("trees: 0"), HasSubstr("line 1: 'trees' must be a whole number from 1"));
-  EXPECT_THAT(refusal_of("depth: 3\nrate: 1.5"), HasSubstr("line 2: 'rate' must be over 0"));
-  EXPECT_THAT(refusal_of("part_of_rows: nan"), HasSubstr("'part_of_rows' must be over 0"));
-  EXPECT_THAT(refusal_of("tress: 3"), HasSubstr("unknown key 'tress'"));
+  EXPECT_EQ(refusal_of("num_round: 10\nmax_depth: 3\neta: 0.1\nnthread: 2\n"), "accepted");
+  EXPECT_THAT(refusal_of("num_round: 0"),
+              HasSubstr("line 1: 'num_round' must be a whole number from 1"));
+  EXPECT_THAT(refusal_of("max_depth: 3\neta: 1.5"),
+              HasSubstr("line 2: 'eta' must be over 0 and at most 1"));
+  EXPECT_THAT(refusal_of("subsample: nan"), HasSubstr("'subsample' must be over 0"));
+  EXPECT_THAT(refusal_of("num_rond: 3"), HasSubstr("unknown key 'num_rond'"));
 }
 
 TEST(XgboostEstimator, SaysWhatIsWrongWithATable) {
@@ -47,7 +49,7 @@ TEST(XgboostEstimator, SaysWhatIsWrongWithATable) {
 }
 
 TEST(XgboostEstimator, SaysWhichColumnsAModelWants) {
-  const auto bytes = make("trees: 3")->train(two_rows());
+  const auto bytes = make("num_round: 3")->train(two_rows());
   ASSERT_TRUE(bytes);
   const auto model = make()->load(*bytes);
   ASSERT_TRUE(model);
@@ -56,7 +58,7 @@ TEST(XgboostEstimator, SaysWhichColumnsAModelWants) {
 }
 
 TEST(XgboostEstimator, SaysThatAModelIsDamaged) {
-  auto bytes = make("trees: 3")->train(two_rows());
+  auto bytes = make("num_round: 3")->train(two_rows());
   ASSERT_TRUE(bytes);
   bytes->back() = static_cast<char>(bytes->back() ^ 1);
   EXPECT_EQ(make()->load(*bytes).error().text,
@@ -67,7 +69,8 @@ TEST(XgboostEstimator, SaysThatAModelIsDamaged) {
 
 namespace contract {
 INSTANTIATE_TEST_SUITE_P(Xgboost, EstimatorContract, testing::Values(EstimatorCase{.make = [] {
-                           return make("trees: 40\ndepth: 4\nrate: 0.3");
+                           return make(
+                               "num_round: 40\nmax_depth: 4\neta: 0.3\nmin_child_weight: 1");
                          }}));
 }  // namespace contract
 }  // namespace hpcbatch

@@ -66,8 +66,8 @@ void Booster::set(const char* key, const std::string& value) {
 }
 
 Booster Booster::grown(const Matrix& inputs, const std::vector<float>& targets,
-                       const std::vector<float>& weights, const Growth& growth) {
-  const DataMatrix matrix = matrix_of(inputs, growth.threads);
+                       const std::vector<float>& weights, const Parameters& parameters) {
+  const DataMatrix matrix = matrix_of(inputs, parameters.nthread);
   set_floats(matrix.get(), "label", targets);
   if (!weights.empty()) set_floats(matrix.get(), "weight", weights);
   Booster booster(made_booster(matrix.get()));
@@ -75,15 +75,17 @@ Booster Booster::grown(const Matrix& inputs, const std::vector<float>& targets,
   booster.set("objective", "reg:squarederror");
   booster.set("tree_method", "hist");
   booster.set("base_score", std::to_string(mean_of(targets, weights)));
-  booster.set("max_depth", std::to_string(growth.depth));
-  booster.set("eta", std::to_string(growth.rate));
-  booster.set("min_child_weight", std::to_string(growth.least_rows));
-  booster.set("subsample", std::to_string(growth.part_of_rows));
-  booster.set("colsample_bytree", std::to_string(growth.part_of_columns));
-  booster.set("seed", std::to_string(growth.seed));
-  booster.set("nthread", std::to_string(growth.threads));
-  for (int tree = 0; tree < growth.trees; ++tree)
-    check(XGBoosterUpdateOneIter(booster.handle_.get(), tree, matrix.get()), "grow a tree");
+  const auto set = [&](const char* key, auto value) { booster.set(key, std::to_string(value)); };
+  set("num_parallel_tree", parameters.num_parallel_tree);
+  set("max_depth", parameters.max_depth);
+  set("eta", parameters.eta);
+  set("min_child_weight", parameters.min_child_weight);
+  set("subsample", parameters.subsample);
+  set("colsample_bytree", parameters.colsample_bytree);
+  set("seed", parameters.seed);
+  set("nthread", parameters.nthread);
+  for (int round = 0; round < parameters.num_round; ++round)
+    check(XGBoosterUpdateOneIter(booster.handle_.get(), round, matrix.get()), "grow a tree");
   return booster;
 }
 

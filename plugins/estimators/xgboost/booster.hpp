@@ -11,16 +11,18 @@
 
 namespace hpcbatch::xgboost {
 
-/// How the trees grow; names and defaults are explained in xgboost's own list of parameters.
-struct Growth {
-  std::int64_t trees{400};
-  std::int64_t depth{8};
-  double rate{0.05};            ///< eta
-  std::int64_t least_rows{1};   ///< in a leaf, by their weights (min_child_weight)
-  double part_of_rows{0.8};     ///< seen by each tree (subsample)
-  double part_of_columns{0.8};  ///< seen by each tree (colsample_bytree)
+/// Settings by xgboost's own names (its page "XGBoost Parameters"); as they are, they were chosen for
+/// a hundred thousand waits of a month.
+struct Parameters {
+  std::int64_t num_round{150};
+  std::int64_t num_parallel_tree{4};
+  std::int64_t max_depth{6};
+  double eta{0.08};
+  double min_child_weight{100};
+  double subsample{0.5};
+  double colsample_bytree{0.3};
   std::int64_t seed{1};
-  std::int64_t threads{1};
+  std::int64_t nthread{1};
 };
 
 /// Numbers row after row; NaN: not known.
@@ -35,7 +37,7 @@ class Booster {
  public:
   /// `targets` one a row; squared error; `weights` one a row or none.
   static Booster grown(const Matrix& inputs, const std::vector<float>& targets,
-                       const std::vector<float>& weights, const Growth& growth);
+                       const std::vector<float>& weights, const Parameters& parameters);
   /// From what `bytes` has made.
   static Booster from(const std::string& bytes);
 

@@ -53,26 +53,29 @@ class Model final : public EstimatorModel {
   mutable std::mutex mutex_;  ///< xgboost's predictions fill a store of its own
 };
 
-Growth growth_of(const char* config_yaml) {
-  const Keys keys(config_yaml, {"trees", "depth", "rate", "least_rows", "part_of_rows",
-                                "part_of_columns", "seed", "threads"});
-  const auto part = [&](const char* key, double otherwise) {
+Parameters parameters_of(const char* config_yaml) {
+  const Keys keys(config_yaml,
+                  {"num_round", "num_parallel_tree", "max_depth", "eta", "min_child_weight",
+                   "subsample", "colsample_bytree", "seed", "nthread"});
+  const auto real = [&](const char* key, double most, double otherwise) {
     const auto said = keys.text(key);
     double value = otherwise;
     const bool is_number = !said || YAML::convert<double>::decode(YAML::Node(*said), value);
-    if (!is_number || !(value > 0 && value <= 1)) keys.fail(key, "must be over 0 and at most 1");
+    if (!is_number || !(value > 0 && value <= most))
+      keys.fail(key, "must be over 0 and at most " + std::to_string(std::llround(most)));
     return value;
   };
-  Growth growth;
-  growth.trees = keys.number("trees", 1, 10'000, growth.trees);
-  growth.depth = keys.number("depth", 1, 16, growth.depth);
-  growth.rate = part("rate", growth.rate);
-  growth.least_rows = keys.number("least_rows", 1, 1'000'000, growth.least_rows);
-  growth.part_of_rows = part("part_of_rows", growth.part_of_rows);
-  growth.part_of_columns = part("part_of_columns", growth.part_of_columns);
-  growth.seed = keys.number("seed", 0, 1'000'000'000, growth.seed);
-  growth.threads = keys.number("threads", 1, 64, growth.threads);
-  return growth;
+  Parameters all;
+  all.num_round = keys.number("num_round", 1, 10'000, all.num_round);
+  all.num_parallel_tree = keys.number("num_parallel_tree", 1, 100, all.num_parallel_tree);
+  all.max_depth = keys.number("max_depth", 1, 16, all.max_depth);
+  all.eta = real("eta", 1, all.eta);
+  all.min_child_weight = real("min_child_weight", 1e6, all.min_child_weight);
+  all.subsample = real("subsample", 1, all.subsample);
+  all.colsample_bytree = real("colsample_bytree", 1, all.colsample_bytree);
+  all.seed = keys.number("seed", 0, 1'000'000'000, all.seed);
+  all.nthread = keys.number("nthread", 1, 64, all.nthread);
+  return all;
 }
 
 /// The rows that count: their inputs, what they teach, and their weights.
@@ -82,7 +85,7 @@ struct Lesson {
 
 class XgboostEstimator final : public Estimator {
  public:
-  explicit XgboostEstimator(const char* config_yaml) : growth_(growth_of(config_yaml)) {}
+  explicit XgboostEstimator(const char* config_yaml) : parameters_(parameters_of(config_yaml)) {}
 
   Result<std::string> train(const TrainingTable& table) const override {
     if (auto fault = fault_of(table)) return rejected(*fault);
@@ -113,11 +116,12 @@ class XgboostEstimator final : public Estimator {
   Booster grown(const TrainingTable& table) const {
     const Lesson known = lesson_of(table, nullptr);
     const std::size_t columns = table.inputs.features.size();
-    Booster first = Booster::grown({known.inputs, columns}, known.targets, known.weights, growth_);
+    Booster first =
+        Booster::grown({known.inputs, columns}, known.targets, known.weights, parameters_);
     if (known.targets.size() == table.inputs.rows()) return first;
     const std::vector<float> told = first.predict({table.inputs.values, columns});
     const Lesson all = lesson_of(table, &told);
-    return Booster::grown({all.inputs, columns}, all.targets, all.weights, growth_);
+    return Booster::grown({all.inputs, columns}, all.targets, all.weights, parameters_);
   }
 
   /// `told`: of all rows; without it pending ones are left out.
@@ -136,7 +140,7 @@ class XgboostEstimator final : public Estimator {
     return lesson;
   }
 
-  Growth growth_;
+  Parameters parameters_;
 };
 
 }  // namespace
