@@ -76,7 +76,6 @@ Booster Booster::grown(const Matrix& inputs, const std::vector<float>& targets,
   booster.set("tree_method", "hist");
   booster.set("base_score", std::to_string(mean_of(targets, weights)));
   const auto set = [&](const char* key, auto value) { booster.set(key, std::to_string(value)); };
-  set("num_parallel_tree", parameters.num_parallel_tree);
   set("max_depth", parameters.max_depth);
   set("eta", parameters.eta);
   set("min_child_weight", parameters.min_child_weight);

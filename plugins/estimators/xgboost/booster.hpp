@@ -14,10 +14,9 @@ namespace hpcbatch::xgboost {
 /// Settings by xgboost's own names (its page "XGBoost Parameters"); as they are, they were chosen for
 /// a hundred thousand waits of a month.
 struct Parameters {
-  std::int64_t num_round{150};
-  std::int64_t num_parallel_tree{4};
+  std::int64_t num_round{300};
   std::int64_t max_depth{6};
-  double eta{0.08};
+  double eta{0.04};
   double min_child_weight{100};
   double subsample{0.5};
   double colsample_bytree{0.3};

@@ -54,9 +54,8 @@ class Model final : public EstimatorModel {
 };
 
 Parameters parameters_of(const char* config_yaml) {
-  const Keys keys(config_yaml,
-                  {"num_round", "num_parallel_tree", "max_depth", "eta", "min_child_weight",
-                   "subsample", "colsample_bytree", "seed", "nthread"});
+  const Keys keys(config_yaml, {"num_round", "max_depth", "eta", "min_child_weight", "subsample",
+                                "colsample_bytree", "seed", "nthread"});
   const auto real = [&](const char* key, double most, double otherwise) {
     const auto said = keys.text(key);
     double value = otherwise;
@@ -67,7 +66,6 @@ Parameters parameters_of(const char* config_yaml) {
   };
   Parameters all;
   all.num_round = keys.number("num_round", 1, 10'000, all.num_round);
-  all.num_parallel_tree = keys.number("num_parallel_tree", 1, 100, all.num_parallel_tree);
   all.max_depth = keys.number("max_depth", 1, 16, all.max_depth);
   all.eta = real("eta", 1, all.eta);
   all.min_child_weight = real("min_child_weight", 1e6, all.min_child_weight);

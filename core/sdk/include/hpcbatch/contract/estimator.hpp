@@ -97,7 +97,7 @@ TEST_P(EstimatorContract, LearnsWhatDecidesAWait) {
   ASSERT_NE(model, nullptr);
   const auto told = predicted(*model, rows({4, 3, 60, 3, 4, kUnknown, 60, kUnknown}));
   ASSERT_EQ(told.size(), 4u);
-  for (const std::size_t row : {0, 2}) {
+  for (const std::size_t row : {std::size_t{0}, std::size_t{2}}) {
     EXPECT_GT(told[row], 30);
     EXPECT_LT(told[row], 120);
     EXPECT_GT(told[row + 1], 1800);
