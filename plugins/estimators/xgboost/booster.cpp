@@ -8,6 +8,10 @@
 
 #include <xgboost/c_api.h>
 
+// As omp.h of g++ declares them, which clang does not find.
+extern "C" int omp_get_max_threads() noexcept;
+extern "C" void omp_set_num_threads(int count) noexcept;
+
 namespace hpcbatch::xgboost {
 namespace {
 
@@ -20,6 +24,21 @@ void check(int code, const char* tried) {
     said.remove_prefix(failed);
   throw std::runtime_error(std::string("xgboost cannot ") + tried + ": " + std::string(said));
 }
+
+/// xgboost takes its own setting for how many threads it uses only after it has read a model; until
+/// then it would start one for each processor, and they would stay.
+class ThreadBound {
+ public:
+  explicit ThreadBound(std::int64_t most) : before_(::omp_get_max_threads()) {
+    ::omp_set_num_threads(static_cast<int>(most));
+  }
+  ~ThreadBound() { ::omp_set_num_threads(before_); }
+  ThreadBound(const ThreadBound&) = delete;
+  ThreadBound& operator=(const ThreadBound&) = delete;
+
+ private:
+  int before_;
+};
 
 struct FreeMatrix {
   void operator()(void* handle) const { XGDMatrixFree(handle); }
@@ -67,6 +86,7 @@ void Booster::set(const char* key, const std::string& value) {
 
 Booster Booster::grown(const Matrix& inputs, const std::vector<float>& targets,
                        const std::vector<float>& weights, const Parameters& parameters) {
+  const ThreadBound bound(parameters.nthread);
   const DataMatrix matrix = matrix_of(inputs, parameters.nthread);
   set_floats(matrix.get(), "label", targets);
   if (!weights.empty()) set_floats(matrix.get(), "weight", weights);
@@ -89,6 +109,7 @@ Booster Booster::grown(const Matrix& inputs, const std::vector<float>& targets,
 }
 
 Booster Booster::from(const std::string& bytes) {
+  const ThreadBound bound(1);
   Booster booster(made_booster(nullptr));
   booster.set("verbosity", "0");
   booster.set("nthread", "1");
@@ -98,6 +119,7 @@ Booster Booster::from(const std::string& bytes) {
 }
 
 std::string Booster::bytes() const {
+  const ThreadBound bound(1);
   bst_ulong size = 0;
   const char* data = nullptr;
   check(XGBoosterSaveModelToBuffer(handle_.get(), R"({"format": "ubj"})", &size, &data),
@@ -113,6 +135,7 @@ std::size_t Booster::columns() const {
 
 std::vector<float> Booster::predict(const Matrix& inputs) const {
   if (inputs.rows() == 0) return {};
+  const ThreadBound bound(1);
   const DataMatrix matrix = matrix_of(inputs, 1);
   const bst_ulong* shape = nullptr;
   bst_ulong dimensions = 0;

@@ -39,8 +39,6 @@ class EstimatorContract : public testing::TestWithParam<EstimatorCase> {
 
   void SetUp() override {
     estimator_ = GetParam().make();
-    // Libraries may open what they keep on their first use.
-    (void)estimator_->train(waits(20));
     before_ = Surroundings::now();
   }
   void TearDown() override { before_.expect_unchanged(); }
