@@ -5,6 +5,7 @@
 #include "api/read/json_words.hpp"
 #include "engine/sites/site_outlook.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace hpcbatch {
@@ -35,8 +36,8 @@ json::object keep_json(const SiteBook& book, const ShapeState& shape, Time now) 
                       {"missing", seconds(keep.missing)},
                       {"beyond", seconds(keep.beyond)}};
   if (const auto next = SiteOutlook(book, now).next_start(shape)) {
-    object["wait_50"] = seconds(next->half - now);
-    object["wait_90"] = seconds(next->most - now);
+    if (next->half) object["wait_50"] = seconds(std::max(Duration{}, *next->half - now));
+    object["wait_90"] = seconds(std::max(Duration{}, next->most - now));
   }
   return object;
 }

@@ -44,7 +44,7 @@ json::object allocation_json(const SiteBook& book, const Allocation& facts,
   }
   if (live && facts.state == AllocationState::Queued) {
     if (const auto bound = SiteOutlook(book, now).start_bound(*live)) {
-      object["expected_start"] = seconds(bound->half);
+      if (bound->half) object["expected_start"] = seconds(*bound->half);
       object["expected_start_90"] = seconds(bound->most);
     }
   }

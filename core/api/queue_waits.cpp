@@ -21,7 +21,7 @@ json::object score_json(const foresight::WaitScore& score) {
 void put_bound(json::object& object, const StartBound& bound) {
   object["by"] = bound.from == 0 ? "queue" : "waits";
   if (bound.from != 0) object["from"] = bound.from;
-  object["start_50"] = seconds(bound.half);
+  if (bound.half) object["start_50"] = seconds(*bound.half);
   object["start_90"] = seconds(bound.most);
 }
 
@@ -29,7 +29,8 @@ std::string why_unknown(const SiteState& site, const ShapeState& shape) {
   const std::string by_waits = shape.wait_history.is_trusted()
                                    ? "ten allocations must have waited before anything is said"
                                    : "the last bounds did not hold, so none is told";
-  return shape.blind.empty() || site.look.is_impossible ? by_waits : shape.blind + "; " + by_waits;
+  const std::string& blind = site.look.trouble.empty() ? shape.blind : site.look.trouble;
+  return blind.empty() || site.look.is_impossible ? by_waits : blind + "; " + by_waits;
 }
 
 json::object shape_waits_json(const SiteBook& book, const SiteState& site, const ShapeState& shape,
@@ -39,7 +40,7 @@ json::object shape_waits_json(const SiteBook& book, const SiteState& site, const
       {"site", site.site.name}, {"shape", shape.shape.name}, {"waits", history.count()}};
   if (const auto bound = SiteOutlook(book, now).next_start(shape)) {
     put_bound(object, *bound);
-    object["wait_50"] = seconds(std::max(Duration{}, bound->half - now));
+    if (bound->half) object["wait_50"] = seconds(std::max(Duration{}, *bound->half - now));
     object["wait_90"] = seconds(std::max(Duration{}, bound->most - now));
     if (bound->from != 0 && !shape.blind.empty()) object["message"] = valid_utf8(shape.blind);
   } else {

@@ -129,7 +129,17 @@ void SubmitRoutes::submit(SubmitRequest request, std::uint64_t content, Answer a
 
 void SubmitRoutes::prepare(SubmitRequest request, std::uint64_t content, Prepared prepared,
                            Refuse refuse) {
-  if (wants_estimates(request, sites_of(runtime_.engine()))) runtime_.learning().want_estimates();
+  if (!wants_estimates(request, sites_of(runtime_.engine())))
+    return make(std::move(request), content, std::move(prepared), std::move(refuse));
+  auto waiting = std::make_shared<SubmitRequest>(std::move(request));
+  runtime_.learning().want_estimates([this, waiting, content, prepared = std::move(prepared),
+                                      refuse = std::move(refuse)]() mutable {
+    make(std::move(*waiting), content, std::move(prepared), std::move(refuse));
+  });
+}
+
+void SubmitRoutes::make(SubmitRequest request, std::uint64_t content, Prepared prepared,
+                        Refuse refuse) {
   NamedFiles named = named_now(request);
   auto render = [this, request = std::move(request), content, prepared = std::move(prepared),
                  refuse = std::move(refuse)](const SeenFiles& seen) mutable {

@@ -33,8 +33,11 @@ class SubmitRoutes {
   void ids_of_key(const HttpRequest& request, const ReplyPtr& reply);
   /// Turns tasks as asked for into what the engine takes; `answer` on the loop.
   void submit(SubmitRequest request, std::uint64_t content, Answer answer);
-  /// Looks at files, finds tools and renders; one of both is called, on the loop.
+  /// Looks up what runs before used, where that is wanted, and makes it; one of both is called, on
+  /// the loop.
   void prepare(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse);
+  /// Looks at files, finds tools and renders.
+  void make(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse);
 
   Runtime& runtime_;
   ToolShelf& tools_;

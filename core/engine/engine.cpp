@@ -69,7 +69,7 @@ Actions Engine::settle(bool time_passed, Time now) {
     files_changed = true;
     trust_.on_time(now);
     watch_silence(now);
-    Keeps(sites_).on_time(now);
+    if (Keeps(sites_).on_time(now)) cancel_what_was_kept(now);
     keep_room(now);
     hold_what_came_back();
   }

@@ -92,7 +92,7 @@ class Engine {
   void handle(const AllocationRefused& event, Time now);
   void handle(const SitePolled& event, Time now);
   void handle(const SitePollFailed& event, Time now);
-  void handle(const QueueForeseen& event, Time);
+  void handle(const QueueForeseen& event, Time now);
   void handle(const OutboxRead& event, Time now);
   void handle(const StagedIn& event, Time now);
   void handle(const TimePassed& event, Time now);
@@ -111,7 +111,7 @@ class Engine {
   /// How the death of its pilot speaks against a task.
   enum class Blame : std::uint8_t { None, Shared, Alone };
   void end_lease(const Lease& lease, Outcome outcome, Blame blame, Time now);
-  bool is_guess_too_small(const Lease& lease, Failure failure) const;
+  bool is_guess_too_small(const Lease& lease, const Outcome& outcome) const;
   void cancel_if_it_waits(const AllocationId& id, Time now);
   void cancel_allocation(const AllocationId& id, const std::string& why, Time now);
   static constexpr const char* kBeforeItStarted = "cancelled by user before it started";
@@ -186,6 +186,7 @@ class Engine {
 
   // keeping.cpp
   void keep_pilots(Time now);
+  void cancel_what_was_kept(Time now);
 
   // holding.cpp
   void hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, Time now);

@@ -257,7 +257,8 @@ void Explainer::explain_allocations(const Needs& needs) {
     explain_suspended(id);
     if (entry.facts.state == AllocationState::Running && entry.facts.pilots_seen != 0) continue;
     const auto told = outlook.start_bound(entry);
-    const auto start = told ? std::optional(told->half - now_) : outlook.expected_start(entry);
+    const auto start = told ? std::optional(told->half.value_or(told->most) - now_)
+                            : outlook.expected_start(entry);
     if (start && outlook.is_on_its_way(entry) && (!soonest || *start < *soonest)) {
       soonest = start;
       bound = told;
@@ -266,9 +267,13 @@ void Explainer::explain_allocations(const Needs& needs) {
     explain_allocation(id, entry.facts);
   }
   if (!soonest) return;
-  if (bound && bound->half > now_)
+  if (bound && !bound->half && bound->most > now_)
+    add("expected to start in {} at most on {}, as its queue looks, should all others run for as "
+        "long as they may",
+        show_about(bound->most - now_), where);
+  else if (bound && bound->half && *bound->half > now_)
     add("expected to start in about {} on {}, with 90 % in {} at most, from {}",
-        show_about(bound->half - now_), where, show_about(bound->most - now_),
+        show_about(*bound->half - now_), where, show_about(bound->most - now_),
         bound->from == 0 ? "what its queue shows" : fmt::format("{} waits before it", bound->from));
   else if (*soonest > Duration{})
     add("expected to start in about {} on {}", show_about(*soonest), where);

@@ -151,10 +151,13 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   SendLeases::Lease lease{.attempt = attempt, .granted = granted};
   // Limits are exact per task: the class is only a little wider.
   const Needs& needs = array->terms->needs;
-  const bool is_guess = needs.guess && needs.guess->memory && !tasks_.guess_failed(taken.task);
-  const Amount memory = as_asked(needs).amounts.get(kMemory);
-  lease.memory_is_limit = !is_guess && memory != Amount{};
-  if (lease.memory_is_limit) lease.granted.set(kMemory, memory);
+  const bool is_guessed = needs.guess && needs.guess->memory;
+  const Amount memory = is_guessed ? needs.guess->memory_asked : needs.amounts.get(kMemory);
+  lease.memory_is_limit = memory != Amount{};
+  if (is_guessed && !tasks_.guess_failed(taken.task))
+    lease.memory = PilotTable::share(as_asked(needs), pilot).get(kMemory);
+  else if (lease.memory_is_limit)
+    lease.granted.set(kMemory, memory);
   if (!needs.guess || !needs.guess->time) lease.time_limit = needs.time;
   return lease;
 }

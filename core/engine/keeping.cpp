@@ -11,16 +11,19 @@ void Engine::handle(const KeepAsked& event, Time now) {
     return;
   }
   actions_.push_back(AnswerCount{event.request, event.allocations});
+  if (event.allocations == 0) cancel_what_was_kept(now);
   work_changed_ = true;
 }
 
-void Engine::handle(const QueueForeseen& event, Time) {
-  QueueLooks(sites_).foreseen(event);
+void Engine::handle(const QueueForeseen& event, Time now) {
+  QueueLooks(sites_).foreseen(event, now);
   work_changed_ = true;
 }
 
 /// Tells pilots that having nothing to do is no reason to leave, and those that are no longer meant.
 void Engine::keep_pilots(Time now) {
+  Keeps keeps(sites_);
+  if (!keeps.is_of_concern()) return;
   const std::map<AllocationId, Time> stay =
       drain_.on ? std::map<AllocationId, Time>{} : staying(sites_, now);
   for (auto& [id, pilot] : pilots_.all()) {
@@ -31,6 +34,14 @@ void Engine::keep_pilots(Time now) {
     pilot.stays_until = until;
     actions_.push_back(StayPilot{id, until ? *until - now : Duration{}});
   }
+  keeps.told(!stay.empty());
+}
+
+/// Of shapes that are kept no more: where nothing waits, nobody has a use for them.
+void Engine::cancel_what_was_kept(Time now) {
+  if (tasks_.queue().size() != 0 || pilots_.backlogs() != 0) return;
+  for (const AllocationId& id : Keeps(sites_).left_queued())
+    cancel_allocation(id, "its pilots are kept no longer, and nothing waits for them", now);
 }
 
 }  // namespace hpcbatch

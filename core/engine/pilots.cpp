@@ -330,10 +330,13 @@ void learn_run(ResourceClass& its_class, const Outcome& outcome) {
 }  // namespace
 
 /// It had what was guessed of memory, and that was too little for it or for all there.
-bool Engine::is_guess_too_small(const Lease& lease, Failure failure) const {
-  if (failure != Failure::OomTask) return false;
+bool Engine::is_guess_too_small(const Lease& lease, const Outcome& outcome) const {
+  if (outcome.failure != Failure::OomTask) return false;
   const std::optional<Guess>& guess = tasks_.find(lease.attempt.task.array)->terms->needs.guess;
-  return guess && guess->memory && !tasks_.guess_failed(lease.attempt.task);
+  if (!guess || !guess->memory || tasks_.guess_failed(lease.attempt.task)) return false;
+  // It has used up what was asked for itself.
+  const auto asked = static_cast<std::uint64_t>(guess->memory_asked.whole());
+  return asked == 0 || outcome.peak_memory < asked;
 }
 
 void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time now) {
@@ -350,7 +353,7 @@ void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time no
                 .doubted = false,
                 .failed_at = {},
                 .keeps_away = false,
-                .guess_failed = is_guess_too_small(lease, outcome.failure),
+                .guess_failed = is_guess_too_small(lease, outcome),
                 .had = std::nullopt};
   std::optional<Duration> longest;
   if (outcome.failure == Failure::PilotWalltime) {

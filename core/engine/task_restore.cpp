@@ -47,6 +47,8 @@ void TaskTable::set_apart_again(ArrayState& array, const IndexSet& indices,
       const auto index = static_cast<std::uint32_t>(i);
       TaskHistory& history = histories_.at({array.id, index});
       history.guess_failed = history.guess_failed && array.terms->needs.guess.has_value();
+      // It was its guess, and no node.
+      if (history.guess_failed && history.elsewhere > 0) --history.elsewhere;
       if (!history.needs_more_than && history.unexplained_deaths == 0 && !history.guess_failed)
         continue;
       // Pilots are ended late: what it ran may be more than any shape gives.  It was to be tried

@@ -30,7 +30,8 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
 
 bool goes_on(const LeaseRun& run, const SendLeases::Lease& lease) {
   return lease.attempt == neighbour(run.first.attempt, run.count) &&
-         lease.granted == run.first.granted && lease.memory_is_limit == run.first.memory_is_limit &&
+         lease.granted == run.first.granted && lease.memory == run.first.memory &&
+         lease.memory_is_limit == run.first.memory_is_limit &&
          lease.time_limit == run.first.time_limit;
 }
 
@@ -128,6 +129,7 @@ wire::Start start_of(const LeaseRun& run, wire::Start start) {
     granted->set_value(amount.ticks);
   }
   start.set_memory_is_limit(lease.memory_is_limit);
+  if (lease.memory != Amount{}) start.set_memory(lease.memory.ticks);
   if (lease.time_limit) {
     start.set_time_limit_ms(static_cast<std::uint64_t>(
         std::chrono::ceil<std::chrono::milliseconds>(*lease.time_limit).count()));

@@ -118,6 +118,8 @@ struct SendLeases {
   struct Lease {
     AttemptId attempt;
     Resources granted;
+    Amount
+        memory{};  ///< that the task is told of, and may not exceed where that is a limit; 0: as granted
     bool memory_is_limit{false};
     std::optional<Duration> time_limit;
   };

@@ -190,7 +190,8 @@ struct QueueForeseen {
   Time looked{};
   struct Start {
     std::vector<Duration> waits;
-    std::string blind{};  ///< why there are none
+    bool by_limits{false};  ///< should all others run as long as they may
+    std::string blind{};    ///< why there are none
   };
   std::map<std::string, Start> shapes;  ///< of an allocation that is asked for then
   std::map<std::string, Start> queued;  ///< of allocations that wait, by name

@@ -66,6 +66,9 @@ Needs class_of(const Needs& needs) {
     }
   }
   if (needs.time) rounded.time = Duration{round_up(needs.time->count())};
+  // Of a guess a class knows that its time is no promise, and nothing else.
+  if (needs.guess) rounded.guess.reset();
+  if (needs.guess && needs.guess->time) rounded.guess.emplace().time = true;
   return rounded;
 }
 

@@ -40,12 +40,12 @@ inline constexpr std::uint64_t kOutputLimit = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kNoOutputLimit = UINT64_MAX;
 inline constexpr std::uint64_t kLeastOutputLimit = 1024;
 
-/// One place with a batch system.
 /// What is done with what runs before used: nothing, said to who submits, or packed by.
 enum class EstimateMode : std::uint8_t { Off, Advise, Use };
 std::string_view to_string(EstimateMode mode);
 std::optional<EstimateMode> parse_estimate_mode(std::string_view word);
 
+/// One place with a batch system.
 struct Site {
   std::string name;
   std::string scheduler;

@@ -87,12 +87,21 @@ std::uint32_t allowed(const Outlet& outlet, const std::vector<Outlet>& outlets,
   return count;
 }
 
+/// A time that was guessed is no promise.
+bool is_promised(const Needs& needs) {
+  return needs.time && !(needs.guess && needs.guess->time);
+}
+
+Duration unknown_run(const Demand& demand) {
+  return demand.needs.time.value_or(kUnknownRun);
+}
+
 }  // namespace
 
 Duration expected_run(const Demand& demand) {
-  if (demand.needs.time) return std::max(kShortestRun, *demand.needs.time);
+  if (is_promised(demand.needs)) return std::max(kShortestRun, *demand.needs.time);
   const Running& running = demand.running;
-  if (!demand.mean_run) return std::max(kUnknownRun, running.longest);
+  if (!demand.mean_run) return std::max(unknown_run(demand), running.longest);
   // Short tasks end first: the mean of what ended says too little while what runs has run for
   // longer.  What ended counts as often as it did, so that one task that hangs does not speak for
   // thousands.
@@ -105,8 +114,8 @@ Duration expected_run(const Demand& demand) {
 }
 
 Duration expected_run(const Demand& demand, Duration elapsed) {
-  if (demand.needs.time) return std::max(kShortestRun, *demand.needs.time);
-  return std::max({kShortestRun, demand.mean_run.value_or(kUnknownRun), 2 * elapsed});
+  if (is_promised(demand.needs)) return std::max(kShortestRun, *demand.needs.time);
+  return std::max({kShortestRun, demand.mean_run.value_or(unknown_run(demand)), 2 * elapsed});
 }
 
 void count_running(Demand& demand, Duration elapsed) {
@@ -137,7 +146,7 @@ double tasks_in_room(const Demand& demand, const Resources& capacity,
   const double rounds =
       static_cast<double>(left->count()) / static_cast<double>(expected_run(demand).count());
   // Only a time that was asked for is a promise: what is left over at the end is then of no use.
-  return side_by_side * std::max(0.0, demand.needs.time ? std::floor(rounds) : rounds);
+  return side_by_side * std::max(0.0, is_promised(demand.needs) ? std::floor(rounds) : rounds);
 }
 
 namespace {

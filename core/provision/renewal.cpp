@@ -16,6 +16,9 @@ foresight::Seconds seconds_in(Duration duration) {
 
 std::uint32_t renewals(Kept kept, const foresight::AskingCosts& costs) {
   const auto there = static_cast<std::uint32_t>(kept.left.size());
+  // What would come when nobody wants it any more is not asked for.
+  const Duration soon = kept.waits.empty() ? Duration{} : kept.waits[kept.waits.size() / 2];
+  if (kept.until <= soon) return 0;
   if (there < kept.wanted) return kept.wanted - there;
   std::sort(kept.left.begin(), kept.left.end());
   std::vector<foresight::Seconds> starts;

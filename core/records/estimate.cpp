@@ -1,5 +1,6 @@
 #include "records/estimate.hpp"
 
+#include "model/choices.hpp"
 #include "model/quantities.hpp"
 #include "records/advice.hpp"
 
@@ -18,15 +19,13 @@ constexpr double kTimeRoom = 1.25;
 constexpr std::int64_t kMuchMore = 2;
 
 bool fits_somewhere(const Needs& needs, const std::vector<const Site*>& sites) {
-  Needs bare = needs;
-  bare.tags.clear();
   return std::any_of(sites.begin(), sites.end(), [&](const Site* site) {
-    return may_run_at(bare, site->name) &&
-           std::any_of(site->shapes.begin(), site->shapes.end(), [&](const Shape& shape) {
-             Shape plain = shape;
-             plain.made_for.clear();
-             return could_run(bare, plain);
-           });
+    // Shapes are made for what tasks may choose.
+    Needs unchosen = needs;
+    std::erase_if(unchosen.tags, [&](const std::string& tag) { return may_choose(*site, tag); });
+    return may_run_at(needs, site->name) &&
+           std::any_of(site->shapes.begin(), site->shapes.end(),
+                       [&](const Shape& shape) { return could_run(unchosen, shape); });
   });
 }
 

@@ -38,6 +38,7 @@ void Profile::scale(double factor) {
 }
 
 void add(Usage& usage, const Run& run, const Needs& needs) {
+  if (needs.guess) return add(usage, run, as_asked(needs));
   if (!run.started) {
     if (run.is_last) usage.never_ran += run.tasks;
     return;
@@ -68,6 +69,7 @@ void add(Usage& usage, const Run& run, const Needs& needs) {
 }
 
 void add(Profile& profile, const Run& run, const Needs& needs) {
+  if (needs.guess) return add(profile, run, as_asked(needs));
   // So short a run says more of the clocks' ticks.
   constexpr double kShortestForCpus = 1;
   if (!run.started) return;

@@ -109,7 +109,7 @@ std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arra
     const ArrayState* live = engine.tasks().find(revived.id);
     if (!revived.has_new_needs || !live) continue;
     const std::uint64_t others = live->tasks.open().size() - live->tasks.leased().size();
-    if (others == 0 || !gets_less(live->terms->needs, revived.array.needs)) continue;
+    if (others == 0 || !gets_less(as_asked(live->terms->needs), revived.array.needs)) continue;
     return fmt::format(
         "{} of {} still waiting would get less than asked for, too; retry when nothing of it is "
         "waiting, or with no less than that has",

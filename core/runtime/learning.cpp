@@ -54,16 +54,18 @@ void Learning::learn() {
   dependencies_.writer.read([](store::Store& store) { return learn_some(store); },
                             [this, ended](bool more) {
                               if (!more) learned_ = ended;
-                              if (!more && are_wanted_) estimate();
+                              if (!more && are_wanted_) estimate([] {});
                               learn_in(more ? kSoon : kLater);
                             });
 }
 
-void Learning::want_estimates() {
-  if (!std::exchange(are_wanted_, true)) estimate();
+void Learning::want_estimates(std::function<void()> then) {
+  are_wanted_ = true;
+  if (are_there_) return then();
+  estimate(std::move(then));
 }
 
-void Learning::estimate() {
+void Learning::estimate(std::function<void()> then) {
   dependencies_.writer.read(
       [](store::Store& store) {
         records::Estimates estimates;
@@ -74,7 +76,11 @@ void Learning::estimate() {
         }
         return estimates;
       },
-      [this](records::Estimates estimates) { estimates_ = std::move(estimates); });
+      [this, then = std::move(then)](records::Estimates estimates) {
+        estimates_ = std::move(estimates);
+        are_there_ = true;
+        then();
+      });
 }
 
 void Learning::catch_up(std::function<void()> then) {

@@ -30,20 +30,20 @@ class Learning {
   void begin() { learn(); }
   /// By kind, as the records were a few seconds ago; empty until somebody has wanted them.
   const records::Estimates& estimates() const { return estimates_; }
-  /// From now on they are kept.
-  void want_estimates();
+  /// From now on they are kept; `then` once they have been read.
+  void want_estimates(std::function<void()> then);
   /// When all that has ended so far is in the records.
   void catch_up(std::function<void()> then);
 
  private:
   void learn();
   void learn_in(std::chrono::milliseconds time);
-  void estimate();
+  void estimate(std::function<void()> then);
 
   Dependencies dependencies_;
   asio::steady_timer timer_;
   std::uint64_t learned_{0};  ///< tasks that had ended then
-  bool are_wanted_{false};
+  bool are_wanted_{false}, are_there_{false};
   records::Estimates estimates_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include <sys/resource.h>
@@ -16,6 +17,7 @@ using namespace std::chrono_literals;
 // A queue of tens of thousands on a slow machine.
 constexpr std::chrono::milliseconds kLongestPlay = 30s;
 constexpr int kNice = 10;
+constexpr const char* kTooLong = "its queue is too long to be played in time";
 
 /// On Linux a thread has a niceness of its own (sched(7)).
 void be_nice() {
@@ -33,7 +35,8 @@ foresight::Wanted wanted_by(const Shape& shape) {
   const double cpus = shape.capacity.get(kCpus).value();
   return {.partition = shape.partition,
           .cpus = std::max(1.0, cpus) * shape.nodes,
-          .limit = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime).count()};
+          .limit = std::chrono::duration_cast<std::chrono::seconds>(shape.walltime).count(),
+          .has_gpus = shape.capacity.gpus() != Amount{}};
 }
 
 }  // namespace
@@ -48,15 +51,14 @@ QueueWatching::QueueWatching(asio::io_context& loop)
 void QueueWatching::look(SiteClient& site, std::set<std::string> queued, Time now, Answer answer) {
   Question question{site.site().name, site.site().shapes, std::move(queued), now};
   std::erase_if(question.shapes, [](const Shape& shape) { return shape.walltime == Duration{}; });
-  site.look_at_queue([this, question = std::move(question),
-                      answer = std::move(answer)](Result<WatchedQueue> seen) mutable {
-    if (seen) return foresee(std::move(question), std::move(*seen), std::move(answer));
-    answer({.site = question.site,
-            .looked = question.now,
-            .shapes = {},
-            .queued = {},
-            .trouble = seen.error().text,
-            .is_impossible = seen.error().kind == Error::Kind::Rejected});
+  site.look_at_queue([this, question = std::move(question), answer = std::move(answer)](
+                         Result<std::optional<WatchedQueue>> seen) mutable {
+    if (seen && *seen) return foresee(std::move(question), std::move(**seen), std::move(answer));
+    QueueForeseen nothing{
+        .site = question.site, .looked = question.now, .shapes = {}, .queued = {}};
+    nothing.is_impossible = static_cast<bool>(seen);
+    if (!seen) nothing.trouble = seen.error().text;
+    answer(std::move(nothing));
   });
 }
 
@@ -67,21 +69,30 @@ void QueueWatching::foresee(Question question, WatchedQueue queue, Answer answer
   foreseen->site = question.site;
   foreseen->looked = question.now;
   auto work = [watch, foreseen, question = std::move(question),
-               queue = std::move(queue)](const Deadline&) {
+               queue = std::move(queue)](const Deadline& deadline) {
     be_nice();
     const auto now = std::chrono::floor<std::chrono::seconds>(question.now.time_since_epoch());
     watch->see(queue, now.count());
     for (const Shape& shape : question.shapes) {
+      if (std::chrono::steady_clock::now() >= deadline) {
+        foreseen->trouble = kTooLong;
+        return;
+      }
       const foresight::Foreseen seen = watch->foresee(wanted_by(shape), question.queued);
-      foreseen->shapes[shape.name] = {durations(seen.next), seen.blind};
-      for (const auto& [name, waits] : seen.queued) foreseen->queued[name] = {durations(waits), {}};
+      foreseen->shapes[shape.name] = {durations(seen.next), seen.by_limits, seen.blind};
+      // Of one that may run in several partitions the earliest counts.
+      for (const auto& [name, waits] : seen.queued) {
+        QueueForeseen::Start& start = foreseen->queued[name];
+        QueueForeseen::Start here{durations(waits), seen.by_limits, {}};
+        if (start.waits.empty() || here.waits.back() < start.waits.back()) start = std::move(here);
+      }
     }
   };
   lane_.call(
       kLongestPlay, [work = std::move(work)]() -> CallLane::Work { return work; },
       [foreseen, answer = std::move(answer)](bool given_up) {
         if (given_up) {
-          answer({.site = foreseen->site, .trouble = "its queue is too long to be played in time"});
+          answer({.site = foreseen->site, .trouble = kTooLong});
         } else {
           answer(*foreseen);
         }

@@ -116,6 +116,9 @@ Result<void> Runtime::open(std::unique_ptr<store::Store> store) {
   make_housekeeping();
   housekeeping_->begin();
   learning_->begin();
+  if (std::any_of(options_.sites.begin(), options_.sites.end(),
+                  [](const Site& site) { return site.estimate != EstimateMode::Off; }))
+    learning_->want_estimates([] {});
   look_through_store();
   return {};
 }

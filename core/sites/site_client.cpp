@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kPollLimit = 60s;
-constexpr auto kLookLimit = 30s;
+constexpr auto kLookLimit = 15s;
 constexpr auto kCancelLimit = 60s;
 constexpr auto kFileLimit = 120s;
 constexpr auto kCheckLimit = 150s;
@@ -289,27 +289,29 @@ void SiteClient::poll(const std::string& prefix, std::vector<std::string> names,
   });
 }
 
-void SiteClient::look_at_queue(std::function<void(Result<WatchedQueue>)> answer) {
-  auto result = std::make_shared<Result<WatchedQueue>>(
-      Error{Error::Kind::Transient, "the batch system did not answer in time"});
+void SiteClient::look_at_queue(std::function<void(Result<std::optional<WatchedQueue>>)> answer) {
+  const Error late{Error::Kind::Transient, "the batch system did not answer in time"};
+  auto result = std::make_shared<Result<std::optional<WatchedQueue>>>(late);
   auto work = [result](Tools& tools, Deadline deadline) {
     const auto* watcher = dynamic_cast<const QueueWatcher*>(tools.scheduler.get());
     if (!watcher) {
-      *result = Error{Error::Kind::Rejected, "its scheduler plugin cannot show others' batch jobs"};
+      *result = std::optional<WatchedQueue>{};
       return;
     }
     auto output = guarded("transport",
                           [&] { return tools.transport->run(watcher->watch_queue(), deadline); });
-    if (!output)
+    if (!output) {
       *result = output.error();
-    else if (!output->timed_out)
-      *result = guarded("scheduler", [&] { return watcher->read_queue(*output); });
+    } else if (!output->timed_out) {
+      auto queue = guarded("scheduler", [&] { return watcher->read_queue(*output); });
+      if (queue)
+        *result = std::optional(std::move(*queue));
+      else
+        *result = queue.error();
+    }
   };
-  call(kLookLimit, std::move(work), [result, answer = std::move(answer)](bool given_up) {
-    if (given_up)
-      answer(Error{Error::Kind::Transient, "the batch system did not answer in time"});
-    else
-      answer(std::move(*result));
+  call(kLookLimit, std::move(work), [result, late, answer = std::move(answer)](bool given_up) {
+    answer(given_up ? Result<std::optional<WatchedQueue>>(late) : std::move(*result));
   });
 }
 

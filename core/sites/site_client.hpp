@@ -52,8 +52,8 @@ class SiteClient {
   /// last is read where they have ended or are not listed.
   void poll(const std::string& prefix, std::vector<std::string> names,
             std::vector<std::string> silent, std::function<void(Result<Listed>)> answer);
-  /// What all users have in the queue.  Rejected: its scheduler plugin has no word for that.
-  void look_at_queue(std::function<void(Result<WatchedQueue>)> answer);
+  /// What all users have in the queue; nothing: its scheduler plugin has no word for that.
+  void look_at_queue(std::function<void(Result<std::optional<WatchedQueue>>)> answer);
   void cancel(const AllocationId& id, const std::string& number);
   /// Serialized wire::Result messages that the allocation's pilots left behind.
   void read_outbox(const AllocationId& id,

@@ -60,6 +60,23 @@ TEST_F(GuessTest, ThatIsKnownAfterARestart) {
   forget_what_was_asked();
 }
 
+TEST_F(GuessTest, WhatWasAskedForIsALimitAndWhatItIsToldOf) {
+  given_pilot();
+  const Actions actions =
+      engine_->on(TasksSubmitted{RequestId{9}, "me", "", 0, {guessed()}, {}}, now_);
+  for (const Action& action : actions) {
+    const auto* sent = std::get_if<SendLeases>(&action);
+    if (!sent) continue;
+    for (const SendLeases::Lease& lease : sent->leases) {
+      EXPECT_TRUE(lease.memory_is_limit);
+      EXPECT_EQ(lease.memory, Amount::of(12 * kGigabyte));
+      EXPECT_LT(lease.granted.get(kMemory), Amount::of(5 * kGigabyte));
+    }
+    EXPECT_EQ(sent->leases.size(), 3U);
+  }
+  forget_what_was_asked();
+}
+
 TEST_F(GuessTest, WhatWasAskedForIsFinal) {
   given_pilot();
   submit(New().memory(4 * kGigabyte));

@@ -133,7 +133,7 @@ TEST_F(KeepTest, ARestartGoesOn) {
   registers("A0", 50min);
   expect({"welcome A0", "A0 stays*"});
   keep(0, 1h);
-  expect({"count 0", "A0 stays 0*"});
+  expect({"count 0", "cancel B", "A0 stays 0*"});
 }
 
 TEST_F(KeepTest, WorkRunsInThemLikeInOthers) {

@@ -99,12 +99,48 @@ TEST(QueueWatch, WhatCannotBeIsSaid) {
               HasSubstr("8 cpus"));
 }
 
+TEST(QueueWatch, OfLongAgoNothingIsLearned) {
+  QueueWatch watch;
+  Seconds now = kStart;
+  for (int round = 0; round < 30; ++round) {
+    watch.see({.jobs = {running(std::to_string(round), 8, 10 * kHour, kMinute, {"n1", "n2"})},
+               .partitions = {partition(8)}},
+              now);
+    now += 3 * kHour;
+  }
+  const Foreseen foreseen = watch.foresee(kWholeNode, {});
+  EXPECT_TRUE(foreseen.by_limits);
+  EXPECT_THAT(foreseen.next, ElementsAre(10 * kHour - kMinute));
+}
+
+TEST(QueueWatch, GpusAreNotSeen) {
+  QueueWatch watch;
+  watch.see({.jobs = {}, .partitions = {partition(0)}}, kStart);
+  Wanted wanted = kWholeNode;
+  wanted.has_gpus = true;
+  EXPECT_THAT(watch.foresee(wanted, {}).blind, HasSubstr("GPUs"));
+}
+
+TEST(QueueWatch, OursCountWhereTheyMayStart) {
+  WatchedPartition other = partition(8, "beside");
+  other.is_default = false;
+  WatchedQueue queue{.jobs = {running("1", 8, 2 * kHour, kHour, {"n1", "n2"}),
+                              waiting("ours", 4, kHour, "beside")},
+                     .partitions = {partition(8), other}};
+  QueueWatch watch;
+  watch.see(queue, kStart);
+  EXPECT_TRUE(watch.foresee(kWholeNode, {"ours"}).queued.empty());
+  Wanted there = kWholeNode;
+  there.partition = "beside";
+  EXPECT_EQ(watch.foresee(there, {"ours"}).queued.size(), 1U);
+}
+
 TEST(QueueWatch, LearnsHowLongOthersRun) {
   QueueWatch watch;
   Seconds now = kStart;
   const auto look = [&](std::vector<WatchedJob> jobs) {
     watch.see({.jobs = std::move(jobs), .partitions = {partition(8)}}, now);
-    now += 10 * kMinute;
+    now += 3 * kMinute;
   };
   // Each asks for ten hours and ends between the first look and the second.
   for (int round = 0; round < 15; ++round) {
@@ -115,7 +151,8 @@ TEST(QueueWatch, LearnsHowLongOthersRun) {
   look({running("x", 4, 10 * kHour, 0, {"n1"}), running("y", 4, 10 * kHour, 0, {"n2"})});
   const auto starts = watch.foresee(kWholeNode, {}).next;
   ASSERT_EQ(starts.size(), 31U);
-  EXPECT_NEAR(static_cast<double>(starts[15]), 55.0 * kMinute, 5.0 * kMinute);
+  EXPECT_FALSE(watch.foresee(kWholeNode, {}).by_limits);
+  EXPECT_NEAR(static_cast<double>(starts[15]), 51.5 * kMinute, 3.0 * kMinute);
 }
 
 }  // namespace

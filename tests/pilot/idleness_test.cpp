@@ -93,6 +93,14 @@ TEST_F(IdlenessTest, MayNeverEnd) {
   EXPECT_FALSE(endless.ends());
 }
 
+TEST_F(IdlenessTest, AnEngineThatStillWantsItSaysSoAgain) {
+  idle_.welcomed(now_);
+  idle_.stays_until(now_ + 1h, now_);
+  after(20min);
+  idle_.welcomed(now_);
+  EXPECT_EQ(left(), 10s) << "the keep may have ended while the link was away";
+}
+
 TEST_F(IdlenessTest, OneThatIsToStayIsThereUntilThen) {
   idle_.welcomed(now_);
   idle_.stays_until(now_ + 1h, now_);

@@ -7,7 +7,7 @@ namespace hpcbatch::pilot {
 namespace {
 
 MemoryUse use(unsigned n, std::uint64_t used, std::uint64_t granted, bool is_limit = false) {
-  return {AttemptId{n, 0, 1, 1}, used, granted, is_limit};
+  return {AttemptId{n, 0, 1, 1}, used, granted, is_limit ? granted : 0};
 }
 
 std::string victims(const std::vector<MemoryUse>& uses, std::uint64_t capacity) {

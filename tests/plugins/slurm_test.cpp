@@ -646,16 +646,19 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
 }
 
 TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
-  const auto queue = read_queue(answer(0,
-                                       "hbpart|main*|6/2/0/8|n[1-2]\n"
-                                       "hbpart|main*|0/0/4/4|n3\n"
-                                       "hbpart|long|4/0/0/4|n2\n"
-                                       "hbrun|11|ann|main|4|1:00:00|12:34|n1|a|b\n"
-                                       "hbrun|12|bob|long|2|2-00:00:00|1-02:00:00|n2|x\n"
-                                       "hbwait|13_4|ann|main,long|8|UNLIMITED|Priority|next\n"
-                                       "hbwait|14|cat|main|1|30:00|JobHeldUser|held\n"
-                                       "hbwait|15|cat|main|1|30:00|Dependency|later\n"
-                                       "hbend\n"));
+  const auto queue = read_queue(answer(
+      0,
+      "hbpart|main*|6/2/0/8|n[1-2]\n"
+      "hbpart|main*|0/0/4/4|n3\n"
+      "hbpart|long|4/0/0/4|n2\n"
+      "hbrun|11|ann|main|4|1:00:00|12:34|n1|a|b\n"
+      "hbrun|12|bob|long|2|2-00:00:00|1-02:00:00|n2|x\n"
+      "hbwait|13_4|ann|main,long|8|UNLIMITED|Priority|next\n"
+      "hbwait|14|cat|main|1|30:00|JobHeldUser|held\n"
+      "hbwait|15|cat|main|1|30:00|Dependency|later\n"
+      "hbwait|16|cat|main|1|30:00|Nodes required for job are DOWN, DRAINED or reserved for jobs in "
+      "higher priority partitions|first\n"
+      "hbend\n"));
   ASSERT_TRUE(queue) << queue.error().text;
   ASSERT_EQ(queue->partitions.size(), 2U);
   const WatchedPartition& main = queue->partitions[0];
@@ -665,7 +668,7 @@ TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
   EXPECT_EQ(main.busy_cpus, 6);
   EXPECT_THAT(main.nodes, ElementsAre("n1", "n2", "n3"));
   EXPECT_FALSE(queue->partitions[1].is_default);
-  ASSERT_EQ(queue->jobs.size(), 5U);
+  ASSERT_EQ(queue->jobs.size(), 6U);
   const WatchedJob& first = queue->jobs[0];
   EXPECT_TRUE(first.runs);
   EXPECT_EQ(first.name, "a|b");
@@ -683,6 +686,7 @@ TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
   EXPECT_GT(next.limit, 24h * 300);
   EXPECT_FALSE(queue->jobs[3].may_start);
   EXPECT_FALSE(queue->jobs[4].may_start);
+  EXPECT_TRUE(queue->jobs[5].may_start);
 }
 
 TEST(SlurmQueue, HalfAnAnswerIsNone) {

@@ -51,6 +51,12 @@ TEST(Renewals, OneThatIsQueuedHasASuccessorTooWhereWaitsAreLong) {
   EXPECT_EQ(renewals(kept, kEven), 0U);
 }
 
+TEST(Renewals, WhatWouldComeTooLateIsNotAskedFor) {
+  EXPECT_EQ(renewals({.until = 59min, .left = {}, .waits = kAboutAnHour}, kEven), 0U);
+  EXPECT_EQ(renewals({.until = 61min, .left = {}, .waits = kAboutAnHour}, kEven), 1U);
+  EXPECT_EQ(renewals({.until = 0s, .left = {}, .waits = {}}, kEven), 0U);
+}
+
 TEST(Renewals, NobodyFollowsOneThatIsThereToTheEnd) {
   Kept kept = one(30min);
   kept.until = 30min;

@@ -70,11 +70,12 @@ def test_a_start_is_told_from_what_the_queue_shows(slurm):
         task = site.submit("--", "true")
         wait_until(lambda: shape_of(site).get("by") == "queue", 90, "a look at the queue")
         told = shape_of(site)
-        assert 300 < told["wait_50"] <= 600 and told["wait_50"] <= told["wait_90"]
-        wait_until(lambda: any("start_50" in one for one in waits(site)["queued"]), 90, "a look that sees the allocation")
-        assert "as its queue looks" in site.ok("waits")
-        assert "from what its queue shows" in " ".join(site.ok("explain", task).split())
-        assert "expected_start" in json.dumps(site.json("allocations"))
+        # How long such jobs really run nobody has seen: no later than their limits.
+        assert "wait_50" not in told and 300 < told["wait_90"] <= 600
+        wait_until(lambda: any("start_90" in one for one in waits(site)["queued"]), 150, "a look that sees the allocation")
+        assert "as its queue looks" in " ".join(site.ok("waits").split())
+        assert "as its queue looks" in " ".join(site.ok("explain", task).split())
+        assert "expected_start_90" in json.dumps(site.json("allocations"))
         site.ok("cancel", task)
 
 

@@ -76,7 +76,7 @@ std::optional<std::string> retry_with_more(const std::vector<TriedWith>& tried, 
     const bool is_time = one.failure == Failure::TimeTask && one.needs.time;
     if (one.failure == Failure::OomTask || one.failure == Failure::DiskTask || is_time)
       helped.insert(to_string(one.failure));
-    if (one.failure == Failure::OomTask) memory.than(kMemory, one.needs, now);
+    if (one.failure == Failure::OomTask) memory.than(kMemory, as_asked(one.needs), as_asked(now));
     if (one.failure == Failure::DiskTask) disk.than(kDisk, one.needs, now);
     if (is_time) time = std::max({time, 2 * *one.needs.time, now.time.value_or(Duration{})});
   }

@@ -156,7 +156,9 @@ SubmissionMaker::SubmissionMaker(ToolShelf& tools, std::vector<const Site*> site
 
 void SubmissionMaker::estimate(const TaskRequest& task, const Recipe& recipe, Needs& needs) {
   if (estimates_.empty()) return;
-  const EstimateMode mode = task.estimate.value_or(estimate_mode(sites_, needs));
+  EstimateMode mode = task.estimate.value_or(estimate_mode(sites_, needs));
+  // One that cannot be run again must not have too little.
+  if (task.array.streams_input) mode = std::min(mode, EstimateMode::Advise);
   if (mode == EstimateMode::Off) return;
   const std::string kind =
       records::kind_of({.said = recipe.kind,

@@ -26,7 +26,9 @@ std::string two_places(double number) {
 
 std::string words_on(const json::object& shape) {
   const std::string message = text_at(shape, "message");
-  return text_at(shape, "by") == "queue" ? "as its queue looks" : message;
+  if (text_at(shape, "by") != "queue") return message;
+  return shape.contains("wait_50") ? "as its queue looks"
+                                   : "as its queue looks, should others run as long as they may";
 }
 
 std::string shapes_table(const json::array& shapes, std::time_t now,

@@ -11,6 +11,9 @@
 namespace hpcbatch {
 namespace {
 
+// What was counted since is lost with the engine.
+constexpr Duration kSavedEvery = std::chrono::minutes{10};
+
 bool has_pilots(const AllocationEntry& entry) {
   return entry.facts.state == AllocationState::Running &&
          entry.facts.pilots_seen > entry.pilots_away;
@@ -71,7 +74,7 @@ std::optional<std::string> Keeps::ask(const KeepAsked& event, Time now) {
   keep.allocations = event.allocations;
   keep.until = event.until;
   shape->keep = keep;
-  shape->keep_counted = now;
+  shape->keep_counted = shape->keep_saved = now;
   book_.actions_.push_back(SaveKeep{keep});
   return std::nullopt;
 }
@@ -92,6 +95,7 @@ void Keeps::end(SiteState& site, ShapeState& shape) {
   book_.actions_.push_back(
       SaveKeep{{.site = site.site.name, .shape = shape.shape.name, .allocations = 0}});
   shape.keep.reset();
+  shape.was_kept = true;
 }
 
 void Keeps::end_all() {
@@ -110,18 +114,39 @@ void Keeps::count(SiteState& site, ShapeState& shape, Time now) {
   const std::int64_t more = there - static_cast<std::int64_t>(keep.allocations);
   keep.missing += std::max<std::int64_t>(0, -more) * time;
   keep.beyond += std::max<std::int64_t>(0, more) * time;
-  if (more != shape.keep_more) book_.actions_.push_back(SaveKeep{keep});
+  if (more != shape.keep_more || now - shape.keep_saved >= kSavedEvery) {
+    book_.actions_.push_back(SaveKeep{keep});
+    shape.keep_saved = now;
+  }
   shape.keep_more = more;
 }
 
-void Keeps::on_time(Time now) {
+bool Keeps::is_of_concern() const {
+  return keeps_any(book_) || book_.any_told_to_stay_;
+}
+
+std::vector<AllocationId> Keeps::left_queued() const {
+  std::vector<AllocationId> left;
+  for (const auto& [id, entry] : book_.allocations_) {
+    const ShapeState* shape = book_.shape_state(entry.facts);
+    const bool waits = entry.facts.state == AllocationState::Queued && !entry.facts.cancel_asked;
+    if (waits && shape && shape->was_kept && !shape->keep) left.push_back(id);
+  }
+  return left;
+}
+
+bool Keeps::on_time(Time now) {
+  bool any_ended = false;
   for (SiteState& site : book_.sites_) {
     for (ShapeState& shape : site.shapes) {
       if (!shape.keep) continue;
       count(site, shape, now);
-      if (shape.keep->until <= now) end(site, shape);
+      if (shape.keep->until > now) continue;
+      end(site, shape);
+      any_ended = true;
     }
   }
+  return any_ended;
 }
 
 std::map<AllocationId, Time> staying(const SiteBook& book, Time now) {

@@ -3,9 +3,10 @@
 
 #include "engine/sites/site_book.hpp"
 
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
+#include <vector>
 
 namespace hpcbatch {
 
@@ -16,9 +17,16 @@ class Keeps {
   /// Why it cannot be done, in one sentence; nothing: it is so from now on.
   std::optional<std::string> ask(const KeepAsked& event, Time now);
   void restore(const std::vector<Keep>& keeps, Time now);
-  /// Counts the time in which too few or too many were there, and ends what is over.
-  void on_time(Time now);
+  /// Counts the time in which too few or too many were there, and ends what is over; true: something
+  /// was.
+  bool on_time(Time now);
   void end_all();
+  /// Whether pilots are to stay, or have been told to.
+  bool is_of_concern() const;
+  /// Allocations that wait for pilots of shapes that are kept no more.
+  std::vector<AllocationId> left_queued() const;
+
+  void told(bool any_stays) { book_.any_told_to_stay_ = any_stays; }
 
  private:
   void end(SiteState& site, ShapeState& shape);

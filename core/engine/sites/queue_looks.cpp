@@ -8,7 +8,10 @@ namespace {
 using namespace std::chrono_literals;
 
 // A listing of all of a queue costs its batch system more than one of ours.
-constexpr Duration kLookEvery = 1min;
+constexpr Duration kQueueLookEvery = 1min;
+// One that takes longer, or fails, is a burden: the next one comes later, up to an hour.
+constexpr Duration kSlowLook = 10s;
+constexpr std::uint32_t kMostDoublings = 6;
 
 bool is_of_interest(const SiteState& state,
                     const std::map<AllocationId, AllocationEntry>& allocations) {
@@ -29,26 +32,29 @@ void QueueLooks::on_time(Time now) {
                      is_of_interest(state, book_.allocations_);
     if (!look.is_wanted || look.in_flight || now < look.next) continue;
     look.in_flight = true;
-    look.next = now + kLookEvery;
+    look.asked_at = now;
     book_.actions_.push_back(LookAtQueue{state.site.name});
   }
 }
 
-void QueueLooks::foreseen(const QueueForeseen& event) {
+void QueueLooks::foreseen(const QueueForeseen& event, Time now) {
   if (!book_.site(event.site)) return;
   SiteState& state = book_.state_of(event.site);
   state.look.in_flight = false;
   state.look.trouble = event.trouble;
   state.look.is_impossible = event.is_impossible;
+  const bool is_slow = !event.trouble.empty() || now - state.look.asked_at > kSlowLook;
+  state.look.slow = is_slow ? std::min(state.look.slow + 1, kMostDoublings) : 0;
+  state.look.next = state.look.asked_at + kQueueLookEvery * (std::int64_t{1} << state.look.slow);
   for (ShapeState& shape : state.shapes) {
     const auto at = event.shapes.find(shape.shape.name);
     if (at == event.shapes.end()) continue;
-    shape.foreseen = {event.looked, at->second.waits};
+    shape.foreseen = {event.looked, at->second.waits, at->second.by_limits};
     shape.blind = at->second.blind;
   }
   for (const auto& [name, start] : event.queued) {
     if (AllocationEntry* entry = book_.entry(AllocationId{name}))
-      entry->foreseen = {event.looked, start.waits};
+      entry->foreseen = {event.looked, start.waits, start.by_limits};
   }
 }
 

@@ -13,7 +13,7 @@ class QueueLooks {
 
   /// Asks for those that are due: of sites where something waits or is kept.
   void on_time(Time now);
-  void foreseen(const QueueForeseen& event);
+  void foreseen(const QueueForeseen& event, Time now);
   static std::optional<Time> next_wake(const SiteBook& book);
 
  private:

@@ -147,7 +147,9 @@ void SiteBook::open(const provision::Ask& ask, Time now) {
                    .state = AllocationState::Submitting,
                    .opened = now};
     entry.asked_at = now;
-    if (const ShapeState* shape = shape_state(entry.facts); shape && is_fresh(shape->foreseen, now))
+    // The first takes the place that was looked at.
+    if (ShapeState* shape = shape_state(entry.facts);
+        shape && is_fresh(shape->foreseen, now) && !std::exchange(shape->foreseen.is_taken, true))
       entry.told_most = shape->foreseen.quantile(ShapeState::kNine);
     save(entry);
     actions_.push_back(OpenAllocation{entry.facts.id, ask.site, ask.shape});

@@ -33,6 +33,8 @@ struct BackOff {
 struct ForeseenStart {
   Time looked{};
   std::vector<Duration> waits{};  ///< from then on, in order, each as probable as the others
+  bool by_limits{false};          ///< should all others run as long as they may: no later than that
+  bool is_taken{false};           ///< by an allocation that was asked for since
   std::optional<Duration> quantile(double q) const;
 };
 
@@ -48,7 +50,9 @@ struct ShapeState {
   foresight::Coverage looks_held{kNine};  ///< whether nine in ten were no later than foreseen
   std::string blind;                      ///< why the queue says nothing of it; empty: it does
   std::optional<Keep> keep;
-  Time keep_counted{};        ///< up to when
+  bool was_kept{false};  ///< by this engine
+  Time keep_counted{};   ///< up to when
+  Time keep_saved{};
   std::int64_t keep_more{0};  ///< then there than asked for; below 0: less
   static constexpr double kNine = 0.9;
   void learn_wait(Duration wait, Time now);
@@ -75,6 +79,8 @@ struct SiteState {
     bool is_impossible{false};  ///< its scheduler plugin has no word for that
     Time next{};
     std::string trouble;  ///< of the last one; empty: none
+    Time asked_at{};
+    std::uint32_t slow{0};  ///< looks in a row that failed or took long
   };
   QueueLook look;
   /// Most of them cannot: one alone is its node's trouble.
@@ -195,6 +201,7 @@ class SiteBook {
   Actions& actions_;
   std::vector<SiteState> sites_;
   std::map<AllocationId, AllocationEntry> allocations_;
+  bool any_told_to_stay_{false};
   std::set<std::string> ended_names_;  ///< of this start: a batch system may show them for a while
   std::string prefix_;
   std::mt19937_64 random_;

@@ -18,14 +18,13 @@ constexpr Duration kAnswerDue = 1min;
 constexpr Duration kReasonDue = 30s;
 
 constexpr double kHalf = 0.5, kMost = 0.9;
-
-/// Whether the queue was seen just now, and what was said of it before has held.
-bool sees_queue(const ShapeState& shape, const ForeseenStart& start, Time now) {
-  return is_fresh(start, now) && shape.looks_held.is_right();
-}
+// Until one that has started is seen to.
+constexpr Duration kSeenWithin = 30s;
 
 StartBound bound_of(const ForeseenStart& start) {
-  return {start.looked + *start.quantile(kHalf), start.looked + *start.quantile(kMost), 0};
+  StartBound bound{.half = std::nullopt, .most = start.looked + *start.quantile(kMost)};
+  if (!start.by_limits) bound.half = start.looked + *start.quantile(kHalf);
+  return bound;
 }
 
 }  // namespace
@@ -55,8 +54,22 @@ std::optional<Duration> SiteOutlook::expected_wait(const SiteState& site,
       queued_for = std::max(queued_for.value_or(Duration{}), now_ - facts.opened);
   }
   const auto known = provision::expected_wait(shape.waits, queued_for, now_);
-  if (!sees_queue(shape, shape.foreseen, now_)) return known;
+  if (shape.foreseen.by_limits || !sees_queue(shape, shape.foreseen)) return known;
   return *shape.foreseen.quantile(0.5);
+}
+
+bool SiteOutlook::sees_queue(const ShapeState& shape, const ForeseenStart& start) const {
+  if (!is_fresh(start, now_) || !shape.looks_held.is_right()) return false;
+  // What an own limit holds back, or what waits for longer than was told, no queue explains.
+  return std::none_of(
+      book_.allocations().begin(), book_.allocations().end(), [&](const auto& each) {
+        const AllocationEntry& entry = each.second;
+        if (entry.facts.state != AllocationState::Queued ||
+            book_.shape_state(entry.facts) != &shape)
+          return false;
+        return entry.seen == BatchState::LimitReached ||
+               (entry.told_most && now_ - entry.facts.opened > *entry.told_most + kSeenWithin);
+      });
 }
 
 std::optional<Duration> SiteOutlook::expected_start(const AllocationEntry& entry) const {
@@ -71,7 +84,7 @@ std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry)
   const ShapeState* shape = book_.shape_state(entry.facts);
   if (!shape || entry.facts.state != AllocationState::Queued || !is_on_its_way(entry))
     return std::nullopt;
-  if (sees_queue(*shape, entry.foreseen, now_)) return bound_of(entry.foreseen);
+  if (sees_queue(*shape, entry.foreseen)) return bound_of(entry.foreseen);
   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now_ - entry.facts.opened);
   const auto bound = shape->wait_history.bound(std::max<std::int64_t>(waited.count(), 0));
   if (!bound) return std::nullopt;
@@ -80,7 +93,7 @@ std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry)
 }
 
 std::optional<StartBound> SiteOutlook::next_start(const ShapeState& shape) const {
-  if (sees_queue(shape, shape.foreseen, now_)) return bound_of(shape.foreseen);
+  if (sees_queue(shape, shape.foreseen)) return bound_of(shape.foreseen);
   const auto bound = shape.wait_history.bound();
   if (!bound) return std::nullopt;
   return StartBound{now_ + std::chrono::seconds(bound->half),
@@ -93,7 +106,8 @@ Duration SiteOutlook::left(const AllocationEntry& entry) const {
   if (!longest) return Duration::max();
   if (!entry.facts.running_since) {
     const auto start = start_bound(entry);
-    return start ? std::max(Duration{}, start->half - now_) + *longest : Duration::max();
+    return start && start->half ? std::max(Duration{}, *start->half - now_) + *longest
+                                : Duration::max();
   }
   Time end = *entry.facts.running_since + *longest;
   if (entry.time_left)
@@ -102,11 +116,13 @@ Duration SiteOutlook::left(const AllocationEntry& entry) const {
 }
 
 std::vector<Duration> SiteOutlook::likely_waits(const ShapeState& shape) const {
-  if (sees_queue(shape, shape.foreseen, now_)) return shape.foreseen.waits;
+  const bool sees = sees_queue(shape, shape.foreseen);
+  if (sees && !shape.foreseen.by_limits) return shape.foreseen.waits;
   std::vector<Duration> waits;
   for (const foresight::Seconds wait : shape.wait_history.told())
     waits.emplace_back(std::chrono::seconds(wait));
-  return waits;
+  // Who comes too early relieves the one before it.
+  return waits.empty() && sees ? shape.foreseen.waits : waits;
 }
 
 std::uint32_t SiteOutlook::renewals_of(const SiteState& site, const ShapeState& shape) const {

@@ -11,9 +11,9 @@
 namespace hpcbatch {
 
 struct StartBound {
-  Time half{};          ///< as probable to be later as not
-  Time most{};          ///< nine in ten are no later
-  std::size_t from{0};  ///< waits that say so; 0: the queue does, as it is
+  std::optional<Time> half{};  ///< as probable to be later as not; nothing: nobody can tell
+  Time most{};                 ///< nine in ten are no later
+  std::size_t from{0};         ///< waits that say so; 0: the queue does, as it is
 };
 
 class SiteOutlook {
@@ -40,6 +40,8 @@ class SiteOutlook {
 
  private:
   bool counts_for(const Allocation& facts, const ShapeState& shape) const;
+  /// Whether the queue was seen just now, and what was said of it before holds.
+  bool sees_queue(const ShapeState& shape, const ForeseenStart& start) const;
   std::vector<Duration> likely_waits(const ShapeState& shape) const;
   std::uint32_t renewals_of(const SiteState& site, const ShapeState& shape) const;
 

@@ -15,6 +15,8 @@ constexpr std::size_t kFewestEnds = 20;
 // Cpus that are busy and of which no batch job is shown: more than this part of them is a queue that
 // is hidden from us.
 constexpr double kMostHidden = 0.25;
+// Between two looks of which one follows the other.
+constexpr Seconds kLongestGap = 4 * kMinute;
 // Names and users are remembered for as long as they are few enough.
 constexpr std::size_t kMostRemembered = 100'000;
 
@@ -60,7 +62,8 @@ void QueueWatch::see(const WatchedQueue& queue, Seconds now) {
     if (seen.runs) run[seen.number] = {job_of(seen), now - seen.elapsed.count()};
   }
   for (auto& [number, job] : ran_) {
-    if (run.contains(number)) continue;
+    // Of one that ended long ago nobody knows when.
+    if (run.contains(number) || now - now_ > kLongestGap) continue;
     // It ended at some moment between the two looks.
     const Seconds end = std::midpoint(now_, now);
     job.first.runs = std::clamp<Seconds>(end - job.second, 1, job.first.limit);
@@ -75,7 +78,7 @@ void QueueWatch::see(const WatchedQueue& queue, Seconds now) {
 /// A partition as it is played.
 struct QueueWatch::Part {
   QueueView view;
-  std::vector<std::string> names;  ///< of what waits, in its order
+  std::vector<std::string> names;  ///< of what waits, in its order; empty where it may not run here
   double hidden{0};                ///< cpus that are busy, nobody can say with what
 };
 
@@ -106,7 +109,10 @@ QueueWatch::Part QueueWatch::part_of(const WatchedPartition& partition) const {
                std::any_of(seen.partitions.begin(), seen.partitions.end(),
                            [&](const auto& name) { return beside.contains(name); })) {
       part.view.waiting.push_back(job);
-      part.names.push_back(seen.name);
+      // In another partition it may start earlier.
+      const bool is_here = std::find(seen.partitions.begin(), seen.partitions.end(),
+                                     partition.name) != seen.partitions.end();
+      part.names.push_back(is_here ? seen.name : "");
     }
   }
   part.hidden = std::max(0.0, partition.busy_cpus - shown);
@@ -115,6 +121,10 @@ QueueWatch::Part QueueWatch::part_of(const WatchedPartition& partition) const {
 
 Foreseen QueueWatch::foresee(const Wanted& wanted, const std::set<std::string>& ours) const {
   Foreseen foreseen;
+  if (wanted.has_gpus) {
+    foreseen.blind = "who has GPUs is not seen in the queue";
+    return foreseen;
+  }
   const auto partition = std::find_if(
       queue_.partitions.begin(), queue_.partitions.end(), [&](const WatchedPartition& one) {
         return wanted.partition.empty() ? one.is_default : one.name == wanted.partition;
@@ -145,7 +155,8 @@ Foreseen QueueWatch::foresee(const Wanted& wanted, const std::set<std::string>& 
   std::vector<std::size_t> watched;
   for (std::size_t place = 0; place < part.names.size(); ++place)
     if (ours.contains(part.names[place])) watched.push_back(place);
-  const RunTimes* times = learned_ >= kFewestEnds ? &times_ : nullptr;
+  foreseen.by_limits = learned_ < kFewestEnds;
+  const RunTimes* times = foreseen.by_limits ? nullptr : &times_;
   DrawnStarts drawn = draw_starts(part.view, ClusterModel{}, times, next, watched, Draws{});
   const auto waits = [&](std::vector<Seconds> starts) {
     for (Seconds& start : starts) start -= now_;

@@ -24,13 +24,15 @@ struct Wanted {
   std::string partition;  ///< empty: the default
   double cpus{1};         ///< in all
   Seconds limit{0};
+  bool has_gpus{false};
 };
 
 /// Waits from the look on, in order, each as probable as the others.
 struct Foreseen {
   std::vector<Seconds> next;                           ///< of `Wanted`
   std::map<std::string, std::vector<Seconds>> queued;  ///< of ours that wait, by name
-  std::string blind;  ///< why nothing can be said, for people; empty: something can
+  bool by_limits{false};  ///< too little is known of how long others run: no later than that
+  std::string blind;      ///< why nothing can be said, for people; empty: something can
 };
 
 class QueueWatch {

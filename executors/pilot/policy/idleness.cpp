@@ -16,6 +16,8 @@ constexpr Duration kLongestWait = 2min;
 }  // namespace
 
 void Idleness::welcomed(Time now) {
+  // An engine that still wants it there says so again.
+  if (stays_until_) stays_until(now, now);
   if (welcomed_) return;
   welcomed_ = since_ = worked_ = now;
   answer_took_ = now - started_;

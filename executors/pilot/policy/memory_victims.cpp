@@ -13,9 +13,9 @@ std::vector<MemoryVictim> memory_victims(const std::vector<MemoryUse>& uses,
     return static_cast<std::int64_t>(use.used) - static_cast<std::int64_t>(use.granted);
   };
   for (const MemoryUse& use : uses) {
-    if (use.is_limit && use.granted != 0 && use.used > use.granted) {
+    if (use.limit != 0 && use.used > use.limit) {
       victims.push_back({use.id, "it used " + in_words(use.used) + " of memory; the limit is " +
-                                     in_words(use.granted)});
+                                     in_words(use.limit)});
       continue;
     }
     together += use.used;

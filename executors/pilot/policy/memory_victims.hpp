@@ -14,7 +14,7 @@ struct MemoryUse {
   AttemptId id;
   std::uint64_t used{};
   std::uint64_t granted{};  // 0: nothing was said
-  bool is_limit{};          // the user asked for it; else it is only a share
+  std::uint64_t limit{};    // that the user asked for; 0: none
 };
 
 struct MemoryVictim {

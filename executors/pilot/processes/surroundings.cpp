@@ -178,6 +178,7 @@ std::map<std::string, std::string> task_variables(const wire::Start& start,
     if (amount.name() == "cpus") cpus = amount.value();
     if (amount.name() == "memory") memory = amount.value();
   }
+  if (start.memory() != 0) memory = start.memory();
   std::map<std::string, std::string> variables{
       {"OMP_NUM_THREADS", std::to_string(std::max<std::int64_t>(1, cpus / kWhole))},
       {"TMPDIR", temporary_directory},

@@ -111,11 +111,16 @@ void Runner::limit_memory(Running& task) {
     if (amount.name() == "memory")
       task.granted = static_cast<std::uint64_t>(amount.value() / kWhole);
   }
-  if (!task.start.memory_is_limit() || task.granted == 0) return;
+  if (task.start.memory_is_limit()) {
+    task.limit = task.start.memory() == 0
+                     ? task.granted
+                     : static_cast<std::uint64_t>(task.start.memory() / kWhole);
+  }
+  if (task.limit == 0) return;
   std::unique_ptr<ControlGroup>& group = task.slot->group;
   if (!group) group = groups_.make(task.placement.slot);
   if (!group) return;
-  if (!group->limit_memory(task.granted)) {
+  if (!group->limit_memory(task.limit)) {
     log_line("cannot set the memory limit of a control group: " +
              std::string(std::strerror(errno)) + "; memory is watched instead");
     return;

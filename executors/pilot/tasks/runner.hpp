@@ -114,6 +114,7 @@ class Runner {
     std::uint64_t cpu_us{0};
     std::uint64_t peak{0};
     std::uint64_t granted{0};  // memory
+    std::uint64_t limit{0};    // of it, that the user asked for; 0: none
     std::uint64_t kills_before{0};
     std::optional<Failure> stopped_for;
     std::string stop_message;

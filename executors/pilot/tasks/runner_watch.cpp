@@ -95,7 +95,7 @@ std::vector<MemoryUse> Runner::measure(Time now) {
     }
     task.peak = std::max(task.peak, used);
     together += used;
-    uses.push_back({id, used, task.granted, task.start.memory_is_limit()});
+    uses.push_back({id, used, task.granted, task.limit});
   }
   // Services are a luxury.
   together += services_.memory();
@@ -103,7 +103,7 @@ std::vector<MemoryUse> Runner::measure(Time now) {
   // Before a task is ended for it, it is counted exactly.
   for (MemoryUse& use : uses) {
     Running& task = running_.at(use.id);
-    const bool over = (use.is_limit && use.granted != 0 && use.used > use.granted) ||
+    const bool over = (use.limit != 0 && use.used > use.limit) ||
                       (place_.memory_capacity != 0 && together > place_.memory_capacity);
     if (task.group != nullptr || !over) continue;
     if (task.tree.can_decide(now)) count_exactly(task);

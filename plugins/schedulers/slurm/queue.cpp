@@ -16,10 +16,10 @@ namespace {
 /// for what starts within days.  The name is last: it may contain anything (squeue(1)).
 constexpr const char* kQueue = R"sh(
 nodes=$(sinfo --all --noheader --exact '--format=hbpart|%P|%C|%N') || exit
-runs=$(squeue --all --noheader --states=running,suspended,completing,configuring '--format=hbrun|%A|%u|%P|%C|%l|%M|%N|%j') || exit
+runs=$(squeue --all --local --noheader --states=running,suspended,completing,configuring '--format=hbrun|%A|%u|%P|%C|%l|%M|%N|%j') || exit
 printf '%s\n' "$nodes" "$runs"
 {
-  squeue --all --noheader --array --states=pending --sort=-p,i '--format=hbwait|%i|%u|%P|%C|%l|%r|%j' || echo hbfailed
+  squeue --all --local --noheader --array --states=pending --sort=-p,i '--format=hbwait|%i|%u|%P|%C|%l|%r|%j' || echo hbfailed
 } | head -n 5000
 echo hbend
 )sh";
@@ -70,6 +70,12 @@ void add_partition(const std::vector<std::string>& parts, std::vector<WatchedPar
   for (std::string& node : node_list(parts[3])) at->nodes.push_back(std::move(node));
 }
 
+/// Where some nodes are away, those at the head of the queue have a sentence for their reason.
+bool may_start(const std::string& reason) {
+  return std::find(kMayStart.begin(), kMayStart.end(), reason) != kMayStart.end() ||
+         reason.starts_with("Nodes required for job are DOWN");
+}
+
 WatchedJob job_of(const std::vector<std::string>& parts) {
   WatchedJob job{.number = parts[1],
                  .user = parts[2],
@@ -111,7 +117,7 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
       const auto parts = first_fields(line, '|', 8);
       if (parts.size() != 8) return distrust("a line that is no batch job: " + one_line(line));
       WatchedJob job = job_of(parts);
-      job.may_start = std::find(kMayStart.begin(), kMayStart.end(), parts[6]) != kMayStart.end();
+      job.may_start = may_start(parts[6]);
       job.name = parts[7];
       queue.jobs.push_back(std::move(job));
     }
