@@ -25,8 +25,7 @@ std::string two_places(double number) {
 }
 
 std::string words_on(const json::object& shape) {
-  const std::string message = text_at(shape, "message");
-  if (text_at(shape, "by") != "queue") return message;
+  if (text_at(shape, "by") != "queue") return text_at(shape, "message");
   return shape.contains("wait_50") ? "as its queue looks"
                                    : "as its queue looks, should others run as long as they may";
 }
