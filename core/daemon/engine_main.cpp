@@ -24,6 +24,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 
 #include <fcntl.h>
@@ -166,6 +167,8 @@ class EngineProcess {
 
  private:
   void open_runtime() {
+    std::error_code none;
+    std::filesystem::remove(ended_file(places_.home), none);
     auto store = store::Store::open(places_.home + "/store.db");
     if (!store) throw NoStart{1, store.error().text};
     const std::string pilot =
@@ -310,11 +313,18 @@ class EngineProcess {
     });
   }
 
+  /// For whoever waits for a drained engine: somebody else may have ended it before that.
+  void note_end() const {
+    std::ofstream(ended_file(places_.home))
+        << (runtime_->engine().pilots().leases().empty() ? kEndedEmpty : kEndedLeaving) << "\n";
+  }
+
   void end(const std::string& why) {
     if (!why.empty()) {
       spdlog::critical("{}", why);
       failed_ = true;
     }
+    note_end();
     // Answers that are on their way get a moment.
     asio::post(loop_, [this] { loop_.stop(); });
   }

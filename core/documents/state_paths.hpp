@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace hpcbatch {
 
@@ -23,5 +24,12 @@ struct Places {
 /// looks only at `environment`.  Refused where a path of ours is not absolute, or where HOME would
 /// be needed and is not set.
 Result<Places> find_places(const EnvironmentMap& environment);
+
+/// What the last engine of a home says of its end, in one word: whether leases of its pilots were left
+/// to the next one.
+inline std::string ended_file(const std::string& home) {
+  return home + "/engine.end";
+}
+inline constexpr std::string_view kEndedEmpty = "empty", kEndedLeaving = "leaving";
 
 }  // namespace hpcbatch

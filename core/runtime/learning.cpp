@@ -71,8 +71,8 @@ void Learning::estimate(std::function<void()> then) {
         records::Estimates estimates;
         for (const auto& [kind, profile] : store.records().profiles()) {
           if (kind == records::kOtherKinds) continue;  // what one needs says nothing of the others
-          if (auto estimate = records::estimate_of(profile))
-            estimates.emplace(kind, std::move(*estimate));
+          if (const auto estimate = records::estimate_of(profile))
+            estimates.emplace(kind, *estimate);
         }
         return estimates;
       },

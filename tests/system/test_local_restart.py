@@ -242,6 +242,20 @@ def test_stop_now_is_not_lost_in_an_engine_that_ends_already(home):
     assert home.show(running)["state"] == "cancelled"
 
 
+def test_who_drains_is_told_that_somebody_else_ended_the_engine_first(home):
+    pid = home.directory / "pid"
+    home.submit("--", "sh", "-c", f"echo $$ > {pid}; exec sleep 600")
+    wait_until(lambda: pid.exists() and pid.read_text().strip(), 20, "the task's start")
+    with home.begin("engine", "stop", "--drain") as drain:
+        wait_until(lambda: "drain" in home.ok("engine", "status"), 20, "the draining")
+        home.ok("engine", "stop")
+        _, said = drain.communicate(timeout=30)
+        assert drain.returncode != 0 and "what it ran runs on" in said
+    assert is_alive(int(pid.read_text()))
+    home.ok("engine", "stop", "--now")
+    wait_until(lambda: not home.pilot_pids() and not is_alive(int(pid.read_text())), 20, "the end of pilots and task")
+
+
 def test_a_killed_pilot_costs_no_retry_and_its_tasks_run_again(home):
     mark = home.directory / "tries"
     task = home.submit("--", "sh", "-c", f"echo x >> {mark}; test $(wc -l < {mark}) = 2 || sleep 600")

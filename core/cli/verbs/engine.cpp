@@ -7,6 +7,7 @@
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/verbs.hpp"
+#include "documents/state_paths.hpp"
 #include "posix/fd.hpp"
 
 #include <boost/json/array.hpp>
@@ -14,6 +15,8 @@
 
 #include <chrono>
 #include <cstdio>
+#include <fstream>
+#include <string>
 
 #include <poll.h>
 #include <sys/syscall.h>
@@ -70,6 +73,13 @@ void leave_out_zeros(json::object& object, std::string_view key) {
     *counts = std::move(some);
 }
 
+/// Somebody else may have told it to leave, after it was told to wait for what runs.
+bool has_left_work(const std::string& home) {
+  std::ifstream file(ended_file(home));
+  std::string word;
+  return std::getline(file, word) && word == kEndedLeaving;
+}
+
 /// Returns when it has ended.  False: not as it was asked to, because it was ending already and
 /// left what runs.
 bool end_engine(EngineClient& client, const Session& session, EngineStopCommand::Mode mode) {
@@ -86,7 +96,7 @@ bool end_engine(EngineClient& client, const Session& session, EngineStopCommand:
   wait_for_end(process, session, status,
                mode == EngineStopCommand::Mode::Drain ? "the engine waits for what runs"
                                                       : "the engine ends");
-  return is_done;
+  return is_done && (mode == EngineStopCommand::Mode::Leave || !has_left_work(session.places.home));
 }
 
 /// What an engine left behind as it was stopped may run on at its pilots: a new one ends it.

@@ -32,28 +32,37 @@ std::vector<const AllocationEntry*> present(const SiteBook& book, const std::str
 
 }  // namespace
 
-std::optional<std::string> Keeps::ask(const KeepAsked& event, Time now) {
-  std::vector<std::pair<SiteState*, ShapeState*>> found;
+std::optional<std::string> Keeps::find(const KeepAsked& event, SiteState*& its_site,
+                                       ShapeState*& its_shape) {
+  std::size_t found = 0;
   std::vector<std::string> known;
   for (SiteState& site : book_.sites_) {
     for (ShapeState& shape : site.shapes) {
       if (!shape.shape.made_for.empty()) continue;
       known.push_back(site.site.name + "/" + shape.shape.name);
-      if (shape.shape.name == event.shape && (event.site.empty() || event.site == site.site.name))
-        found.emplace_back(&site, &shape);
+      if (shape.shape.name != event.shape) continue;
+      if (!event.site.empty() && event.site != site.site.name) continue;
+      ++found;
+      its_site = &site;
+      its_shape = &shape;
     }
   }
-  if (found.empty()) {
-    return known.empty()
-               ? "there is no site with shapes; name one in the configuration"
-               : fmt::format("there is no shape {}{}{}; the configuration has {}", event.site,
-                             event.site.empty() ? "" : "/", event.shape, fmt::join(known, ", "));
+  if (known.empty()) return "there is no site with shapes; name one in the configuration";
+  if (found == 0) {
+    return fmt::format("there is no shape {}{}{}; the configuration has {}", event.site,
+                       event.site.empty() ? "" : "/", event.shape, fmt::join(known, ", "));
   }
-  if (found.size() > 1) {
+  if (found > 1) {
     return fmt::format("the shape {} is there on {} sites; name one of them with --site",
-                       event.shape, found.size());
+                       event.shape, found);
   }
-  auto& [site, shape] = found.front();
+  return std::nullopt;
+}
+
+std::optional<std::string> Keeps::ask(const KeepAsked& event, Time now) {
+  SiteState* site = nullptr;
+  ShapeState* shape = nullptr;
+  if (auto refusal = find(event, site, shape)) return refusal;
   if (event.allocations == 0) {
     if (!shape->keep)
       return fmt::format("no pilots of {}/{} are kept", site->site.name, event.shape);

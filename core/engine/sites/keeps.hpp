@@ -29,6 +29,9 @@ class Keeps {
   void told(bool any_stays) { book_.any_told_to_stay_ = any_stays; }
 
  private:
+  /// Why there is none to be found; nothing: there they are.
+  std::optional<std::string> find(const KeepAsked& event, SiteState*& its_site,
+                                  ShapeState*& its_shape);
   void end(SiteState& site, ShapeState& shape);
   void count(SiteState& site, ShapeState& shape, Time now);
 
