@@ -7,6 +7,7 @@
 #include "wire/history.hpp"
 #include "wire/pilot_file.hpp"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -19,6 +20,8 @@ class PilotHistory {
   void linked() const { add("linked", {}); }
   void link_lost() const { add("link-lost", {}); }
   void fenced() const { add("fenced", {}); }
+  /// For so long having nothing to do is no reason to leave.
+  void stays(std::uint64_t ms) const { add("stays", {{"ms", std::to_string(ms)}}); }
   void attempt_started(const AttemptId& id) const;
   /// With all its processes.
   void attempt_ended(const AttemptId& id, const std::string& failure, bool staged) const;

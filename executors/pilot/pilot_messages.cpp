@@ -105,6 +105,7 @@ void Pilot::on_message(wire::ToPilot& message) {
   apply_message(decide_, message, now_);
   leases_.keep(message, is_new);
   if (message.welcome()) history_.linked();
+  if (message.has_stay_ms()) history_.stays(message.stay_ms());
   for (const wire::Follow& asked : message.follow()) follow(asked);
   for (const wire::Input& input : message.input()) {
     runner_.give_input(from_wire(input.attempt()), input.data(), input.offset(), input.end());

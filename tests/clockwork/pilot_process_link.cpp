@@ -132,6 +132,7 @@ void PilotProcess::heard(const std::string& bytes) {
   if (!message.ParseFromString(bytes)) return world_.fail("a frame cannot be read");
   pilot::apply_message(*decide_, message, now_);
   if (message.welcome()) record("linked");
+  if (message.has_stay_ms()) record("stays", {{"ms", std::to_string(message.stay_ms())}});
   if (message.fenced()) {
     record("fenced");
     world_.observer.fenced(*this);

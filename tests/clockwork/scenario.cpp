@@ -135,6 +135,7 @@ Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
     add(IncidentKind::submit, scenario.length * 3 / 4);
   constexpr auto kDoings = static_cast<std::uint64_t>(IncidentKind::retry);
   constexpr auto kLastOfOld = static_cast<std::uint64_t>(IncidentKind::hide_outbox);
+  constexpr auto kLastOfLater = static_cast<std::uint64_t>(IncidentKind::suspend_all);
   for (std::uint64_t i = 0; i < doings; ++i)
     add(static_cast<IncidentKind>(1 + draw.below(kDoings)), scenario.length);
   for (std::uint64_t i = 0; i < trouble; ++i)
@@ -148,8 +149,13 @@ Scenario draw_scenario(std::uint64_t seed, std::uint64_t tasks) {
   if (trouble >= 4 && draw.chance(40)) {
     const std::uint64_t more = 1 + draw.below(4);
     for (std::uint64_t i = 0; i < more; ++i)
-      add(static_cast<IncidentKind>(kLastOfOld + 1 + draw.below(kIncidentKinds - kLastOfOld - 1)),
+      add(static_cast<IncidentKind>(kLastOfOld + 1 + draw.below(kLastOfLater - kLastOfOld)),
           scenario.length);
+  }
+  draw = Draw(seed).of({7});
+  if (draw.chance(25)) {
+    const std::uint64_t keeps = 1 + draw.below(4);
+    for (std::uint64_t i = 0; i < keeps; ++i) add(IncidentKind::keep, scenario.length);
   }
   std::stable_sort(scenario.incidents.begin(), scenario.incidents.end(),
                    [](const Incident& a, const Incident& b) { return a.at < b.at; });

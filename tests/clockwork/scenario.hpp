@@ -61,14 +61,19 @@ namespace hpcbatch::clockwork {
   X(killer_task, "the next array has a task that kills its pilot")               \
   X(black_hole, "a node fails every task of all its pilots for a while")         \
   X(lose_workspace, "the workspace can be neither read nor written for a while") \
-  X(suspend_all, "all running batch jobs are suspended for a while")
+  X(suspend_all, "all running batch jobs are suspended for a while")             \
+  X(keep, "a user keeps pilots of a shape for a while")
 
 enum class IncidentKind : std::uint8_t {
 #define HPCBATCH_INCIDENT_(name, text) name,
   HPCBATCH_INCIDENTS(HPCBATCH_INCIDENT_)
 #undef HPCBATCH_INCIDENT_
 };
-inline constexpr int kIncidentKinds = static_cast<int>(IncidentKind::suspend_all) + 1;
+inline constexpr int kIncidentKinds = static_cast<int>(IncidentKind::keep) + 1;
+/// What users do, and not what goes wrong.
+constexpr bool is_by_user(IncidentKind kind) {
+  return kind <= IncidentKind::retry || kind == IncidentKind::keep;
+}
 std::string_view name_of(IncidentKind kind);
 std::string_view text_of(IncidentKind kind);
 

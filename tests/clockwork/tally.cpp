@@ -31,13 +31,14 @@ constexpr std::array kTransitions{
 
 Tally::Tally() {
   for (const std::string_view what : kEvents) counts_[std::string(what)] = 0;
+  // Pilots here have no files of their own.
+  for (const char* what : {"event outputs delayed", "event workspace seen"}) counts_.erase(what);
   for (const std::string_view what : kActions) counts_[std::string(what)] = 0;
   for (const std::string_view what : kPilotActions) counts_[std::string(what)] = 0;
   for (const char* what : kTransitions) counts_[what] = 0;
   for (int i = 0; i < kIncidentKinds; ++i) {
     const auto kind = static_cast<IncidentKind>(i);
-    const bool by_user = kind <= IncidentKind::retry;
-    counts_[(by_user ? "user " : "fault ") + std::string(name_of(kind))] = 0;
+    counts_[(is_by_user(kind) ? "user " : "fault ") + std::string(name_of(kind))] = 0;
   }
 }
 

@@ -20,6 +20,8 @@ void Users::strike(const Incident& incident) {
   }
   if (incident.kind == IncidentKind::submit) {
     submit(incident);
+  } else if (incident.kind == IncidentKind::keep) {
+    keep(incident);
   } else {
     ask(incident);
   }
@@ -136,6 +138,31 @@ void Users::ask(const Incident& incident) {
       return world_.engine.retry(request, array);
     default:
       return world_.fail("no user does that");
+  }
+}
+
+void Users::keep(const Incident& incident) {
+  if (!world_.engine.is_up() || world_.engine.engine()->is_draining()) return;
+  Draw draw(incident.which);
+  const auto& sites = world_.engine.engine()->sites().sites();
+  const SiteState& site = sites[draw.below(sites.size())];
+  if (site.shapes.empty()) return;
+  world_.count("user keep");
+  world_.engine.ask(KeepAsked{
+      new_request(), site.site.name, site.shapes[draw.below(site.shapes.size())].shape.name,
+      static_cast<std::uint32_t>(draw.below(3)), world_.clock.now() + incident.length * 2});
+}
+
+void Users::keep_nothing() {
+  if (!world_.engine.is_up()) return;
+  std::vector<Keep> kept;
+  for (const SiteState& site : world_.engine.engine()->sites().sites()) {
+    for (const ShapeState& shape : site.shapes)
+      if (shape.keep) kept.push_back(*shape.keep);
+  }
+  for (const Keep& keep : kept) {
+    if (!world_.engine.is_up()) return;
+    world_.engine.ask(KeepAsked{new_request(), keep.site, keep.shape, 0, {}});
   }
 }
 

@@ -32,6 +32,8 @@ class Users {
   void plant_killer() { killer_next_ = true; }
   /// All holds are given up.
   void release_all();
+  /// No pilots are kept any more.
+  void keep_nothing();
 
   // The engine's answers.
   void accepted(RequestId request, const std::vector<ArrayId>& ids);
@@ -55,6 +57,7 @@ class Users {
   void submit(const Incident& incident);
   void send(RequestId request, TasksSubmitted event);
   void ask(const Incident& incident);
+  void keep(const Incident& incident);
   NewArray draw_array(Draw& draw) const;
   void choose_local(NewArray& array, Draw draw) const;
   RequestId new_request() { return RequestId{++requests_}; }

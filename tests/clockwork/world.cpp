@@ -72,6 +72,7 @@ void World::run() {
     go_on(look);
     // What an engine accepted while it was dying nobody knows to be held.
     if (!is_over()) users.release_all();
+    if (!is_over()) users.keep_nothing();
     tell_who_stays();
     if (!has_failed()) check_leases();
   }
@@ -93,6 +94,7 @@ void World::strike(const Incident& incident) {
     case hold:
     case release:
     case retry:
+    case keep:
       return users.strike(incident);
     case stop_engine:
       return engine.stop(incident.which % 2 == 0 ? StopAsked::Mode::Leave : StopAsked::Mode::Drain,

@@ -283,6 +283,12 @@ TEST(CheckTest, AnIdlePilotEnds) {
       promises(history(ended + "10 P link-lost\n500 P linked\n560 P pilot-ended reason=idle\n")),
       IsEmpty())
       << "it had a result to deliver";
+  EXPECT_THAT(promises(history(ended + "10 P stays ms=170000\n190 P pilot-ended reason=idle\n")),
+              IsEmpty())
+      << "it was to stay";
+  EXPECT_THAT(promises(history(ended + "10 P stays ms=20000\n190 P pilot-ended reason=idle\n")),
+              ElementsAre("G5"))
+      << "and not that long";
   EXPECT_THAT(promises(history(one_task("500 P attempt-ended task=1 epoch=101 failure=ok\n"))),
               IsEmpty())
       << "it worked";

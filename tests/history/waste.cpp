@@ -57,7 +57,8 @@ class Waste : public Promise {
     std::uint64_t starting{0};  ///< services that take long
     bool linked{false};
     bool stands_still{false};
-    std::int64_t since_us{0};  ///< of having nothing to do, or of its link
+    std::int64_t stays_until_us{0};  ///< the engine wants it there
+    std::int64_t since_us{0};        ///< of having nothing to do, or of its link
     std::size_t since{0};
   };
   struct Allocation {
@@ -83,7 +84,14 @@ class Waste : public Promise {
     }
     if (record.what == "published" || record.what == "discarded") --pilot.staged;
     if (record.what == "services-starting") pilot.starting = number_of(record, "count");
-    if (record.what == "linked") pilot.linked = true;
+    if (record.what == "stays") {
+      pilot.stays_until_us =
+          record.time_us + static_cast<std::int64_t>(number_of(record, "ms")) * 1000;
+    }
+    if (record.what == "linked") {
+      pilot.linked = true;
+      pilot.stays_until_us = 0;
+    }
     if (record.what == "link-lost" || record.what == "pilot-ended") pilot.linked = false;
   }
 
@@ -91,10 +99,11 @@ class Waste : public Promise {
                     Pilot& pilot) {
     const bool idle = pilot.linked && pilot.running == 0 && pilot.staged <= 0 &&
                       !pilot.stands_still && pilot.starting == 0;
+    const std::int64_t idle_us = record.time_us - std::max(pilot.since_us, pilot.stays_until_us);
     if (idle && pilot.idle_us > 0 &&
-        record.time_us - pilot.since_us > std::max(pilot.idle_us, kAnswersUs) + options_.slack_us) {
+        idle_us > std::max(pilot.idle_us, kAnswersUs) + options_.slack_us) {
       broken(fmt::format("pilot {} had nothing to do for {} s and stayed", process,
-                         (record.time_us - pilot.since_us) / 1'000'000),
+                         idle_us / 1'000'000),
              {pilot.since, at});
     }
     pilot.since_us = record.time_us;
