@@ -124,8 +124,7 @@ void read_output_limit(const json::value& value, const std::string& where, Readi
 void read_estimate(const json::value& value, const std::string& where, Reading& reading) {
   const std::string word = text_of(value, where);
   reading.task.estimate = parse_estimate_mode(word);
-  if (!reading.task.estimate)
-    throw BadRequest(where + " must be off, advise or use");
+  if (!reading.task.estimate) throw BadRequest(where + " must be off, advise or use");
 }
 
 // --- what it needs
