@@ -2,18 +2,18 @@
 
 #include "api/answers/to_json.hpp"
 #include "api/read/bad_request.hpp"
+#include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
 #include "engine/sites/site_outlook.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace hpcbatch {
 namespace {
 
 namespace json = boost::json;
 
-constexpr double kMostKept = 10'000;
+constexpr std::int64_t kMostKept = 10'000;
 // A year is longer than anybody plans, and than any timer counts.
 constexpr Duration kLongestKeep = std::chrono::hours{24 * 366};
 
@@ -51,24 +51,18 @@ json::object keeps_json(const SiteBook& book, Time now) {
   return {{"keeps", std::move(keeps)}};
 }
 
-double number_of(const json::value& value, const char* key) {
-  if (!value.is_number()) throw BadRequest(std::string("'") + key + "' must be a number");
-  return value.to_number<double>();
-}
-
 KeepAsked read_keep(const json::object& body, Time now) {
   KeepAsked asked{.request = {}, .site = "", .shape = "", .allocations = 1, .until = now};
   for (const auto& [key, value] : body) {
     if (key == "site" || key == "shape") {
-      if (!value.is_string()) throw BadRequest("'" + std::string(key) + "' must be a text");
-      (key == "site" ? asked.site : asked.shape) = std::string(value.get_string());
+      (key == "site" ? asked.site : asked.shape) = text_of(value, "'" + std::string(key) + "'");
     } else if (key == "allocations") {
-      const double count = number_of(value, "allocations");
-      if (!(count >= 0 && count <= kMostKept) || count != std::floor(count))
-        throw BadRequest("'allocations' must be a whole number from 0 to 10000");
-      asked.allocations = static_cast<std::uint32_t>(count);
+      asked.allocations =
+          static_cast<std::uint32_t>(whole_of(value, "'allocations'", 0, kMostKept));
     } else if (key == "until") {
-      const double until = number_of(value, "until");
+      // No amount, which json_words bounds.
+      if (!value.is_number()) throw BadRequest("'until' must be a number");
+      const auto until = value.to_number<double>();
       const double ahead = until - std::chrono::duration<double>(now.time_since_epoch()).count();
       if (!(ahead <= std::chrono::duration<double>(kLongestKeep).count()))
         throw BadRequest("'until' must be a moment within a year, in seconds since 1970");

@@ -2,6 +2,7 @@
 
 #include "states.hpp"
 #include "submission.hpp"
+#include "words.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -39,19 +40,6 @@ template <class Number>
 bool read_number(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
-}
-
-/// The first `count - 1` fields, and the rest of the line as the last.
-std::vector<std::string> fields(std::string_view line, std::size_t count) {
-  std::vector<std::string> parts;
-  while (parts.size() + 1 < count) {
-    const auto bar = line.find('|');
-    if (bar == std::string_view::npos) return {};
-    parts.emplace_back(line.substr(0, bar));
-    line.remove_prefix(bar + 1);
-  }
-  parts.emplace_back(line);
-  return parts;
 }
 
 bool is_state(std::string_view word) {

@@ -2,6 +2,7 @@
 
 #include "listing.hpp"
 #include "submission.hpp"
+#include "words.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,19 +31,6 @@ constexpr std::chrono::seconds kNoLimit = std::chrono::hours{24 * 365};
 /// Reasons of those that start as soon as there is room for them (squeue(1), JOB REASON CODES).
 constexpr std::array kMayStart{"None", "Priority", "Resources", "(null)", ""};
 
-/// So many at most: the last is the rest of the line.
-std::vector<std::string> first_fields(std::string_view line, char by, std::size_t most) {
-  std::vector<std::string> parts;
-  while (parts.size() + 1 < most) {
-    const auto at = line.find(by);
-    if (at == std::string_view::npos) break;
-    parts.emplace_back(line.substr(0, at));
-    line.remove_prefix(at + 1);
-  }
-  parts.emplace_back(line);
-  return parts;
-}
-
 /// Of a count such as 12 or, as some versions write it, 12K.
 double cpu_count(std::string_view text) {
   double value = 0;
@@ -60,7 +48,7 @@ std::vector<std::string> node_list(const std::string& text) {
 void add_partition(const std::vector<std::string>& parts, std::vector<WatchedPartition>& all) {
   const bool is_default = parts[1].ends_with('*');
   const std::string name = parts[1].substr(0, parts[1].size() - (is_default ? 1 : 0));
-  const auto counts = first_fields(parts[2], '/', 4);
+  const auto counts = split(parts[2], '/');
   if (counts.size() != 4) return;
   auto at = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
   if (at == all.end()) at = all.insert(all.end(), WatchedPartition{.name = name});
@@ -79,7 +67,7 @@ bool may_start(const std::string& reason) {
 WatchedJob job_of(const std::vector<std::string>& parts) {
   WatchedJob job{.number = parts[1],
                  .user = parts[2],
-                 .partitions = first_fields(parts[3], ',', SIZE_MAX),
+                 .partitions = split(parts[3], ','),
                  .cpus = cpu_count(parts[4])};
   job.limit = read_duration(parts[5]).value_or(kNoLimit);
   return job;
@@ -102,11 +90,11 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
   std::istringstream lines(output.standard_output);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("hbpart|")) {
-      if (const auto parts = first_fields(line, '|', 4); parts.size() == 4)
+      if (const auto parts = fields(line, 4); !parts.empty())
         add_partition(parts, queue.partitions);
     } else if (line.starts_with("hbrun|")) {
-      const auto parts = first_fields(line, '|', 9);
-      if (parts.size() != 9) return distrust("a line that is no batch job: " + one_line(line));
+      const auto parts = fields(line, 9);
+      if (parts.empty()) return distrust("a line that is no batch job: " + one_line(line));
       WatchedJob job = job_of(parts);
       job.runs = true;
       job.elapsed = read_duration(parts[6]).value_or(std::chrono::seconds{0});
@@ -114,8 +102,8 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
       job.name = parts[8];
       queue.jobs.push_back(std::move(job));
     } else if (line.starts_with("hbwait|")) {
-      const auto parts = first_fields(line, '|', 8);
-      if (parts.size() != 8) return distrust("a line that is no batch job: " + one_line(line));
+      const auto parts = fields(line, 8);
+      if (parts.empty()) return distrust("a line that is no batch job: " + one_line(line));
       WatchedJob job = job_of(parts);
       job.may_start = may_start(parts[6]);
       job.name = parts[7];

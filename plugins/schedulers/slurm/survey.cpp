@@ -2,6 +2,7 @@
 
 #include "listing.hpp"
 #include "submission.hpp"
+#include "words.hpp"
 
 #include <algorithm>
 #include <sstream>
@@ -50,20 +51,6 @@ void add_gpus(const std::string& gres, std::map<std::string, std::uint32_t>& gpu
     auto& most = gpus[kind];
     most = std::max(most, static_cast<std::uint32_t>(leading_number(count)));
   }
-}
-
-std::vector<std::string> split(const std::string& text, char by) {
-  std::vector<std::string> parts;
-  std::string part;
-  for (const char c : text) {
-    if (c == by) {
-      parts.push_back(std::exchange(part, ""));
-    } else {
-      part += c;
-    }
-  }
-  parts.push_back(part);
-  return parts;
 }
 
 /// Nothing for "", UNLIMITED, N/A and the like.
