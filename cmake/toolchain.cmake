@@ -28,8 +28,9 @@ if(HPCBATCH_SANITIZE)
   add_compile_options(-fsanitize=${HPCBATCH_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${HPCBATCH_SANITIZE})
   if(HPCBATCH_SANITIZE MATCHES undefined)
-    # The check of virtual tables goes on: it opens a pipe, and errs where a test has used up all descriptors.
-    add_compile_options(-fno-sanitize-recover=undefined -fsanitize-recover=vptr)
+    # What costs nearly half of the time to compile, and what ASan, or the CPU, ends as surely.
+    add_compile_options(-fno-sanitize=null,alignment,object-size,vptr)
+    add_compile_options(-fno-sanitize-recover=undefined)
   endif()
   if(HPCBATCH_SANITIZE MATCHES thread)
     # Boost uses fences that this sanitizer cannot see and g++ says so.

@@ -38,16 +38,16 @@ TEST(OpenSsh, TheSharedConnectionCanBeEnded) {
   Sshd sshd;
   auto config = config_of(sshd, sshd.port(), sshd.path("user_key"));
   config.replace(config.find("persist: 2"), 10, "persist: 600");
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  ASSERT_TRUE(contract::load<Transport>(kPlugin, config)->list("/", deadline));
+  const auto soon = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(60); };
+  ASSERT_TRUE(contract::load<Transport>(kPlugin, config)->list("/", soon()));
   EXPECT_EQ(sshd.connections(), 1u);
   // By another than the one that opened it, as an engine that was started anew is.
   const auto transport = contract::load<Transport>(kPlugin, config);
-  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(deadline);
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(soon());
   EXPECT_TRUE(comes_true([&] { return sshd.connections() == 0; }));
-  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(deadline);
-  EXPECT_TRUE(transport->list("/", deadline));
-  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(deadline);
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(soon());
+  EXPECT_TRUE(transport->list("/", soon()));
+  dynamic_cast<ConnectionKeeper&>(*transport).end_connection(soon());
   EXPECT_TRUE(std::filesystem::is_empty(sshd.path("control")));
 }
 
