@@ -18,6 +18,8 @@ struct Meaning {
 };
 
 Meaning meaning_of(const Record& job);
+/// What the scheduler notes of a batch job that waits.
+BatchState state_by_comment(std::string_view comment);
 
 /// With those that have ended.
 CommandLine list_jobs(const std::string& dialect, const std::vector<std::string>& names);

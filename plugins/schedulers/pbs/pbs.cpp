@@ -4,15 +4,17 @@
 #include "queues.hpp"
 #include "settings.hpp"
 #include "submission.hpp"
+#include "watch.hpp"
 
 #include "hpcbatch/choices.hpp"
+#include "hpcbatch/queue_watcher.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/survey.hpp"
 
 namespace hpcbatch {
 namespace {
 
-class Pbs final : public Scheduler, public Surveyor, public Choices {
+class Pbs final : public Scheduler, public Surveyor, public QueueWatcher, public Choices {
  public:
   explicit Pbs(const char* config_yaml) : settings_(pbs::read_settings(config_yaml)) {}
 
@@ -44,6 +46,10 @@ class Pbs final : public Scheduler, public Surveyor, public Choices {
   CommandLine survey() const override { return pbs::survey_queues(settings_.dialect); }
   Result<Survey> read_survey(const CommandOutput& output) const override {
     return pbs::read_survey(settings_, output);
+  }
+  CommandLine watch_queue() const override { return pbs::list_queue(settings_.dialect); }
+  Result<WatchedQueue> read_queue(const CommandOutput& output) const override {
+    return pbs::read_queue(output);
   }
   /// What every qsub has a word for (qsub(1B) of OpenPBS, Torque and SLURM).
   std::vector<std::string> choice_keys() const override { return {"account"}; }

@@ -81,6 +81,18 @@ std::string after(std::string_view head, std::string_view kind) {
   return std::string(without_blanks_before(head.substr(kind.size())));
 }
 
+std::vector<std::string_view> parts_of(std::string_view text, char by) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const auto end = std::min(text.find(by), text.size());
+    std::string_view part = without_blanks_before(text.substr(0, end));
+    part = part.substr(0, part.find_last_not_of(kBlank) + 1);
+    parts.push_back(part);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
 std::optional<long> read_number(std::string_view text) {
   long number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

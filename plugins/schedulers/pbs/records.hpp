@@ -34,6 +34,9 @@ std::vector<Record> read_records(const std::string& text, Repeated repeated);
 /// What stands behind "Job Id:" or "Queue:"; empty where the head is none of those.
 std::string after(std::string_view head, std::string_view kind);
 
+/// What stands between `by`, without blanks around it; nothing of an empty text.
+std::vector<std::string_view> parts_of(std::string_view text, char by);
+
 /// "01:30:00", "90:00" or "5400".
 std::optional<std::chrono::seconds> read_duration(std::string_view text);
 

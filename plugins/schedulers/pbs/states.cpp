@@ -32,21 +32,6 @@ bool is_for_lack_of_nodes(std::string_view comment) {
          has(state, "unknown");
 }
 
-/// What the scheduler notes of a batch job that waits.
-BatchState waiting(std::string_view comment) {
-  // A node that is away, or has not reported yet, offers nothing at all, and the scheduler says
-  // what holds for this moment.
-  if (has(comment, "Can Never Run"))
-    return offers_nothing_now(comment) ? BatchState::Outage : BatchState::NeverStarts;
-  if (has(comment, "limit")) return BatchState::LimitReached;
-  if (has(comment, "ueue not started") || has(comment, "ueue is not started") ||
-      has(comment, "odes are down") || has(comment, "odes are offline") ||
-      is_for_lack_of_nodes(comment)) {
-    return BatchState::Outage;
-  }
-  return BatchState::Queued;
-}
-
 /// SLURM's qstat, which names no server, says of an end that there was one and nothing else.
 bool has_started(const Record& job) {
   return job.value("server").empty() || !job.value("exec_host").empty() ||
@@ -100,11 +85,25 @@ EndCause end_of(const Record& job) {
 
 }  // namespace
 
+BatchState state_by_comment(std::string_view comment) {
+  // A node that is away, or has not reported yet, offers nothing at all, and the scheduler says
+  // what holds for this moment.
+  if (has(comment, "Can Never Run"))
+    return offers_nothing_now(comment) ? BatchState::Outage : BatchState::NeverStarts;
+  if (has(comment, "limit")) return BatchState::LimitReached;
+  if (has(comment, "ueue not started") || has(comment, "ueue is not started") ||
+      has(comment, "odes are down") || has(comment, "odes are offline") ||
+      is_for_lack_of_nodes(comment)) {
+    return BatchState::Outage;
+  }
+  return BatchState::Queued;
+}
+
 Meaning meaning_of(const Record& job) {
   const std::string_view state = job.value("job_state");
   switch (state.size() == 1 ? state.front() : '?') {
     case 'Q':
-      return {waiting(job.value("comment")), {}};
+      return {state_by_comment(job.value("comment")), {}};
     case 'W':  // for its time
     case 'T':  // on its way to another queue or server
       return {BatchState::Queued, {}};

@@ -1,0 +1,13 @@
+// What all users have in the queue, and on which nodes.
+#pragma once
+
+#include "hpcbatch/queue_watcher.hpp"
+
+#include <string>
+
+namespace hpcbatch::pbs {
+
+CommandLine list_queue(const std::string& dialect);
+Result<WatchedQueue> read_queue(const CommandOutput& output);
+
+}  // namespace hpcbatch::pbs

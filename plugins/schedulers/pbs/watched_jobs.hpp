@@ -1,0 +1,33 @@
+// Batch jobs of all users: which run, which wait for nodes, in which order and how large.
+#pragma once
+
+#include "hpcbatch/queue_watcher.hpp"
+#include "hpcbatch/result.hpp"
+#include "records.hpp"
+#include "watched_nodes.hpp"
+#include "watched_queues.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::pbs {
+
+/// No more that wait can matter for what starts within days.
+inline constexpr std::size_t kMostThatWait = 5000;
+
+/// As ctime(3) writes it; in which zone does not matter for differences.
+std::optional<std::chrono::sys_seconds> read_moment(std::string_view text);
+
+struct ListedJobs {
+  std::vector<WatchedJob> jobs;
+  std::size_t waiting{0};  ///< in state Q; an array counts as one
+};
+
+/// An error says what cannot be told.  `now`: in the zone of the records.
+Result<ListedJobs> listed_jobs(const std::vector<Record>& records, const QueuesToWatch& queues,
+                               const std::vector<ComputeNode>& nodes,
+                               std::optional<std::chrono::sys_seconds> now);
+
+}  // namespace hpcbatch::pbs
