@@ -23,6 +23,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kPollLimit = 60s;
 constexpr auto kLookLimit = 15s;
+// A database of years; nothing else is asked of the site meanwhile.
+constexpr auto kPastLimit = 60s;
 constexpr auto kCancelLimit = 60s;
 constexpr auto kFileLimit = 120s;
 constexpr auto kCheckLimit = 150s;
@@ -312,6 +314,30 @@ void SiteClient::look_at_queue(std::function<void(Result<std::optional<WatchedQu
   };
   call(kLookLimit, std::move(work), [result, late, answer = std::move(answer)](bool given_up) {
     answer(given_up ? Result<std::optional<WatchedQueue>>(late) : std::move(*result));
+  });
+}
+
+void SiteClient::list_past(std::chrono::seconds from, std::chrono::seconds until,
+                           std::function<void(Result<std::vector<PastJob>>)> answer) {
+  const Error late{Error::Kind::Transient, "the batch system did not answer in time"};
+  auto result = std::make_shared<Result<std::vector<PastJob>>>(late);
+  auto work = [result, from, until](Tools& tools, Deadline deadline) {
+    const auto* history = dynamic_cast<const QueueHistory*>(tools.scheduler.get());
+    if (!history) {
+      *result = Error{Error::Kind::Rejected,
+                      "its scheduler plugin has no word for what accounting keeps"};
+      return;
+    }
+    auto output = guarded("transport", [&] {
+      return tools.transport->run(history->list_past(from, until), deadline);
+    });
+    if (!output)
+      *result = output.error();
+    else if (!output->timed_out)
+      *result = guarded("scheduler", [&] { return history->read_past(*output); });
+  };
+  call(kPastLimit, std::move(work), [result, late, answer = std::move(answer)](bool given_up) {
+    answer(given_up ? Result<std::vector<PastJob>>(late) : std::move(*result));
   });
 }
 

@@ -2,6 +2,7 @@
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/contract/scheduler.hpp"
 #include "hpcbatch/node_avoider.hpp"
+#include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
 
 #include <gmock/gmock.h>
@@ -648,16 +649,17 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
 TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
   const auto queue = read_queue(answer(
       0,
+      "hbnow|1000000\n"
       "hbpart|main*|6/2/0/8|n[1-2]\n"
       "hbpart|main*|0/0/4/4|n3\n"
       "hbpart|long|4/0/0/4|n2\n"
-      "hbrun|11|ann|main|4|1:00:00|12:34|n1|a|b\n"
-      "hbrun|12|bob|long|2|2-00:00:00|1-02:00:00|n2|x\n"
-      "hbwait|13_4|ann|main,long|8|UNLIMITED|Priority|next\n"
-      "hbwait|14|cat|main|1|30:00|JobHeldUser|held\n"
-      "hbwait|15|cat|main|1|30:00|Dependency|later\n"
+      "hbrun|11|ann|main|4|1:00:00|12:34|n1|999000|a|b\n"
+      "hbrun|12|bob|long|2|2-00:00:00|1-02:00:00|n2|2026-11-26T10:00:00|x\n"
+      "hbwait|13_4|ann|main,long|8|UNLIMITED|Priority|999990|next\n"
+      "hbwait|14|cat|main|1|30:00|JobHeldUser|N/A|held\n"
+      "hbwait|15|cat|main|1|30:00|Dependency|1000007|later\n"
       "hbwait|16|cat|main|1|30:00|Nodes required for job are DOWN, DRAINED or reserved for jobs in "
-      "higher priority partitions|first\n"
+      "higher priority partitions|1|first\n"
       "hbend\n"));
   ASSERT_TRUE(queue) << queue.error().text;
   ASSERT_EQ(queue->partitions.size(), 2U);
@@ -677,15 +679,19 @@ TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
   EXPECT_EQ(first.limit, 1h);
   EXPECT_EQ(first.elapsed, 12min + 34s);
   EXPECT_THAT(first.nodes, ElementsAre("n1"));
+  EXPECT_EQ(first.age, 1000s);
   EXPECT_EQ(queue->jobs[1].elapsed, 26h);
+  EXPECT_LT(queue->jobs[1].age, 0s) << "a version that tells no seconds";
   const WatchedJob& next = queue->jobs[2];
   EXPECT_FALSE(next.runs);
   EXPECT_TRUE(next.may_start);
   EXPECT_EQ(next.number, "13_4");
   EXPECT_THAT(next.partitions, ElementsAre("main", "long"));
   EXPECT_GT(next.limit, 24h * 300);
+  EXPECT_EQ(next.age, 10s);
   EXPECT_FALSE(queue->jobs[3].may_start);
   EXPECT_FALSE(queue->jobs[4].may_start);
+  EXPECT_EQ(queue->jobs[4].age, 0s) << "clocks differ";
   EXPECT_TRUE(queue->jobs[5].may_start);
 }
 
@@ -706,6 +712,77 @@ TEST_F(SlurmShell, AQueueThatCannotBeListedIsNoEmptyOne) {
   EXPECT_FALSE(read_queue(run(command)));
   scripted("squeue", "true");
   EXPECT_TRUE(read_queue(run(command)));
+}
+
+// ---- what accounting keeps
+
+Result<std::vector<PastJob>> read_past(const CommandOutput& output) {
+  const auto slurm = make();
+  const auto* history = dynamic_cast<const QueueHistory*>(slurm.get());
+  return history ? history->read_past(output) : Error{Error::Kind::Rejected, "it is none"};
+}
+
+TEST(SlurmHistory, TellsWhenEachWasSubmittedStartedAndEnded) {
+  const auto jobs = read_past(answer(
+      0,
+      "COMPLETED|ann|main|4|01:00:00|1000|1060|1100|1500|billing=4,cpu=4,mem=4G,node=1\n"
+      "RUNNING|bob|gpu,long|8|UNLIMITED|2000|2000|2100|Unknown|cpu=8,gres/gpu:a100=2,gres/gpu=2\n"
+      "PENDING|cat|main|1|2-00:00:00|3000|Unknown|Unknown|Unknown|cpu=1,gres/gpu:v100=3\n"
+      "CANCELLED by 0|cat|main|1|10:00|4000|4000|4500|4500|\n"
+      "CANCELLED by 7|cat|main|1|10:00|4000|4000|None|4500|\n"
+      "CANCELLED by 7|cat|main|1|10:00|4000|4000|4100|4500|\n"
+      "COMPLETED|dan|main|-3|10:00|4000|4000|4100|4500|\n"
+      "COMPLETED|dan|main|3|10:00|99999999999999999999|4000|4100|4500|\n"
+      "a banner\n"
+      "hbend\n"));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 6U);
+  const PastJob& first = jobs->front();
+  EXPECT_EQ(first.user, "ann");
+  EXPECT_EQ(first.partition, "main");
+  EXPECT_EQ(first.cpus, 4);
+  EXPECT_EQ(first.gpus, 0);
+  EXPECT_EQ(first.limit, 1h);
+  EXPECT_EQ(first.submitted, 1000s);
+  EXPECT_EQ(first.eligible, 1060s);
+  EXPECT_EQ(first.started, 1100s);
+  EXPECT_EQ(first.ended, 1500s);
+  EXPECT_EQ(jobs->at(1).partition, "gpu");
+  EXPECT_EQ(jobs->at(1).gpus, 2);
+  EXPECT_GT(jobs->at(1).limit, 24h * 300);
+  EXPECT_FALSE(jobs->at(1).ended);
+  EXPECT_FALSE(jobs->at(2).started);
+  EXPECT_EQ(jobs->at(2).eligible, 3000s);
+  EXPECT_EQ(jobs->at(2).gpus, 3);
+  EXPECT_FALSE(jobs->at(3).started) << "it waited when it was cancelled";
+  EXPECT_EQ(jobs->at(3).ended, 4500s);
+  EXPECT_FALSE(jobs->at(4).started);
+  EXPECT_EQ(jobs->at(5).started, 4100s) << "it ran when it was cancelled";
+}
+
+TEST(SlurmHistory, NoAccountingIsNoReasonToAskAgain) {
+  EXPECT_EQ(read_past(answer(0, "hbnone\n")).error().kind, Error::Kind::Rejected);
+  EXPECT_EQ(read_past(answer(0, "hbfailed\nhbend\n", "Slurm accounting storage is disabled\n"))
+                .error()
+                .kind,
+            Error::Kind::Rejected);
+  EXPECT_EQ(read_past(answer(0, "hbfailed\nhbend\n", "Connection refused")).error().kind,
+            Error::Kind::Transient);
+}
+
+TEST_F(SlurmShell, AsksAccountingForMomentsInItsOwnWords) {
+  scripted(
+      "sacct",
+      R"(echo "COMPLETED|$SLURM_TIME_FORMAT|$(printf '%s ' "$@" | tr -d '|')|1|1:00|5|5|6|7|")");
+  const auto slurm = make();
+  const auto& history = dynamic_cast<const QueueHistory&>(*slurm);
+  const auto jobs = read_past(run(history.list_past(86400s * 3, 86400s * 4)));
+  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_EQ(jobs->size(), 1U);
+  EXPECT_EQ(jobs->front().user, "%s");
+  EXPECT_THAT(jobs->front().partition, testing::HasSubstr("--starttime=1970-01-0"));
+  scripted("sacct", "echo no contact >&2; exit 1");
+  EXPECT_FALSE(read_past(run(history.list_past(0s, 5s))));
 }
 
 TEST(SlurmConfiguration, IsEmpty) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -17,10 +18,12 @@ namespace {
 /// for what starts within days.  The name is last: it may contain anything (squeue(1)).
 constexpr const char* kQueue = R"sh(
 nodes=$(sinfo --all --noheader --exact '--format=hbpart|%P|%C|%N') || exit
-runs=$(squeue --all --local --noheader --states=running,suspended,completing,configuring '--format=hbrun|%A|%u|%P|%C|%l|%M|%N|%j') || exit
-printf '%s\n' "$nodes" "$runs"
+export SLURM_TIME_FORMAT=%s
+now=$(date +%s)
+runs=$(squeue --all --local --noheader --states=running,suspended,completing,configuring '--format=hbrun|%A|%u|%P|%C|%l|%M|%N|%V|%j') || exit
+printf '%s\n' "hbnow|$now" "$nodes" "$runs"
 {
-  squeue --all --local --noheader --array --states=pending --sort=-p,i '--format=hbwait|%i|%u|%P|%C|%l|%r|%j' || echo hbfailed
+  squeue --all --local --noheader --array --states=pending --sort=-p,i '--format=hbwait|%i|%u|%P|%C|%l|%r|%V|%j' || echo hbfailed
 } | head -n 5000
 echo hbend
 )sh";
@@ -64,6 +67,12 @@ bool may_start(const std::string& reason) {
          reason.starts_with("Nodes required for job are DOWN");
 }
 
+std::chrono::seconds age_of(const std::string& submitted, std::optional<std::chrono::seconds> now) {
+  const auto moment = read_moment(submitted);
+  if (!moment || !now) return std::chrono::seconds{-1};
+  return std::max(*now - *moment, std::chrono::seconds{0});
+}
+
 WatchedJob job_of(const std::vector<std::string>& parts) {
   WatchedJob job{.number = parts[1],
                  .user = parts[2],
@@ -87,26 +96,31 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
   if (output.exit_code != 0) return distrust(one_line(output.standard_error));
   WatchedQueue queue;
   bool whole = false;
+  std::optional<std::chrono::seconds> now;
   std::istringstream lines(output.standard_output);
   for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("hbpart|")) {
+    if (line.starts_with("hbnow|")) {
+      now = read_moment(std::string_view(line).substr(6));
+    } else if (line.starts_with("hbpart|")) {
       if (const auto parts = fields(line, 4); !parts.empty())
         add_partition(parts, queue.partitions);
     } else if (line.starts_with("hbrun|")) {
-      const auto parts = fields(line, 9);
+      const auto parts = fields(line, 10);
       if (parts.empty()) return distrust("a line that is no batch job: " + one_line(line));
       WatchedJob job = job_of(parts);
       job.runs = true;
       job.elapsed = read_duration(parts[6]).value_or(std::chrono::seconds{0});
       job.nodes = node_list(parts[7]);
-      job.name = parts[8];
+      job.age = age_of(parts[8], now);
+      job.name = parts[9];
       queue.jobs.push_back(std::move(job));
     } else if (line.starts_with("hbwait|")) {
-      const auto parts = fields(line, 8);
+      const auto parts = fields(line, 9);
       if (parts.empty()) return distrust("a line that is no batch job: " + one_line(line));
       WatchedJob job = job_of(parts);
       job.may_start = may_start(parts[6]);
-      job.name = parts[7];
+      job.age = age_of(parts[7], now);
+      job.name = parts[8];
       queue.jobs.push_back(std::move(job));
     }
     if (line == "hbfailed") return distrust(one_line(output.standard_error));

@@ -1,5 +1,6 @@
 // Scheduler `slurm`: the commands sbatch, squeue, scancel and sinfo, and sacct where there is
 // accounting.
+#include "history.hpp"
 #include "listing.hpp"
 #include "queue.hpp"
 #include "submission.hpp"
@@ -8,6 +9,7 @@
 #include "hpcbatch/choices.hpp"
 #include "hpcbatch/keys.hpp"
 #include "hpcbatch/node_avoider.hpp"
+#include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"
@@ -29,6 +31,7 @@ class Slurm final : public Scheduler,
                     public SubmitTrial,
                     public NodeAvoider,
                     public QueueWatcher,
+                    public QueueHistory,
                     public Choices {
  public:
   explicit Slurm(const char* config_yaml) {
@@ -80,6 +83,12 @@ class Slurm final : public Scheduler,
   CommandLine watch_queue() const override { return slurm::list_queue(); }
   Result<WatchedQueue> read_queue(const CommandOutput& output) const override {
     return slurm::read_queue(output);
+  }
+  CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until) const override {
+    return slurm::list_past(from, until);
+  }
+  Result<std::vector<PastJob>> read_past(const CommandOutput& output) const override {
+    return slurm::read_past(output);
   }
   /// sbatch(1).  Not: what says how many nodes, GPUs and how long (that is the shape's), what
   /// hpcbatch says itself (names, files, `--comment`, `--exclude`), and other clusters.

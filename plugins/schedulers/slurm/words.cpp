@@ -1,6 +1,8 @@
 #include "words.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 
 namespace hpcbatch::slurm {
 
@@ -24,6 +26,16 @@ std::vector<std::string> split(std::string_view text, char by) {
     if (end == text.size()) return parts;
     text.remove_prefix(end + 1);
   }
+}
+
+std::optional<std::chrono::seconds> read_moment(std::string_view text) {
+  // Beyond it sums would overflow.
+  constexpr std::int64_t kLast = 1'000'000'000'000;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value <= 0 || value > kLast)
+    return std::nullopt;
+  return std::chrono::seconds{value};
 }
 
 }  // namespace hpcbatch::slurm

@@ -25,6 +25,7 @@ struct WatchedJob {
   double cpus{1};  ///< in all
   std::chrono::seconds limit{0};
   std::chrono::seconds elapsed{0};  ///< since it began
+  std::chrono::seconds age{-1};     ///< since it was submitted; below 0: not told
   std::vector<std::string> nodes;   ///< that it has
 };
 

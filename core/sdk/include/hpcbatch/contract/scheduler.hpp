@@ -10,6 +10,7 @@
 
 #include "hpcbatch/contract/load.hpp"
 #include "hpcbatch/contract/surroundings.hpp"
+#include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/submit_trial.hpp"
@@ -149,6 +150,12 @@ TEST_P(SchedulerContract, APollThatDidNotSucceedConcludesNothing) {
     EXPECT_FALSE(watcher->read_queue(silence()));
     EXPECT_FALSE(watcher->read_queue(answer(1, "", "no contact")));
     EXPECT_FALSE(watcher->read_queue(answer(0, ""))) << "an empty answer is no empty queue";
+  }
+  if (const auto* history = dynamic_cast<const QueueHistory*>(scheduler_.get())) {
+    EXPECT_FALSE(history->list_past(std::chrono::hours{24}, std::chrono::hours{48}).argv.empty());
+    EXPECT_FALSE(history->read_past(silence()));
+    EXPECT_FALSE(history->read_past(answer(1, "", "no contact")));
+    EXPECT_FALSE(history->read_past(answer(0, ""))) << "an empty answer is no empty history";
   }
   if (const auto* trial = dynamic_cast<const SubmitTrial*>(scheduler_.get())) {
     EXPECT_FALSE(trial->read_try_submit(silence()));

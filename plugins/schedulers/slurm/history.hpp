@@ -1,0 +1,11 @@
+// What accounting keeps of everybody's batch jobs.
+#pragma once
+
+#include "hpcbatch/queue_history.hpp"
+
+namespace hpcbatch::slurm {
+
+CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until);
+Result<std::vector<PastJob>> read_past(const CommandOutput& output);
+
+}  // namespace hpcbatch::slurm
