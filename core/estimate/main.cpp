@@ -2,10 +2,13 @@
 // in which an estimator is trained.
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
+#include "estimate/learn_command.hpp"
 #include "estimate/replay.hpp"
 #include "estimate/tables.hpp"
 #include "estimate/training.hpp"
 #include "sim/files/text_file.hpp"
+
+#include <boost/json/parse.hpp>
 
 #include <csignal>
 #include <cstdio>
@@ -124,7 +127,14 @@ int main(int argc, char** argv) {
   try {
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (words.size() == 3 && words[0] == "train") return train(words);
+    if (words.size() == 2 && words[0] == "learn")
+      return estimate::learn_waits(plugin_host(), boost::json::parse(words[1]), show_progress);
     return replay_polls(asked_by(words));
+  } catch (const InterruptedByUser&) {
+    return kExitInterrupted;
+  } catch (const CommandError& error) {
+    std::fprintf(stderr, "hpcbatch: %s\n", error.what());
+    return error.exit_code();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "hpcbatch: %s\n", error.what());
     return kExitUsage;

@@ -1,5 +1,6 @@
 #include "estimate/replay.hpp"
 
+#include "estimate/training.hpp"
 #include "foresight/learned/conformal.hpp"
 #include "foresight/learned/features.hpp"
 #include "foresight/learned/model_check.hpp"
@@ -27,8 +28,6 @@ using namespace foresight;
 using Rows = std::vector<std::size_t>;
 
 constexpr Seconds kAllIsKnown = std::numeric_limits<Seconds>::max() / 2;
-/// Of what a model learns; how a queue fares changes with its users.
-constexpr Seconds kHalfLife = 10 * kDay;
 /// Bounds are told from so many blocks before the first that counts.
 constexpr std::size_t kWarmUpBlocks = 3;
 

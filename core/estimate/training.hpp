@@ -2,6 +2,7 @@
 #pragma once
 
 #include "estimate/table_bytes.hpp"
+#include "foresight/job.hpp"
 #include "hpcbatch/result.hpp"
 #include "plugin_host/plugin_host.hpp"
 
@@ -9,6 +10,9 @@
 #include <string>
 
 namespace hpcbatch::estimate {
+
+/// Of what a model learns; how a queue fares changes with its users.
+inline constexpr foresight::Seconds kHalfLife = 10 * foresight::kDay;
 
 struct TrainingProcess {
   std::string program;  ///< `hpcbatch-estimate`, or /proc/self/exe where this is it

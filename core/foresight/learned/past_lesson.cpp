@@ -1,0 +1,108 @@
+#include "foresight/learned/past_lesson.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hpcbatch::foresight {
+namespace {
+
+/// One that came at `came` and whose fate is told later.
+struct Fate {
+  PresentJob job;
+  double gpus{0};
+  Seconds came{0};
+  std::optional<Seconds> started, ended;
+};
+
+std::vector<Fate> fates_of(const std::vector<PastJob>& jobs, Numbers& partitions, Seconds now) {
+  const auto known = [now](const std::optional<std::chrono::seconds>& moment) {
+    return moment && moment->count() <= now ? std::optional(moment->count()) : std::nullopt;
+  };
+  Numbers users;
+  std::vector<Fate> fates;
+  for (const PastJob& job : jobs) {
+    const Seconds came = std::max(job.submitted, job.eligible).count();
+    if (came > now) continue;
+    Fate fate{
+        {partitions.of(job.partition), users.of(job.user), job.cpus, job.limit.count(), came, {}},
+        job.gpus,
+        came,
+        known(job.started),
+        known(job.ended)};
+    // What did not begin after it could is no wait.
+    if (fate.started && *fate.started < came) continue;
+    fates.push_back(fate);
+  }
+  std::stable_sort(fates.begin(), fates.end(),
+                   [](const Fate& one, const Fate& other) { return one.came < other.came; });
+  return fates;
+}
+
+int limit_class(Seconds limit) {
+  return static_cast<int>(std::lround(std::log2(static_cast<double>(limit + kMinute)) / 2));
+}
+
+PastWait wait_of(const Fate& fate, Seconds now) {
+  const Seconds until = fate.started.value_or(fate.ended.value_or(now));
+  return {.asked = fate.came,
+          .waited = std::max<Seconds>(until - fate.came, 0),
+          .has_started = fate.started.has_value(),
+          .alike = {fate.job.partition, limit_class(fate.job.limit)}};
+}
+
+/// Those that wait or run at `now`, as far as they had come by then.
+std::vector<PresentJob> present_at(std::vector<const Fate*>& active, Seconds now) {
+  std::erase_if(active, [now](const Fate* fate) { return fate->ended && *fate->ended <= now; });
+  std::vector<PresentJob> present;
+  present.reserve(active.size());
+  for (const Fate* fate : active) {
+    present.push_back(fate->job);
+    if (fate->started && *fate->started <= now) present.back().started = fate->started;
+  }
+  return present;
+}
+
+}  // namespace
+
+PastLesson past_lesson(const std::vector<PastJob>& jobs, Seconds now, std::size_t most) {
+  PastLesson lesson;
+  lesson.inputs.features = queue_feature_names();
+  Numbers partitions;
+  const std::vector<Fate> fates = fates_of(jobs, partitions, now);
+  lesson.partitions = partitions.names();
+  const std::size_t every = (fates.size() + most - 1) / std::max<std::size_t>(most, 1);
+  std::vector<const Fate*> active;
+  for (std::size_t at = 0; at < fates.size(); ++at) {
+    const Fate& fate = fates[at];
+    if (at % std::max<std::size_t>(every, 1) == 0) {
+      const PresentJob& job = fate.job;
+      const auto row = queue_features({job.partition, job.user, job.cpus, fate.gpus, job.limit},
+                                      present_at(active, fate.came), fate.came);
+      lesson.inputs.values.insert(lesson.inputs.values.end(), row.begin(), row.end());
+      lesson.waits.push_back(wait_of(fate, now));
+    }
+    active.push_back(&fate);
+  }
+  return lesson;
+}
+
+TrainingTable known_by(const PastLesson& lesson, Seconds now, Seconds half_life) {
+  TrainingTable table;
+  table.inputs.features = lesson.inputs.features;
+  const std::size_t width = lesson.inputs.features.size();
+  for (std::size_t row = 0; row < lesson.waits.size(); ++row) {
+    const PastWait& wait = lesson.waits[row];
+    const Seconds age = now - wait.asked;
+    if (age <= 0) break;
+    const auto first = lesson.inputs.values.begin() + static_cast<std::ptrdiff_t>(row * width);
+    table.inputs.values.insert(table.inputs.values.end(), first,
+                               first + static_cast<std::ptrdiff_t>(width));
+    table.waited.push_back(static_cast<double>(std::min(wait.waited, age)));
+    table.is_pending.push_back(wait.has_started && wait.waited <= age ? 0 : 1);
+    table.weights.push_back(
+        static_cast<float>(std::exp2(-static_cast<double>(age) / static_cast<double>(half_life))));
+  }
+  return table;
+}
+
+}  // namespace hpcbatch::foresight

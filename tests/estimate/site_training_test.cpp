@@ -1,0 +1,126 @@
+// From a site's accounting to a model, or to why there is none.
+#include "estimate/site_training.hpp"
+#include "plugin_host/plugin_host.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <queue>
+#include <random>
+
+namespace hpcbatch::estimate {
+namespace {
+
+using foresight::Seconds;
+using testing::HasSubstr;
+
+constexpr Seconds kNow = 1'800'000'000;
+
+/// A cluster of so many cpus that starts in order of arrival, with days that are busy and days that
+/// are not; what waits for how long follows from the queue.
+std::vector<PastJob> busy_cluster(std::size_t count) {
+  std::mt19937 random(7);
+  std::exponential_distribution<double> gap(1.0 / 600), runs(1.0 / 3000);
+  using End = std::pair<Seconds, double>;
+  std::priority_queue<End, std::vector<End>, std::greater<>> ends;
+  double free = 16;
+  Seconds now = kNow - static_cast<Seconds>(count) * 850, line = now;
+  std::vector<PastJob> jobs;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_busy = i / 150 % 2 == 0;
+    now += static_cast<Seconds>(gap(random) * (is_busy ? 0.7 : 2));
+    const double cpus = 1 + static_cast<double>(random() % 4);
+    Seconds start = std::max(line, now);
+    while (!ends.empty() && (ends.top().first <= start || free < cpus)) {
+      start = std::max(start, ends.top().first);
+      free += ends.top().second;
+      ends.pop();
+    }
+    free -= cpus;
+    line = start;
+    const auto time = static_cast<Seconds>(runs(random)) + 60;
+    ends.push({start + time, cpus});
+    jobs.push_back({.partition = "main",
+                    .user = "u" + std::to_string(random() % 5),
+                    .cpus = cpus,
+                    .gpus = 0,
+                    .limit = std::chrono::hours{2},
+                    .submitted = std::chrono::seconds{now},
+                    .eligible = std::chrono::seconds{now},
+                    .started = std::chrono::seconds{start},
+                    .ended = std::chrono::seconds{start + time}});
+  }
+  return jobs;
+}
+
+Teacher xgboost() {
+  const std::shared_ptr<Estimator> estimator =
+      std::move(*PluginHost({PLUGINS}).estimator("xgboost", "num_round: 60"));
+  return {.name = "xgboost",
+          .config_yaml = "num_round: 60",
+          .train = [estimator](const TrainingTable& table) { return estimator->train(table); },
+          .load = [estimator](const std::string& bytes) { return estimator->load(bytes); }};
+}
+
+TEST(LearnSite, WhereTheQueueDecidesWaitsAModelIsMadeThatIsBetterThanMedians) {
+  const auto learned = learn_site(busy_cluster(3000), kNow, xgboost());
+  ASSERT_TRUE(learned) << learned.error().text;
+  EXPECT_LT(learned->facts.mean_square, 0.7 * learned->facts.mean_square_medians);
+  EXPECT_EQ(learned->facts.waits, 3000U);
+  EXPECT_EQ(learned->facts.spread.size(), 20U);
+  EXPECT_TRUE(std::is_sorted(learned->facts.spread.begin(), learned->facts.spread.end()));
+  auto model = xgboost().load(learned->model);
+  ASSERT_TRUE(model) << model.error().text;
+  const foresight::WaitModel told(learned->facts, std::move(*model));
+  std::vector<foresight::PresentJob> full;
+  for (int i = 0; i < 40; ++i)
+    full.push_back({.partition = 0,
+                    .user = 1,
+                    .cpus = 3,
+                    .limit = 7200,
+                    .submitted = kNow - 3000,
+                    .started = i < 5 ? std::optional(kNow - 1000) : std::nullopt});
+  const auto in_a_crowd = told.waits({.cpus = 2, .limit = 7200}, full, kNow);
+  const auto alone = told.waits({.cpus = 2, .limit = 7200}, {}, kNow);
+  ASSERT_TRUE(in_a_crowd && alone);
+  EXPECT_GT(in_a_crowd->at(10), 3 * alone->at(10) + 600);
+}
+
+/// Tells everybody a day.
+class ADay final : public EstimatorModel {
+ public:
+  Result<std::vector<double>> predict(const FeatureTable& rows) const override {
+    return std::vector<double>(rows.rows(), 86'400);
+  }
+};
+
+TEST(LearnSite, AModelThatIsWorseThanMediansIsNotMade) {
+  Teacher teacher = xgboost();
+  teacher.load = [](const std::string&) -> Result<std::unique_ptr<EstimatorModel>> {
+    return std::unique_ptr<EstimatorModel>(std::make_unique<ADay>());
+  };
+  const auto learned = learn_site(busy_cluster(1500), kNow, teacher);
+  ASSERT_FALSE(learned);
+  EXPECT_THAT(learned.error().text, HasSubstr("where medians have"));
+}
+
+TEST(LearnSite, OfFewBatchJobsNothingIsLearned) {
+  EXPECT_THAT(learn_site(busy_cluster(150), kNow, xgboost()).error().text,
+              HasSubstr("accounting shows 150 batch jobs"));
+  EXPECT_FALSE(learn_site({}, kNow, xgboost()));
+  std::vector<PastJob> pending = busy_cluster(400);
+  for (PastJob& job : pending) job.started = job.ended = std::nullopt;
+  EXPECT_THAT(learn_site(pending, kNow, xgboost()).error().text, HasSubstr("a wait that is over"));
+}
+
+TEST(LearnSite, ATeacherThatFailsIsHeard) {
+  Teacher teacher = xgboost();
+  teacher.train = [](const TrainingTable&) -> Result<std::string> {
+    return Error{Error::Kind::Transient, "it took too long"};
+  };
+  EXPECT_EQ(learn_site(busy_cluster(400), kNow, teacher).error().text, "it took too long");
+}
+
+}  // namespace
+}  // namespace hpcbatch::estimate
