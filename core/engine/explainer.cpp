@@ -244,6 +244,22 @@ void Explainer::explain_allocation(const AllocationId& id, const Allocation& fac
       facts.state == AllocationState::Running ? ", and its pilot has not registered yet" : "");
 }
 
+namespace {
+
+std::string who_says(const StartBound& bound) {
+  switch (bound.by) {
+    case StartBound::By::Model:
+      return fmt::format("a model of {} waits", bound.from);
+    case StartBound::By::Waits:
+      return fmt::format("{} waits before it", bound.from);
+    case StartBound::By::Queue:
+      break;
+  }
+  return "what its queue shows";
+}
+
+}  // namespace
+
 void Explainer::explain_allocations(const Needs& needs) {
   const SiteBook& sites = engine_.sites_;
   const SiteOutlook outlook(sites, now_);
@@ -273,8 +289,7 @@ void Explainer::explain_allocations(const Needs& needs) {
         show_about(bound->most - now_), where);
   else if (bound && bound->half && *bound->half > now_)
     add("expected to start in about {} on {}, with 90 % in {} at most, from {}",
-        show_about(*bound->half - now_), where, show_about(bound->most - now_),
-        bound->from == 0 ? "what its queue shows" : fmt::format("{} waits before it", bound->from));
+        show_about(*bound->half - now_), where, show_about(bound->most - now_), who_says(*bound));
   else if (*soonest > Duration{})
     add("expected to start in about {} on {}", show_about(*soonest), where);
   else

@@ -190,13 +190,16 @@ struct QueueForeseen {
   Time looked{};
   struct Start {
     std::vector<Duration> waits;
-    bool by_limits{false};  ///< should all others run as long as they may
-    std::string blind{};    ///< why there are none
+    bool by_limits{false};            ///< should all others run as long as they may
+    std::string blind{};              ///< why there are none
+    std::vector<Duration> learned{};  ///< the same by a model; none: there is none
   };
   std::map<std::string, Start> shapes;  ///< of an allocation that is asked for then
   std::map<std::string, Start> queued;  ///< of allocations that wait, by name
   std::string trouble{};                ///< the look failed, and why
   bool is_impossible{false};            ///< and will ever
+  std::size_t model_waits{0};           ///< that the model has learned from; 0: there is none
+  std::string model_trouble{};          ///< why there is none where a file of it is
 };
 /// What an ended allocation's pilots had left behind in their outboxes; read before anything is
 /// called lost.

@@ -1,5 +1,7 @@
 #include "runtime/queue_watching.hpp"
 
+#include "documents/state_paths.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -39,10 +41,15 @@ foresight::Wanted wanted_by(const Shape& shape) {
           .has_gpus = shape.capacity.gpus() != Amount{}};
 }
 
+LearnedWaits::Asked asked_by(const Shape& shape) {
+  const foresight::Wanted wanted = wanted_by(shape);
+  return {wanted.partition, wanted.cpus, shape.capacity.gpus().value() * shape.nodes, wanted.limit};
+}
+
 }  // namespace
 
-QueueWatching::QueueWatching(asio::io_context& loop)
-    : lane_(loop, kLongestPlay, [this] {
+QueueWatching::QueueWatching(asio::io_context& loop, const PluginHost& plugins, std::string home)
+    : plugins_(plugins), home_(std::move(home)), lane_(loop, kLongestPlay, [this] {
         // What hangs may still use them.
         watches_.clear();
         return true;
@@ -64,7 +71,9 @@ void QueueWatching::look(SiteClient& site, std::set<std::string> queued, Time no
 
 void QueueWatching::foresee(Question question, WatchedQueue queue, Answer answer) {
   auto& watch = watches_[question.site];
-  if (!watch) watch = std::make_shared<foresight::QueueWatch>();
+  if (!watch)
+    watch = std::make_shared<Watch>(
+        Watch{{}, LearnedWaits(plugins_, wait_model_path(home_, question.site))});
   auto foreseen = std::make_shared<QueueForeseen>();
   foreseen->site = question.site;
   foreseen->looked = question.now;
@@ -72,21 +81,25 @@ void QueueWatching::foresee(Question question, WatchedQueue queue, Answer answer
                queue = std::move(queue)](const Deadline& deadline) {
     be_nice();
     const auto now = std::chrono::floor<std::chrono::seconds>(question.now.time_since_epoch());
-    watch->see(queue, now.count());
+    watch->queue.see(queue, now.count());
+    watch->learned.see(queue, question.queued, now.count());
+    foreseen->model_waits = watch->learned.learned_from();
     for (const Shape& shape : question.shapes) {
       if (std::chrono::steady_clock::now() >= deadline) {
         foreseen->trouble = kTooLong;
         return;
       }
-      const foresight::Foreseen seen = watch->foresee(wanted_by(shape), question.queued);
-      foreseen->shapes[shape.name] = {durations(seen.next), seen.by_limits, seen.blind};
+      const foresight::Foreseen seen = watch->queue.foresee(wanted_by(shape), question.queued);
+      foreseen->shapes[shape.name] = {durations(seen.next), seen.by_limits, seen.blind,
+                                      durations(watch->learned.waits(asked_by(shape)))};
       // Of one that may run in several partitions the earliest counts.
       for (const auto& [name, waits] : seen.queued) {
         QueueForeseen::Start& start = foreseen->queued[name];
-        QueueForeseen::Start here{durations(waits), seen.by_limits, {}};
+        QueueForeseen::Start here{durations(waits), seen.by_limits, {}, {}};
         if (start.waits.empty() || here.waits.back() < start.waits.back()) start = std::move(here);
       }
     }
+    foreseen->model_trouble = watch->learned.trouble();
   };
   lane_.call(
       kLongestPlay, [work = std::move(work)]() -> CallLane::Work { return work; },

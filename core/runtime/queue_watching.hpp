@@ -5,6 +5,8 @@
 #include "loop/asio.hpp"
 #include "loop/call_lane.hpp"
 #include "model/event.hpp"
+#include "plugin_host/plugin_host.hpp"
+#include "runtime/learned_waits.hpp"
 #include "sites/site_client.hpp"
 
 #include <functional>
@@ -20,7 +22,8 @@ namespace hpcbatch {
 class QueueWatching {
  public:
   using Answer = std::function<void(QueueForeseen)>;
-  explicit QueueWatching(asio::io_context& loop);
+  /// `home`: where models of waits are; each is read when its file changes.
+  QueueWatching(asio::io_context& loop, const PluginHost& plugins, std::string home);
 
   /// `queued`: names of our allocations that wait there.
   void look(SiteClient& site, std::set<std::string> queued, Time now, Answer answer);
@@ -32,10 +35,16 @@ class QueueWatching {
     std::set<std::string> queued;
     Time now{};
   };
+  /// Of one site; used on the lane alone.
+  struct Watch {
+    foresight::QueueWatch queue;
+    LearnedWaits learned;
+  };
   void foresee(Question question, WatchedQueue queue, Answer answer);
 
-  std::map<std::string, std::shared_ptr<foresight::QueueWatch>> watches_;  ///< by site; used on the
-                                                                           ///< lane alone
+  const PluginHost& plugins_;
+  std::string home_;
+  std::map<std::string, std::shared_ptr<Watch>> watches_;
   CallLane lane_;
 };
 

@@ -255,7 +255,7 @@ void Runtime::make_links() {
       .after = [this](WaitsFor what, Writer::Then then) { after(what, std::move(then)); },
       .feed = [this](const Event& event) { feed(event); },
       .feed_ends = [this](AttemptsEnded event) { staging_->feed_ends(std::move(event)); }});
-  queue_watching_ = std::make_unique<QueueWatching>(loop_);
+  queue_watching_ = std::make_unique<QueueWatching>(loop_, plugins_, options_.home);
   lease_sender_ = std::make_unique<LeaseSender>(LeaseSender::Dependencies{
       .writer = *writer_,
       .engine = engine_,

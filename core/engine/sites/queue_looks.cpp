@@ -51,10 +51,20 @@ void QueueLooks::foreseen(const QueueForeseen& event, Time now) {
     if (at == event.shapes.end()) continue;
     shape.foreseen = {event.looked, at->second.waits, at->second.by_limits};
     shape.blind = at->second.blind;
+    shape.learned = {event.looked, at->second.learned};
+    shape.learned_from = event.model_waits;
   }
   for (const auto& [name, start] : event.queued) {
     if (AllocationEntry* entry = book_.entry(AllocationId{name}))
       entry->foreseen = {event.looked, start.waits, start.by_limits};
+  }
+  state.look.model_trouble = event.model_trouble;
+  // One that was asked for before anything was learned.
+  for (auto& [id, entry] : book_.allocations_) {
+    if (entry.facts.site != event.site || entry.facts.state != AllocationState::Queued ||
+        !entry.learned.waits.empty())
+      continue;
+    if (const ShapeState* shape = book_.shape_state(entry.facts)) entry.learned = shape->learned;
   }
 }
 

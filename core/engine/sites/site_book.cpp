@@ -147,10 +147,12 @@ void SiteBook::open(const provision::Ask& ask, Time now) {
                    .state = AllocationState::Submitting,
                    .opened = now};
     entry.asked_at = now;
-    // The first takes the place that was looked at.
-    if (ShapeState* shape = shape_state(entry.facts);
-        shape && is_fresh(shape->foreseen, now) && !std::exchange(shape->foreseen.is_taken, true))
-      entry.told_most = shape->foreseen.quantile(ShapeState::kNine);
+    if (ShapeState* shape = shape_state(entry.facts)) {
+      // The first takes the place that was looked at.
+      if (is_fresh(shape->foreseen, now) && !std::exchange(shape->foreseen.is_taken, true))
+        entry.told_most = shape->foreseen.quantile(ShapeState::kNine);
+      if (is_fresh(shape->learned, now)) entry.learned = shape->learned;
+    }
     save(entry);
     actions_.push_back(OpenAllocation{entry.facts.id, ask.site, ask.shape});
     allocations_.emplace(entry.facts.id, std::move(entry));
@@ -262,6 +264,8 @@ void SiteBook::runs(AllocationEntry& entry, Time now) {
   if (!shape || entry.may_run_already) return;
   shape->learn_wait(now - facts.opened, now);
   if (entry.told_most) shape->looks_held.add(now - facts.opened <= *entry.told_most + kToBeSeen);
+  if (const auto most = entry.learned.quantile(ShapeState::kNine))
+    shape->model_held.add(now - entry.learned.looked <= *most + kToBeSeen);
 }
 
 bool SiteBook::pilot_registered(const PilotRegistered& event, Time now) {

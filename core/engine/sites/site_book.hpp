@@ -49,6 +49,9 @@ struct ShapeState {
   ForeseenStart foreseen;                 ///< of one that is asked for then
   foresight::Coverage looks_held{kNine};  ///< whether nine in ten were no later than foreseen
   std::string blind;                      ///< why the queue says nothing of it; empty: it does
+  ForeseenStart learned;                  ///< the same by a model of the site's past
+  std::size_t learned_from{0};            ///< waits of its site
+  foresight::Coverage model_held{kNine};
   std::optional<Keep> keep;
   bool was_kept{false};  ///< by this engine
   Time keep_counted{};   ///< up to when
@@ -80,7 +83,8 @@ struct SiteState {
     Time next{};
     std::string trouble;  ///< of the last one; empty: none
     Time asked_at{};
-    std::uint32_t slow{0};  ///< looks in a row that failed or took long
+    std::uint32_t slow{0};      ///< looks in a row that failed or took long
+    std::string model_trouble;  ///< why the site's model is not used where there is a file of it
   };
   QueueLook look;
   /// Most of them cannot: one alone is its node's trouble.
@@ -110,6 +114,7 @@ struct AllocationEntry {
   std::uint32_t pilots_away{0};         ///< of those that registered, not connected now
   std::set<std::uint32_t> let_go{};     ///< ranks of pilots that held nothing and were told to end
   ForeseenStart foreseen{};             ///< while it waits
+  ForeseenStart learned{};              ///< by a model, when it was asked for
   std::optional<Duration> told_most{};  ///< nine in ten wait no longer, as it was foreseen when it
                                         ///< was asked for
   bool may_run_already{false};          ///< since before this engine's start

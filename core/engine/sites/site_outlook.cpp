@@ -54,8 +54,26 @@ std::optional<Duration> SiteOutlook::expected_wait(const SiteState& site,
       queued_for = std::max(queued_for.value_or(Duration{}), now_ - facts.opened);
   }
   const auto known = provision::expected_wait(shape.waits, queued_for, now_);
-  if (shape.foreseen.by_limits || !sees_queue(shape, shape.foreseen)) return known;
-  return *shape.foreseen.quantile(0.5);
+  if (!shape.foreseen.by_limits && sees_queue(shape, shape.foreseen))
+    return *shape.foreseen.quantile(kHalf);
+  if (is_fresh(shape.learned, now_))
+    if (const auto bound = learned_bound(shape, shape.learned))
+      return std::max(Duration{}, *bound->half - now_);
+  return known;
+}
+
+std::optional<StartBound> SiteOutlook::learned_bound(const ShapeState& shape,
+                                                     const ForeseenStart& start) const {
+  if (!shape.model_held.is_right()) return std::nullopt;
+  ForeseenStart left{.looked = start.looked, .waits = {}};
+  for (const Duration wait : start.waits)
+    if (start.looked + wait >= now_) left.waits.push_back(wait);
+  // A twentieth of what may come is no bound for nine in ten.
+  if (left.waits.size() < 2) return std::nullopt;
+  return StartBound{.half = left.looked + *left.quantile(kHalf),
+                    .most = left.looked + *left.quantile(kMost),
+                    .by = StartBound::By::Model,
+                    .from = shape.learned_from};
 }
 
 bool SiteOutlook::sees_queue(const ShapeState& shape, const ForeseenStart& start) const {
@@ -84,20 +102,28 @@ std::optional<StartBound> SiteOutlook::start_bound(const AllocationEntry& entry)
   const ShapeState* shape = book_.shape_state(entry.facts);
   if (!shape || entry.facts.state != AllocationState::Queued || !is_on_its_way(entry))
     return std::nullopt;
-  if (sees_queue(*shape, entry.foreseen)) return bound_of(entry.foreseen);
+  const bool sees = sees_queue(*shape, entry.foreseen);
+  if (sees && !entry.foreseen.by_limits) return bound_of(entry.foreseen);
+  if (const auto learned = learned_bound(*shape, entry.learned)) return learned;
+  if (sees) return bound_of(entry.foreseen);
   const auto waited = std::chrono::duration_cast<std::chrono::seconds>(now_ - entry.facts.opened);
   const auto bound = shape->wait_history.bound(std::max<std::int64_t>(waited.count(), 0));
   if (!bound) return std::nullopt;
   return StartBound{entry.facts.opened + std::chrono::seconds(bound->half),
-                    entry.facts.opened + std::chrono::seconds(bound->most), bound->from};
+                    entry.facts.opened + std::chrono::seconds(bound->most), StartBound::By::Waits,
+                    bound->from};
 }
 
 std::optional<StartBound> SiteOutlook::next_start(const ShapeState& shape) const {
-  if (sees_queue(shape, shape.foreseen)) return bound_of(shape.foreseen);
+  const bool sees = sees_queue(shape, shape.foreseen);
+  if (sees && !shape.foreseen.by_limits) return bound_of(shape.foreseen);
+  if (is_fresh(shape.learned, now_))
+    if (const auto learned = learned_bound(shape, shape.learned)) return learned;
+  if (sees) return bound_of(shape.foreseen);
   const auto bound = shape.wait_history.bound();
   if (!bound) return std::nullopt;
   return StartBound{now_ + std::chrono::seconds(bound->half),
-                    now_ + std::chrono::seconds(bound->most), bound->from};
+                    now_ + std::chrono::seconds(bound->most), StartBound::By::Waits, bound->from};
 }
 
 Duration SiteOutlook::left(const AllocationEntry& entry) const {
@@ -118,6 +144,7 @@ Duration SiteOutlook::left(const AllocationEntry& entry) const {
 std::vector<Duration> SiteOutlook::likely_waits(const ShapeState& shape) const {
   const bool sees = sees_queue(shape, shape.foreseen);
   if (sees && !shape.foreseen.by_limits) return shape.foreseen.waits;
+  if (is_fresh(shape.learned, now_) && shape.model_held.is_right()) return shape.learned.waits;
   std::vector<Duration> waits;
   for (const foresight::Seconds wait : shape.wait_history.told())
     waits.emplace_back(std::chrono::seconds(wait));

@@ -11,9 +11,11 @@
 namespace hpcbatch {
 
 struct StartBound {
+  enum class By { Queue, Model, Waits };
   std::optional<Time> half{};  ///< as probable to be later as not; nothing: nobody can tell
   Time most{};                 ///< nine in ten are no later
-  std::size_t from{0};         ///< waits that say so; 0: the queue does, as it is
+  By by{By::Queue};            ///< what says so
+  std::size_t from{0};         ///< waits that it has learned from; 0 of the queue as it is
 };
 
 class SiteOutlook {
@@ -42,6 +44,10 @@ class SiteOutlook {
   bool counts_for(const Allocation& facts, const ShapeState& shape) const;
   /// Whether the queue was seen just now, and what was said of it before holds.
   bool sees_queue(const ShapeState& shape, const ForeseenStart& start) const;
+  /// By the model, of one that it told of then; nothing where it has not held, or all that it told
+  /// has passed.
+  std::optional<StartBound> learned_bound(const ShapeState& shape,
+                                          const ForeseenStart& start) const;
   std::vector<Duration> likely_waits(const ShapeState& shape) const;
   std::uint32_t renewals_of(const SiteState& site, const ShapeState& shape) const;
 

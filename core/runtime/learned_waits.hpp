@@ -1,0 +1,56 @@
+// A model of a site's waits, where one was learned, and what it tells of the queue as it is.
+#pragma once
+
+#include "foresight/learned/wait_model.hpp"
+#include "plugin_host/plugin_host.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/stat.h>
+
+namespace hpcbatch {
+
+/// One thread, which blocks while it reads the file.
+class LearnedWaits {
+ public:
+  struct Asked {
+    std::string partition;  ///< empty: the default
+    double cpus{1}, gpus{0};
+    foresight::Seconds limit{0};
+  };
+  LearnedWaits(const PluginHost& plugins, std::string file)
+      : plugins_(&plugins), file_(std::move(file)) {}
+
+  /// Takes the file where it is another than last time.  `ours`: names of allocations that wait;
+  /// their user is who asks.
+  void see(const WatchedQueue& queue, const std::set<std::string>& ours, foresight::Seconds now);
+  /// Of an allocation that is asked for then; none where there is no model.
+  std::vector<foresight::Seconds> waits(const Asked& asked);
+  std::size_t learned_from() const { return model_ ? model_->facts().waits : 0; }
+  /// One sentence where there is a file that cannot be used, or a model that has no answer.
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  void read_file();
+  void set_trouble(std::string_view why);
+
+  const PluginHost* plugins_;
+  std::string file_;
+  std::optional<struct ::stat> read_;
+  std::unique_ptr<foresight::WaitModel> model_;
+  std::string trouble_;
+
+  foresight::Numbers partitions_;
+  std::string default_partition_;
+  std::vector<foresight::PresentJob> present_;
+  std::uint32_t user_{0};
+  foresight::Seconds now_{0};
+};
+
+}  // namespace hpcbatch
