@@ -17,9 +17,22 @@ json::object score_json(const foresight::WaitScore& score) {
           {"within_2x", score.within_2}, {"within_3x", score.within_3}};
 }
 
-/// `queue`: it says so as it is; `waits`: those before it do.
+/// `queue`: it says so as it is; `model`: what was learned of the site's past; `waits`: those before
+/// it do.
+const char* word_for(StartBound::By by) {
+  switch (by) {
+    case StartBound::By::Queue:
+      return "queue";
+    case StartBound::By::Model:
+      return "model";
+    case StartBound::By::Waits:
+      break;
+  }
+  return "waits";
+}
+
 void put_bound(json::object& object, const StartBound& bound) {
-  object["by"] = bound.from == 0 ? "queue" : "waits";
+  object["by"] = word_for(bound.by);
   if (bound.from != 0) object["from"] = bound.from;
   if (bound.half) object["start_50"] = seconds(*bound.half);
   object["start_90"] = seconds(bound.most);
@@ -42,7 +55,10 @@ json::object shape_waits_json(const SiteBook& book, const SiteState& site, const
     put_bound(object, *bound);
     if (bound->half) object["wait_50"] = seconds(std::max(Duration{}, *bound->half - now));
     object["wait_90"] = seconds(std::max(Duration{}, bound->most - now));
-    if (bound->from != 0 && !shape.blind.empty()) object["message"] = valid_utf8(shape.blind);
+    const std::string& trouble =
+        site.look.model_trouble.empty() ? shape.blind : site.look.model_trouble;
+    if (bound->by == StartBound::By::Waits && !trouble.empty())
+      object["message"] = valid_utf8(trouble);
   } else {
     object["message"] = valid_utf8(why_unknown(site, shape));
   }

@@ -2,11 +2,13 @@
 
 #include "api/answers/to_json.hpp"
 #include "api/listings.hpp"
+#include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/json_words.hpp"
 #include "api/read/read_request.hpp"
 #include "documents/site_proposal.hpp"
 #include "engine/sites/site_outlook.hpp"
+#include "foresight/learned/past_text.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -15,6 +17,8 @@ namespace hpcbatch {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::chrono::seconds kLongestPast = std::chrono::hours{24};
 
 json::object shape_json(const SiteBook& book, const SiteState& site, const ShapeState& state,
                         Time now) {
@@ -173,6 +177,8 @@ void SiteRoutes::add_to(Routes& routes) {
   });
   routes.add("POST", "sites/*/clean",
              [this](HttpRequest& request, const ReplyPtr& reply) { clean(request, reply); });
+  routes.add("GET", "sites/*/past-jobs",
+             [this](HttpRequest& request, const ReplyPtr& reply) { list_past(request, reply); });
 }
 
 void SiteRoutes::check(const std::string& name, const ReplyPtr& reply) {
@@ -180,6 +186,25 @@ void SiteRoutes::check(const std::string& name, const ReplyPtr& reply) {
   if (!client) return reply->error(404, fmt::format("there is no site '{}'", name));
   client->check([reply, site = client->site()](const SiteReport& report) {
     reply->answer(200, site_report_json(site, report));
+  });
+}
+
+void SiteRoutes::list_past(const HttpRequest& request, const ReplyPtr& reply) {
+  const std::string& name = request.path[2];
+  SiteClient* client = runtime_.site(name);
+  if (!client) return reply->error(404, fmt::format("there is no site '{}'", name));
+  const std::chrono::seconds from{bytes_in(request, "from", 0, "moment in seconds since 1970")};
+  const std::chrono::seconds until{bytes_in(request, "until", 0, "moment in seconds since 1970")};
+  if (until <= from || until - from > kLongestPast)
+    throw BadRequest(
+        "'from' and 'until' must be moments, in seconds since 1970, a day apart at most");
+  client->list_past(from, until, [reply, name](const Result<std::vector<PastJob>>& jobs) {
+    if (!jobs) {
+      const bool is_final = jobs.error().kind == Error::Kind::Rejected;
+      return reply->error(is_final ? 400 : 503,
+                          fmt::format("site {}: {}", name, jobs.error().text));
+    }
+    reply->answer(200, {{"jobs", valid_utf8(foresight::past_text(*jobs))}});
   });
 }
 

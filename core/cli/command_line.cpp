@@ -40,7 +40,8 @@ int do_verb(const Command& command, const Session& session) {
       [&](const ReportCommand& c) { return report_usage(c, session); },
       [&](const WaitsCommand& c) { return show_waits(c, session); },
       [&](const KeepCommand& c) { return keep_pilots(c, session); },
-      [&](const SimCommand& c) { return replay_trace(c); },
+      [&](const SimCommand& c) { return replay_trace(c, session); },
+      [&](const TrainCommand& c) { return train_waits(c, session); },
       [&](const TopCommand& c) { return show_top(c, session); },
       [&](const BackupCommand& c) { return back_up(c, session); },
       [&](const DropboxCommand& c) { return watch_dropbox(c, session); });

@@ -32,4 +32,9 @@ inline std::string ended_file(const std::string& home) {
 }
 inline constexpr std::string_view kEndedEmpty = "empty", kEndedLeaving = "leaving";
 
+/// The model of how long batch jobs of a site wait, where one was learned.
+inline std::string wait_model_path(const std::string& home, const std::string& site) {
+  return home + "/models/" + site + ".waits";
+}
+
 }  // namespace hpcbatch

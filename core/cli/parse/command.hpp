@@ -191,6 +191,13 @@ struct WaitsCommand {
   bool score{false};        ///< how good the bounds were
   bool json{false};
 };
+/// `waits train`.
+struct TrainCommand {
+  std::string site;  ///< empty: the only one
+  std::string estimator{"xgboost"};
+  std::int64_t days{30};  ///< of accounting
+  bool json{false};
+};
 struct KeepCommand {
   std::string shape;      ///< empty: list those that are kept
   std::string site;       ///< empty: the only one that has the shape
@@ -220,6 +227,7 @@ using Command =
                  LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
-                 DropboxCommand, BackupCommand, WaitsCommand, KeepCommand, SimCommand, ShowText>;
+                 DropboxCommand, BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand,
+                 ShowText>;
 
 }  // namespace hpcbatch

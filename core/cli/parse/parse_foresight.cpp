@@ -125,24 +125,47 @@ void add_wrong_model(CLI::App& verb, SimCommand& sim) {
 
 void add_waits(CLI::App& app, Command& into) {
   auto waits = std::make_shared<WaitsCommand>();
+  auto is_training = std::make_shared<bool>(false);
   CLI::App* verb = app.add_subcommand("waits", "how long allocations wait in the queues");
   add_value(
       *verb, "SHAPE", "TEXT",
-      [waits](const std::string& text) {
+      [waits, is_training](const std::string& text) {
         if (text == "eval")
           waits->score = true;
+        else if (text == "train")
+          *is_training = true;
         else
           waits->shape = text;
       },
-      "only this one (all); `eval` instead: how good the words of the past were");
+      "only this one (all); `eval` instead: how good the words of the past were; `train`: learn "
+      "from the site's accounting");
   verb->add_option("--site", waits->site, "only this one (all)")->type_name("NAME");
+  auto learned = std::make_shared<TrainCommand>();
+  CLI::Option* days =
+      verb->add_option("--days", learned->days, "of accounting that `train` learns from (30)")
+          ->check(CLI::Range(1, 400))
+          ->type_name("N");
+  CLI::Option* estimator =
+      verb->add_option("--estimator", learned->estimator, "the plugin that learns (xgboost)")
+          ->type_name("NAME");
   add_json_flag(*verb, waits->json);
   verb->footer(
       "Examples:\n  hpcbatch waits gpu\n  hpcbatch waits eval --site cluster\n"
+      "  hpcbatch waits train --site cluster --days 60\n"
       "Of waits that have ended: half were no longer than what is said with 50 %, nine in ten no "
       "longer than with 90 %.  Nothing is said of fewer than ten, nor while the last bounds did "
       "not hold.");
-  verb->callback([waits, &into] { into = *waits; });
+  verb->callback([waits, is_training, learned, days, estimator, &into] {
+    if (!*is_training) {
+      if (!days->empty() || !estimator->empty())
+        throw CLI::ValidationError("waits", "--days and --estimator are for `waits train`");
+      into = *waits;
+      return;
+    }
+    learned->site = waits->site;
+    learned->json = waits->json;
+    into = *learned;
+  });
 }
 
 void add_keep(CLI::App& app, Command& into) {

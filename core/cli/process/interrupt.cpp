@@ -22,6 +22,10 @@ Interrupt::Interrupt() {
 }
 
 Interrupt::~Interrupt() {
+  let_through();
+}
+
+void Interrupt::let_through() const {
   pthread_sigmask(SIG_SETMASK, &before_, nullptr);
 }
 

@@ -20,6 +20,8 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   int descriptor() const { return descriptor_.get(); }
+  /// They end the process again, and whatever program it becomes.
+  void let_through() const;
   /// The signal that came, taken off; 0 where none did.
   int take();
   /// Waits that long; throws InterruptedByUser where a signal comes first.

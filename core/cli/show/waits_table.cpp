@@ -25,7 +25,9 @@ std::string two_places(double number) {
 }
 
 std::string words_on(const json::object& shape) {
-  if (text_at(shape, "by") != "queue") return text_at(shape, "message");
+  const std::string by = text_at(shape, "by");
+  if (by == "model") return "by a model of " + text_at(shape, "from") + " waits";
+  if (by != "queue") return text_at(shape, "message");
   return shape.contains("wait_50") ? "as its queue looks"
                                    : "as its queue looks, should others run as long as they may";
 }

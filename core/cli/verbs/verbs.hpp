@@ -24,8 +24,9 @@ int show_top(const TopCommand& command, const Session& session);
 int report_usage(const ReportCommand& command, const Session& session);
 int show_waits(const WaitsCommand& command, const Session& session);
 int keep_pilots(const KeepCommand& command, const Session& session);
-/// Becomes `hpcbatch-sim`; returns only where that is not there.
-int replay_trace(const SimCommand& command);
+// These become a program of their own, or throw.
+int replay_trace(const SimCommand& command, const Session& session);
+int train_waits(const TrainCommand& command, const Session& session);
 int watch_dropbox(const DropboxCommand& command, const Session& session);
 int back_up(const BackupCommand& command, const Session& session);
 

@@ -1,0 +1,28 @@
+#include "cli/verbs/part_program.hpp"
+
+#include "cli/process/exit.hpp"
+#include "cli/verbs/installation.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <unistd.h>
+
+namespace hpcbatch {
+
+void become_part(const std::string& name, std::vector<std::string> words,
+                 const Interrupt& interrupt) {
+  const std::string program = (std::filesystem::path(own_program()).parent_path() / name).string();
+  words.insert(words.begin(), name);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  // What is blocked stays so in the program that comes after us.
+  interrupt.let_through();
+  ::execv(program.c_str(), arguments.data());
+  throw CommandError(kExitUsage, "cannot run " + program + ": " + std::strerror(errno) +
+                                     "; build or install hpcbatch completely");
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,16 @@
+// Programs that are a part of an installation beside `hpcbatch` itself.
+#pragma once
+
+#include "cli/process/interrupt.hpp"
+
+#include <string>
+#include <vector>
+
+namespace hpcbatch {
+
+/// Becomes that program, with these words behind its name; it hears signals as we did before.
+/// Throws CommandError (2) where it is not there.
+[[noreturn]] void become_part(const std::string& name, std::vector<std::string> words,
+                              const Interrupt& interrupt);
+
+}  // namespace hpcbatch
