@@ -4,6 +4,8 @@
 #include "api/answers/report_json.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/query.hpp"
+#include "engine/sites/site_book.hpp"
+#include "model/choices.hpp"
 #include "records/report.hpp"
 
 #include <fmt/format.h>
@@ -65,6 +67,33 @@ json::array batch_jobs_json(const std::vector<store::AllocationSums>& all) {
   return jobs;
 }
 
+/// What one allocation of each shape has for tasks; of those that were made for choices, what their
+/// shape has.
+using ShapesCpus = std::map<std::pair<std::string, std::string>, double>;
+
+ShapesCpus cpus_of_shapes(const SiteBook& book) {
+  ShapesCpus cpus;
+  for (const SiteState& site : book.sites())
+    for (const ShapeState& state : site.shapes)
+      cpus[{site.site.name, state.shape.name}] =
+          usable(state.shape).get(kCpus).value() * state.shape.nodes;
+  return cpus;
+}
+
+/// Cpu-hours that pilots had for tasks; nothing where there are some of shapes that are no longer
+/// known.
+std::optional<double> held_hours(const std::vector<store::ShapeHeld>& held,
+                                 const ShapesCpus& cpus) {
+  double hours = 0;
+  for (const store::ShapeHeld& one : held) {
+    auto at = cpus.find({one.site, one.shape});
+    if (at == cpus.end()) at = cpus.find({one.site, std::string(configured_name(one.shape))});
+    if (at == cpus.end()) return std::nullopt;
+    hours += seconds(one.ran) / 3600 * at->second;
+  }
+  return hours;
+}
+
 void put_all_metrics(json::object& report, store::Store& store, Time begin, Time end) {
   const store::History::Metrics found = store.history().metrics(begin, end, kMostMetrics);
   json::array all;
@@ -77,7 +106,8 @@ void put_all_metrics(json::object& report, store::Store& store, Time begin, Time
   if (found.is_cut) report["metrics_cut"] = true;
 }
 
-json::object read_report(store::Store& store, const Asked& asked, Time now) {
+json::object read_report(store::Store& store, const Asked& asked, const ShapesCpus& cpus,
+                         Time now) {
   const records::UsageRows usage = store.records().usage(asked.first, asked.last);
   const auto kinds = records::kinds_of(usage, store.records().profiles());
   std::map<std::string_view, const records::Profile*> took;
@@ -102,6 +132,8 @@ json::object read_report(store::Store& store, const Asked& asked, Time now) {
       {"rows", std::move(rows)},
       {"batch_jobs", batch_jobs_json(store.history().allocation_sums(begin, std::min(end, now)))},
       {"advice", std::move(advice)}};
+  if (const auto hours = held_hours(store.history().held(begin, std::min(end, now)), cpus))
+    report["held_cpu_h"] = *hours;
   if (asked.metrics) put_all_metrics(report, store, begin, end);
   return report;
 }
@@ -118,7 +150,8 @@ void Reports::report(const HttpRequest& request, const ReplyPtr& reply) {
   const Asked asked = read_asked(request, now);
   if (asked.first > asked.last) throw BadRequest("'until' is before 'since'");
   const auto look = [this, asked, now, reply] {
-    runtime_.look([asked, now](store::Store& store) { return read_report(store, asked, now); },
+    runtime_.look([asked, now, cpus = cpus_of_shapes(runtime_.engine().sites())](
+                      store::Store& store) { return read_report(store, asked, cpus, now); },
                   [reply](const json::object& report) { reply->answer(200, report); });
   };
   // One that cannot be written is looked at as it is.

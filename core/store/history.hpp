@@ -121,6 +121,12 @@ struct AllocationSums {
   Duration waited{}, ran{};
 };
 
+/// How long allocations of a shape ran, all together.
+struct ShapeHeld {
+  std::string site, shape;
+  Duration ran{};
+};
+
 struct ChangeFeed {
   std::vector<ResultRow> rows;
   std::uint64_t cursor{0};
@@ -189,6 +195,8 @@ class History {
   std::vector<Allocation> allocations(std::uint32_t limit);
   /// Of those that were asked for between these times, up to `end`: how long they waited and ran.
   std::vector<AllocationSums> allocation_sums(Time begin, Time end);
+  /// In that time, whenever they were asked for.
+  std::vector<ShapeHeld> held(Time begin, Time end);
   /// The pilots of all attempts that are kept, as texts "ALLOCATION.RANK".  Reads all results.
   std::vector<std::string> pilots_of_results();
   std::optional<Allocation> allocation(const std::string& name);

@@ -255,6 +255,18 @@ std::vector<AllocationSums> History::allocation_sums(Time begin, Time end) {
   return sums;
 }
 
+std::vector<ShapeHeld> History::held(Time begin, Time end) {
+  sqlite::Statement rows = db_.query(
+      "SELECT site,shape,sum(min(CASE WHEN ended<>0 THEN ended ELSE ?2 "
+      "END,?2)-max(running_since,?1)) "
+      "FROM allocations WHERE running_since<>0 AND running_since<?2 AND (ended=0 OR ended>?1) "
+      "GROUP BY site,shape");
+  rows.bind(to_microseconds(begin), to_microseconds(end));
+  std::vector<ShapeHeld> found;
+  while (rows.step()) found.push_back({rows.text(0), rows.text(1), Duration{rows.number(2)}});
+  return found;
+}
+
 std::vector<std::string> History::pilots_of_results() {
   sqlite::Statement rows = db_.query("SELECT pilot FROM results UNION SELECT pilot FROM attempts");
   std::vector<std::string> found;

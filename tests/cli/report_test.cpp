@@ -30,7 +30,7 @@ class ReportTest : public VerbTest {
               "lost_h": 1.5, "cpu_h": 400, "cpu_asked_h": 1000, "memory_gb_h": 300,
               "memory_asked_gb_h": 6000, "time_h": 250, "time_asked_h": 1000, "gpu_asked_h": 0,
               "took": {"seen": 980, "run_95_s": 1260}}],
-    "batch_jobs": [{"site": "a", "jobs": 14, "wait_h": 3, "run_h": 300}],
+    "batch_jobs": [{"site": "a", "jobs": 14, "wait_h": 3, "run_h": 300}], "held_cpu_h": 1250,
     "advice": [{"kind": "bwa_map",
                 "text": "--mem 4G is enough for bwa_map, which asks for 32G: saves 310 GB-h a week"}]})";
   std::string page_of(const std::string& file) {
@@ -45,7 +45,8 @@ TEST_F(ReportTest, SaysWhatWasAskedForAndUsedAndWhatWouldSaveMost) {
   EXPECT_THAT(out,
               HasSubstr("1000 runs: 980 done, 15 failed, 5 cancelled, 3 attempts tried again"));
   EXPECT_THAT(out, HasSubstr("14 allocations waited 3 h in queues; one by one it would have been "
-                             "1003 batch jobs"));
+                             "1003 batch jobs; pilots held 1250 h of cpus, of which tasks that "
+                             "have ended had 1000 h (80 %)"));
   EXPECT_THAT(out, HasSubstr("running 250 h, before it waiting 12.5 h; 1.5 h ran for nothing"));
   EXPECT_THAT(out, testing::ContainsRegex("cpu +1000 h +400 h +600 h +40 %"));
   EXPECT_THAT(out, testing::ContainsRegex("memory +6000 GB-h +300 GB-h +5700 GB-h +5 %"));

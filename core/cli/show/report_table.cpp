@@ -86,8 +86,15 @@ std::string batch_jobs_in_words(const json::object& report, double runs) {
       waited += number_at(site.get_object(), "wait_h");
     }
   }
-  return count_of(jobs, "allocation", "allocations") + " waited " + hours(waited) +
-         " in queues; one by one it would have been " + count_of(runs, "batch job", "batch jobs");
+  std::string text = count_of(jobs, "allocation", "allocations") + " waited " + hours(waited) +
+                     " in queues; one by one it would have been " +
+                     count_of(runs, "batch job", "batch jobs");
+  const double held = number_at(report, "held_cpu_h");
+  const json::object* total = object_at(report, "total");
+  if (held <= 0 || !total) return text;
+  const double asked = std::min(number_at(*total, "cpu_asked_h"), held);
+  return text + "; pilots held " + hours(held) + " of cpus, of which tasks that have ended had " +
+         hours(asked) + " (" + percent(asked, held) + ")";
 }
 
 /// One line for each thing that is asked for.
