@@ -39,11 +39,12 @@ Api::Api(Runtime& runtime, ToolShelf& tools, EngineFacts facts, StayOrGo stay_or
       submissions_(runtime),
       tasks_(runtime, submissions_),
       logs_(runtime, tasks_),
-      submits_(runtime, tools, facts_.umask),
+      tool_calls_(runtime.loop()),
+      submits_(runtime, tools, tool_calls_, facts_.umask),
       waits_(runtime),
       changes_(runtime),
       sites_(runtime),
-      listings_(runtime, tools),
+      listings_(runtime, tools, tool_calls_),
       reports_(runtime),
       engine_(runtime, facts_, std::move(stay_or_go)) {
   submissions_.add_to(routes_);

@@ -12,6 +12,7 @@
 #include "api/submissions.hpp"
 #include "api/submit_routes.hpp"
 #include "api/task_views.hpp"
+#include "api/make/tool_calls.hpp"
 #include "api/waits.hpp"
 #include "runtime/runtime.hpp"
 #include "tools/tool_shelf.hpp"
@@ -31,6 +32,7 @@ class Api {
   const EngineFacts& facts() const { return facts_; }
   TaskViews& tasks() { return tasks_; }
   Logs& logs() { return logs_; }
+  ToolCalls& tool_calls() { return tool_calls_; }
 
  private:
   Runtime& runtime_;
@@ -38,6 +40,7 @@ class Api {
   Submissions submissions_;
   TaskViews tasks_;
   Logs logs_;
+  ToolCalls tool_calls_;
   SubmitRoutes submits_;
   Waits waits_;
   Changes changes_;

@@ -113,22 +113,20 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     if (box_) box_->task_ended(std::move(end));
   }
 
-  /// Throws BadRequest.
-  std::pair<Submission, Waiting> made_of(const DropboxTask& task) {
-    SubmitRequest request;
-    request.client = task.client;
-    // The key alone identifies the job: its folder's name is in the command and differs from submit
-    // to submit.
-    request.key = task.key;
-    request.environment = plain_environment();
-    TaskRequest asked;
+  struct Asked {
+    TaskRequest task;
+    std::map<std::string, InputFile> files;
+  };
+
+  static Asked asked_of(const DropboxTask& task) {
+    Asked made;
+    TaskRequest& asked = made.task;
     asked.array.indices = IndexRange{0, 0};
     asked.array.needs.amounts.set(kCpus, Amount::of(1));
     asked.name = task.name;
     asked.directory = task.directory;
     // A command's files and all results are in the job's folder.
     asked.shared = {task.directory.empty() ? task.output_directory : task.directory};
-    std::map<std::string, InputFile> files;
     if (const auto* command = std::get_if<std::vector<std::string>>(&task.work)) {
       asked.command = *command;
     } else {
@@ -140,14 +138,27 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
       for (const auto& [name, inputs] : call.inputs) {
         for (const InputFile& input : inputs) {
           asked.inputs[name].push_back(input.path);
-          files.emplace(input.path, input);
+          made.files.emplace(input.path, input);
         }
       }
     }
+    return made;
+  }
+
+  /// Throws BadRequest.
+  std::pair<Submission, Waiting> made_of(const DropboxTask& task, Asked asked,
+                                         const Renderings& rendered) {
+    SubmitRequest request;
+    request.client = task.client;
+    // The key alone identifies the job: its folder's name is in the command and differs from submit
+    // to submit.
+    request.key = task.key;
+    request.environment = plain_environment();
     SubmissionMaker maker(tools_, sites_of(runtime_.engine()), request, api_.facts().umask,
                           runtime_.learning().estimates());
     Waiting waiting{task.key, {}};
-    for (const RenderedOutput& output : maker.add(std::move(asked), files)) {
+    const Rendering* made = rendered.empty() ? nullptr : &rendered.begin()->second;
+    for (const RenderedOutput& output : maker.add(std::move(asked.task), asked.files, made)) {
       if (!output.destination.empty())
         waiting.outputs[output.name] = {output.staged, output.optional};
     }
@@ -156,8 +167,21 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
 
   void submit_on_loop(const DropboxTask& task) {
     if (!box_) return;  // closed meanwhile
+    Asked asked = asked_of(task);
+    std::vector<RenderingAsked> elsewhere;
+    if (auto one = rendering_elsewhere(tools_, asked.task, 0, asked.files))
+      elsewhere.push_back(std::move(*one));
+    api_.tool_calls().render(
+        std::move(elsewhere),
+        [self = shared_from_this(), task, asked = std::move(asked)](const Renderings& rendered) {
+          self->submit_made(task, asked, rendered);
+        });
+  }
+
+  void submit_made(const DropboxTask& task, const Asked& asked, const Renderings& rendered) {
+    if (!box_) return;
     try {
-      auto [submission, waiting] = made_of(task);
+      auto [submission, waiting] = made_of(task, asked, rendered);
       runtime_.requests().submit(
           std::move(submission),
           [this, self = shared_from_this(), task, waiting = std::move(waiting)](

@@ -188,11 +188,18 @@ void Listings::tools(const HttpRequest& request, const ReplyPtr& reply) {
 }
 
 void Listings::check_tool(const std::string& name, const ReplyPtr& reply) {
+  const auto answer = [name, reply](bool is_good, const std::string& why_not) {
+    const std::string text = is_good ? "its file and its plugin are good" : valid_utf8(why_not);
+    const json::object check{{"check", name}, {"ok", is_good}, {"text", text}};
+    reply->answer(200, {{"ok", is_good}, {"checks", json::array{check}}});
+  };
   const auto checked = tools_.check(name);
-  const std::string text =
-      checked ? "its file and its plugin are good" : valid_utf8(checked.error().text);
-  const json::object check{{"check", name}, {"ok", checked.has_value()}, {"text", text}};
-  reply->answer(200, {{"ok", checked.has_value()}, {"checks", json::array{check}}});
+  auto plugin = checked ? tools_.blocking(name) : nullptr;
+  if (!plugin) return answer(checked.has_value(), checked ? "" : checked.error().text);
+  calls_.check(std::move(plugin), [answer, name](const Result<void>& found) {
+    answer(found.has_value(),
+           found ? "" : fmt::format("cannot use tool {}: {}", name, found.error().text));
+  });
 }
 
 }  // namespace hpcbatch

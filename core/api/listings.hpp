@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/routes.hpp"
+#include "api/make/tool_calls.hpp"
 #include "model/resources.hpp"
 #include "runtime/runtime.hpp"
 #include "tools/tool_shelf.hpp"
@@ -18,7 +19,8 @@ void put_amounts(boost::json::object& object, const Resources& amounts);
 
 class Listings {
  public:
-  Listings(Runtime& runtime, ToolShelf& tools) : runtime_(runtime), tools_(tools) {}
+  Listings(Runtime& runtime, ToolShelf& tools, ToolCalls& calls)
+      : runtime_(runtime), tools_(tools), calls_(calls) {}
   void add_to(Routes& routes);
 
  private:
@@ -29,6 +31,7 @@ class Listings {
 
   Runtime& runtime_;
   ToolShelf& tools_;
+  ToolCalls& calls_;
 };
 
 }  // namespace hpcbatch

@@ -138,31 +138,57 @@ void SubmitRoutes::prepare(SubmitRequest request, std::uint64_t content, Prepare
   });
 }
 
+/// A request on its way to what the engine takes.
+struct SubmitRoutes::Made {
+  SubmitRequest request;
+  std::uint64_t content{0};
+  Prepared prepared;
+  Refuse refuse;
+  SeenFiles seen{};
+};
+
 void SubmitRoutes::make(SubmitRequest request, std::uint64_t content, Prepared prepared,
                         Refuse refuse) {
   NamedFiles named = named_now(request);
-  auto render = [this, request = std::move(request), content, prepared = std::move(prepared),
-                 refuse = std::move(refuse)](const SeenFiles& seen) mutable {
-    if (!seen.refusal.empty()) return refuse(SubmitRefusal{seen.refusal});
-    SubmissionMaker maker(tools_, sites_of(runtime_.engine()), request, umask_,
-                          runtime_.learning().estimates());
-    maker.expect(request.tasks.size());
-    try {
-      for (; !request.tasks.empty(); request.tasks.pop_front())
-        maker.add(std::move(request.tasks.front()), seen.files);
-    } catch (const BadRequest& e) {
-      return refuse(SubmitRefusal{e.what()});
-    }
-    Submission submission = maker.take();
-    submission.content = content;
-    prepared(std::move(submission));
-  };
-  if (named.inputs.empty() && named.destinations.empty()) return render({});
-  auto shared_render = std::make_shared<decltype(render)>(std::move(render));
-  files_.run([&loop = runtime_.loop(), named = std::move(named), shared_render] {
-    auto seen = std::make_shared<SeenFiles>(look_at(named));
-    asio::post(loop, [seen, shared_render] { (*shared_render)(*seen); });
+  auto made = std::make_shared<Made>(
+      Made{std::move(request), content, std::move(prepared), std::move(refuse)});
+  if (named.inputs.empty() && named.destinations.empty()) return render(made);
+  files_.run([this, &loop = runtime_.loop(), named = std::move(named), made] {
+    made->seen = look_at(named);
+    asio::post(loop, [this, made] { render(made); });
   });
+}
+
+void SubmitRoutes::render(const std::shared_ptr<Made>& made) {
+  if (!made->seen.refusal.empty()) return made->refuse(SubmitRefusal{made->seen.refusal});
+  std::vector<RenderingAsked> asked;
+  std::size_t place = 0;
+  for (const TaskRequest& task : made->request.tasks) {
+    if (auto one = rendering_elsewhere(tools_, task, place, made->seen.files))
+      asked.push_back(std::move(*one));
+    ++place;
+  }
+  calls_.render(std::move(asked),
+                [this, made](const Renderings& rendered) { put_together(*made, rendered); });
+}
+
+void SubmitRoutes::put_together(Made& made, const Renderings& rendered) {
+  SubmitRequest& request = made.request;
+  SubmissionMaker maker(tools_, sites_of(runtime_.engine()), request, umask_,
+                        runtime_.learning().estimates());
+  maker.expect(request.tasks.size());
+  try {
+    for (std::size_t place = 0; !request.tasks.empty(); request.tasks.pop_front(), ++place) {
+      const auto at = rendered.find(place);
+      maker.add(std::move(request.tasks.front()), made.seen.files,
+                at == rendered.end() ? nullptr : &at->second);
+    }
+  } catch (const BadRequest& e) {
+    return made.refuse(SubmitRefusal{e.what()});
+  }
+  Submission submission = maker.take();
+  submission.content = made.content;
+  made.prepared(std::move(submission));
 }
 
 }  // namespace hpcbatch

@@ -3,6 +3,7 @@
 
 #include "api/read/read_request.hpp"
 #include "api/routes.hpp"
+#include "api/make/tool_calls.hpp"
 #include "loop/lane.hpp"
 #include "runtime/runtime.hpp"
 #include "tools/tool_shelf.hpp"
@@ -18,8 +19,8 @@ namespace hpcbatch {
 class SubmitRoutes {
  public:
   /// `umask`: for tasks whose client names none.
-  SubmitRoutes(Runtime& runtime, ToolShelf& tools, std::uint32_t umask)
-      : runtime_(runtime), tools_(tools), umask_(umask) {}
+  SubmitRoutes(Runtime& runtime, ToolShelf& tools, ToolCalls& calls, std::uint32_t umask)
+      : runtime_(runtime), tools_(tools), calls_(calls), umask_(umask) {}
   void add_to(Routes& routes);
 
  private:
@@ -38,9 +39,14 @@ class SubmitRoutes {
   void prepare(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse);
   /// Looks at files, finds tools and renders.
   void make(SubmitRequest request, std::uint64_t content, Prepared prepared, Refuse refuse);
+  struct Made;
+  /// Finds what is rendered elsewhere, and goes on when that is there.
+  void render(const std::shared_ptr<Made>& made);
+  void put_together(Made& made, const Renderings& rendered);
 
   Runtime& runtime_;
   ToolShelf& tools_;
+  ToolCalls& calls_;
   std::uint32_t umask_;
   Lane files_;  ///< looks at input files, which may lie on file systems that hang
 };

@@ -13,6 +13,7 @@
 #include "sites/machine.hpp"
 #include "sites/workspace_memory.hpp"
 #include "store/owner.hpp"
+#include "tool_host/apart_tool.hpp"
 
 #include <boost/asio/signal_set.hpp>
 
@@ -125,6 +126,20 @@ class Starter {
   int descriptor_;
 };
 
+std::string environment_of(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+tool_host::HostProcess::Options host_options(const Configuration& configuration,
+                                             const std::filesystem::path& program) {
+  std::string path;
+  for (const std::filesystem::path& folder : plugin_search_path(
+           configuration.plugin_path, environment_of("HPCBATCH_PLUGIN_PATH"), program))
+    path += (path.empty() ? "" : ":") + folder.string();
+  return {.program = (program.parent_path() / "hpcbatch-tool-host").string(), .plugin_path = path};
+}
+
 class EngineProcess {
  public:
   EngineProcess(const EngineOptions& options, Places places, Configuration configuration,
@@ -136,11 +151,17 @@ class EngineProcess {
         program_(std::move(program)),
         plugins_(plugin_search_path(configuration_.plugin_path,
                                     environment_of("HPCBATCH_PLUGIN_PATH"), program_)),
+        tool_host_(
+            std::make_shared<tool_host::HostProcess>(host_options(configuration_, program_))),
         tools_(
             tool_directories(configuration_.tool_path,
                              std::filesystem::path(program_).parent_path().string()),
             [this](const std::string& plugin,
                    const std::string& text) -> Result<std::shared_ptr<Tool>> {
+              // Ours, which every other tool is made with: it looks at nothing, and answers at once.
+              if (plugin != "command")
+                return std::shared_ptr<Tool>(
+                    std::make_shared<tool_host::ApartTool>(tool_host_, plugin, text));
               auto made = plugins_.tool(plugin, text);
               if (!made) return made.error();
               return std::shared_ptr<Tool>(std::move(*made));
@@ -239,11 +260,6 @@ class EngineProcess {
     });
   }
 
-  static std::string environment_of(const char* name) {
-    const char* value = std::getenv(name);
-    return value ? value : "";
-  }
-
   /// An administrator may have made the workspace itself for its user.
   static bool is_ours(const struct stat& facts, bool may_be_roots) {
     return facts.st_uid == ::geteuid() || (may_be_roots && facts.st_uid == 0);
@@ -336,6 +352,7 @@ class EngineProcess {
   Configuration configuration_;
   std::string program_;
   PluginHost plugins_;
+  std::shared_ptr<tool_host::HostProcess> tool_host_;
   ToolShelf tools_;
   asio::io_context loop_;
   boost::asio::signal_set signals_;

@@ -143,11 +143,25 @@ Result<std::shared_ptr<const ToolFile>> ToolShelf::check(const std::string& name
 Result<RenderedTask> ToolShelf::prepare(const ToolCall& call, const std::string& directory) {
   const auto found = open(call.tool);
   if (!found) return found.error();
-  const auto defaults = parameters_.find(call.tool);
-  return hpcbatch::prepare(
-      *(*found)->file, *(*found)->plugin, call,
-      defaults == parameters_.end() ? std::map<std::string, std::string>{} : defaults->second,
-      directory);
+  return hpcbatch::prepare(*(*found)->file, *(*found)->plugin, call, defaults_of(call.tool),
+                           directory);
+}
+
+std::map<std::string, std::string> ToolShelf::defaults_of(const std::string& name) const {
+  const auto defaults = parameters_.find(name);
+  return defaults == parameters_.end() ? std::map<std::string, std::string>{} : defaults->second;
+}
+
+std::shared_ptr<const BlockingTool> ToolShelf::blocking(const std::string& name) {
+  const auto found = open(name);
+  return found ? std::dynamic_pointer_cast<const BlockingTool>((*found)->plugin) : nullptr;
+}
+
+std::optional<Preparation> ToolShelf::elsewhere(const ToolCall& call,
+                                                const std::string& directory) {
+  const auto plugin = blocking(call.tool);
+  if (!plugin) return std::nullopt;
+  return Preparation{(*look_up(call.tool))->file, plugin, call, defaults_of(call.tool), directory};
 }
 
 }  // namespace hpcbatch

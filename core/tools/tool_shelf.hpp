@@ -2,11 +2,13 @@
 // plugins at first use.
 #pragma once
 
+#include "tools/blocking_tool.hpp"
 #include "tools/prepare.hpp"
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,18 @@ namespace hpcbatch {
 /// Makes the plugin's object for one tool's file (whose text it gets).
 using OpenTool = std::function<Result<std::shared_ptr<Tool>>(const std::string& plugin,
                                                              const std::string& text)>;
+
+/// All that `prepare` needs; callable on any thread, and after the tool has changed.
+struct Preparation {
+  std::shared_ptr<const ToolFile> tool;
+  std::shared_ptr<const Tool> plugin;
+  ToolCall call;
+  std::map<std::string, std::string> defaults;
+  std::string directory;
+  Result<RenderedTask> operator()() const {
+    return prepare(*tool, *plugin, call, defaults, directory);
+  }
+};
 
 /// The configured folders and then `../share/hpcbatch/tools` as seen from the program's folder.
 std::vector<std::string> tool_directories(const std::vector<std::string>& configured,
@@ -42,6 +56,10 @@ class ToolShelf {
   Result<std::shared_ptr<const ToolFile>> check(const std::string& name);
   /// As the function of that name, for the tool that `call` names.
   Result<RenderedTask> prepare(const ToolCall& call, const std::string& directory);
+  /// The same, to be done on another thread, where the tool's plugin is one that blocks.
+  std::optional<Preparation> elsewhere(const ToolCall& call, const std::string& directory);
+  /// The plugin of that tool, where it is one that blocks.
+  std::shared_ptr<const BlockingTool> blocking(const std::string& name);
 
  private:
   struct Stamp {
@@ -58,6 +76,7 @@ class ToolShelf {
     std::shared_ptr<Tool> plugin;  // null until first used
   };
 
+  std::map<std::string, std::string> defaults_of(const std::string& name) const;
   Result<Shelved*> look_up(const std::string& name);
   Result<Shelved*> open(const std::string& name);
   std::vector<std::string> known_names() const;

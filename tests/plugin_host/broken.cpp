@@ -3,7 +3,11 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
+#include <vector>
+
+#include <unistd.h>
 
 #ifdef UNDEFINED_SYMBOL
 int not_there();
@@ -28,8 +32,36 @@ class Broken final : public hpcbatch::Tool {
   hpcbatch::ToolDescription describe() const override {
     return {.summary = "sound enough"};
   }
-  void validate(const hpcbatch::ToolRequest&) const override {}
+  void validate(const hpcbatch::ToolRequest&) const override {
+#ifdef ENDLESS
+    for (volatile bool goes_on = true; goes_on;) {
+    }
+#endif
+  }
   hpcbatch::ToolTask render(const hpcbatch::ToolRequest&) const override {
+#ifdef ABORTING
+    std::abort();
+#endif
+#ifdef EXITING
+    std::_Exit(7);
+#endif
+#ifdef BAD_POINTER
+    *reinterpret_cast<volatile int*>(8) = 1;
+#endif
+#ifdef TEN_GIGABYTES
+    std::vector<std::string> all;
+    while (all.size() < 10'240) all.emplace_back(std::size_t{1} << 20, 'x');
+#endif
+#ifdef THROWS_A_NUMBER
+    throw 42;
+#endif
+#ifdef TALKATIVE
+    std::puts("what somebody prints");
+    std::fflush(stdout);
+#endif
+#ifdef CLOSING
+    for (int descriptor = 3; descriptor < 50; ++descriptor) ::close(descriptor);
+#endif
 #ifdef THROWING_RENDER
     throw LocalFailure();
 #else

@@ -112,17 +112,27 @@ struct OfTool {
   std::vector<RenderedOutput> outputs;
 };
 
-/// Throws BadRequest.
-OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request,
-                   const std::map<std::string, InputFile>& files) {
+ToolCall call_of(const TaskRequest& task, const std::map<std::string, InputFile>& files) {
   ToolCall call{task.tool, task.parameters, {}, task.outputs};
   for (const auto& [name, paths] : task.inputs) {
     for (const std::string& path : paths) call.inputs[name].push_back(files.at(path));
   }
+  return call;
+}
+
+/// Where it will write: a text that stands for its directory, or the folder that it was given.
+std::string directory_of(const TaskRequest& task) {
+  return task.outputs_stay_in.empty() ? random_token() : task.outputs_stay_in;
+}
+
+/// Throws BadRequest.
+OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& request,
+                   const std::map<std::string, InputFile>& files, const Rendering* made) {
   Recipe recipe = plain_recipe(task, request);
   const bool is_published = task.outputs_stay_in.empty();
-  if (is_published) recipe.directory_token = random_token();
-  auto rendered = shelf.prepare(call, is_published ? recipe.directory_token : task.outputs_stay_in);
+  const std::string directory = made ? made->directory : directory_of(task);
+  if (is_published) recipe.directory_token = directory;
+  auto rendered = made ? made->task : shelf.prepare(call_of(task, files), directory);
   if (!rendered) throw BadRequest(rendered.error().text);
   recipe.argv = rendered->task.argv;
   recipe.variables = rendered->task.environment;
@@ -139,6 +149,15 @@ OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
 }
 
 }  // namespace
+
+std::optional<RenderingAsked> rendering_elsewhere(ToolShelf& tools, const TaskRequest& task,
+                                                  std::size_t place,
+                                                  const std::map<std::string, InputFile>& files) {
+  if (task.tool.empty()) return std::nullopt;
+  auto preparation = tools.elsewhere(call_of(task, files), directory_of(task));
+  if (!preparation) return std::nullopt;
+  return RenderingAsked{place, std::move(*preparation)};
+}
 
 SubmissionMaker::SubmissionMaker(ToolShelf& tools, std::vector<const Site*> sites,
                                  const SubmitRequest& request, std::uint32_t umask,
@@ -182,9 +201,10 @@ void SubmissionMaker::expect(std::size_t tasks) {
 }
 
 std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
-                                                 const std::map<std::string, InputFile>& files) {
+                                                 const std::map<std::string, InputFile>& files,
+                                                 const Rendering* rendered) {
   OfTool made = task.tool.empty() ? OfTool{command_recipe(task, request_), {}}
-                                  : tool_recipe(tools_, task, request_, files);
+                                  : tool_recipe(tools_, task, request_, files, rendered);
   Recipe& recipe = made.recipe;
   note_far_sites(sites_, recipe, task.items, task.shared, task.array.needs);
   estimate(task, recipe, task.array.needs);

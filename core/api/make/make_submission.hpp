@@ -7,14 +7,33 @@
 #include "runtime/client_requests.hpp"
 #include "tools/tool_shelf.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace hpcbatch {
+
+/// A task of a tool, as it was made on another thread.
+struct Rendering {
+  std::string directory;  ///< as in `prepare`
+  Result<RenderedTask> task;
+};
+/// By the places of their tasks in the request.
+using Renderings = std::map<std::size_t, Rendering>;
+
+/// What is to be made on another thread before tasks with those `files` are added.
+struct RenderingAsked {
+  std::size_t place;
+  Preparation preparation;
+};
+std::optional<RenderingAsked> rendering_elsewhere(ToolShelf& tools, const TaskRequest& task,
+                                                  std::size_t place,
+                                                  const std::map<std::string, InputFile>& files);
 
 class SubmissionMaker {
  public:
@@ -23,9 +42,10 @@ class SubmissionMaker {
   SubmissionMaker(ToolShelf& tools, std::vector<const Site*> sites, const SubmitRequest& request,
                   std::uint32_t umask, const records::Estimates& estimates);
   void expect(std::size_t tasks);
-  /// `files`: what the tool's inputs look like, by path.  The outputs of a tool, empty for a
-  /// command.  Throws BadRequest.
-  std::vector<RenderedOutput> add(TaskRequest task, const std::map<std::string, InputFile>& files);
+  /// `files`: what the tool's inputs look like, by path; `rendered`: where it was made elsewhere.
+  /// The outputs of a tool, empty for a command.  Throws BadRequest.
+  std::vector<RenderedOutput> add(TaskRequest task, const std::map<std::string, InputFile>& files,
+                                  const Rendering* rendered = nullptr);
   Submission take() { return std::move(made_); }
 
  private:

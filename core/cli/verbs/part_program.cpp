@@ -16,6 +16,7 @@ void become_part(const std::string& name, std::vector<std::string> words,
   const std::string program = (std::filesystem::path(own_program()).parent_path() / name).string();
   words.insert(words.begin(), name);
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   // What is blocked stays so in the program that comes after us.

@@ -18,7 +18,7 @@ std::string site_of(const TrainCommand& command, EngineClient& client) {
   std::string names;
   const json::array& sites = answer.at("sites").as_array();
   for (const json::value& one : sites) {
-    const std::string name = text_at(one.as_object(), "name");
+    std::string name = text_at(one.as_object(), "name");
     if (name == command.site || (command.site.empty() && sites.size() == 1)) return name;
     names += (names.empty() ? "" : ", ") + name;
   }

@@ -120,13 +120,13 @@ std::vector<float> queue_features(const AskedJob& asked, const std::vector<Prese
         is_within_twice(static_cast<double>(job.limit), static_cast<double>(asked.limit)))
       alike.add(job, now, kLately);
   }
-  const Seconds of_day = (now % kDay + kDay) % kDay, of_week = (now / kDay % 7 + 7) % 7;
+  const Seconds hour = now / kHour % 24, of_week = now / kDay % 7;
   std::vector<float> row = {static_cast<float>(asked.partition),
                             as_input(asked.cpus),
                             as_input(asked.gpus),
                             as_input(hours(asked.limit)),
                             as_input(asked.cpus * hours(asked.limit)),
-                            static_cast<float>(of_day / kHour),
+                            static_cast<float>(hour),
                             static_cast<float>(of_week)};
   for (const Load* load : {&here, &all, &own}) load->append_to(row);
   near.append_to(row);

@@ -1,0 +1,141 @@
+#include "tool_host/apart_tool.hpp"
+
+#include "tool_host/frames.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace hpcbatch::tool_host {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Where the process finds its socket.
+constexpr int kSocket = 3;
+constexpr std::chrono::milliseconds kLastSteps = 2s;
+
+/// As from a shell: what the engine blocks or ignores is no business of the plugin's.
+class SpawnAttributes {
+ public:
+  SpawnAttributes() {
+    ::posix_spawnattr_init(&attributes_);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    ::posix_spawnattr_setsigmask(&attributes_, &none);
+    ::posix_spawnattr_setsigdefault(&attributes_, &all);
+    ::posix_spawnattr_setpgroup(&attributes_, 0);
+    ::posix_spawnattr_setflags(
+        &attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+  }
+  ~SpawnAttributes() { ::posix_spawnattr_destroy(&attributes_); }
+  SpawnAttributes(const SpawnAttributes&) = delete;
+  SpawnAttributes& operator=(const SpawnAttributes&) = delete;
+  const posix_spawnattr_t* get() const { return &attributes_; }
+
+ private:
+  posix_spawnattr_t attributes_{};
+};
+
+}  // namespace
+
+void HostProcess::start() {
+  std::array<int, 2> pair{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) != 0)
+    throw std::runtime_error(
+        fmt::format("cannot start a process for it: {}", std::strerror(errno)));
+  Fd ours(pair[0]);
+  const Fd theirs(pair[1]);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  // What a plugin prints is for the engine's log.
+  ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), kSocket);
+  std::string name = "hpcbatch-tool-host", path = options_.plugin_path;
+  std::array<char*, 3> words{name.data(), path.data(), nullptr};
+  const SpawnAttributes attributes;
+  const int error = ::posix_spawn(&child_, options_.program.c_str(), &actions, attributes.get(),
+                                  words.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) {
+    child_ = 0;
+    throw std::runtime_error(
+        fmt::format("cannot start {}, in which it runs: {}; install hpcbatch anew",
+                    options_.program, std::strerror(error)));
+  }
+  socket_ = std::move(ours);
+}
+
+std::string HostProcess::end(std::chrono::milliseconds patience) {
+  socket_.reset();
+  if (child_ == 0) return "";
+  // glibc 2.36 declares pidfd_open without extern "C".
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, child_, 0)));
+  pollfd wait{process.get(), POLLIN, 0};
+  // One that has closed its socket is on its way to its end.
+  const bool has_ended = ::poll(&wait, 1, static_cast<int>(patience.count())) == 1;
+  if (!has_ended) ::kill(child_, SIGKILL);
+  int status = 0;
+  while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
+  }
+  child_ = 0;
+  if (!has_ended) return "";
+  if (WIFSIGNALED(status)) return fmt::format("by SIG{}", ::sigabbrev_np(WTERMSIG(status)));
+  return fmt::format("with exit code {}", WEXITSTATUS(status));
+}
+
+Answer HostProcess::ask(const Question& question) {
+  const std::lock_guard lock(mutex_);
+  if (child_ == 0) start();
+  const auto deadline = std::chrono::steady_clock::now() + options_.longest;
+  std::optional<std::string> text;
+  if (send_frame(socket_.get(), to_text(question), deadline))
+    text = receive_frame(socket_.get(), deadline);
+  if (text) return answer_of(*text);
+  const bool is_late = std::chrono::steady_clock::now() >= deadline;
+  const std::string how = end(is_late ? 0ms : kLastSteps);
+  if (is_late)
+    throw std::runtime_error(fmt::format(
+        "its plugin {} gave no answer within {:.0f} s and was ended; it hangs, or looks "
+        "at files that do",
+        question.plugin, std::chrono::duration<double>(options_.longest).count()));
+  throw std::runtime_error(
+      fmt::format("its plugin {} ended its process {}; nothing else was harmed: mend the plugin",
+                  question.plugin, how.empty() ? "without an answer" : how));
+}
+
+template <class Wanted>
+Wanted ApartTool::ask(Question::What what, const ToolRequest& request) const {
+  Answer answer = host_->ask({.what = what, .plugin = plugin_, .text = text_, .request = request});
+  if (const auto* refusal = std::get_if<Objection>(&answer)) throw std::runtime_error(refusal->text);
+  if (auto* wanted = std::get_if<Wanted>(&answer)) return std::move(*wanted);
+  throw std::runtime_error("its plugin " + plugin_ + " gave an answer to another question");
+}
+
+ToolDescription ApartTool::describe() const {
+  return ask<ToolDescription>(Question::What::Describe, {});
+}
+void ApartTool::validate(const ToolRequest& request) const {
+  (void)ask<std::monostate>(Question::What::Validate, request);
+}
+ToolTask ApartTool::render(const ToolRequest& request) const {
+  return ask<ToolTask>(Question::What::Render, request);
+}
+
+}  // namespace hpcbatch::tool_host

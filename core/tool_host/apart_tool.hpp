@@ -1,0 +1,63 @@
+// Tools whose plugins run in a process of their own: one that crashes, hangs or takes all memory ends
+// that process, and whoever asked hears it in one sentence.
+#pragma once
+
+#include "posix/fd.hpp"
+#include "tool_host/messages.hpp"
+#include "tools/blocking_tool.hpp"
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace hpcbatch::tool_host {
+
+/// The process, which is started when it is first needed, and again after its end.  Callable from
+/// several threads, one after another; each call blocks until its answer or `longest`.
+class HostProcess {
+ public:
+  struct Options {
+    std::string program;                      ///< `hpcbatch-tool-host`
+    std::string plugin_path;                  ///< as HPCBATCH_PLUGIN_PATH has it
+    std::chrono::milliseconds longest{5000};  ///< for one question
+  };
+  explicit HostProcess(Options options) : options_(std::move(options)) {}
+  ~HostProcess() { end(std::chrono::milliseconds{0}); }
+  HostProcess(const HostProcess&) = delete;
+  HostProcess& operator=(const HostProcess&) = delete;
+
+  /// Throws std::runtime_error with one sentence where the plugin refuses, or does not answer.
+  Answer ask(const Question& question);
+
+ private:
+  void start();
+  /// How it ended by itself, in words; it is killed where it still runs after that time.
+  std::string end(std::chrono::milliseconds patience);
+
+  Options options_;
+  std::mutex mutex_;
+  pid_t child_{0};
+  Fd socket_;
+};
+
+/// A tool of such a process.
+class ApartTool final : public BlockingTool {
+ public:
+  ApartTool(std::shared_ptr<HostProcess> host, std::string plugin, std::string text)
+      : host_(std::move(host)), plugin_(std::move(plugin)), text_(std::move(text)) {}
+  ToolDescription describe() const override;
+  void validate(const ToolRequest& request) const override;
+  ToolTask render(const ToolRequest& request) const override;
+
+ private:
+  template <class Wanted>
+  Wanted ask(Question::What what, const ToolRequest& request) const;
+
+  std::shared_ptr<HostProcess> host_;
+  std::string plugin_, text_;
+};
+
+}  // namespace hpcbatch::tool_host

@@ -1,0 +1,142 @@
+#include "tool_host/messages.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value_from.hpp>
+#include <boost/json/value_to.hpp>
+
+#include <stdexcept>
+
+namespace hpcbatch::tool_host {
+namespace {
+
+namespace json = boost::json;
+using Clock = std::chrono::system_clock;
+
+/// Names of files are bytes.
+json::value parsed(std::string_view text) {
+  json::parse_options options;
+  options.allow_invalid_utf8 = true;
+  return json::parse(text, {}, options);
+}
+
+json::object request_json(const ToolRequest& request) {
+  json::object inputs;
+  for (const auto& [name, files] : request.inputs) {
+    json::array list;
+    for (const InputFile& file : files)
+      list.push_back({file.path, file.size, file.modified.time_since_epoch().count()});
+    inputs[name] = std::move(list);
+  }
+  return {{"tool", request.tool},
+          {"parameters", json::value_from(request.parameters)},
+          {"inputs", std::move(inputs)},
+          {"outputs", json::value_from(request.outputs)}};
+}
+
+using Words = std::map<std::string, std::string>;
+
+ToolRequest request_of(const json::object& object) {
+  ToolRequest request{.tool = json::value_to<std::string>(object.at("tool")),
+                      .parameters = json::value_to<Words>(object.at("parameters")),
+                      .inputs = {},
+                      .outputs = json::value_to<Words>(object.at("outputs"))};
+  for (const auto& [name, files] : object.at("inputs").as_object()) {
+    std::vector<InputFile>& list = request.inputs[std::string(name)];
+    for (const json::value& file : files.as_array()) {
+      const json::array& parts = file.as_array();
+      list.push_back({.path = json::value_to<std::string>(parts.at(0)),
+                      .size = parts.at(1).to_number<std::uint64_t>(),
+                      .modified = Clock::time_point(
+                          Clock::duration(parts.at(2).to_number<Clock::duration::rep>()))});
+    }
+  }
+  return request;
+}
+
+template <class Value>
+void put(json::object& object, const char* key, const std::optional<Value>& value) {
+  if (value) object[key] = *value;
+}
+template <class Value>
+std::optional<Value> taken(const json::object& object, const char* key) {
+  const json::value* value = object.if_contains(key);
+  return value ? std::optional(value->to_number<Value>()) : std::nullopt;
+}
+
+json::object needs_json(const ToolNeeds& needs) {
+  json::object object{{"gpus", json::value_from(needs.gpus)}};
+  put(object, "cpus", needs.cpus);
+  put(object, "memory", needs.memory);
+  put(object, "disk", needs.disk);
+  if (needs.time) object["time"] = needs.time->count();
+  return object;
+}
+
+ToolNeeds needs_of(const json::object& object) {
+  ToolNeeds needs{.cpus = taken<double>(object, "cpus"),
+                  .memory = taken<std::uint64_t>(object, "memory"),
+                  .disk = taken<std::uint64_t>(object, "disk"),
+                  .gpus = json::value_to<std::map<std::string, double>>(object.at("gpus")),
+                  .time = {}};
+  if (const auto time = taken<std::int64_t>(object, "time"))
+    needs.time = std::chrono::seconds(*time);
+  return needs;
+}
+
+json::object answer_json(const ToolDescription& description) {
+  return {{"summary", description.summary}};
+}
+json::object answer_json(std::monostate) {
+  return {{"good", true}};
+}
+json::object answer_json(const ToolTask& task) {
+  return {{"argv", json::value_from(task.argv)},
+          {"environment", json::value_from(task.environment)},
+          {"container", task.container},
+          {"needs", needs_json(task.needs)}};
+}
+json::object answer_json(const Objection& refusal) {
+  return {{"refused", refusal.text}};
+}
+
+}  // namespace
+
+std::string to_text(const Question& question) {
+  return json::serialize(json::object{{"what", static_cast<int>(question.what)},
+                                      {"plugin", question.plugin},
+                                      {"text", question.text},
+                                      {"request", request_json(question.request)}});
+}
+
+std::string to_text(const Answer& answer) {
+  return json::serialize(std::visit([](const auto& one) { return answer_json(one); }, answer));
+}
+
+Question question_of(std::string_view text) {
+  const json::value value = parsed(text);
+  const json::object& object = value.as_object();
+  const auto what = object.at("what").to_number<int>();
+  if (what < 0 || what > static_cast<int>(Question::What::Render))
+    throw std::invalid_argument("a question of no known kind");
+  return {.what = static_cast<Question::What>(what),
+          .plugin = json::value_to<std::string>(object.at("plugin")),
+          .text = json::value_to<std::string>(object.at("text")),
+          .request = request_of(object.at("request").as_object())};
+}
+
+Answer answer_of(std::string_view text) {
+  const json::value value = parsed(text);
+  const json::object& object = value.as_object();
+  if (const json::value* refused = object.if_contains("refused"))
+    return Objection{json::value_to<std::string>(*refused)};
+  if (object.contains("good")) return std::monostate{};
+  if (const json::value* summary = object.if_contains("summary"))
+    return ToolDescription{json::value_to<std::string>(*summary)};
+  return ToolTask{.argv = json::value_to<std::vector<std::string>>(object.at("argv")),
+                  .environment = json::value_to<Words>(object.at("environment")),
+                  .container = json::value_to<std::string>(object.at("container")),
+                  .needs = needs_of(object.at("needs").as_object())};
+}
+
+}  // namespace hpcbatch::tool_host

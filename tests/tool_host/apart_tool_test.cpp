@@ -1,0 +1,107 @@
+// Plugins that misbehave, each in a way of its own: whoever asked hears it, and the next is served.
+#include "tool_host/apart_tool.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace hpcbatch::tool_host {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ContainsRegex;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ApartToolTest : public testing::Test {
+ protected:
+  static std::shared_ptr<HostProcess> host(std::chrono::milliseconds longest = 60s) {
+    return std::make_shared<HostProcess>(HostProcess::Options{
+        .program = PROGRAM, .plugin_path = BROKEN_PLUGINS ":" PLUGINS, .longest = longest});
+  }
+  std::shared_ptr<HostProcess> host_{host()};
+
+  ApartTool tool(const std::string& plugin, const std::string& text = "tool: t\n") const {
+    return {host_, plugin, text};
+  }
+  /// What whoever asks for a task of it hears.
+  std::string heard(const std::string& plugin) const {
+    try {
+      tool(plugin).validate({});
+      return "rendered: " + tool(plugin).render({}).argv.at(0);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+  }
+};
+
+TEST_F(ApartToolTest, OneThatIsSoundAnswersAsItWouldHere) {
+  EXPECT_EQ(tool("sound").describe().summary, "sound enough");
+  EXPECT_EQ(heard("sound"), "rendered: true");
+  EXPECT_EQ(heard("talkative"), "rendered: true") << "what it prints is no answer";
+  const ToolRequest request{.tool = "t",
+                            .parameters = {{"n", "3"}, {"tool_dir", "/t"}},
+                            .inputs = {{"in", {{.path = "/a b"}}}},
+                            .outputs = {}};
+  const std::string text =
+      "tool: t\nparameters: {n: {type: int}}\ninputs: {in: {type: file}}\n"
+      "command: [head, '-n', '{n}', '{in}']\n";
+  EXPECT_THAT(tool("command", text).render(request).argv, ElementsAre("head", "-n", "3", "/a b"));
+}
+
+TEST_F(ApartToolTest, OneThatEndsItsProcessIsNamedAndTheNextIsServed) {
+  for (const auto& [plugin, how] : {std::pair{"aborts", "ended its process by SIGABRT"},
+                                    {"exits", "ended its process with exit code 7"},
+                                    {"badpointer", "ended its process"},
+                                    {"closing", "ended its process"}}) {
+    EXPECT_THAT(heard(plugin), HasSubstr(std::string("its plugin ") + plugin + " " + how));
+    EXPECT_EQ(heard("sound"), "rendered: true") << "after " << plugin;
+  }
+}
+
+TEST_F(ApartToolTest, OneThatNeverAnswersIsEnded) {
+  host_ = host(500ms);
+  EXPECT_THAT(heard("endless"),
+              ContainsRegex("its plugin endless gave no answer within . s and was ended"));
+  host_ = host();
+  EXPECT_EQ(heard("sound"), "rendered: true");
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(ApartToolTest, OneThatWantsTenGigabytesGetsNone) {
+  EXPECT_EQ(heard("tengigabytes"), "std::bad_alloc");
+  EXPECT_EQ(heard("sound"), "rendered: true");
+}
+#endif
+
+TEST_F(ApartToolTest, WhatAPluginSaysIsHeard) {
+  EXPECT_EQ(heard("throwrender"), "no such model");
+  EXPECT_EQ(heard("thrownumber"),
+            "its plugin thrownumber threw something that is no std::exception");
+  EXPECT_THAT(heard("throwctor"), HasSubstr("no such model"));
+  EXPECT_THAT(heard("abi2"), HasSubstr("it was built for plugin ABI 2"));
+  EXPECT_THAT(heard("garbage"), HasSubstr("cannot load plugin"));
+  EXPECT_THAT(heard("soun"), HasSubstr("did you mean 'sound'"));
+}
+
+TEST_F(ApartToolTest, WithoutItsProgramItSaysSo) {
+  host_ = std::make_shared<HostProcess>(
+      HostProcess::Options{.program = "/no/such/host", .plugin_path = ""});
+  EXPECT_THAT(heard("sound"), HasSubstr("cannot start /no/such/host"));
+}
+
+TEST_F(ApartToolTest, SeveralThreadsAskOneAfterAnother) {
+  std::vector<std::thread> threads;
+  for (const char* plugin : {"sound", "aborts", "sound", "throwrender"})
+    threads.emplace_back([this, plugin] {
+      for (int i = 0; i < 20; ++i) {
+        const std::string said = heard(plugin);
+        EXPECT_TRUE(said == "rendered: true" || plugin != std::string("sound")) << said;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace hpcbatch::tool_host
