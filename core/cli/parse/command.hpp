@@ -217,6 +217,15 @@ struct BackupCommand {
   std::string file;  ///< absolute, new
   bool json{false};
 };
+/// For those who write plugins.
+struct PluginCommand {
+  enum class What { List, New, Check };
+  What what{What::List};
+  std::string kind, name;    ///< of a new one
+  std::string directory;     ///< of its project; or where a transport that is checked may write
+  std::string file, config;  ///< that is checked, and its configuration's file
+  bool json{false};
+};
 /// Help or the version: printed, and that is all.
 struct ShowText {
   std::string text;
@@ -228,6 +237,6 @@ using Command =
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
                  DropboxCommand, BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand,
-                 ShowText>;
+                 PluginCommand, ShowText>;
 
 }  // namespace hpcbatch

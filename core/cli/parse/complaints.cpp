@@ -72,6 +72,7 @@ constexpr std::array kVerbsElsewhere{
     NamedElsewhere{"sites", "site"},
     NamedElsewhere{"tools", "tool"},
     NamedElsewhere{"doctor", "check"},
+    NamedElsewhere{"plugin", "plugins"},
     NamedElsewhere{"top", "dashboard watch"},
     NamedElsewhere{"report", "sacct seff efficiency usage stats"},
     NamedElsewhere{"--version", "version"},

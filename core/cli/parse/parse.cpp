@@ -48,6 +48,7 @@ Engine
   backup FILE         copy the store while the engine runs
   fsck                check the store; --salvage NEWFILE saves what can be read
   doctor              check this installation
+  plugin new, check, list   write tools and schedulers in C++
   snakemake-profile   print a profile for Snakemake
 
 An id is 12, a task of an array is 12.345, a range is 12.1-99; last is the one
@@ -223,6 +224,7 @@ Command parse_command(const std::vector<std::string>& typed) {
   detail::add_inventory_verbs(app, command);
   detail::add_engine_verbs(app, command);
   detail::add_foresight_verbs(app, command);
+  detail::add_plugin_verbs(app, command);
   detail::add_snakemake_verbs(app, command);
   check_verb(app, words[0]);
   refuse_empty_values(app);

@@ -24,6 +24,7 @@ void add_task_verbs(CLI::App& app, Command& into);
 void add_inventory_verbs(CLI::App& app, Command& into);
 void add_engine_verbs(CLI::App& app, Command& into);
 void add_foresight_verbs(CLI::App& app, Command& into);
+void add_plugin_verbs(CLI::App& app, Command& into);
 void add_snakemake_verbs(CLI::App& app, Command& into);
 
 }  // namespace detail

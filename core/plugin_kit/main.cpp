@@ -1,0 +1,92 @@
+// The program `hpcbatch-plugin`: for those who write plugins.  `hpcbatch plugin` reads the command
+// line and runs it.
+#include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
+#include "cli/show/values.hpp"
+#include "documents/configuration.hpp"
+#include "documents/state_paths.hpp"
+#include "plugin_host/search_path.hpp"
+#include "plugin_kit/check_plugin.hpp"
+#include "plugin_kit/list_plugins.hpp"
+#include "plugin_kit/new_project.hpp"
+
+#include <boost/json/parse.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace {
+
+namespace json = boost::json;
+namespace fs = std::filesystem;
+using namespace hpcbatch;
+
+fs::path own_prefix() {
+  return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in) throw std::invalid_argument("cannot read " + file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// What the configuration adds; without one, nothing.
+std::vector<std::string> configured_path() {
+  const auto places = find_places(own_environment());
+  std::error_code error;
+  if (!places || !fs::exists(places->configuration, error)) return {};
+  return parse_configuration(text_of(places->configuration), places->configuration).plugin_path;
+}
+
+int list(bool as_json) {
+  const char* environment = std::getenv("HPCBATCH_PLUGIN_PATH");
+  const auto found = plugin_kit::list_plugins(
+      plugin_search_path(configured_path(), environment != nullptr ? environment : "",
+                         own_prefix() / "bin" / "hpcbatch"));
+  if (as_json)
+    print_json(found);
+  else
+    print(plugin_kit::list_text(found));
+  return kExitDone;
+}
+
+int start_project(const json::object& asked) {
+  const plugin_kit::NewProject project{text_at(asked, "kind"), text_at(asked, "name"),
+                                       text_at(asked, "directory")};
+  for (const fs::path& file :
+       plugin_kit::write_project(project, own_prefix() / "share/hpcbatch/plugin-kit", own_prefix()))
+    std::printf("%s\n", file.c_str());
+  std::printf("now: cd %s, and do what its README.md says\n", project.directory.c_str());
+  return kExitDone;
+}
+
+int check(const json::object& asked) {
+  const std::string config = text_at(asked, "config");
+  return plugin_kit::check_plugin(
+      {.file = fs::absolute(text_at(asked, "file")).lexically_normal(),
+       .config = config.empty() ? "" : text_of(config),
+       .config_file = config.empty() ? "" : fs::absolute(config).lexically_normal().string(),
+       .directory = text_at(asked, "directory")});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc != 2)
+      throw std::invalid_argument("this program is a part of hpcbatch: say hpcbatch plugin --help");
+    const json::value value = json::parse(argv[1]);
+    const json::object& asked = value.as_object();
+    const std::string verb = text_at(asked, "verb");
+    if (verb == "list") return list(asked.at("json").as_bool());
+    return verb == "new" ? start_project(asked) : check(asked);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "hpcbatch: %s\n", error.what());
+    return kExitUsage;
+  }
+}
