@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -93,6 +94,8 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
       const auto at = by_key_.find(key);
       if (at != by_key_.end())
         runtime_.requests().cancel({{at->second, std::nullopt}}, [](const Result<Changed>&) {});
+      else if (on_their_way_.contains(key))
+        cancelled_.insert(key);
     });
   }
 
@@ -103,10 +106,17 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
   };
 
   void refuse(const std::string& key, const std::string& why) {
+    arrived(key);
     DropboxTaskEnd end;
     end.key = key;
     end.message = why;
     hand_over(std::move(end));
+  }
+
+  /// It is no longer on its way; whether it was cancelled meanwhile.
+  bool arrived(const std::string& key) {
+    on_their_way_.erase(key);
+    return cancelled_.erase(key) != 0;
   }
 
   void hand_over(DropboxTaskEnd end) {
@@ -167,6 +177,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
 
   void submit_on_loop(const DropboxTask& task) {
     if (!box_) return;  // closed meanwhile
+    on_their_way_.insert(task.key);
     Asked asked = asked_of(task);
     std::vector<RenderingAsked> elsewhere;
     if (auto one = rendering_elsewhere(tools_, asked.task, 0, asked.files))
@@ -180,6 +191,7 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
 
   void submit_made(const DropboxTask& task, const Asked& asked, const Renderings& rendered) {
     if (!box_) return;
+    if (cancelled_.contains(task.key)) return refuse(task.key, "cancelled");
     try {
       auto [submission, waiting] = made_of(task, asked, rendered);
       runtime_.requests().submit(
@@ -207,6 +219,8 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
     const ArrayId id = std::get<0>(answer).front();
     waiting_[id] = waiting;
     by_key_[task.key] = id;
+    if (arrived(task.key))
+      runtime_.requests().cancel({{id, std::nullopt}}, [](const Result<Changed>&) {});
     array_ended(id);
   }
 
@@ -264,7 +278,9 @@ class DropboxPorts::Port final : public SubmitPort, public std::enable_shared_fr
   DropboxSettings settings_;
   std::unordered_map<ArrayId, Waiting> waiting_;
   std::unordered_map<std::string, ArrayId> by_key_;
-  std::unique_ptr<Dropbox> box_;  // last: its thread calls the rest
+  std::set<std::string> on_their_way_;  ///< keys of what the engine has not taken yet
+  std::set<std::string> cancelled_;     ///< of these
+  std::unique_ptr<Dropbox> box_;        // last: its thread calls the rest
 };
 
 DropboxPorts::DropboxPorts(Runtime& runtime, Api& api, ToolShelf& tools, std::string workspace,

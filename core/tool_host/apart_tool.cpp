@@ -28,6 +28,7 @@ using namespace std::chrono_literals;
 /// Where the process finds its socket.
 constexpr int kSocket = 3;
 constexpr std::chrono::milliseconds kLastSteps = 2s;
+constexpr std::chrono::milliseconds kOpening = 25s;
 
 /// As from a shell: what the engine blocks or ignores is no business of the plugin's.
 class SpawnAttributes {
@@ -84,29 +85,53 @@ void HostProcess::start() {
 
 std::string HostProcess::end(std::chrono::milliseconds patience) {
   socket_.reset();
+  opened_.clear();
   if (child_ == 0) return "";
   // glibc 2.36 declares pidfd_open without extern "C".
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, child_, 0)));
   pollfd wait{process.get(), POLLIN, 0};
   // One that has closed its socket is on its way to its end.
-  const bool has_ended = ::poll(&wait, 1, static_cast<int>(patience.count())) == 1;
-  if (!has_ended) ::kill(child_, SIGKILL);
+  const bool is_over = ::poll(&wait, 1, static_cast<int>(patience.count())) == 1;
+  // With what the plugin has started.
+  ::kill(-child_, SIGKILL);
   int status = 0;
   while (::waitpid(child_, &status, 0) < 0 && errno == EINTR) {
   }
   child_ = 0;
-  if (!has_ended) return "";
+  if (!is_over) return "";
   if (WIFSIGNALED(status)) return fmt::format("by SIG{}", ::sigabbrev_np(WTERMSIG(status)));
   return fmt::format("with exit code {}", WEXITSTATUS(status));
 }
 
+bool HostProcess::has_ended() const {
+  siginfo_t now{};
+  return ::waitid(P_PID, static_cast<id_t>(child_), &now, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         now.si_pid == child_;
+}
+
 Answer HostProcess::ask(const Question& question) {
   const std::lock_guard lock(mutex_);
+  // Whoever ended it meanwhile, it was not this plugin.
+  if (child_ != 0 && has_ended()) (void)end(0ms);
   if (child_ == 0) start();
-  const auto deadline = std::chrono::steady_clock::now() + options_.longest;
+  if (!opened_.contains(question.plugin)) {
+    // A large library on a cold file system.
+    (void)answer_to(
+        {.what = Question::What::Describe, .plugin = question.plugin, .text = question.text},
+        options_.longest + kOpening);
+    opened_.insert(question.plugin);
+  }
+  return answer_to(question, options_.longest);
+}
+
+Answer HostProcess::answer_to(const Question& question, std::chrono::milliseconds longest) {
+  const std::string asked = to_text(question);
+  if (asked.size() > kLongestFrame)
+    throw std::runtime_error(fmt::format("the request has {} MiB, and {} at most go to a plugin",
+                                         asked.size() >> 20U, kLongestFrame >> 20U));
+  const auto deadline = std::chrono::steady_clock::now() + longest;
   std::optional<std::string> text;
-  if (send_frame(socket_.get(), to_text(question), deadline))
-    text = receive_frame(socket_.get(), deadline);
+  if (send_frame(socket_.get(), asked, deadline)) text = receive_frame(socket_.get(), deadline);
   if (text) return answer_of(*text);
   const bool is_late = std::chrono::steady_clock::now() >= deadline;
   const std::string how = end(is_late ? 0ms : kLastSteps);
@@ -114,7 +139,7 @@ Answer HostProcess::ask(const Question& question) {
     throw std::runtime_error(fmt::format(
         "its plugin {} gave no answer within {:.0f} s and was ended; it hangs, or looks "
         "at files that do",
-        question.plugin, std::chrono::duration<double>(options_.longest).count()));
+        question.plugin, std::chrono::duration<double>(longest).count()));
   throw std::runtime_error(
       fmt::format("its plugin {} ended its process {}; nothing else was harmed: mend the plugin",
                   question.plugin, how.empty() ? "without an answer" : how));
@@ -123,7 +148,8 @@ Answer HostProcess::ask(const Question& question) {
 template <class Wanted>
 Wanted ApartTool::ask(Question::What what, const ToolRequest& request) const {
   Answer answer = host_->ask({.what = what, .plugin = plugin_, .text = text_, .request = request});
-  if (const auto* refusal = std::get_if<Objection>(&answer)) throw std::runtime_error(refusal->text);
+  if (const auto* refusal = std::get_if<Objection>(&answer))
+    throw std::runtime_error(refusal->text);
   if (auto* wanted = std::get_if<Wanted>(&answer)) return std::move(*wanted);
   throw std::runtime_error("its plugin " + plugin_ + " gave an answer to another question");
 }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 namespace hpcbatch::tool_host {
@@ -34,6 +35,8 @@ class HostProcess {
 
  private:
   void start();
+  bool has_ended() const;
+  Answer answer_to(const Question& question, std::chrono::milliseconds longest);
   /// How it ended by itself, in words; it is killed where it still runs after that time.
   std::string end(std::chrono::milliseconds patience);
 
@@ -41,6 +44,7 @@ class HostProcess {
   std::mutex mutex_;
   pid_t child_{0};
   Fd socket_;
+  std::set<std::string> opened_;  ///< plugins that this process has loaded
 };
 
 /// A tool of such a process.

@@ -11,8 +11,6 @@
 namespace hpcbatch::tool_host {
 namespace {
 
-/// A list of a hundred thousand inputs has room.
-constexpr std::size_t kLongest = std::size_t{64} << 20U;
 constexpr std::size_t kHead = 4;
 
 /// False: it does not become ready in time.
@@ -59,7 +57,7 @@ bool receive_all(int socket, char* to, std::size_t size,
 }  // namespace
 
 bool send_frame(int socket, std::string_view text, std::optional<FrameDeadline> deadline) {
-  if (text.size() > kLongest) return false;
+  if (text.size() > kLongestFrame) return false;
   std::string head;
   for (const unsigned shift : {24U, 16U, 8U, 0U})
     head += static_cast<char>(static_cast<std::uint32_t>(text.size()) >> shift & 0xffU);
@@ -71,7 +69,7 @@ std::optional<std::string> receive_frame(int socket, std::optional<FrameDeadline
   if (!receive_all(socket, head.data(), head.size(), deadline)) return std::nullopt;
   std::size_t size = 0;
   for (const char byte : head) size = size << 8U | static_cast<unsigned char>(byte);
-  if (size > kLongest) return std::nullopt;
+  if (size > kLongestFrame) return std::nullopt;
   std::string text(size, '\0');
   if (!receive_all(socket, text.data(), size, deadline)) return std::nullopt;
   return text;

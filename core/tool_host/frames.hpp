@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 namespace hpcbatch::tool_host {
 
 using FrameDeadline = std::chrono::steady_clock::time_point;
+
+/// A list of a hundred thousand inputs has room.
+inline constexpr std::size_t kLongestFrame = std::size_t{64} << 20U;
 
 /// False: the other side is gone, does not read in time, or the text is longer than may be.
 bool send_frame(int socket, std::string_view text, std::optional<FrameDeadline> deadline = {});

@@ -6,6 +6,7 @@
 #include "tool_host/messages.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -45,6 +46,8 @@ void end_with_the_engine() {
   pollfd engine{kSocket, POLLRDHUP, 0};
   while (::poll(&engine, 1, -1) < 0 && errno == EINTR) {
   }
+  // With what plugins have started: the engine gave us a group of our own.
+  if (::getpgrp() == ::getpid()) ::kill(0, SIGKILL);
   ::_exit(0);
 }
 
@@ -70,7 +73,7 @@ class OpenTools {
       return Objection{error.what()};
     } catch (...) {
       return Objection{"its plugin " + question.plugin +
-                     " threw something that is no std::exception"};
+                       " threw something that is no std::exception"};
     }
   }
 

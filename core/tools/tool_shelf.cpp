@@ -159,9 +159,11 @@ std::shared_ptr<const BlockingTool> ToolShelf::blocking(const std::string& name)
 
 std::optional<Preparation> ToolShelf::elsewhere(const ToolCall& call,
                                                 const std::string& directory) {
-  const auto plugin = blocking(call.tool);
+  const auto found = open(call.tool);
+  if (!found) return std::nullopt;
+  auto plugin = std::dynamic_pointer_cast<const BlockingTool>((*found)->plugin);
   if (!plugin) return std::nullopt;
-  return Preparation{(*look_up(call.tool))->file, plugin, call, defaults_of(call.tool), directory};
+  return Preparation{(*found)->file, std::move(plugin), call, defaults_of(call.tool), directory};
 }
 
 }  // namespace hpcbatch

@@ -4,7 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <fstream>
 #include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace hpcbatch::tool_host {
 namespace {
@@ -58,6 +63,24 @@ TEST_F(ApartToolTest, OneThatEndsItsProcessIsNamedAndTheNextIsServed) {
     EXPECT_THAT(heard(plugin), HasSubstr(std::string("its plugin ") + plugin + " " + how));
     EXPECT_EQ(heard("sound"), "rendered: true") << "after " << plugin;
   }
+}
+
+/// Processes that this one has started and that have not been waited for.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  std::ifstream list("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+  for (pid_t child = 0; list >> child;) found.push_back(child);
+  return found;
+}
+
+TEST_F(ApartToolTest, AProcessThatSomebodyElseEndedIsNobodysFault) {
+  EXPECT_EQ(heard("sound"), "rendered: true");
+  const std::vector<pid_t> host = children();
+  ASSERT_EQ(host.size(), 1U);
+  ::kill(host.front(), SIGKILL);
+  siginfo_t end{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(host.front()), &end, WEXITED | WNOWAIT), 0);
+  EXPECT_EQ(heard("sound"), "rendered: true");
 }
 
 TEST_F(ApartToolTest, OneThatNeverAnswersIsEnded) {

@@ -153,7 +153,7 @@ OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
 std::optional<RenderingAsked> rendering_elsewhere(ToolShelf& tools, const TaskRequest& task,
                                                   std::size_t place,
                                                   const std::map<std::string, InputFile>& files) {
-  if (task.tool.empty()) return std::nullopt;
+  if (task.tool.empty() || !tools.blocking(task.tool)) return std::nullopt;
   auto preparation = tools.elsewhere(call_of(task, files), directory_of(task));
   if (!preparation) return std::nullopt;
   return RenderingAsked{place, std::move(*preparation)};

@@ -6,6 +6,7 @@
 #include "loop/lane.hpp"
 #include "tools/tool_shelf.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,6 +27,10 @@ class ToolCalls {
              std::function<void(const Result<void>&)> then);
 
  private:
+  struct Rendered;
+  void render_next(const std::shared_ptr<Rendered>& all);
+  static Result<RenderedTask> too_slow(const Rendered& all);
+
   asio::io_context& loop_;
   Lane lane_;
 };
