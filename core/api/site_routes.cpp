@@ -198,13 +198,14 @@ void SiteRoutes::list_past(const HttpRequest& request, const ReplyPtr& reply) {
   if (until <= from || until - from > kLongestPast)
     throw BadRequest(
         "'from' and 'until' must be moments, in seconds since 1970, a day apart at most");
-  client->list_past(from, until, [reply, name](const Result<std::vector<PastJob>>& jobs) {
-    if (!jobs) {
-      const bool is_final = jobs.error().kind == Error::Kind::Rejected;
+  client->list_past(from, until, [reply, name](const Result<PastJobs>& past) {
+    if (!past) {
+      const bool is_final = past.error().kind == Error::Kind::Rejected;
       return reply->error(is_final ? 400 : 503,
-                          fmt::format("site {}: {}", name, jobs.error().text));
+                          fmt::format("site {}: {}", name, past.error().text));
     }
-    reply->answer(200, {{"jobs", valid_utf8(foresight::past_text(*jobs))}});
+    reply->answer(200,
+                  {{"jobs", valid_utf8(foresight::past_text(past->jobs))}, {"cut", past->is_cut}});
   });
 }
 

@@ -16,6 +16,8 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <numeric>
+#include <string_view>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -29,7 +31,10 @@ using foresight::Seconds;
 
 /// An answer is bounded: of a longer time a busy site would tell but the beginning.
 constexpr Seconds kPart = 6 * foresight::kHour;
+constexpr Seconds kShortestPart = 5 * foresight::kMinute;
 constexpr auto kAnswerWithin = 120s;
+constexpr int kTries = 3;
+constexpr auto kAfterFailure = 5s;
 
 struct Asked {
   std::string site, estimator;
@@ -44,29 +49,69 @@ Asked asked_by(const json::value& value) {
           object.at("json").as_bool()};
 }
 
-/// All that were submitted in those days, once each.
-std::vector<PastJob> collect(const Places& places, const Asked& asked, Seconds now,
+/// Asks the engine for what accounting keeps, a part of the time after another.
+class Collecting {
+ public:
+  Collecting(const Places& places, std::string site, Seconds first)
+      : client_(places, interrupt_.descriptor()), site_(std::move(site)), first_(first) {}
+
+  /// Adds those that came in that time, once each, and at the beginning those that were there.
+  void add_part(Seconds from, Seconds until) {
+    const json::object answer = asked(from, until);
+    if (answer.at("cut").as_bool() && until - from > kShortestPart) {
+      const Seconds middle = std::midpoint(from, until);
+      add_part(from, middle);
+      add_part(middle, until);
+      return;
+    }
+    for (PastJob& job : foresight::past_jobs(answer.at("jobs").as_string())) {
+      // Those that ran on from an earlier part are told again.
+      const Seconds came = std::max(job.submitted, job.eligible).count();
+      const bool was_there = from == first_ && came < from;
+      if (was_there || (came >= from && came < until)) jobs_.push_back(std::move(job));
+    }
+  }
+  std::vector<PastJob> take() { return std::move(jobs_); }
+
+ private:
+  /// Others have their turns at the site in between; what fails once may not fail again.
+  json::object asked(Seconds from, Seconds until) {
+    for (int tried = 1;; ++tried) {
+      const auto began = std::chrono::steady_clock::now();
+      try {
+        json::object answer =
+            client_.get(fmt::format("/v1/sites/{}/past-jobs?from={}&until={}", site_, from, until),
+                        kAnswerWithin);
+        interrupt_.pause(std::chrono::duration_cast<std::chrono::milliseconds>(
+            std::chrono::steady_clock::now() - began));
+        return answer;
+      } catch (const CommandError& error) {
+        const bool may_pass =
+            std::string_view(error.what()).find("no accounting") == std::string_view::npos;
+        if (tried == kTries || !may_pass) throw;
+        interrupt_.pause(kAfterFailure);
+      }
+    }
+  }
+
+  Interrupt interrupt_;
+  EngineClient client_;
+  std::string site_;
+  Seconds first_;
+  std::vector<PastJob> jobs_;
+};
+
+std::vector<PastJob> collect(const Places& places, const Asked& asked, Seconds first, Seconds now,
                              const LearnProgress& progress) {
-  const Interrupt interrupt;
-  EngineClient client(places, interrupt.descriptor());
-  std::vector<PastJob> all;
-  const Seconds first = now - asked.days * foresight::kDay;
+  Collecting collecting(places, asked.site, first);
   const auto parts = static_cast<std::size_t>((now - first + kPart - 1) / kPart);
   for (std::size_t part = 0; part < parts; ++part) {
     progress("reading accounting", part, parts);
     const Seconds from = first + static_cast<Seconds>(part) * kPart;
-    const Seconds until = std::min(from + kPart, now);
-    const json::object answer =
-        client.get(fmt::format("/v1/sites/{}/past-jobs?from={}&until={}", asked.site, from, until),
-                   kAnswerWithin);
-    for (PastJob& job : foresight::past_jobs(answer.at("jobs").as_string())) {
-      // Those that ran on from an earlier part are told again.
-      const Seconds submitted = job.submitted.count();
-      if (submitted >= from && submitted < until) all.push_back(std::move(job));
-    }
+    collecting.add_part(from, std::min(from + kPart, now));
   }
   progress("reading accounting", parts, parts);
-  return all;
+  return collecting.take();
 }
 
 /// Trains in a process of its own; what that has made is loaded here.
@@ -114,9 +159,10 @@ int learn_waits(const PluginHost& plugins, const json::value& value,
   const Seconds now =
       std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
-  const std::vector<PastJob> jobs = collect(*places, asked, now, progress);
+  const Seconds first = now - asked.days * foresight::kDay;
+  const std::vector<PastJob> jobs = collect(*places, asked, first, now, progress);
   progress("learning", 0, 1);
-  const auto learned = learn_site(jobs, now, *teacher);
+  const auto learned = learn_site(jobs, first, now, *teacher);
   progress("learning", 1, 1);
   if (!learned)
     throw CommandError(kExitUsage, fmt::format("no model of waits at {} was made: {}", asked.site,

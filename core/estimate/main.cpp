@@ -1,7 +1,10 @@
 // The program `hpcbatch-estimate`: says how well waits of a real queue are told, and is the process
 // in which an estimator is trained.
 #include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
 #include "cli/show/values.hpp"
+#include "documents/configuration.hpp"
+#include "documents/state_paths.hpp"
 #include "estimate/learn_command.hpp"
 #include "estimate/replay.hpp"
 #include "estimate/tables.hpp"
@@ -14,6 +17,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -60,10 +65,19 @@ Asked asked_by(const std::vector<std::string>& words) {
   return asked;
 }
 
+/// As the engine's, with what the configuration adds.
 PluginHost plugin_host() {
   const char* path = std::getenv("HPCBATCH_PLUGIN_PATH");
-  return PluginHost(
-      plugin_search_path({}, path ? path : "", std::filesystem::read_symlink("/proc/self/exe")));
+  std::vector<std::string> configured;
+  const auto places = find_places(own_environment());
+  std::error_code error;
+  if (places && std::filesystem::exists(places->configuration, error)) {
+    std::ifstream in(places->configuration);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    configured = parse_configuration(text, places->configuration).plugin_path;
+  }
+  return PluginHost(plugin_search_path(configured, path ? path : "",
+                                       std::filesystem::read_symlink("/proc/self/exe")));
 }
 
 /// Trains in a process of its own; what that has made is loaded here.

@@ -115,9 +115,9 @@ Result<void> judge(WaitModelFacts& facts, const PastLesson& lesson, std::size_t 
 
 }  // namespace
 
-Result<WaitModelFile> learn_site(const std::vector<PastJob>& jobs, Seconds now,
+Result<WaitModelFile> learn_site(const std::vector<PastJob>& jobs, Seconds since, Seconds now,
                                  const Teacher& teacher) {
-  PastLesson lesson = past_lesson(jobs, now, kMostRows);
+  PastLesson lesson = past_lesson(jobs, since, now, kMostRows);
   const std::size_t rows = lesson.waits.size();
   if (rows < kFewestRows)
     return Error{Error::Kind::Rejected, "accounting shows " + std::to_string(rows) +

@@ -24,7 +24,9 @@ struct Teacher {
 
 /// Learned from the older four fifths, the model is judged on the newest; only one that is better
 /// there than medians of the like is made, then from all.  Rejected with one sentence otherwise.
+/// Jobs that came before `since` only wait or run beside the others.
 Result<foresight::WaitModelFile> learn_site(const std::vector<PastJob>& jobs,
-                                            foresight::Seconds now, const Teacher& teacher);
+                                            foresight::Seconds since, foresight::Seconds now,
+                                            const Teacher& teacher);
 
 }  // namespace hpcbatch::estimate

@@ -45,7 +45,7 @@ void LearnedWaits::read_file() {
   model_.reset();
   trouble_.clear();
   try {
-    model_ = load(*plugins_, file_);
+    model_ = load(plugins_, file_);
   } catch (const std::exception& error) {
     set_trouble(error.what());
   }

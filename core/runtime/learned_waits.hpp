@@ -25,10 +25,10 @@ class LearnedWaits {
     foresight::Seconds limit{0};
   };
   LearnedWaits(const PluginHost& plugins, std::string file)
-      : plugins_(&plugins), file_(std::move(file)) {}
+      : plugins_(plugins), file_(std::move(file)) {}
 
-  /// Takes the file where it is another than last time.  `ours`: names of allocations that wait;
-  /// their user is who asks.
+  /// Takes the file where it is another than last time.  `ours`: names of allocations that
+  /// have not ended; their user is who asks.
   void see(const WatchedQueue& queue, const std::set<std::string>& ours, foresight::Seconds now);
   /// Of an allocation that is asked for then; none where there is no model.
   std::vector<foresight::Seconds> waits(const Asked& asked);
@@ -40,7 +40,8 @@ class LearnedWaits {
   void read_file();
   void set_trouble(std::string_view why);
 
-  const PluginHost* plugins_;
+  /// Its own: a thread that is left behind may use it when all else is gone.
+  PluginHost plugins_;
   std::string file_;
   std::optional<struct ::stat> read_;
   std::unique_ptr<foresight::WaitModel> model_;

@@ -198,12 +198,13 @@ void Runtime::perform(const PollSite& action) {
 void Runtime::perform(const LookAtQueue& action) {
   SiteClient* client = site(action.site);
   if (!client) return;
-  std::set<std::string> queued;
+  QueueWatching::Ours ours;
   for (const auto& [id, entry] : engine_->sites().allocations()) {
-    if (entry.facts.site == action.site && entry.facts.state == AllocationState::Queued)
-      queued.insert(id.name);
+    if (entry.facts.site != action.site || entry.facts.state == AllocationState::Ended) continue;
+    ours.all.insert(id.name);
+    if (entry.facts.state == AllocationState::Queued) ours.queued.insert(id.name);
   }
-  queue_watching_->look(*client, std::move(queued), now(),
+  queue_watching_->look(*client, std::move(ours), now(),
                         [this](const QueueForeseen& foreseen) { feed(foreseen); });
 }
 

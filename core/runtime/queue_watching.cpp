@@ -55,8 +55,8 @@ QueueWatching::QueueWatching(asio::io_context& loop, const PluginHost& plugins, 
         return true;
       }) {}
 
-void QueueWatching::look(SiteClient& site, std::set<std::string> queued, Time now, Answer answer) {
-  Question question{site.site().name, site.site().shapes, std::move(queued), now};
+void QueueWatching::look(SiteClient& site, Ours ours, Time now, Answer answer) {
+  Question question{site.site().name, site.site().shapes, std::move(ours), now};
   std::erase_if(question.shapes, [](const Shape& shape) { return shape.walltime == Duration{}; });
   site.look_at_queue([this, question = std::move(question), answer = std::move(answer)](
                          Result<std::optional<WatchedQueue>> seen) mutable {
@@ -82,14 +82,14 @@ void QueueWatching::foresee(Question question, WatchedQueue queue, Answer answer
     be_nice();
     const auto now = std::chrono::floor<std::chrono::seconds>(question.now.time_since_epoch());
     watch->queue.see(queue, now.count());
-    watch->learned.see(queue, question.queued, now.count());
+    watch->learned.see(queue, question.ours.all, now.count());
     foreseen->model_waits = watch->learned.learned_from();
     for (const Shape& shape : question.shapes) {
       if (std::chrono::steady_clock::now() >= deadline) {
         foreseen->trouble = kTooLong;
         return;
       }
-      const foresight::Foreseen seen = watch->queue.foresee(wanted_by(shape), question.queued);
+      const foresight::Foreseen seen = watch->queue.foresee(wanted_by(shape), question.ours.queued);
       foreseen->shapes[shape.name] = {durations(seen.next), seen.by_limits, seen.blind,
                                       durations(watch->learned.waits(asked_by(shape)))};
       // Of one that may run in several partitions the earliest counts.

@@ -25,14 +25,18 @@ class QueueWatching {
   /// `home`: where models of waits are; each is read when its file changes.
   QueueWatching(asio::io_context& loop, const PluginHost& plugins, std::string home);
 
-  /// `queued`: names of our allocations that wait there.
-  void look(SiteClient& site, std::set<std::string> queued, Time now, Answer answer);
+  /// Names of our allocations.
+  struct Ours {
+    std::set<std::string> queued;  ///< that wait there
+    std::set<std::string> all;     ///< that have not ended
+  };
+  void look(SiteClient& site, Ours ours, Time now, Answer answer);
 
  private:
   struct Question {
     std::string site;
     std::vector<Shape> shapes;
-    std::set<std::string> queued;
+    Ours ours;
     Time now{};
   };
   /// Of one site; used on the lane alone.

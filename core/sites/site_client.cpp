@@ -318,9 +318,9 @@ void SiteClient::look_at_queue(std::function<void(Result<std::optional<WatchedQu
 }
 
 void SiteClient::list_past(std::chrono::seconds from, std::chrono::seconds until,
-                           std::function<void(Result<std::vector<PastJob>>)> answer) {
+                           std::function<void(Result<PastJobs>)> answer) {
   const Error late{Error::Kind::Transient, "the batch system did not answer in time"};
-  auto result = std::make_shared<Result<std::vector<PastJob>>>(late);
+  auto result = std::make_shared<Result<PastJobs>>(late);
   auto work = [result, from, until](Tools& tools, Deadline deadline) {
     const auto* history = dynamic_cast<const QueueHistory*>(tools.scheduler.get());
     if (!history) {
@@ -337,7 +337,7 @@ void SiteClient::list_past(std::chrono::seconds from, std::chrono::seconds until
       *result = guarded("scheduler", [&] { return history->read_past(*output); });
   };
   call(kPastLimit, std::move(work), [result, late, answer = std::move(answer)](bool given_up) {
-    answer(given_up ? Result<std::vector<PastJob>>(late) : std::move(*result));
+    answer(given_up ? Result<PastJobs>(late) : std::move(*result));
   });
 }
 

@@ -55,10 +55,10 @@ class SiteClient {
             std::vector<std::string> silent, std::function<void(Result<Listed>)> answer);
   /// What all users have in the queue; nothing: its scheduler plugin has no word for that.
   void look_at_queue(std::function<void(Result<std::optional<WatchedQueue>>)> answer);
-  /// What accounting keeps of jobs that were submitted from `from` on and before `until`.  Rejected
+  /// What accounting keeps of jobs that were eligible, or ran, in that time.  Rejected
   /// where there is none, or its scheduler plugin has no word for it.
   void list_past(std::chrono::seconds from, std::chrono::seconds until,
-                 std::function<void(Result<std::vector<PastJob>>)> answer);
+                 std::function<void(Result<PastJobs>)> answer);
   void cancel(const AllocationId& id, const std::string& number);
   /// Serialized wire::Result messages that the allocation's pilots left behind.
   void read_outbox(const AllocationId& id,

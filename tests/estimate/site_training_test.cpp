@@ -64,7 +64,7 @@ Teacher xgboost() {
 }
 
 TEST(LearnSite, WhereTheQueueDecidesWaitsAModelIsMadeThatIsBetterThanMedians) {
-  const auto learned = learn_site(busy_cluster(3000), kNow, xgboost());
+  const auto learned = learn_site(busy_cluster(3000), 0, kNow, xgboost());
   ASSERT_TRUE(learned) << learned.error().text;
   EXPECT_LT(learned->facts.mean_square, 0.7 * learned->facts.mean_square_medians);
   EXPECT_EQ(learned->facts.waits, 3000U);
@@ -74,6 +74,7 @@ TEST(LearnSite, WhereTheQueueDecidesWaitsAModelIsMadeThatIsBetterThanMedians) {
   ASSERT_TRUE(model) << model.error().text;
   const foresight::WaitModel told(learned->facts, std::move(*model));
   std::vector<foresight::PresentJob> full;
+  full.reserve(40);
   for (int i = 0; i < 40; ++i)
     full.push_back({.partition = 0,
                     .user = 1,
@@ -100,18 +101,19 @@ TEST(LearnSite, AModelThatIsWorseThanMediansIsNotMade) {
   teacher.load = [](const std::string&) -> Result<std::unique_ptr<EstimatorModel>> {
     return std::unique_ptr<EstimatorModel>(std::make_unique<ADay>());
   };
-  const auto learned = learn_site(busy_cluster(1500), kNow, teacher);
+  const auto learned = learn_site(busy_cluster(1500), 0, kNow, teacher);
   ASSERT_FALSE(learned);
   EXPECT_THAT(learned.error().text, HasSubstr("where medians have"));
 }
 
 TEST(LearnSite, OfFewBatchJobsNothingIsLearned) {
-  EXPECT_THAT(learn_site(busy_cluster(150), kNow, xgboost()).error().text,
+  EXPECT_THAT(learn_site(busy_cluster(150), 0, kNow, xgboost()).error().text,
               HasSubstr("accounting shows 150 batch jobs"));
-  EXPECT_FALSE(learn_site({}, kNow, xgboost()));
+  EXPECT_FALSE(learn_site({}, 0, kNow, xgboost()));
   std::vector<PastJob> pending = busy_cluster(400);
   for (PastJob& job : pending) job.started = job.ended = std::nullopt;
-  EXPECT_THAT(learn_site(pending, kNow, xgboost()).error().text, HasSubstr("a wait that is over"));
+  EXPECT_THAT(learn_site(pending, 0, kNow, xgboost()).error().text,
+              HasSubstr("a wait that is over"));
 }
 
 TEST(LearnSite, ATeacherThatFailsIsHeard) {
@@ -119,7 +121,7 @@ TEST(LearnSite, ATeacherThatFailsIsHeard) {
   teacher.train = [](const TrainingTable&) -> Result<std::string> {
     return Error{Error::Kind::Transient, "it took too long"};
   };
-  EXPECT_EQ(learn_site(busy_cluster(400), kNow, teacher).error().text, "it took too long");
+  EXPECT_EQ(learn_site(busy_cluster(400), 0, kNow, teacher).error().text, "it took too long");
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST(PastLesson, ARowShowsTheQueueAsItWas) {
   const auto lesson = past_lesson(
       {past(at(0), at(60), at(4000)), past(at(100), at(4000), at(5000), 8),
        past(at(200), std::nullopt, at(300)), past(at(1000), at(5000), at(6000), 2, "bob")},
-      kToldAt, 100);
+      0, kToldAt, 100);
   ASSERT_EQ(lesson.waits.size(), 4U);
   EXPECT_EQ(input_of(lesson, 0, "cluster_waiting"), 0);
   EXPECT_EQ(input_of(lesson, 1, "partition_running"), 1);
@@ -67,19 +67,21 @@ TEST(PastLesson, ARowShowsTheQueueAsItWas) {
 
 TEST(PastLesson, WhatHappenedLaterChangesNoRow) {
   std::vector<PastJob> jobs, poisoned;
-  for (int i = 0; i < 300; ++i) {
+  jobs.reserve(300);
+  for (Seconds i = 0; i < 300; ++i) {
     const Seconds came = i * 500;
     jobs.push_back(past(at(came), at(came + i * 37 % 9000), at(came + i * 37 % 9000 + 4000),
-                        1 + i % 5, i % 3 == 0 ? "ann" : "bob"));
+                        static_cast<double>(1 + i % 5), i % 3 == 0 ? "ann" : "bob"));
   }
-  const Seconds cut = 150 * 500;
+  const Seconds cut = Seconds{150} * 500;
   poisoned = jobs;
   for (PastJob& job : poisoned) {
     // Whoever had not begun by then begins and ends at another time; whoever ran runs on.
     if (job.started > at(cut)) job.started = at(9 * kDay);
     if (job.ended > at(cut)) job.ended = at(9 * kDay) + 1h;
   }
-  const auto one = past_lesson(jobs, kToldAt, 1000), other = past_lesson(poisoned, kToldAt, 1000);
+  const auto one = past_lesson(jobs, 0, kToldAt, 1000),
+             other = past_lesson(poisoned, 0, kToldAt, 1000);
   const std::size_t known = 151 * one.inputs.features.size();
   for (std::size_t place = 0; place < known; ++place) {
     const float left = one.inputs.values[place], right = other.inputs.values[place];
@@ -93,10 +95,19 @@ TEST(PastLesson, WhatHappenedLaterChangesNoRow) {
   EXPECT_EQ(taught.waited.size(), 150U);
 }
 
+TEST(PastLesson, WhatCameBeforeIsThereAndNoRow) {
+  const auto lesson =
+      past_lesson({past(at(0), at(60), std::nullopt), past(at(100), at(120), at(500))},
+                  at(50).count(), kToldAt, 100);
+  ASSERT_EQ(lesson.waits.size(), 1U);
+  EXPECT_EQ(input_of(lesson, 0, "partition_running"), 1);
+}
+
 TEST(PastLesson, OfManyAFewAreChosenAndTheirQueueIsWhole) {
   std::vector<PastJob> jobs;
+  jobs.reserve(1000);
   for (int i = 0; i < 1000; ++i) jobs.push_back(past(at(i), std::nullopt, std::nullopt));
-  const auto lesson = past_lesson(jobs, kToldAt, 100);
+  const auto lesson = past_lesson(jobs, 0, kToldAt, 100);
   ASSERT_EQ(lesson.waits.size(), 100U);
   EXPECT_EQ(input_of(lesson, 99, "partition_waiting"), 990);
 }
@@ -106,17 +117,17 @@ TEST(PastLesson, WhateverAccountingSaysInputsAreFinite) {
   odd.limit = std::chrono::seconds::max();
   const auto lesson = past_lesson({odd, past(at(5), std::nullopt, at(1)), past(at(9), at(9), at(9)),
                                    past(std::chrono::seconds{kToldAt + 5}, {}, {})},
-                                  kToldAt, 100);
+                                  0, kToldAt, 100);
   for (const float value : lesson.inputs.values) EXPECT_FALSE(std::isinf(value));
   for (const PastWait& wait : lesson.waits) EXPECT_GE(wait.waited, 0);
-  EXPECT_TRUE(past_lesson({}, kToldAt, 100).waits.empty());
+  EXPECT_TRUE(past_lesson({}, 0, kToldAt, 100).waits.empty());
 }
 
 TEST(QueueFeatures, ALookShowsWhatAccountingShows) {
   const std::vector<PastJob> jobs = {past(at(0), at(60), std::nullopt),
                                      past(at(100), std::nullopt, std::nullopt, 8, "bob"),
                                      past(at(1000), std::nullopt, std::nullopt, 4)};
-  const auto lesson = past_lesson(jobs, kToldAt, 100);
+  const auto lesson = past_lesson(jobs, 0, kToldAt, 100);
   const auto look = [](bool runs, double cpus, const std::string& user, Seconds age,
                        Seconds elapsed) {
     WatchedJob job{.number = "1", .name = "n", .user = user, .partitions = {"main", "other"}};

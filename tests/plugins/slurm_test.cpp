@@ -657,6 +657,7 @@ TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
       "hbrun|12|bob|long|2|2-00:00:00|1-02:00:00|n2|2026-11-26T10:00:00|x\n"
       "hbwait|13_4|ann|main,long|8|UNLIMITED|Priority|999990|next\n"
       "hbwait|14|cat|main|1|30:00|JobHeldUser|N/A|held\n"
+      "hbwait|17|cat|main|1|30:00|QOSMaxJobsPerUserLimit|999000|limited\n"
       "hbwait|15|cat|main|1|30:00|Dependency|1000007|later\n"
       "hbwait|16|cat|main|1|30:00|Nodes required for job are DOWN, DRAINED or reserved for jobs in "
       "higher priority partitions|1|first\n"
@@ -670,7 +671,7 @@ TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
   EXPECT_EQ(main.busy_cpus, 6);
   EXPECT_THAT(main.nodes, ElementsAre("n1", "n2", "n3"));
   EXPECT_FALSE(queue->partitions[1].is_default);
-  ASSERT_EQ(queue->jobs.size(), 6U);
+  ASSERT_EQ(queue->jobs.size(), 7U);
   const WatchedJob& first = queue->jobs[0];
   EXPECT_TRUE(first.runs);
   EXPECT_EQ(first.name, "a|b");
@@ -690,9 +691,12 @@ TEST(SlurmQueue, ShowsWhatRunsWhatWaitsAndOnWhat) {
   EXPECT_GT(next.limit, 24h * 300);
   EXPECT_EQ(next.age, 10s);
   EXPECT_FALSE(queue->jobs[3].may_start);
+  EXPECT_FALSE(queue->jobs[3].at_limit);
   EXPECT_FALSE(queue->jobs[4].may_start);
-  EXPECT_EQ(queue->jobs[4].age, 0s) << "clocks differ";
-  EXPECT_TRUE(queue->jobs[5].may_start);
+  EXPECT_TRUE(queue->jobs[4].at_limit);
+  EXPECT_FALSE(queue->jobs[5].may_start);
+  EXPECT_EQ(queue->jobs[5].age, 0s) << "clocks differ";
+  EXPECT_TRUE(queue->jobs[6].may_start);
 }
 
 TEST(SlurmQueue, HalfAnAnswerIsNone) {
@@ -716,14 +720,14 @@ TEST_F(SlurmShell, AQueueThatCannotBeListedIsNoEmptyOne) {
 
 // ---- what accounting keeps
 
-Result<std::vector<PastJob>> read_past(const CommandOutput& output) {
+Result<PastJobs> read_past(const CommandOutput& output) {
   const auto slurm = make();
   const auto* history = dynamic_cast<const QueueHistory*>(slurm.get());
   return history ? history->read_past(output) : Error{Error::Kind::Rejected, "it is none"};
 }
 
 TEST(SlurmHistory, TellsWhenEachWasSubmittedStartedAndEnded) {
-  const auto jobs = read_past(answer(
+  const auto told = read_past(answer(
       0,
       "COMPLETED|ann|main|4|01:00:00|1000|1060|1100|1500|billing=4,cpu=4,mem=4G,node=1\n"
       "RUNNING|bob|gpu,long|8|UNLIMITED|2000|2000|2100|Unknown|cpu=8,gres/gpu:a100=2,gres/gpu=2\n"
@@ -735,7 +739,9 @@ TEST(SlurmHistory, TellsWhenEachWasSubmittedStartedAndEnded) {
       "COMPLETED|dan|main|3|10:00|99999999999999999999|4000|4100|4500|\n"
       "a banner\n"
       "hbend\n"));
-  ASSERT_TRUE(jobs) << jobs.error().text;
+  ASSERT_TRUE(told) << told.error().text;
+  EXPECT_FALSE(told->is_cut);
+  const std::vector<PastJob>* jobs = &told->jobs;
   ASSERT_EQ(jobs->size(), 6U);
   const PastJob& first = jobs->front();
   EXPECT_EQ(first.user, "ann");
@@ -760,14 +766,26 @@ TEST(SlurmHistory, TellsWhenEachWasSubmittedStartedAndEnded) {
   EXPECT_EQ(jobs->at(5).started, 4100s) << "it ran when it was cancelled";
 }
 
+TEST(SlurmHistory, ALongListIsKnownToBeCut) {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) text += "COMPLETED|ann|main|1|10:00|4000|4000|4100|4500|cpu=1\n";
+  EXPECT_FALSE(read_past(answer(0, text + "hbend\n"))->is_cut);
+  const auto cut =
+      read_past(answer(0, text + "COMPLETED|bob|main|1|10:00|4000|4000|4100|4500|cpu=1\nhbend\n"));
+  EXPECT_TRUE(cut->is_cut);
+  EXPECT_EQ(cut->jobs.size(), 10'000U);
+}
+
 TEST(SlurmHistory, NoAccountingIsNoReasonToAskAgain) {
   EXPECT_EQ(read_past(answer(0, "hbnone\n")).error().kind, Error::Kind::Rejected);
-  EXPECT_EQ(read_past(answer(0, "hbfailed\nhbend\n", "Slurm accounting storage is disabled\n"))
+  EXPECT_EQ(read_past(answer(0, "hbfailed 1\nhbend\n", "Slurm accounting storage is disabled\n"))
                 .error()
                 .kind,
             Error::Kind::Rejected);
-  EXPECT_EQ(read_past(answer(0, "hbfailed\nhbend\n", "Connection refused")).error().kind,
+  EXPECT_EQ(read_past(answer(0, "hbfailed 1\nhbend\n", "Connection refused")).error().kind,
             Error::Kind::Transient);
+  EXPECT_THAT(read_past(answer(0, "hbfailed 124\nhbend\n")).error().text,
+              testing::HasSubstr("sacct gave no answer within 50 s"));
 }
 
 TEST_F(SlurmShell, AsksAccountingForMomentsInItsOwnWords) {
@@ -776,11 +794,11 @@ TEST_F(SlurmShell, AsksAccountingForMomentsInItsOwnWords) {
       R"(echo "COMPLETED|$SLURM_TIME_FORMAT|$(printf '%s ' "$@" | tr -d '|')|1|1:00|5|5|6|7|")");
   const auto slurm = make();
   const auto& history = dynamic_cast<const QueueHistory&>(*slurm);
-  const auto jobs = read_past(run(history.list_past(86400s * 3, 86400s * 4)));
-  ASSERT_TRUE(jobs) << jobs.error().text;
-  ASSERT_EQ(jobs->size(), 1U);
-  EXPECT_EQ(jobs->front().user, "%s");
-  EXPECT_THAT(jobs->front().partition, testing::HasSubstr("--starttime=1970-01-0"));
+  const auto told = read_past(run(history.list_past(86400s * 3, 86400s * 4)));
+  ASSERT_TRUE(told) << told.error().text;
+  ASSERT_EQ(told->jobs.size(), 1U);
+  EXPECT_EQ(told->jobs.front().user, "%s");
+  EXPECT_THAT(told->jobs.front().partition, testing::HasSubstr("--starttime=1970-01-0"));
   scripted("sacct", "echo no contact >&2; exit 1");
   EXPECT_FALSE(read_past(run(history.list_past(0s, 5s))));
 }

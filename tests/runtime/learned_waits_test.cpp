@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 class LearnedWaitsTest : public testing::Test {
  protected:
-  ~LearnedWaitsTest() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   static std::string new_folder() {
     std::string pattern = testing::TempDir() + "waits-XXXXXX";
@@ -27,13 +27,13 @@ class LearnedWaitsTest : public testing::Test {
   std::string bytes() const {
     TrainingTable table;
     table.inputs.features = foresight::queue_feature_names();
-    for (int row = 0; row < 400; ++row) {
+    for (foresight::Seconds row = 0; row < 400; ++row) {
       const std::vector<foresight::PresentJob> present(
           static_cast<std::size_t>(row % 20), {.partition = 0, .user = 1, .cpus = 1, .limit = 60});
       const auto inputs =
           foresight::queue_features({.partition = 0, .cpus = 1, .limit = 60}, present, row * 100);
       table.inputs.values.insert(table.inputs.values.end(), inputs.begin(), inputs.end());
-      table.waited.push_back(100 * (row % 20 + 1));
+      table.waited.push_back(static_cast<double>(100 * (row % 20 + 1)));
     }
     const auto estimator = plugins_.estimator("xgboost", "");
     return foresight::to_bytes({{.estimator = "xgboost",

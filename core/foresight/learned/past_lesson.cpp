@@ -23,12 +23,17 @@ std::vector<Fate> fates_of(const std::vector<PastJob>& jobs, Numbers& partitions
   for (const PastJob& job : jobs) {
     const Seconds came = std::max(job.submitted, job.eligible).count();
     if (came > now) continue;
-    Fate fate{
-        {partitions.of(job.partition), users.of(job.user), job.cpus, job.limit.count(), came, {}},
-        job.gpus,
-        came,
-        known(job.started),
-        known(job.ended)};
+    // Since its submit, as a look tells it.
+    Fate fate{{partitions.of(job.partition),
+               users.of(job.user),
+               job.cpus,
+               job.limit.count(),
+               job.submitted.count(),
+               {}},
+              job.gpus,
+              came,
+              known(job.started),
+              known(job.ended)};
     // What did not begin after it could is no wait.
     if (fate.started && *fate.started < came) continue;
     fates.push_back(fate);
@@ -64,17 +69,22 @@ std::vector<PresentJob> present_at(std::vector<const Fate*>& active, Seconds now
 
 }  // namespace
 
-PastLesson past_lesson(const std::vector<PastJob>& jobs, Seconds now, std::size_t most) {
+PastLesson past_lesson(const std::vector<PastJob>& jobs, Seconds since, Seconds now,
+                       std::size_t most) {
   PastLesson lesson;
   lesson.inputs.features = queue_feature_names();
   Numbers partitions;
   const std::vector<Fate> fates = fates_of(jobs, partitions, now);
   lesson.partitions = partitions.names();
-  const std::size_t every = (fates.size() + most - 1) / std::max<std::size_t>(most, 1);
+  const auto first = std::find_if(fates.begin(), fates.end(),
+                                  [since](const Fate& fate) { return fate.came >= since; });
+  const auto begin = static_cast<std::size_t>(first - fates.begin());
+  const std::size_t every =
+      std::max<std::size_t>((fates.size() - begin + most - 1) / std::max<std::size_t>(most, 1), 1);
   std::vector<const Fate*> active;
   for (std::size_t at = 0; at < fates.size(); ++at) {
     const Fate& fate = fates[at];
-    if (at % std::max<std::size_t>(every, 1) == 0) {
+    if (at >= begin && (at - begin) % every == 0) {
       const PresentJob& job = fate.job;
       const auto row = queue_features({job.partition, job.user, job.cpus, fate.gpus, job.limit},
                                       present_at(active, fate.came), fate.came);

@@ -26,9 +26,11 @@ struct PastLesson {
   std::vector<std::string> partitions;  ///< by their numbers
 };
 
-/// Of jobs that accounting told of at `now`; evenly chosen where there are more than `most`.  A row
-/// knows of others only what had happened by the moment at which its own job came.
-PastLesson past_lesson(const std::vector<PastJob>& jobs, Seconds now, std::size_t most);
+/// Of jobs that accounting told of at `now`: those that came before `since` only wait or run beside
+/// the others.  Evenly chosen where there are more than `most`.  A row knows of others only what had
+/// happened by the moment at which its own job came.
+PastLesson past_lesson(const std::vector<PastJob>& jobs, Seconds since, Seconds now,
+                       std::size_t most);
 
 /// Those that came before `now`, with what is known of their waits then; one that is `half_life`
 /// older than another counts half as much.

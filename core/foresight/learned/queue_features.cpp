@@ -138,7 +138,7 @@ std::vector<PresentJob> present_in(const WatchedQueue& queue, Numbers& partition
                                    Seconds now) {
   std::vector<PresentJob> present;
   for (const WatchedJob& seen : queue.jobs) {
-    if (seen.partitions.empty() || (!seen.runs && !seen.may_start)) continue;
+    if (seen.partitions.empty() || (!seen.runs && !seen.may_start && !seen.at_limit)) continue;
     PresentJob job{.partition = partitions.of(seen.partitions.front()),
                    .user = users.of(seen.user),
                    .cpus = seen.cpus,

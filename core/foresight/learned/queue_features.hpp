@@ -50,7 +50,7 @@ std::vector<std::string> queue_feature_names();
 std::vector<float> queue_features(const AskedJob& asked, const std::vector<PresentJob>& present,
                                   Seconds now);
 
-/// Of a look at `now`; what may not start is left out.
+/// Of a look at `now`; what is held, or waits for another or a date, is left out.
 std::vector<PresentJob> present_in(const WatchedQueue& queue, Numbers& partitions, Numbers& users,
                                    Seconds now);
 

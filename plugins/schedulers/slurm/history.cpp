@@ -19,11 +19,13 @@ from=$(date -d "@$1" +%Y-%m-%dT%H:%M:%S) && until=$(date -d "@$2" +%Y-%m-%dT%H:%
 {
   SLURM_TIME_FORMAT=%s timeout 50 sacct --allusers --allocations --duplicates --noheader --parsable2 \
     --starttime="$from" --endtime="$until" \
-    --format=State,User,Partition,ReqCPUS,Timelimit,Submit,Eligible,Start,End,ReqTRES || echo hbfailed
-} | head -n 10000
+    --format=State,User,Partition,ReqCPUS,Timelimit,Submit,Eligible,Start,End,ReqTRES || echo "hbfailed $?"
+} | head -n 10001
 echo hbend
 )sh";
 
+/// One more is asked for, which tells that there are more.
+constexpr std::size_t kMostListed = 10'000;
 /// A limit that is none.
 constexpr std::chrono::seconds kUnlimited = std::chrono::hours{24 * 365};
 
@@ -76,19 +78,20 @@ CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until) {
           .input = {}};
 }
 
-Result<std::vector<PastJob>> read_past(const CommandOutput& output) {
+Result<PastJobs> read_past(const CommandOutput& output) {
   const auto distrust = [](const std::string& why) {
     return Error{Error::Kind::Transient, "cannot list what accounting keeps: " + why};
   };
   if (output.timed_out) return distrust("sacct gave no answer in time");
   if (output.exit_code != 0) return distrust(one_line(output.standard_error));
-  std::vector<PastJob> jobs;
+  PastJobs found;
   bool whole = false;
   std::istringstream lines(output.standard_output);
   for (std::string line; std::getline(lines, line);) {
     if (line == "hbnone")
       return Error{Error::Kind::Rejected, "there is no accounting: sacct is not there"};
-    if (line == "hbfailed") {
+    if (line == "hbfailed 124") return distrust("sacct gave no answer within 50 s");
+    if (line.starts_with("hbfailed")) {
       const std::string said = one_line(output.standard_error);
       if (said.find("accounting storage is disabled") != std::string::npos)
         return Error{Error::Kind::Rejected, "there is no accounting: " + said};
@@ -97,10 +100,14 @@ Result<std::vector<PastJob>> read_past(const CommandOutput& output) {
     whole = line == "hbend";
     const auto parts = split(line, '|');
     if (parts.size() != 10) continue;
-    if (auto job = past_job_of(parts)) jobs.push_back(std::move(*job));
+    if (found.jobs.size() == kMostListed) {
+      found.is_cut = true;
+      continue;
+    }
+    if (auto job = past_job_of(parts)) found.jobs.push_back(std::move(*job));
   }
   if (!whole) return distrust("half an answer");
-  return jobs;
+  return found;
 }
 
 }  // namespace hpcbatch::slurm

@@ -6,6 +6,6 @@
 namespace hpcbatch::slurm {
 
 CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until);
-Result<std::vector<PastJob>> read_past(const CommandOutput& output);
+Result<PastJobs> read_past(const CommandOutput& output);
 
 }  // namespace hpcbatch::slurm

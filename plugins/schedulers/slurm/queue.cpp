@@ -73,6 +73,12 @@ std::chrono::seconds age_of(const std::string& submitted, std::optional<std::chr
   return std::max(*now - *moment, std::chrono::seconds{0});
 }
 
+/// Of accounts and QOS, and of arrays (squeue(1), JOB REASON CODES).
+bool is_limit(const std::string& reason) {
+  return reason.starts_with("QOS") || reason.starts_with("Assoc") || reason.starts_with("Max") ||
+         reason == "JobArrayTaskLimit";
+}
+
 WatchedJob job_of(const std::vector<std::string>& parts) {
   WatchedJob job{.number = parts[1],
                  .user = parts[2],
@@ -119,6 +125,7 @@ Result<WatchedQueue> read_queue(const CommandOutput& output) {
       if (parts.empty()) return distrust("a line that is no batch job: " + one_line(line));
       WatchedJob job = job_of(parts);
       job.may_start = may_start(parts[6]);
+      job.at_limit = is_limit(parts[6]);
       job.age = age_of(parts[7], now);
       job.name = parts[8];
       queue.jobs.push_back(std::move(job));

@@ -87,7 +87,7 @@ class Slurm final : public Scheduler,
   CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until) const override {
     return slurm::list_past(from, until);
   }
-  Result<std::vector<PastJob>> read_past(const CommandOutput& output) const override {
+  Result<PastJobs> read_past(const CommandOutput& output) const override {
     return slurm::read_past(output);
   }
   /// sbatch(1).  Not: what says how many nodes, GPUs and how long (that is the shape's), what

@@ -25,6 +25,11 @@ struct PastJob {
   std::optional<std::chrono::seconds> ended;    ///< or cancelled while it waited; nothing: not yet
 };
 
+struct PastJobs {
+  std::vector<PastJob> jobs;
+  bool is_cut{false};  ///< there are more than are told
+};
+
 /// A class that is a `Scheduler` may be this too; the engine finds out with a dynamic_cast.  Not part
 /// of `Scheduler`, so that plugins that know nothing of it stay as they are.  The same promises: no
 /// I/O, no clock, callable from any thread.
@@ -35,11 +40,11 @@ class QueueHistory {
   QueueHistory& operator=(const QueueHistory&) = delete;
   virtual ~QueueHistory() = default;
 
-  /// Lists those that were submitted from `from` on and before `until` (since 1970, at most a day
-  /// later); others may be among them.  Must print a bounded amount, of which a part is enough.
+  /// Lists those that were eligible, or ran, at some moment from `from` on and before `until` (since
+  /// 1970, at most a day later).  Must print a bounded amount.
   virtual CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until) const = 0;
   /// Rejected where there is no accounting: nothing will change that.
-  virtual Result<std::vector<PastJob>> read_past(const CommandOutput& output) const = 0;
+  virtual Result<PastJobs> read_past(const CommandOutput& output) const = 0;
 };
 
 }  // namespace hpcbatch

@@ -22,7 +22,8 @@ struct WatchedJob {
   /// Of one that waits: it may start as soon as there is room.  Not so where it is held, waits for
   /// another or for a date, or has reached a limit.
   bool may_start{true};
-  double cpus{1};  ///< in all
+  bool at_limit{false};  ///< it may not, for a limit alone
+  double cpus{1};        ///< in all
   std::chrono::seconds limit{0};
   std::chrono::seconds elapsed{0};  ///< since it began
   std::chrono::seconds age{-1};     ///< since it was submitted; below 0: not told
