@@ -371,6 +371,33 @@ TEST_F(StoreInFolder, KeepsAllocationsThatHaveNotEnded) {
   EXPECT_EQ(snapshot.past_starts[1].shape, "cpu");
 }
 
+TEST_F(StoreInFolder, TellsHowLongAllocationsRanWithinATime) {
+  (void)store->begin();
+  const auto ran = [this](const std::string& name, const std::string& shape, std::int64_t from,
+                          std::int64_t until) {
+    Allocation one{.id = AllocationId{name},
+                   .site = "cluster",
+                   .shape = shape,
+                   .state = until == 0 ? AllocationState::Running : AllocationState::Ended,
+                   .opened = from_microseconds(1)};
+    if (from != 0) one.running_since = from_microseconds(from);
+    if (until != 0) one.ended = from_microseconds(until);
+    save({{SaveAllocation{one}, {}}}, false);
+  };
+  ran("still", "cpu", 110, 0);
+  ran("across", "cpu", 50, 115);
+  ran("inside", "gpu", 101, 105);
+  ran("before", "cpu", 50, 90);
+  ran("after", "cpu", 130, 140);
+  ran("never", "cpu", 0, 115);
+  const auto held = store->history().held(from_microseconds(100), from_microseconds(120));
+  ASSERT_EQ(held.size(), 2U);
+  EXPECT_EQ(held[0].shape, "cpu");
+  EXPECT_EQ(held[0].ran, std::chrono::microseconds(10 + 15));
+  EXPECT_EQ(held[1].shape, "gpu");
+  EXPECT_EQ(held[1].ran, std::chrono::microseconds(4));
+}
+
 TEST_F(StoreInFolder, KeepsItsLogShortHoweverLongItRuns) {
   (void)store->begin();
   for (std::uint64_t id = 1; id <= 3000; ++id) {

@@ -67,6 +67,9 @@ def test_it_is_put_together_in_several_ways(shared):
     assert next(one for one in table if one["kind"] == "many ways")["runs"] == "20"
     text = shared.ok("report")
     assert "many ways" in text and "one by one it would have been" in text
+    # All of one cpu each, in pilots that were there for longer than all of them.
+    assert report(shared)["held_cpu_h"] >= report(shared)["total"]["cpu_asked_h"] > 0
+    assert "of which tasks that have ended had" in " ".join(text.split())
     assert all(len(line) <= 80 for line in text.splitlines() if "--mem" not in line and "--cpus" not in line), text
     assert shared.verb("report", "--by", "user").code == 2
 

@@ -86,14 +86,16 @@ std::string batch_jobs_in_words(const json::object& report, double runs) {
       waited += number_at(site.get_object(), "wait_h");
     }
   }
-  std::string text = count_of(jobs, "allocation", "allocations") + " waited " + hours(waited) +
-                     " in queues; one by one it would have been " +
-                     count_of(runs, "batch job", "batch jobs");
-  const double held = number_at(report, "held_cpu_h");
-  const json::object* total = object_at(report, "total");
-  if (held <= 0 || !total) return text;
-  const double asked = std::min(number_at(*total, "cpu_asked_h"), held);
-  return text + "; pilots held " + hours(held) + " of cpus, of which tasks that have ended had " +
+  return count_of(jobs, "allocation", "allocations") + " waited " + hours(waited) +
+         " in queues; one by one it would have been " + count_of(runs, "batch job", "batch jobs");
+}
+
+/// Empty where it is not known.
+std::string held_in_words(const json::object& report, const json::object& total) {
+  const double held = number_at(report, "held_cpu_h"), asked = number_at(total, "cpu_asked_h");
+  // A run counts on the day on which it ended, with all of its hours.
+  if (held <= 0 || asked > held) return "";
+  return "pilots held " + hours(held) + " of cpus, of which tasks that have ended had " +
          hours(asked) + " (" + percent(asked, held) + ")";
 }
 
@@ -188,6 +190,7 @@ std::string report_text(const json::object& report, const std::string& by,
     return line(days + " (UTC): nothing has run; `--since 30d` looks farther back");
   std::string out = line(days + " (UTC): " + ends_in_words(total));
   out += line(batch_jobs_in_words(report, runs));
+  if (const std::string held = held_in_words(report, total); !held.empty()) out += line(held);
   std::string times = "running " + hours(number_at(total, "run_h")) + ", before it waiting " +
                       hours(number_at(total, "wait_h"));
   if (number_at(total, "lost_h") > 0)
