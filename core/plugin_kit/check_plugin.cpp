@@ -1,30 +1,38 @@
 #include "plugin_kit/check_plugin.hpp"
 
-#include "cli/process/exit.hpp"
 #include "plugin_host/plugin_host.hpp"
 #include "plugin_kit/contract_cases.hpp"
 
 #include <gtest/gtest.h>
 
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
 #include <fmt/format.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
-#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
+#include <string_view>
 
+#include <fcntl.h>
 #include <poll.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace hpcbatch::plugin_kit {
 namespace {
 
-/// A transport to a far site moves a few files.
-constexpr int kLongestMs = 600'000;
+namespace json = boost::json;
+using namespace std::chrono_literals;
+
+/// For one promise; a transport to a far site moves a few files.
+constexpr auto kLongest = 120s;
 
 /// "WhatIsValidRenders" as words.
 std::string in_words(std::string_view name) {
@@ -38,53 +46,55 @@ std::string in_words(std::string_view name) {
   return words;
 }
 
-/// A line for each promise: it stands there before the plugin is asked, so that one which ends the
+/// Tells a pipe what happens: each promise before the plugin is asked, so that one which ends the
 /// process is seen to have done it there.
-class Lines final : public testing::EmptyTestEventListener {
+class Teller final : public testing::EmptyTestEventListener {
  public:
-  void OnTestStart(const testing::TestInfo& test) override {
-    std::printf("%s ... ", in_words(test.name()).c_str());
-    std::fflush(stdout);
-  }
+  explicit Teller(int pipe) : pipe_(pipe) {}
+  void begins(std::string_view promise) { tell({{"promise", promise}}); }
+  void over(bool is_good, std::string_view text) { tell({{"good", is_good}, {"text", text}}); }
+
+  void OnTestStart(const testing::TestInfo& test) override { begins(in_words(test.name())); }
   void OnTestPartResult(const testing::TestPartResult& result) override {
-    if (result.failed()) why_ += fmt::format("\n    {}", indented(result.summary()));
+    if (!result.failed()) return;
+    if (!why_.empty()) why_ += '\n';
+    why_ += result.summary();
   }
   void OnTestEnd(const testing::TestInfo& test) override {
-    std::printf("%s%s\n", test.result()->Passed() ? "good" : "BROKEN", why_.c_str());
-    std::fflush(stdout);
+    over(test.result()->Passed(), why_);
     why_.clear();
   }
 
  private:
-  static std::string indented(std::string text) {
-    for (std::size_t at = 0; (at = text.find('\n', at)) != std::string::npos; at += 5)
-      text.replace(at, 1, "\n    ");
-    return text;
+  void tell(const json::object& what) const {
+    const std::string line = json::serialize(what) + "\n";
+    (void)!::write(pipe_, line.data(), line.size());
   }
+  int pipe_;
   std::string why_;
 };
 
-[[noreturn]] void run_contract() {
-  std::printf("Opens with its configuration ... ");
-  std::fflush(stdout);
+[[noreturn]] void run_contract(int pipe) {
+  // What it prints is no answer of ours.
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  auto* teller = new Teller(pipe);
+  teller->begins("Opens with its configuration");
   try {
     make_one();
   } catch (const std::exception& error) {
-    std::printf("BROKEN\n    it makes no object: %s\n", error.what());
-    std::fflush(stdout);
-    ::_exit(kExitTaskFailed);
+    teller->over(false, fmt::format("it makes no object: {}", error.what()));
+    ::_exit(0);
   }
-  std::printf("good\n");
+  teller->over(true, "");
   int count = 1;
   std::array<char, 16> name{"plugin"};
   std::array<char*, 2> words{name.data(), nullptr};
   testing::InitGoogleTest(&count, words.data());
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
-  listeners.Append(new Lines);  // GoogleTest owns it
+  listeners.Append(teller);  // GoogleTest owns it
   const int failed = RUN_ALL_TESTS();
-  std::fflush(stdout);
-  ::_exit(failed == 0 ? kExitDone : kExitTaskFailed);
+  ::_exit(failed == 0 ? 0 : 1);
 }
 
 std::string new_directory() {
@@ -97,61 +107,97 @@ std::string new_directory() {
   return pattern;
 }
 
-/// How the process that holds it against its contract ended.
-int verdict(pid_t child, const std::string& name) {
-  // glibc 2.36 declares pidfd_open without extern "C".
-  const int process = static_cast<int>(::syscall(SYS_pidfd_open, child, 0));
-  pollfd wait{process, POLLIN, 0};
-  int count = 0;
-  while ((count = ::poll(&wait, 1, kLongestMs)) < 0 && errno == EINTR) {
+/// Lines of a pipe, each within its time.
+class LinesOf {
+ public:
+  explicit LinesOf(int pipe) : pipe_(pipe) {}
+  /// Nothing: there are no more, or none came in time.
+  std::optional<std::string> next() {
+    const auto until = std::chrono::steady_clock::now() + kLongest;
+    for (;;) {
+      if (const auto end = read_.find('\n'); end != std::string::npos) {
+        std::string line = read_.substr(0, end);
+        read_.erase(0, end + 1);
+        return line;
+      }
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+      pollfd wait{pipe_, POLLIN, 0};
+      const int count = ::poll(&wait, 1, std::max(0, static_cast<int>(left.count())));
+      if (count < 0 && errno == EINTR) continue;
+      is_late_ = count == 0;
+      std::array<char, 4096> part{};
+      const ssize_t got = count > 0 ? ::read(pipe_, part.data(), part.size()) : 0;
+      if (got <= 0) return std::nullopt;
+      read_.append(part.data(), static_cast<std::size_t>(got));
+    }
   }
-  if (count == 0) ::kill(child, SIGKILL);
-  ::close(process);
+  bool is_late() const { return is_late_; }
+
+ private:
+  int pipe_;
+  bool is_late_{false};
+  std::string read_;
+};
+
+/// Hands on what the process says, and says what speaks against the plugin.
+std::string listen_to(pid_t child, int pipe, const std::string& name, const Heard& heard) {
+  LinesOf lines(pipe);
+  bool is_broken = false, is_asked = false;
+  while (const auto line = lines.next()) {
+    const json::value value = json::parse(*line);
+    is_asked = value.as_object().contains("promise");
+    if (!is_asked && !value.as_object().at("good").as_bool()) is_broken = true;
+    heard(value.as_object());
+  }
+  if (lines.is_late()) ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (count == 0) {
-    std::printf("\n%s is not to be used: it gave no answer for ten minutes\n", name.c_str());
-  } else if (WIFSIGNALED(status)) {
-    std::printf("\n%s is not to be used: it ended the process by SIG%s there\n", name.c_str(),
-                ::sigabbrev_np(WTERMSIG(status)));
-  } else if (WEXITSTATUS(status) != kExitDone) {
-    std::printf("%s breaks the contract; the headers in hpcbatch/ say what each promise is\n",
-                name.c_str());
-  } else {
-    std::printf("%s keeps the contract\n", name.c_str());
-    return kExitDone;
-  }
-  return kExitTaskFailed;
+  if (lines.is_late())
+    return fmt::format("{} is not to be used: it gave no answer there for {} s", name,
+                       kLongest.count());
+  if (WIFSIGNALED(status))
+    return fmt::format("{} is not to be used: it ended the process by SIG{} there", name,
+                       ::sigabbrev_np(WTERMSIG(status)));
+  if (is_asked) return fmt::format("{} is not to be used: it ended the process there", name);
+  if (is_broken)
+    return fmt::format("{} breaks the contract; the headers in hpcbatch/ say what each promise is",
+                       name);
+  return "";
 }
 
 }  // namespace
 
-int check_plugin(const CheckAsked& asked) {
+std::string check_plugin(const CheckAsked& asked, const Heard& heard) {
   const auto facts = PluginHost::check(asked.file);
-  if (!facts) {
-    std::fprintf(stderr, "hpcbatch: %s\n", facts.error().text.c_str());
-    return kExitTaskFailed;
-  }
-  const std::string what = fmt::format(
-      "{} plugin {} {}", facts->kind == HPCBATCH_KIND_TOOL ? "tool" : kind_name(facts->kind),
-      facts->name, facts->version);
-  std::printf("%s, %s\n", what.c_str(), facts->fingerprint.c_str());
-  if (facts->kind == HPCBATCH_KIND_TOOL && asked.config.empty())
-    std::printf("without --config FILE.yaml, a tool's file that names it, no request is tried\n");
+  if (!facts) return facts.error().text;
+  heard({{"plugin", facts->name},
+         {"kind", kind_name(facts->kind)},
+         {"version", facts->version},
+         {"fingerprint", facts->fingerprint}});
   CheckAsked with_folder = asked;
   const bool is_ours = facts->kind == HPCBATCH_KIND_TRANSPORT && asked.directory.empty();
   if (is_ours) with_folder.directory = new_directory();
   set_case(facts->kind, with_folder);
-  std::fflush(stdout);
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0)
+    throw std::invalid_argument(fmt::format("cannot ask it: {}", std::strerror(errno)));
   const pid_t child = ::fork();
-  if (child < 0)
-    throw std::invalid_argument(std::string("cannot start a process: ") + std::strerror(errno));
-  if (child == 0) run_contract();
-  const int code = verdict(child, facts->name);
+  if (child == 0) {
+    ::close(pipe[0]);
+    run_contract(pipe[1]);
+  }
+  ::close(pipe[1]);
+  if (child < 0) {
+    ::close(pipe[0]);
+    throw std::invalid_argument(fmt::format("cannot start a process: {}", std::strerror(errno)));
+  }
+  std::string verdict = listen_to(child, pipe[0], facts->name, heard);
+  ::close(pipe[0]);
   std::error_code error;
   if (is_ours) std::filesystem::remove_all(with_folder.directory, error);
-  return code;
+  return verdict;
 }
 
 }  // namespace hpcbatch::plugin_kit

@@ -7,9 +7,11 @@
 #include "documents/state_paths.hpp"
 #include "plugin_host/search_path.hpp"
 #include "plugin_kit/check_plugin.hpp"
+#include "plugin_kit/check_text.hpp"
 #include "plugin_kit/list_plugins.hpp"
 #include "plugin_kit/new_project.hpp"
 
+#include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 
 #include <cstdio>
@@ -58,20 +60,47 @@ int list(bool as_json) {
 int start_project(const json::object& asked) {
   const plugin_kit::NewProject project{text_at(asked, "kind"), text_at(asked, "name"),
                                        text_at(asked, "directory")};
-  for (const fs::path& file :
-       plugin_kit::write_project(project, own_prefix() / "share/hpcbatch/plugin-kit", own_prefix()))
-    std::printf("%s\n", file.c_str());
+  const auto files =
+      plugin_kit::write_project(project, own_prefix() / "share/hpcbatch/plugin-kit", own_prefix());
+  if (asked.at("json").as_bool()) {
+    json::array names;
+    for (const fs::path& file : files) names.emplace_back(file.string());
+    print_json({{"directory", project.directory.string()}, {"files", std::move(names)}});
+    return kExitDone;
+  }
+  for (const fs::path& file : files) std::printf("%s\n", file.c_str());
   std::printf("now: cd %s, and do what its README.md says\n", project.directory.c_str());
   return kExitDone;
 }
 
 int check(const json::object& asked) {
   const std::string config = text_at(asked, "config");
-  return plugin_kit::check_plugin(
-      {.file = fs::absolute(text_at(asked, "file")).lexically_normal(),
-       .config = config.empty() ? "" : text_of(config),
-       .config_file = config.empty() ? "" : fs::absolute(config).lexically_normal().string(),
-       .directory = text_at(asked, "directory")});
+  plugin_kit::CheckAsked wanted{.file = fs::absolute(text_at(asked, "file")).lexically_normal(),
+                                .config = {},
+                                .config_file = {},
+                                .directory = text_at(asked, "directory")};
+  if (!config.empty()) {
+    wanted.config = text_of(config);
+    wanted.config_file = fs::absolute(config).lexically_normal().string();
+  }
+  if (asked.at("json").as_bool()) {
+    plugin_kit::HeardTogether together;
+    const std::string against =
+        plugin_kit::check_plugin(wanted, [&](const json::object& heard) { together.add(heard); });
+    json::object all = together.take();
+    all["good"] = against.empty();
+    if (!against.empty()) all["error"] = against;
+    print_json(all);
+    return against.empty() ? kExitDone : kExitTaskFailed;
+  }
+  const std::string against = plugin_kit::check_plugin(wanted, plugin_kit::print_heard);
+  if (against.empty()) {
+    std::printf("it keeps the contract\n");
+    return kExitDone;
+  }
+  std::fflush(stdout);
+  std::fprintf(stderr, "hpcbatch: %s\n", against.c_str());
+  return kExitTaskFailed;
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ def test_a_tool_from_nothing_to_a_task(prefix):
         made = home.directory / "work" / "my_tool" / "capitals.txt"
         assert made.read_text() == (made.parent / "README.md").read_text().upper()
         checked = home.verb("plugin", "check", made.parent / "build/my_tool.so", "--config", made.parent / "my_tool.yaml")
-        assert checked.code == 0 and "my_tool keeps the contract" in checked.out, checked
+        assert checked.code == 0 and "it keeps the contract" in checked.out, checked
         assert "What is valid renders ... good" in checked.out
         listed = {one["name"]: one for one in json.loads(home.ok("plugin", "list", "--json"))["plugins"]}
         assert listed["my_tool"]["version"] == "0.1" and listed["slurm"]["kind"] == "scheduler"
@@ -82,7 +82,8 @@ def test_what_cannot_be_written_is_said(prefix):
 
 
 @pytest.mark.parametrize("name, said", [
-    ("tools/sound", "sound keeps the contract"),
+    ("tools/sound", "it keeps the contract"),
+    ("tools/exits", "exits is not to be used: it ended the process there"),
     ("tools/aborts", "aborts is not to be used: it ended the process by SIGABRT there"),
     ("tools/badpointer", "badpointer is not to be used: it ended the process by SIGSEGV there"),
     ("tools/throwctor", "no such model"),
@@ -99,6 +100,8 @@ def test_what_is_wrong_with_a_plugin_is_told_in_words(prefix, tmp_path, name, sa
         checked = home.verb("plugin", "check", file, "--config", config)
         assert said in checked.out + checked.err, checked
         assert checked.code == (0 if "keeps" in said else 1), checked
+        told = json.loads(home.verb("plugin", "check", file, "--config", config, "--json").out)
+        assert told["good"] == ("keeps" in said) and said in told.get("error", "it keeps the contract") + json.dumps(told), told
 
 
 def test_a_damaged_plugin_is_listed_with_the_reason(prefix, tmp_path):

@@ -28,6 +28,7 @@ void add_plugin_new(CLI::App& plugin, Command& into) {
       ->check(CLI::IsMember({"tool", "scheduler"}));
   verb->add_option("NAME", made->name, "small letters, digits and _")->required();
   verb->add_option("--dir", made->directory, "write it there (./NAME)")->type_name("DIR");
+  add_json_flag(*verb, made->json);
   verb->footer(
       "Examples:\n  hpcbatch plugin new tool cut_silence\n"
       "  hpcbatch plugin new scheduler lsf --dir ~/lsf");
@@ -48,6 +49,7 @@ void add_plugin_check(CLI::App& plugin, Command& into) {
   verb->add_option("--dir", check->directory,
                    "of a transport: write there, on its site (a new folder in $TMPDIR)")
       ->type_name("DIR");
+  add_json_flag(*verb, check->json);
   verb->footer(
       "Examples:\n  hpcbatch plugin check build/cut.so --config cut.yaml\n"
       "  hpcbatch plugin check ./lsf.so\n"
