@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <set>
+
+#include <sys/stat.h>
 
 namespace hpcbatch {
 namespace {
@@ -82,6 +85,12 @@ Configuration parse_configuration(std::string_view text, const std::string& file
 
 Configuration read_configuration(const std::string& file) {
   return configuration_of(read_yaml(file), file);
+}
+
+std::vector<std::string> configured_plugin_path(const Places& places) {
+  struct ::stat facts {};
+  if (::lstat(places.configuration.c_str(), &facts) != 0 && errno == ENOENT) return {};
+  return read_configuration(places.configuration).plugin_path;
 }
 
 }  // namespace hpcbatch

@@ -2,6 +2,7 @@
 // boxes.
 #pragma once
 
+#include "documents/state_paths.hpp"
 #include "documents/view.hpp"
 #include "model/site.hpp"
 
@@ -45,6 +46,9 @@ struct Configuration {
 /// Throws DocumentError, with the line and what was expected there.
 Configuration parse_configuration(std::string_view text, const std::string& file);
 Configuration read_configuration(const std::string& file);
+/// The folders with plugins that the configuration names; none where there is no configuration.
+/// Throws as these.
+std::vector<std::string> configured_plugin_path(const Places& places);
 
 /// One entry of `sites:`.  A site of scheduler `local` may leave out workspace, cpus, memory and
 /// walltime of its shapes, and the shapes: whoever builds it takes the machine's.

@@ -17,7 +17,6 @@
 #include <cstring>
 #include <filesystem>
 #include <numeric>
-#include <string_view>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -34,6 +33,7 @@ constexpr Seconds kPart = 6 * foresight::kHour;
 constexpr Seconds kShortestPart = 5 * foresight::kMinute;
 constexpr auto kAnswerWithin = 120s;
 constexpr int kTries = 3;
+constexpr int kNotNow = 503;
 constexpr auto kAfterFailure = 5s;
 
 struct Asked {
@@ -78,19 +78,19 @@ class Collecting {
   json::object asked(Seconds from, Seconds until) {
     for (int tried = 1;; ++tried) {
       const auto began = std::chrono::steady_clock::now();
-      try {
-        json::object answer =
-            client_.get(fmt::format("/v1/sites/{}/past-jobs?from={}&until={}", site_, from, until),
-                        kAnswerWithin);
-        interrupt_.pause(std::chrono::duration_cast<std::chrono::milliseconds>(
-            std::chrono::steady_clock::now() - began));
-        return answer;
-      } catch (const CommandError& error) {
-        const bool may_pass =
-            std::string_view(error.what()).find("no accounting") == std::string_view::npos;
-        if (tried == kTries || !may_pass) throw;
+      const Answer answer = client_.http().request(
+          "GET", fmt::format("/v1/sites/{}/past-jobs?from={}&until={}", site_, from, until), {},
+          kAnswerWithin);
+      const bool may_pass = answer.status == kNotNow || answer.outcome == Exchange::TimedOut ||
+                            answer.outcome == Exchange::Lost;
+      if (may_pass && tried < kTries) {
         interrupt_.pause(kAfterFailure);
+        continue;
       }
+      json::object jobs = client_.object_of(answer);
+      interrupt_.pause(std::chrono::duration_cast<std::chrono::milliseconds>(
+          std::chrono::steady_clock::now() - began));
+      return jobs;
     }
   }
 

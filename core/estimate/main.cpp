@@ -17,8 +17,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -68,16 +66,10 @@ Asked asked_by(const std::vector<std::string>& words) {
 /// As the engine's, with what the configuration adds.
 PluginHost plugin_host() {
   const char* path = std::getenv("HPCBATCH_PLUGIN_PATH");
-  std::vector<std::string> configured;
   const auto places = find_places(own_environment());
-  std::error_code error;
-  if (places && std::filesystem::exists(places->configuration, error)) {
-    std::ifstream in(places->configuration);
-    const std::string text{std::istreambuf_iterator<char>(in), {}};
-    configured = parse_configuration(text, places->configuration).plugin_path;
-  }
-  return PluginHost(plugin_search_path(configured, path ? path : "",
-                                       std::filesystem::read_symlink("/proc/self/exe")));
+  return PluginHost(
+      plugin_search_path(places ? configured_plugin_path(*places) : std::vector<std::string>{},
+                         path ? path : "", std::filesystem::read_symlink("/proc/self/exe")));
 }
 
 /// Trains in a process of its own; what that has made is loaded here.

@@ -5,6 +5,7 @@
 #include "cli/show/values.hpp"
 #include "documents/configuration.hpp"
 #include "documents/state_paths.hpp"
+#include "documents/yaml.hpp"
 #include "plugin_host/search_path.hpp"
 #include "plugin_kit/check_plugin.hpp"
 #include "plugin_kit/check_text.hpp"
@@ -17,8 +18,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 namespace {
@@ -27,29 +26,18 @@ namespace json = boost::json;
 namespace fs = std::filesystem;
 using namespace hpcbatch;
 
+constexpr std::size_t kLargestConfig = std::size_t{1} << 20U;
+
 fs::path own_prefix() {
   return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
 }
 
-std::string text_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) throw std::invalid_argument("cannot read " + file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// What the configuration adds; without one, nothing.
-std::vector<std::string> configured_path() {
-  const auto places = find_places(own_environment());
-  std::error_code error;
-  if (!places || !fs::exists(places->configuration, error)) return {};
-  return parse_configuration(text_of(places->configuration), places->configuration).plugin_path;
-}
-
 int list(bool as_json) {
   const char* environment = std::getenv("HPCBATCH_PLUGIN_PATH");
-  const auto found = plugin_kit::list_plugins(
-      plugin_search_path(configured_path(), environment != nullptr ? environment : "",
-                         own_prefix() / "bin" / "hpcbatch"));
+  const auto places = find_places(own_environment());
+  const auto found = plugin_kit::list_plugins(plugin_search_path(
+      places ? configured_plugin_path(*places) : std::vector<std::string>{},
+      environment != nullptr ? environment : "", own_prefix() / "bin" / "hpcbatch"));
   if (as_json)
     print_json(found);
   else
@@ -80,7 +68,7 @@ int check(const json::object& asked) {
                                 .config_file = {},
                                 .directory = text_at(asked, "directory")};
   if (!config.empty()) {
-    wanted.config = text_of(config);
+    wanted.config = read_text(config, kLargestConfig);
     wanted.config_file = fs::absolute(config).lexically_normal().string();
   }
   if (asked.at("json").as_bool()) {

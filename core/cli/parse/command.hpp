@@ -219,8 +219,7 @@ struct BackupCommand {
 };
 /// For those who write plugins.
 struct PluginCommand {
-  enum class What { List, New, Check };
-  What what{What::List};
+  std::string verb;          ///< list, new or check
   std::string kind, name;    ///< of a new one
   std::string directory;     ///< of its project; or where a transport that is checked may write
   std::string file, config;  ///< that is checked, and its configuration's file

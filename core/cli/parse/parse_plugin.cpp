@@ -15,7 +15,7 @@ void add_plugin_list(CLI::App& plugin, Command& into) {
   add_json_flag(*verb, list->json);
   verb->footer("Examples:\n  hpcbatch plugin list\n  hpcbatch plugin list --json");
   verb->callback([list, &into] {
-    list->what = PluginCommand::What::List;
+    list->verb = "list";
     into = *list;
   });
 }
@@ -33,7 +33,7 @@ void add_plugin_new(CLI::App& plugin, Command& into) {
       "Examples:\n  hpcbatch plugin new tool cut_silence\n"
       "  hpcbatch plugin new scheduler lsf --dir ~/lsf");
   verb->callback([made, &into] {
-    made->what = PluginCommand::What::New;
+    made->verb = "new";
     if (made->directory.empty()) made->directory = made->name;
     into = *made;
   });
@@ -55,7 +55,7 @@ void add_plugin_check(CLI::App& plugin, Command& into) {
       "  hpcbatch plugin check ./lsf.so\n"
       "It is loaded and asked in a process of its own: what it does wrong is told in words.");
   verb->callback([check, &into] {
-    check->what = PluginCommand::What::Check;
+    check->verb = "check";
     into = *check;
   });
 }

@@ -6,29 +6,11 @@
 #include <boost/json/serialize.hpp>
 
 namespace hpcbatch {
-namespace {
-
-const char* plugin_word(PluginCommand::What what) {
-  switch (what) {
-    case PluginCommand::What::List:
-      return "list";
-    case PluginCommand::What::New:
-      return "new";
-    case PluginCommand::What::Check:
-      break;
-  }
-  return "check";
-}
-
-}  // namespace
 
 int care_for_plugins(const PluginCommand& command, const Session& session) {
-  const boost::json::object asked{{"verb", plugin_word(command.what)},
-                                  {"kind", command.kind},
-                                  {"name", command.name},
-                                  {"directory", command.directory},
-                                  {"file", command.file},
-                                  {"config", command.config},
+  const boost::json::object asked{{"verb", command.verb}, {"kind", command.kind},
+                                  {"name", command.name}, {"directory", command.directory},
+                                  {"file", command.file}, {"config", command.config},
                                   {"json", command.json}};
   become_part("hpcbatch-plugin", {boost::json::serialize(asked)}, session.interrupt);
 }

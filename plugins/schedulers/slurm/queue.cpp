@@ -1,6 +1,7 @@
 #include "queue.hpp"
 
 #include "listing.hpp"
+#include "states.hpp"
 #include "submission.hpp"
 #include "words.hpp"
 
@@ -73,9 +74,9 @@ std::chrono::seconds age_of(const std::string& submitted, std::optional<std::chr
   return std::max(*now - *moment, std::chrono::seconds{0});
 }
 
-/// Of accounts and QOS, and of arrays (squeue(1), JOB REASON CODES).
+/// Of accounts and QOS, and of arrays.
 bool is_limit(const std::string& reason) {
-  return reason.starts_with("QOS") || reason.starts_with("Assoc") || reason.starts_with("Max") ||
+  return meaning_of("PENDING", reason).state == BatchState::LimitReached ||
          reason == "JobArrayTaskLimit";
 }
 
