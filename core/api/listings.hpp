@@ -1,8 +1,8 @@
 // What there is besides tasks and sites: allocations, pilots, tools.
 #pragma once
 
-#include "api/routes.hpp"
 #include "api/make/tool_calls.hpp"
+#include "api/routes.hpp"
 #include "model/resources.hpp"
 #include "runtime/runtime.hpp"
 #include "tools/tool_shelf.hpp"

@@ -1,9 +1,9 @@
 // A submit on its way to the engine: tools are looked up, inputs looked at, commands rendered.
 #pragma once
 
+#include "api/make/tool_calls.hpp"
 #include "api/read/read_request.hpp"
 #include "api/routes.hpp"
-#include "api/make/tool_calls.hpp"
 #include "loop/lane.hpp"
 #include "runtime/runtime.hpp"
 #include "tools/tool_shelf.hpp"

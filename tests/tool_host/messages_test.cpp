@@ -86,8 +86,9 @@ TEST(ToolHostFrames, NobodyIsWaitedForBeyondTheDeadline) {
   std::array<int, 2> pair{};
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair.data()), 0);
   EXPECT_FALSE(receive_frame(pair[0], std::chrono::steady_clock::now() + 20ms));
-  EXPECT_FALSE(
-      send_frame(pair[0], std::string(50'000'000, 'x'), std::chrono::steady_clock::now() + 20ms));
+  std::string fills_the_socket;
+  fills_the_socket.resize(50'000'000, 'x');
+  EXPECT_FALSE(send_frame(pair[0], fills_the_socket, std::chrono::steady_clock::now() + 20ms));
   ASSERT_EQ(::write(pair[1], "\x7f\xff\xff\xff", 4), 4);
   EXPECT_FALSE(receive_frame(pair[0])) << "longer than anything may be";
   for (const int socket : pair) ::close(socket);
