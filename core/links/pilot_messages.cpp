@@ -21,6 +21,8 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   outcome.ended = result.ended_us() != 0 ? from_microseconds(result.ended_us()) : now;
   outcome.peak_memory = result.peak_memory();
   outcome.cpu_time = Duration{static_cast<std::int64_t>(result.cpu_us())};
+  outcome.read_bytes = result.read_bytes();
+  outcome.written_bytes = result.written_bytes();
   outcome.metrics = result.metrics();
   const wire::LogPlace& log = result.log();
   outcome.log = {log.file(),      log.last_out(),  log.last_err(), log.out_bytes(),

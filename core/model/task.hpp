@@ -64,6 +64,8 @@ struct Outcome {
   Time ended{};
   std::uint64_t peak_memory{0};  ///< bytes
   Duration cpu_time{};
+  std::uint64_t read_bytes{0};  ///< from storage: what the node had in memory is not in it
+  std::uint64_t written_bytes{0};
   LogPlace log;
   std::string metrics;  ///< JSON that the task wrote of itself, not looked at; empty: none
 };

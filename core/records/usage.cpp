@@ -27,6 +27,8 @@ void Profile::add(const Profile& other) {
   memory.add(other.memory);
   cpus.add(other.cpus);
   wait.add(other.wait);
+  read_bytes.add(other.read_bytes);
+  written_bytes.add(other.written_bytes);
   // Whatever runs asks for a cpu.
   if (other.cpus_asked <= 0) return;
   cpus_asked = other.cpus_asked;
@@ -34,7 +36,8 @@ void Profile::add(const Profile& other) {
 }
 
 void Profile::scale(double factor) {
-  for (Sketch* sketch : {&run, &memory, &cpus, &wait}) sketch->scale(factor);
+  for (Sketch* sketch : {&run, &memory, &cpus, &wait, &read_bytes, &written_bytes})
+    sketch->scale(factor);
 }
 
 void add(Usage& usage, const Run& run, const Needs& needs) {
@@ -65,6 +68,8 @@ void add(Usage& usage, const Run& run, const Needs& needs) {
     usage.time_used += ran;
     usage.time_asked += in_seconds(*needs.time);
   }
+  usage.read_bytes += static_cast<double>(run.read_bytes);
+  usage.written_bytes += static_cast<double>(run.written_bytes);
   usage.gpu_asked += needs.amounts.gpus().value() * ran;
 }
 
@@ -83,6 +88,8 @@ void add(Profile& profile, const Run& run, const Needs& needs) {
   const double ran = between(*run.started, run.ended);
   profile.run.add(ran);
   if (run.peak_memory != 0) profile.memory.add(static_cast<double>(run.peak_memory));
+  profile.read_bytes.add(static_cast<double>(run.read_bytes));
+  profile.written_bytes.add(static_cast<double>(run.written_bytes));
   if (ran >= kShortestForCpus) profile.cpus.add(in_seconds(run.cpu) / ran);
 }
 

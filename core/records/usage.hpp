@@ -21,8 +21,9 @@ struct Run {
   std::optional<Time> started;
   Time submitted{}, ended{};
   Duration cpu{};
-  std::uint64_t peak_memory{0};  ///< bytes; 0: not known
-  double tasks{1};               ///< of those that never started
+  std::uint64_t peak_memory{0};                   ///< bytes; 0: not known
+  std::uint64_t read_bytes{0}, written_bytes{0};  ///< from storage and to it
+  double tasks{1};                                ///< of those that never started
 };
 
 /// Of many runs.  Times in seconds, memory in byte-seconds: its bytes by the seconds it ran.
@@ -40,16 +41,18 @@ struct Usage {
   double memory_asked{0};  ///< and of which the peak is known
   double time_used{0};     ///< of those that had a limit
   double time_asked{0};
-  double gpu_asked{0};  ///< GPU-seconds
+  double gpu_asked{0};                     ///< GPU-seconds
+  double read_bytes{0}, written_bytes{0};  ///< of those that ended well
 
   Usage& operator+=(const Usage& other);
 };
 /// All of it, in the order in which it is kept; only ever longer.
-inline constexpr std::array kUsageSums{&Usage::runs,      &Usage::done,        &Usage::cancelled,
-                                       &Usage::never_ran, &Usage::attempts,    &Usage::wait,
-                                       &Usage::run,       &Usage::lost,        &Usage::cpu_used,
-                                       &Usage::cpu_asked, &Usage::memory_used, &Usage::memory_asked,
-                                       &Usage::time_used, &Usage::time_asked,  &Usage::gpu_asked};
+inline constexpr std::array kUsageSums{
+    &Usage::runs,         &Usage::done,       &Usage::cancelled,   &Usage::never_ran,
+    &Usage::attempts,     &Usage::wait,       &Usage::run,         &Usage::lost,
+    &Usage::cpu_used,     &Usage::cpu_asked,  &Usage::memory_used, &Usage::memory_asked,
+    &Usage::time_used,    &Usage::time_asked, &Usage::gpu_asked,   &Usage::read_bytes,
+    &Usage::written_bytes};
 static_assert(sizeof(Usage) == kUsageSums.size() * sizeof(double), "a sum is missing");
 
 /// Bytes of memory, cpus and seconds that tasks of a kind took.
@@ -58,6 +61,7 @@ struct Profile {
   Sketch memory;  ///< bytes; of what ended well and of which it is known, or was too little
   Sketch cpus;    ///< that were busy, on the average; of what ended well and ran for a second
   Sketch wait;    ///< seconds until the first start
+  Sketch read_bytes, written_bytes;  ///< of what ended well
   /// What they asked for last; 0: nothing.
   double cpus_asked{0}, memory_asked{0};
 

@@ -52,6 +52,8 @@ std::string encode(const records::Profile& profile) {
   put(*message.mutable_memory(), profile.memory);
   put(*message.mutable_cpus(), profile.cpus);
   put(*message.mutable_wait(), profile.wait);
+  put(*message.mutable_read_bytes(), profile.read_bytes);
+  put(*message.mutable_written_bytes(), profile.written_bytes);
   message.set_cpus_asked(profile.cpus_asked);
   message.set_memory_asked(profile.memory_asked);
   return message.SerializeAsString();
@@ -60,8 +62,9 @@ std::string encode(const records::Profile& profile) {
 records::Profile decode_profile(std::string_view bytes) {
   KindProfile message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
-  records::Profile profile{sketch_of(message.run()), sketch_of(message.memory()),
-                           sketch_of(message.cpus()), sketch_of(message.wait())};
+  records::Profile profile{sketch_of(message.run()),        sketch_of(message.memory()),
+                           sketch_of(message.cpus()),       sketch_of(message.wait()),
+                           sketch_of(message.read_bytes()), sketch_of(message.written_bytes())};
   profile.cpus_asked = message.cpus_asked();
   profile.memory_asked = message.memory_asked();
   return profile;

@@ -154,6 +154,8 @@ class Reader {
       run.ended = own.times.ended;
       run.cpu = own.times.cpu;
       run.peak_memory = own.peak_memory;
+      run.read_bytes = own.read_bytes;
+      run.written_bytes = own.written_bytes;
       run.is_first = own.attempt <= 1;
       add({kind_, site, array_.client, needs_of(ended.sequence, own.epoch)}, run);
       if (own.attempt > 1) add_earlier({ended.array, index});

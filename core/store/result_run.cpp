@@ -10,16 +10,11 @@
 namespace hpcbatch::store {
 namespace {
 
-bool ended_well(const Outcome& outcome) {
-  return outcome.failure == Failure::Ok && outcome.exit_code == 0 && outcome.signal == 0 &&
-         outcome.message.empty() && outcome.started.has_value();
-}
-
 bool share_a_row(const SaveResult& a, const SaveResult& b) {
   return a.attempt.task.array == b.attempt.task.array &&
          a.attempt.task.index + 1 == b.attempt.task.index && ended_well(a.outcome) &&
          ended_well(b.outcome) && a.pilot == b.pilot && a.node == b.node &&
-         a.outcome.log.file == b.outcome.log.file && !a.outcome.log.lost && !b.outcome.log.lost;
+         a.outcome.log.file == b.outcome.log.file;
 }
 
 /// Both directions: what a number was before is remembered.
@@ -39,6 +34,11 @@ class Steps {
   std::uint64_t before_{0};
 };
 
+/// Rows of older programs have none.
+std::uint64_t at_or_none(const google::protobuf::RepeatedField<std::uint64_t>& numbers, int place) {
+  return place < numbers.size() ? numbers.Get(place) : 0;
+}
+
 void add(TaskDetails& details, Steps (&steps)[3], std::uint32_t attempt, std::uint64_t epoch,
          const Outcome& outcome) {
   details.add_attempt(attempt);
@@ -52,9 +52,16 @@ void add(TaskDetails& details, Steps (&steps)[3], std::uint32_t attempt, std::ui
   details.add_out_bytes(outcome.log.out_bytes);
   details.add_err_bytes(outcome.log.err_bytes);
   details.add_truncated(outcome.log.truncated);
+  details.add_read_bytes(outcome.read_bytes);
+  details.add_written_bytes(outcome.written_bytes);
 }
 
 }  // namespace
+
+bool ended_well(const Outcome& outcome) {
+  return outcome.failure == Failure::Ok && outcome.exit_code == 0 && outcome.signal == 0 &&
+         outcome.message.empty() && outcome.started.has_value() && !outcome.log.lost;
+}
 
 std::vector<std::vector<const SaveResult*>> runs_of(std::vector<const SaveResult*> results) {
   std::stable_sort(results.begin(), results.end(), [](const SaveResult* a, const SaveResult* b) {
@@ -110,6 +117,8 @@ std::vector<OwnDetails> decode_details(const std::string& bytes) {
                         details.out_bytes(i),
                         details.err_bytes(i),
                         details.truncated(i)};
+    task.outcome.read_bytes = at_or_none(details.read_bytes(), i);
+    task.outcome.written_bytes = at_or_none(details.written_bytes(), i);
   }
   return own;
 }
@@ -148,7 +157,9 @@ std::vector<OwnUse> decode_use(std::string_view bytes) {
                                         {from_microseconds(started.by(details.started_us(i))),
                                          from_microseconds(ended.by(details.ended_us(i))),
                                          Duration{static_cast<std::int64_t>(details.cpu_us(i))}},
-                                        details.peak_memory(i)};
+                                        details.peak_memory(i),
+                                        at_or_none(details.read_bytes(), i),
+                                        at_or_none(details.written_bytes(), i)};
   }
   return own;
 }

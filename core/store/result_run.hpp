@@ -17,7 +17,10 @@ namespace hpcbatch::store {
 /// are in the order of the first that came of each.
 std::vector<std::vector<const SaveResult*>> runs_of(std::vector<const SaveResult*> results);
 
-/// Of a run of two or more: what its tasks do not have in common.
+/// Whether nothing but what `encode_details` tells is to be known of it.
+bool ended_well(const Outcome& outcome);
+
+/// Of tasks that ended well: what they do not have in common.
 std::string encode_details(const std::vector<const SaveResult*>& run);
 
 /// One task's part of it.
@@ -41,6 +44,7 @@ struct OwnUse {
   std::uint64_t epoch{0};
   OwnTimes times;
   std::uint64_t peak_memory{0};
+  std::uint64_t read_bytes{0}, written_bytes{0};
 };
 /// Throws std::runtime_error where the bytes are damaged.
 std::vector<OwnUse> decode_use(std::string_view bytes);

@@ -139,8 +139,10 @@ void Store::save_results() {
     const SaveResult& first = *run.front();
     const IndexRange range{first.attempt.task.index, run.back()->attempt.task.index};
     if (run.size() == 1) {
+      const bool has_more = first.outcome.read_bytes + first.outcome.written_bytes != 0;
       insert_result(first.attempt.task.array, range, first.attempt, to_string(first.pilot),
-                    first.node, first.outcome, "");
+                    first.node, first.outcome,
+                    has_more && ended_well(first.outcome) ? encode_details(run) : "");
       continue;
     }
     Outcome all = first.outcome;

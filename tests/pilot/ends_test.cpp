@@ -117,6 +117,13 @@ TEST_P(EndsTest, OverItsTimeATaskIsEnded) {
   EXPECT_EQ(result.signal(), SIGTERM);
 }
 
+TEST_P(EndsTest, WhatItWroteToStorageIsTold) {
+  start_with();
+  const auto result = outcome(shell(1, "(head -c 3000000 /dev/zero > big); stat -f -c %T . >&2"));
+  const bool is_storage = result.failure() == "ok" && output(result, 2) != "tmpfs\n";
+  EXPECT_GE(result.written_bytes(), is_storage ? 3'000'000U : 0U);
+}
+
 TEST_P(EndsTest, OverItsMemoryOnlyThatTaskIsEnded) {
   start_with();
   auto fine = shell(2, "read line; echo fine");

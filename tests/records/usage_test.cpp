@@ -35,6 +35,8 @@ TEST(Usage, IsWhatWasAskedForAndWhatWasUsed) {
   records::Run good = run_of(Failure::Ok, 10s, 100s);
   good.cpu = 150s;
   good.peak_memory = 1 << 20;
+  good.read_bytes = 512;
+  good.written_bytes = 1024;
   add(usage, good, needing(2, 4 << 20, 1h));
   EXPECT_EQ(usage.runs, 1);
   EXPECT_EQ(usage.done, 1);
@@ -46,6 +48,8 @@ TEST(Usage, IsWhatWasAskedForAndWhatWasUsed) {
   EXPECT_EQ(usage.memory_used, 100.0 * (1 << 20));
   EXPECT_EQ(usage.memory_asked, 400.0 * (1 << 20));
   EXPECT_EQ(usage.time_asked, 3600);
+  EXPECT_EQ(usage.read_bytes, 512);
+  EXPECT_EQ(usage.written_bytes, 1024);
 }
 
 TEST(Usage, WhatFailedAndWhatWasTriedAgainRanForNothing) {

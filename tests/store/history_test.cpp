@@ -41,6 +41,8 @@ TEST_F(StoreInFolder, NeighboursThatEndWellShareARowAndKeepWhatIsTheirOwn) {
     save.outcome.ended = from_microseconds(2'000'000 - 3 * index);
     save.outcome.peak_memory = std::uint64_t{100} * index;
     save.outcome.cpu_time = Duration{index};
+    save.outcome.read_bytes = 512 * (index - 4);
+    save.outcome.written_bytes = 4096;
     save.outcome.log = {"logs/one", index, index + 1, index + 2, index + 3, index % 2 == 0};
     return Write{save, {}};
   };
@@ -62,6 +64,8 @@ TEST_F(StoreInFolder, NeighboursThatEndWellShareARowAndKeepWhatIsTheirOwn) {
     EXPECT_EQ(row->outcome.ended, from_microseconds(2'000'000 - 3 * index));
     EXPECT_EQ(row->outcome.peak_memory, 100 * index);
     EXPECT_EQ(row->outcome.cpu_time, Duration{index});
+    EXPECT_EQ(row->outcome.read_bytes, 512 * (index - 4));
+    EXPECT_EQ(row->outcome.written_bytes, 4096);
     EXPECT_EQ(row->outcome.log.file, "logs/one");
     EXPECT_EQ(row->outcome.log.last_out, index);
     EXPECT_EQ(row->outcome.log.err_bytes, index + 3);

@@ -14,7 +14,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr double kHour = 3600;
-constexpr double kGigabyteHour = kHour * static_cast<double>(1 << 30);
+constexpr double kGigabyte = 1 << 30;
+constexpr double kGigabyteHour = kHour * kGigabyte;
 constexpr double kWeek = 7;
 
 /// Three digits that count: more nobody knows.
@@ -63,7 +64,9 @@ json::object to_json(const records::Usage& usage) {
           {"memory_asked_gb_h", usage.memory_asked / kGigabyteHour},
           {"time_h", usage.time_used / kHour},
           {"time_asked_h", usage.time_asked / kHour},
-          {"gpu_asked_h", usage.gpu_asked / kHour}};
+          {"gpu_asked_h", usage.gpu_asked / kHour},
+          {"read_gb", usage.read_bytes / kGigabyte},
+          {"written_gb", usage.written_bytes / kGigabyte}};
 }
 
 json::object to_json(const records::Profile& profile) {
@@ -73,6 +76,8 @@ json::object to_json(const records::Profile& profile) {
   put_spread(object, "memory", "", profile.memory);
   put_spread(object, "cpus", "", profile.cpus);
   put_spread(object, "wait", "_s", profile.wait);
+  put_spread(object, "read", "", profile.read_bytes);
+  put_spread(object, "written", "", profile.written_bytes);
   return object;
 }
 

@@ -35,7 +35,9 @@ constexpr std::array kColumns{"runs",
                               "memory_asked_gb_h",
                               "time_h",
                               "time_asked_h",
-                              "gpu_asked_h"};
+                              "gpu_asked_h",
+                              "read_gb",
+                              "written_gb"};
 
 const json::object& object_or_none(const json::object& report, const char* key) {
   static const json::object kNone;

@@ -113,6 +113,8 @@ class Runner {
     int status{0};
     std::uint64_t cpu_us{0};
     std::uint64_t peak{0};
+    std::uint64_t read_bytes{0};
+    std::uint64_t written_bytes{0};
     std::uint64_t granted{0};  // memory
     std::uint64_t limit{0};    // of it, that the user asked for; 0: none
     std::uint64_t kills_before{0};
@@ -142,6 +144,7 @@ class Runner {
   void start_plainly(const AttemptId& id, const std::string& why);
   void hand_back(const AttemptId& id);
   void limit_memory(Running& task);
+  static void add_usage(Running& task, const rusage& usage);
   void sweep(Running& task, Time now);
   std::vector<pid_t> members_of(const Running& task);
   bool nothing_adopted();

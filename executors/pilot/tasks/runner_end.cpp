@@ -102,9 +102,17 @@ void Runner::stop(const AttemptId& id, bool by_force, std::optional<Failure> fai
   }
 }
 
+/// What may be added up of processes; getrusage(2).
+void Runner::add_usage(Running& task, const rusage& usage) {
+  // Linux counts in these, whatever the device's own are.
+  constexpr std::uint64_t kBlock = 512;
+  task.cpu_us += micros(usage.ru_utime) + micros(usage.ru_stime);
+  task.read_bytes += static_cast<std::uint64_t>(usage.ru_inblock) * kBlock;
+  task.written_bytes += static_cast<std::uint64_t>(usage.ru_oublock) * kBlock;
+}
+
 void Runner::reaped(pid_t pid, int status, const rusage& usage, Time now) {
   if (services_.reaped(pid, status, now)) return;
-  const std::uint64_t cpu_us = micros(usage.ru_utime) + micros(usage.ru_stime);
   const auto peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   const auto main = mains_.find(pid);
   if (main != mains_.end()) {
@@ -112,7 +120,7 @@ void Runner::reaped(pid_t pid, int status, const rusage& usage, Time now) {
     mains_.erase(main);
     task.main_lives = false;
     task.status = status;
-    task.cpu_us += cpu_us;
+    add_usage(task, usage);
     task.peak = std::max(task.peak, peak > task.shared ? peak - task.shared : peak);
     task_processes_.main_ended(task.placement.slot);
     if (was_terminated(status)) task.whose_term_until = now + kWhoseTerm;
@@ -123,7 +131,7 @@ void Runner::reaped(pid_t pid, int status, const rusage& usage, Time now) {
   std::vector<AttemptId> ending;
   for (auto& [id, task] : running_) {
     if (std::find(task.members.begin(), task.members.end(), pid) != task.members.end()) {
-      task.cpu_us += cpu_us;
+      add_usage(task, usage);
       task.peak = std::max(task.peak, peak);
     }
     if (task.sweep_at) ending.push_back(id);
@@ -247,6 +255,8 @@ wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) 
   result.set_ended_us(wall_clock_us());
   result.set_peak_memory(task.peak);
   result.set_cpu_us(task.cpu_us);
+  result.set_read_bytes(task.read_bytes);
+  result.set_written_bytes(task.written_bytes);
   for (const unsigned cpu : task.placement.cpus) result.add_cpus(cpu);
   if (ran) keep_output(task, result);
   if (ran) keep_metrics(task, result);
