@@ -11,7 +11,7 @@
 namespace hpcbatch {
 namespace {
 
-void put(const RecipeService& service, wire::Service* out) {
+void put(const TaskService& service, wire::Service* out) {
   out->set_name(service.name);
   for (const std::string& argument : service.argv) out->add_argv(argument);
   for (const auto& [name, value] : service.variables) {
@@ -23,10 +23,15 @@ void put(const RecipeService& service, wire::Service* out) {
   out->set_idle_ms(static_cast<std::uint64_t>(service.idle.count()));
   out->set_requests(service.requests);
   out->set_start_ms(static_cast<std::uint64_t>(service.start.count()));
+  if (service.kind != TaskService::Kind::Answer) return;
+  out->set_answers(true);
+  out->set_batch(service.batch);
+  out->set_instances(service.instances);
+  out->set_on_devices(service.on_devices);
 }
 
-RecipeService service_from(const wire::Service& from) {
-  RecipeService service;
+TaskService service_from(const wire::Service& from) {
+  TaskService service;
   service.name = from.name();
   service.argv.assign(from.argv().begin(), from.argv().end());
   for (const wire::Variable& variable : from.variables())
@@ -35,6 +40,11 @@ RecipeService service_from(const wire::Service& from) {
   service.idle = std::chrono::milliseconds(from.idle_ms());
   service.requests = from.requests();
   service.start = std::chrono::milliseconds(from.start_ms());
+  if (!from.answers()) return service;
+  service.kind = TaskService::Kind::Answer;
+  service.batch = from.batch();
+  service.instances = from.instances();
+  service.on_devices = from.on_devices();
   return service;
 }
 

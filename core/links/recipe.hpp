@@ -3,8 +3,8 @@
 
 #include "model/ids.hpp"
 #include "model/item.hpp"
+#include "model/task_service.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,17 +41,6 @@ struct RecipeLink {
   std::string path;  ///< absolute
 };
 
-/// A process that pilots keep warm and that forks a child for each of its tasks.
-struct RecipeService {
-  std::string name;
-  std::vector<std::string> argv;                 ///< starts it
-  std::map<std::string, std::string> variables;  ///< over the environment of its tasks
-  std::uint64_t memory{0};                       ///< bytes that it may hold itself
-  std::chrono::milliseconds idle{0};             ///< ends after that long without a request
-  std::uint32_t requests{0};                     ///< is started anew after so many
-  std::chrono::milliseconds start{0};            ///< without a sign of life while it starts
-};
-
 /// What of a recipe is each task's own.
 enum class Filled : char {
   Nothing = 'p',
@@ -72,9 +61,9 @@ struct Recipe {
   std::string directory_token;    ///< stands for the attempt's own directory wherever it is written
   std::vector<RecipeOutput> outputs;
   std::vector<std::string> inputs;
-  std::vector<RecipeLink> links;         ///< their paths are among the inputs
-  std::optional<RecipeService> service;  ///< runs argv, where it can
-  std::string kind;                      ///< of task, where that was said
+  std::vector<RecipeLink> links;       ///< their paths are among the inputs
+  std::optional<TaskService> service;  ///< runs argv, where it can
+  std::string kind;                    ///< of task, where that was said
   Filled filled{Filled::Nothing};
 };
 

@@ -150,6 +150,10 @@ std::optional<std::string> show_at(
   if (!missing.empty())
     return fmt::format("its input {} was not staged in at site {}", missing.front(), site.name);
   for (std::string& argument : *start.mutable_argv()) rename_in(argument, names);
+  if (start.has_service()) {
+    for (std::string& argument : *start.mutable_service()->mutable_argv())
+      rename_in(argument, names);
+  }
   for (wire::Variable& variable : *start.mutable_variables())
     rename_in(*variable.mutable_value(), names);
   // Nothing of this machine is of use where its file system is not seen.

@@ -3,6 +3,7 @@
 #include "documents/spelling.hpp"
 #include "documents/text_check.hpp"
 #include "tools/placeholders.hpp"
+#include "tools/tool_service.hpp"
 
 #include <fmt/format.h>
 
@@ -156,7 +157,8 @@ std::map<std::string, double> amounts_of(const ToolFile& tool, const ToolRequest
 }
 
 /// What the tool's file says of the task, where the plugin has not said it.
-void add_surroundings(const ToolFile& tool, const ToolRequest& request, ToolTask& task) {
+void add_surroundings(const ToolFile& tool, const ToolRequest& request, RenderedTask& rendered) {
+  ToolTask& task = rendered.task;
   std::map<std::string, std::string> values = request.parameters;
   values.insert(request.outputs.begin(), request.outputs.end());
   for (const auto& input : tool.inputs) {
@@ -167,6 +169,8 @@ void add_surroundings(const ToolFile& tool, const ToolRequest& request, ToolTask
     task.environment.emplace(name, fill_placeholders(value, values));
   }
   if (task.container.empty()) task.container = fill_placeholders(tool.container, values);
+  if (!tool.service || !task.container.empty()) return;
+  rendered.service = filled_service(*tool.service, values);
 }
 
 void take_plugins_needs(const ToolNeeds& said, Needs& needs) {
@@ -229,7 +233,7 @@ Result<RenderedTask> prepare(const ToolFile& tool, const Tool& plugin, const Too
     }
     check_plugins_needs(rendered.task.needs);
     take_plugins_needs(rendered.task.needs, rendered.needs);
-    add_surroundings(tool, request, rendered.task);
+    add_surroundings(tool, request, rendered);
     return rendered;
   } catch (const std::exception& e) {
     return refused(e.what());

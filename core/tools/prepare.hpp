@@ -8,6 +8,7 @@
 #include "tools/tool_file.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct RenderedTask {
   std::vector<RenderedOutput> outputs;
   std::vector<InputFile> inputs;  ///< all of them: to be looked at again before the task starts
   std::uint64_t output_limit{0};  ///< of the tool's file
+  std::optional<TaskService> service;  ///< of the tool's file
 };
 
 /// `directory` is the folder that the task will write its outputs to, or a text that stands for it

@@ -4,6 +4,7 @@
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
 #include "tools/placeholders.hpp"
+#include "tools/tool_service.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -181,7 +182,13 @@ ToolFile parse_tool(const std::string& text, const std::string& path) {
     check_placeholders(*container, single);
     tool.container = container->non_empty_text();
   }
-  if (const auto service = map.find("service")) tool.service = service->word();
+  if (const auto service = map.find("service")) {
+    tool.service = parse_service(*service, tool.name);
+    for (const View& word : service->map().get("command").list()) check_placeholders(word, single);
+    if (!tool.container.empty())
+      service->fail(
+          "a tool with a 'container' has no 'service': start the container in its command");
+  }
   if (tool.plugin == "command") {
     // What another plugin's keys mean only that plugin knows; it is given the whole text.
     map.get("command");

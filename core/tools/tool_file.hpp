@@ -2,6 +2,7 @@
 // names.
 #pragma once
 
+#include "model/task_service.hpp"
 #include "tools/tool_resources.hpp"
 
 #include <map>
@@ -45,7 +46,7 @@ struct ToolFile {
   ToolResources resources;
   std::map<std::string, std::string> environment;  ///< may hold `{name}`
   std::string container;                           ///< may hold `{name}`
-  std::string service;                             ///< name of the process that its tasks share
+  std::optional<TaskService> service;              ///< its command may hold `{name}`
   std::string path;                                ///< of the file, absolute
   std::string
       directory;     ///< of the file: the value of the parameter `tool_dir`, which every tool has

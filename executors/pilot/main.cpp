@@ -2,6 +2,8 @@
 // hpcbatch-pilot relay WORKSPACE [ADDRESS]: stands between the engine and pilots (relay.hpp).
 // hpcbatch-pilot files WORKSPACE: one exchange of files with the engine (files_exchange.hpp).
 // hpcbatch-pilot spool WORKSPACE: one exchange with pilots by files (spool_exchange.hpp).
+// hpcbatch-pilot answering ...: a service whose workers answer (answering_service.hpp).
+#include "pilot/answering/answering_service.hpp"
 #include "pilot/base/log_line.hpp"
 #include "pilot/pilot.hpp"
 #include "pilot/processes/keeper.hpp"
@@ -19,6 +21,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -69,6 +73,19 @@ int relay(const std::string& workspace, const std::string& address) {
   return 0;
 }
 
+int answering(const std::vector<std::string>& arguments) {
+  pilot::set_log_name("hpcbatch-pilot answering");
+  const auto options = pilot::read_answering_options(arguments);
+  if (!options) {
+    pilot::log_line("it is started by pilots alone");
+    return kUsage;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  // Workers get a standard input of their own.
+  Fd control(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  return pilot::AnsweringService(*options, std::move(control)).run();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -89,6 +106,8 @@ int main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);
     return pilot::files_by_standard_streams(argv[2]);
   }
+  if (argc >= 2 && std::strcmp(argv[1], "answering") == 0)
+    return answering({argv + 2, argv + argc});
   if (argc != 2 || argv[1][0] == '-') {
     std::fputs(
         "usage: hpcbatch-pilot FILE, with the file that the engine wrote for this allocation\n",

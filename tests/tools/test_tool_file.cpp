@@ -42,7 +42,6 @@ resources:
   output_limit: 20M
 environment: {DIR: "{tool_dir}", MODEL: "{model}"}
 container: "img-{model}.sif"
-service: warm
 command: [a, "{input}"]
 )",
                                    "/tools/t.yaml");
@@ -58,7 +57,6 @@ command: [a, "{input}"]
   EXPECT_EQ(tool.outputs[0].staged, "out.tsv");
   EXPECT_EQ(tool.outputs[1].staged, "copy-out.tsv");
   EXPECT_EQ(tool.resources.tags, (std::vector<std::string>{"amp", "gpu"}));
-  EXPECT_EQ(tool.service, "warm");
   EXPECT_EQ(tool.resources.output_limit, std::uint64_t{20} << 20);
   const auto needs = evaluate(tool.resources, {{"level", 6}, {"input.size", 1024}});
   ASSERT_TRUE(needs);

@@ -90,7 +90,10 @@ void add_own_files(ToolShelf& shelf, const std::string& name, Recipe& recipe) {
   const auto tool = shelf.find(name);
   if (!tool) return;
   const std::string folder = (*tool)->directory + "/";
-  for (const std::string& argument : recipe.argv) {
+  std::vector<std::string> arguments = recipe.argv;
+  if (recipe.service)
+    arguments.insert(arguments.end(), recipe.service->argv.begin(), recipe.service->argv.end());
+  for (const std::string& argument : arguments) {
     std::error_code error;
     // A program that may be run need not be one that may be copied.
     if (argument.starts_with(folder) && std::filesystem::is_regular_file(argument, error) &&
@@ -139,12 +142,17 @@ OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
   for (const auto& [name, value] : task.env) recipe.variables[name] = value;
   if (recipe.container.empty()) recipe.container = rendered->task.container;
   recipe.output_limit = rendered->output_limit;
+  recipe.service = rendered->service;
   // A tool runs in its own directory: what it leaves beside its outputs goes with it.
   if (!task.directory) recipe.directory.clear();
   if (is_published) publish_outputs(recipe, *rendered);
   for (const InputFile& input : rendered->inputs) recipe.inputs.push_back(input.path);
   add_own_files(shelf, task.tool, recipe);
   task.array.needs = merged(task, rendered->needs);
+  if (recipe.service) {
+    task.array.needs.service = recipe.service->name;
+    recipe.service->on_devices = task.array.needs.amounts.gpus() > Amount{};
+  }
   return {std::move(recipe), std::move(rendered->outputs)};
 }
 

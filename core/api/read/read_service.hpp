@@ -1,8 +1,8 @@
-// What a client says of a service that its tasks fork from.
+// What a client says of a service that its tasks share.
 #pragma once
 
 #include "api/read/bad_request.hpp"
-#include "links/recipe.hpp"
+#include "model/task_service.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -11,6 +11,6 @@
 namespace hpcbatch {
 
 /// `what` names the key for the reader of a refusal.  Throws BadRequest.
-RecipeService read_service(const boost::json::value& value, const std::string& what);
+TaskService read_service(const boost::json::value& value, const std::string& what);
 
 }  // namespace hpcbatch

@@ -317,6 +317,7 @@ void check_together(Reading& reading, const std::string& what) {
   check_columns(task, what);
   check_named_files(task, what);
   check_own_paths(task, what);
+  if (task.service) task.service->on_devices = task.array.needs.amounts.gpus() > Amount{};
   if (task.service && (!reading.has_command || !task.container.empty()))
     throw BadRequest(what + ": a 'service' goes with a 'command' without a 'container'");
   if (array.streams_input && (array.indices.size() != 1 || !task.standard_input.empty())) {

@@ -46,6 +46,7 @@ void ServiceCare::go_down() {
   too_large_ = false;
   takes_long_ = false;
   is_awaited_ = false;
+  is_working_ = false;
   turn_at_.reset();
 }
 
@@ -89,6 +90,11 @@ bool ServiceCare::may_wait_for_turn(Time now) const {
 
 void ServiceCare::lives(Time now) {
   if (state_ == State::Starting) since_ = now;
+}
+
+void ServiceCare::works(bool is_working, Time now) {
+  is_working_ = is_working;
+  if (state_ == State::Ready && !asked_) since_ = now;
 }
 
 void ServiceCare::ready(Time now) {
@@ -142,7 +148,7 @@ void ServiceCare::uses(std::uint64_t memory, Time now) {
 }
 
 void ServiceCare::end_asked() {
-  if (state_ == State::Down || asked_ || !waiting_.empty()) return;
+  if (state_ == State::Down || asked_ || is_working_ || !waiting_.empty()) return;
   actions_.push_back(End{"its room is wanted"});
   go_down();
   foreseen_.clear();  // else it came again at once
@@ -230,8 +236,8 @@ std::vector<ServiceCare::Action> ServiceCare::decide(Time now) {
   }
   if (state_ == State::Ready && !asked_) {
     const bool is_used_up = terms_.requests != 0 && served_ >= terms_.requests;
-    const bool is_idle = waiting_.empty() && foreseen_.empty() && terms_.idle > Duration{} &&
-                         now >= since_ + terms_.idle;
+    const bool is_idle = waiting_.empty() && foreseen_.empty() && !is_working_ &&
+                         terms_.idle > Duration{} && now >= since_ + terms_.idle;
     if (is_used_up || too_large_ || is_idle) {
       actions_.push_back(End{is_idle ? "nobody wants it" : "it is renewed"});
       go_down();
@@ -262,7 +268,7 @@ std::optional<Time> ServiceCare::next() const {
     return takes_long_ ? deadline : std::min(deadline, first_begun_ + kShortStart);
   }
   if (state_ == State::Ready && asked_) return since_ + kAnswerTime;
-  if (state_ == State::Ready && terms_.idle > Duration{} && foreseen_.empty())
+  if (state_ == State::Ready && terms_.idle > Duration{} && foreseen_.empty() && !is_working_)
     return since_ + terms_.idle;
   if (state_ == State::Down && !foreseen_.empty()) return not_before_;
   return std::nullopt;

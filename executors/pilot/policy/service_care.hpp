@@ -70,6 +70,8 @@ class ServiceCare {
   /// Another that imports the same on this node goes first.
   void not_yet(Time now);
   bool may_wait_for_turn(Time now) const;
+  /// Tasks that it has a part in run, or no more do.
+  void works(bool is_working, Time now);
   /// It says that its start goes on.
   void lives(Time now);
   void ready(Time now);
@@ -124,6 +126,7 @@ class ServiceCare {
   Duration longest_start_;
   bool takes_long_{false};
   bool is_awaited_{false};
+  bool is_working_{false};
   std::set<AttemptId> foreseen_;  // by these tasks
   std::deque<Request> waiting_;
   std::optional<Request> asked_;

@@ -57,6 +57,11 @@ std::string in_words(std::uint64_t bytes) {
   return text;
 }
 
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return "it was ended by " + signal_name(WTERMSIG(status));
+  return "it ended with exit code " + std::to_string(WEXITSTATUS(status));
+}
+
 Verdict verdict_of(const EndFacts& facts) {
   Verdict verdict;
   if (WIFSIGNALED(facts.status)) verdict.signal = WTERMSIG(facts.status);

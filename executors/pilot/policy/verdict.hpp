@@ -44,5 +44,7 @@ void set_output_lost(wire::Result& result);
 
 /// 1.5 GiB
 std::string in_words(std::uint64_t bytes);
+/// "it was ended by SIGKILL", "it ended with exit code 3"; of a status as wait(2) gives it.
+std::string how_it_ended(int status);
 
 }  // namespace hpcbatch::pilot

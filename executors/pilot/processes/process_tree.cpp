@@ -72,7 +72,16 @@ std::optional<ProcessFacts> facts_of(pid_t pid) {
   facts.group = std::atoi(words[2].c_str());
   facts.started = std::strtoull(words[19].c_str(), nullptr, 10);
   facts.resident = std::strtoull(words[21].c_str(), nullptr, 10) * page;
+  std::uint64_t ticks = 0;
+  for (const std::size_t of : {11U, 12U, 13U, 14U})
+    ticks += std::strtoull(words[of].c_str(), nullptr, 10);
+  static const auto a_second = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+  facts.cpu = std::chrono::microseconds(ticks * 1'000'000 / a_second);
   return facts;
+}
+
+std::vector<pid_t> threads_of(pid_t pid) {
+  return numbers_in("/proc/" + std::to_string(pid) + "/task");
 }
 
 std::vector<pid_t> children_of(pid_t pid) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,9 +17,13 @@ struct ProcessFacts {
   bool is_zombie{};
   std::uint64_t started{};   // in ticks since the boot: with the number it names a process for good
   std::uint64_t resident{};  // bytes; what it shares with others is counted for each
+  std::chrono::microseconds cpu{};  // of it, and of those below it that have ended
 };
 
 std::optional<ProcessFacts> facts_of(pid_t pid);
+
+/// Its threads' numbers, its own among them.
+std::vector<pid_t> threads_of(pid_t pid);
 
 /// Living and dead children of all threads of a process.
 std::vector<pid_t> children_of(pid_t pid);

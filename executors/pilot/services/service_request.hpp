@@ -22,6 +22,14 @@ struct ServiceRequest {
 
 std::string to_bytes(const ServiceRequest& request);
 
+/// What `to_bytes` made.
+struct ReadRequest {
+  ServiceRequest request;                ///< without its environment
+  std::vector<std::string> environment;  ///< `NAME=value`
+};
+/// None where the bytes are of another version, or damaged.
+std::optional<ReadRequest> read_request(const std::string& bytes);
+
 /// What a forked process says before it is let go, or what is said in its place.
 struct Here {};
 /// It cannot run as it should, for a reason that would have kept any process from it.

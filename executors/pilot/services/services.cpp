@@ -2,6 +2,7 @@
 
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
+#include "pilot/policy/verdict.hpp"
 #include "pilot/processes/prepare.hpp"
 #include "pilot/processes/process_tree.hpp"
 #include "pilot/processes/spawn.hpp"
@@ -18,6 +19,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -37,6 +39,7 @@ constexpr Duration kServiceDoubt = 100ms;
 constexpr const char* kNodesFolder = "/tmp";
 constexpr std::size_t kMostLastWords = 4096;
 constexpr int kMostRounds = 16;
+constexpr std::string_view kUsed = "used ";
 // Each holds all that it has imported.
 constexpr std::size_t kMostServices = 8;
 
@@ -120,21 +123,52 @@ std::string last_line(const std::string& words) {
                       end - (start == std::string::npos ? 0 : start + 1) + 1);
 }
 
-std::string how_it_ended(int status, const std::string& words) {
-  std::string text = WIFSIGNALED(status)
-                         ? "it was ended by signal " + std::to_string(WTERMSIG(status))
-                         : "it ended with exit code " + std::to_string(WEXITSTATUS(status));
+std::string end_of_service(int status, const std::string& words) {
+  std::string text = how_it_ended(status);
   if (const std::string line = last_line(words); !line.empty()) text += " (" + line + ")";
   return text;
 }
 
 ServiceTerms terms_of(const wire::Service& service) {
+  // One that answers sees to its workers itself.
   return {.name = service.name(),
-          .memory = service.memory(),
+          .memory = service.answers() ? 0 : service.memory(),
           .idle = std::chrono::milliseconds(service.idle_ms()),
-          .requests = service.requests(),
+          .requests = service.answers() ? 0 : service.requests(),
           .start = std::chrono::milliseconds(service.start_ms()),
           .longest_start = {}};
+}
+
+/// What starts it.
+std::vector<std::string> command_of(const wire::Service& service) {
+  std::vector<std::string> argv(service.argv().begin(), service.argv().end());
+  if (!service.answers()) return argv;
+  // This program itself, also where its file has been replaced.
+  std::vector<std::string> answering{"/proc/self/exe", "answering"};
+  const auto add = [&answering](const char* option, std::uint64_t value) {
+    answering.insert(answering.end(), {option, std::to_string(value)});
+  };
+  add("--batch", service.batch());
+  add("--instances", service.instances());
+  add("--memory", service.memory());
+  add("--idle-ms", service.idle_ms());
+  add("--requests", service.requests());
+  add("--start-ms", service.start_ms());
+  add("--devices", service.on_devices() ? 1 : 0);
+  answering.emplace_back("--");
+  answering.insert(answering.end(), argv.begin(), argv.end());
+  return answering;
+}
+
+/// With the workers of one that answers.  What another has just forked is as large as it is, and is a
+/// task's.
+std::uint64_t resident_of(const wire::Service& service, pid_t pid) {
+  std::uint64_t all = 0;
+  for (const pid_t process :
+       service.answers() ? with_descendants({pid}) : std::vector<pid_t>{pid}) {
+    if (const auto facts = facts_of(process)) all += facts->resident;
+  }
+  return all;
 }
 
 }  // namespace
@@ -218,10 +252,8 @@ void Services::tick(Time now) {
     measure_at_ = now + kMeasureServices;
     for (Service& service : services_) {
       if (service.pid <= 0) continue;
-      if (const auto facts = facts_of(service.pid)) {
-        service.resident = facts->resident;
-        service.care.uses(facts->resident, now);
-      }
+      service.resident = resident_of(service.definition, service.pid);
+      service.care.uses(service.resident, now);
     }
   }
   for (Service& service : services_) {
@@ -338,8 +370,8 @@ void Services::start(Service& service, Time now) {
   for (const wire::Variable& variable : what.variables())
     variables[variable.name()] = variable.value();
   TaskEnvironment environment(service.base, variables);
-  const std::vector<std::string> paths = candidates(what.argv(0), environment.find("PATH"));
-  std::vector<std::string> argv(what.argv().begin(), what.argv().end());
+  std::vector<std::string> argv = command_of(what);
+  const std::vector<std::string> paths = candidates(argv.front(), environment.find("PATH"));
   std::vector<char*> arguments;
   arguments.reserve(argv.size() + 1);
   for (std::string& argument : argv) arguments.push_back(argument.data());
@@ -416,6 +448,10 @@ void Services::hear(Service& service, Time now) {
       service.care.ready(now);
     } else if (heard->text.starts_with("starting")) {
       service.care.lives(now);
+    } else if (heard->text == "busy" || heard->text == "free") {
+      service.care.works(heard->text == "busy", now);
+    } else if (heard->text.starts_with(kUsed)) {
+      hear_use(heard->text.substr(kUsed.size()));
     } else if (heard->text == "renewing") {
       log_line("service " + service.definition.name() +
                " starts itself anew: what it has loaded has changed");
@@ -425,6 +461,14 @@ void Services::hear(Service& service, Time now) {
                " says what nobody understands: " + heard->text.substr(0, 100));
     }
   }
+}
+
+/// `PID CPU_US PEAK`: what a task took of its service.
+void Services::hear_use(const std::string& text) {
+  char* at = nullptr;
+  const auto pid = static_cast<pid_t>(std::strtol(text.c_str(), &at, 10));
+  const std::uint64_t cpu_us = std::strtoull(at, &at, 10);
+  callbacks_.used(pid, cpu_us, std::strtoull(at, nullptr, 10));
 }
 
 void Services::hear_reply(Service& service, Time now) {
@@ -515,6 +559,10 @@ bool Services::reaped(pid_t pid, int status, Time now) {
     task_processes_.not_ours(pid);
     return true;
   }
+  // What the process used of its service was said before it ended.
+  for (Service& service : services_) {
+    if (service.definition.answers()) hear(service, now);
+  }
   const auto at = std::find_if(services_.begin(), services_.end(),
                                [pid](const Service& service) { return service.pid == pid; });
   if (at == services_.end()) return false;
@@ -522,7 +570,7 @@ bool Services::reaped(pid_t pid, int status, Time now) {
   ::kill(-pid, SIGKILL);
   task_processes_.not_ours(pid);
   if (service.output) keep_words(service);
-  const std::string why = how_it_ended(status, service.last_words);
+  const std::string why = end_of_service(status, service.last_words);
   log_line("service " + service.definition.name() + ": " + why);
   let_go_of(service);
   service.care.died(why, now);

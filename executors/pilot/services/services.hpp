@@ -47,6 +47,8 @@ class Services {
     std::function<void(const AttemptId&, const std::string& why)> plain;
     /// The service takes a while to start: the task is not to wait for it here.
     std::function<void(const AttemptId&)> handed_back;
+    /// The task whose process this is took so much of a service that answers; its peak in bytes.
+    std::function<void(pid_t, std::uint64_t cpu_us, std::uint64_t peak)> used;
   };
 
   Services(Loop& loop, TaskProcesses& task_processes, Callbacks callbacks)
@@ -119,6 +121,7 @@ class Services {
   void ask(Service& service, const AttemptId& id, Time now);
   void end(Service& service, const std::string& why);
   void hear(Service& service, Time now);
+  void hear_use(const std::string& text);
   void hear_reply(Service& service, Time now);
   void doubt(Service& service, Time now);
   void keep_words(Service& service);

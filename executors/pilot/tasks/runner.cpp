@@ -35,7 +35,10 @@ Runner::Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& remo
                 {[this](const AttemptId& id, pid_t pid) { service_began(id, pid); },
                  [this](const AttemptId& id, int error) { cannot_enter(id, error); },
                  [this](const AttemptId& id, const std::string& why) { start_plainly(id, why); },
-                 [this](const AttemptId& id) { hand_back(id); }}),
+                 [this](const AttemptId& id) { hand_back(id); },
+                 [this](pid_t pid, std::uint64_t cpu_us, std::uint64_t peak) {
+                   used_of_service(pid, cpu_us, peak);
+                 }}),
       nothing_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
       minimal_(std::make_shared<BaseEnvironment>(minimal_environment(environ))),
       kills_told_(groups.kills_around()) {}

@@ -143,6 +143,7 @@ class Runner {
   void cannot_enter(const AttemptId& id, int error);
   void start_plainly(const AttemptId& id, const std::string& why);
   void hand_back(const AttemptId& id);
+  void used_of_service(pid_t pid, std::uint64_t cpu_us, std::uint64_t peak);
   void limit_memory(Running& task);
   static void add_usage(Running& task, const rusage& usage);
   void sweep(Running& task, Time now);

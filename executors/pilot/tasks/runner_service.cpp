@@ -4,6 +4,7 @@
 #include "pilot/services/service_request.hpp"
 #include "pilot/tasks/runner.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace hpcbatch::pilot {
@@ -63,6 +64,14 @@ void Runner::hand_back(const AttemptId& waiting) {
   if (!task.directory.empty()) removals_.add(task.directory);
   running_.erase(id);
   callbacks_.handed_back(id);
+}
+
+void Runner::used_of_service(pid_t pid, std::uint64_t cpu_us, std::uint64_t peak) {
+  const auto main = mains_.find(pid);
+  if (main == mains_.end()) return;
+  Running& task = running_.at(main->second);
+  task.cpu_us += cpu_us;
+  task.peak = std::max(task.peak, peak);
 }
 
 }  // namespace hpcbatch::pilot

@@ -1,0 +1,269 @@
+#include "pilot/answering/answer_desk.hpp"
+
+#include "pilot/policy/verdict.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace hpcbatch::pilot {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr unsigned kDeathsOfACulprit = 3;
+constexpr unsigned kStartsBeforeGivingUp = 3;
+constexpr Duration kPauseOfStarts = 1s;
+// Others work: there is no room for one more.
+constexpr Duration kLongPauseOfStarts = 30s;
+// A worker that goes on with what nobody waits for, and says nothing, is ended.
+constexpr Duration kStopsWithin = 10s;
+// With signs of life a start may take that many times what it may be silent.
+constexpr int kTimesSilentStart = 10;
+
+}  // namespace
+
+AnswerDesk::AnswerDesk(DeskTerms terms, Time now) : terms_(terms) {
+  if (terms_.waits_for_devices) {
+    was_ready_ = true;
+    actions_.emplace_back(Ready{});
+  } else {
+    begin_worker("", now);
+  }
+}
+
+void AnswerDesk::begin_worker(const std::string& devices, Time now) {
+  const Worker worker = next_worker_++;
+  clerks_[worker] = {.devices = devices, .since = now, .begun = now, .batch = {}};
+  actions_.emplace_back(StartWorker{worker, devices});
+}
+
+void AnswerDesk::wanted(Request request, const std::string& devices) {
+  requests_[request] = {.devices = devices, .at = {}};
+  waiting_.push_back(request);
+}
+
+void AnswerDesk::cancelled(Request request, Time now) {
+  const auto at = requests_.find(request);
+  if (at == requests_.end()) return;
+  std::erase(waiting_, request);
+  if (at->second.at) {
+    Clerk& clerk = clerks_.at(*at->second.at);
+    clerk.is_cancelled = true;
+    clerk.since = now;
+    actions_.emplace_back(Cancel{*at->second.at, request});
+  }
+  requests_.erase(at);
+}
+
+void AnswerDesk::not_started(Worker worker, const std::string& why, Time now) {
+  clerks_.erase(worker);
+  start_failed(why, now);
+}
+
+void AnswerDesk::start_failed(const std::string& why, Time now) {
+  // A first start that fails is told at once: whoever waits for it can do without.
+  if (!was_ready_ || (++starts_failed_ >= kStartsBeforeGivingUp && clerks_.empty())) {
+    given_up_ = true;
+    for (const Request request : std::exchange(waiting_, {})) {
+      actions_.emplace_back(Plain{request, why});
+      requests_.erase(request);
+    }
+    actions_.emplace_back(GiveUp{});
+    return;
+  }
+  not_before_ =
+      now + (starts_failed_ < kStartsBeforeGivingUp ? kPauseOfStarts : kLongPauseOfStarts);
+}
+
+void AnswerDesk::lives(Worker worker, Time now) {
+  const auto at = clerks_.find(worker);
+  if (at != clerks_.end() && at->second.state == State::Starting) at->second.since = now;
+}
+
+void AnswerDesk::ready(Worker worker, Time now) {
+  const auto at = clerks_.find(worker);
+  if (at == clerks_.end() || at->second.state != State::Starting) return;
+  at->second.state = State::Ready;
+  at->second.since = now;
+  starts_failed_ = 0;
+  if (!std::exchange(was_ready_, true)) actions_.emplace_back(Ready{});
+}
+
+void AnswerDesk::heard(Worker worker, Time now) {
+  const auto at = clerks_.find(worker);
+  if (at != clerks_.end()) at->second.since = now;
+}
+
+void AnswerDesk::answered(Worker worker, Request request, Time now) {
+  const auto at = clerks_.find(worker);
+  if (at == clerks_.end() || at->second.batch.erase(request) == 0) return;
+  Clerk& clerk = at->second;
+  requests_.erase(request);
+  ++clerk.served;
+  clerk.since = now;
+  if (!clerk.batch.empty()) return;
+  clerk.state = State::Ready;
+  clerk.is_cancelled = false;
+}
+
+void AnswerDesk::renews(Worker worker, Time now) {
+  const auto at = clerks_.find(worker);
+  if (at == clerks_.end()) return;
+  const Clerk clerk = std::move(at->second);
+  clerks_.erase(at);
+  actions_.emplace_back(EndWorker{worker, "what it has loaded has changed"});
+  // It says so before it begins: nothing of them was done.
+  for (auto one = clerk.batch.rbegin(); one != clerk.batch.rend(); ++one) {
+    const auto request = requests_.find(*one);
+    if (request == requests_.end()) continue;
+    request->second.at.reset();
+    waiting_.push_front(*one);
+  }
+  begin_worker(clerk.devices, now);
+}
+
+void AnswerDesk::died(Worker worker, const std::string& why, Time now) {
+  const auto at = clerks_.find(worker);
+  if (at == clerks_.end()) return;
+  Clerk clerk = std::move(at->second);
+  clerks_.erase(at);
+  lost(std::move(clerk), why, now);
+}
+
+/// It is gone, or told to go.
+void AnswerDesk::lost(Clerk clerk, const std::string& why, Time now) {
+  if (clerk.state == State::Starting) return start_failed(why + " before it was ready", now);
+  take_back(clerk.batch, why);
+}
+
+void AnswerDesk::take_back(const std::set<Request>& batch, const std::string& why) {
+  const bool was_alone = batch.size() == 1;
+  for (auto one = batch.rbegin(); one != batch.rend(); ++one) {
+    const auto at = requests_.find(*one);
+    if (at == requests_.end()) continue;  // cancelled
+    Known& request = at->second;
+    request.at.reset();
+    request.alone = true;
+    if (was_alone && ++request.deaths >= kDeathsOfACulprit) {
+      actions_.emplace_back(Fail{*one, "its service died over it " +
+                                           std::to_string(kDeathsOfACulprit) + " times: " + why});
+      requests_.erase(at);
+      continue;
+    }
+    actions_.emplace_back(Tell{*one, "its service died (" + why + "): it is tried again"});
+    waiting_.push_front(*one);
+  }
+}
+
+void AnswerDesk::uses(Worker worker, std::uint64_t memory, Time now) {
+  const auto at = clerks_.find(worker);
+  if (at == clerks_.end() || terms_.memory == 0 || memory <= terms_.memory) return;
+  if (at->second.state == State::Ready) {
+    at->second.is_too_large = true;
+    return;
+  }
+  const std::string why =
+      "it used " + in_words(memory) + ", more than the " + in_words(terms_.memory) + " that it may";
+  actions_.emplace_back(EndWorker{worker, why});
+  died(worker, why, now);
+}
+
+Time AnswerDesk::deadline_of(const Clerk& clerk) const {
+  return std::min(clerk.since + terms_.start, clerk.begun + kTimesSilentStart * terms_.start);
+}
+
+void AnswerDesk::watch(Worker worker, Clerk& clerk, Time now, std::vector<Worker>& over) {
+  std::string why;
+  if (clerk.state == State::Starting && terms_.start > Duration{} && now >= deadline_of(clerk)) {
+    why = "it was not ready in time";
+  } else if (clerk.state == State::Working && clerk.is_cancelled &&
+             now >= clerk.since + kStopsWithin) {
+    why = "it does not stop what nobody waits for";
+  } else if (clerk.state == State::Ready) {
+    const bool is_used_up = terms_.requests != 0 && clerk.served >= terms_.requests;
+    const bool is_idle = waiting_.empty() && terms_.idle > Duration{} &&
+                         now >= clerk.since + terms_.idle && clerks_.size() - over.size() > 1;
+    if (is_used_up || clerk.is_too_large) why = "it is renewed";
+    if (is_idle) why = "nobody wants it";
+  }
+  if (why.empty()) return;
+  actions_.emplace_back(EndWorker{worker, why});
+  over.push_back(worker);
+}
+
+void AnswerDesk::hand_over(Worker worker, Clerk& clerk, Time now) {
+  std::vector<Request> batch;
+  for (const Request request : waiting_) {
+    const Known& known = requests_.at(request);
+    if (known.devices != clerk.devices) continue;
+    if (known.alone && !batch.empty()) continue;
+    batch.push_back(request);
+    if (known.alone || batch.size() >= std::max<std::size_t>(terms_.batch, 1)) break;
+  }
+  if (batch.empty()) return;
+  for (const Request request : batch) {
+    std::erase(waiting_, request);
+    requests_.at(request).at = worker;
+  }
+  clerk.batch = {batch.begin(), batch.end()};
+  clerk.state = State::Working;
+  clerk.since = now;
+  clerk.is_cancelled = false;
+  actions_.emplace_back(HandOver{worker, std::move(batch)});
+}
+
+/// Workers for what waits, of which those that start take some.
+void AnswerDesk::staff(Time now) {
+  if (not_before_ && now < *not_before_) return;
+  not_before_.reset();
+  const std::size_t batch = std::max<std::size_t>(terms_.batch, 1);
+  std::map<std::string, std::size_t> waiting, there, starting;
+  for (const Request request : waiting_) ++waiting[requests_.at(request).devices];
+  for (const auto& [worker, clerk] : clerks_) {
+    ++there[clerk.devices];
+    if (clerk.state == State::Starting) starting[clerk.devices] += batch;
+  }
+  for (const auto& [devices, count] : waiting) {
+    for (std::size_t taken = starting[devices]; taken < count; taken += batch) {
+      if (terms_.instances != 0 && there[devices] >= terms_.instances) break;
+      ++there[devices];
+      begin_worker(devices, now);
+    }
+  }
+}
+
+std::vector<AnswerDesk::Action> AnswerDesk::decide(Time now) {
+  if (given_up_) return std::exchange(actions_, {});
+  std::vector<Worker> over;
+  for (auto& [worker, clerk] : clerks_) watch(worker, clerk, now, over);
+  for (const Worker worker : over) {
+    Clerk clerk = std::move(clerks_.at(worker));
+    clerks_.erase(worker);
+    lost(std::move(clerk), "it was ended", now);
+    if (given_up_) return std::exchange(actions_, {});
+  }
+  for (auto& [worker, clerk] : clerks_) {
+    if (clerk.state == State::Ready) hand_over(worker, clerk, now);
+  }
+  staff(now);
+  return std::exchange(actions_, {});
+}
+
+std::optional<Time> AnswerDesk::next() const {
+  if (!actions_.empty()) return Time{};
+  std::optional<Time> earliest;
+  const auto consider = [&earliest](Time time) {
+    if (!earliest || time < *earliest) earliest = time;
+  };
+  if (not_before_ && !waiting_.empty()) consider(*not_before_);
+  for (const auto& [worker, clerk] : clerks_) {
+    if (clerk.state == State::Starting && terms_.start > Duration{}) consider(deadline_of(clerk));
+    if (clerk.state == State::Working && clerk.is_cancelled) consider(clerk.since + kStopsWithin);
+    if (clerk.state == State::Ready && terms_.idle > Duration{} && clerks_.size() > 1)
+      consider(clerk.since + terms_.idle);
+  }
+  return earliest;
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,87 @@
+// The service of tasks whose service answers: for the pilot it is a service as any other, that forks
+// the tasks' processes; those are stubs, and their requests go to workers that stay loaded.  A
+// program of its own, so that nothing of it can hold up or end the pilot.
+#pragma once
+
+#include "pilot/answering/answer_desk.hpp"
+#include "pilot/answering/answer_stub.hpp"
+#include "pilot/answering/answering_options.hpp"
+#include "pilot/answering/worker_process.hpp"
+#include "pilot/answering/worker_words.hpp"
+#include "pilot/base/loop.hpp"
+#include "posix/fd.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hpcbatch::pilot {
+
+class AnsweringService {
+ public:
+  /// `control` is the pilot's socket (docs/formats.md).
+  AnsweringService(AnsweringOptions options, Fd control);
+  ~AnsweringService();
+
+  /// Until the pilot wants it no more, or no worker can be had; the exit code.
+  int run();
+
+ private:
+  struct Asked {
+    RequestWords words;
+    std::vector<unsigned> cpus;
+    std::string devices;
+    Fd stub;
+    bool is_let_go{false};
+    std::string pid;
+    std::deque<std::string> packets;  // that the stub has not taken
+    std::size_t packet_bytes{0};
+    bool is_over{false};  // nothing more comes
+  };
+  struct Worker {
+    std::unique_ptr<WorkerProcess> process;
+    std::map<std::string, AnswerDesk::Request> batch;  // by the words' ids
+    std::chrono::microseconds cpu_before{};
+    std::uint64_t peak{0};
+  };
+
+  void hear_pilot();
+  void take_request(const std::vector<int>& descriptors);
+  void hear_stub(AnswerDesk::Request id, std::uint32_t events);
+  void tell(AnswerDesk::Request id, StubWord word, std::string_view text);
+  void flush(Asked& asked);
+  void close_stub(AnswerDesk::Request id);
+
+  void hear_worker(AnswerDesk::Worker id, const std::string& line);
+  void worker_closed(AnswerDesk::Worker id);
+  void worker_says(AnswerDesk::Worker id, const WorkerOutput& output);
+  void worker_says(AnswerDesk::Worker id, const WorkerAnswer& answer);
+  /// To the pilot: what it used goes to the task.
+  void tell_use(Worker& worker, const Asked& asked);
+  void balance(AnswerDesk::Worker id);
+
+  void act(Time now);
+  void start(const AnswerDesk::StartWorker& action, Time now);
+  void hand_over(const AnswerDesk::HandOver& action);
+  void measure(Time now);
+
+  AnsweringOptions options_;
+  Loop loop_;
+  Fd control_;
+  Fd ends_;  // signals that end it
+  AnswerDesk desk_;
+  AnswerDesk::Request next_request_{1};
+  std::map<AnswerDesk::Request, Asked> asked_;
+  std::map<AnswerDesk::Worker, Worker> workers_;
+  Time measure_at_;
+  bool told_busy_{false};
+  std::optional<int> exit_;
+};
+
+}  // namespace hpcbatch::pilot

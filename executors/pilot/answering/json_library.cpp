@@ -1,0 +1,2 @@
+// Boost.JSON, compiled into the one program that can load no library.
+#include <boost/json/src.hpp>
