@@ -171,6 +171,8 @@ void add_surroundings(const ToolFile& tool, const ToolRequest& request, Rendered
   if (task.container.empty()) task.container = fill_placeholders(tool.container, values);
   if (!tool.service || !task.container.empty()) return;
   rendered.service = filled_service(*tool.service, values);
+  for (const auto& [name, value] : tool.environment)
+    rendered.service->variables.emplace(name, fill_placeholders(value, values));
 }
 
 void take_plugins_needs(const ToolNeeds& said, Needs& needs) {

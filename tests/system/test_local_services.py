@@ -361,7 +361,7 @@ def test_a_pilot_that_has_the_service_is_asked_first():
 
 def test_wrong_services_are_refused(home):
     for service, words in (({"name": "x"}, "command is missing"), ({"command": ["y"]}, "name is missing"),
-                           ({"name": "a b", "command": ["y"]}, "without blanks"), ({"name": "x", "command": ["y"], "kind": "answer"}, "must be 'fork'"),
+                           ({"name": "a b", "command": ["y"]}, "without blanks"), ({"name": "x", "command": ["y"], "kind": "other"}, "must be 'fork' or"), ({"name": "x", "command": ["y"], "batch": 2}, "'kind': 'answer'"),
                            ({"name": "x", "command": ["y"], "colour": "red"}, "no key of a service"), ("x", "must be an object")):
         with pytest.raises(Exception, match=words):
             home.tasks([["true"]], service)

@@ -1,0 +1,1 @@
+../python/hpcbatch/answer_service.py
