@@ -196,7 +196,7 @@ void Listings::check_tool(const std::string& name, const ReplyPtr& reply) {
   const auto checked = tools_.check(name);
   auto plugin = checked ? tools_.blocking(name) : nullptr;
   if (!plugin) return answer(checked.has_value(), checked ? "" : checked.error().text);
-  calls_.check(std::move(plugin), [answer, name](const Result<void>& found) {
+  calls_.check(*checked, std::move(plugin), [answer, name](const Result<void>& found) {
     answer(found.has_value(),
            found ? "" : fmt::format("cannot use tool {}: {}", name, found.error().text));
   });

@@ -146,8 +146,10 @@ Answer HostProcess::answer_to(const Question& question, std::chrono::millisecond
 }
 
 template <class Wanted>
-Wanted ApartTool::ask(Question::What what, const ToolRequest& request) const {
-  Answer answer = host_->ask({.what = what, .plugin = plugin_, .text = text_, .request = request});
+Wanted ApartTool::ask(Question::What what, const ToolRequest& request,
+                      const InputFile& file) const {
+  Answer answer = host_->ask(
+      {.what = what, .plugin = plugin_, .text = text_, .request = request, .file = file});
   if (const auto* refusal = std::get_if<Objection>(&answer))
     throw std::runtime_error(refusal->text);
   if (auto* wanted = std::get_if<Wanted>(&answer)) return std::move(*wanted);
@@ -162,6 +164,12 @@ void ApartTool::validate(const ToolRequest& request) const {
 }
 ToolTask ApartTool::render(const ToolRequest& request) const {
   return ask<ToolTask>(Question::What::Render, request);
+}
+std::vector<FactDescription> ApartTool::facts() const {
+  return ask<KnownFacts>(Question::What::Facts, {});
+}
+std::map<std::string, double> ApartTool::facts_of(const InputFile& file) const {
+  return ask<FactValues>(Question::What::FactsOf, {}, file);
 }
 
 }  // namespace hpcbatch::tool_host

@@ -9,10 +9,12 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace hpcbatch::tool_host {
 
@@ -47,18 +49,20 @@ class HostProcess {
   std::set<std::string> opened_;  ///< plugins that this process has loaded
 };
 
-/// A tool of such a process.
-class ApartTool final : public BlockingTool {
+/// A tool of such a process; without facts where its plugin tells none.
+class ApartTool final : public BlockingTool, public InputFacts {
  public:
   ApartTool(std::shared_ptr<HostProcess> host, std::string plugin, std::string text)
       : host_(std::move(host)), plugin_(std::move(plugin)), text_(std::move(text)) {}
   ToolDescription describe() const override;
   void validate(const ToolRequest& request) const override;
   ToolTask render(const ToolRequest& request) const override;
+  std::vector<FactDescription> facts() const override;
+  std::map<std::string, double> facts_of(const InputFile& file) const override;
 
  private:
   template <class Wanted>
-  Wanted ask(Question::What what, const ToolRequest& request) const;
+  Wanted ask(Question::What what, const ToolRequest& request, const InputFile& file = {}) const;
 
   std::shared_ptr<HostProcess> host_;
   std::string plugin_, text_;

@@ -67,6 +67,12 @@ class OpenTools {
           return std::monostate{};
         case Question::What::Render:
           return tool.render(question.request);
+        case Question::What::Facts: {
+          const auto* facts = dynamic_cast<const InputFacts*>(&tool);
+          return facts ? facts->facts() : KnownFacts{};
+        }
+        case Question::What::FactsOf:
+          return dynamic_cast<const InputFacts&>(tool).facts_of(question.file);
       }
       return Objection{"a question of no known kind"};
     } catch (const std::exception& error) {

@@ -5,6 +5,7 @@
 #include <boost/json/value_from.hpp>
 #include <boost/json/value_to.hpp>
 
+#include <cmath>
 #include <stdexcept>
 
 namespace hpcbatch::tool_host {
@@ -20,12 +21,21 @@ json::value parsed(std::string_view text) {
   return json::parse(text, {}, options);
 }
 
+json::array file_json(const InputFile& file) {
+  return {file.path, file.size, file.modified.time_since_epoch().count()};
+}
+InputFile file_of(const json::array& parts) {
+  return {.path = json::value_to<std::string>(parts.at(0)),
+          .size = parts.at(1).to_number<std::uint64_t>(),
+          .modified =
+              Clock::time_point(Clock::duration(parts.at(2).to_number<Clock::duration::rep>()))};
+}
+
 json::object request_json(const ToolRequest& request) {
   json::object inputs;
   for (const auto& [name, files] : request.inputs) {
     json::array list;
-    for (const InputFile& file : files)
-      list.push_back({file.path, file.size, file.modified.time_since_epoch().count()});
+    for (const InputFile& file : files) list.push_back(file_json(file));
     inputs[name] = std::move(list);
   }
   return {{"tool", request.tool},
@@ -43,13 +53,7 @@ ToolRequest request_of(const json::object& object) {
                       .outputs = json::value_to<Words>(object.at("outputs"))};
   for (const auto& [name, files] : object.at("inputs").as_object()) {
     std::vector<InputFile>& list = request.inputs[std::string(name)];
-    for (const json::value& file : files.as_array()) {
-      const json::array& parts = file.as_array();
-      list.push_back({.path = json::value_to<std::string>(parts.at(0)),
-                      .size = parts.at(1).to_number<std::uint64_t>(),
-                      .modified = Clock::time_point(
-                          Clock::duration(parts.at(2).to_number<Clock::duration::rep>()))});
-    }
+    for (const json::value& file : files.as_array()) list.push_back(file_of(file.as_array()));
   }
   return request;
 }
@@ -96,8 +100,33 @@ json::object answer_json(const ToolTask& task) {
           {"container", task.container},
           {"needs", needs_json(task.needs)}};
 }
+json::object answer_json(const KnownFacts& facts) {
+  json::array list;
+  for (const FactDescription& fact : facts)
+    list.push_back({fact.name, fact.of_many == FactDescription::OfMany::Largest});
+  return {{"facts", std::move(list)}};
+}
+json::object answer_json(const FactValues& values) {
+  json::object object;
+  for (const auto& [name, value] : values) {
+    // JSON has no other; one that is left out is refused by whoever asked.
+    if (std::isfinite(value)) object[name] = value;
+  }
+  return {{"values", std::move(object)}};
+}
 json::object answer_json(const Objection& refusal) {
   return {{"refused", refusal.text}};
+}
+
+KnownFacts known_facts(const json::value& list) {
+  KnownFacts facts;
+  for (const json::value& fact : list.as_array()) {
+    const json::array& parts = fact.as_array();
+    facts.push_back({.name = json::value_to<std::string>(parts.at(0)),
+                     .of_many = parts.at(1).as_bool() ? FactDescription::OfMany::Largest
+                                                      : FactDescription::OfMany::Sum});
+  }
+  return facts;
 }
 
 }  // namespace
@@ -106,7 +135,8 @@ std::string to_text(const Question& question) {
   return json::serialize(json::object{{"what", static_cast<int>(question.what)},
                                       {"plugin", question.plugin},
                                       {"text", question.text},
-                                      {"request", request_json(question.request)}});
+                                      {"request", request_json(question.request)},
+                                      {"file", file_json(question.file)}});
 }
 
 std::string to_text(const Answer& answer) {
@@ -117,12 +147,13 @@ Question question_of(std::string_view text) {
   const json::value value = parsed(text);
   const json::object& object = value.as_object();
   const auto what = object.at("what").to_number<int>();
-  if (what < 0 || what > static_cast<int>(Question::What::Render))
+  if (what < 0 || what > static_cast<int>(Question::What::FactsOf))
     throw std::invalid_argument("a question of no known kind");
   return {.what = static_cast<Question::What>(what),
           .plugin = json::value_to<std::string>(object.at("plugin")),
           .text = json::value_to<std::string>(object.at("text")),
-          .request = request_of(object.at("request").as_object())};
+          .request = request_of(object.at("request").as_object()),
+          .file = file_of(object.at("file").as_array())};
 }
 
 Answer answer_of(std::string_view text) {
@@ -133,6 +164,9 @@ Answer answer_of(std::string_view text) {
   if (object.contains("good")) return std::monostate{};
   if (const json::value* summary = object.if_contains("summary"))
     return ToolDescription{json::value_to<std::string>(*summary)};
+  if (const json::value* facts = object.if_contains("facts")) return known_facts(*facts);
+  if (const json::value* values = object.if_contains("values"))
+    return json::value_to<FactValues>(*values);
   return ToolTask{.argv = json::value_to<std::vector<std::string>>(object.at("argv")),
                   .environment = json::value_to<Words>(object.at("environment")),
                   .container = json::value_to<std::string>(object.at("container")),

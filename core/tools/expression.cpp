@@ -164,18 +164,31 @@ struct Expression::Program {
   std::deque<Variable> variables;  // muparser keeps their addresses
   mu::Parser parser;
 
-  void use(const std::string& name, const std::vector<std::string>& names) {
+  /// Those that may be used.
+  struct Names {
+    const std::vector<std::string>& known;
+    const std::vector<std::string>& open;
+
+    bool contain(const std::string& name) const {
+      if (std::find(known.begin(), known.end(), name) != known.end()) return true;
+      const auto dot = name.find('.');
+      return dot != std::string::npos && dot + 1 < name.size() &&
+             std::find(open.begin(), open.end(), name.substr(0, dot)) != open.end();
+    }
+  };
+
+  void use(const std::string& name, const Names& names) {
     const auto is_it = [&](const Variable& variable) { return variable.name == name; };
     if (std::any_of(variables.begin(), variables.end(), is_it)) return;
-    if (std::find(names.begin(), names.end(), name) == names.end()) {
-      throw std::invalid_argument(
-          fmt::format("'{}' is not known here{}", show_text(name, 40), spelling_hint(name, names)));
+    if (!names.contain(name)) {
+      throw std::invalid_argument(fmt::format("'{}' is not known here{}", show_text(name, 40),
+                                              spelling_hint(name, names.known)));
     }
     variables.push_back({name});
     parser.DefineVar(name, &variables.back().value);
   }
 
-  std::string rewrite(const std::string& text, const std::vector<std::string>& names) {
+  std::string rewrite(const std::string& text, const Names& names) {
     std::string result;
     for (Scanner scanner(text); !scanner.at_end();) {
       const char c = scanner.next();
@@ -203,7 +216,8 @@ struct Expression::Program {
   }
 };
 
-Expression::Expression(const std::string& text, const std::vector<std::string>& names)
+Expression::Expression(const std::string& text, const std::vector<std::string>& names,
+                       const std::vector<std::string>& open)
     : text_(text), program_(std::make_unique<Program>()) {
   mu::Parser& parser = program_->parser;
   try {
@@ -215,7 +229,7 @@ Expression::Expression(const std::string& text, const std::vector<std::string>& 
     parser.DefineFun("ceil", round_up);
     parser.DefineFun("floor", round_down);
     parser.DefineFun("round", round_off);
-    parser.SetExpr(program_->rewrite(text, names));
+    parser.SetExpr(program_->rewrite(text, {names, open}));
     parser.Eval();
   } catch (const mu::ParserError& e) {
     if (e.GetCode() == mu::ecMISSING_PARENS) throw std::invalid_argument("a ')' is missing");
@@ -228,6 +242,12 @@ Expression::Expression(const std::string& text, const std::vector<std::string>& 
 Expression::Expression(Expression&&) noexcept = default;
 Expression& Expression::operator=(Expression&&) noexcept = default;
 Expression::~Expression() = default;
+
+std::vector<std::string> Expression::names() const {
+  std::vector<std::string> names;
+  for (const auto& variable : program_->variables) names.push_back(variable.name);
+  return names;
+}
 
 double Expression::evaluate(const std::map<std::string, double>& values) const {
   for (auto& variable : program_->variables) variable.value = values.at(variable.name);

@@ -23,8 +23,9 @@ void check_units(std::string_view text, Measure measure);
 class Expression {
  public:
   /// Throws std::invalid_argument with what was expected where the text is no expression or uses a
-  /// name that is not among `names`.
-  Expression(const std::string& text, const std::vector<std::string>& names);
+  /// name that is not among `names`, and no `NAME.WORD` with a NAME of `open`.
+  Expression(const std::string& text, const std::vector<std::string>& names,
+             const std::vector<std::string>& open = {});
   Expression(Expression&&) noexcept;
   Expression& operator=(Expression&&) noexcept;
   ~Expression();
@@ -33,6 +34,8 @@ class Expression {
   /// number.
   double evaluate(const std::map<std::string, double>& values) const;
   const std::string& text() const { return text_; }
+  /// Those that it uses.
+  std::vector<std::string> names() const;
 
  private:
   struct Program;

@@ -2,6 +2,7 @@
 
 #include "documents/spelling.hpp"
 #include "documents/text_check.hpp"
+#include "tools/input_facts.hpp"
 #include "tools/placeholders.hpp"
 #include "tools/tool_service.hpp"
 
@@ -223,7 +224,9 @@ Result<RenderedTask> prepare(const ToolFile& tool, const Tool& plugin, const Too
     for (const auto& [name, files] : request.inputs) {
       rendered.inputs.insert(rendered.inputs.end(), files.begin(), files.end());
     }
-    Result<Needs> needs = evaluate(tool.resources, amounts_of(tool, request));
+    std::map<std::string, double> amounts = amounts_of(tool, request);
+    amounts.merge(facts_of(tool, plugin, request));
+    Result<Needs> needs = evaluate(tool.resources, amounts);
     if (!needs) return needs.error();
     rendered.needs = std::move(*needs);
     rendered.output_limit = tool.resources.output_limit;

@@ -116,6 +116,38 @@ void check_placeholders(const View& view, const std::set<std::string>& names) {
   }
 }
 
+/// Whether its plugin is one that knows no key but `command`, and reads no others.
+bool is_a_command(const ToolFile& tool) {
+  return tool.plugin == "command" || tool.plugin == "media";
+}
+
+ToolNames names_for_resources(const ToolFile& tool) {
+  ToolNames names{{"inputs.size", "inputs.count"}, {}};
+  for (const auto& p : tool.parameters) {
+    if (p.type != Type::String) names.known.push_back(p.name);
+  }
+  for (const auto& input : tool.inputs) {
+    names.known.push_back(input.name + ".size");
+    names.known.push_back(input.name + ".count");
+    // What facts there are besides, its plugin says when it is opened; this one has none.
+    if (tool.plugin != "command") names.open.push_back(input.name);
+  }
+  return names;
+}
+
+std::vector<AskedFact> facts_in(const ToolFile& tool) {
+  const std::vector<std::string> known = names_for_resources(tool).known;
+  std::vector<AskedFact> facts;
+  for (const ToolAmount* amount : amounts(tool.resources)) {
+    for (const std::string& name : amount->expression.names()) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      const auto dot = name.find('.');
+      facts.push_back({name.substr(0, dot), name.substr(dot + 1), amount->place});
+    }
+  }
+  return facts;
+}
+
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
   return slash == 0 ? "/" : path.substr(0, slash);
@@ -158,16 +190,10 @@ ToolFile parse_tool(const std::string& text, const std::string& path) {
   for (const View& view : entries("outputs")) tool.outputs.push_back(parse_output(view));
   make_staged_names_unique(tool.outputs);
 
-  std::vector<std::string> amounts{"inputs.size", "inputs.count"};
-  for (const auto& p : tool.parameters) {
-    if (p.type != Type::String) amounts.push_back(p.name);
+  if (const auto resources = map.find("resources")) {
+    tool.resources = parse_resources(*resources, names_for_resources(tool));
+    tool.facts = facts_in(tool);
   }
-  for (const auto& input : tool.inputs) {
-    amounts.push_back(input.name + ".size");
-    amounts.push_back(input.name + ".count");
-  }
-  if (const auto resources = map.find("resources"))
-    tool.resources = parse_resources(*resources, amounts);
 
   std::set<std::string> single = names;
   for (const auto& input : tool.inputs) {
@@ -189,7 +215,7 @@ ToolFile parse_tool(const std::string& text, const std::string& path) {
       service->fail(
           "a tool with a 'container' has no 'service': start the container in its command");
   }
-  if (tool.plugin == "command") {
+  if (is_a_command(tool)) {
     // What another plugin's keys mean only that plugin knows; it is given the whole text.
     map.get("command");
     map.finish();

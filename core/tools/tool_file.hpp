@@ -35,6 +35,13 @@ struct OutputDeclaration {
   std::string description;
 };
 
+/// What an expression wants to know of an input that only the tool's plugin can say.
+struct AskedFact {
+  std::string input;
+  std::string fact;
+  std::string place;  ///< as in ToolAmount
+};
+
 struct ToolFile {
   std::string name;
   std::string version;
@@ -44,6 +51,7 @@ struct ToolFile {
   std::vector<InputDeclaration> inputs;
   std::vector<OutputDeclaration> outputs;
   ToolResources resources;
+  std::vector<AskedFact> facts;                    ///< of `resources`
   std::map<std::string, std::string> environment;  ///< may hold `{name}`
   std::string container;                           ///< may hold `{name}`
   std::optional<TaskService> service;              ///< its command may hold `{name}`

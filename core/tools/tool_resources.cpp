@@ -18,7 +18,7 @@ constexpr double kMostSeconds = 366.0 * 24 * 3600;
 constexpr double kMostCpus = 65536;
 constexpr double kMostGpus = 1024;
 
-ToolAmount parse_amount(const View& view, Measure measure, const std::vector<std::string>& names) {
+ToolAmount parse_amount(const View& view, Measure measure, const ToolNames& names) {
   std::string text = view.non_empty_text();
   // The ways in which people write a constant, `HH:MM:SS` among them, mean here what they mean
   // everywhere.
@@ -29,7 +29,7 @@ ToolAmount parse_amount(const View& view, Measure measure, const std::vector<std
   }
   try {
     check_units(text, measure);
-    return ToolAmount{Expression(text, names),
+    return ToolAmount{Expression(text, names.known, names.open),
                       fmt::format("{}:{}: '{}'", view.file(), view.line(), view.name())};
   } catch (const std::invalid_argument& e) {
     view.fail(fmt::format("'{}' must be an amount or an expression, not '{}': {}", view.name(),
@@ -52,7 +52,7 @@ Result<double> amount_of(const ToolAmount& amount, const std::map<std::string, d
 
 }  // namespace
 
-ToolResources parse_resources(const View& view, const std::vector<std::string>& names) {
+ToolResources parse_resources(const View& view, const ToolNames& names) {
   MapView map = view.map();
   ToolResources resources;
   if (const auto cpus = map.find("cpus"))
@@ -85,6 +85,16 @@ ToolResources parse_resources(const View& view, const std::vector<std::string>& 
   }
   map.finish();
   return resources;
+}
+
+std::vector<const ToolAmount*> amounts(const ToolResources& resources) {
+  std::vector<const ToolAmount*> all;
+  for (const auto* amount :
+       {&resources.cpus, &resources.memory, &resources.disk, &resources.time}) {
+    if (*amount) all.push_back(&**amount);
+  }
+  for (const auto& [kind, amount] : resources.gpus) all.push_back(&amount);
+  return all;
 }
 
 Result<Needs> evaluate(const ToolResources& resources,

@@ -29,8 +29,16 @@ struct ToolResources {
   std::vector<std::string> tags;           ///< sorted
 };
 
-/// `names` are those that an expression may use.  Throws DocumentError.
-ToolResources parse_resources(const View& view, const std::vector<std::string>& names);
+/// What an expression may use.
+struct ToolNames {
+  std::vector<std::string> known;
+  std::vector<std::string> open;  ///< of these, also any `NAME.WORD`
+};
+
+/// Throws DocumentError.
+ToolResources parse_resources(const View& view, const ToolNames& names);
+
+std::vector<const ToolAmount*> amounts(const ToolResources& resources);
 
 /// The needs of one request; without cpus it is one.  Refused where an amount comes out negative,
 /// not a number, or beyond what any machine has.

@@ -55,6 +55,31 @@ TEST_F(ApartToolTest, OneThatIsSoundAnswersAsItWouldHere) {
   EXPECT_THAT(tool("command", text).render(request).argv, ElementsAre("head", "-n", "3", "/a b"));
 }
 
+TEST_F(ApartToolTest, OneThatKnowsNoFactsHasNone) {
+  EXPECT_TRUE(tool("sound").facts().empty());
+  EXPECT_THROW((void)tool("sound").facts_of({.path = "/a"}), std::exception);
+}
+
+#ifdef MEDIA
+TEST_F(ApartToolTest, FactsOfAFileComeBack) {
+  const ApartTool media = tool("media", "tool: t\ninputs: {in: {}}\ncommand: ['true', '{in}']\n");
+  const auto known = media.facts();
+  ASSERT_FALSE(known.empty());
+  EXPECT_EQ(known.front().name, "seconds");
+  const std::string folder = testing::TempDir(), path = folder + "/apart_tool_test.wav";
+  // A second of silence: 8000 samples of a byte.
+  std::ofstream(path, std::ios::binary)
+      << std::string(
+             "RIFF\x64\x1f\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x40\x1f\0\0\1\0\x08\0"
+             "data\x40\x1f\0\0",
+             44)
+      << std::string(8000, '\x80');
+  EXPECT_NEAR(media.facts_of({.path = path}).at("seconds"), 1, 0.01);
+  EXPECT_EQ(media.facts_of({.path = path}).at("sample_rate"), 8000);
+  EXPECT_THROW((void)media.facts_of({.path = folder + "/no such file"}), std::exception);
+}
+#endif
+
 TEST_F(ApartToolTest, OneThatEndsItsProcessIsNamedAndTheNextIsServed) {
   for (const auto& [plugin, how] : {std::pair{"aborts", "ended its process by SIGABRT"},
                                     {"exits", "ended its process with exit code 7"},

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <thread>
 
 #include <sys/socket.h>
@@ -36,6 +37,14 @@ TEST(ToolHostMessages, QuestionsComeBack) {
   EXPECT_EQ(file.path, "/d/\xe4.wav");
   EXPECT_EQ(file.size, ~std::uint64_t{0});
   EXPECT_EQ(file.modified, request.inputs["in"].front().modified);
+  const Question of_file = question_of(to_text(Question{.what = Question::What::FactsOf,
+                                                        .plugin = "media",
+                                                        .text = "",
+                                                        .request = {},
+                                                        .file = file}));
+  EXPECT_EQ(of_file.what, Question::What::FactsOf);
+  EXPECT_EQ(of_file.file.path, "/d/\xe4.wav");
+  EXPECT_EQ(of_file.file.size, ~std::uint64_t{0});
 }
 
 TEST(ToolHostMessages, AnswersComeBack) {
@@ -60,7 +69,19 @@ TEST(ToolHostMessages, AnswersComeBack) {
             "s");
   EXPECT_EQ(std::get<Objection>(answer_of(to_text(Answer(Objection{"no"})))).text, "no");
   EXPECT_TRUE(std::holds_alternative<std::monostate>(answer_of(to_text(Answer(std::monostate{})))));
-  for (const char* text : {"", "{", "[]", "{}", R"({"argv":[1]})", "\xff"})
+  const KnownFacts facts{{"seconds", FactDescription::OfMany::Sum},
+                         {"width", FactDescription::OfMany::Largest}};
+  const auto known = std::get<KnownFacts>(answer_of(to_text(Answer(facts))));
+  ASSERT_EQ(known.size(), 2U);
+  EXPECT_EQ(known[0].name, "seconds");
+  EXPECT_EQ(known[0].of_many, FactDescription::OfMany::Sum);
+  EXPECT_EQ(known[1].of_many, FactDescription::OfMany::Largest);
+  const FactValues values{{"seconds", 0.1 + 0.2}, {"width", 0}, {"odd", std::nan("")}};
+  EXPECT_EQ(std::get<FactValues>(answer_of(to_text(Answer(values)))),
+            (FactValues{{"seconds", 0.1 + 0.2}, {"width", 0}}))
+      << "whoever asked misses what is no number";
+  for (const char* text : {"", "{", "[]", "{}", R"({"argv":[1]})", R"({"facts":[["a"]]})",
+                           R"({"values":{"a":"b"}})", "\xff"})
     EXPECT_THROW((void)answer_of(text), std::exception) << text;
 }
 

@@ -1,4 +1,7 @@
 // A request becomes a task: what is filled in, what wins over what, what is refused.
+#include "documents/node.hpp"
+#include "hpcbatch/input_facts.hpp"
+#include "tools/input_facts.hpp"
 #include "tools/prepare.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +13,7 @@ namespace hpcbatch {
 namespace {
 
 /// Shows in its argv what it was given, and behaves as told.
-class EchoTool final : public Tool {
+class EchoTool : public Tool {
  public:
   ToolDescription describe() const override { return {}; }
   void validate(const ToolRequest&) const override {
@@ -148,6 +151,75 @@ TEST_F(PrepareTest, RefusesPathsThatCollide) {
   call.outputs = {{"segments", "out.tsv"}};
   EXPECT_EQ(refusal(),
             "cannot use tool t: output 'segments' must be an absolute path, not 'out.tsv'");
+}
+
+/// Knows two facts; the last letter of a file's name is its length.
+class FactTool final : public EchoTool, public InputFacts {
+ public:
+  std::vector<FactDescription> facts() const override {
+    return {{"seconds", FactDescription::OfMany::Sum}, {"width", FactDescription::OfMany::Largest}};
+  }
+  std::map<std::string, double> facts_of(const InputFile& file) const override {
+    asked.push_back(file.path);
+    if (file.path.ends_with("x")) throw std::runtime_error(file.path + " is no recording");
+    if (file.path.ends_with("-")) return {{"seconds", -1}, {"width", 1}};
+    if (file.path.ends_with("?")) return {{"width", 1}};
+    const double value = file.path.back() - '0';
+    return {{"seconds", value}, {"width", value}};
+  }
+  mutable std::vector<std::string> asked;
+};
+
+struct FactsTest : testing::Test {
+  FactTool plugin;
+  std::string said(const std::string& resources, std::vector<InputFile> files = {{"/a1", 1, {}}}) {
+    const ToolFile tool = parse_tool(
+        "tool: t\nplugin: media\ninputs: {in: {type: files, optional: true}}\n"
+        "resources: {" +
+            resources + "}\ncommand: [a]\n",
+        "/t.yaml");
+    ToolCall call{.tool = "t", .parameters = {}, .inputs = {}, .outputs = {}};
+    if (!files.empty()) call.inputs["in"] = std::move(files);
+    const auto result = prepare(tool, plugin, call, {}, "@DIR@");
+    return result ? show(result->needs) : result.error().text;
+  }
+};
+
+TEST_F(FactsTest, AmountsDependOnThem) {
+  EXPECT_EQ(said("time: 1m + in.seconds * 10s"), "1 cpus, 1m10s");
+  EXPECT_EQ(said("time: 1m + in.seconds * 10s, cpus: in.width",
+                 {{"/a3", 1, {}}, {"/a1", 1, {}}, {"/a2", 1, {}}}),
+            "3 cpus, 2m");
+  EXPECT_EQ(said("time: 1m + in.seconds * 10s", {}), "1 cpus, 1m") << "0 of what is not given";
+  plugin.asked.clear();
+  EXPECT_EQ(said("time: 1m + in.size"), "1 cpus, 1m1s");
+  EXPECT_TRUE(plugin.asked.empty()) << "only what is wanted is looked at";
+}
+
+TEST_F(FactsTest, WhatThePluginDoesNotKnowIsRefusedWithItsPlace) {
+  EXPECT_EQ(
+      said("time: 1m + in.secnds"),
+      "cannot use tool t: /t.yaml:4: 'time' uses 'in.secnds', and what its plugin media tells of "
+      "an input is size, count, seconds, width; did you mean 'seconds'?");
+  EXPECT_TRUE(plugin.asked.empty());
+  const EchoTool without;
+  const ToolFile tool = parse_tool(
+      "tool: t\nplugin: mine\ninputs: {in: {}}\nresources: {time: in.seconds}\n", "/t.yaml");
+  EXPECT_THROW(check_facts(tool, without), std::runtime_error);
+  EXPECT_THROW(
+      (void)parse_tool("tool: t\ninputs: {in: {}}\nresources: {time: in.seconds}\ncommand: [a]\n",
+                       "/t.yaml"),
+      DocumentError)
+      << "one that is a command has none";
+}
+
+TEST_F(FactsTest, WhatThePluginCannotTellIsRefused) {
+  EXPECT_EQ(said("time: 1m + in.seconds", {{"/a1", 1, {}}, {"/x", 1, {}}}),
+            "cannot use tool t: /x is no recording");
+  EXPECT_EQ(said("time: 1m + in.seconds", {{"/-", 1, {}}}),
+            "cannot use tool t: its plugin says that seconds of /- is -1; mend the plugin");
+  EXPECT_EQ(said("time: 1m + in.seconds", {{"/?", 1, {}}}),
+            "cannot use tool t: its plugin says that seconds of /? is nan; mend the plugin");
 }
 
 TEST_F(PrepareTest, WhatAPluginThrowsBecomesAnError) {

@@ -69,6 +69,19 @@ TEST(ToolFile, LeavesTheKeysOfAPluginToThePlugin) {
   EXPECT_EQ(tool.directory, "/");
 }
 
+TEST(ToolFile, KeepsWhichFactsItsPluginIsToTell) {
+  const ToolFile tool = parse_tool(
+      "tool: t\nplugin: media\ninputs: {in: {}, more: {type: files}}\n"
+      "resources:\n  time: 2m + in.seconds * 2\n  gpus: {a100: \"more.frames > in.size ? 2 : 1\"}\n"
+      "command: [a]\n",
+      "/x/t.yaml");
+  ASSERT_EQ(tool.facts.size(), 2U);
+  EXPECT_EQ(tool.facts[0].input, "in");
+  EXPECT_EQ(tool.facts[0].fact, "seconds");
+  EXPECT_EQ(tool.facts[0].place, "/x/t.yaml:5: 'time'");
+  EXPECT_EQ(tool.facts[1].input + "." + tool.facts[1].fact, "more.frames");
+}
+
 std::string refusal(const std::string& text) {
   try {
     parse_tool(text, "/x/t.yaml");

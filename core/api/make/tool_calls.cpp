@@ -1,5 +1,7 @@
 #include "api/make/tool_calls.hpp"
 
+#include "tools/input_facts.hpp"
+
 #include <fmt/format.h>
 
 #include <exception>
@@ -54,12 +56,15 @@ Result<RenderedTask> ToolCalls::too_slow(const Rendered& all) {
                            kLongest.count())};
 }
 
-void ToolCalls::check(std::shared_ptr<const BlockingTool> tool,
+void ToolCalls::check(std::shared_ptr<const ToolFile> file,
+                      std::shared_ptr<const BlockingTool> tool,
                       std::function<void(const Result<void>&)> then) {
-  lane_.run([&loop = loop_, tool = std::move(tool), then = std::move(then)]() mutable {
+  lane_.run([&loop = loop_, file = std::move(file), tool = std::move(tool),
+             then = std::move(then)]() mutable {
     Result<void> found;
     try {
       (void)tool->describe();
+      check_facts(*file, *tool);
     } catch (const std::exception& error) {
       found = Error{Error::Kind::Rejected, error.what()};
     }

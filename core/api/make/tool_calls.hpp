@@ -22,8 +22,8 @@ class ToolCalls {
   /// `then` at once where nothing is asked, else later.  After one that fails none is tried: the
   /// submission is refused for it.
   void render(std::vector<RenderingAsked> asked, std::function<void(const Renderings&)> then);
-  /// What speaks against the plugin, or nothing.
-  void check(std::shared_ptr<const BlockingTool> tool,
+  /// What speaks against the plugin, or what the file wants of it; or nothing.
+  void check(std::shared_ptr<const ToolFile> file, std::shared_ptr<const BlockingTool> tool,
              std::function<void(const Result<void>&)> then);
 
  private:
