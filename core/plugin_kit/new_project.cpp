@@ -45,9 +45,9 @@ void check(const NewProject& project, const fs::path& templates) {
                     project.name, kLongestName));
   std::error_code error;
   if (!fs::is_directory(templates, error))
-    throw std::invalid_argument(
-        fmt::format("there is no kit for a {} plugin ({}); there is one for tool and scheduler",
-                    project.kind, templates.string()));
+    throw std::invalid_argument(fmt::format(
+        "there is no kit for a {} plugin ({}); there is one for tool, scheduler and transport",
+        project.kind, templates.string()));
   if (fs::exists(project.directory, error) &&
       (!fs::is_directory(project.directory, error) || !fs::is_empty(project.directory, error)))
     throw std::invalid_argument(fmt::format("{} is there already; say another folder with --dir",

@@ -8,7 +8,7 @@
 namespace hpcbatch::plugin_kit {
 
 struct NewProject {
-  std::string kind;                 ///< tool or scheduler
+  std::string kind;                 ///< tool, scheduler or transport
   std::string name;                 ///< of the plugin
   std::filesystem::path directory;  ///< new, or empty
 };

@@ -68,6 +68,33 @@ def test_a_scheduler_that_passes_its_suite(prefix):
         assert refused.code == 1 and "takes no configuration" in refused.out, refused
 
 
+def test_a_transport_that_passes_its_suite_and_runs_tasks(prefix):
+    with EngineAtHome(prefix=prefix) as home:
+        home.ok("plugin", "new", "transport", "my_door")
+        folder = home.directory / "my_door"
+        run("bash", "-c", "umask 022; cmake -S . -B build -DCMAKE_PREFIX_PATH=$0 && cmake --build build", prefix, cwd=folder)
+        run("ctest", "--test-dir", "build", "--output-on-failure", cwd=folder)
+        config = home.directory / "door.yaml"
+        config.write_text("command: [setsid, --wait]\n")
+        checked = home.verb("plugin", "check", "my_door/build/my_door.so", "--config", config)
+        assert checked.code == 0 and "transport plugin my_door 0.1" in checked.out and "it keeps the contract" in checked.out, checked
+        (home.directory / "plugins").mkdir()
+        (home.directory / "plugins/transports").mkdir(mode=0o755)
+        shutil.copy(folder / "build/my_door.so", home.directory / "plugins/transports")
+        home.configure(f"""plugin_path: [{home.directory}/plugins]
+sites:
+  - name: behind
+    scheduler: local
+    transport: {{plugin: my_door, command: [setsid, --wait]}}
+    workspace: {home.directory}/far
+    shapes: [{{name: all, cpus: 2}}]
+""")
+        assert home.ok("run", "--", "echo", "behind the door") == "behind the door\n"
+        many = home.submit("--array", "1-20", "--", "sh", "-c", "exit 0")
+        assert home.wait(many) == 0
+        home.ok("sites", "check", "behind", timeout=300)
+
+
 def test_what_cannot_be_written_is_said(prefix):
     with EngineAtHome(prefix=prefix) as home:
         for words, said in [

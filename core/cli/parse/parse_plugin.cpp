@@ -23,15 +23,19 @@ void add_plugin_list(CLI::App& plugin, Command& into) {
 void add_plugin_new(CLI::App& plugin, Command& into) {
   auto made = std::make_shared<PluginCommand>();
   CLI::App* verb = plugin.add_subcommand("new", "write a project that builds and passes its tests");
-  verb->add_option("KIND", made->kind, "tool, or scheduler (which speaks LSF until you change it)")
+  verb->add_option(
+          "KIND", made->kind,
+          "tool, scheduler (which speaks LSF until you change it), or transport (which puts a "
+          "command before each command)")
       ->required()
-      ->check(CLI::IsMember({"tool", "scheduler"}));
+      ->check(CLI::IsMember({"tool", "scheduler", "transport"}));
   verb->add_option("NAME", made->name, "small letters, digits and _")->required();
   verb->add_option("--dir", made->directory, "write it there (./NAME)")->type_name("DIR");
   add_json_flag(*verb, made->json);
   verb->footer(
       "Examples:\n  hpcbatch plugin new tool cut_silence\n"
-      "  hpcbatch plugin new scheduler lsf --dir ~/lsf");
+      "  hpcbatch plugin new scheduler lsf --dir ~/lsf\n"
+      "  hpcbatch plugin new transport in_container");
   verb->callback([made, &into] {
     made->verb = "new";
     if (made->directory.empty()) made->directory = made->name;
