@@ -41,6 +41,7 @@ int do_verb(const Command& command, const Session& session) {
       [&](const WaitsCommand& c) { return show_waits(c, session); },
       [&](const KeepCommand& c) { return keep_pilots(c, session); },
       [&](const SimCommand& c) { return replay_trace(c, session); },
+      [&](const NewToolCommand& c) { return start_tool(c, session); },
       [&](const PluginCommand& c) { return care_for_plugins(c, session); },
       [&](const TrainCommand& c) { return train_waits(c, session); },
       [&](const TopCommand& c) { return show_top(c, session); },

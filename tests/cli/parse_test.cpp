@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 
 #include <ctime>
+#include <filesystem>
 
 namespace hpcbatch {
 namespace {
@@ -245,6 +246,15 @@ TEST(Parse, ThingsAreListedShownAndChecked) {
   EXPECT_EQ(refusal({"sites", "clean"}).exit_code, 2);
   EXPECT_EQ(refusal({"tools", "clean", "x"}).exit_code, 2);
   EXPECT_EQ(refusal({"sites", "show"}).exit_code, 2);
+}
+
+TEST(Parse, AToolIsBegunSomewhere) {
+  const auto here = parsed<NewToolCommand>({"tools", "new", "mine"});
+  EXPECT_EQ(here.name, "mine");
+  EXPECT_EQ(here.directory, std::filesystem::current_path());
+  EXPECT_EQ(parsed<NewToolCommand>({"tools", "new", "mine", "--dir", "/a/b/"}).directory, "/a/b");
+  EXPECT_EQ(refusal({"tools", "new"}).exit_code, 2);
+  EXPECT_EQ(refusal({"sites", "new", "x"}).exit_code, 2);
 }
 
 TEST(Parse, TheEngineIsToldHowItWasStarted) {

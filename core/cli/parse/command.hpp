@@ -156,6 +156,12 @@ struct InventoryCommand {
   bool dry_run{false};  ///< of Clean
   bool json{false};
 };
+/// The file of a tool to start from.
+struct NewToolCommand {
+  std::string name;
+  std::string directory;  ///< absolute
+  bool json{false};
+};
 struct EngineStartCommand {
   std::optional<std::string> config;
   bool until_idle{
@@ -236,6 +242,6 @@ using Command =
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
                  DropboxCommand, BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand,
-                 PluginCommand, ShowText>;
+                 NewToolCommand, PluginCommand, ShowText>;
 
 }  // namespace hpcbatch

@@ -61,6 +61,21 @@ CLI::App* add_inventory(CLI::App& app, Command& into, InventoryCommand::Kind kin
   return verb;
 }
 
+void add_new_tool(CLI::App& tools, Command& into) {
+  auto command = std::make_shared<NewToolCommand>();
+  CLI::App* verb = tools.add_subcommand("new", "write the file of a tool to start from");
+  verb->add_option("NAME", command->name, "of the tool")->required()->type_name("");
+  add_path(*verb, "--dir", "DIR", command->directory, "write it there (.)");
+  add_json_flag(*verb, command->json);
+  verb->footer(
+      "Examples:\n  hpcbatch tools new loudness\n"
+      "  hpcbatch tools new loudness --dir ~/tools");
+  verb->callback([command, &into] {
+    if (command->directory.empty()) command->directory = absolute_path(".");
+    into = *command;
+  });
+}
+
 void add_clean(CLI::App& sites, Command& into) {
   auto command = std::make_shared<InventoryCommand>();
   command->act = InventoryCommand::Act::Clean;
@@ -249,8 +264,9 @@ void add_inventory_verbs(CLI::App& app, Command& into) {
   add_inventory(app, into, Kind::Allocations, "allocations", "the batch jobs that hold pilots",
                 nullptr);
   add_inventory(app, into, Kind::Pilots, "pilots", "our processes on the nodes", nullptr);
-  add_inventory(app, into, Kind::Tools, "tools", "the recipes of tasks",
-                "whether its file is good and its plugin loads");
+  CLI::App* tools = add_inventory(app, into, Kind::Tools, "tools", "the recipes of tasks",
+                                  "whether its file is good and its plugin loads");
+  add_new_tool(*tools, into);
 }
 
 namespace {
