@@ -98,6 +98,13 @@ json::object tool_json(const ToolShelf::Listing& listing) {
   for (const InputDeclaration& input : tool.inputs)
     inputs[input.name] = {{"type", input.many ? "files" : "file"}, {"optional", input.optional}};
   object["inputs"] = std::move(inputs);
+  if (tool.split) {
+    json::object& split = object["split"].emplace_object();
+    split["input"] = tool.split->input;
+    split["output"] = tool.split->output;
+    if (!tool.split->cut.empty()) split["cut"] = tool.split->cut;
+    if (!tool.split->merge.empty()) split["merge"] = tool.split->merge;
+  }
   json::object outputs;
   for (const OutputDeclaration& output : tool.outputs)
     outputs[output.name] = {{"file", output.staged}, {"optional", output.optional}};

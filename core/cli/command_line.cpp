@@ -4,6 +4,7 @@
 #include "cli/process/exit.hpp"
 #include "cli/process/surroundings.hpp"
 #include "cli/show/terminal.hpp"
+#include "cli/split/split_run.hpp"
 #include "cli/verbs/verbs.hpp"
 #include "documents/node.hpp"
 #include "model/visit.hpp"
@@ -24,6 +25,7 @@ int do_verb(const Command& command, const Session& session) {
       [](const EngineOptions&) { return kExitDone; }, [](const FsckOptions&) { return kExitDone; },
       [](const SitesAddOptions&) { return kExitDone; },
       [&](const RunCommand& c) { return run_task(c, session); },
+      [&](const SplitCommand& c) { return split_data_set(c, session); },
       [&](const SubmitCommand& c) { return submit_tasks(c, session); },
       [&](const WaitCommand& c) { return wait_for_tasks(c, session); },
       [&](const ChangeCommand& c) { return change_tasks(c, session); },

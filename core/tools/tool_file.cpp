@@ -163,6 +163,27 @@ void check_file_name(const View& name, const std::string& path) {
 
 }  // namespace
 
+namespace {
+
+SplitDeclaration parse_split(const View& view, const ToolFile& tool) {
+  MapView map = view.map();
+  const auto one_of = [](const View& name, const auto& declared) {
+    std::vector<std::string> names;
+    for (const auto& one : declared) names.push_back(one.name);
+    return name.one_of(names);
+  };
+  SplitDeclaration split{.input = one_of(map.get("input"), tool.inputs),
+                         .output = one_of(map.get("output"), tool.outputs),
+                         .cut = {},
+                         .merge = {}};
+  if (const auto cut = map.find("cut")) split.cut = cut->word();
+  if (const auto merge = map.find("merge")) split.merge = merge->word();
+  map.finish();
+  return split;
+}
+
+}  // namespace
+
 ToolFile parse_tool(const std::string& text, const std::string& path) {
   const Node root = parse_yaml(text, path);
   const View whole(root, path, "the tool");
@@ -208,6 +229,7 @@ ToolFile parse_tool(const std::string& text, const std::string& path) {
     check_placeholders(*container, single);
     tool.container = container->non_empty_text();
   }
+  if (const auto split = map.find("split")) tool.split = parse_split(*split, tool);
   if (const auto service = map.find("service")) {
     tool.service = parse_service(*service, tool.name);
     for (const View& word : service->map().get("command").list()) check_placeholders(word, single);

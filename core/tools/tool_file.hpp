@@ -42,6 +42,13 @@ struct AskedFact {
   std::string place;  ///< as in ToolAmount
 };
 
+/// How a run of it may be cut into parts that run side by side.
+struct SplitDeclaration {
+  std::string input, output;  ///< of the tool: what is cut, and what is merged
+  std::string cut;            ///< a tool that cuts a recording; empty: lists of files alone
+  std::string merge;          ///< a tool that merges outputs; empty: none
+};
+
 struct ToolFile {
   std::string name;
   std::string version;
@@ -54,6 +61,7 @@ struct ToolFile {
   std::vector<AskedFact> facts;                    ///< of `resources`
   std::map<std::string, std::string> environment;  ///< may hold `{name}`
   std::string container;                           ///< may hold `{name}`
+  std::optional<SplitDeclaration> split;
   std::optional<TaskService> service;              ///< its command may hold `{name}`
   std::string path;                                ///< of the file, absolute
   std::string

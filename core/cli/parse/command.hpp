@@ -5,6 +5,7 @@
 #include "cli/parse/fsck_options.hpp"
 #include "cli/parse/sim_command.hpp"
 #include "cli/parse/sites_add_options.hpp"
+#include "cli/parse/split_command.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -95,6 +96,11 @@ struct SubmitCommand {
   bool dry_run{false};
   bool wait{false};
   bool json{false};
+};
+/// A data set, one task for each of its parts, and one result.
+struct SplitCommand {
+  WorkOptions work;  ///< of each part
+  SplitOptions split;
 };
 struct WaitCommand {
   std::vector<std::string> ids;
@@ -237,7 +243,7 @@ struct ShowText {
 };
 
 using Command =
-    std::variant<RunCommand, SubmitCommand, WaitCommand, ChangeCommand, ListCommand, ShowCommand,
+    std::variant<RunCommand, SubmitCommand, SplitCommand, WaitCommand, ChangeCommand, ListCommand, ShowCommand,
                  LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,

@@ -212,7 +212,8 @@ std::string of_extras(const CLI::App& app, const std::vector<std::string>& words
   const std::vector<std::string> extras = app.remaining(true);
   const std::string name = full_name(verb);
   const std::string first = extras.empty() ? words.back() : extras.front();
-  if (name == "run" || name == "submit") return of_command_without_dashes(verb, words);
+  if (name == "run" || name == "submit" || name == "split")
+    return of_command_without_dashes(verb, words);
   if (const std::vector<std::string> inner = inner_verbs(verb); !inner.empty()) {
     const std::string near = nearest_spelling(first, inner);
     return "there is no '" + name + " " + show_text(first) + "'" +

@@ -84,7 +84,8 @@ current directory; what all have in common may be options of `submit`.
 
 std::string HelpText::make_usage(const CLI::App* verb, std::string name) const {
   std::string usage = CLI::Formatter::make_usage(verb, std::move(name));
-  const bool takes_command = verb->get_name() == "run" || verb->get_name() == "submit";
+  const std::string said = verb->get_name();
+  const bool takes_command = said == "run" || said == "submit" || said == "split";
   const std::size_t end = usage.find_last_not_of('\n') + 1;
   if (takes_command) usage.insert(end, " [-- COMMAND...]");
   return usage;

@@ -23,6 +23,7 @@ constexpr const char* kOverview = R"(hpcbatch runs many small tasks inside few b
 Work
   run -- CMD          run one task, stream its output, exit as it exits
   submit -- CMD       queue a task, an array or a file of tasks; print the ids
+  split -- CMD        a list of files as parts of some files each, and one result
   wait ID...          wait until tasks have ended
   cancel ID...        end tasks: TERM, after 5 s KILL
   hold, release ID... keep waiting tasks from starting, and let them go
@@ -79,6 +80,7 @@ void set_command(Command& command, std::vector<std::string> words) {
   WorkOptions* work = nullptr;
   if (auto* run = std::get_if<RunCommand>(&command)) work = &run->work;
   if (auto* submit = std::get_if<SubmitCommand>(&command)) work = &submit->work;
+  if (auto* split = std::get_if<SplitCommand>(&command)) work = &split->work;
   if (work != nullptr) work->command = std::move(words);
 }
 
@@ -147,6 +149,35 @@ void check_items_place(const WorkOptions& work, const ManyOptions& many, const s
       " --items A B -- COMMAND {}");
 }
 
+bool names(const std::vector<std::string>& command, const char* place) {
+  return std::any_of(command.begin(), command.end(), [place](const std::string& word) {
+    return word.find(place) != std::string::npos;
+  });
+}
+
+void check_split(const SplitCommand& command) {
+  const SplitOptions& split = command.split;
+  check_work(command.work, "split");
+  const bool is_tool = !command.work.tool.empty();
+  if (split.inputs.empty() == split.recording.empty())
+    throw std::invalid_argument("say what is split: --inputs FILE, or --recording FILE of a tool");
+  if (!command.work.outputs.empty())
+    throw std::invalid_argument("parts have one output each, {out}; the whole's is --result FILE");
+  if (!split.recording.empty() && !is_tool)
+    throw std::invalid_argument("a recording is cut by a tool's means: say --tool NAME, too");
+  if (!split.recording.empty() && (split.pieces == 0) == split.piece_length.empty())
+    throw std::invalid_argument("say --pieces N or --piece-length DURATION");
+  if (split.recording.empty() && (split.pieces != 0 || !split.piece_length.empty()))
+    throw std::invalid_argument("--pieces and --piece-length belong to --recording FILE");
+  if (!is_tool && !names(command.work.command, "{files}") && !names(command.work.command, "{list}"))
+    throw std::invalid_argument(
+        "the command names no part: write {files}, or {list} for a file that lists them");
+  if (!is_tool && !names(command.work.command, "{out}"))
+    throw std::invalid_argument("the command has no {out}: the file in which it leaves its result");
+  if (!split.merge.empty() && (!names({split.merge}, "{parts}") || !names({split.merge}, "{out}")))
+    throw std::invalid_argument("--merge needs {parts} and {out}, as 'cat {parts} > {out}'");
+}
+
 void check_command(const Command& command) {
   if (const auto* run = std::get_if<RunCommand>(&command)) {
     check_many(run->many);
@@ -154,6 +185,7 @@ void check_command(const Command& command) {
     check_items_place(run->work, run->many, "run");
     check_work(run->work, "run");
   }
+  if (const auto* split = std::get_if<SplitCommand>(&command)) check_split(*split);
   const auto* submit = std::get_if<SubmitCommand>(&command);
   if (submit == nullptr) return;
   if (!submit->script.empty()) {
@@ -212,7 +244,8 @@ Command parse_command(const std::vector<std::string>& typed) {
 
   std::vector<std::string> left = words;
   std::vector<std::string> after_dashes;
-  if (words[0] == "run" || words[0] == "submit") after_dashes = take_command(left);
+  if (words[0] == "run" || words[0] == "submit" || words[0] == "split")
+    after_dashes = take_command(left);
 
   Command command = ShowText{kOverview};
   CLI::App app("", "hpcbatch");
@@ -220,6 +253,7 @@ Command parse_command(const std::vector<std::string>& typed) {
   app.set_help_flag("-h,--help", "this text");
   app.require_subcommand(1);
   detail::add_work_verbs(app, command);
+  detail::add_split_verb(app, command);
   detail::add_task_verbs(app, command);
   detail::add_inventory_verbs(app, command);
   detail::add_engine_verbs(app, command);

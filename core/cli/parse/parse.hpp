@@ -20,6 +20,9 @@ namespace detail {
 /// Each adds a family of verbs to `app` and writes to `into` what the user asked for; both must
 /// outlive the parsing.
 void add_work_verbs(CLI::App& app, Command& into);
+/// What `run`, `submit` and `split` say of a task.
+void add_work_options(CLI::App& verb, WorkOptions& work);
+void add_split_verb(CLI::App& app, Command& into);
 void add_task_verbs(CLI::App& app, Command& into);
 void add_inventory_verbs(CLI::App& app, Command& into);
 void add_engine_verbs(CLI::App& app, Command& into);

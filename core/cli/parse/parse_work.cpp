@@ -223,13 +223,6 @@ void add_many(CLI::App& verb, ManyOptions& many) {
       ->excludes(fails);
 }
 
-void add_work(CLI::App& verb, WorkOptions& work) {
-  add_resources(verb, work);
-  add_surroundings(verb, work);
-  add_course(verb, work);
-  add_tool(verb, work);
-}
-
 void add_run(CLI::App& app, Command& into) {
   // The verbs' values live as long as the callbacks that fill them.
   auto run = std::make_shared<RunCommand>();
@@ -237,7 +230,7 @@ void add_run(CLI::App& app, Command& into) {
       "run",
       "run one task, stream its output, exit as it exits (125: hpcbatch failed); or many, and exit "
       "with 0 where all succeeded, else 1");
-  add_work(*verb, run->work);
+  add_work_options(*verb, run->work);
   add_many(*verb, run->many);
   verb->add_flag("--keep-order", run->keep_order,
                  "print what they print in the order of the items, not as they end");
@@ -273,7 +266,7 @@ void add_submit(CLI::App& app, Command& into) {
                    "a script with lines `#HPCBATCH --cpus 4` (or `#SBATCH`, where they mean the "
                    "same); what is behind `--` are its arguments")
       ->type_name("");
-  add_work(*verb, submit->work);
+  add_work_options(*verb, submit->work);
   verb->option_defaults()->group("Course");
   verb->add_flag("--hold", submit->work.hold, "do not start before `hpcbatch release ID`");
   add_values(
@@ -306,6 +299,13 @@ void add_submit(CLI::App& app, Command& into) {
 }
 
 }  // namespace
+
+void add_work_options(CLI::App& verb, WorkOptions& work) {
+  add_resources(verb, work);
+  add_surroundings(verb, work);
+  add_course(verb, work);
+  add_tool(verb, work);
+}
 
 void add_work_verbs(CLI::App& app, Command& into) {
   add_run(app, into);

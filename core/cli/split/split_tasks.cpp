@@ -1,0 +1,232 @@
+#include "cli/split/split_tasks.hpp"
+
+#include "cli/process/exit.hpp"
+
+#include <boost/json/array.hpp>
+
+#include <algorithm>
+#include <sstream>
+#include <string_view>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+constexpr const char* kOut = "out";
+constexpr const char* kList = "list";
+// What a merge is to have of what was said of the parts: where it runs, not how much it needs.
+constexpr const char* kOfMerges[] = {"site",        "not_sites", "tags",    "env",
+                                     "environment", "retries",   "priority"};
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+/// The names under which a part finds its files: each in a folder of its own, as two may have the
+/// same.
+std::string inner_name(const char* kind, std::size_t number, const std::string& path) {
+  return std::string(kind) + "/" + std::to_string(number) + "/" + base_name(path);
+}
+
+struct Named {
+  std::vector<std::string> names;
+  std::vector<std::string> paths;
+};
+
+Named files_of(const SplitPlan& plan, const split::Part& part) {
+  Named files;
+  for (std::size_t i = 0; i < part.count; ++i) {
+    const std::string& path = plan.units[part.first + i].path;
+    files.paths.push_back(path);
+    files.names.push_back(inner_name("files", i + 1, path));
+  }
+  return files;
+}
+
+Named reused_of(const SplitPlan& plan) {
+  Named files;
+  for (std::size_t i = 0; i < plan.reuse.size(); ++i) {
+    files.paths.push_back(plan.reuse[i]);
+    files.names.push_back(inner_name("reuse", i + 1, plan.reuse[i]));
+  }
+  return files;
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = text.find(what); at != std::string::npos;
+       at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
+/// A word that is nothing else becomes as many words as there are names.
+void add_word(json::array& command, std::string word, const Named& files, const Named& reused) {
+  for (const auto& [place, names] :
+       {std::pair{"{files}", &files.names}, {"{reuse}", &reused.names}}) {
+    if (word == place) {
+      for (const std::string& name : *names) command.emplace_back(name);
+      return;
+    }
+    std::string together;
+    for (const std::string& name : *names) together += (together.empty() ? "" : " ") + name;
+    replace_all(word, place, together);
+  }
+  replace_all(word, "{list}", kList);
+  replace_all(word, "{out}", kOut);
+  command.emplace_back(word);
+}
+
+void add_inputs(json::object& inputs, const Named& files) {
+  for (std::size_t i = 0; i < files.names.size(); ++i) inputs[files.names[i]] = files.paths[i];
+}
+
+json::object& object_in(json::object& task, const char* key) {
+  json::value& value = task[key];
+  if (!value.is_object()) value.emplace_object();
+  return value.get_object();
+}
+
+json::object common_of_merges(const SplitPlan& plan) {
+  json::object task;
+  for (const char* key : kOfMerges) {
+    if (const json::value* value = plan.task.if_contains(key)) task[key] = *value;
+  }
+  return task;
+}
+
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields;
+  std::istringstream text(line);
+  for (std::string field; std::getline(text, field, '\t');) fields.push_back(field);
+  return fields;
+}
+
+}  // namespace
+
+std::string result_of(const SplitPlan& plan, const std::string& name) {
+  return plan.folder + "/" + name;
+}
+
+std::string list_file_of(const SplitPlan& plan, const std::string& name) {
+  return plan.folder + "/" + name + ".list";
+}
+
+bool wants_list(const SplitPlan& plan) {
+  const json::value* command = plan.task.if_contains("command");
+  if (command == nullptr || !command->is_array()) return false;
+  return std::any_of(
+      command->get_array().begin(), command->get_array().end(), [](const json::value& word) {
+        return word.is_string() &&
+               std::string_view(word.get_string()).find("{list}") != std::string_view::npos;
+      });
+}
+
+std::string list_text_of(const SplitPlan& plan, const split::Part& part) {
+  std::string text;
+  for (const std::string& name : files_of(plan, part).names) text += name + "\n";
+  return text;
+}
+
+json::object task_of_part(const SplitPlan& plan, const split::Part& part) {
+  json::object task = plan.task;
+  task["name"] = plan.name + " part " + part.name;
+  const Named reused = reused_of(plan);
+  if (!plan.tool.output.empty()) {
+    object_in(task, "outputs")[plan.tool.output] = result_of(plan, part.name);
+    if (!plan.recording.empty()) {
+      object_in(task, "inputs")[plan.tool.input] = json::array{plan.recording};
+      json::object& parameters = object_in(task, "parameters");
+      for (const auto& [name, value] : plan.units.at(part.first).parameters)
+        parameters[name] = value;
+      return task;
+    }
+    const Named files = files_of(plan, part);
+    json::array paths(files.paths.begin(), files.paths.end());
+    for (const std::string& path : reused.paths) paths.emplace_back(path);
+    object_in(task, "inputs")[plan.tool.input] = std::move(paths);
+    return task;
+  }
+  const Named files = files_of(plan, part);
+  json::array command;
+  for (const json::value& word : plan.task.at("command").as_array())
+    add_word(command, std::string(word.as_string()), files, reused);
+  task["command"] = std::move(command);
+  json::object& inputs = object_in(task, "inputs");
+  add_inputs(inputs, files);
+  add_inputs(inputs, reused);
+  if (wants_list(plan)) inputs[kList] = list_file_of(plan, part.name);
+  object_in(task, "outputs")[kOut] = result_of(plan, part.name);
+  return task;
+}
+
+json::object task_of_merge(const SplitPlan& plan, const split::Merge& merge) {
+  json::object task = common_of_merges(plan);
+  task["name"] = plan.name + " " + merge.name;
+  const std::string destination = merge.is_last ? plan.result : result_of(plan, merge.name);
+  if (plan.merge.empty()) {
+    task["tool"] = plan.tool.merge;
+    json::array parts;
+    for (const std::string& name : merge.of) parts.emplace_back(result_of(plan, name));
+    object_in(task, "inputs")["parts"] = std::move(parts);
+    object_in(task, "outputs")["merged"] = destination;
+    return task;
+  }
+  std::string text = plan.merge, together;
+  json::object& inputs = object_in(task, "inputs");
+  for (const std::string& name : merge.of) {
+    together += (together.empty() ? "parts/" : " parts/") + name;
+    inputs["parts/" + name] = result_of(plan, name);
+  }
+  replace_all(text, "{parts}", together);
+  replace_all(text, "{out}", kOut);
+  task["command"] = json::array{"sh", "-c", text};
+  object_in(task, "outputs")[kOut] = destination;
+  return task;
+}
+
+json::object task_of_cut(const SplitPlan& plan, std::uint32_t pieces, double seconds) {
+  json::object task = common_of_merges(plan);
+  task["name"] = plan.name + " cut";
+  task["tool"] = plan.tool.cut;
+  object_in(task, "inputs")["recording"] = json::array{plan.recording};
+  object_in(task, "parameters") = {{"pieces", std::to_string(pieces)},
+                                   {"seconds", std::to_string(seconds)}};
+  // What is said of the tool that is split may be another's parameter.
+  object_in(task, "outputs")["pieces"] = result_of(plan, "pieces");
+  return task;
+}
+
+std::vector<DataUnit> read_pieces(const std::string& text, const std::string& file) {
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  const std::vector<std::string> names = fields_of(line);
+  std::vector<DataUnit> units;
+  while (std::getline(lines, line)) {
+    const std::vector<std::string> fields = fields_of(line);
+    if (fields.size() != names.size())
+      throw CommandError(kExitTaskFailed, file + " is no table of pieces: a line has " +
+                                              std::to_string(fields.size()) + " fields and not " +
+                                              std::to_string(names.size()));
+    DataUnit unit;
+    for (std::size_t i = 0; i < names.size(); ++i) unit.parameters[names[i]] = fields[i];
+    units.push_back(std::move(unit));
+  }
+  if (units.empty()) throw CommandError(kExitTaskFailed, file + " lists no pieces");
+  return units;
+}
+
+std::uint64_t fingerprint_of(const std::vector<std::string>& words) {
+  // FNV-1a, each word with its length before it.
+  std::uint64_t hash = 14695981039346656037U;
+  const auto add = [&hash](std::string_view text) {
+    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  };
+  for (const std::string& word : words) {
+    add(std::to_string(word.size()) + ":");
+    add(word);
+  }
+  return hash;
+}
+
+}  // namespace hpcbatch
