@@ -95,8 +95,11 @@ json::object tool_json(const ToolShelf::Listing& listing) {
   }
   object["parameters"] = std::move(parameters);
   json::object inputs;
-  for (const InputDeclaration& input : tool.inputs)
-    inputs[input.name] = {{"type", input.many ? "files" : "file"}, {"optional", input.optional}};
+  for (const InputDeclaration& input : tool.inputs) {
+    json::object one{{"type", input.many ? "files" : "file"}, {"optional", input.optional}};
+    if (!input.description.empty()) one["description"] = input.description;
+    inputs[input.name] = std::move(one);
+  }
   object["inputs"] = std::move(inputs);
   if (tool.split) {
     json::object& split = object["split"].emplace_object();
@@ -106,8 +109,11 @@ json::object tool_json(const ToolShelf::Listing& listing) {
     if (!tool.split->merge.empty()) split["merge"] = tool.split->merge;
   }
   json::object outputs;
-  for (const OutputDeclaration& output : tool.outputs)
-    outputs[output.name] = {{"file", output.staged}, {"optional", output.optional}};
+  for (const OutputDeclaration& output : tool.outputs) {
+    json::object one{{"file", output.staged}, {"optional", output.optional}};
+    if (!output.description.empty()) one["description"] = output.description;
+    outputs[output.name] = std::move(one);
+  }
   object["outputs"] = std::move(outputs);
   json::object resources;
   const auto put = [&](const char* name, const std::optional<ToolAmount>& amount) {
