@@ -1,14 +1,15 @@
-"""What the tools for recordings do with ffmpeg, ffprobe and tesseract.
+"""What the tools for recordings do with ffmpeg, ffprobe, sox and tesseract.
 
   python av.py probe IN OUT
   python av.py audio IN OUT RATE CHANNELS LEAST
+  python av.py resample IN OUT ENDING RATE CHANNELS LEAST
   python av.py transcode IN OUT HEIGHT CRF LEAST
   python av.py trim IN OUT LEVEL
   python av.py sheet IN OUT PICTURES COLUMNS WIDTH
   python av.py scenes IN OUT THRESHOLD LEAST
   python av.py words IN OUT EVERY LANGUAGE LEAST
 
-OUT appears whole or not at all. ffmpeg says that all is well though it has lost the end of a damaged recording, so LEAST is the
+OUT appears whole or not at all. ffmpeg and sox say that all is well though they have lost the end of a damaged recording, so LEAST is the
 share of the recording's length that must have been read (0.98; 0 takes what there is). Exit: 0 done, 1 a program failed or is
 missing, 2 wrong use or a recording that is none. Standard library only; HPCBATCH_CPUS is how many threads ffmpeg gets.
 """
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+PACKAGES = {"ffmpeg": "ffmpeg", "ffprobe": "ffmpeg", "sox": "sox", "tesseract": "tesseract-ocr"}
 THREADS = os.environ.get("HPCBATCH_CPUS", "1").split(".")[0] or "1"
 
 
@@ -36,7 +38,7 @@ def last_words(text):
 def run(*words, stdin=subprocess.DEVNULL, folder=None):
     """What a program prints; it must succeed."""
     if not shutil.which(words[0]):
-        fail(1, f"{words[0]} is not on the PATH; install it (Debian: {'ffmpeg' if words[0].startswith('ff') else words[0] + '-ocr'})")
+        fail(1, f"{words[0]} is not on the PATH; install it (Debian: {PACKAGES[words[0]]})")
     done = subprocess.run([str(word) for word in words], stdin=stdin, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     errors = done.stderr.decode("utf-8", "replace")
     if done.returncode != 0:
@@ -119,6 +121,17 @@ def audio(path, out, rate, channels, least):
         got = seconds_of(aside)
         if got == 0:
             fail(2, f"{path} has no sound that can be read")
+        check_length(got, wanted, float(least), path)
+
+
+def resample(path, out, ending, rate, channels, least):
+    wanted = seconds_of(path)
+    with Whole(out) as aside:
+        with open(path, "rb") as sound:  # sox gives names of files a meaning
+            run("sox", "-V1", "-t", ending, "-", "-t", "wav", "-b", "16", "-r", rate, "-c", channels, aside, stdin=sound)
+        got = seconds_of(aside)
+        if got == 0:
+            fail(2, f"{path} has no sound that sox can read")
         check_length(got, wanted, float(least), path)
 
 
@@ -236,7 +249,7 @@ def words(path, out, every, language, least):
         f.write("\n")
 
 
-VERBS = {verb.__name__: verb for verb in (probe, audio, transcode, trim, sheet, scenes, words)}
+VERBS = {verb.__name__: verb for verb in (probe, audio, resample, transcode, trim, sheet, scenes, words)}
 
 
 def main():

@@ -255,9 +255,20 @@ def test_sound_is_converted(use, media):
     assert seconds(made["audio"]) == pytest.approx(10, abs=0.01)
 
 
-@pytest.mark.parametrize("tool, output, file", [("convert_sound", "audio", "half - tone.wav"), ("shrink_image", "image", "half noise.jpg")])
-def test_what_is_cut_off_is_no_success(use, media, tool, output, file):
-    assert "could not read all of" in use(tool, {"input": media / file}, [output])
+@pytest.mark.parametrize("ending", ["wav", "flac", "aiff", "au"])
+def test_a_sound_that_is_cut_off_is_no_success(use, media, tmp_path, ending):
+    make("sox", media / "- tone.wav", tmp_path / f"whole.{ending}")
+    whole = (tmp_path / f"whole.{ending}").read_bytes()
+    (tmp_path / "half").write_bytes(whole[: len(whole) * 6 // 10])
+    said = use("convert_sound", {"input": tmp_path / "half"}, ["audio"], ending=ending)
+    assert isinstance(said, str) and ("sox failed" if ending == "flac" else "cut off or damaged") in said
+    made = use("convert_sound", {"input": tmp_path / f"whole.{ending}"}, ["audio"], ending=ending)
+    assert seconds(made["audio"]) == pytest.approx(10, abs=0.01)
+    assert isinstance(use("convert_sound", {"input": tmp_path / f"whole.{ending}"}, ["audio"], ending="ogg"), str), "it is no ogg"
+
+
+def test_an_image_that_is_cut_off_is_no_success(use, media):
+    assert "could not read all of" in use("shrink_image", {"input": media / "half noise.jpg"}, ["image"])
 
 
 def test_images_are_made_smaller_and_never_larger(use, media):
