@@ -63,7 +63,7 @@ def test_the_tools_that_are_shipped(home):
         unknown = home.verb("tools", verb, "speech_to_txt")
         assert unknown.code in (1, 2) and "did you mean 'speech_to_text'" in unknown.out + unknown.err, unknown
         unknown = home.verb("tools", verb, "xyz")
-        assert unknown.code in (1, 2) and "known are command, ina_speech_segmenter" in unknown.out + unknown.err, unknown
+        assert unknown.code in (1, 2) and "known are applause_detection, command" in unknown.out + unknown.err, unknown
 
 
 def test_a_tool_of_ones_own(with_tool):
