@@ -8,11 +8,15 @@
 
 #include "hpcbatch/contract/load.hpp"
 #include "hpcbatch/contract/surroundings.hpp"
+#include "hpcbatch/input_facts.hpp"
 #include "hpcbatch/tool.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <functional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -98,6 +102,29 @@ TEST_P(ToolContract, RendersFromSeveralThreadsAtOnce) {
 
 TEST_P(ToolContract, DescribesItself) {
   EXPECT_EQ(tool_->describe().summary, tool_->describe().summary);
+}
+
+TEST_P(ToolContract, FactsOfInputsHaveNamesAndAreTold) {
+  const auto* const facts = dynamic_cast<const InputFacts*>(tool_.get());
+  if (facts == nullptr) return;
+  std::set<std::string> names{"size", "count"};
+  for (const FactDescription& fact : facts->facts()) {
+    EXPECT_TRUE(names.insert(fact.name).second) << fact.name << " is there already";
+    const bool is_name = !fact.name.empty() && std::isdigit(fact.name.front()) == 0 &&
+                         std::all_of(fact.name.begin(), fact.name.end(), [](unsigned char c) {
+                           return c < 128 && (std::isalnum(c) != 0 || c == '_');
+                         });
+    EXPECT_TRUE(is_name) << "'" << fact.name << "' is no name";
+  }
+  const std::string absent = "/hpcbatch/no/such/file";
+  try {
+    (void)facts->facts_of({.path = absent});
+    ADD_FAILURE() << "a file that is not there has facts";
+  } catch (const std::exception& e) {
+    const std::string text = e.what();
+    EXPECT_NE(text.find(absent), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  }
 }
 
 }  // namespace hpcbatch::contract
