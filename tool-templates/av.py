@@ -65,18 +65,30 @@ def facts_of(path):
     return facts
 
 
-def seconds_of(path):
-    try:
-        return float(facts_of(path)["format"]["duration"])
-    except (KeyError, ValueError):
-        return 0.0
-
-
-def picture_of(facts, path):
+def stream_of(facts, kind):
+    """The first of that kind, or nothing; a cover is no picture."""
     for stream in facts["streams"]:
-        if stream.get("codec_type") == "video" and not stream.get("disposition", {}).get("attached_pic"):
+        if stream.get("codec_type") == kind and not stream.get("disposition", {}).get("attached_pic"):
             return stream
-    fail(2, f"{path} has no moving pictures")
+    return None
+
+
+def needed(facts, kind, path):
+    return stream_of(facts, kind) or fail(2, f"{path} has no {'sound' if kind == 'audio' else 'moving pictures'}")
+
+
+def length_of(facts, stream):
+    """Of a stream, which may end before the others; 0 where nobody says."""
+    spelled = re.fullmatch(r"(\d+):(\d+):(\d+\.?\d*)", stream.get("tags", {}).get("DURATION", ""))
+    if spelled and "duration" not in stream:
+        return int(spelled[1]) * 3600 + int(spelled[2]) * 60 + float(spelled[3])
+    return float(stream.get("duration") or facts["format"].get("duration") or 0)
+
+
+def sound_in(path):
+    """Seconds of the sound in a file that was just written."""
+    facts = facts_of(path)
+    return length_of(facts, stream_of(facts, "audio") or {})
 
 
 class Whole:
@@ -115,21 +127,23 @@ def probe(path, out):
 
 
 def audio(path, out, rate, channels, least):
-    wanted = seconds_of(path)
+    facts = facts_of(path)
+    wanted = length_of(facts, needed(facts, "audio", path))
     with Whole(out) as aside:
         ffmpeg(*source(path), "-map", "0:a:0", "-vn", "-ar", rate, "-ac", channels, "-c:a", "pcm_s16le", "-f", "wav", "file:" + aside)
-        got = seconds_of(aside)
+        got = sound_in(aside)
         if got == 0:
             fail(2, f"{path} has no sound that can be read")
         check_length(got, wanted, float(least), path)
 
 
 def resample(path, out, ending, rate, channels, least):
-    wanted = seconds_of(path)
+    facts = facts_of(path)
+    wanted = length_of(facts, needed(facts, "audio", path))
     with Whole(out) as aside:
         with open(path, "rb") as sound:  # sox gives names of files a meaning
             run("sox", "-V1", "-t", ending, "-", "-t", "wav", "-b", "16", "-r", rate, "-c", channels, aside, stdin=sound)
-        got = seconds_of(aside)
+        got = sound_in(aside)
         if got == 0:
             fail(2, f"{path} has no sound that sox can read")
         check_length(got, wanted, float(least), path)
@@ -137,17 +151,20 @@ def resample(path, out, ending, rate, channels, least):
 
 def transcode(path, out, height, crf, least):
     facts = facts_of(path)
-    picture_of(facts, path)
-    wanted = float(facts["format"].get("duration", 0))
+    needed(facts, "video", path)
     with Whole(out) as aside:
         ffmpeg(*source(path), "-map", "0:v:0", "-map", "0:a:0?", "-c:v", "libx264", "-preset", "veryfast", "-crf", crf, "-pix_fmt", "yuv420p",
                "-vf", f"scale=-2:trunc(min({int(height)}\\,ih)/2)*2", "-c:a", "aac", "-b:a", "128k", "-threads", THREADS,
                "-movflags", "+faststart", "-f", "mp4", "file:" + aside)
-        check_length(seconds_of(aside), wanted, float(least), path)
+        made = facts_of(aside)
+        for kind in ("video", "audio"):
+            if stream_of(facts, kind):
+                check_length(length_of(made, needed(made, kind, aside)), length_of(facts, stream_of(facts, kind)), float(least), path)
 
 
 def trim(path, out, level):
-    wanted = seconds_of(path)
+    facts = facts_of(path)
+    wanted = length_of(facts, needed(facts, "audio", path))
     _, said = run("ffmpeg", "-v", "info", "-nostats", "-nostdin", *source(path), "-map", "0:a:0", "-af",
                   f"silencedetect=noise={float(level)}dB:duration=0.5", "-f", "null", "-")
     starts = [float(text) for text in re.findall(r"silence_start: (-?[0-9.]+)", said)]
@@ -159,13 +176,12 @@ def trim(path, out, level):
         fail(2, f"{path} is silent from beginning to end (below {level} dB)")
     with Whole(out) as aside:
         ffmpeg(*source(path), "-map", "0:a:0", "-t", f"{keep:.3f}", "-c:a", "pcm_s16le", "-f", "wav", "file:" + aside)
-        check_length(seconds_of(aside), keep, 0.98, path)
+        check_length(sound_in(aside), keep, 0.98, path)
 
 
 def sheet(path, out, pictures, columns, width):
     facts = facts_of(path)
-    picture_of(facts, path)
-    pictures, columns, seconds = int(pictures), int(columns), float(facts["format"].get("duration", 0))
+    pictures, columns, seconds = int(pictures), int(columns), length_of(facts, needed(facts, "video", path))
     if pictures < 1 or columns < 1:
         fail(2, "a sheet has one picture and one column at least")
     if seconds <= 0:
@@ -185,8 +201,7 @@ def sheet(path, out, pictures, columns, width):
 
 def scenes(path, out, threshold, least):
     facts = facts_of(path)
-    picture_of(facts, path)
-    wanted = float(facts["format"].get("duration", 0))
+    wanted = length_of(facts, needed(facts, "video", path))
     with tempfile.TemporaryDirectory() as folder:
         progress, _ = ffmpeg(
             *source(path), "-filter_complex",
@@ -222,8 +237,8 @@ def words_in(frame, language, size):
 
 def words(path, out, every, language, least):
     facts = facts_of(path)
-    picture = picture_of(facts, path)
-    every, wanted = float(every), float(facts["format"].get("duration", 0))
+    picture = needed(facts, "video", path)
+    every, wanted = float(every), length_of(facts, picture)
     if every <= 0:
         fail(2, "pictures are some time apart: every must be more than 0")
     size = (int(picture["width"]), int(picture["height"]))
