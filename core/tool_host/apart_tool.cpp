@@ -53,6 +53,11 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_{};
 };
 
+/// The plugin's process ended, or gave no answer.
+struct PluginTrouble : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 }  // namespace
 
 void HostProcess::start() {
@@ -136,11 +141,11 @@ Answer HostProcess::answer_to(const Question& question, std::chrono::millisecond
   const bool is_late = std::chrono::steady_clock::now() >= deadline;
   const std::string how = end(is_late ? 0ms : kLastSteps);
   if (is_late)
-    throw std::runtime_error(fmt::format(
+    throw PluginTrouble(fmt::format(
         "its plugin {} gave no answer within {:.0f} s and was ended; it hangs, or looks "
         "at files that do",
         question.plugin, std::chrono::duration<double>(longest).count()));
-  throw std::runtime_error(
+  throw PluginTrouble(
       fmt::format("its plugin {} ended its process {}; nothing else was harmed: mend the plugin",
                   question.plugin, how.empty() ? "without an answer" : how));
 }
@@ -169,7 +174,12 @@ std::vector<FactDescription> ApartTool::facts() const {
   return ask<KnownFacts>(Question::What::Facts, {});
 }
 std::map<std::string, double> ApartTool::facts_of(const InputFile& file) const {
-  return ask<FactValues>(Question::What::FactsOf, {}, file);
+  try {
+    return ask<FactValues>(Question::What::FactsOf, {}, file);
+  } catch (const PluginTrouble& trouble) {
+    // What is wrong is more likely the file than the plugin.
+    throw std::runtime_error(fmt::format("{}; it was looking at {}", trouble.what(), file.path));
+  }
 }
 
 }  // namespace hpcbatch::tool_host

@@ -1,4 +1,5 @@
 // One plugin of kind tool; each definition given to the compiler breaks it in one way.
+#include "hpcbatch/input_facts.hpp"
 #include "hpcbatch/tool.hpp"
 
 #include <cstdint>
@@ -19,8 +20,17 @@ struct LocalFailure : std::exception {
   const char* what() const noexcept override { return "no such model"; }
 };
 
+#ifdef ABORTING_FACTS
+class Broken final : public hpcbatch::Tool, public hpcbatch::InputFacts {
+ public:
+  std::vector<hpcbatch::FactDescription> facts() const override { return {{.name = "seconds"}}; }
+  std::map<std::string, double> facts_of(const hpcbatch::InputFile&) const override {
+    std::abort();
+  }
+#else
 class Broken final : public hpcbatch::Tool {
  public:
+#endif
   explicit Broken(const char*) {
 #ifdef THROWING_CONSTRUCTOR
     throw LocalFailure();

@@ -70,11 +70,15 @@ def test_snakemake_runs_them(python, made, tmp_path):
 
 def test_every_rule_can_be_planned(python, made, tmp_path):
     _, env, folder = made
+    for name in ("input", "text"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "one").write_text("x")
+    rules = sorted((folder / "snakemake").iterdir())
+    wanted = ", ".join(f'expand(rules.{path.stem}.output, sample=["one"])' for path in rules)
+    (tmp_path / "Snakefile").write_text("".join(path.read_text() + "\n" for path in rules) + f"rule all:\n    default_target: True\n    input: {wanted}\n")
     program = pathlib.Path(python).parent / "snakemake"
-    for path in sorted((folder / "snakemake").iterdir()):
-        for name in ("input", "text"):
-            (tmp_path / name).mkdir(exist_ok=True)
-            (tmp_path / name / "one").write_text("x")
-        (tmp_path / "Snakefile").write_text(path.read_text() + f'\nrule all:\n    default_target: True\n    input: expand(rules.{path.stem}.output, sample=["one"])\n')
-        done = subprocess.run([program, "--cores", "1", "-n", "-p", "-q", "rules"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, path.name + done.stdout + done.stderr
+    done = subprocess.run([program, "--cores", "1", "-n", "-p"], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    planned = done.stdout + done.stderr
+    for path in rules:
+        assert f"hpcbatch run --tool {path.stem} --input " in planned, path

@@ -60,6 +60,18 @@ TEST_F(ApartToolTest, OneThatKnowsNoFactsHasNone) {
   EXPECT_THROW((void)tool("sound").facts_of({.path = "/a"}), std::exception);
 }
 
+TEST_F(ApartToolTest, AFileThatEndsItsProcessIsNamedAndTheNextIsServed) {
+  EXPECT_EQ(tool("abortsonfile").facts().at(0).name, "seconds");
+  try {
+    (void)tool("abortsonfile").facts_of({.path = "/hostile.mp4"});
+    ADD_FAILURE() << "it answered";
+  } catch (const std::exception& error) {
+    EXPECT_THAT(error.what(), HasSubstr("its plugin abortsonfile ended its process by SIGABRT"));
+    EXPECT_THAT(error.what(), HasSubstr("/hostile.mp4"));
+  }
+  EXPECT_EQ(heard("sound"), "rendered: true");
+}
+
 #ifdef MEDIA
 TEST_F(ApartToolTest, FactsOfAFileComeBack) {
   const ApartTool media = tool("media", "tool: t\ninputs: {in: {}}\ncommand: ['true', '{in}']\n");
