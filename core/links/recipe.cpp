@@ -48,6 +48,37 @@ TaskService service_from(const wire::Service& from) {
   return service;
 }
 
+void put(const ContainerTerms& terms, wire::Container* out) {
+  for (const ContainerBind& bind : terms.binds) {
+    wire::Bind* to = out->add_binds();
+    to->set_from(bind.from);
+    to->set_to(bind.to);
+    to->set_read_only(bind.read_only);
+  }
+  out->set_no_network(terms.no_network);
+  if (terms.gpus) out->set_gpus(*terms.gpus);
+  out->set_keeps_entrypoint(terms.keeps_entrypoint);
+  for (const auto& [name, value] : terms.variables) {
+    wire::Variable* variable = out->add_variables();
+    variable->set_name(name);
+    variable->set_value(value);
+  }
+  out->set_runtime(terms.runtime);
+}
+
+ContainerTerms terms_from(const wire::Container& from) {
+  ContainerTerms terms;
+  for (const wire::Bind& bind : from.binds())
+    terms.binds.push_back({bind.from(), bind.to(), bind.read_only()});
+  terms.no_network = from.no_network();
+  if (from.has_gpus()) terms.gpus = from.gpus();
+  terms.keeps_entrypoint = from.keeps_entrypoint();
+  for (const wire::Variable& variable : from.variables())
+    terms.variables[variable.name()] = variable.value();
+  terms.runtime = from.runtime();
+  return terms;
+}
+
 Filled filled_in(const std::string& bytes) {
   return bytes.empty() ? Filled::Nothing : static_cast<Filled>(bytes.front());
 }
@@ -75,6 +106,8 @@ std::string to_bytes(const Recipe& recipe) {
   start.set_standard_error(recipe.standard_error);
   start.set_input_streamed(recipe.stream_input);
   start.set_container(recipe.container);
+  if (recipe.container_terms != ContainerTerms())
+    put(recipe.container_terms, start.mutable_container_terms());
   if (recipe.umask) start.set_umask(*recipe.umask);
   start.set_output_limit(recipe.output_limit);
   start.set_directory_token(recipe.directory_token);
@@ -130,6 +163,7 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   recipe.standard_error = start.standard_error();
   recipe.stream_input = start.input_streamed();
   recipe.container = start.container();
+  recipe.container_terms = terms_from(start.container_terms());
   if (start.has_umask()) recipe.umask = start.umask();
   recipe.output_limit = start.output_limit();
   recipe.directory_token = start.directory_token();

@@ -1,6 +1,7 @@
 // What a task runs, as the store keeps it and a pilot gets it.
 #pragma once
 
+#include "model/container.hpp"
 #include "model/ids.hpp"
 #include "model/item.hpp"
 #include "model/task_service.hpp"
@@ -55,7 +56,8 @@ struct Recipe {
   std::string directory;
   std::string standard_input, standard_output, standard_error;
   bool stream_input{false};
-  std::string container;
+  std::string container;           ///< image; empty: none
+  ContainerTerms container_terms;  ///< of it
   std::optional<std::uint32_t> umask;
   std::uint64_t output_limit{0};  ///< bytes kept of each captured stream; 0: as the site says
   std::string directory_token;    ///< stands for the attempt's own directory wherever it is written

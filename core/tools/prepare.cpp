@@ -157,6 +157,26 @@ std::map<std::string, double> amounts_of(const ToolFile& tool, const ToolRequest
   return values;
 }
 
+std::string filled_path(const std::string& text, const std::map<std::string, std::string>& values) {
+  std::string path = fill_placeholders(text, values);
+  if (!path.starts_with('/') || path.find_first_of(":,") != std::string::npos) {
+    throw Refused(fmt::format(
+        "'{}' cannot be shown in the container: it must be an absolute path without ':' and ','",
+        show_text(path)));
+  }
+  return path;
+}
+
+ContainerTerms filled_terms(ContainerTerms terms,
+                            const std::map<std::string, std::string>& values) {
+  for (ContainerBind& bind : terms.binds) {
+    bind.from = filled_path(bind.from, values);
+    bind.to = filled_path(bind.to, values);
+  }
+  for (auto& [name, value] : terms.variables) value = fill_placeholders(value, values);
+  return terms;
+}
+
 /// What the tool's file says of the task, where the plugin has not said it.
 void add_surroundings(const ToolFile& tool, const ToolRequest& request, RenderedTask& rendered) {
   ToolTask& task = rendered.task;
@@ -170,6 +190,7 @@ void add_surroundings(const ToolFile& tool, const ToolRequest& request, Rendered
     task.environment.emplace(name, fill_placeholders(value, values));
   }
   if (task.container.empty()) task.container = fill_placeholders(tool.container, values);
+  rendered.container_terms = filled_terms(tool.container_terms, values);
   if (!tool.service || !task.container.empty()) return;
   rendered.service = filled_service(*tool.service, values);
   for (const auto& [name, value] : tool.environment)

@@ -33,6 +33,7 @@ struct RenderedOutput {
 
 struct RenderedTask {
   ToolTask task;  ///< environment and container of the tool's file are already in it
+  ContainerTerms container_terms;  ///< of the tool's file
   Needs needs;  ///< of the tool's file, and over that what the plugin says; the user's own go over
                 ///< both
   std::vector<RenderedOutput> outputs;

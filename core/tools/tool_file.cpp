@@ -148,6 +148,41 @@ std::vector<AskedFact> facts_in(const ToolFile& tool) {
   return facts;
 }
 
+void parse_container_map(const View& view, const std::set<std::string>& names, ToolFile& tool) {
+  MapView map = view.map();
+  const View image = map.get("image");
+  check_placeholders(image, names);
+  tool.container = image.non_empty_text();
+  if (const auto binds = map.find("binds")) {
+    for (const View& entry : binds->list()) {
+      check_placeholders(entry, names);
+      const auto bind = parse_container_bind(entry.text());
+      if (!bind) entry.expected("/FOLDER, /FOLDER:/THERE or /FOLDER:/THERE:ro");
+      tool.container_terms.binds.push_back(*bind);
+    }
+  }
+  if (const auto environment = map.find("environment")) {
+    for (const View& entry : environment->map().entries()) check_placeholders(entry, names);
+    tool.container_terms.variables = environment->text_map();
+  }
+  for (const char* key : {"network", "gpu", "entrypoint", "runtime"}) {
+    const auto entry = map.find(key);
+    if (!entry) continue;
+    const std::string complaint = take_container_word(tool.container_terms, key, entry->text());
+    if (!complaint.empty()) entry->fail(fmt::format("'{}' {}", entry->name(), complaint));
+  }
+  map.finish();
+}
+
+void parse_container(const View& view, const std::set<std::string>& names, ToolFile& tool) {
+  if (view.node().kind == Node::Kind::Map) {
+    parse_container_map(view, names, tool);
+  } else {
+    check_placeholders(view, names);
+    tool.container = view.non_empty_text();
+  }
+}
+
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
   return slash == 0 ? "/" : path.substr(0, slash);
@@ -225,10 +260,7 @@ ToolFile parse_tool(const std::string& text, const std::string& path) {
     for (const View& entry : environment->map().entries()) check_placeholders(entry, single);
     tool.environment = environment->text_map();
   }
-  if (const auto container = map.find("container")) {
-    check_placeholders(*container, single);
-    tool.container = container->non_empty_text();
-  }
+  if (const auto container = map.find("container")) parse_container(*container, single, tool);
   if (const auto split = map.find("split")) tool.split = parse_split(*split, tool);
   if (const auto service = map.find("service")) {
     tool.service = parse_service(*service, tool.name);

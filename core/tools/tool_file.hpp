@@ -2,6 +2,7 @@
 // names.
 #pragma once
 
+#include "model/container.hpp"
 #include "model/task_service.hpp"
 #include "tools/tool_resources.hpp"
 
@@ -62,8 +63,9 @@ struct ToolFile {
   std::map<std::string, std::string> environment;  ///< may hold `{name}`
   std::string container;                           ///< may hold `{name}`
   std::optional<SplitDeclaration> split;
-  std::optional<TaskService> service;              ///< its command may hold `{name}`
-  std::string path;                                ///< of the file, absolute
+  std::optional<TaskService> service;  ///< its command may hold `{name}`
+  ContainerTerms container_terms;      ///< its paths and variables may hold `{name}`
+  std::string path;                    ///< of the file, absolute
   std::string
       directory;     ///< of the file: the value of the parameter `tool_dir`, which every tool has
   std::string text;  ///< the whole file: the plugin's configuration

@@ -394,6 +394,41 @@ TEST(ReadRequest, AnItemIsNeverAShellsProgram) {
     EXPECT_EQ(refused(right), "accepted") << right;
 }
 
+TEST(ReadRequest, AContainerIsAnImageOrMore) {
+  const auto with = [](const std::string& container) {
+    return R"({"client": "t", "directory": "/d", "tasks": [{"command": ["c"], "container": )" +
+           container + "}]}";
+  };
+  const auto of = [&](const std::string& container) {
+    return read(R"({"command": ["c"], "container": )" + container + "}").tasks[0].container;
+  };
+  EXPECT_EQ(of(R"("a.sif")").image, "a.sif");
+  EXPECT_EQ(of(R"("a.sif")").terms, ContainerTerms());
+  const ContainerTerms terms =
+      of(R"({"image": "docker://a", "binds": ["/a", "/b:/c:ro"], "network": "none", "gpu": false,
+             "entrypoint": "keep", "environment": {"A": "b"}, "runtime": "podman"})")
+          .terms;
+  EXPECT_EQ(terms, (ContainerTerms{.binds = {{"/a", "/a", false}, {"/b", "/c", true}},
+                                   .no_network = true,
+                                   .gpus = false,
+                                   .keeps_entrypoint = true,
+                                   .variables = {{"A", "b"}},
+                                   .runtime = "podman"}));
+  EXPECT_EQ(of(R"({"image": "a", "gpu": "true"})").terms.gpus, true);
+  for (const auto& [wrong, says] : {
+           std::pair{R"({"binds": []})", "container.image is missing"},
+           {R"({"image": "a", "binds": ["a:b"]})", "container.binds: 'a:b' is no bind; write"},
+           {R"({"image": "a", "binds": ["/a:/b:/c"]})", "container.binds: '/a:/b:/c' is no bind"},
+           {R"({"image": "a", "network": "off"})", "container.network must be host or none"},
+           {R"({"image": "a", "gpu": "2"})", "container.gpu must be true or false"},
+           {R"({"image": "a", "entrypoint": "sh"})", "container.entrypoint must be keep or none"},
+           {R"({"image": "a", "runtime": "rkt"})", "container.runtime must be apptainer, "},
+           {R"({"image": "a", "bind": "x"})", "container.bind is no key of a container; it has"},
+           {"3", "container must be the name of an image, or an object with 'image'"},
+       })
+    EXPECT_THAT(refusal(with(wrong)), testing::HasSubstr(says)) << wrong;
+}
+
 /// What the help and files of tasks know of is what is taken.
 TEST(ReadTask, TakesTheKeysThatAreListed) {
   std::vector<std::string_view> listed;

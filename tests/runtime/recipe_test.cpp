@@ -18,6 +18,13 @@ TEST(Recipe, ComesBackAsItWas) {
   recipe.stream_input = true;
   recipe.umask = 0;
   recipe.output_limit = 5000;
+  recipe.container = "docker://a";
+  recipe.container_terms = {.binds = {{"/a", "/b", true}},
+                            .no_network = true,
+                            .gpus = false,
+                            .keeps_entrypoint = true,
+                            .variables = {{"A", "b"}},
+                            .runtime = "podman"};
   const Recipe back = recipe_from_bytes(to_bytes(recipe));
   EXPECT_EQ(back.argv, recipe.argv);
   EXPECT_EQ(back.variables, recipe.variables);
@@ -31,6 +38,8 @@ TEST(Recipe, ComesBackAsItWas) {
   EXPECT_TRUE(back.stream_input);
   EXPECT_EQ(back.umask, 0U);
   EXPECT_EQ(back.output_limit, 5000U);
+  EXPECT_EQ(back.container, recipe.container);
+  EXPECT_EQ(back.container_terms, recipe.container_terms);
   EXPECT_FALSE(recipe_from_bytes(to_bytes(Recipe{})).umask);
 }
 

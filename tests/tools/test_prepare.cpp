@@ -91,6 +91,28 @@ TEST_F(PrepareTest, FillsIn) {
   ASSERT_EQ(result->inputs.size(), 1U);
 }
 
+TEST_F(PrepareTest, FillsInWhatAContainerShows) {
+  std::string text = kTool;
+  const std::string plain = "container: \"{model}.sif\"\n";
+  text.replace(text.find(plain), plain.size(),
+               "container: {image: \"{model}\", binds: [\"{tool_dir}/data:/data:ro\"], network: "
+               "none, gpu: true, environment: {M: \"{model}\"}}\n");
+  tool = parse_tool(text, "/tools/t.yaml");
+  const auto result = prepared();
+  ASSERT_TRUE(result) << result.error().text;
+  EXPECT_EQ(result->task.container, "large");
+  EXPECT_EQ(result->container_terms, (ContainerTerms{.binds = {{"/tools/data", "/data", true}},
+                                                     .no_network = true,
+                                                     .gpus = true,
+                                                     .keeps_entrypoint = false,
+                                                     .variables = {{"M", "large"}},
+                                                     .runtime = ""}));
+  tool.container_terms.binds = {{"{model}", "/x", false}};
+  EXPECT_EQ(refusal(),
+            "cannot use tool t: 'large' cannot be shown in the container: it must be an absolute "
+            "path without ':' and ','");
+}
+
 TEST_F(PrepareTest, TheRequestWinsOverTheConfigurationWinsOverTheFile) {
   defaults = {{"model", "medium"}, {"level", "7"}};
   call.parameters = {{"model", "small"}};

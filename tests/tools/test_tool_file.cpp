@@ -145,6 +145,13 @@ INSTANTIATE_TEST_SUITE_P(
             "/x/t.yaml:2: unknown key 'mem' in resources; did you mean 'memory'?"},
         Bad{"SmallOutputLimit", "tool: t\nresources: {output_limit: 10}\ncommand: [a]\n",
             "/x/t.yaml:2: 'output_limit' must be a size of at least 1K, or none, not '10'"},
+        Bad{"ContainerWithoutImage", "tool: t\ncontainer: {binds: []}\ncommand: [a]\n",
+            "/x/t.yaml:2: 'image' is missing in container"},
+        Bad{"OddBind", "tool: t\ncontainer: {image: a, binds: [b:c]}\ncommand: [a]\n",
+            "/x/t.yaml:2: 'binds[0]' must be /FOLDER, /FOLDER:/THERE or /FOLDER:/THERE:ro, "
+            "not 'b:c'"},
+        Bad{"OddNetwork", "tool: t\ncontainer: {image: a, network: off}\ncommand: [a]\n",
+            "/x/t.yaml:2: 'network' must be host or none"},
         Bad{"UndeclaredInEnvironment", "tool: t\nenvironment:\n  X: \"{inptu}\"\ncommand: [a]\n",
             "/x/t.yaml:3: {inptu} is not declared; it must be a parameter, an input or an output"},
         Bad{"LoneBrace", "tool: t\nenvironment:\n  X: \"a{b\"\ncommand: [a]\n",

@@ -64,7 +64,8 @@ Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
   recipe.standard_output = task.standard_output;
   recipe.standard_error = task.standard_error;
   recipe.stream_input = task.array.streams_input;
-  recipe.container = task.container;
+  recipe.container = task.container.image;
+  recipe.container_terms = task.container.terms;
   recipe.filled = filled_of(task);
   recipe.service = task.service;
   recipe.kind = task.kind;
@@ -140,7 +141,10 @@ OfTool tool_recipe(ToolShelf& shelf, TaskRequest& task, const SubmitRequest& req
   recipe.argv = rendered->task.argv;
   recipe.variables = rendered->task.environment;
   for (const auto& [name, value] : task.env) recipe.variables[name] = value;
-  if (recipe.container.empty()) recipe.container = rendered->task.container;
+  if (recipe.container.empty()) {
+    recipe.container = rendered->task.container;
+    recipe.container_terms = rendered->container_terms;
+  }
   recipe.output_limit = rendered->output_limit;
   recipe.service = rendered->service;
   // A tool runs in its own directory: what it leaves beside its outputs goes with it.

@@ -208,7 +208,7 @@ const std::unordered_map<std::string_view, Reader>& readers() {
          to.task.array.needs.service = to.task.service->name;
        }},
       {"container",
-       [](V value, S where, Reading& to) { to.task.container = text_of(value, where); }},
+       [](V value, S where, Reading& to) { to.task.container = read_container(value, where); }},
       {"name", [](V value, S where, Reading& to) { to.task.name = text_of(value, where); }},
       {"kind", [](V value, S where, Reading& to) { to.task.kind = text_of(value, where); }},
       {"array", read_array},
@@ -318,7 +318,7 @@ void check_together(Reading& reading, const std::string& what) {
   check_named_files(task, what);
   check_own_paths(task, what);
   if (task.service) task.service->on_devices = task.array.needs.amounts.gpus() > Amount{};
-  if (task.service && (!reading.has_command || !task.container.empty()))
+  if (task.service && (!reading.has_command || !task.container.image.empty()))
     throw BadRequest(what + ": a 'service' goes with a 'command' without a 'container'");
   if (array.streams_input && (array.indices.size() != 1 || !task.standard_input.empty())) {
     throw BadRequest(what + ": streamed input goes to one task without 'stdin'");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api/read/bad_request.hpp"
+#include "api/read/read_container.hpp"
 #include "links/recipe.hpp"
 #include "model/site.hpp"
 #include "model/task.hpp"
@@ -27,7 +28,8 @@ struct TaskRequest {
   std::optional<std::string> directory;
   std::optional<std::map<std::string, std::string>> environment;
   std::map<std::string, std::string> env;
-  std::string standard_input, standard_output, standard_error, container, name, kind;
+  std::string standard_input, standard_output, standard_error, name, kind;
+  ContainerRequest container;
   std::uint64_t output_limit{0};  ///< 0: said nothing
   std::optional<EstimateMode> estimate;
   std::vector<std::string> items;  ///< packed where they have columns
