@@ -3,9 +3,11 @@
 // hpcbatch-pilot files WORKSPACE: one exchange of files with the engine (files_exchange.hpp).
 // hpcbatch-pilot spool WORKSPACE: one exchange with pilots by files (spool_exchange.hpp).
 // hpcbatch-pilot answering ...: a service whose workers answer (answering_service.hpp).
+// hpcbatch-pilot inside REPORT COMMAND...: runs a task's command in its container (inside.hpp).
 #include "pilot/answering/answering_service.hpp"
 #include "pilot/base/log_line.hpp"
 #include "pilot/pilot.hpp"
+#include "pilot/processes/inside.hpp"
 #include "pilot/processes/keeper.hpp"
 #include "pilot/site/files_exchange.hpp"
 #include "pilot/site/relay.hpp"
@@ -89,6 +91,9 @@ int answering(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Whoever starts this has given it the task's umask.
+  if (argc >= 4 && std::strcmp(argv[1], "inside") == 0)
+    return pilot::run_inside(argv[2], {argv + 3, argv + argc});
   // All that is ours is the owner's alone, whatever a login or a batch system made of it; tasks get
   // that of whoever submitted them.
   ::umask(077);

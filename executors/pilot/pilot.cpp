@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -31,9 +32,32 @@ std::uint64_t memory_of(const wire::PilotFile& file) {
   return 0;
 }
 
+std::string own_program() {
+  char path[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+  return length <= 0 ? std::string() : std::string(path, static_cast<std::size_t>(length));
+}
+
 std::string own_path() {
   const char* path = std::getenv("PATH");
   return path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
+}
+
+std::string variable(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? otherwise : value;
+}
+
+ContainerGround containers_here(const std::string& workspace,
+                                const std::optional<rlimit>& open_files) {
+  constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+  const std::string limit = variable("HPCBATCH_IMAGES_GB", "100");
+  return {own_path(),
+          own_program(),
+          container_rule(variable("HPCBATCH_CONTAINERS", "")),
+          variable("HPCBATCH_IMAGES", workspace + "/images"),
+          std::strtoull(limit.c_str(), nullptr, 10) * kGiB,
+          open_files};
 }
 
 /// By files an engine is found late, and on another machine not at once.
@@ -69,12 +93,13 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
             if (decide_.published(id, result.ByteSizeLong(), now_)) deliver(id, std::move(result));
           },
           [this](const std::string& why) { workspace_.watch.failed(why, now_); }),
-      runner_(loop_, workspace_.pack, children_.groups, children_.removals, children_.of_tasks,
+      runner_(loop_, workspace_.pack, children_.groups, children_.helpers, children_.removals,
+              children_.of_tasks,
               Runner::Place{{self_.text, file.site},
                             self_.work,
                             node_.scratch,
                             node_.devices,
-                            own_path(),
+                            containers_here(file.workspace, tasks_open_files),
                             memory_of(file),
                             tasks_open_files},
               Runner::Callbacks{
@@ -305,7 +330,8 @@ void Pilot::drop_lease(const AttemptId& id) {
 void Pilot::launch(const Launch& action) {
   HeldLease lease = leases_.take(action.id);
   if (lease.follow) followers_.follow(action.id, 0, 0);
-  const bool is_served = lease.start->has_service() && !rehearsal_;
+  const bool is_served =
+      (lease.start->has_service() || !lease.start->container().empty()) && !rehearsal_;
   if (is_served) {
     starts_.unbegun.insert(action.id);
   } else {

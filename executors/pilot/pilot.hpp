@@ -62,7 +62,7 @@ class Pilot {
   /// Tasks that were launched: which of them the engine is to be told of.
   struct Starts {
     std::vector<AttemptId> untold;
-    std::unordered_set<AttemptId, AttemptHash> unbegun;  // wait for their services
+    std::unordered_set<AttemptId, AttemptHash> unbegun;  // wait for their services or images
   };
   /// On this link.
   struct Said {

@@ -241,7 +241,16 @@ TEST_F(PilotTest, WhatCannotRunSaysWhy) {
 
 TEST_F(PilotTest, ContainersRunThroughTheirRuntime) {
   ::mkdir(path("bin").c_str(), 0755);
-  write("bin/singularity", "#!/bin/sh\necho \"$@\"\ncase $* in *' x fail') exit 255;; esac\n");
+  write("bin/singularity", R"(#!/bin/sh
+echo "$@"
+case $* in *' x fail') exit 255;; esac
+for word; do
+  case $word in *:/.hpcbatch-inside:ro) pilot=${word%%:*} ;; esac
+done
+while [ "$1" != /.hpcbatch-inside ]; do shift; done
+shift
+exec "$pilot" "$@"
+)");
   ASSERT_EQ(::chmod(path("bin/singularity").c_str(), 0755), 0);
   write("image.sif", "");
   start({{"PATH", path("bin") + ":/usr/bin:/bin"}});
@@ -261,9 +270,10 @@ TEST_F(PilotTest, ContainersRunThroughTheirRuntime) {
   for (const char* name : {"inputs/a", "inputs/b"}) {
     inputs += " --bind " + path(name) + ":" + path(name) + ":ro";
   }
-  EXPECT_TRUE(said.ends_with("/slot0" + inputs + " --pwd " + directory_ + " " + path("image.sif") +
-                             " echo hi\n"))
-      << said;
+  EXPECT_THAT(said, HasSubstr("/slot0" + inputs + " --bind "));
+  EXPECT_THAT(said, HasSubstr(":/.hpcbatch-inside:ro --pwd " + directory_ + " " +
+                              path("image.sif") + " /.hpcbatch-inside inside "));
+  EXPECT_TRUE(said.ends_with(" echo hi\nhi\n")) << said;
   write("odd,name", "");
   auto odd = task(3, {"echo", "hi"});
   odd.set_container(path("image.sif"));
@@ -281,6 +291,19 @@ TEST_F(PilotTest, ContainersRunThroughTheirRuntime) {
   failing.set_container(path("image.sif"));
   failing.set_directory(directory_);
   EXPECT_EQ(outcome(failing).failure(), "container_failed");
+}
+
+TEST_F(PilotTest, ARuntimeThatRunsNothingIsNoSuccess) {
+  ::mkdir(path("bin").c_str(), 0755);
+  write("bin/singularity", "#!/bin/sh\nexit 0\n");
+  ASSERT_EQ(::chmod(path("bin/singularity").c_str(), 0755), 0);
+  write("image.sif", "");
+  start({{"PATH", path("bin") + ":/usr/bin:/bin"}});
+  auto contained = task(1, {"true"});
+  contained.set_container(path("image.sif"));
+  const auto result = outcome(contained);
+  EXPECT_EQ(result.failure(), "container_failed");
+  EXPECT_THAT(result.message(), HasSubstr("singularity ended with exit 0 before the task's"));
 }
 
 TEST_F(PilotTest, InputsMustBeRegularFiles) {

@@ -31,8 +31,9 @@ namespace hpcbatch::pilot {
 struct Lease {
   AttemptId id;
   Amounts granted;
-  Duration time_limit{};     // zero: none
-  bool begins_later{false};  // a service forks it: its time does not run before `began`
+  Duration time_limit{};  // zero: none
+  bool begins_later{
+      false};  // it waits for its service or its image: its time does not run before `began`
 };
 
 struct Terms {

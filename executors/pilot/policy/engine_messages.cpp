@@ -10,7 +10,7 @@ Lease lease_of(const wire::Start& start) {
   Lease lease{from_wire(start.attempt()), {}, std::chrono::milliseconds(start.time_limit_ms())};
   for (const wire::Amount& amount : start.granted())
     lease.granted.emplace_back(amount.name(), amount.value());
-  lease.begins_later = start.has_service();
+  lease.begins_later = start.has_service() || !start.container().empty();
   return lease;
 }
 

@@ -12,8 +12,10 @@
 namespace hpcbatch::pilot {
 namespace {
 
-// What apptainer and singularity exit with when they themselves fail.
+// What Apptainer and Singularity, and Podman and Docker, exit with when they themselves fail.
 constexpr int kContainerFailed = 255;
+constexpr int kContainerNotRun = 125;
+constexpr int kShellsSignal = 128;
 constexpr int kNotFound = 127;
 constexpr int kNotExecutable = 126;
 
@@ -28,6 +30,45 @@ std::string memory_message(const EndFacts& facts) {
   if (facts.memory_limit != 0) text += ": the limit is " + in_words(facts.memory_limit);
   if (facts.peak_memory != 0) text += ", its peak was " + in_words(facts.peak_memory);
   return text;
+}
+
+/// What the program itself ended with, where something in its container tells.
+void take_ends(const EndFacts& facts, Verdict& verdict) {
+  if (WIFSIGNALED(facts.status)) verdict.signal = WTERMSIG(facts.status);
+  if (WIFEXITED(facts.status)) verdict.exit_code = WEXITSTATUS(facts.status);
+  if (!facts.container || !facts.container->reports) return;
+  const ContainerReport& report = facts.container->report;
+  using Said = ContainerReport::Said;
+  const bool is_exit = report.said == Said::Exited;
+  if (is_exit || report.said == Said::Signalled) {
+    verdict.exit_code = is_exit ? report.value : 0;
+    verdict.signal = is_exit ? 0 : report.value;
+  } else if (report.said == Said::Begun && verdict.exit_code > kShellsSignal) {
+    // Killed together with who would have told.
+    verdict.signal = verdict.exit_code - kShellsSignal;
+    verdict.exit_code = 0;
+  }
+}
+
+/// Empty: the container itself did its part.
+std::string container_trouble(const EndFacts& facts, const Verdict& verdict) {
+  if (!facts.container) return {};
+  const ContainerEnd& end = *facts.container;
+  using Said = ContainerReport::Said;
+  const std::string how = verdict.signal != 0
+                              ? "was ended by " + signal_name(verdict.signal)
+                              : "ended with exit " + std::to_string(verdict.exit_code);
+  constexpr const char* kSee = ": see the end of its standard error";
+  if (end.reports) {
+    if (end.report.said == Said::Nothing)
+      return end.runtime + " " + how + " before the task's program began in the container" + kSee;
+    if (end.report.said == Said::Begun && verdict.signal == 0)
+      return end.runtime + " " + how + " while the task's program ran in the container" + kSee;
+    return {};
+  }
+  const bool is_its_own =
+      verdict.exit_code == kContainerFailed || verdict.exit_code == kContainerNotRun;
+  return verdict.signal == 0 && is_its_own ? end.runtime + " " + how + kSee : std::string();
 }
 
 }  // namespace
@@ -64,8 +105,8 @@ std::string how_it_ended(int status) {
 
 Verdict verdict_of(const EndFacts& facts) {
   Verdict verdict;
-  if (WIFSIGNALED(facts.status)) verdict.signal = WTERMSIG(facts.status);
-  if (WIFEXITED(facts.status)) verdict.exit_code = WEXITSTATUS(facts.status);
+  take_ends(facts, verdict);
+  const std::string trouble = container_trouble(facts, verdict);
   // A process of a pipe may have been killed and the last one have ended well: the result is not to
   // be trusted.
   if (facts.memory_kills > 0 && facts.stopped_for.value_or(Failure::OomTask) == Failure::OomTask) {
@@ -74,6 +115,12 @@ Verdict verdict_of(const EndFacts& facts) {
   } else if (facts.stopped_for) {
     verdict.failure = *facts.stopped_for;
     verdict.message = facts.stop_message;
+  } else if (!trouble.empty()) {
+    verdict.failure = Failure::ContainerFailed;
+    verdict.message = trouble;
+  } else if (facts.container && facts.container->report.said == ContainerReport::Said::CannotRun) {
+    return verdict_of(Spawned{-1, Spawned::Step::Program, facts.container->report.value},
+                      facts.program, "", "of the image");
   } else if (verdict.signal != 0) {
     verdict.failure = Failure::ToolSignal;
     verdict.message = "it was ended by " + signal_name(verdict.signal);
@@ -83,10 +130,6 @@ Verdict verdict_of(const EndFacts& facts) {
     verdict.failure = Failure::DiskTask;
     verdict.message =
         "exit " + std::to_string(verdict.exit_code) + ", and its directory's file system is full";
-  } else if (facts.in_container && verdict.exit_code == kContainerFailed) {
-    verdict.failure = Failure::ContainerFailed;
-    verdict.message =
-        "the container's runtime ended with exit 255: see the end of its standard error";
   } else {
     verdict.failure = Failure::ToolFailed;
     verdict.message = "exit " + std::to_string(verdict.exit_code);

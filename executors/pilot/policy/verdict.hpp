@@ -2,6 +2,7 @@
 #pragma once
 
 #include "failure/failure.hpp"
+#include "pilot/policy/container_end.hpp"
 #include "pilot/policy/spawned.hpp"
 #include "wire/wire.pb.h"
 
@@ -18,8 +19,9 @@ struct EndFacts {
   std::uint64_t memory_kills{0};  // processes of it that the kernel killed for their memory
   std::uint64_t memory_limit{0};  // bytes; 0: none
   std::uint64_t peak_memory{0};
-  bool in_container{false};
-  bool disk_is_full{false};  // of its working directory, when it ended
+  std::optional<ContainerEnd> container;  // none: it ran in none
+  std::string program{};                  // as its argv names it
+  bool disk_is_full{false};               // of its working directory, when it ended
 };
 
 struct Verdict {

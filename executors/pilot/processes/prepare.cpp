@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -52,31 +51,6 @@ bool is_same_file(const Fd& a, const Fd& b) {
   struct stat two {};
   return ::fstat(a.get(), &one) == 0 && ::fstat(b.get(), &two) == 0 && one.st_dev == two.st_dev &&
          one.st_ino == two.st_ino;
-}
-
-bool can_be_bound(const std::string& path) {
-  return path.find_first_of(":,") == std::string::npos;
-}
-
-/// Each once: where the task runs, and its other folders.
-std::vector<std::string> bound_folders(const ContainerView& view) {
-  std::vector<std::string> paths{view.directory};
-  const auto add = [&paths](const std::string& path) {
-    if (!path.empty() && std::find(paths.begin(), paths.end(), path) == paths.end())
-      paths.push_back(path);
-  };
-  for (const std::string& folder : view.folders) add(folder);
-  return paths;
-}
-
-/// Files alone: a folder of this node would hide what the image has in its place.  What has a name
-/// that cannot be said is shown where the runtime shows it anyway.
-std::vector<std::string> bound_inputs(const wire::Start& start) {
-  std::vector<std::string> binds;
-  for (const std::string& input : start.inputs()) {
-    if (can_be_bound(input)) binds.emplace_back(input).append(":").append(input).append(":ro");
-  }
-  return binds;
 }
 
 Refusal stage_out_refusal(const char* what, const std::string& path, int error) {
@@ -186,45 +160,6 @@ std::vector<std::string> candidates(const std::string& program, const char* sear
     if (end == std::string_view::npos) return paths;
     rest.remove_prefix(end + 1);
   }
-}
-
-std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& start,
-                                                           const ContainerView& view) {
-  std::vector<std::string> argv;
-  if (!start.container().empty()) {
-    const std::string& image = start.container();
-    for (const char* name : {"apptainer", "singularity"}) {
-      const std::vector<std::string> paths = candidates(name, view.search.c_str());
-      const auto found = std::find_if(paths.begin(), paths.end(), [](const std::string& path) {
-        return ::access(path.c_str(), X_OK) == 0;
-      });
-      if (found == paths.end()) continue;
-      argv = {*found, "exec"};
-      break;
-    }
-    if (argv.empty()) {
-      return Refusal{
-          Failure::ContainerMissing,
-          "neither apptainer nor singularity is on this node's PATH (" + view.search + ")"};
-    }
-    if (image.starts_with('/') && ::access(image.c_str(), R_OK) != 0) {
-      return Refusal{Failure::ContainerMissing,
-                     "cannot read the image " + image + ": " + std::strerror(errno)};
-    }
-    if (!view.gpu_option.empty()) argv.push_back(view.gpu_option);
-    for (const std::string& path : bound_folders(view)) {
-      if (!can_be_bound(path)) {
-        return Refusal{
-            Failure::ContainerFailed,
-            path + " cannot be shown to a container: its runtime takes no path with ':' or ','"};
-      }
-      argv.insert(argv.end(), {"--bind", path});
-    }
-    for (const std::string& bind : bound_inputs(start)) argv.insert(argv.end(), {"--bind", bind});
-    argv.insert(argv.end(), {"--pwd", view.directory, image});
-  }
-  argv.insert(argv.end(), start.argv().begin(), start.argv().end());
-  return argv;
 }
 
 }  // namespace hpcbatch::pilot

@@ -49,17 +49,6 @@ struct Files {
 /// The files named for the standard streams.  `directory` is where relative paths begin.
 std::variant<Files, Refusal> open_files(const wire::Start& start, const std::string& directory);
 
-/// What of the node a container is to show beside what its runtime shows by itself.
-struct ContainerView {
-  std::string directory;             // where the task runs
-  std::vector<std::string> folders;  // others
-  std::string gpu_option;            // of the runtime; empty: none
-  std::string search;                // the PATH on which the runtime is looked for
-};
-/// argv with the container's runtime before it where one is asked for.
-std::variant<std::vector<std::string>, Refusal> command_of(const wire::Start& start,
-                                                           const ContainerView& view);
-
 /// The paths under which a program may be found, in order.
 std::vector<std::string> candidates(const std::string& program, const char* search);
 

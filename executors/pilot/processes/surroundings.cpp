@@ -105,9 +105,9 @@ std::optional<std::size_t> Devices::shown() const {
   return set_ ? std::optional(names_.size()) : std::nullopt;
 }
 
-std::string Devices::container_option() const {
-  if (variable_ == "CUDA_VISIBLE_DEVICES") return "--nv";
-  return variable_ == "ZE_AFFINITY_MASK" ? "" : "--rocm";
+GpuMaker Devices::maker() const {
+  if (variable_ == "CUDA_VISIBLE_DEVICES") return GpuMaker::Nvidia;
+  return variable_ == "ZE_AFFINITY_MASK" ? GpuMaker::Intel : GpuMaker::Amd;
 }
 
 std::string Devices::names(const std::vector<unsigned>& gpus) const {
@@ -148,6 +148,16 @@ TaskEnvironment::TaskEnvironment(std::shared_ptr<const BaseEnvironment> base,
   }
   for (std::string& line : own_) pointers_.push_back(line.data());
   pointers_.push_back(nullptr);
+}
+
+std::vector<std::string> TaskEnvironment::names() const {
+  std::vector<std::string> names;
+  for (const char* line : pointers_) {
+    if (line == nullptr) break;
+    const std::string_view text(line);
+    names.emplace_back(text.substr(0, text.find('=')));
+  }
+  return names;
 }
 
 const char* TaskEnvironment::find(std::string_view name) const {

@@ -3,6 +3,7 @@
 // caller's is known.
 #pragma once
 
+#include "pilot/policy/container_command.hpp"
 #include "pilot/policy/room.hpp"
 #include "wire/wire.pb.h"
 
@@ -34,8 +35,7 @@ class Devices {
 
   /// The variable that names them, to the pilot and to tasks.
   const std::string& variable() const { return variable_; }
-  /// What brings them into a container; empty: nothing need be said.
-  std::string container_option() const;
+  GpuMaker maker() const;
 
   /// How many the batch system shows us; nothing where it says nothing.
   std::optional<std::size_t> shown() const;
@@ -58,6 +58,7 @@ class TaskEnvironment {
                   const std::map<std::string, std::string>& own);
 
   char* const* pointers() { return pointers_.data(); }
+  std::vector<std::string> names() const;
   /// Null where it is not set.
   const char* find(std::string_view name) const;
 

@@ -36,6 +36,15 @@ int TaskProcesses::find_task(pid_t orphan) const {
   for (const auto& [slot, task] : tasks_) {
     if (task_id == task.task_id && attempt == task.attempt) return static_cast<int>(slot);
   }
+  // What stands between Podman and its container has lost its environment; what is in the container
+  // has its own.
+  for (const pid_t child : children_of(orphan)) {
+    const std::string id = variable_of(child, "HPCBATCH_TASK_ID");
+    const std::string number = variable_of(child, "HPCBATCH_ATTEMPT");
+    for (const auto& [slot, task] : tasks_) {
+      if (id == task.task_id && number == task.attempt) return static_cast<int>(slot);
+    }
+  }
   // A forked process has the environment that its service was started with, and a name that says
   // whose it is.
   if (!variable_of(orphan, "HPCBATCH_SERVICE").empty()) {

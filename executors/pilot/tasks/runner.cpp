@@ -22,11 +22,12 @@ constexpr Duration kFirstMeasure = 100ms;
 
 }  // namespace
 
-Runner::Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals,
-               TaskProcesses& task_processes, Place place, Callbacks callbacks)
+Runner::Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Helpers& helpers,
+               Removals& removals, TaskProcesses& task_processes, Place place, Callbacks callbacks)
     : loop_(loop),
       pack_(pack),
       groups_(groups),
+      helpers_(helpers),
       removals_(removals),
       task_processes_(task_processes),
       place_(std::move(place)),
@@ -39,6 +40,8 @@ Runner::Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& remo
                  [this](pid_t pid, std::uint64_t cpu_us, std::uint64_t peak) {
                    used_of_service(pid, cpu_us, peak);
                  }}),
+      images_(helpers, [this](const AttemptId& id,
+                              const ImageAnswer& answer) { image_answered(id, answer); }),
       nothing_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
       minimal_(std::make_shared<BaseEnvironment>(minimal_environment(environ))),
       kills_told_(groups.kills_around()) {}
@@ -67,6 +70,7 @@ void Runner::launch(const AttemptId& id, wire::Start start,
   }
   if (!measure_at_) measure_at_ = now + kFirstMeasure;
   if (task.input) task.input->want_again();
+  if (task.container && !task.planned) callbacks_.began(id);
 }
 
 std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const BaseEnvironment> base) {
@@ -95,20 +99,16 @@ std::optional<Refusal> Runner::prepare(Running& task, std::shared_ptr<const Base
   }
   auto opened = open_files(start, task.runs_in);
   if (auto* refusal = std::get_if<Refusal>(&opened)) return *refusal;
-  auto command = command_of(
-      start, {.directory = task.runs_in,
-              .folders = {task.directory, task.slot->temporary},
-              .gpu_option = task.placement.gpus.empty() ? "" : place_.devices.container_option(),
-              .search = place_.search});
-  if (auto* refusal = std::get_if<Refusal>(&command)) return *refusal;
   task.slot->clean_temporary(removals_);
+  if (auto refusal = look_at_container(task)) return refusal;
   limit_memory(task);
   return start_process(task, std::move(std::get<Files>(opened)),
-                       std::move(std::get<std::vector<std::string>>(command)), std::move(base));
+                       {start.argv().begin(), start.argv().end()}, std::move(base));
 }
 
 /// A control group is joined only for a limit of the task's own: it costs a tenth of what starting
-/// a process does, and without a limit looking from time to time does as well.
+/// a process does, and without a limit looking from time to time does as well.  Podman's containers
+/// descend from no process of the task, so of them the group tells best.
 void Runner::limit_memory(Running& task) {
   for (const wire::Amount& amount : task.start.granted()) {
     if (amount.name() == "memory")
@@ -119,7 +119,8 @@ void Runner::limit_memory(Running& task) {
                      ? task.granted
                      : static_cast<std::uint64_t>(task.start.memory() / kWhole);
   }
-  if (task.limit == 0) return;
+  const bool is_podman = task.container && task.container->runtime.runtime == Runtime::Podman;
+  if (task.limit == 0 && !is_podman) return;
   std::unique_ptr<ControlGroup>& group = task.slot->group;
   if (!group) group = groups_.make(task.placement.slot);
   if (!group) return;
@@ -152,6 +153,11 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
           callbacks_.input_wanted(id, offset, ended);
         });
     planned.files.input = task.input->open();
+  }
+  if (task.container) {
+    task.base = std::move(base);
+    task.variables = std::move(variables);
+    return start_in_container(task, std::move(planned));
   }
   if (!start.has_service()) return spawn_planned(task, planned);
   task.planned = std::make_unique<Planned>(std::move(planned));

@@ -7,12 +7,14 @@
 #include "pilot/policy/memory_victims.hpp"
 #include "pilot/policy/tree_memory.hpp"
 #include "pilot/policy/verdict.hpp"
+#include "pilot/processes/contained.hpp"
 #include "pilot/processes/control_group.hpp"
 #include "pilot/processes/prepare.hpp"
 #include "pilot/processes/spawn.hpp"
 #include "pilot/processes/surroundings.hpp"
 #include "pilot/processes/task_processes.hpp"
 #include "pilot/services/services.hpp"
+#include "pilot/tasks/images.hpp"
 #include "pilot/tasks/slot.hpp"
 #include "pilot/tasks/streamed_input.hpp"
 
@@ -35,8 +37,8 @@ class Runner {
     std::string work;     // where attempts' own directories are made; made with the first
     std::string scratch;  // the pilot's own
     Devices devices;
-    std::string search;               // the pilot's PATH: where a container's runtime is looked for
-    std::uint64_t memory_capacity{};  // bytes; 0: unknown
+    ContainerGround containers;
+    std::uint64_t memory_capacity{};   // bytes; 0: unknown
     std::optional<rlimit> open_files;  // as tasks are to have it
   };
   struct Callbacks {
@@ -56,7 +58,7 @@ class Runner {
     std::function<void(const std::string& why)> workspace_failed;
   };
 
-  Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Removals& removals,
+  Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Helpers& helpers, Removals& removals,
          TaskProcesses& task_processes, Place place, Callbacks callbacks);
   ~Runner();
 
@@ -106,6 +108,10 @@ class Runner {
     std::string directory;  // its own; empty: none
     std::string runs_in;
     std::unique_ptr<StreamedInput> input;
+    std::unique_ptr<ContainerPlan> container;  // null: none
+    std::vector<std::string> removal;          // of what its runtime leaves when it is killed
+    std::vector<std::string> removal_environment;
+    std::optional<Time> tidied_until;  // by its runtime, whose own processes are left alone so long
     pid_t pid{-1};
     std::int64_t started_us{};
     bool main_lives{true};
@@ -120,11 +126,13 @@ class Runner {
     std::uint64_t kills_before{0};
     std::optional<Failure> stopped_for;
     std::string stop_message;
-    std::unique_ptr<Planned> planned;  // while a service is asked for its process
-    std::string note;                  // said of it however it ends
-    std::uint64_t shared{0};           // resident bytes that it has from its service
-    std::vector<pid_t> members;        // when they were looked at last
-    std::uint64_t resident{0};         // the sum of theirs
+    std::unique_ptr<Planned> planned;  // while a service is asked for its process, or for its image
+    std::shared_ptr<const BaseEnvironment> base;  // while it waits for its image
+    std::map<std::string, std::string> variables;
+    std::string note;            // said of it however it ends
+    std::uint64_t shared{0};     // resident bytes that it has from its service
+    std::vector<pid_t> members;  // when they were looked at last
+    std::uint64_t resident{0};   // the sum of theirs
     TreeMemory tree;
     bool doubted{false};
     std::optional<Time> sweep_at;
@@ -136,6 +144,13 @@ class Runner {
   std::optional<Refusal> prepare(Running& task, std::shared_ptr<const BaseEnvironment> base);
   std::optional<Refusal> start_process(Running& task, Files files, std::vector<std::string> argv,
                                        std::shared_ptr<const BaseEnvironment> base);
+  std::optional<Refusal> look_at_container(Running& task);
+  std::optional<Refusal> start_in_container(Running& task, Planned planned);
+  void image_answered(const AttemptId& id, const ImageAnswer& answer);
+  /// The command with the runtime before it, which has some variables of its own.
+  static void put_in_container(Running& task, Planned& planned);
+  static ContainerEnd container_end(const Running& task);
+  void remove_container(Running& task);
   std::optional<Refusal> spawn_planned(Running& task, Planned& planned);
   void ask_service(Running& task, std::shared_ptr<const BaseEnvironment> base);
   void runs(Running& task, pid_t pid);
@@ -146,6 +161,7 @@ class Runner {
   void used_of_service(pid_t pid, std::uint64_t cpu_us, std::uint64_t peak);
   void limit_memory(Running& task);
   static void add_usage(Running& task, const rusage& usage);
+  bool is_tidied(Running& task, Time now);
   void sweep(Running& task, Time now);
   std::vector<pid_t> members_of(const Running& task);
   bool nothing_adopted();
@@ -163,11 +179,13 @@ class Runner {
   Loop& loop_;
   PackFile& pack_;
   ControlGroups& groups_;
+  Helpers& helpers_;
   Removals& removals_;
   TaskProcesses& task_processes_;
   Place place_;
   Callbacks callbacks_;
   Services services_;
+  Images images_;
   Fd nothing_;  // /dev/null
   std::shared_ptr<const BaseEnvironment> minimal_;
   std::map<unsigned, std::unique_ptr<Slot>> slots_;

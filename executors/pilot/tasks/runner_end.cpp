@@ -27,6 +27,7 @@ using namespace std::chrono_literals;
 constexpr Duration kFirstSweepPause = 2ms;
 constexpr Duration kLongestSweepPause = 500ms;
 constexpr Duration kDoubt = 200ms;
+constexpr Duration kTidying = 3s;
 // A batch system that ends a batch job signals every process in it, the pilot perhaps after its
 // tasks.
 constexpr Duration kWhoseTerm = 300ms;
@@ -85,6 +86,7 @@ void Runner::stop(const AttemptId& id, bool by_force, std::optional<Failure> fai
   if (task.planned) {
     // Nothing of it has run.
     services_.forget(id);
+    images_.forget(id);
     end(task, {failure.value_or(Failure::Cancelled), 0, 0, message}, false);
     return;
   }
@@ -156,6 +158,14 @@ std::vector<pid_t> Runner::members_of(const Running& task) {
   return std::move(members[task.placement.slot]);
 }
 
+/// Podman's own processes tidy up behind a container that has ended; where they are killed before
+/// they are done, its lock and its mounts stay.
+bool Runner::is_tidied(Running& task, Time now) {
+  if (task.removal.empty() || task.by_force || WIFSIGNALED(task.status)) return false;
+  if (!task.tidied_until) task.tidied_until = now + kTidying;
+  return now < *task.tidied_until && !members_of(task).empty();
+}
+
 /// Kills what is left of a task whose main process has ended, or all of one that is ended by force.
 void Runner::sweep(Running& task, Time now) {
   task.sweep_at.reset();
@@ -165,6 +175,10 @@ void Runner::sweep(Running& task, Time now) {
     return;
   }
   if (task.main_lives) ::kill(-task.pid, SIGKILL);
+  if (is_tidied(task, now)) {
+    task.sweep_at = now + kFirstSweepPause;
+    return;
+  }
   task.members = members_of(task);
   bool any = false;
   for (const pid_t pid : task.members) {
@@ -190,7 +204,11 @@ void Runner::finish(const AttemptId& id) {
   facts.status = task.status;
   facts.stopped_for = task.stopped_for;
   facts.stop_message = task.stop_message;
-  facts.in_container = !task.start.container().empty();
+  if (task.container) {
+    facts.container = container_end(task);
+    facts.program = task.start.argv(0);
+    remove_container(task);
+  }
   if (task.group != nullptr) {
     facts.memory_kills = task.group->memory_kills() - task.kills_before;
     facts.memory_limit = task.granted;

@@ -29,6 +29,7 @@ std::optional<Time> Runner::next() const {
 
 void Runner::tick(Time now) {
   services_.tick(now);
+  images_.tick(now);
   std::vector<AttemptId> due;
   for (const auto& [id, task] : running_) {
     if (task.sweep_at && *task.sweep_at <= now) due.push_back(id);
