@@ -172,3 +172,13 @@ def test_somebody_who_is_not_root(folder, runtime):
         assert engine.wait(task) == 1
         assert engine.show(task)["failure"] == "time_task"
         wait_until(lambda: not processes_with("sleep\x006543"), 10, "the end of the container's processes")
+
+
+def test_podman_without_control_groups(tree):
+    with EngineWithContainers("podman", setup=["export HPCBATCH_CONTROL_GROUPS=no"]) as engine:
+        fat = engine.submit("--mem", "300M", "--container", tree, "--", "tail", "/dev/zero")
+        slow = engine.submit("--container", tree, "--", "sleep", "5432")
+        engine.wait(fat)
+        assert engine.show(fat)["failure"] == "oom_task", engine.show(fat)
+        engine.ok("cancel", slow)
+        wait_until(lambda: not processes_with("sleep\x005432"), 10, "the end of the container's processes")

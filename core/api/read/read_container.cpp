@@ -2,6 +2,8 @@
 
 #include "api/read/json_words.hpp"
 
+#include <fmt/format.h>
+
 namespace hpcbatch {
 namespace {
 
@@ -11,8 +13,8 @@ void read_binds(const json::value& value, const std::string& where, ContainerTer
   for (const std::string& text : texts_of(value, where)) {
     const auto bind = parse_container_bind(text);
     if (!bind || bind->from.front() != '/' || bind->to.front() != '/')
-      throw BadRequest(where + ": '" + text +
-                       "' is no bind; write /FOLDER, /FOLDER:/THERE or /FOLDER:/THERE:ro");
+      throw BadRequest(fmt::format(
+          "{}: '{}' is no bind; write /FOLDER, /FOLDER:/THERE or /FOLDER:/THERE:ro", where, text));
     terms.binds.push_back(*bind);
   }
 }
@@ -30,7 +32,7 @@ ContainerRequest read_container(const json::value& value, const std::string& wha
     throw BadRequest(what + " must be the name of an image, or an object with 'image'");
   ContainerRequest container;
   for (const auto& [key, entry] : value.get_object()) {
-    const std::string where = what + "." + std::string(key);
+    const std::string where = fmt::format("{}.{}", what, std::string_view(key));
     if (key == "image") {
       container.image = text_of(entry, where);
     } else if (key == "binds") {

@@ -94,7 +94,8 @@ void add_run(Words& words, const ContainerPlan& plan, const Words& names) {
   for (const std::string& name : names) {
     if (is_passed(name, plan)) add(words, {"--env", name});
   }
-  for (const auto& [name, value] : plan.variables) add(words, {"--env", name + "=" + value});
+  for (const auto& [name, value] : plan.variables)
+    add(words, {"--env", std::string(name).append("=").append(value)});
   for (const Bind& bind : plan.binds) add(words, {"--volume", text_of(bind)});
   add(words, {"--workdir", plan.directory});
   if (!plan.keeps_entrypoint) add(words, {"--entrypoint", ""});

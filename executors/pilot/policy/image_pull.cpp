@@ -32,6 +32,11 @@ constexpr std::array<std::string_view, 17> kTransientWords = {"timeout",
                                                               "503 service unavailable",
                                                               "504 gateway time"};
 
+// Unlike Podman it looks for its registries where it is told to alone.
+constexpr const char* kSkopeo =
+    R"(exec skopeo ${CONTAINERS_REGISTRIES_CONF:+--registries-conf "$CONTAINERS_REGISTRIES_CONF"} \
+copy --quiet "$1" "$2")";
+
 bool is_of_registry(ImageKind kind) {
   return kind == ImageKind::Registry;
 }
@@ -74,11 +79,7 @@ std::vector<std::vector<std::string>> pull_commands(const FoundRuntime& runtime,
               {runtime.program, "save", "--output", to, image.place}};
     case Runtime::Charliecloud:
       if (!is_of_registry(image.kind)) return {};
-      // Unlike Podman it looks for its registries where it is told to alone.
-      return {{"sh", "-c",
-               R"(exec skopeo ${CONTAINERS_REGISTRIES_CONF:+--registries-conf )"
-               R"("$CONTAINERS_REGISTRIES_CONF"} copy --quiet "$1" "$2")",
-               "sh", from, "oci:" + to + ":image"}};
+      return {{"sh", "-c", kSkopeo, "sh", from, "oci:" + to + ":image"}};
   }
   return {};
 }

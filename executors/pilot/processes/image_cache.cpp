@@ -37,7 +37,7 @@ using Said = ImageAnswer::Said;
 constexpr auto kLookAgain = 1s;
 constexpr auto kPatience = 1h;  // with another's pull
 constexpr std::array<std::chrono::seconds, 3> kTryAgain = {5s, 30s, 0s};
-constexpr time_t kLeftOver = 24 * 3600;
+constexpr time_t kLeftOver = time_t{24} * 3600;
 constexpr const char* kPulling = "pulling-";
 constexpr const char* kUsed = ".used";
 constexpr std::size_t kLongestName = 120;
@@ -147,14 +147,16 @@ std::vector<KeptImage> kept_in(const std::string& cache) {
   const time_t now = std::time(nullptr);
   while (const dirent* entry = ::readdir(folder)) {
     const std::string name = entry->d_name;
+    std::string path = cache;
+    path.append("/").append(name);
     struct stat info {};
-    if (::stat((cache + "/" + name).c_str(), &info) != 0) continue;
+    if (::stat(path.c_str(), &info) != 0) continue;
     if (name.starts_with(kPulling) && now - info.st_mtime > kLeftOver) {
-      if (!remove_tree(cache + "/" + name)) ::unlink((cache + "/" + name).c_str());
+      if (!remove_tree(path)) ::unlink(path.c_str());
     }
     if (!name.ends_with(kUsed)) continue;
     kept.push_back({name.substr(0, name.size() - std::strlen(kUsed)),
-                    std::strtoull(read_small(cache + "/" + name).c_str(), nullptr, 10),
+                    std::strtoull(read_small(path).c_str(), nullptr, 10),
                     std::chrono::seconds(now - info.st_mtime)});
   }
   ::closedir(folder);

@@ -49,6 +49,7 @@ bool write_report(const Fd& file, const ContainerReport& report) {
 pid_t start_command(const std::vector<std::string>& command) {
   std::vector<std::string> words = command;
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   const std::vector<std::string> paths = candidates(command.front(), std::getenv("PATH"));

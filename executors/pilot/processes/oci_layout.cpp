@@ -74,6 +74,7 @@ void take_away(const std::string& tree, const std::string& listing) {
 
 std::string unpack_layer(const std::string& blob, const std::string& tree) {
   const std::vector<std::string> environment{"PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C"};
+  if (blob.empty()) return "a layer of the image cannot be named";
   const auto [listed, names] = run_program(
       {"sh", "-c", R"(tar -tf "$1" | grep -e '^\.wh\.' -e '/\.wh\.'; exit 0)", "sh", blob},
       environment);
@@ -124,7 +125,7 @@ std::string unpack_layout(const std::string& layout, const std::string& tag,
     return "the image " + digest + " in " + layout + " cannot be read";
   if (::mkdir(tree.c_str(), 0755) != 0) return "cannot make " + tree + ": " + std::strerror(errno);
   for (const JsonText& layer : manifest->at("layers").list) {
-    const std::string trouble = unpack_layer(blob_of(layout, layer.at("digest").text), tree);
+    std::string trouble = unpack_layer(blob_of(layout, layer.at("digest").text), tree);
     if (!trouble.empty()) return trouble;
   }
   make_usual_folders(tree);

@@ -23,6 +23,15 @@ void TaskProcesses::main_ended(unsigned slot) {
   if (const auto at = tasks_.find(slot); at != tasks_.end()) at->second.main_lives = false;
 }
 
+int TaskProcesses::task_in_environment(pid_t pid) const {
+  const std::string task_id = variable_of(pid, "HPCBATCH_TASK_ID");
+  const std::string attempt = variable_of(pid, "HPCBATCH_ATTEMPT");
+  for (const auto& [slot, task] : tasks_) {
+    if (task_id == task.task_id && attempt == task.attempt) return static_cast<int>(slot);
+  }
+  return -1;
+}
+
 int TaskProcesses::find_task(pid_t orphan) const {
   const auto facts = facts_of(orphan);
   if (!facts || facts->is_zombie || ours_.contains(facts->group)) return -1;
@@ -31,19 +40,11 @@ int TaskProcesses::find_task(pid_t orphan) const {
     if (known != task.known.end() && known->second == facts->started) return static_cast<int>(slot);
     if (facts->group == task.main) return static_cast<int>(slot);
   }
-  const std::string task_id = variable_of(orphan, "HPCBATCH_TASK_ID");
-  const std::string attempt = variable_of(orphan, "HPCBATCH_ATTEMPT");
-  for (const auto& [slot, task] : tasks_) {
-    if (task_id == task.task_id && attempt == task.attempt) return static_cast<int>(slot);
-  }
+  if (const int slot = task_in_environment(orphan); slot >= 0) return slot;
   // What stands between Podman and its container has lost its environment; what is in the container
   // has its own.
   for (const pid_t child : children_of(orphan)) {
-    const std::string id = variable_of(child, "HPCBATCH_TASK_ID");
-    const std::string number = variable_of(child, "HPCBATCH_ATTEMPT");
-    for (const auto& [slot, task] : tasks_) {
-      if (id == task.task_id && number == task.attempt) return static_cast<int>(slot);
-    }
+    if (const int slot = task_in_environment(child); slot >= 0) return slot;
   }
   // A forked process has the environment that its service was started with, and a name that says
   // whose it is.

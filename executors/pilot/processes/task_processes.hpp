@@ -37,6 +37,7 @@ class TaskProcesses {
     std::string attempt;
     std::map<pid_t, std::uint64_t> known;  // with the time of its start
   };
+  int task_in_environment(pid_t pid) const;
   int find_task(pid_t orphan) const;
 
   std::map<unsigned, Task> tasks_;
