@@ -1,4 +1,4 @@
-// How a task's container is chosen, started and judged.
+// How a task's container is runtime_chosen, started and judged.
 #include "pilot/policy/container_command.hpp"
 #include "pilot/policy/image_pull.hpp"
 #include "pilot/policy/json_text.hpp"
@@ -29,8 +29,8 @@ const std::vector<FoundRuntime> kAll = {{Runtime::Apptainer, "/bin/apptainer"},
                                         {Runtime::Charliecloud, "/bin/ch-run"},
                                         {Runtime::Docker, "/bin/docker"}};
 
-std::string chosen(const Image& image, const std::vector<FoundRuntime>& found,
-                   const std::string& rule = "", const ContainerWish& wish = {}) {
+std::string runtime_chosen(const Image& image, const std::vector<FoundRuntime>& found,
+                           const std::string& rule = "", const ContainerWish& wish = {}) {
   const auto choice = choose_runtime(image, wish, container_rule(rule), found);
   const auto* runtime = std::get_if<FoundRuntime>(&choice);
   return runtime == nullptr ? std::get<std::string>(choice) : name_of(runtime->runtime);
@@ -59,30 +59,32 @@ TEST(ContainerImage, IsAPathOrANameInARegistry) {
 }
 
 TEST(ContainerChoice, TakesTheFirstThatCan) {
-  EXPECT_EQ(chosen(image("debian"), kAll), "apptainer");
-  EXPECT_EQ(chosen(image("debian"), without_apptainer()), "podman");
-  EXPECT_EQ(chosen(image("debian"), kAll, "podman,apptainer"), "podman");
-  EXPECT_EQ(chosen(image("/a.sif"), kAll, "podman apptainer"), "apptainer");
+  EXPECT_EQ(runtime_chosen(image("debian"), kAll), "apptainer");
+  EXPECT_EQ(runtime_chosen(image("debian"), without_apptainer()), "podman");
+  EXPECT_EQ(runtime_chosen(image("debian"), kAll, "podman,apptainer"), "podman");
+  EXPECT_EQ(runtime_chosen(image("/a.sif"), kAll, "podman apptainer"), "apptainer");
   const Image tree = image("/tree", {.is_folder = true});
-  EXPECT_EQ(chosen(tree, kAll, "", {.runtime = "charliecloud"}), "charliecloud");
-  EXPECT_EQ(chosen(tree, kAll, "charliecloud podman", {.no_network = true}), "podman");
-  EXPECT_EQ(chosen(tree, kAll, "charliecloud podman", {.has_read_only_binds = true}), "podman");
+  EXPECT_EQ(runtime_chosen(tree, kAll, "", {.runtime = "charliecloud"}), "charliecloud");
+  EXPECT_EQ(runtime_chosen(tree, kAll, "charliecloud podman", {.no_network = true}), "podman");
+  EXPECT_EQ(runtime_chosen(tree, kAll, "charliecloud podman", {.has_read_only_binds = true}),
+            "podman");
 }
 
 TEST(ContainerChoice, SaysInOneSentenceWhyNothingCan) {
-  EXPECT_EQ(chosen(image("/a.sif"), without_apptainer()),
+  EXPECT_EQ(runtime_chosen(image("/a.sif"), without_apptainer()),
             "nothing here can run the image /a.sif: podman runs no image files, charliecloud runs "
             "no image files, docker runs no image files");
-  EXPECT_EQ(chosen(image("debian"), {}),
+  EXPECT_EQ(runtime_chosen(image("debian"), {}),
             "this node has no container runtime (apptainer, singularity, podman, charliecloud, "
             "docker)");
-  EXPECT_EQ(chosen(image("debian"), kAll, "podman", {.runtime = "docker"}),
+  EXPECT_EQ(runtime_chosen(image("debian"), kAll, "podman", {.runtime = "docker"}),
             "this site runs no containers with docker, only with podman");
-  EXPECT_EQ(chosen(image("debian"), kAll, "podmann"),
+  EXPECT_EQ(runtime_chosen(image("debian"), kAll, "podmann"),
             "HPCBATCH_CONTAINERS of this site names 'podmann', which is none of apptainer, "
             "singularity, podman, charliecloud, docker");
-  EXPECT_THAT(chosen(image("/t", {.is_folder = true}), kAll, "charliecloud", {.no_network = true}),
-              HasSubstr("charliecloud cannot take the network away"));
+  EXPECT_THAT(
+      runtime_chosen(image("/t", {.is_folder = true}), kAll, "charliecloud", {.no_network = true}),
+      HasSubstr("charliecloud cannot take the network away"));
 }
 
 ContainerPlan plan(Runtime runtime, Image image) {

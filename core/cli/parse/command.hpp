@@ -243,8 +243,8 @@ struct ShowText {
 };
 
 using Command =
-    std::variant<RunCommand, SubmitCommand, SplitCommand, WaitCommand, ChangeCommand, ListCommand, ShowCommand,
-                 LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
+    std::variant<RunCommand, SubmitCommand, SplitCommand, WaitCommand, ChangeCommand, ListCommand,
+                 ShowCommand, LogCommand, ExplainCommand, InventoryCommand, EngineStartCommand,
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
                  DropboxCommand, BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand,

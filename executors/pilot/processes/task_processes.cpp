@@ -7,7 +7,7 @@
 namespace hpcbatch::pilot {
 namespace {
 
-constexpr std::size_t kLongestName = 15;  // of a process, in Linux
+constexpr std::size_t kLongestTaskName = 15;  // of a process, in Linux
 
 }  // namespace
 
@@ -51,7 +51,8 @@ int TaskProcesses::find_task(pid_t orphan) const {
   if (!variable_of(orphan, "HPCBATCH_SERVICE").empty()) {
     const std::string name = name_of(orphan);
     for (const auto& [slot, task] : tasks_) {
-      if (name == ("task " + task.task_id).substr(0, kLongestName)) return static_cast<int>(slot);
+      if (name == ("task " + task.task_id).substr(0, kLongestTaskName))
+        return static_cast<int>(slot);
     }
     return -1;
   }
