@@ -42,7 +42,7 @@ ContainerRequest read_container(const json::value& value, const std::string& wha
     } else if (const std::string complaint = take_container_word(
                    container.terms, std::string_view(key), word_of(entry, where));
                !complaint.empty()) {
-      throw BadRequest(where + " " + complaint);
+      throw BadRequest(fmt::format("{} {}", where, complaint));
     }
   }
   if (container.image.empty()) throw BadRequest(what + ".image is missing");

@@ -59,6 +59,7 @@ std::vector<Bind> binds_of(const wire::Start& start, const ContainerView& view) 
   for (const std::string& folder : view.folders) add(folder);
   add(view.temporary);
   std::vector<Bind> binds;
+  binds.reserve(folders.size());
   for (const std::string& folder : folders) binds.push_back({folder, folder});
   for (const wire::Bind& bind : start.container_terms().binds())
     binds.push_back({bind.from(), bind.to(), bind.read_only()});
