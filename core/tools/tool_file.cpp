@@ -204,6 +204,7 @@ SplitDeclaration parse_split(const View& view, const ToolFile& tool) {
   MapView map = view.map();
   const auto one_of = [](const View& name, const auto& declared) {
     std::vector<std::string> names;
+    names.reserve(declared.size());
     for (const auto& one : declared) names.push_back(one.name);
     return name.one_of(names);
   };

@@ -34,7 +34,7 @@ TaskService parse_service(const View& view, const std::string& tool) {
   if (const auto requests = map.find("requests"))
     service.requests = count_of(*requests, kMostServiceRequests);
   const auto of_answers = [&](const char* key) {
-    const auto found = map.find(key);
+    auto found = map.find(key);
     if (found && service.kind != TaskService::Kind::Answer)
       found->fail("it is for a service of 'kind: answer'");
     return found;

@@ -8,7 +8,7 @@
 namespace hpcbatch::split {
 namespace {
 
-std::string said_of(std::vector<Board::Action> actions) {
+std::string said_of(const std::vector<Board::Action>& actions) {
   struct {
     std::string operator()(const Board::RunParts& run) const {
       std::string text = "run";

@@ -1,5 +1,6 @@
 """Images for tests of containers, made of this machine's own programs: nothing is downloaded."""
 
+import functools
 import hashlib
 import json
 import os
@@ -8,7 +9,9 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 
+import pytest
 from engine_at_home import EngineAtHome
 
 UNIFIED = pathlib.Path("/sys/fs/cgroup/unified")
@@ -66,6 +69,33 @@ def make_layout(tree, folder):
         "schemaVersion": 2, "manifests": [{"mediaType": "application/vnd.oci.image.manifest.v1+json", **manifest,
                                            "annotations": {"org.opencontainers.image.ref.name": "latest"}}]}))
     return layout
+
+
+def needs_containers(*runtimes):
+    """A mark: there is no test of a runtime on a machine whose kernel or sandbox lets it run nothing at all, as it says itself."""
+    words = [words for words in map(_refusal, runtimes) if words]
+    return pytest.mark.skipif(bool(words), reason="; ".join(words))
+
+
+@functools.lru_cache(maxsize=None)
+def _refusal(runtime):
+    """Asked by the words that are the runtime's alone, with nothing of ours between; empty: it runs containers."""
+    program = {"podman": "podman", "charliecloud": "ch-run", "skopeo": "skopeo"}[runtime]
+    if not shutil.which(program):
+        return f"{program} is not installed"
+    if runtime == "skopeo":
+        return ""
+    with tempfile.TemporaryDirectory(prefix="hb-probe-", dir="/var/tmp", ignore_cleanup_errors=True) as folder:
+        tree = make_tree(f"{folder}/tree")
+        inside = ["sh", "-c", "exit 7"]
+        command = {"podman": ["podman", "--storage-driver", "vfs", "--root", f"{folder}/root", "--runroot", f"{folder}/run", "run", "--rm", "--network",
+                              "none", "--cgroups", "disabled", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--rootfs", tree, *inside],
+                   "charliecloud": ["ch-run", tree, "--", *inside]}[runtime]
+        hidden = f"umount {UNIFIED} && " if os.geteuid() == 0 and UNIFIED.exists() else ""
+        if os.geteuid() == 0:
+            command = ["unshare", "-m", "sh", "-c", f'{hidden}exec "$@"', "-", *command]
+        done = subprocess.run(list(map(str, command)), env=os.environ | {"USER": "tester"}, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return "" if done.returncode == 7 else f"{program} runs no container on this machine: {done.stderr.strip()[-300:]}"
 
 
 class EngineWithContainers(EngineAtHome):

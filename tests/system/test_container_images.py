@@ -11,12 +11,12 @@ import threading
 import pathlib
 
 import pytest
-from container_images import EngineWithContainers, make_layout, make_tree
+from container_images import EngineWithContainers, make_layout, make_tree, needs_containers
 
 RUNTIMES = ("podman", "charliecloud")
 NODES = ("one", "two", "three")
 
-pytestmark = pytest.mark.skipif(not all(map(shutil.which, ("podman", "ch-run", "skopeo"))), reason="podman, charliecloud and skopeo are needed")
+pytestmark = needs_containers("podman", "charliecloud", "skopeo")
 
 
 @pytest.fixture(scope="module")

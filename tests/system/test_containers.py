@@ -9,12 +9,12 @@ import tempfile
 import time
 
 import pytest
-from container_images import EngineWithContainers, make_tree
+from container_images import EngineWithContainers, make_tree, needs_containers
 from engine_at_home import processes_with, wait_until
 
 RUNTIMES = ("podman", "charliecloud")
 
-pytestmark = pytest.mark.skipif(not (shutil.which("podman") and shutil.which("ch-run")), reason="podman and charliecloud are needed")
+pytestmark = needs_containers("podman", "charliecloud")
 
 
 @pytest.fixture(scope="module")

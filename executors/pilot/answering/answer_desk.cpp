@@ -126,13 +126,13 @@ void AnswerDesk::renews(Worker worker, Time now) {
 void AnswerDesk::died(Worker worker, const std::string& why, Time now) {
   const auto at = clerks_.find(worker);
   if (at == clerks_.end()) return;
-  Clerk clerk = std::move(at->second);
+  const Clerk clerk = std::move(at->second);
   clerks_.erase(at);
-  lost(std::move(clerk), why, now);
+  lost(clerk, why, now);
 }
 
 /// It is gone, or told to go.
-void AnswerDesk::lost(Clerk clerk, const std::string& why, Time now) {
+void AnswerDesk::lost(const Clerk& clerk, const std::string& why, Time now) {
   if (clerk.state == State::Starting) return start_failed(why + " before it was ready", now);
   take_back(clerk.batch, why);
 }
@@ -238,9 +238,9 @@ std::vector<AnswerDesk::Action> AnswerDesk::decide(Time now) {
   std::vector<Worker> over;
   for (auto& [worker, clerk] : clerks_) watch(worker, clerk, now, over);
   for (const Worker worker : over) {
-    Clerk clerk = std::move(clerks_.at(worker));
+    const Clerk clerk = std::move(clerks_.at(worker));
     clerks_.erase(worker);
-    lost(std::move(clerk), "it was ended", now);
+    lost(clerk, "it was ended", now);
     if (given_up_) return std::exchange(actions_, {});
   }
   for (auto& [worker, clerk] : clerks_) {

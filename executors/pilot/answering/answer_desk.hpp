@@ -119,7 +119,7 @@ class AnswerDesk {
   };
 
   void begin_worker(const std::string& devices, Time now);
-  void lost(Clerk clerk, const std::string& why, Time now);
+  void lost(const Clerk& clerk, const std::string& why, Time now);
   void take_back(const std::set<Request>& batch, const std::string& why);
   void start_failed(const std::string& why, Time now);
   void watch(Worker worker, Clerk& clerk, Time now, std::vector<Worker>& over);
