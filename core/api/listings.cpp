@@ -73,17 +73,8 @@ json::object pilot_json(const PilotState& pilot, const PilotTable& table, const 
   return object;
 }
 
-json::object tool_json(const ToolShelf::Listing& listing) {
-  json::object object{{"name", listing.name}, {"file", listing.path}};
-  if (!listing.tool) {
-    object["error"] = valid_utf8(listing.error);
-    return object;
-  }
-  const ToolFile& tool = *listing.tool;
+json::object parameters_json(const ToolFile& tool) {
   static constexpr const char* kTypes[] = {"string", "integer", "number", "boolean"};
-  object["version"] = tool.version;
-  object["description"] = tool.summary;
-  object["interpreter"] = tool.plugin;
   json::object parameters;
   for (const ParameterDeclaration& parameter : tool.parameters) {
     json::object one{{"type", kTypes[static_cast<int>(parameter.type)]}};
@@ -93,7 +84,27 @@ json::object tool_json(const ToolShelf::Listing& listing) {
     if (!parameter.description.empty()) one["description"] = parameter.description;
     parameters[parameter.name] = std::move(one);
   }
-  object["parameters"] = std::move(parameters);
+  return parameters;
+}
+
+json::object split_json(const SplitDeclaration& split) {
+  json::object object{{"input", split.input}, {"output", split.output}};
+  if (!split.cut.empty()) object["cut"] = split.cut;
+  if (!split.merge.empty()) object["merge"] = split.merge;
+  return object;
+}
+
+json::object tool_json(const ToolShelf::Listing& listing) {
+  json::object object{{"name", listing.name}, {"file", listing.path}};
+  if (!listing.tool) {
+    object["error"] = valid_utf8(listing.error);
+    return object;
+  }
+  const ToolFile& tool = *listing.tool;
+  object["version"] = tool.version;
+  object["description"] = tool.summary;
+  object["interpreter"] = tool.plugin;
+  object["parameters"] = parameters_json(tool);
   json::object inputs;
   for (const InputDeclaration& input : tool.inputs) {
     json::object one{{"type", input.many ? "files" : "file"}, {"optional", input.optional}};
@@ -101,13 +112,7 @@ json::object tool_json(const ToolShelf::Listing& listing) {
     inputs[input.name] = std::move(one);
   }
   object["inputs"] = std::move(inputs);
-  if (tool.split) {
-    json::object& split = object["split"].emplace_object();
-    split["input"] = tool.split->input;
-    split["output"] = tool.split->output;
-    if (!tool.split->cut.empty()) split["cut"] = tool.split->cut;
-    if (!tool.split->merge.empty()) split["merge"] = tool.split->merge;
-  }
+  if (tool.split) object["split"] = split_json(*tool.split);
   json::object outputs;
   for (const OutputDeclaration& output : tool.outputs) {
     json::object one{{"file", output.staged}, {"optional", output.optional}};

@@ -192,6 +192,17 @@ TEST_F(AnswerDeskTest, MemoryIsOfTheRequestThatIsThere) {
   expect("end 2; tell 1; start 3");
 }
 
+TEST_F(AnswerDeskTest, WhatARequestWasGrantedItsWorkerMayUseMeanwhile) {
+  begin_ready({.memory = 1000});
+  desk_->wanted(1, "", 5000);
+  expect("hand 1 1");
+  desk_->uses(1, 5000, now_);
+  expect("");
+  desk_->answered(1, 1, now_);
+  desk_->uses(1, 5000, now_);
+  expect("end 1");
+}
+
 TEST_F(AnswerDeskTest, IdleWorkersGoButForOne) {
   begin_ready({.idle = 60s});
   want({1, 2, 3});

@@ -192,7 +192,7 @@ def test_limits_and_kills_are_the_requests(home):
     (late,) = home.tasks([["hang", begun]], service, time="2s")
     home.wait(late)
     assert home.show(late)["failure"] == "time_task"
-    (eater,) = home.tasks([["eat", 900]], home.service(memory="400M"))
+    (eater,) = home.tasks([["eat", 900]], home.service(memory="400M"), memory="300M")
     home.wait(eater)
     assert home.show(eater)["exit_code"] == 70 and "more than the 400.0 MiB" in home.log(eater, "stderr")
 

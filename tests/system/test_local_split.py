@@ -162,3 +162,52 @@ def test_what_makes_no_sense_is_refused_and_nothing_is_begun(home):
     (home.directory / "data.list").write_text(f"{home.directory}/gone\n")
     assert "gone" in home.verb("split", "--inputs", data, "--result", result, "--", *COPY).err
     assert (full / "precious").exists() and not os.path.exists(result) and home.json("list", "--all") == []
+
+
+# What a tool says of itself: it cuts a text by its lines, and its parts are put together by another.
+TOOLS = {
+    "cutter": """
+parameters: {pieces: {type: integer}, seconds: {type: number}}
+inputs: {recording: {description: Text}}
+outputs: {table: {file: table}}
+command:
+  - sh
+  - -c
+  - 'n=$(wc -l < "$0"); k=$1; [ "$k" != 0 ] || k=$((n / $(printf %.0f "$2"))); printf "first\\tlast\\n" > "$3"; for i in $(seq "$k"); do
+     printf "%d\\t%d\\n" $(((i - 1) * n / k + 1)) $((i * n / k)) >> "$3"; done'
+  - "{recording}"
+  - "{pieces}"
+  - "{seconds}"
+  - "{table}"
+""",
+    "upper": """
+parameters: {first: {type: integer, default: 1}, last: {type: string, default: $}}
+inputs: {text: {type: files, description: Text}}
+outputs: {big: {file: big}}
+split: {input: text, output: big, cut: cutter, merge: joiner}
+command: [sh, -c, 'from=$0; to=$1; out=$2; shift 2; cat "$@" | sed -n "$from,$to"p | tr a-z A-Z > "$out"', "{first}", "{last}", "{big}", "{text}"]
+""",
+    "joiner": """
+inputs: {parts: {type: files, description: Parts}}
+outputs: {merged: {file: merged}}
+command: [sh, -c, 'cat "$@" > "$0"', "{merged}", "{parts}"]
+"""}
+
+
+def test_a_tool_says_how_it_is_split(home):
+    folder = home.directory / "tools"
+    folder.mkdir()
+    for name, text in TOOLS.items():
+        (folder / f"{name}.yaml").write_text(f"tool: {name}{text}")
+    home.configure(SITE % (home.directory / "space") + f"tool_path: [{folder}]\n")
+    home.data_set(7)
+    home.split("--tool", "upper", "--files-per-task", "2")
+    assert home.result.read_text() == lines(7).upper()
+    tape = home.directory / "a tape"
+    tape.write_text(lines(100))
+    for words in (("--pieces", "7"), ("--piece-length", "20s")):
+        home.result.unlink()
+        home.ok("split", "--tool", "upper", "--recording", tape, *words, "--result", home.result)
+        assert home.result.read_text() == lines(100).upper(), words
+    # One recording is one file, and a tool that says nothing is asked for it.
+    assert "has no parameter" in home.verb("split", "--tool", "upper", "--param", "x=1", "--recording", tape, "--pieces", "2", "--result", home.result).err

@@ -192,7 +192,7 @@ json::object task_of_cut(const SplitPlan& plan, std::uint32_t pieces, double sec
   object_in(task, "parameters") = {{"pieces", std::to_string(pieces)},
                                    {"seconds", std::to_string(seconds)}};
   // What is said of the tool that is split may be another's parameter.
-  object_in(task, "outputs")["pieces"] = result_of(plan, "pieces");
+  object_in(task, "outputs")["table"] = result_of(plan, "pieces");
   return task;
 }
 

@@ -63,8 +63,9 @@ resources:
   # output_limit: 10M               # of stdout and stderr, each
 
 # environment: {MODE: "{mode}", OMP_NUM_THREADS: "1"}
-# container: /images/@.sif          # the command runs in it
-# service: @                        # a process that is kept warm for it
+# container: {image: /images/@.sif, binds: ['/data:/data:ro']}   # the command runs in it
+# In place of a container, what is dear to load stays loaded: service: {kind: answer, command: [python3, '{tool_dir}/worker.py'], memory: 4G}
+# split: {input: text, output: start, cut: a_tool, merge: another}   # for `hpcbatch split --tool @`; cut and merge may be left out
 
 # The program and its arguments, one entry for one argument, no shell between: what a value holds is never
 # looked at.  {name} is a parameter's value, an input's path (of an optional input that is not given the whole entry

@@ -38,8 +38,8 @@ void AnswerDesk::begin_worker(const std::string& devices, Time now) {
   actions_.emplace_back(StartWorker{worker, devices});
 }
 
-void AnswerDesk::wanted(Request request, const std::string& devices) {
-  requests_[request] = {.devices = devices, .at = {}};
+void AnswerDesk::wanted(Request request, const std::string& devices, std::uint64_t memory) {
+  requests_[request] = {.devices = devices, .memory = memory, .at = {}};
   waiting_.push_back(request);
 }
 
@@ -156,15 +156,27 @@ void AnswerDesk::take_back(const std::set<Request>& batch, const std::string& wh
   }
 }
 
+/// What its requests were granted is theirs to use, by whichever process.
+std::uint64_t AnswerDesk::bound_of(const Clerk& clerk) const {
+  std::uint64_t granted = 0;
+  for (const Request request : clerk.batch) {
+    if (const auto at = requests_.find(request); at != requests_.end())
+      granted += at->second.memory;
+  }
+  return std::max(terms_.memory, granted);
+}
+
 void AnswerDesk::uses(Worker worker, std::uint64_t memory, Time now) {
   const auto at = clerks_.find(worker);
-  if (at == clerks_.end() || terms_.memory == 0 || memory <= terms_.memory) return;
+  if (at == clerks_.end() || terms_.memory == 0) return;
+  const std::uint64_t bound = bound_of(at->second);
+  if (memory <= bound) return;
   if (at->second.state == State::Ready) {
     at->second.is_too_large = true;
     return;
   }
   const std::string why =
-      "it used " + in_words(memory) + ", more than the " + in_words(terms_.memory) + " that it may";
+      "it used " + in_words(memory) + ", more than the " + in_words(bound) + " that it may";
   actions_.emplace_back(EndWorker{worker, why});
   died(worker, why, now);
 }

@@ -78,7 +78,8 @@ class AnswerDesk {
 
   AnswerDesk(DeskTerms terms, Time now);
 
-  void wanted(Request request, const std::string& devices);
+  /// `memory`: bytes that the task may use itself, and its worker for it.
+  void wanted(Request request, const std::string& devices, std::uint64_t memory = 0);
   /// Nobody waits for its answer any more.
   void cancelled(Request request, Time now);
 
@@ -102,6 +103,7 @@ class AnswerDesk {
  private:
   struct Known {
     std::string devices;
+    std::uint64_t memory{0};
     std::optional<Worker> at;
     bool alone{false};
     unsigned deaths{0};
@@ -126,6 +128,7 @@ class AnswerDesk {
   void hand_over(Worker worker, Clerk& clerk, Time now);
   void staff(Time now);
   Time deadline_of(const Clerk& clerk) const;
+  std::uint64_t bound_of(const Clerk& clerk) const;
 
   DeskTerms terms_;
   std::map<Request, Known> requests_;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <system_error>
 #include <utility>
@@ -29,6 +30,7 @@ constexpr int kFailed = 1;
 constexpr std::array<std::string_view, 4> kDeviceVariables{
     "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"};
 constexpr std::string_view kIdOfTask = "HPCBATCH_TASK_ID";
+constexpr std::string_view kMemoryOfTask = "HPCBATCH_MEM_MB";
 
 std::string all_of(int descriptor) {
   std::string bytes;
@@ -62,6 +64,11 @@ std::string devices_of(const std::map<std::string, std::string>& variables) {
     if (at != variables.end()) devices += at->first + "=" + at->second + "\n";
   }
   return devices;
+}
+
+std::uint64_t granted_memory(const std::map<std::string, std::string>& variables) {
+  const auto at = variables.find(std::string(kMemoryOfTask));
+  return at == variables.end() ? 0 : std::strtoull(at->second.c_str(), nullptr, 10) << 20;
 }
 
 std::map<std::string, std::string> variables_of(const std::string& devices) {
@@ -185,7 +192,7 @@ void AnsweringService::hear_stub(AnswerDesk::Request id, std::uint32_t events) {
   if (count > 0 && !asked.is_let_go) {
     asked.is_let_go = true;
     asked.pid.assign(text.data(), static_cast<std::size_t>(count));
-    return desk_.wanted(id, asked.devices);
+    return desk_.wanted(id, asked.devices, granted_memory(asked.words.environment));
   }
   if (count > 0) return;
   if (asked.is_let_go && !asked.is_over) desk_.cancelled(id, clock_now());
