@@ -226,7 +226,7 @@ def test_a_service_that_is_killed_leaves_its_tasks_to_themselves(home):
     (task,) = home.tasks([["hang", begun]])
     wait_until(begun.exists)
     # The task's own process is its fork, by another name.
-    (broker,) = [pid for pid in processes_with("answering") if b"answering" in open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")
+    (broker,) = [pid for pid in processes_with(str(home.worker)) if b"answering" in open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")
                  and not name_of(pid).startswith("task ")]
     os.kill(broker, signal.SIGKILL)
     assert home.wait(task) == 1

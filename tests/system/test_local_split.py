@@ -134,7 +134,7 @@ def test_the_engine_may_go_away_meanwhile(home):
     home.kill_engine()
     home.ok("engine", "start")
     gate.touch()
-    out, err = begun.communicate(timeout=100)
+    out, err = begun.communicate(timeout=300)
     assert begun.returncode == 0, err
     assert home.result.read_text() == lines(4)
 
