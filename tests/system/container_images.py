@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import time
 
 import pytest
 from engine_at_home import EngineAtHome
@@ -17,6 +18,15 @@ from engine_at_home import EngineAtHome
 UNIFIED = pathlib.Path("/sys/fs/cgroup/unified")
 PROGRAMS = ("sh", "cat", "echo", "id", "sleep", "env", "pwd", "stat", "touch", "head", "tail", "ls", "nproc", "wc", "dd", "kill", "readlink")
 FOLDERS = ("bin", "dev", "etc", "home", "mnt", "proc", "root", "sys", "tmp", "usr", "var/tmp")
+
+
+@pytest.fixture(scope="module")
+def folder():
+    # Podman makes a name of a layout's path, in which it takes no '_' behind a '-'.
+    path = pathlib.Path(f"/var/tmp/hb-images-{os.getpid()}-{time.monotonic_ns()}")
+    path.mkdir()
+    yield path
+    shutil.rmtree(path)
 
 
 def make_tree(folder):

@@ -4,26 +4,17 @@ import collections
 import http.server
 import json
 import re
-import shutil
 import tarfile
-import tempfile
 import threading
 import pathlib
 
 import pytest
-from container_images import EngineWithContainers, make_layout, make_tree, needs_containers
+from container_images import EngineWithContainers, folder, make_layout, make_tree, needs_containers
 
 RUNTIMES = ("podman", "charliecloud")
 NODES = ("one", "two", "three")
 
 pytestmark = needs_containers("podman", "charliecloud", "skopeo")
-
-
-@pytest.fixture(scope="module")
-def folder():
-    path = pathlib.Path(tempfile.mkdtemp(prefix="hb-images-", dir="/var/tmp"))
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture(scope="module")

@@ -2,26 +2,16 @@
 
 import json
 import os
-import pathlib
-import shutil
 import stat
-import tempfile
 import time
 
 import pytest
-from container_images import EngineWithContainers, make_tree, needs_containers
+from container_images import EngineWithContainers, folder, make_tree, needs_containers
 from engine_at_home import processes_with, wait_until
 
 RUNTIMES = ("podman", "charliecloud")
 
 pytestmark = needs_containers("podman", "charliecloud")
-
-
-@pytest.fixture(scope="module")
-def folder():
-    path = pathlib.Path(tempfile.mkdtemp(prefix="hb-images-", dir="/var/tmp"))
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture(scope="module")

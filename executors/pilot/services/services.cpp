@@ -7,15 +7,14 @@
 #include "pilot/processes/process_tree.hpp"
 #include "pilot/processes/spawn.hpp"
 #include "pilot/services/service_request.hpp"
+#include "pilot/services/service_socket.hpp"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -42,78 +41,6 @@ constexpr int kMostRounds = 16;
 constexpr std::string_view kUsed = "used ";
 // Each holds all that it has imported.
 constexpr std::size_t kMostServices = 8;
-
-/// Both ends close on exec.  The first does not block.
-bool socket_pair(Fd& ours, Fd& theirs) {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
-  ours = Fd(ends[0]);
-  theirs = Fd(ends[1]);
-  ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-  return true;
-}
-
-/// Bytes of any length, to be read by whoever is given the descriptor.
-Fd in_memory(const std::string& bytes) {
-  Fd fd(::memfd_create("hpcbatch-request", MFD_CLOEXEC));
-  for (std::size_t done = 0; fd && done < bytes.size();) {
-    const ssize_t count = ::write(fd.get(), bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return {};
-    done += static_cast<std::size_t>(count);
-  }
-  if (fd) ::lseek(fd.get(), 0, SEEK_SET);
-  return fd;
-}
-
-bool send_with_descriptors(int socket, std::string_view text, const std::vector<int>& fds) {
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * 8)> room{};
-  iovec piece{const_cast<char*>(text.data()), text.size()};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  message.msg_control = room.data();
-  message.msg_controllen = CMSG_SPACE(sizeof(int) * fds.size());
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
-  std::memcpy(CMSG_DATA(header), fds.data(), sizeof(int) * fds.size());
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
-}
-
-struct Heard {
-  bool is_end{false};
-  std::string text;
-  pid_t sender{-1};  // as the kernel says it, where that was asked for
-};
-
-/// Nothing where nothing is there yet.
-std::optional<Heard> receive(int socket, bool with_sender) {
-  char bytes[1024];
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> room{};
-  iovec piece{bytes, sizeof bytes};
-  msghdr message{};
-  message.msg_iov = &piece;
-  message.msg_iovlen = 1;
-  // Without room the kernel drops descriptors that nobody asked for.
-  if (with_sender) {
-    message.msg_control = room.data();
-    message.msg_controllen = room.size();
-  }
-  const ssize_t count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
-  if (count <= 0) return Heard{true, {}, -1};
-  Heard heard{false, std::string(bytes, static_cast<std::size_t>(count)), -1};
-  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
-       header = CMSG_NXTHDR(&message, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
-    ucred sender{};
-    std::memcpy(&sender, CMSG_DATA(header), sizeof sender);
-    heard.sender = sender.pid;
-  }
-  return heard;
-}
 
 std::string last_line(const std::string& words) {
   const std::size_t end = words.find_last_not_of("\n ");
