@@ -255,6 +255,8 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto cost = map.find("idle_cost")) site.idle_cost = cost->number(kLeastCost, kMostCost);
   if (const auto idle = map.find("idle_after")) site.idle_after = at_least(*idle, 0s, "0s");
   if (const auto poll = map.find("poll_every")) site.poll_every = at_least(*poll, 100ms, "100ms");
+  // What this machine's own processes are is known at once.
+  if (is_local && site.transport == "shared_fs") site.settle_after = kSettleAfterHere;
   if (const auto settle = map.find("settle_after")) site.settle_after = at_least(*settle, 0s, "0s");
   if (const auto lost = map.find("lost_after")) site.lost_after = at_least(*lost, 1s, "1s");
   if (const auto shapes = map.find("shapes")) read_shapes(*shapes, is_local, site.shapes);

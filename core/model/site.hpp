@@ -89,6 +89,8 @@ struct Site {
 std::vector<LinkKind> link_ways(const Site& site);
 bool has_way(const Site& site, LinkKind way);
 
+/// `settle_after` of a site that is this machine.
+inline constexpr std::chrono::seconds kSettleAfterHere{2};
 /// A submit command is given up after so long; it may have reached the batch system until then.
 inline constexpr std::chrono::seconds kSubmitDeadline{60};
 

@@ -180,7 +180,7 @@ Site default_site(const std::string& home) {
   site.max_running = 1;
   site.idle_after = 10min;
   site.poll_every = 10s;
-  site.settle_after = 2s;
+  site.settle_after = kSettleAfterHere;
   complete_local_site(site, home);
   return site;
 }
