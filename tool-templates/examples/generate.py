@@ -19,7 +19,12 @@ TYPES = {"integer": "integer", "number": "float", "boolean": "boolean", "string"
 
 
 def asked(*words):
-    done = subprocess.run(["hpcbatch", *words, "--json"], stdout=subprocess.PIPE, text=True, check=True)
+    try:
+        done = subprocess.run(["hpcbatch", *words, "--json"], stdout=subprocess.PIPE, text=True)
+    except FileNotFoundError:
+        sys.exit("generate.py: hpcbatch is not on the PATH, which is asked for its tools; add its bin folder to it")
+    if done.returncode != 0:
+        sys.exit(done.returncode)  # it has said why
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
