@@ -66,11 +66,13 @@ serve(load, answer)
 '''
 TOGETHER = '''
 import os
+import time
 from hpcbatch.answer_service import serve
 
 def answer(model, batch):
     with open(os.environ["LOADS"], "a") as batches:
         batches.write("%d\\n" % len(batch))
+    time.sleep(0.1)  # a model's work, during which others come
     return [int(request.argv[1]) for request in batch]
 
 serve(lambda: None, answer, together=True)
@@ -206,10 +208,9 @@ def test_much_output_waits_for_its_reader_and_arrives(home):
 
 def test_a_changed_program_is_loaded_anew(home):
     home.one("say")
-    time.sleep(0.01)
     home.worker.write_text(WORKER.replace('"served", model["served"]', '"anew", model["served"]'))
-    task, _ = home.one("say")
-    assert home.log(task).split()[2:4] == ["anew", "1"]
+    # It looks once a second.
+    assert wait_until(lambda: [line for line in [home.log(home.one("say")[0]).split()[2:4]] if line[0] == "anew"]) == [["anew", "1"]]
 
 
 def test_nothing_is_left_when_the_engine_stops(home):

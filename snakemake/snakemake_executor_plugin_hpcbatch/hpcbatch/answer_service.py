@@ -12,7 +12,7 @@
     serve(load, answer)                    # or serve(load, answer_all, together=True): a list in, a list of codes out
 
 Started by a pilot alone; docs/formats.md ("Services that answer") has what is said.  One thread.  The request's directory
-is the current one meanwhile.  Where a file that was loaded has changed, the worker is started anew.  Python 3.8 or later.
+is the current one meanwhile.  Once a second a worker that is asked looks whether files that it loaded have changed, and is started anew.  Python 3.8 or later.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import json
 import os
 import socket
 import sys
-import traceback
+import time
 
 
 class Request:
@@ -49,8 +49,7 @@ class _Worker:
         self._lines = self._socket.makefile("r", encoding="utf-8", errors="surrogateescape", newline="\n")
 
     def say(self, **words):
-        line = json.dumps(words, ensure_ascii=False) + "\n"
-        self._socket.sendall(line.encode("utf-8", "surrogateescape"))
+        self._socket.sendall((json.dumps(words, ensure_ascii=False) + "\n").encode("utf-8", "surrogateescape"))
 
     def batches(self):
         for line in self._lines:
@@ -60,10 +59,9 @@ class _Worker:
 
 
 def _loaded_files():
-    names = [sys.argv[0]] + [getattr(module, "__file__", None) for module in list(sys.modules.values())]
     facts = {}
-    for name in filter(lambda name: isinstance(name, str), names):
-        with contextlib.suppress(OSError, ValueError):
+    for name in [sys.argv[0]] + [getattr(module, "__file__", None) for module in list(sys.modules.values())]:
+        with contextlib.suppress(OSError, ValueError, TypeError):
             info = os.stat(name)
             facts[name] = (info.st_mtime_ns, info.st_size, info.st_ino)
     return facts
@@ -80,7 +78,7 @@ def _one_by_one(model, answer, batch):
                     print(end.code, file=sys.stderr)
                 yield request, end.code if isinstance(end.code, int) else int(end.code is not None)
             except Exception:
-                traceback.print_exc()
+                sys.excepthook(*sys.exc_info())
                 yield request, 1
 
 
@@ -89,12 +87,13 @@ def serve(load, answer, together=False):
     worker.say(starting="loading")
     model = load()
     worker.say(ready=True)
-    loaded = _loaded_files()
+    loaded, looked = _loaded_files(), time.monotonic()
     for batch in worker.batches():
-        now = _loaded_files()
-        if any(now.get(name) != facts for name, facts in loaded.items()):
-            worker.say(renew=True)
-            continue
+        if time.monotonic() - looked > 1:
+            now, looked = _loaded_files(), time.monotonic()
+            if any(now.get(name) != facts for name, facts in loaded.items()):
+                worker.say(renew=True)
+                continue
+            loaded = {**now, **loaded}
         for request, code in zip(batch, answer(model, batch)) if together else _one_by_one(model, answer, batch):
             worker.say(id=request.id, exit=int(code or 0) & 255)
-        loaded = {**_loaded_files(), **loaded}
