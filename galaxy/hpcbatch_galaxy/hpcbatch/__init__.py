@@ -1,10 +1,12 @@
 """Python's side of hpcbatch: the standard library only, so that it installs into anybody's environment.
 
     work          `Client().submit(...)`: what people write
+    executor      `Executor().submit(...)`: calls of functions, as concurrent.futures has them
     client        speaks to the engine's socket
     fork_service  a service that has its imports done and forks a process per task
 """
 
+_OF_EXECUTOR = ("CallFailed", "Executor")
 _OF_WORK = ("Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task")
 
 
@@ -14,4 +16,8 @@ def __getattr__(name):
         from . import work
 
         return getattr(work, name)
+    if name in _OF_EXECUTOR:
+        from . import executor
+
+        return getattr(executor, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,343 @@
+"""The calls of an executor on their way to tasks and back."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import os
+import pickle
+import shutil
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from . import client as _client
+from .client import Error
+from .feed import Feed
+
+# So many tasks are handed over in one message.
+_AT_ONCE = 500
+_WAIT_S = 1.0
+# Quick calls share a task for so long together, at most so many, and never so that fewer than so many tasks are made of those that wait.
+_TOGETHER_S, _MOST_TOGETHER, _LEAST_TASKS = 0.05, 256, 16
+# While nothing is known of a function no more than so many calls of it are handed in, for so long.
+_FIRST_CALLS, _FIRST_S = 32, 0.25
+_FADES = 0.9
+
+
+class CallFailed(Error):
+    """A call that gave neither a result nor an exception: its task was killed, ran out of memory or time, or was cancelled by
+    somebody. `task`: its id; `failure`: in the engine's words (`oom_task`)."""
+
+    def __init__(self, text: str, task: str, failure: str) -> None:
+        super().__init__(text)
+        self.task = task
+        self.failure = failure
+
+
+class _RemoteTraceback(Exception):
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.text}"""'
+
+
+class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
+    """Of a call. `task`: the id of its task, as soon as it has one; quick calls share one."""
+
+    def __init__(self, calls: Calls) -> None:
+        super().__init__()
+        self._calls = calls
+        self.task: str | None = None
+        self.is_given_up = False
+
+    def running(self) -> bool:
+        return super().running() or (not self.done() and self._calls.state(self) == "running")
+
+    def cancel(self) -> bool:
+        """Whether it does not run, and never will; one that runs is left alone."""
+        if self.cancelled():
+            return True
+        if self.done():
+            return False
+        self.is_given_up = True
+        self.is_given_up = self._calls.give_up(self)
+        # Its end may have been heard of by now, and then it is cancelled already.
+        return (self.is_given_up and super().cancel()) or self.cancelled()
+
+
+@dataclasses.dataclass(eq=False)
+class Call:
+    """`pickled`: (function, args, kwargs). `name`: of the function. `count`: how many calls it is, where it is a chunk. `alone`: it
+    shares no task."""
+
+    future: CallFuture
+    pickled: bytes
+    name: str
+    count: int
+    alone: bool = False
+
+
+class Pace:
+    """How many waiting calls of a function share a task: pure, times in seconds of any clock. One thread."""
+
+    def __init__(self) -> None:
+        self._longest: dict[str, float] = {}
+        self._first: dict[str, tuple[float, int]] = {}
+
+    def ended(self, name: str, seconds: float) -> None:
+        self._longest[name] = max(seconds, _FADES * self._longest.get(name, 0.0))
+
+    def together(self, name: str, waiting: int, now: float) -> int:
+        """0: none is handed in yet."""
+        longest = self._longest.get(name)
+        if longest is not None:
+            fit = int(_TOGETHER_S / max(longest, _TOGETHER_S / _MOST_TOGETHER))
+            return max(1, min(fit, waiting // _LEAST_TASKS))
+        since, handed_in = self._first.setdefault(name, (now, 0))
+        if handed_in >= _FIRST_CALLS and now - since < _FIRST_S:
+            return 0
+        self._first[name] = (since, handed_in + 1)
+        return 1
+
+
+class Calls:
+    """Of one executor: a thread hands them in, another one hears of their ends. `task_of(calls, number)` is the task of calls
+    whose files are called NUMBER in `folder`."""
+
+    def __init__(
+        self,
+        engine: _client.Client,
+        program: str | None,
+        name: str,
+        folder: str,
+        task_of: Callable[[list[Call], str], dict[str, Any]],
+    ) -> None:
+        self._engine = engine
+        self._program = program
+        self._name = name
+        self._folder = folder
+        self._task_of = task_of
+        self._directory = os.getcwd()
+        self._environment = _client.handed_on()
+        self._umask = _client.own_umask()
+        self._changed = threading.Condition()
+        self._waiting: deque[Call] = deque()
+        self._open: set[CallFuture] = set()
+        self._pace = Pace()
+        self._number = 0
+        self._closing = False
+        self._feed = Feed(_client.Client(engine.path), name, self._ended, self._warn, self._revive)
+        self._feed.begin()
+        self._threads = [threading.Thread(target=run, name="hpcbatch", daemon=True) for run in (self._hand_in, self._hear)]
+        for thread in self._threads:
+            thread.start()
+
+    def add(self, call: Call) -> None:
+        with self._changed:
+            self._waiting.append(call)
+            self._open.add(call.future)
+            self._changed.notify_all()
+
+    def state(self, future: CallFuture) -> str:
+        if future.task is None:
+            return "waiting"
+        try:
+            said = self._engine.task(future.task, 1.0)
+        except Error:
+            return "unknown"
+        return str(said["state"]) if said else "unknown"
+
+    def give_up(self, future: CallFuture) -> bool:
+        """Whether it can be said to be cancelled."""
+        with self._changed:
+            call = next((one for one in self._waiting if one.future is future), None)
+            if call is not None:
+                self._waiting.remove(call)
+                self._open.discard(future)
+                self._changed.notify_all()
+                return True
+        if future.task is None or self.state(future) not in ("waiting", "held"):
+            return False
+        try:
+            return self._engine.cancel([future.task]) > 0
+        except Error:
+            return False
+
+    def close(self, cancel: bool = False) -> None:
+        """No more come; the threads end when all are over."""
+        with self._changed:
+            self._closing = True
+            futures = list(self._open) if cancel else []
+            self._changed.notify_all()
+        for future in futures:
+            future.cancel()
+
+    def join(self) -> None:
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()
+
+    def _revive(self) -> None:
+        _client.connect(self._program)
+
+    @staticmethod
+    def _warn(line: str) -> None:
+        print(f"hpcbatch: {line}", file=sys.stderr)
+
+    def _take(self) -> list[list[Call]]:
+        """What is handed in next, by task; none: nothing may be yet."""
+        groups: list[list[Call]] = []
+        while self._waiting and len(groups) < _AT_ONCE:
+            first = self._waiting[0]
+            count = 1 if first.alone else self._pace.together(first.name, len(self._waiting), time.monotonic())
+            if count == 0:
+                break
+            group: list[Call] = []
+            while self._waiting and len(group) < count and (not group or self._waiting[0].name == first.name and not self._waiting[0].alone):
+                group.append(self._waiting.popleft())
+            groups.append(group)
+        return groups
+
+    def _hand_in(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._closing:
+                    self._changed.wait()
+                if not self._waiting:
+                    return
+                groups = self._take()
+                if not groups:
+                    self._changed.wait(_FIRST_S / 5)
+                    continue
+            self._submit(groups)
+            del groups  # and with them what they come to
+
+    def _submit(self, groups: list[list[Call]]) -> None:
+        numbers = [str(self._number + i) for i in range(len(groups))]
+        self._number += len(groups)
+        try:
+            tasks = [self._task_of(group, number) for group, number in zip(groups, numbers)]
+        except OSError as error:
+            return self._refused(groups, error)
+        body = _client.submit_of(self._name, tasks, f"calls-{uuid.uuid4().hex}", self._directory, self._environment, self._umask)
+        with self._feed:
+            try:
+                try:
+                    ids = self._engine.patiently("POST", "/v1/tasks", body)["ids"]
+                except _client.EngineAway:
+                    self._revive()
+                    ids = self._engine.patiently("POST", "/v1/tasks", body)["ids"]
+            except Error as error:
+                return self._refused(groups, error)
+            for group, number, task in zip(groups, numbers, ids):
+                for call in group:
+                    call.future.task = task
+                self._feed.watch(task, (number, group))
+
+    def _refused(self, groups: list[list[Call]], error: Exception) -> None:
+        for group in groups:
+            for call in group:
+                self._settle(call.future, error=error)
+
+    def _hear(self) -> None:
+        while True:
+            with self._changed:
+                if not self._open:
+                    if self._closing:
+                        break
+                    self._changed.wait()
+                    continue
+            self._feed.wait(_WAIT_S)
+        self._threads[0].join()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _settle(self, future: CallFuture, value: Any = None, error: BaseException | None = None) -> None:
+        try:
+            if future.cancelled():
+                future.set_running_or_notify_cancel()
+            elif error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(value)
+        except concurrent.futures.InvalidStateError:
+            future.set_running_or_notify_cancel()  # cancelled meanwhile
+        with self._changed:
+            self._open.discard(future)
+            self._changed.notify_all()
+
+    def _ended(self, entry: tuple[str, list[Call]], task: str, event: Mapping[str, Any]) -> None:
+        number, group = entry
+        try:
+            if event["state"] == "done":
+                self._read(group, number, task)
+            elif event["state"] == "cancelled" and any(call.future.is_given_up for call in group):
+                self._cancelled(group)
+            elif len(group) > 1:
+                self._again(group)
+            else:
+                self._settle(group[0].future, error=self._failure(task, event))
+        finally:
+            for kind in ("calls", "results"):
+                try:
+                    os.unlink(os.path.join(self._folder, f"{number}.{kind}"))
+                except OSError:
+                    pass
+
+    def _read(self, group: list[Call], number: str, task: str) -> None:
+        path = os.path.join(self._folder, f"{number}.results")
+        try:
+            with open(path, "rb") as file:
+                results = pickle.load(file)
+        except Exception as error:
+            results = [(0.0, error)] * len(group)
+        with self._changed:
+            for call, (seconds, _) in zip(group, results):
+                self._pace.ended(call.name, seconds)
+        for call, (_, answer) in zip(group, results):
+            try:
+                if isinstance(answer, Exception):
+                    raise answer
+                is_good, value, text = pickle.loads(answer)
+            except Exception as error:
+                broken = CallFailed(f"the result of task {task} cannot be read from {path}: {error}", task, "result")
+                broken.__cause__ = error
+                self._settle(call.future, error=broken)
+                continue
+            if is_good:
+                self._settle(call.future, value)
+            else:
+                value.__cause__ = _RemoteTraceback(text)
+                self._settle(call.future, error=value)
+
+    def _cancelled(self, group: list[Call]) -> None:
+        for call in [call for call in group if call.future.is_given_up]:
+            concurrent.futures.Future.cancel(call.future)
+            self._settle(call.future)
+        self._again([call for call in group if not call.future.is_given_up])
+
+    def _again(self, group: list[Call]) -> None:
+        """One by one: which of them it was is not known."""
+        for call in group:
+            call.future.task = None
+            call.alone = True
+        with self._changed:
+            self._waiting.extendleft(reversed(group))
+            self._changed.notify_all()
+
+    def _failure(self, task: str, event: Mapping[str, Any]) -> CallFailed:
+        failure = str(event.get("failure") or event["state"])
+        text = event.get("message") or ""
+        if "exit_code" in event and not text:
+            text = f"exit code {event['exit_code']}"
+        try:
+            last = self._engine.log_end(task).strip().splitlines()[-1:]
+        except Error:
+            last = []
+        why = "; ".join([f"{failure}: {text}" if text else failure, *last])
+        return CallFailed(f"task {task} of a call gave no result ({why}); `hpcbatch explain {task}` says more", task, failure)

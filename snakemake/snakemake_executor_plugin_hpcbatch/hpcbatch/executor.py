@@ -1,0 +1,237 @@
+"""Calls of Python functions as tasks: an executor like those of `concurrent.futures`.
+
+    from hpcbatch import Executor
+
+    with Executor(cpus=2, memory="4G", time="10m") as executor:
+        futures = [executor.submit(fit, sample) for sample in samples]
+        table = list(executor.map(score, rows, chunksize=100))
+
+A call is a task, or shares one with others as quick: it waits for a pilot, has its needs and limits, is shown by `hpcbatch list`,
+and goes on while the engine is restarted. Calls run in workers that live as long as their pilot and keep what they have
+imported, as those of ProcessPoolExecutor do. What is pickled must be found where it runs; with `cloudpickle` installed lambdas,
+closures and what `__main__` defines go along by value. A call whose worker dies is tried again: it should bear to run twice.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import concurrent.futures
+import contextlib
+import dataclasses
+import functools
+import getpass
+import hashlib
+import importlib
+import itertools
+import os
+import pickle
+import re
+import sys
+import tempfile
+import threading
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from . import client as _client
+from .calls import Call, CallFailed, CallFuture, Calls
+
+__all__ = ["CallFailed", "Executor"]
+
+# A longer one goes along as a file: the kernel bounds a word of a command (execve(2), MAX_ARG_STRLEN).
+_LONGEST_WORD = 64 << 10
+_WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "call_worker.py")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def _by_value() -> Any:
+    try:
+        import cloudpickle
+    except ImportError:
+        return None
+    return cloudpickle
+
+
+def _main_as_spawn_names_it() -> dict[str, Any] | None:
+    """What a process that has this one's `__main__` is to import; multiprocessing's documentation, "The spawn and forkserver
+    start methods"."""
+    # From then on this process knows the name by which such a process knows its __main__.
+    importlib.import_module("multiprocessing")
+    main = sys.modules.get("__main__")
+    name = getattr(getattr(main, "__spec__", None), "name", None)
+    if name:
+        return {"init_main_from_name": name}
+    path = getattr(main, "__file__", None)
+    return {"init_main_from_path": os.path.abspath(path)} if path else None
+
+
+def _seconds(time: str | float) -> float | None:
+    """Of a time as the command line takes it; None for what only the engine may judge."""
+    if isinstance(time, (int, float)):
+        return float(time)
+    pieces = re.findall(r"(\d+(?:\.\d+)?)([smhd])", time)
+    return sum(float(number) * _SECONDS[unit] for number, unit in pieces) if "".join(map("".join, pieces)) == time else None
+
+
+class _Chunk:
+    """Several calls of one function in one task."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+        return [self.function(*row) for row in rows]
+
+
+def _innermost(function: Callable[..., Any]) -> Callable[..., Any]:
+    while isinstance(function, (functools.partial, _Chunk)):
+        function = function.func if isinstance(function, functools.partial) else function.function
+    return function
+
+
+def _each(chunks: Any) -> Iterator[Any]:
+    with contextlib.closing(chunks):
+        for chunk in chunks:
+            yield from chunk
+
+
+@dataclasses.dataclass
+class _Recipe:
+    """The task of some calls."""
+
+    needs: dict[str, Any]
+    time: str | float | None
+    command: list[str]
+    folder: str
+
+    def __call__(self, calls: list[Call], number: str) -> dict[str, Any]:
+        count = sum(call.count for call in calls)
+        task = {**self.needs, "name": calls[0].name, "outputs": {"results": os.path.join(self.folder, f"{number}.results")}}
+        if self.time is not None:
+            seconds = _seconds(self.time)
+            task["time"] = self.time if seconds is None else seconds * count
+        pickled = pickle.dumps([call.pickled for call in calls], protocol=pickle.HIGHEST_PROTOCOL)
+        word = base64.b64encode(pickled).decode()
+        if len(word) > _LONGEST_WORD:
+            path = os.path.join(self.folder, f"{number}.calls")
+            with open(path, "wb") as file:
+                file.write(pickled)
+            task["inputs"] = {"calls": path}
+            word = "@calls"
+        task["command"] = [*self.command, word, "results"]
+        return task
+
+
+_living: weakref.WeakSet[Executor] = weakref.WeakSet()
+
+
+def _wait_for_all() -> None:
+    for executor in list(_living):
+        executor.shutdown(wait=True)
+
+
+# As the pools of concurrent.futures: before threads are taken down, where this Python has a word for that.
+getattr(threading, "_register_atexit", atexit.register)(_wait_for_all)
+
+
+class Executor(concurrent.futures.Executor):
+    """`concurrent.futures.Executor` whose calls are tasks of the user's engine, which is started where none runs.
+
+    `cpus`, `memory`, `time`, `gpus`, `site`, `tags`, `retries`: of each call, as options of `hpcbatch submit`; calls that share a task have
+    their times together. `warm`: calls run in workers that stay (else each in a process of its own);
+    `initializer(*initargs)` runs first in each. `env`: variables besides the caller's own. `directory`: where calls that are large,
+    and results, pass; nodes must see it, or the site's transport moves them (default: below the engine's own state). `name`: who
+    submits. Methods may be called by any thread."""
+
+    def __init__(
+        self,
+        cpus: float = 1,
+        memory: str | int | None = "2G",
+        time: str | float | None = "10m",
+        site: str | None = None,
+        warm: bool = True,
+        *,
+        gpus: float | Mapping[str, float] | None = None,
+        tags: Sequence[str] | None = None,
+        retries: int | None = None,
+        env: Mapping[str, str] | None = None,
+        initializer: Callable[..., object] | None = None,
+        initargs: tuple[Any, ...] = (),
+        directory: str | os.PathLike[str] | None = None,
+        name: str | None = None,
+        program: str | None = None,
+    ) -> None:
+        if initializer is not None and not callable(initializer):
+            raise TypeError("initializer must be a callable")
+        self._is_warm = warm
+        self._pickler = _by_value() or pickle
+        preparation = self._preparation(initializer, initargs)
+        asked = {"cpus": cpus, "memory": memory, "site": site, "gpus": gpus, "retries": retries,
+                 "tags": None if tags is None else list(tags), "env": None if env is None else dict(env)}
+        needs = {word: value for word, value in asked.items() if value is not None}
+        if warm:
+            # Whoever prepares the same may use the same workers.
+            own = hashlib.sha256(f"{sys.executable}\0{preparation}\0{memory}\0{sorted((env or {}).items())}".encode()).hexdigest()[:12]
+            needs["service"] = {"name": f"python-{own}", "kind": "answer", "command": [sys.executable, _WORKER, "--serve", preparation]}
+            if memory is not None:
+                needs["service"]["memory"] = memory
+            if env:
+                needs["service"]["env"] = dict(env)
+        engine = _client.connect(program)
+        parent = os.path.join(engine.get("/v1/engine")["home"], "calls") if directory is None else os.fspath(directory)
+        os.makedirs(parent, mode=0o700, exist_ok=True)
+        folder = tempfile.mkdtemp(prefix="calls-", dir=os.path.abspath(parent))
+        recipe = _Recipe(needs, time, [sys.executable, _WORKER, preparation], folder)
+        self._calls = Calls(engine, program, name or f"python:{getpass.getuser()}-{uuid.uuid4().hex[:8]}", folder, recipe)
+        self._closing = threading.Lock()
+        self._is_closed = False
+        self._on_death = weakref.finalize(self, self._calls.close)
+        self._on_death.atexit = False
+        _living.add(self)
+
+    def _preparation(self, initializer: Callable[..., object] | None, initargs: tuple[Any, ...]) -> str:
+        by_value = self._pickler is not pickle
+        said = {
+            "path": [os.getcwd() if path == "" else path for path in sys.path],
+            "directory": os.getcwd(),
+            "main": None if by_value else _main_as_spawn_names_it(),
+            "by_value": by_value,
+            "initializer": None if initializer is None else self._pickler.dumps((initializer, initargs)),
+        }
+        return base64.b64encode(pickle.dumps(said)).decode()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+        """Queues `fn(*args, **kwargs)`. What cannot be pickled is the future's exception."""
+        with self._closing:
+            if self._is_closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            future = CallFuture(self._calls)
+            try:
+                pickled = self._pickler.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
+            except Exception as error:
+                future.set_exception(error)
+                return future
+            inner = _innermost(fn)
+            name = str(getattr(inner, "__qualname__", type(inner).__qualname__))
+            self._calls.add(Call(future, pickled, name, len(args[0]) if isinstance(fn, _Chunk) else 1, not self._is_warm))
+            return future
+
+    def map(self, fn: Callable[..., Any], *iterables: Iterable[Any], timeout: float | None = None, chunksize: int = 1, **more: Any) -> Iterator[Any]:
+        """As ProcessPoolExecutor.map: `chunksize` calls are one task."""
+        if chunksize < 1:
+            raise ValueError("chunksize must be >= 1.")
+        if chunksize == 1:
+            return super().map(fn, *iterables, timeout=timeout, **more)
+        rows = zip(*iterables)
+        chunks = iter(lambda: list(itertools.islice(rows, chunksize)), [])
+        return _each(super().map(_Chunk(fn), chunks, timeout=timeout, **more))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """No more calls; with `cancel_futures` those that do not run yet are cancelled. Waits for the others."""
+        with self._closing:
+            self._is_closed = True
+        self._calls.close(cancel_futures)
+        if wait:
+            self._calls.join()

@@ -1,0 +1,214 @@
+"""`hpcbatch.Executor`: calls of Python functions as tasks, as concurrent.futures has them."""
+
+import concurrent.futures
+import functools
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import unittest
+import weakref
+
+import pytest
+from engine_at_home import EngineAtHome, wait_until
+from test import test_concurrent_futures as theirs  # Debian's libpython3.11-testsuite
+
+PYTHON = pathlib.Path(__file__).resolve().parents[2] / "python"
+sys.path.insert(0, str(PYTHON))
+import hpcbatch  # noqa: E402
+from hpcbatch.calls import Pace  # noqa: E402
+
+
+@pytest.fixture
+def home(monkeypatch):
+    with EngineAtHome() as home:
+        for name, value in home.env.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setenv("HPCBATCH_PROGRAM", str(home.program))
+        monkeypatch.chdir(home.directory)
+        yield home
+
+
+@pytest.fixture
+def executor(home):
+    with hpcbatch.Executor(cpus=0.5, memory="200M") as executor:
+        yield executor
+
+
+def script(home, text, python=sys.executable, **options):
+    """A user's own file with what `__main__` defines; the hpcbatch that it imports is ours."""
+    file = home.directory / "script.py"
+    file.write_text(textwrap.dedent(text))
+    return subprocess.run([python, file], env={**os.environ, "PYTHONPATH": str(PYTHON)}, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def test_results_exceptions_and_what_is_printed(executor, home, capfd):
+    assert executor.submit(divmod, 17, 5).result() == (3, 2)
+    assert list(executor.map(pow, [2, 3], [5, 2])) == [32, 9]
+    assert list(executor.map(str, range(1000), chunksize=30)) == [str(number) for number in range(1000)]
+    with pytest.raises(ZeroDivisionError) as raised:
+        executor.submit(divmod, 1, 0).result()
+    assert "call_worker.py" in str(raised.value.__cause__) and "ZeroDivisionError" in str(raised.value.__cause__)
+    spoken = executor.submit(functools.partial(print, "said", end="!"))
+    assert spoken.result() is None and home.ok("log", spoken.task) == "said!"
+    assert executor.submit(os.getcwd).result() == os.getcwd()
+    assert isinstance(executor.submit(threading.Lock).exception(), Exception), "a lock cannot come back"
+    assert isinstance(executor.submit(len, threading.Lock()).exception(), TypeError), "nor go there"
+    assert executor.submit(len, [1, 2]).result() == 2, "and the worker goes on"
+
+
+def test_calls_and_results_of_any_size(executor):
+    data = os.urandom(3_000_000)
+    assert executor.submit(bytes.__len__, data).result() == len(data)
+    assert executor.submit(bytes, 20_000_000).result() == bytes(20_000_000)
+
+
+def test_what_main_defines_goes_along(home):
+    text = """
+        import dataclasses, hpcbatch
+        @dataclasses.dataclass
+        class Point:
+            x: int
+        class Odd(Exception):
+            pass
+        def twice(point, by=2):
+            if point.x % 2:
+                raise Odd(point.x)
+            return Point(point.x * by)
+        if __name__ == "__main__":
+            with hpcbatch.Executor(memory="200M") as executor:
+                assert executor.submit(twice, Point(4), by=3).result() == Point(12)
+                assert type(executor.submit(twice, Point(3)).exception()) is Odd
+                MORE
+                print("good")
+    """
+    with_it = script(home, text.replace("MORE", "k = 5; assert executor.submit(lambda: twice(Point(2)).x + k).result() == 9"))
+    assert with_it.stdout == "good\n", with_it.stderr
+    (home.directory / "cloudpickle.py").write_text("raise ImportError('not here')\n")
+    without = script(home, text.replace("MORE", "assert 'lambda' in str(executor.submit(lambda: 1).exception())"))
+    assert without.stdout == "good\n", without.stderr
+
+
+def test_a_call_that_dies_is_its_own_end_alone(executor, home):
+    died = executor.submit(os._exit, 3)
+    others = [executor.submit(abs, -number) for number in range(50)]
+    with pytest.raises(hpcbatch.CallFailed, match="hpcbatch explain") as failed:
+        died.result()
+    assert failed.value.task == died.task and failed.value.failure == "tool_failed"
+    assert [other.result() for other in others] == list(range(50))
+    # Where quick ones share a task, those beside it are made up for.
+    list(executor.map(abs, range(500)))
+    shared = [executor.submit(one, value) for one, value in [(abs, -1)] * 200 + [(os._exit, 3)] + [(abs, -1)] * 200]
+    assert [one.exception() is None for one in shared] == [True] * 200 + [False] + [True] * 200
+
+
+def test_limits_are_each_calls(home):
+    with hpcbatch.Executor(memory="100M", time="1s") as executor:
+        late = executor.submit(time.sleep, 600)
+        assert late.exception().failure == "time_task", late.exception()
+        assert executor.submit(abs, -1).result() == 1
+    with hpcbatch.Executor(memory="100M") as executor:
+        large = executor.submit(bytearray, 1 << 30)
+        assert large.exception().failure in ("oom_task", "tool_failed"), large.exception()
+        assert executor.submit(abs, -1).result() == 1
+
+
+def test_what_waits_can_be_cancelled_and_what_runs_not(home):
+    with hpcbatch.Executor(cpus=os.cpu_count(), memory="100M") as executor:
+        gate = home.directory / "gate"
+        running = executor.submit(os.system, f"until [ -e {gate} ]; do sleep 0.05; done")
+        wait_until(running.running)
+        waiting = executor.submit(abs, -1)
+        wait_until(lambda: waiting.task)
+        assert not running.cancel() and waiting.cancel() and waiting.cancelled() and not waiting.running()
+        assert concurrent.futures.wait([waiting], timeout=60).done == {waiting}
+        gate.touch()
+        assert running.result() == 0
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        executor.submit(abs, 1)
+
+
+def test_the_engine_is_killed_meanwhile(home, executor):
+    gate = home.directory / "gate"
+    results = [executor.submit(os.system, f"until [ -e {gate} ]; do sleep 0.05; done; exit {number}") for number in range(3)]
+    wait_until(lambda: all(one.task for one in results))
+    home.kill_engine()
+    later = executor.submit(abs, -7)
+    gate.touch()
+    assert [os.waitstatus_to_exitcode(one.result(timeout=120)) for one in results] == [0, 1, 2]
+    assert later.result(timeout=120) == 7
+
+
+def test_a_script_ends_when_its_calls_have_and_leaves_nothing(home):
+    done = script(home, """
+        import hpcbatch, time
+        executor = hpcbatch.Executor(memory="100M", initializer=print, initargs=("begins",))
+        executor.submit(time.sleep, 0.3).add_done_callback(lambda future: print("ended", future.result()))
+    """)
+    assert (done.stdout, done.stderr, done.returncode) == ("ended None\n", "", 0)
+    assert os.listdir(home.directory / "home" / "calls") == []
+
+
+def test_one_that_is_forgotten_ends(home):
+    executor = hpcbatch.Executor(memory="100M")
+    future = executor.submit(abs, -1)
+    gone = weakref.ref(executor)
+    del executor
+    assert gone() is None and future.result() == 1
+    wait_until(lambda: os.listdir(home.directory / "home" / "calls") == [])
+
+
+def test_each_in_a_process_of_its_own(home):
+    with hpcbatch.Executor(memory="100M", warm=False) as executor:
+        ids = list(executor.map(lambda _: os.getpid(), range(4)))
+        assert len(set(ids)) == 4
+
+
+def test_an_initializer_that_fails_fails_the_calls(home):
+    with hpcbatch.Executor(memory="100M", initializer=divmod, initargs=(1, 0)) as executor:
+        assert "ZeroDivisionError" in str(executor.submit(abs, 1).exception())
+
+
+def test_what_makes_no_sense_is_refused(home):
+    with pytest.raises(TypeError):
+        hpcbatch.Executor(initializer=3)
+    with hpcbatch.Executor(cpus=100_000) as executor:
+        assert "never_fits" in str(executor.submit(abs, 1).exception())
+        with pytest.raises(ValueError):
+            executor.map(abs, [1], chunksize=0)
+
+
+def test_pythons_own_tests_of_executors():
+    """As far as they are of all executors (Lib/test/test_concurrent_futures.py)."""
+    class Ours(hpcbatch.Executor):
+        def __init__(self, max_workers=None, **more):
+            super().__init__(cpus=0.25, memory="200M", **more)
+
+    class Mixin(theirs.ExecutorMixin):
+        executor_type = Ours
+        test_max_workers_negative = None  # there are as many as pilots have room for
+
+    suite = unittest.TestSuite()
+    for base in (theirs.WaitTests, theirs.AsCompletedTests, theirs.ExecutorTest):
+        made = type(base.__name__, (Mixin, base, theirs.BaseTestCase), {})
+        suite.addTests(made(name) for name in unittest.TestLoader().getTestCaseNames(made) if getattr(made, name))
+    with EngineAtHome() as home, pytest.MonkeyPatch.context() as patch:
+        for name, value in home.env.items():
+            patch.setenv(name, value)
+        patch.setenv("HPCBATCH_PROGRAM", str(home.program))
+        patch.chdir(home.directory)
+        found = unittest.TextTestRunner(stream=open(os.devnull, "w")).run(suite)
+    assert found.testsRun > 20 and not found.failures + found.errors, [text for _, text in found.failures + found.errors]
+
+
+def test_quick_calls_share_a_task():
+    pace = Pace()
+    assert [pace.together("f", 1000, 0.0) for _ in range(33)] == [1] * 32 + [0], "until something is known of it"
+    assert pace.together("f", 1000, 1.0) == 1, "but not for ever"
+    pace.ended("f", 0.001)
+    assert pace.together("f", 10_000, 1.0) == 50 and pace.together("f", 160, 1.0) == 10 and pace.together("f", 3, 1.0) == 1
+    pace.ended("f", 1.0)
+    assert pace.together("f", 10_000, 1.0) == 1 and pace.together("g", 10_000, 1.0) == 1
