@@ -49,7 +49,12 @@ def prepare(preparation):
 def result_of(call, dumps):
     """Pickled, whatever happens."""
     try:
-        function, args, kwargs = pickle.loads(call)
+        try:
+            function, args, kwargs = pickle.loads(call)
+        except (AttributeError, ImportError) as error:
+            raise pickle.UnpicklingError(
+                f"what is called is not to be found where it runs ({error}); with cloudpickle installed, what __main__ defines goes along"
+            ) from error
         answer = (True, function(*args, **kwargs), None)
     except BaseException as error:
         text = traceback.format_exc()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import os
 import pickle
@@ -55,20 +56,19 @@ class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
         self._calls = calls
         self.task: str | None = None
         self.is_given_up = False
+        self.is_told_of = False  # that it was cancelled
 
     def running(self) -> bool:
         return super().running() or (not self.done() and self._calls.state(self) == "running")
 
     def cancel(self) -> bool:
         """Whether it does not run, and never will; one that runs is left alone."""
-        if self.cancelled():
-            return True
         if self.done():
-            return False
+            return self.cancelled()
         self.is_given_up = True
         self.is_given_up = self._calls.give_up(self)
         # Its end may have been heard of by now, and then it is cancelled already.
-        return (self.is_given_up and super().cancel()) or self.cancelled()
+        return (self.is_given_up and self._calls.cancelled(self)) or self.cancelled()
 
 
 @dataclasses.dataclass(eq=False)
@@ -156,12 +156,10 @@ class Calls:
     def give_up(self, future: CallFuture) -> bool:
         """Whether it can be said to be cancelled."""
         with self._changed:
-            call = next((one for one in self._waiting if one.future is future), None)
-            if call is not None:
-                self._waiting.remove(call)
-                self._open.discard(future)
-                self._changed.notify_all()
-                return True
+            for call in self._waiting:
+                if call.future is future:
+                    self._waiting.remove(call)
+                    return True
         if future.task is None or self.state(future) not in ("waiting", "held"):
             return False
         try:
@@ -173,10 +171,30 @@ class Calls:
         """No more come; the threads end when all are over."""
         with self._changed:
             self._closing = True
-            futures = list(self._open) if cancel else []
+            waiting = [call.future for call in self._waiting] if cancel else []
+            if cancel:
+                self._waiting.clear()
             self._changed.notify_all()
-        for future in futures:
+        for future in waiting:
+            self.cancelled(future)
+        for future in list(self._open) if cancel else []:
             future.cancel()
+
+    def cancelled(self, future: CallFuture) -> bool:
+        """It is from now on, where it is not over; who waits for it is told."""
+        if not concurrent.futures.Future.cancel(future):
+            return False
+        with self._changed:
+            is_first, future.is_told_of = not future.is_told_of, True
+        if is_first:
+            future.set_running_or_notify_cancel()
+        self._over(future)
+        return True
+
+    def _over(self, future: CallFuture) -> None:
+        with self._changed:
+            self._open.discard(future)
+            self._changed.notify_all()
 
     def join(self) -> None:
         for thread in self._threads:
@@ -258,18 +276,12 @@ class Calls:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _settle(self, future: CallFuture, value: Any = None, error: BaseException | None = None) -> None:
-        try:
-            if future.cancelled():
-                future.set_running_or_notify_cancel()
-            elif error is not None:
+        with contextlib.suppress(concurrent.futures.InvalidStateError):  # it was cancelled meanwhile
+            if error is not None:
                 future.set_exception(error)
             else:
                 future.set_result(value)
-        except concurrent.futures.InvalidStateError:
-            future.set_running_or_notify_cancel()  # cancelled meanwhile
-        with self._changed:
-            self._open.discard(future)
-            self._changed.notify_all()
+        self._over(future)
 
     def _ended(self, entry: tuple[str, list[Call]], task: str, event: Mapping[str, Any]) -> None:
         number, group = entry
@@ -284,10 +296,8 @@ class Calls:
                 self._settle(group[0].future, error=self._failure(task, event))
         finally:
             for kind in ("calls", "results"):
-                try:
+                with contextlib.suppress(OSError):
                     os.unlink(os.path.join(self._folder, f"{number}.{kind}"))
-                except OSError:
-                    pass
 
     def _read(self, group: list[Call], number: str, task: str) -> None:
         path = os.path.join(self._folder, f"{number}.results")
@@ -317,8 +327,7 @@ class Calls:
 
     def _cancelled(self, group: list[Call]) -> None:
         for call in [call for call in group if call.future.is_given_up]:
-            concurrent.futures.Future.cancel(call.future)
-            self._settle(call.future)
+            self.cancelled(call.future)
         self._again([call for call in group if not call.future.is_given_up])
 
     def _again(self, group: list[Call]) -> None:

@@ -125,8 +125,17 @@ def test_what_waits_can_be_cancelled_and_what_runs_not(home):
         wait_until(lambda: waiting.task)
         assert not running.cancel() and waiting.cancel() and waiting.cancelled() and not waiting.running()
         assert concurrent.futures.wait([waiting], timeout=60).done == {waiting}
+        # Those that were not even handed in, and those that share a task with others.
+        many = [executor.submit(abs, number) for number in range(200)]
+        assert many[199].cancel() and many[3].cancel()
+        assert concurrent.futures.wait([many[3], many[199]], timeout=60).done == {many[3], many[199]}
         gate.touch()
         assert running.result() == 0
+        assert [one.result() for one in many if not one.cancelled()] == [number for number in range(200) if number not in (3, 199)]
+        executor.submit(os.system, "sleep 0.2")
+        rest = [executor.submit(abs, number) for number in range(300)]
+        executor.shutdown(cancel_futures=True)
+        assert all(one.done() for one in rest) and any(one.cancelled() for one in rest)
     with pytest.raises(RuntimeError, match="after shutdown"):
         executor.submit(abs, 1)
 
