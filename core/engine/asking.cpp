@@ -55,6 +55,14 @@ std::vector<provision::Demand> Engine::demands(Time now) const {
     for (const auto& [in_class, share] : pilot.classes)
       classes.at(static_cast<std::size_t>(in_class)).tasks += share.waiting;
   }
+  provision::Seen all;
+  for (const provision::Demand& its_class : classes) {
+    const provision::Seen seen = provision::seen_of(its_class);
+    all.tasks += seen.tasks;
+    all.ended += seen.ended;
+    all.time += seen.time;
+  }
+  for (provision::Demand& its_class : classes) its_class.of_all = all;
   return classes;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace hpcbatch::provision {
 namespace {
@@ -19,8 +20,10 @@ constexpr Duration kWorthAnAllocation = std::chrono::minutes{1};
 constexpr Duration kShortestRun = std::chrono::milliseconds{1};
 // That a batch job takes around its tasks.
 constexpr Duration kStartAndEnd = std::chrono::minutes{1};
-// Before so many have ended nobody knows how soon the others could be done.
+// Before so many have ended, or what ran has run for so long together, nobody knows how soon the
+// others could be done.
 constexpr std::uint64_t kFewestRuns = 10;
+constexpr Duration kLeastSeen = std::chrono::minutes{1};
 
 /// Gives as much of `tasks` to the supply as it has room for, of one without an end within
 /// `patience`; returns how much is left over.
@@ -118,9 +121,15 @@ Duration expected_run(const Demand& demand, Duration elapsed) {
   return std::max({kShortestRun, demand.mean_run.value_or(unknown_run(demand)), 2 * elapsed});
 }
 
+Seen seen_of(const Demand& demand) {
+  const Duration ended = demand.mean_run.value_or(Duration{}) * static_cast<std::int64_t>(demand.runs);
+  return {demand.runs + demand.running.tasks, demand.runs, ended + demand.running.elapsed};
+}
+
 void count_running(Demand& demand, Duration elapsed) {
   const Duration expected = expected_run(demand, elapsed);
   ++demand.running.tasks;
+  demand.running.elapsed += elapsed;
   demand.running.sum += expected;
   demand.running.longest = std::max(demand.running.longest, expected);
 }
@@ -289,19 +298,38 @@ void ask_for_room(const Demand& demand, Room& room, std::vector<Ask>& asks) {
   }
 }
 
+/// How long a task takes at least, by what is known; nothing while that is too little.
+std::optional<Duration> known_run(const Demand& demand) {
+  if (demand.mean_run && demand.runs >= kFewestRuns)
+    return std::max(kShortestRun, *demand.mean_run);
+  for (const Seen& seen : {seen_of(demand), demand.of_all}) {
+    if (seen.tasks == 0 || (seen.ended < kFewestRuns && seen.time < kLeastSeen)) continue;
+    // What runs will have run for longer.
+    const Duration run = seen.time / static_cast<std::int64_t>(seen.tasks);
+    return std::clamp(run, kShortestRun, std::max(kShortestRun, demand.needs.time.value_or(run)));
+  }
+  return std::nullopt;
+}
+
+/// By shape, the seconds that one pilot of it would take for what is served before.
+using Ahead = std::map<const Outlet*, double>;
+
 /// Pilots beside those that have room for all of it, so that it is done sooner.  `places`: tasks
 /// side by side on all of these.
-void ask_for_speed(const Demand& demand, double places, Room& room, std::vector<Ask>& asks) {
-  if (!demand.mean_run || demand.runs < kFewestRuns || demand.bounded) return;
-  Course course{
-      .run = seconds_of(std::max(kShortestRun, *demand.mean_run)), .now = places, .places = places};
-  course.work = course.run * static_cast<double>(demand.tasks);
+void ask_for_speed(const Demand& demand, double places, Room& room, Ahead& ahead,
+                   std::vector<Ask>& asks) {
+  const std::optional<Duration> run = known_run(demand);
+  if (!run || demand.bounded) return;
+  Course course{.run = seconds_of(*run), .now = places, .places = places};
+  const double own = course.run * static_cast<double>(demand.tasks);
   for (Outlet* outlet : outlets_for(demand.needs, room.outlets)) {
+    const auto in_pilot =
+        static_cast<double>(how_often(demand.needs.amounts, usable(outlet->shape)));
+    course.work = own + ahead[outlet] * in_pilot;
+    ahead[outlet] += own / in_pilot;
     if (!is_known_to_come(*outlet)) continue;
     SiteLimits& site = limits_of(room.sites, outlet->site);
-    const double more =
-        static_cast<double>(how_often(demand.needs.amounts, usable(outlet->shape))) *
-        static_cast<double>(outlet->shape.nodes);
+    const double more = in_pilot * static_cast<double>(outlet->shape.nodes);
     const std::uint32_t most = allowed(*outlet, room.outlets, site);
     std::uint32_t count = 0;
     for (; count < most && is_worth_its_time(course, more, *outlet, site); ++count)
@@ -334,6 +362,7 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
                       std::vector<Outlet> outlets, std::vector<SiteLimits> sites) {
   Room room{std::move(supplies), std::move(outlets), std::move(sites)};
   std::vector<Ask> all = renew(room);
+  Ahead ahead;
   for (const Demand& demand : demands) {
     double places = places_of(demand, room.supplies);
     const std::size_t there = room.supplies.size();
@@ -341,7 +370,7 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
     ask_for_room(demand, room, asks);
     for (std::size_t asked = there; asked < room.supplies.size(); ++asked)
       places += static_cast<double>(how_often(demand.needs.amounts, room.supplies[asked].capacity));
-    ask_for_speed(demand, places, room, asks);
+    ask_for_speed(demand, places, room, ahead, asks);
     all.insert(all.end(), asks.begin(), asks.end());
   }
   return all;

@@ -8,7 +8,8 @@
 // shapes that waste the fewest GPUs the one that is expected to start first is asked first.
 //
 // Beyond that, one pilot more is asked for while the time by which all is done the sooner is worth
-// more to the site than the pilot's time that is idle at its beginning and end.
+// more to the site than the pilot's time that is idle at its beginning and end.  All that waits for
+// the same pilots counts together there, as tools ask for each input's own needs.
 #pragma once
 
 #include "model/needs.hpp"
@@ -28,6 +29,14 @@ struct Running {
   std::uint64_t tasks{0};
   Duration sum{};      ///< of the runs expected of each
   Duration longest{};  ///< of these
+  Duration elapsed{};  ///< of all together
+};
+
+/// What is known of how long tasks take: of so many, which have run for so long together by now.
+struct Seen {
+  std::uint64_t tasks{0};
+  std::uint64_t ended{0};  ///< of these
+  Duration time{};
 };
 
 /// Tasks of one class that could start now if there were room.
@@ -37,6 +46,7 @@ struct Demand {
   std::optional<Duration> mean_run;  ///< of those that ran
   std::uint64_t runs{0};             ///< how many these were
   Running running{};
+  Seen of_all{};        ///< of all classes together, for one of which little is known
   bool bounded{false};  ///< some of them only so many at once: more room is of no use to those
 };
 
@@ -85,6 +95,8 @@ struct Ask {
 Duration expected_run(const Demand& demand);
 /// The same of a task that has run for `elapsed` and still runs.
 Duration expected_run(const Demand& demand, Duration elapsed);
+/// What is known by those of the class that ended and run.
+Seen seen_of(const Demand& demand);
 /// Counts a task among those of the class that run.
 void count_running(Demand& demand, Duration elapsed);
 

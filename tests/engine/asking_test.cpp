@@ -47,7 +47,7 @@ TEST_F(AskingTest, LongTasksOfUnknownLengthGetMorePilotsBeforeTheFirstEnds) {
   Shape big = cpu_shape();
   big.capacity.set(kCpus, Amount::of(32));
   big.walltime = 4h;
-  given({site_of("here", {big})});
+  given({patient(site_of("here", {big}))});
   given_pilot(4h, big.capacity);
   submit(New().array(1, 320));  // of two hours, which nobody said
   starts("2.1-32");
@@ -61,6 +61,17 @@ TEST_F(AskingTest, LongTasksOfUnknownLengthGetMorePilotsBeforeTheFirstEnds) {
   accepts("C");
   after(25min);
   expect({"open D: *"});
+}
+
+TEST_F(AskingTest, WhatRunsForAWhileIsWorthMorePilotsWhereWaitingCosts) {
+  given_pilot(10h);
+  submit(New().array(1, 12));
+  starts("2.1-4");
+  expect({"accept 2", "lease 2.1-4 to A0"});
+  after(14s);
+  expect_nothing();
+  after(10s);
+  expect({"open B: *"});
 }
 
 TEST_F(AskingTest, ARunThatAPilotsEndCutIsALowerBound) {

@@ -106,6 +106,11 @@ Site site_of(const std::string& name, std::vector<Shape> shapes) {
   return site;
 }
 
+Site patient(Site site) {
+  site.waiting_cost = 0;
+  return site;
+}
+
 // --- given -------------------------------------------------------------------------------------
 
 EngineTest::EngineTest() {

@@ -46,6 +46,8 @@ struct New : NewArray {
 /// Four cpus, 16 GB, an hour for tasks.
 Shape cpu_shape(const std::string& name = "cpu");
 Site site_of(const std::string& name, std::vector<Shape> shapes);
+/// One that asks for no pilots but those that work needs.
+Site patient(Site site);
 
 struct EndAtPilot : AttemptEnd {
   PilotId pilot;

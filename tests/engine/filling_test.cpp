@@ -181,6 +181,7 @@ TEST_F(FillingTest, WhatWaitsIsCalledBackAsSoonAsThatMayBeAskedAgain) {
 }
 
 TEST_F(FillingTest, ForWhatWaitsAtAPilotOthersAreAskedFor) {
+  given({patient(site_of("here", {cpu_shape()}))});
   given_pilot(10min);
   tasks_take(10ms);
   submit(New().array(1, 104));

@@ -62,6 +62,7 @@ TEST_F(RestartTest, AResultWhoseAcknowledgementWasLostIsAcknowledgedAgain) {
 }
 
 TEST_F(RestartTest, AllocationsAreFollowedOn) {
+  given({patient(site_of("here", {cpu_shape()}))});
   submit(New().array(1, 500).time(1min));
   accepts("A");
   expect({"accept 1", "open A: *", "open B: *", "open C: *"});

@@ -130,6 +130,37 @@ TEST(PlanForSpeed, OnlyWhereRunTimesAreKnown) {
   EXPECT_EQ(plan({few}, {pilot(1h)}, {outlet()}, {in_a_hurry()}), Asks{});
 }
 
+TEST(PlanForSpeed, FewThatTookLongAreKnownToo) {
+  Demand few = known(24, 40s);
+  few.runs = 1;
+  EXPECT_EQ(plan({few}, {pilot(10h)}, {outlet()}, {in_a_hurry()}), Asks{}) << "40 s say little";
+  few.runs = 2;
+  EXPECT_EQ(plan({few}, {pilot(10h)}, {outlet()}, {in_a_hurry()}), Asks{ask(5)});
+  Demand running = demand(24);
+  count_running(running, 50s);
+  EXPECT_EQ(plan({running}, {pilot(10h)}, {outlet()}, {in_a_hurry()}), Asks{});
+  count_running(running, 20s);
+  EXPECT_EQ(plan({running}, {pilot(10h)}, {outlet()}, {in_a_hurry()}), Asks{ask(5)});
+}
+
+TEST(PlanForSpeed, WhatDiffersInItsNeedsAloneCountsTogether) {
+  // Each input's own memory and time: eight classes of two tasks, of which only one is known.
+  std::vector<Demand> classes;
+  for (int i = 0; i < 8; ++i) {
+    classes.push_back(demand(2, 10min + i * 1min, 4));
+    classes.back().of_all = {2, 2, 90s};
+  }
+  // 720 s of one pilot: eleven save 6.5 s against ten, which are worth two minutes of a pilot.
+  Asks asks = plan(classes, {pilot(20h)}, {outlet()}, {in_a_hurry(20)});
+  std::uint32_t count = 0;
+  for (const Ask& one : asks) count += one.count;
+  EXPECT_EQ(count, 10U);
+  classes.resize(1);
+  EXPECT_EQ(plan(classes, {pilot(20h)}, {outlet()}, {in_a_hurry()}), Asks{ask(1)});
+  classes.front().of_all = {1, 0, 30s};
+  EXPECT_EQ(plan(classes, {pilot(20h)}, {outlet()}, {in_a_hurry()}), Asks{}) << "unknown";
+}
+
 TEST(PlanForSpeed, NotForASiteThatDoesNotPayForWaiting) {
   EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {outlet()}, {limits()}), Asks{});
 }
