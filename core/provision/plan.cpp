@@ -122,7 +122,8 @@ Duration expected_run(const Demand& demand, Duration elapsed) {
 }
 
 Seen seen_of(const Demand& demand) {
-  const Duration ended = demand.mean_run.value_or(Duration{}) * static_cast<std::int64_t>(demand.runs);
+  const Duration ended =
+      demand.mean_run.value_or(Duration{}) * static_cast<std::int64_t>(demand.runs);
   return {demand.runs + demand.running.tasks, demand.runs, ended + demand.running.elapsed};
 }
 
