@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import os
 import pickle
-import shutil
 import sys
 import threading
 import time
@@ -17,12 +16,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import client as _client
+from .call_folder import CallFolder
 from .client import Error
 from .feed import Feed
 
 # So many tasks are handed over in one message.
 _AT_ONCE = 500
 _WAIT_S = 1.0
+# So long at most a cancel waits for the engine to have taken the call.
+_HANDED_IN_S = 5.0
 # Quick calls share a task for so long together, at most so many, and never so that fewer than so many tasks are made of those that wait.
 _TOGETHER_S, _MOST_TOGETHER, _LEAST_TASKS = 0.05, 256, 16
 # While nothing is known of a function no more than so many calls of it are handed in, for so long.
@@ -115,7 +117,7 @@ class Calls:
         engine: _client.Client,
         program: str | None,
         name: str,
-        folder: str,
+        folder: CallFolder,
         task_of: Callable[[list[Call], str], dict[str, Any]],
     ) -> None:
         self._engine = engine
@@ -160,6 +162,8 @@ class Calls:
                 if call.future is future:
                     self._waiting.remove(call)
                     return True
+            # It is being handed in.
+            self._changed.wait_for(lambda: future.task is not None or future.done(), _HANDED_IN_S)
         if future.task is None or self.state(future) not in ("waiting", "held"):
             return False
         try:
@@ -223,12 +227,13 @@ class Calls:
         return groups
 
     def _hand_in(self) -> None:
+        """Until all are over: what was handed in together may have to be handed in again, one by one."""
         while True:
             with self._changed:
-                while not self._waiting and not self._closing:
+                while not self._waiting:
+                    if self._closing and not self._open:
+                        return
                     self._changed.wait()
-                if not self._waiting:
-                    return
                 groups = self._take()
                 if not groups:
                     self._changed.wait(_FIRST_S / 5)
@@ -257,6 +262,8 @@ class Calls:
                 for call in group:
                     call.future.task = task
                 self._feed.watch(task, (number, group))
+        with self._changed:
+            self._changed.notify_all()
 
     def _refused(self, groups: list[list[Call]], error: Exception) -> None:
         for group in groups:
@@ -273,7 +280,7 @@ class Calls:
                     continue
             self._feed.wait(_WAIT_S)
         self._threads[0].join()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
     def _settle(self, future: CallFuture, value: Any = None, error: BaseException | None = None) -> None:
         with contextlib.suppress(concurrent.futures.InvalidStateError):  # it was cancelled meanwhile
@@ -297,10 +304,10 @@ class Calls:
         finally:
             for kind in ("calls", "results"):
                 with contextlib.suppress(OSError):
-                    os.unlink(os.path.join(self._folder, f"{number}.{kind}"))
+                    os.unlink(os.path.join(self._folder.path, f"{number}.{kind}"))
 
     def _read(self, group: list[Call], number: str, task: str) -> None:
-        path = os.path.join(self._folder, f"{number}.results")
+        path = os.path.join(self._folder.path, f"{number}.results")
         try:
             with open(path, "rb") as file:
                 results = pickle.load(file)

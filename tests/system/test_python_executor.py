@@ -119,7 +119,7 @@ def test_limits_are_each_calls(home):
 def test_what_waits_can_be_cancelled_and_what_runs_not(home):
     with hpcbatch.Executor(cpus=os.cpu_count(), memory="100M") as executor:
         gate = home.directory / "gate"
-        running = executor.submit(os.system, f"until [ -e {gate} ]; do sleep 0.05; done")
+        running = executor.submit(os.system, f"until [ -e {gate} ] || [ ! -e {home.directory} ]; do sleep 0.05; done")
         wait_until(running.running)
         waiting = executor.submit(abs, -1)
         wait_until(lambda: waiting.task)
@@ -132,10 +132,13 @@ def test_what_waits_can_be_cancelled_and_what_runs_not(home):
         gate.touch()
         assert running.result() == 0
         assert [one.result() for one in many if not one.cancelled()] == [number for number in range(200) if number not in (3, 199)]
-        executor.submit(os.system, "sleep 0.2")
-        rest = [executor.submit(abs, number) for number in range(300)]
-        executor.shutdown(cancel_futures=True)
-        assert all(one.done() for one in rest) and any(one.cancelled() for one in rest)
+        for _ in range(5):
+            with hpcbatch.Executor(cpus=os.cpu_count(), memory="100M") as another:
+                list(another.map(abs, range(40)))  # from here on they share tasks
+                another.submit(os.system, "sleep 0.1")
+                rest = [another.submit(abs, number) for number in range(300)]
+                another.shutdown(cancel_futures=True)
+            assert all(one.done() for one in rest) and any(one.cancelled() for one in rest)
     with pytest.raises(RuntimeError, match="after shutdown"):
         executor.submit(abs, 1)
 
@@ -159,6 +162,21 @@ def test_a_script_ends_when_its_calls_have_and_leaves_nothing(home):
     """)
     assert (done.stdout, done.stderr, done.returncode) == ("ended None\n", "", 0)
     assert os.listdir(home.directory / "home" / "calls") == []
+
+
+def test_what_a_killed_client_left_is_removed_by_the_next(home):
+    killed = script(home, """
+        import hpcbatch, os, signal
+        executor = hpcbatch.Executor(memory="100M")
+        executor.submit(abs, -1).result()
+        os.kill(os.getpid(), signal.SIGKILL)
+    """)
+    calls = home.directory / "home" / "calls"
+    assert killed.returncode == -9
+    left = set(os.listdir(calls))
+    with hpcbatch.Executor(memory="100M") as executor, hpcbatch.Executor(memory="100M") as other:
+        assert len(left) == 1 and left.isdisjoint(os.listdir(calls))
+        assert executor.submit(abs, -1).result() == other.submit(abs, -1).result() == 1
 
 
 def test_one_that_is_forgotten_ends(home):

@@ -28,7 +28,6 @@ import os
 import pickle
 import re
 import sys
-import tempfile
 import threading
 import uuid
 import weakref
@@ -36,6 +35,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from . import client as _client
+from .call_folder import CallFolder
 from .calls import Call, CallFailed, CallFuture, Calls
 
 __all__ = ["CallFailed", "Executor"]
@@ -181,9 +181,8 @@ class Executor(concurrent.futures.Executor):
                 needs["service"]["env"] = dict(env)
         engine = _client.connect(program)
         parent = os.path.join(engine.get("/v1/engine")["home"], "calls") if directory is None else os.fspath(directory)
-        os.makedirs(parent, mode=0o700, exist_ok=True)
-        folder = tempfile.mkdtemp(prefix="calls-", dir=os.path.abspath(parent))
-        recipe = _Recipe(needs, time, [sys.executable, _WORKER, preparation], folder)
+        folder = CallFolder(os.path.abspath(parent))
+        recipe = _Recipe(needs, time, [sys.executable, _WORKER, preparation], folder.path)
         self._calls = Calls(engine, program, name or f"python:{getpass.getuser()}-{uuid.uuid4().hex[:8]}", folder, recipe)
         self._closing = threading.Lock()
         self._is_closed = False
