@@ -42,7 +42,7 @@ def script(home, text, python=sys.executable, **options):
     """A user's own file with what `__main__` defines; the hpcbatch that it imports is ours."""
     file = home.directory / "script.py"
     file.write_text(textwrap.dedent(text))
-    return subprocess.run([python, file], env={**os.environ, "PYTHONPATH": str(PYTHON)}, capture_output=True, text=True, timeout=120, check=False, **options)
+    return subprocess.run([python, file], env={**os.environ, "PYTHONPATH": str(PYTHON), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True, text=True, timeout=120, check=False, **options)
 
 
 def test_results_exceptions_and_what_is_printed(executor, home, capfd):
@@ -90,6 +90,14 @@ def test_what_main_defines_goes_along(home):
     (home.directory / "cloudpickle.py").write_text("raise ImportError('not here')\n")
     without = script(home, text.replace("MORE", "assert 'lambda' in str(executor.submit(lambda: 1).exception())"))
     assert without.stdout == "good\n", without.stderr
+
+
+def test_a_module_that_changes_is_never_used_as_it_was(home):
+    for number in range(5):
+        # As long and, often, as old as the one before, but for fractions of a second.
+        (home.directory / "helper.py").write_text(f"def answer():\n    return {number}\n")
+        found = script(home, "import helper, hpcbatch\nwith hpcbatch.Executor(memory='100M') as executor:\n    print(executor.submit(helper.answer).result())\n")
+        assert found.stdout == f"{number}\n", found.stderr
 
 
 def test_a_call_that_dies_is_its_own_end_alone(executor, home):

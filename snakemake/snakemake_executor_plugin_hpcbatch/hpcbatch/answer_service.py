@@ -2,17 +2,15 @@
 
     from hpcbatch.answer_service import serve
 
-    def load():
-        return Model()
-
     def answer(model, request):            # request.argv, .directory, .env
         print(model.run(request.argv[1]))  # goes where the task's own output would
         return 0                           # its exit code; None is 0, an exception is 1
 
-    serve(load, answer)                    # or serve(load, answer_all, together=True): a list in, a list of codes out
+    serve(Model, answer)                   # or serve(Model, answer_all, together=True): a list in, a list of codes out
 
 Started by a pilot alone; docs/formats.md ("Services that answer") has what is said.  One thread.  The request's directory
-is the current one meanwhile.  Once a second a worker that is asked looks whether files that it loaded have changed, and is started anew.  Python 3.8 or later.
+is the current one meanwhile.  Where a file that was loaded has changed the worker is started anew, where it is of an
+installed package within a second.  Python 3.8 or later.
 """
 
 import contextlib
@@ -53,17 +51,18 @@ class _Worker:
 
     def batches(self):
         for line in self._lines:
-            words = json.loads(line)
-            if "requests" in words:  # what else there is tells of requests that nobody waits for any more
-                yield [Request(self, one) for one in words["requests"]]
+            if requests := json.loads(line).get("requests"):  # all else tells of some that nobody waits for any more
+                yield [Request(self, one) for one in requests]
 
 
-def _loaded_files():
-    facts = {}
+def _loaded_files(installed_too):
+    facts, library = {}, os.path.dirname(os.__file__) + os.sep
     for name in [sys.argv[0]] + [getattr(module, "__file__", None) for module in list(sys.modules.values())]:
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            info = os.stat(name)
-            facts[name] = (info.st_mtime_ns, info.st_size, info.st_ino)
+        with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+            if installed_too or not (name.startswith(library) or "-packages/" in name):
+                facts[name] = None
+                info = os.stat(name)
+                facts[name] = (info.st_mtime_ns, info.st_size, info.st_ino)
     return facts
 
 
@@ -74,9 +73,8 @@ def _one_by_one(model, answer, batch):
                 os.chdir(request.directory)
                 yield request, answer(model, request) or 0
             except SystemExit as end:
-                if end.code is not None and not isinstance(end.code, int):
-                    print(end.code, file=sys.stderr)
-                yield request, end.code if isinstance(end.code, int) else int(end.code is not None)
+                is_text = end.code is not None and not isinstance(end.code, int)
+                yield request, (print(end.code, file=sys.stderr) or 1) if is_text else end.code or 0
             except Exception:
                 sys.excepthook(*sys.exc_info())
                 yield request, 1
@@ -87,13 +85,14 @@ def serve(load, answer, together=False):
     worker.say(starting="loading")
     model = load()
     worker.say(ready=True)
-    loaded, looked = _loaded_files(), time.monotonic()
+    loaded, looked, modules = _loaded_files(True), time.monotonic(), len(sys.modules)
     for batch in worker.batches():
-        if time.monotonic() - looked > 1:
-            now, looked = _loaded_files(), time.monotonic()
-            if any(now.get(name) != facts for name, facts in loaded.items()):
-                worker.say(renew=True)
-                continue
-            loaded = {**now, **loaded}
+        is_due = time.monotonic() - looked > 1
+        if any(loaded.get(name, facts) != facts for name, facts in _loaded_files(is_due).items()):
+            worker.say(renew=True)
+            continue
+        looked = time.monotonic() if is_due else looked
         for request, code in zip(batch, answer(model, batch)) if together else _one_by_one(model, answer, batch):
             worker.say(id=request.id, exit=int(code or 0) & 255)
+        if len(sys.modules) != modules:
+            loaded, modules = {**_loaded_files(True), **loaded}, len(sys.modules)
