@@ -36,7 +36,10 @@ def test_each_tool_has_its_examples(made):
     home, _, folder = made
     names = {tool["name"] for tool in home.json("tools") if tool["inputs"]}
     assert len(names) > 15
-    assert {path.stem for path in (folder / "snakemake").iterdir()} == names
+    # What takes lists has no rule: hpcbatch makes these tasks itself.
+    lists = {name for name in names if any(one["type"] == "files" for one in home.json("tools", "show", name)[0]["inputs"].values())}
+    assert lists == {"ina_speech_segmenter_merge", "speech_to_text_merge"}
+    assert {path.stem for path in (folder / "snakemake").iterdir()} == names - lists
     assert {path.stem for path in (folder / "galaxy").iterdir()} == {f"hpcbatch_{name}" for name in names}
     for path in (folder / "galaxy").iterdir():
         root = ET.parse(path).getroot()
@@ -70,7 +73,7 @@ def test_snakemake_runs_them(python, made, tmp_path):
 
 def test_every_rule_can_be_planned(python, made, tmp_path):
     _, env, folder = made
-    for name in ("input", "text"):
+    for name in ("input", "text", "recording"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "one").write_text("x")
     rules = sorted((folder / "snakemake").iterdir())
