@@ -17,6 +17,7 @@ from typing import Any
 
 from . import client as _client
 from .call_folder import CallFolder
+from .call_pace import Pace
 from .client import Error
 from .feed import Feed
 
@@ -25,11 +26,8 @@ _AT_ONCE = 500
 _WAIT_S = 1.0
 # So long at most a cancel waits for the engine to have taken the call.
 _HANDED_IN_S = 5.0
-# Quick calls share a task for so long together, at most so many, and never so that fewer than so many tasks are made of those that wait.
-_TOGETHER_S, _MOST_TOGETHER, _LEAST_TASKS = 0.05, 256, 16
-# While nothing is known of a function no more than so many calls of it are handed in, for so long.
-_FIRST_CALLS, _FIRST_S = 32, 0.25
-_FADES = 0.9
+# Where nothing may be handed in yet it is looked again so soon.
+_LOOK_AGAIN_S = 0.05
 
 
 class CallFailed(Error):
@@ -83,29 +81,6 @@ class Call:
     name: str
     count: int
     alone: bool = False
-
-
-class Pace:
-    """How many waiting calls of a function share a task: pure, times in seconds of any clock. One thread."""
-
-    def __init__(self) -> None:
-        self._longest: dict[str, float] = {}
-        self._first: dict[str, tuple[float, int]] = {}
-
-    def ended(self, name: str, seconds: float) -> None:
-        self._longest[name] = max(seconds, _FADES * self._longest.get(name, 0.0))
-
-    def together(self, name: str, waiting: int, now: float) -> int:
-        """0: none is handed in yet."""
-        longest = self._longest.get(name)
-        if longest is not None:
-            fit = int(_TOGETHER_S / max(longest, _TOGETHER_S / _MOST_TOGETHER))
-            return max(1, min(fit, waiting // _LEAST_TASKS))
-        since, handed_in = self._first.setdefault(name, (now, 0))
-        if handed_in >= _FIRST_CALLS and now - since < _FIRST_S:
-            return 0
-        self._first[name] = (since, handed_in + 1)
-        return 1
 
 
 class Calls:
@@ -236,7 +211,7 @@ class Calls:
                     self._changed.wait()
                 groups = self._take()
                 if not groups:
-                    self._changed.wait(_FIRST_S / 5)
+                    self._changed.wait(_LOOK_AGAIN_S)
                     continue
             self._submit(groups)
             del groups  # and with them what they come to

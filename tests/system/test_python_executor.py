@@ -19,7 +19,7 @@ from test import test_concurrent_futures as theirs  # Debian's libpython3.11-tes
 PYTHON = pathlib.Path(__file__).resolve().parents[2] / "python"
 sys.path.insert(0, str(PYTHON))
 import hpcbatch  # noqa: E402
-from hpcbatch.calls import Pace  # noqa: E402
+from hpcbatch.call_pace import Pace  # noqa: E402
 
 
 @pytest.fixture
