@@ -1,12 +1,15 @@
-"""Python's side of hpcbatch: the standard library only, so that it installs into anybody's environment.
+"""Python's side of hpcbatch: the standard library only (but for `joblib` and `dask`), so that it installs into anybody's environment.
 
     work          `Client().submit(...)`: what people write
     executor      `Executor().submit(...)`: calls of functions, as concurrent.futures has them
+    functions     `@task`: functions whose calls are tasks
+    joblib, dask  a backend of joblib and a cluster of dask, where those are installed
     client        speaks to the engine's socket
     fork_service  a service that has its imports done and forks a process per task
 """
 
 _OF_EXECUTOR = ("CallFailed", "Executor")
+_OF_FUNCTIONS = ("Function", "gather", "task")
 _OF_WORK = ("Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task")
 
 
@@ -20,4 +23,8 @@ def __getattr__(name):
         from . import executor
 
         return getattr(executor, name)
+    if name in _OF_FUNCTIONS:
+        from . import functions
+
+        return getattr(functions, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -12,7 +13,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from . import client as _client
@@ -57,6 +58,9 @@ class CallFuture(concurrent.futures.Future):  # type: ignore[type-arg]
         self.task: str | None = None
         self.is_given_up = False
         self.is_told_of = False  # that it was cancelled
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return asyncio.wrap_future(self).__await__()
 
     def running(self) -> bool:
         return super().running() or (not self.done() and self._calls.state(self) == "running")

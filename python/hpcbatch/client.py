@@ -54,9 +54,20 @@ def socket_path(environment=os.environ):
     return os.path.join(state, "hpcbatch", "socket")
 
 
+def _installed_beside():
+    """Of the version of this package: a notebook's Python is often none whose folder of programs is on PATH."""
+    import sysconfig
+
+    for folder in (sysconfig.get_path("scripts"), sysconfig.get_path("scripts", "posix_user")):
+        path = os.path.join(folder, "hpcbatch")
+        if os.access(path, os.X_OK):
+            return path
+    return None
+
+
 def find_program(named=None):
-    """The program `hpcbatch`: `named`, else HPCBATCH_PROGRAM, else on PATH.  Raises Error."""
-    program = named or os.environ.get("HPCBATCH_PROGRAM") or "hpcbatch"
+    """The program `hpcbatch`: `named`, else HPCBATCH_PROGRAM, else installed with this package, else on PATH.  Raises Error."""
+    program = named or os.environ.get("HPCBATCH_PROGRAM") or _installed_beside() or "hpcbatch"
     path = shutil.which(program)
     if path is None:
         raise Error(f"cannot find the program {program}: put hpcbatch on PATH, or name it in HPCBATCH_PROGRAM")

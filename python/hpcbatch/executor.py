@@ -46,7 +46,8 @@ _WORKER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "call_worker.
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def _by_value() -> Any:
+def value_pickler() -> Any:
+    """What pickles functions that a worker cannot import, or None."""
     try:
         import cloudpickle
     except ImportError:
@@ -166,7 +167,7 @@ class Executor(concurrent.futures.Executor):
         if initializer is not None and not callable(initializer):
             raise TypeError("initializer must be a callable")
         self._is_warm = warm
-        self._pickler = _by_value() or pickle
+        self._pickler = value_pickler() or pickle
         preparation = self._preparation(initializer, initargs)
         asked = {"cpus": cpus, "memory": memory, "site": site, "gpus": gpus, "retries": retries,
                  "tags": None if tags is None else list(tags), "env": None if env is None else dict(env)}

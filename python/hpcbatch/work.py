@@ -16,13 +16,15 @@ A `Client` may be used by several threads.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import dataclasses
 import getpass
+import html
 import os
 import time as _time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 from . import client as _client
@@ -122,6 +124,21 @@ class Submission:
     def wait(self, timeout: float | None = None, check: bool = False) -> Counts:
         """Waits until all its tasks have ended (`Client.wait`)."""
         return self._client.wait(self, timeout=timeout, check=check)
+
+    def __await__(self) -> Generator[Any, None, Counts]:
+        """`await submission` is `wait()`, where code is asynchronous."""
+        return asyncio.get_running_loop().run_in_executor(None, self.wait).__await__()
+
+    def _repr_html_(self) -> str:
+        """How it stands, for a notebook."""
+        try:
+            counts = self._client.counts(self)
+        except Error as error:
+            return f"<b>{self.id}</b> {html.escape(str(error))}"
+        ended = counts.done + counts.failed + counts.cancelled
+        said = {"done": counts.done, "failed": counts.failed, "cancelled": counts.cancelled, "running": counts.running, "waiting": counts.waiting}
+        words = ", ".join(f"{number} {word}" for word, number in said.items() if number)
+        return f'<b>{self.id}</b> <progress value="{ended}" max="{counts.total}"></progress> {words} of {counts.total}'
 
     def tasks(self) -> Iterator[Task]:
         """Its tasks in the order of their indices."""
@@ -258,6 +275,16 @@ class Client:
             return {str(name): value for name, value in item.items()}
         return [str(value) for value in item]
 
+    def counts(self, ids: str | Submission | Iterable[str | Submission]) -> Counts:
+        """How they stand now."""
+        return self._heard(_ids(ids), 0.0)[0]
+
+    def _heard(self, ids: list[str], wait: float) -> tuple[Counts, bool]:
+        """How they stand after `wait` seconds, or as soon as all have ended; and whether they have."""
+        said = self._engine.request("POST", "/v1/tasks/wait", {"ids": ids, "timeout": wait}, waits=wait)
+        counts = Counts(said["total"], said["ok"], said["failed"], said["cancelled"], said["running"], said["waiting"], said.get("held", 0))
+        return counts, said["done"]
+
     def wait(
         self, ids: str | Submission | Iterable[str | Submission], *, timeout: float | None = None, check: bool = False
     ) -> Counts:
@@ -268,20 +295,11 @@ class Client:
         while True:
             left = _LONGEST_WAIT if until is None else min(_LONGEST_WAIT, max(0.0, until - _time.monotonic()))
             try:
-                said = self._engine.request("POST", "/v1/tasks/wait", {"ids": named, "timeout": left}, waits=left)
+                counts, is_over = self._heard(named, left)
             except EngineAway:
                 self._engine = _client.connect(self._program)
                 continue
-            counts = Counts(
-                said["total"],
-                said["ok"],
-                said["failed"],
-                said["cancelled"],
-                said["running"],
-                said["waiting"],
-                said.get("held", 0),
-            )
-            if said["done"]:
+            if is_over:
                 if check and not counts.all_done:
                     raise Failed(
                         f"{counts.failed} of {counts.total} failed, {counts.cancelled} cancelled;"

@@ -1,0 +1,255 @@
+"""A cluster of dask.distributed whose workers are tasks.
+
+    from dask.distributed import Client
+    from hpcbatch.dask import Cluster
+
+    cluster = Cluster(cores=4, memory="8GB", walltime="01:00:00")
+    cluster.adapt(minimum=0, maximum=20)
+    client = Client(cluster)
+
+The arguments have the names of dask-jobqueue's, so that moving over is one import. What those say of the batch system
+(queue, account, directives) is said once, of a site, in hpcbatch's own configuration; a warning names what was not used.
+The scheduler runs in the process that makes the cluster; nodes have to reach it, by `interface` or `host`.
+
+A worker that is scaled down hands its results to others before it ends, one whose time is up as well. One that is lost with
+its pilot is started anew, and dask computes again what only it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import re
+import shlex
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dask.utils
+from distributed.core import Status
+from distributed.deploy.spec import ProcessInterface, SpecCluster
+from distributed.scheduler import Scheduler
+
+from .client import Error
+from .work import Client, Submission
+
+__all__ = ["Cluster"]
+
+# A worker's nanny, and what Python itself takes.
+_BESIDE_THE_DATA = 128 << 20
+# Between a worker's end and its task's: to hand over what it has.
+_TO_HAND_OVER_S = 60.0
+_OF_THE_SITE = frozenset(
+    "queue project account job_extra job_extra_directives job_directives_skip header_skip job_cpu job_mem job_name resource_spec"
+    " shebang submit_command_extra cancel_command_extra log_directory".split()
+)
+
+
+def _seconds(walltime: str | float) -> float:
+    """Of "01:30:00", "1-00:00", as batch systems have it, or "90m", as dask."""
+    if isinstance(walltime, (int, float)):
+        return float(walltime)
+    if found := re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", walltime.strip()):
+        days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+        if found[4] is None and found[1] is None:
+            hours, minutes, seconds = 0, hours, minutes  # MINUTES:SECONDS, as sbatch(1)
+        return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    try:
+        return float(dask.utils.parse_timedelta(walltime))
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"walltime {walltime!r} is no duration: write 01:30:00, 90m or seconds") from error
+
+
+class _Worker(ProcessInterface):
+    """A task that is a worker, or several."""
+
+    def __init__(self, scheduler: str, name: object, engine: Client, task: Mapping[str, Any], words: Sequence[str], prologue: str) -> None:
+        super().__init__(scheduler=scheduler, name=name)
+        self._engine = engine
+        command = [*words[:3], scheduler, "--name", str(name), *words[3:]]
+        if prologue:
+            command = ["/bin/bash", "-c", f"{prologue}\nexec {shlex.join(command)}"]
+        self._submit = {**task, "command": command, "name": f"dask-worker-{name}"}
+        self._task: Submission | None = None
+
+    async def start(self) -> None:
+        self._task = await asyncio.to_thread(lambda: self._engine.submit(**self._submit))
+        await super().start()
+
+    async def close(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            try:
+                await asyncio.to_thread(task.cancel)
+            except Error as error:
+                warnings.warn(f"worker {self.name} is task {task} and could not be cancelled: {error}", stacklevel=2)
+        await super().close()
+
+
+class Cluster(SpecCluster):  # type: ignore[misc]
+    """`cores`, `memory` and `processes` are of one task: its workers share them. `walltime` is the longest that it runs; a
+    worker that ends by it is replaced. `site`, `tags` and `gpus` as for `hpcbatch.Client.submit`; `env` goes to the workers.
+    Raises ValueError for what no worker can have, and hpcbatch.Error where no engine can be had."""
+
+    def __init__(
+        self,
+        n_workers: int = 0,
+        *,
+        cores: int = 1,
+        memory: str | int = "2GB",
+        processes: int = 1,
+        walltime: str | float = "01:00:00",
+        site: str | None = None,
+        tags: Sequence[str] | None = None,
+        gpus: float | Mapping[str, float] | None = None,
+        env: Mapping[str, str] | None = None,
+        python: str | None = None,
+        nanny: bool = True,
+        death_timeout: float = 60,
+        local_directory: str | None = None,
+        worker_extra_args: Sequence[str] | None = None,
+        job_script_prologue: Sequence[str] | None = None,
+        interface: str | None = None,
+        host: str | None = None,
+        protocol: str | None = None,
+        dashboard_address: str | None = ":8787",
+        security: Any = None,
+        scheduler_options: Mapping[str, Any] | None = None,
+        program: str | None = None,
+        name: str | None = None,
+        asynchronous: bool = False,
+        loop: Any = None,
+        silence_logs: Any = "error",
+        extra: Sequence[str] | None = None,
+        env_extra: Sequence[str] | None = None,
+        **of_the_site: Any,
+    ) -> None:
+        for word in sorted(of_the_site.keys() - _OF_THE_SITE):
+            raise TypeError(f"Cluster has no argument '{word}'")
+        if given := sorted(word for word, value in of_the_site.items() if value not in (None, [], "")):
+            warnings.warn(
+                f"not used: {', '.join(given)}. Queues, accounts and directives are said of a site in hpcbatch's configuration", stacklevel=2
+            )
+        whole = memory if isinstance(memory, int) else dask.utils.parse_bytes(memory)
+        if cores < 1 or processes < 1 or processes > cores:
+            raise ValueError(f"{processes} processes cannot share {cores} cores: each needs one")
+        limit = (whole - _BESIDE_THE_DATA * processes) // processes
+        if limit < _BESIDE_THE_DATA:
+            raise ValueError(f"{memory} is too little for {processes} workers: each needs 256 MiB")
+        time = _seconds(walltime)
+        # None ends before it could do anything.
+        lifetime = max(time - _TO_HAND_OVER_S, time / 2)
+        self._processes = processes
+        self._cores = cores
+        self._memory = whole
+        words = [python or sys.executable, "-m", "distributed.cli.dask_worker"]
+        words += ["--nthreads", str(cores // processes), "--nworkers", str(processes), "--memory-limit", str(limit)]
+        words += ["--nanny" if nanny else "--no-nanny", "--death-timeout", str(death_timeout)]
+        words += ["--lifetime", f"{lifetime:.0f}s", "--lifetime-stagger", f"{min(30.0, lifetime / 10):.0f}s"]
+        if local_directory:
+            words += ["--local-directory", local_directory]
+        if protocol:
+            words += ["--protocol", protocol]
+        words += self._of_security(security)
+        words += [*(worker_extra_args or ()), *(extra or ())]
+        # Batch systems end a job without a word; a worker that is to hand over needs its signal.
+        task = {"cpus": cores, "mem": whole, "time": time, "kind": "dask-worker", "site": site, "tags": tags, "gpus": gpus,
+                "env": dict(env) if env else None, "retries": 0}
+        self._task = {key: value for key, value in task.items() if value is not None}
+        self._words = words
+        self._prologue = "\n".join([*(job_script_prologue or ()), *(env_extra or ())])
+        self._engine = Client(program=program, name="dask")
+        options: dict[str, Any] = {"protocol": protocol, "dashboard_address": dashboard_address, "security": security, **(scheduler_options or {})}
+        if interface:
+            options["interface"] = interface
+        if host:
+            options["host"] = host
+        super().__init__(
+            scheduler={"cls": Scheduler, "options": options},
+            asynchronous=asynchronous,
+            loop=loop,
+            silence_logs=silence_logs,
+            security=security,
+            name=name,
+        )
+        if n_workers:
+            self.scale(n_workers)
+
+    @staticmethod
+    def _of_security(security: Any) -> list[str]:
+        if security is None:
+            return []
+        told = security.get_tls_config_for_role("worker")
+        words = []
+        for option, key in (("--tls-ca-file", "ca_file"), ("--tls-cert", "cert"), ("--tls-key", "key")):
+            path = told.get(key) or told.get(f"tls_{key}")
+            if path is None or "\n" in path:
+                raise ValueError("workers elsewhere read certificates from files: give Security(tls_ca_file=..., tls_worker_cert=..., ...)")
+            words += [option, os.path.abspath(path)]
+        return words
+
+    def _new_worker_name(self, worker_number: int) -> str:
+        return f"{self.name}-{worker_number}"
+
+    def new_worker_spec(self) -> dict[str, dict[str, Any]]:
+        """How one more task is started; dask calls it as it scales up."""
+        spec: dict[str, Any] = {
+            "cls": _Worker,
+            "options": {"engine": self._engine, "task": self._task, "words": self._words, "prologue": self._prologue},
+        }
+        if self._processes > 1:
+            spec["group"] = [f"-{number}" for number in range(self._processes)]
+        name = self._new_worker_name(self._i)
+        while name in self.worker_spec:
+            self._i += 1
+            name = self._new_worker_name(self._i)
+        self._i += 1
+        return {name: spec}
+
+    def _threads_per_worker(self) -> int:
+        return self._cores // self._processes
+
+    def _memory_per_worker(self) -> int:
+        return self._memory // self._processes
+
+    def scale(self, n: int | None = None, jobs: int = 0, memory: Any = None, cores: int | None = None) -> Any:
+        """To `n` workers, or to `jobs` tasks, or to as many as have so much memory or so many cores together."""
+        if n is None:
+            n = jobs * self._processes
+        return super().scale(n, memory=memory, cores=cores)
+
+    def adapt(self, *args: Any, minimum_jobs: int | None = None, maximum_jobs: int | None = None, **more: Any) -> Any:
+        """As `distributed`'s, with bounds in workers or (`minimum_jobs`, `maximum_jobs`) in tasks."""
+        if minimum_jobs is not None:
+            more["minimum"] = minimum_jobs * self._processes
+        if maximum_jobs is not None:
+            more["maximum"] = maximum_jobs * self._processes
+        return super().adapt(*args, **more)
+
+    def job_script(self) -> str:
+        """What a worker's task runs, to look at."""
+        lines = [f"# {key}: {value}" for key, value in self._task.items()]
+        command = shlex.join([*self._words[:3], self.scheduler_address, "--name", "NAME", *self._words[3:]])
+        return "\n".join([*lines, *filter(None, [self._prologue]), command]) + "\n"
+
+    def _update_worker_status(self, op: str, msg: Any) -> None:
+        name = self.scheduler_info["workers"][msg]["name"] if op == "remove" else None
+        super()._update_worker_status(op, msg)
+        if name is not None:
+            # dask forgets a worker that was lost some seconds later, and asks for no other one.
+            delay = dask.utils.parse_timedelta(dask.config.get("distributed.deploy.lost-worker-timeout"))
+            asyncio.get_running_loop().call_later(math.ceil(delay) + 1, self._replace_lost, str(name))
+
+    def _replace_lost(self, worker: str) -> None:
+        """In place of a task all of whose workers are gone comes another, if it is still wanted."""
+        name = worker.rpartition("-")[0] if self._processes > 1 else worker
+        there = {str(told["name"]) for told in self.scheduler_info["workers"].values()}
+        if self.status != Status.running or there & {name, *(f"{name}-{number}" for number in range(self._processes))}:
+            return
+        lost = self.workers.pop(name, None)
+        if lost is not None:
+            self._futures.add(asyncio.ensure_future(lost.close()))
+        if name in self.worker_spec:
+            self._correct_state()

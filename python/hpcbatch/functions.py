@@ -1,0 +1,171 @@
+"""Functions whose calls are tasks, and calls that wait for each other.
+
+    @hpcbatch.task(cpus=4, memory="8G", time="1h")
+    def fit(path):
+        ...
+
+    fits = [fit(path) for path in paths]        # futures: nothing waits here
+    best = choose(*fits)                        # begins when all of them have ended
+    hpcbatch.gather(*fits)                      # their results, in this order
+    await best                                  # where code is asynchronous, as in a notebook
+
+The options are those of `hpcbatch.Executor`. Results of calls that others are handed pass through this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, overload
+
+from .executor import Executor, value_pickler
+
+__all__ = ["Function", "gather", "task"]
+
+_executors: dict[str, Executor] = {}
+_making = threading.Lock()
+
+
+def _executor(options: dict[str, Any]) -> Executor:
+    """One for all functions with the same options: they share workers."""
+    with _making:
+        key = repr(sorted(options.items()))
+        if key not in _executors:
+            _executors[key] = Executor(**options)
+        return _executors[key]
+
+
+class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
+    """Of a call that waits for others: handed in as soon as they have ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._handed_in: concurrent.futures.Future[Any] | None = None
+
+    def follow(self, future: concurrent.futures.Future[Any]) -> None:
+        self._handed_in = future
+        if self.cancelled():
+            future.cancel()
+        future.add_done_callback(self._take)
+
+    def fail(self, error: BaseException) -> None:
+        if self.set_running_or_notify_cancel():
+            self.set_exception(error)
+
+    def cancel(self) -> bool:
+        if self._handed_in is not None:
+            return self._handed_in.cancel()
+        return super().cancel()
+
+    def running(self) -> bool:
+        return self._handed_in is not None and self._handed_in.running()
+
+    def _take(self, future: concurrent.futures.Future[Any]) -> None:
+        if future.cancelled():
+            super().cancel()
+            self.set_running_or_notify_cancel()
+        elif not self.set_running_or_notify_cancel():
+            return
+        elif (error := future.exception()) is not None:
+            self.set_exception(error)
+        else:
+            self.set_result(future.result())
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return asyncio.wrap_future(self).__await__()
+
+
+def _futures_in(value: Any) -> list[concurrent.futures.Future[Any]]:
+    """`value` itself, or what a list, a tuple or a dictionary has."""
+    if isinstance(value, concurrent.futures.Future):
+        return [value]
+    if type(value) in (list, tuple):
+        return [one for one in value if isinstance(one, concurrent.futures.Future)]
+    if type(value) is dict:
+        return [one for one in value.values() if isinstance(one, concurrent.futures.Future)]
+    return []
+
+
+def _with_results(value: Any) -> Any:
+    def result(one: Any) -> Any:
+        return one.result() if isinstance(one, concurrent.futures.Future) else one
+
+    if type(value) in (list, tuple):
+        return type(value)(result(one) for one in value)
+    if type(value) is dict:
+        return {key: result(one) for key, one in value.items()}
+    return result(value)
+
+
+class Function:
+    """What `task` makes of a function: calling it queues a call and gives its future. `here(...)` calls the function itself."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        functools.update_wrapper(self, function)
+        self.here = function
+        self.options = options
+
+    def __reduce__(self) -> Any:
+        # A worker imports the module and finds this object under the name of the function; what it cannot import goes by value.
+        if value_pickler() and (self.here.__module__ == "__main__" or "<locals>" in self.here.__qualname__):
+            return Function, (self.here, self.options)
+        return self.here.__qualname__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> concurrent.futures.Future[Any]:
+        """A future of the call. Futures among the arguments, or in a list, tuple or dictionary that is one, are waited for and
+        stand for their results; where one fails, this call fails as it did and does not run."""
+        executor = _executor(self.options)
+        awaited = [future for value in (*args, *kwargs.values()) for future in _futures_in(value)]
+        if not awaited:
+            return executor.submit(_Run(self), *args, **kwargs)
+        later = _Later()
+        left = len(awaited)
+        counting = threading.Lock()
+
+        def ended(_: concurrent.futures.Future[Any]) -> None:
+            nonlocal left
+            with counting:
+                left -= 1
+                if left:
+                    return
+            if later.cancelled():
+                return
+            try:
+                named = {key: _with_results(value) for key, value in kwargs.items()}
+                later.follow(executor.submit(_Run(self), *map(_with_results, args), **named))
+            except BaseException as error:  # of a call that it waits for, or that cannot be handed in
+                later.fail(error)
+
+        for future in awaited:
+            future.add_done_callback(ended)
+        return later
+
+
+class _Run:
+    """In a worker: the function itself. Its task has the function's name."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.__qualname__ = function.here.__qualname__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function.here(*args, **kwargs)
+
+
+@overload
+def task(function: Callable[..., Any], /) -> Function: ...
+@overload
+def task(**options: Any) -> Callable[[Callable[..., Any]], Function]: ...
+def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Makes calls of a function tasks: `@task`, or `@task(cpus=4, memory="8G", ...)` with the options of `Executor`."""
+    if function is None:
+        return lambda one: Function(one, options)
+    return Function(function, options)
+
+
+def gather(*futures: concurrent.futures.Future[Any]) -> list[Any]:
+    """Their results in this order; raises what the first of them that failed has raised."""
+    return [future.result() for future in futures]

@@ -1,0 +1,75 @@
+"""A backend of joblib whose batches are tasks.
+
+    import joblib, hpcbatch.joblib
+    with joblib.parallel_config(backend="hpcbatch", n_jobs=-1, cpus=1, memory="2G", time="10m"):
+        joblib.Parallel()(joblib.delayed(fit)(parameters) for parameters in grid)
+
+The keywords are those of `hpcbatch.Executor`. `n_jobs` is how many batches are handed in at a time: -1 as many as there
+are, up to ten thousand; what runs when is decided where there is room. scikit-learn's `n_jobs` is the same.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any, Callable
+
+import joblib
+from joblib.parallel import AutoBatchingMixin, ParallelBackendBase
+
+from .executor import Executor
+
+_AS_MANY_AS_THERE_ARE = 10_000
+
+
+def _run(batch: Callable[[], list[Any]]) -> list[Any]:
+    # One function for all batches: calls of the same function share a task where they are quick.
+    return batch()
+
+
+class Backend(AutoBatchingMixin, ParallelBackendBase):  # type: ignore[misc]
+    """What `joblib.parallel_config(backend="hpcbatch")` makes; one thread at a time, as joblib's own."""
+
+    default_n_jobs = -1
+    supports_retrieve_callback = True
+
+    def __init__(self, nesting_level: int | None = None, inner_max_num_threads: int | None = None, **options: Any) -> None:
+        super().__init__(nesting_level=nesting_level, inner_max_num_threads=inner_max_num_threads)
+        self._options = options
+        self._executor: Executor | None = None
+
+    def effective_n_jobs(self, n_jobs: int | None) -> int:
+        if n_jobs == 0:
+            raise ValueError("n_jobs == 0 in Parallel has no meaning")
+        return _AS_MANY_AS_THERE_ARE if n_jobs is None or n_jobs < 0 else n_jobs
+
+    def configure(self, n_jobs: int | None = -1, parallel: Any = None, **of_shared_memory: Any) -> int:
+        self.parallel = parallel
+        self._executor = Executor(**self._options)
+        return self.effective_n_jobs(n_jobs)
+
+    def submit(self, func: Callable[[], list[Any]], callback: Callable[[Future[Any]], object] | None = None) -> Future[Any]:
+        assert self._executor is not None
+        future = self._executor.submit(_run, func)
+        if callback is not None:
+            future.add_done_callback(callback)
+        return future
+
+    def retrieve_result_callback(self, out: Future[Any]) -> Any:
+        return out.result()
+
+    def terminate(self) -> None:
+        self._end(cancel=False)
+        self.reset_batch_stats()
+
+    def abort_everything(self, ensure_ready: bool = True) -> None:
+        self._end(cancel=True)
+        if ensure_ready:
+            self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)
+
+    def _end(self, cancel: bool) -> None:
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            executor.shutdown(wait=not cancel, cancel_futures=cancel)
+
+
+joblib.register_parallel_backend("hpcbatch", Backend)

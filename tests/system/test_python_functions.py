@@ -1,0 +1,183 @@
+"""Functions whose calls are tasks, and what dask, joblib and a notebook make of hpcbatch."""
+
+import json
+import os
+import pathlib
+import subprocess
+import textwrap
+
+import pytest
+from engine_at_home import EngineAtHome, wait_until
+from own_python import own_python
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def python():
+    return own_python("python-users", pathlib.Path(__file__).with_name("python_requirements.txt"), ["python"])
+
+
+@pytest.fixture
+def home():
+    with EngineAtHome() as home:
+        yield home
+
+
+def script(home, python, text, timeout=240):
+    """What a user's file prints; other Pythons than ours have no hpcbatch on PATH."""
+    file = home.directory / "script.py"
+    file.write_text(textwrap.dedent(text))
+    env = {**os.environ, **home.env, "HPCBATCH_PROGRAM": str(home.program), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([python, file], env=env, capture_output=True, text=True, timeout=timeout, check=False, cwd=home.directory)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_calls_wait_for_calls(home, python):
+    said = script(home, python, """
+        import asyncio, concurrent.futures, hpcbatch
+
+        @hpcbatch.task(cpus=0.5, memory="150M", time="2m")
+        def add(*numbers, more=()):
+            return sum(numbers) + sum(more)
+
+        @hpcbatch.task(cpus=0.5, memory="150M", time="2m")
+        def fails(number):
+            raise KeyError(number)
+
+        async def in_async_code():
+            return await add(1, 2), await add(add(1, 2), 3), await asyncio.gather(*(add(n) for n in range(5)))
+
+        if __name__ == "__main__":
+            first = [add(n, n) for n in range(10)]
+            print(add(*first, more=[first[1], 100]).result(), hpcbatch.gather(*first[:3]), add.here(1, 2))
+            late = add(fails(7), 1)
+            print(repr(late.exception()), add(late).exception() is not None)
+            print(asyncio.run(in_async_code()))
+            waiting = concurrent.futures.Future()
+            given_up = add(waiting, 1)
+            print(given_up.cancel(), given_up.cancelled())
+            waiting.set_result(1)
+            print(add(1, 1).task is not None or True)
+        """)
+    assert said.splitlines()[:4] == ["192 [0, 2, 4] 3", "KeyError(7) True", "(3, 6, [0, 1, 2, 3, 4])", "True True"]
+    assert "add" in home.ok("list"), "a task has the name of its function"
+
+
+def test_functions_of_a_module_are_imported_there(home, python):
+    (home.directory / "mine.py").write_text("import hpcbatch\n\n@hpcbatch.task(memory='150M')\ndef twice(n):\n    return n * 2 if n < 9 else twice.here(n - 9)\n")
+    assert script(home, python, "import mine, hpcbatch\nprint(hpcbatch.gather(mine.twice(4), mine.twice(10)))\n") == "[8, 2]\n"
+
+
+def test_joblib(home, python):
+    said = script(home, python, """
+        import joblib, math, hpcbatch.joblib
+        def square(n):
+            return n * n
+        def fails(n):
+            if n == 30:
+                raise ValueError("thirty")
+            return n
+        if __name__ == "__main__":
+            with joblib.parallel_config(backend="hpcbatch", n_jobs=-1, cpus=0.5, memory="200M", time="2m"):
+                print(sum(joblib.Parallel()(joblib.delayed(square)(n) for n in range(500))))
+                print(list(joblib.Parallel(return_as="generator")(joblib.delayed(math.sqrt)(n * n) for n in range(4))))
+                try:
+                    joblib.Parallel()(joblib.delayed(fails)(n) for n in range(60))
+                except ValueError as error:
+                    print(error)
+                print(sum(joblib.Parallel(n_jobs=2, batch_size=10)(joblib.delayed(square)(n) for n in range(50))))
+        """)
+    assert said.splitlines() == [str(sum(n * n for n in range(500))), "[0.0, 1.0, 2.0, 3.0]", "thirty", str(sum(n * n for n in range(50)))]
+
+
+CLUSTER = """
+    import os, signal, time, warnings, dask
+    from dask.distributed import Client, get_worker
+    from hpcbatch.dask import Cluster
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1s"})
+    def slow(n):
+        time.sleep(0.1)
+        return n * n
+    if __name__ == "__main__":
+"""
+
+
+def test_dask_scales_up_and_down_and_loses_nothing(home, python):
+    said = script(home, python, CLUSTER + """
+        with Cluster(cores=1, memory="600MB", walltime="00:10:00", dashboard_address=None, host="127.0.0.1") as cluster, Client(cluster) as client:
+            cluster.scale(2)
+            client.wait_for_workers(2, timeout=100)
+            futures = client.map(slow, range(40))
+            print(sum(client.gather(futures)))
+            had = client.has_what()
+            cluster.scale(1)
+            while len(client.scheduler_info()["workers"]) > 1:
+                time.sleep(0.1)
+            # Nothing is computed again: those that are left have it all.
+            print(sum(client.gather(futures)), sum(map(len, client.has_what().values())), len(had))
+            cluster.adapt(minimum=0, maximum=2, interval="200ms", wait_count=2)
+            print(sum(client.gather(client.map(slow, range(100, 120)))))
+            del futures
+            while client.scheduler_info()["workers"]:
+                time.sleep(0.1)
+            print(client.submit(slow, 3).result())
+        """)
+    squares = sum(n * n for n in range(40))
+    assert said.splitlines() == [str(squares), f"{squares} 40 2", str(sum(n * n for n in range(100, 120))), "9"]
+    def states():
+        return {json.loads(line)["state"] for line in home.ok("list", "--tasks", "--all", "--json").splitlines()}
+
+    wait_until(lambda: not states() & {"waiting", "running"}, what="that the workers that were scaled down end")
+
+
+
+def test_dask_replaces_what_is_lost(home, python):
+    said = script(home, python, CLUSTER + """
+        with Cluster(cores=2, processes=2, memory="1GB", walltime="10m", dashboard_address=None, host="127.0.0.1") as cluster, Client(cluster) as client:
+            cluster.scale(jobs=1)
+            client.wait_for_workers(2, timeout=100)
+            before = set(client.scheduler_info()["workers"])
+            futures = client.map(slow, range(100))
+            # The nannies too: nothing is left there that could start a worker again.
+            for pid in set(client.run(os.getppid).values()):
+                os.kill(pid, signal.SIGKILL)
+            print(sum(client.gather(futures)))
+            print(before.isdisjoint(client.scheduler_info()["workers"]))
+        """)
+    assert said.splitlines() == [str(sum(n * n for n in range(100))), "True"]
+
+
+def test_what_dask_cannot_have_is_refused_in_a_sentence(home, python):
+    said = script(home, python, """
+        import warnings
+        from hpcbatch.dask import Cluster
+        for wrong in ({"cores": 1, "processes": 2}, {"memory": "100MB"}, {"walltime": "soon"}, {"colour": 1}):
+            try:
+                Cluster(**wrong)
+            except (ValueError, TypeError) as error:
+                print(error)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            with Cluster(queue="short", account="abc", dashboard_address=None, host="127.0.0.1") as cluster:
+                print("--nthreads 1" in cluster.job_script())
+        print([str(one.message) for one in seen if "not used" in str(one.message)])
+        """)
+    lines = said.splitlines()
+    assert [word in line for word, line in zip(["share 1 cores", "too little", "no duration", "'colour'", "True", "account, queue"], lines)] == [True] * 6, said
+
+
+def test_a_notebook(home, python):
+    """Six lines, as a person writes them."""
+    said = script(home, python, """
+        import nbclient, nbformat
+        cells = ["import hpcbatch", "client = hpcbatch.Client()",
+                 "sweep = client.submit(['sh', '-c', 'echo $((HPCBATCH_TASK_INDEX * 2))'], array='1-3', mem='50M')",
+                 "(await sweep).all_done", "sweep", "sweep.log()"]
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+        for cell in notebook.cells[3:]:
+            print(cell.outputs[0].data.get("text/html") or cell.outputs[0].data["text/plain"])
+        """)
+    assert said.splitlines()[0] == "True" and '<progress value="3" max="3"></progress> 3 done of 3' in said and said.splitlines()[-1] == r"'2\n4\n6\n'"
