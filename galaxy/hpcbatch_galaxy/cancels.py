@@ -3,7 +3,7 @@
 import logging
 import threading
 
-from .hpcbatch import client as engine
+from hpcbatch import client as engine
 
 log = logging.getLogger(__name__)
 

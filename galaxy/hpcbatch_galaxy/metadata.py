@@ -98,5 +98,5 @@ def task_of(command, directory, environment, needs, terms):
     if command != _PLAIN:
         return {**task, "command": ["/bin/bash", "-c", command]}
     service = {"name": _SERVICE, "memory": _SERVICE_MEMORY,
-               "command": [python, "-m", f"{package}.hpcbatch.fork_service", f"{package}.preload"], **terms}
+               "command": [python, "-m", "hpcbatch.fork_service", f"{package}.preload"], **terms}
     return {**task, "command": [python, "metadata/set.py"], "service": service}

@@ -19,8 +19,8 @@ from sqlalchemy import select
 from . import destination, jobs, metadata, metrics, patience, staged_files, staged_job
 from .bursts import Bursts
 from .cancels import Cancels
-from .hpcbatch import client as engine
-from .hpcbatch.feed import Feed
+from hpcbatch import client as engine
+from hpcbatch.feed import Feed
 from .remarks import remark
 from .verdict import not_put_back, used, verdict_of, why_it_waits
 from .words import Refusal

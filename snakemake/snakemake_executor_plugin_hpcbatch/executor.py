@@ -40,8 +40,8 @@ class Executor(RemoteExecutor):
     _job_cores = None
 
     def __post_init__(self):
-        from .hpcbatch import client as engine
-        from .hpcbatch.feed import Feed
+        from hpcbatch import client as engine
+        from hpcbatch.feed import Feed
         from .run_state import client_of
         from .takeover import Takeover
         from .telling import Telling
@@ -205,7 +205,7 @@ class Executor(RemoteExecutor):
         if self._mode != "relaunch":
             task["service"] = {
                 "name": "snakemake",
-                "command": [python, "-m", _PACKAGE + ".hpcbatch.fork_service", _PACKAGE + ".warm"],
+                "command": [python, "-m", "hpcbatch.fork_service", _PACKAGE + ".warm"],
             }
 
     def additional_general_args(self):
@@ -247,7 +247,7 @@ class Executor(RemoteExecutor):
                 self._feed.watch(number, _Entry(info, task, now, is_direct))
 
     def _send(self, key, tasks):
-        from .hpcbatch.client import handed_on, own_umask
+        from hpcbatch.client import handed_on, own_umask
 
         self._sending = key
         ids = self._engine.submit(self._name, tasks, key, self._folder, handed_on(), own_umask())

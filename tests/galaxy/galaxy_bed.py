@@ -48,7 +48,7 @@ ENDED = ("ok", "error", "deleted", "paused", "stopped")
 
 def installed():
     """The Python in which Galaxy and our runner are installed."""
-    return own_python("galaxy", HERE / "requirements.txt", ["galaxy"], HERE / "constraints.txt")
+    return own_python("galaxy", HERE / "requirements.txt", ["python", "galaxy"], HERE / "constraints.txt")
 
 
 class Refused(Exception):

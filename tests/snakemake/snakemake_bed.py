@@ -19,7 +19,7 @@ sites:
 
 def installed():
     """The Python in which Snakemake, its SLURM executor and both our plugins are installed."""
-    return own_python("snakemake", HERE / "requirements.txt", ["snakemake", "snakemake/scheduler"])
+    return own_python("snakemake", HERE / "requirements.txt", ["python", "snakemake", "snakemake/scheduler"])
 
 
 def compared(python, folder, *words, timeout=300):

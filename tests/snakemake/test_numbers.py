@@ -25,7 +25,7 @@ class Numbers:
         self.client = Client(str(self.engine.home / "socket"))
 
     def submit(self, *modules, count=COUNT, **service):
-        package = "snakemake_executor_plugin_hpcbatch.hpcbatch.fork_service"
+        package = "hpcbatch.fork_service"
         service = {"name": "numbers", "command": [self.python, "-m", package, "numpy", "scipy.linalg", *modules], **service}
         tasks = [{"command": [self.python, "-c", CODE], "env": {"N": str(n)}, "service": service} for n in range(1, count + 1)]
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1",

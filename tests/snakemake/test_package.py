@@ -1,23 +1,22 @@
 """The Python packages install from a copy of their folder, and from a source distribution of it: nothing in them leads out."""
 
-import filecmp
+import re
 import shutil
 import subprocess
 
 import pytest
 from snakemake_bed import ROOT
 
-# What the shims use of the package.
-OF_THE_PACKAGE = ["__init__.py", "client.py", "feed.py", "fork_service.py"]
-CARRIED = {"snakemake": "snakemake_executor_plugin_hpcbatch", "galaxy": "hpcbatch_galaxy"}
-PACKAGES = CARRIED | {"snakemake/scheduler": "snakemake_scheduler_plugin_hpcbatch", "python": "hpcbatch"}
+PACKAGES = {"python": "hpcbatch", "snakemake": "snakemake_executor_plugin_hpcbatch",
+            "snakemake/scheduler": "snakemake_scheduler_plugin_hpcbatch", "galaxy": "hpcbatch_galaxy"}
 
 
-@pytest.mark.parametrize("folder", CARRIED)
-def test_what_a_package_carries_is_what_it_is_a_copy_of(folder):
-    source, copy = ROOT / "python/hpcbatch", ROOT / folder / CARRIED[folder] / "hpcbatch"
-    assert sorted(path.name for path in copy.glob("*.py")) == OF_THE_PACKAGE
-    assert filecmp.cmpfiles(source, copy, OF_THE_PACKAGE, shallow=False)[1:] == ([], []), "./dev fmt renews it"
+def test_what_is_installed_together_has_one_version():
+    version = re.search(r"project\(hpcbatch VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text())[1]
+    for folder in PACKAGES:
+        said = (ROOT / folder / "pyproject.toml").read_text()
+        assert f'\nversion = "{version}"\n' in said, f"{folder}: ./dev fmt renews it"
+        assert folder == "python" or f'"hpcbatch=={version}"' in said, f"{folder}: ./dev fmt renews it"
 
 
 @pytest.mark.parametrize("folder", PACKAGES)

@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kProfile = R"(# Snakemake on hpcbatch: snakemake --profile hpcbatch
 # Written by `hpcbatch snakemake-profile`; the settings are yours to change.
 executor: hpcbatch
-# From a checkout of hpcbatch: pip install ./snakemake ./snakemake/scheduler
+# From a checkout of hpcbatch: pip install ./python ./snakemake ./snakemake/scheduler
 scheduler: hpcbatch
 # Everything that is ready is queued; what starts when is decided where there is room.
 jobs: 100000
