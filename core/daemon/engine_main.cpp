@@ -9,6 +9,7 @@
 #include "loop/descriptors.hpp"
 #include "model/check.hpp"
 #include "plugin_host/plugin_host.hpp"
+#include "posix/close_from.hpp"
 #include "runtime/runtime.hpp"
 #include "sites/machine.hpp"
 #include "sites/workspace_memory.hpp"
@@ -379,9 +380,16 @@ int code_of_lock(store::NotOwner::Why why) {
   return 1;
 }
 
+/// Neither the folder that a client stood in nor what it had open is held as long as an engine lives.
+void leave_the_client(int ready_descriptor) {
+  close_from(ready_descriptor + 1);
+  (void)!::chdir("/");
+}
+
 }  // namespace
 
 int run_engine(const EngineOptions& options) {
+  if (options.ready_descriptor >= 0) leave_the_client(options.ready_descriptor);
   Starter starter(options.ready_descriptor);
   std::signal(SIGPIPE, SIG_IGN);
   // For our own files; tasks get that of whoever submits them.

@@ -74,6 +74,12 @@ bool is_private_group(gid_t group, uid_t user) {
   return true;
 }
 
+/// What is wrong with it; that the group of one user alone may write it, as many systems set the umask, is not.
+std::optional<std::string> distrust_but_own_group(struct stat facts, uid_t user) {
+  if (is_private_group(facts.st_gid, facts.st_uid)) facts.st_mode &= ~static_cast<mode_t>(S_IWGRP);
+  return distrust(facts, user);
+}
+
 /// Who may rename a folder above puts his own in its place.  In one with the sticky bit only the
 /// owner of what is there may.
 std::optional<std::string> untrusted_folder_above(const std::filesystem::path& path, uid_t user) {
@@ -83,9 +89,7 @@ std::optional<std::string> untrusted_folder_above(const std::filesystem::path& p
     if (::stat(at.c_str(), &facts) != 0)
       return fmt::format("{} cannot be read: {}", at.string(), std::strerror(errno));
     if ((facts.st_mode & S_ISVTX) != 0) facts.st_mode &= ~static_cast<mode_t>(S_IWGRP | S_IWOTH);
-    if (is_private_group(facts.st_gid, facts.st_uid))
-      facts.st_mode &= ~static_cast<mode_t>(S_IWGRP);
-    if (auto why = distrust(facts, user)) {
+    if (auto why = distrust_but_own_group(facts, user)) {
       return fmt::format("the folder above it, {}, {}{}", at.string(), *why,
                          why->ends_with("go-w") ? " " + at.string() : "");
     }
@@ -106,7 +110,7 @@ std::optional<std::string> untrusted_plugin(const std::filesystem::path& file, u
   }
   const std::filesystem::path root = file.parent_path().parent_path();
   if (!S_ISREG(facts.st_mode)) return fmt::format("plugin {} is no regular file", file.string());
-  if (auto why = distrust(facts, user)) {
+  if (auto why = distrust_but_own_group(facts, user)) {
     return fmt::format("plugin {} is refused: it {}{}", file.string(), *why,
                        why->ends_with("go-w") ? all_writable(file, root) : "");
   }
@@ -114,7 +118,7 @@ std::optional<std::string> untrusted_plugin(const std::filesystem::path& file, u
   if (::stat(directory.c_str(), &facts) != 0) {
     return fmt::format("directory {} cannot be read: {}", directory.string(), std::strerror(errno));
   }
-  if (auto why = distrust(facts, user)) {
+  if (auto why = distrust_but_own_group(facts, user)) {
     return fmt::format("plugin {} is refused: its directory {}{}", file.string(), *why,
                        why->ends_with("go-w") ? all_writable(directory, root) : "");
   }

@@ -1,11 +1,14 @@
 """An engine of one test's own: its home is a short path below /tmp, and at the test's end nothing of it is left."""
 
+import atexit
 import collections
+import functools
 import json
 import os
 import pathlib
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -60,11 +63,25 @@ def processes_with(text):
     return found
 
 
+@functools.lru_cache(maxsize=None)
+def prefix_for_all():
+    """PREFIX, or where that lies in a home that is its owner's alone, a copy that every user can run."""
+    if all(folder.stat().st_mode & stat.S_IXOTH for folder in (PREFIX, *PREFIX.parents)):
+        return PREFIX
+    copy = pathlib.Path(tempfile.mkdtemp(prefix="hb-prefix-"))
+    atexit.register(shutil.rmtree, copy, ignore_errors=True)
+    copy.chmod(0o755)
+    for part in ("bin", "lib", "share"):
+        if (PREFIX / part).exists():
+            shutil.copytree(PREFIX / part, copy / part, symlinks=True)
+    return copy
+
+
 class EngineAtHome:
     """Runs verbs of hpcbatch with a home of its own. `directory` is there for files of the test, `home` is the
     engine's; `env` is what the verbs get. Use it as a context, or take the fixture `home`."""
 
-    def __init__(self, config=None, prefix=PREFIX, user=0, **env):
+    def __init__(self, config=None, prefix=None, user=0, **env):
         """user: whose the home is and who runs the verbs, by number; another than root's has a group of its own number."""
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="hb-", dir="/tmp"))
         self.rights = {"user": user, "group": user, "extra_groups": []} if user else {}
@@ -74,7 +91,7 @@ class EngineAtHome:
         if user:
             for folder in (self.directory, self.history):
                 os.chown(folder, user, user)
-        self.program = str(pathlib.Path(prefix) / "bin/hpcbatch")
+        self.program = str(pathlib.Path(prefix or (prefix_for_all() if user else PREFIX)) / "bin/hpcbatch")
         assert os.access(self.program, os.X_OK), f"{self.program} is not built"
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(("HPCBATCH_", "XDG_", "SLURM_", "PBS_"))}

@@ -5,14 +5,10 @@ The engine is root's or a plain user's; Bob works, Mallory attacks. All are numb
 
 import json
 import os
-import pathlib
-import shutil
-import stat
-import tempfile
 
 import pytest
 import yaml
-from engine_at_home import PREFIX, EngineAtHome, wait_until
+from engine_at_home import EngineAtHome, wait_until
 from second_user import as_user
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may take other users' numbers")
@@ -91,23 +87,9 @@ def operator(request):
     return request.param
 
 
-@pytest.fixture(scope="module")
-def prefix():
-    """What may lie in a home that is its owner's alone, where everybody can run it."""
-    if all(folder.stat().st_mode & stat.S_IXOTH for folder in (PREFIX, *PREFIX.parents)):
-        yield PREFIX
-        return
-    with tempfile.TemporaryDirectory(prefix="hb-prefix-") as copy:
-        os.chmod(copy, 0o755)
-        for part in ("bin", "lib", "share"):
-            if (PREFIX / part).exists():
-                shutil.copytree(PREFIX / part, pathlib.Path(copy, part), symlinks=True)
-        yield copy
-
-
 @pytest.fixture
-def home(operator, prefix):
-    with EngineAtHome(user=operator, prefix=prefix) as engine:
+def home(operator):
+    with EngineAtHome(user=operator) as engine:
         engine.ok("engine", "start")
         yield engine
 

@@ -58,8 +58,6 @@ class SpawnSettings {
     ::posix_spawn_file_actions_adddup2(&actions_, log, 1);
     ::posix_spawn_file_actions_adddup2(&actions_, log, 2);
     ::posix_spawn_file_actions_adddup2(&actions_, ready, kReadyInChild);
-    ::posix_spawn_file_actions_addclosefrom_np(&actions_, kReadyInChild + 1);
-    ::posix_spawn_file_actions_addchdir_np(&actions_, "/");
     ::posix_spawnattr_init(&attributes_);
     sigset_t none;
     sigemptyset(&none);

@@ -2,6 +2,7 @@
 
 #include "cli/parse/complaints.hpp"
 #include "cli/parse/help_text.hpp"
+#include "cli/parse/reference.hpp"
 #include "cli/process/exit.hpp"
 
 #include <CLI/App.hpp>
@@ -51,6 +52,7 @@ Engine
   doctor              check this installation
   plugin new, check, list   write tools and schedulers in C++
   snakemake-profile   print a profile for Snakemake
+  completion SHELL, manual   for bash, zsh or fish, and for man
 
 An id is 12, a task of an array is 12.345, a range is 12.1-99; last is the one
 that you submitted last.
@@ -210,6 +212,18 @@ void check_verb(const CLI::App& app, const std::string& word) {
     throw CommandError(kExitUsage, complaint_of_verb(word, known));
 }
 
+void add_reference_verbs(CLI::App& app, Command& into) {
+  CLI::App* completion =
+      app.add_subcommand("completion", "print what a shell reads to complete our words");
+  auto shell = std::make_shared<std::string>();
+  completion->add_option("SHELL", *shell, "bash, zsh or fish")->required();
+  completion->footer("Example:\n  echo 'source <(hpcbatch completion bash)' >> ~/.bashrc");
+  completion->callback([&app, &into, shell] { into = ShowText{completion_for(app, *shell)}; });
+  CLI::App* manual = app.add_subcommand("manual", "print the manual page");
+  manual->footer("Example:\n  hpcbatch manual | man -l -");
+  manual->callback([&app, &into] { into = ShowText{manual_page(app, kOverview)}; });
+}
+
 /// An option with nothing behind it is mostly a variable that is not set, and never meant as if
 /// nothing had been said.
 void refuse_empty_values(CLI::App& verb) {
@@ -260,6 +274,7 @@ Command parse_command(const std::vector<std::string>& typed) {
   detail::add_foresight_verbs(app, command);
   detail::add_plugin_verbs(app, command);
   detail::add_snakemake_verbs(app, command);
+  add_reference_verbs(app, command);
   check_verb(app, words[0]);
   refuse_empty_values(app);
 

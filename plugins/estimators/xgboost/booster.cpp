@@ -8,9 +8,9 @@
 
 #include <xgboost/c_api.h>
 
-// As omp.h of g++ declares them, which clang does not find.
-extern "C" int omp_get_max_threads() noexcept;
-extern "C" void omp_set_num_threads(int count) noexcept;
+// As omp.h of g++ declares them, which clang does not find.  A library without OpenMP has one thread.
+extern "C" [[gnu::weak]] int omp_get_max_threads() noexcept;
+extern "C" [[gnu::weak]] void omp_set_num_threads(int count) noexcept;
 
 namespace hpcbatch::xgboost {
 namespace {
@@ -29,14 +29,19 @@ void check(int code, const char* tried) {
 /// then it would start one for each processor, and they would stay.
 class ThreadBound {
  public:
-  explicit ThreadBound(std::int64_t most) : before_(::omp_get_max_threads()) {
-    ::omp_set_num_threads(static_cast<int>(most));
+  explicit ThreadBound(std::int64_t most)
+      : before_(::omp_get_max_threads == nullptr ? 1 : ::omp_get_max_threads()) {
+    set(static_cast<int>(most));
   }
-  ~ThreadBound() { ::omp_set_num_threads(before_); }
+  ~ThreadBound() { set(before_); }
   ThreadBound(const ThreadBound&) = delete;
   ThreadBound& operator=(const ThreadBound&) = delete;
 
  private:
+  static void set(int count) {
+    if (::omp_set_num_threads != nullptr) ::omp_set_num_threads(count);
+  }
+
   int before_;
 };
 

@@ -1,0 +1,165 @@
+#include "cli/parse/reference.hpp"
+
+#include <CLI/App.hpp>
+
+#include <stdexcept>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+/// A verb as it is typed, `sites add`, and what may follow it.
+struct Verb {
+  std::string words;
+  std::string says;
+  std::vector<const CLI::App*> inner;
+  std::vector<const CLI::Option*> options;
+};
+
+void collect(const CLI::App& verb, const std::string& words, std::vector<Verb>& into) {
+  Verb found{.words = words, .says = verb.get_description(), .inner = {}, .options = {}};
+  for (const CLI::App* each : verb.get_subcommands(nullptr)) {
+    if (!each->get_name().empty()) found.inner.push_back(each);
+  }
+  for (const CLI::Option* option : verb.get_options(nullptr)) {
+    if (option->nonpositional() && !option->get_group().empty()) found.options.push_back(option);
+  }
+  into.push_back(found);
+  for (const CLI::App* each : found.inner)
+    collect(*each, (words.empty() ? "" : words + " ") + each->get_name(), into);
+}
+
+std::vector<Verb> verbs_of(const CLI::App& app) {
+  std::vector<Verb> all;
+  collect(app, "", all);
+  return all;
+}
+
+bool takes_value(const CLI::Option& option) {
+  return option.get_items_expected_max() > 0;
+}
+
+std::vector<std::string> names_of(const CLI::Option& option) {
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
+  for (const std::string& name : option.get_snames()) names.push_back("-" + name);
+  return names;
+}
+
+/// Between single quotes of any of the three shells: without what would end them.
+std::string in_quotes(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\n') break;
+    if (c != '\'' && c != '\\') out += c;
+  }
+  return out + "'";
+}
+
+std::string words_after(const Verb& verb) {
+  std::string words;
+  for (const CLI::App* each : verb.inner) words += " " + each->get_name();
+  for (const CLI::Option* option : verb.options)
+    for (const std::string& name : names_of(*option)) words += " " + name;
+  return words.empty() ? words : words.substr(1);
+}
+
+/// The verb that stands on the line so far; what follows `--` is another program's.
+constexpr const char* kVerbOnTheLine = R"(  local verb= word i
+  for ((i = first; i < last; ++i)); do
+    word=${line[i]}
+    if [[ $word == -- ]]; then other=yes; break; fi
+    if [[ " $known " == *" $verb${verb:+_}$word "* ]]; then verb+=${verb:+_}$word; fi
+  done
+)";
+
+std::string joined(std::string words) {
+  for (char& c : words) {
+    if (c == ' ') c = '_';
+  }
+  return words;
+}
+
+std::string known_verbs(const std::vector<Verb>& verbs) {
+  std::string known;
+  for (const Verb& verb : verbs)
+    if (!verb.words.empty()) known += (known.empty() ? "" : " ") + joined(verb.words);
+  return known;
+}
+
+std::string cases(const std::vector<Verb>& verbs) {
+  std::string text = "  case $verb in\n";
+  for (const Verb& verb : verbs) {
+    text += "    " + (verb.words.empty() ? std::string("''") : joined(verb.words)) + ") offer='" +
+            words_after(verb) + "' ;;\n";
+  }
+  return text + "  esac\n";
+}
+
+/// A file wherever a word is none of ours, as for any program.
+std::string for_bash(const std::vector<Verb>& verbs) {
+  return "# hpcbatch for bash: source <(hpcbatch completion bash)\n_hpcbatch() {\n"
+         "  local known='" +
+         known_verbs(verbs) +
+         "' offer= other=\n  local -a line=(\"${COMP_WORDS[@]}\")\n"
+         "  local first=1 last=$COMP_CWORD\n" +
+         kVerbOnTheLine + "  COMPREPLY=()\n  [[ -z $other ]] || return 0\n" + cases(verbs) +
+         "  mapfile -t COMPREPLY < <(compgen -W \"$offer\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n"
+         "complete -o bashdefault -o default -F _hpcbatch hpcbatch\n";
+}
+
+std::string for_zsh(const std::vector<Verb>& verbs) {
+  return "#compdef hpcbatch\n# hpcbatch for zsh: source <(hpcbatch completion zsh)\n_hpcbatch() {\n"
+         "  local known='" +
+         known_verbs(verbs) +
+         "' offer= other=\n  local -a line=(\"${words[@]}\")\n"
+         "  local first=2 last=$CURRENT\n" +
+         kVerbOnTheLine + cases(verbs) +
+         "  if [[ -z $other && -n $offer ]]; then compadd -- ${=offer}; fi\n  _files\n}\n"
+         "compdef _hpcbatch hpcbatch\n";
+}
+
+/// fish shows what each says; it completes files by itself where nothing forbids it.
+std::string for_fish(const std::vector<Verb>& verbs) {
+  std::string text = "# hpcbatch for fish: hpcbatch completion fish | source\n";
+  for (const Verb& verb : verbs) {
+    std::string condition = "__fish_use_subcommand";
+    if (!verb.words.empty()) {
+      condition.clear();
+      std::string word;
+      for (const char c : verb.words + " ") {
+        if (c != ' ') {
+          word += c;
+          continue;
+        }
+        condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + word);
+        word.clear();
+      }
+    }
+    const std::string start = "complete -c hpcbatch -n " + in_quotes(condition);
+    for (const CLI::App* each : verb.inner) {
+      text += start + " -a " + each->get_name() + " -d " + in_quotes(each->get_description()) + "\n";
+    }
+    for (const CLI::Option* option : verb.options) {
+      text += start;
+      for (const std::string& name : option->get_lnames()) text += " -l " + name;
+      for (const std::string& name : option->get_snames()) text += " -s " + name;
+      text +=
+          (takes_value(*option) ? " -r -d " : " -d ") + in_quotes(option->get_description()) + "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string completion_for(const CLI::App& app, std::string_view shell) {
+  const std::vector<Verb> verbs = verbs_of(app);
+  if (shell == "bash") return for_bash(verbs);
+  if (shell == "zsh") return for_zsh(verbs);
+  if (shell == "fish") return for_fish(verbs);
+  throw std::invalid_argument("there is no completion for '" + std::string(shell) +
+                              "'; say bash, zsh or fish");
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Makes the archive that is unpacked anywhere and works from there.
+
+    tarball.py INSTALLED NOTICES FOLDER       prints its path, in FOLDER
+"""
+
+import io
+import sys
+import tarfile
+from pathlib import Path
+
+from archive import PROJECT, commit_time, files_below, mode_of, version
+
+
+def contents(installed, notices):
+    yield from ((path, name, mode_of(path)) for path, name in files_below(installed))
+    for path, name in files_below(PROJECT / "python"):
+        if path.suffix == ".py" or path.name == "py.typed":
+            yield path, f"lib/python/{name}", 0o644
+    yield from ((path, f"share/doc/hpcbatch/{name}", 0o644) for path, name in files_below(notices))
+    yield PROJECT / "LICENSE", "share/doc/hpcbatch/LICENSE", 0o644
+
+
+def main():
+    installed, notices, folder = map(Path, sys.argv[1:])
+    top = f"hpcbatch-{version()}"
+    path = folder / f"{top}-linux-x86_64.tar.xz"
+    with tarfile.open(path, "w:xz", format=tarfile.PAX_FORMAT) as archive:
+        for source, name, mode in contents(installed, notices):
+            content = source.read_bytes()
+            entry = tarfile.TarInfo(f"{top}/{name}")
+            entry.size, entry.mtime, entry.mode = len(content), commit_time(), mode
+            entry.uname = entry.gname = "root"
+            archive.addfile(entry, io.BytesIO(content))
+    print(path)
+
+
+if __name__ == "__main__":
+    main()
