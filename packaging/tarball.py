@@ -4,6 +4,7 @@
     tarball.py INSTALLED NOTICES FOLDER       prints its path, in FOLDER
 """
 
+import gzip
 import io
 import sys
 import tarfile
@@ -24,8 +25,8 @@ def contents(installed, notices):
 def main():
     installed, notices, folder = map(Path, sys.argv[1:])
     top = f"hpcbatch-{version()}"
-    path = folder / f"{top}-linux-x86_64.tar.xz"
-    with tarfile.open(path, "w:xz", format=tarfile.PAX_FORMAT) as archive:
+    path = folder / f"{top}-linux-x86_64.tar.gz"
+    with gzip.GzipFile(path, "wb", 9, mtime=commit_time()) as file, tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for source, name, mode in contents(installed, notices):
             content = source.read_bytes()
             entry = tarfile.TarInfo(f"{top}/{name}")

@@ -32,9 +32,12 @@ def prepare(preparation):
     said = pickle.loads(base64.b64decode(preparation))
     sys.path[:] = said["path"]
     if said["main"]:
-        from multiprocessing import spawn
+        from multiprocessing import process, spawn
 
+        # So that what __main__ does when it is imported is no executor again: it would wait for workers that wait for it.
+        process.current_process()._inheriting = True
         spawn.prepare(said["main"])
+        process.current_process()._inheriting = False
     dumps = pickle.dumps
     if said["by_value"]:
         import cloudpickle

@@ -24,6 +24,7 @@ import getpass
 import hashlib
 import importlib
 import itertools
+import multiprocessing.process
 import os
 import pickle
 import re
@@ -166,6 +167,11 @@ class Executor(concurrent.futures.Executor):
     ) -> None:
         if initializer is not None and not callable(initializer):
             raise TypeError("initializer must be a callable")
+        if getattr(multiprocessing.process.current_process(), "_inheriting", False):
+            raise RuntimeError(
+                "an Executor is made while a worker imports the main module: put what starts the work behind"
+                " `if __name__ == '__main__':`, or install cloudpickle, with which nothing is imported"
+            )
         self._is_warm = warm
         self._pickler = value_pickler() or pickle
         preparation = self._preparation(initializer, initargs)

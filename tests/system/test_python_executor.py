@@ -92,6 +92,20 @@ def test_what_main_defines_goes_along(home):
     assert without.stdout == "good\n", without.stderr
 
 
+def test_a_main_that_cannot_be_imported_is_said(home):
+    (home.directory / "cloudpickle.py").write_text("raise ImportError('not here')\n")
+    text = """
+        import hpcbatch
+        def square(n):
+            return n * n
+        with hpcbatch.Executor(memory="200M") as executor:
+            print(executor.submit(square, 3).result())
+    """
+    done = script(home, text)
+    assert done.returncode == 1 and "if __name__ == '__main__':" in done.stderr, done.stderr
+    assert script(home, text.replace("        with", "        if __name__ == '__main__':\n         with").replace("            print", "          print")).stdout == "9\n"
+
+
 def test_a_module_that_changes_is_never_used_as_it_was(home):
     for number in range(5):
         # As long and, often, as old as the one before, but for fractions of a second.
