@@ -22,7 +22,8 @@ namespace {
 int do_verb(const Command& command, const Session& session) {
   return match(
       command, [](const ShowText&) { return kExitDone; },
-      [](const EngineOptions&) { return kExitDone; }, [](const FsckOptions&) { return kExitDone; },
+      [](const ShowVersion&) { return kExitDone; }, [](const EngineOptions&) { return kExitDone; },
+      [](const FsckOptions&) { return kExitDone; },
       [](const SitesAddOptions&) { return kExitDone; },
       [&](const RunCommand& c) { return run_task(c, session); },
       [&](const SplitCommand& c) { return split_data_set(c, session); },
@@ -54,6 +55,10 @@ int do_verb(const Command& command, const Session& session) {
 int do_command(const Command& command, const Mains& mains) {
   if (const auto* text = std::get_if<ShowText>(&command)) {
     std::fputs(text->text.c_str(), stdout);
+    return kExitDone;
+  }
+  if (std::holds_alternative<ShowVersion>(command)) {
+    std::fputs(mains.version().c_str(), stdout);
     return kExitDone;
   }
   // The engine has signals of its own.

@@ -6,6 +6,8 @@
 #include "cli/parse/fsck_options.hpp"
 #include "cli/parse/sites_add_options.hpp"
 
+#include <string>
+
 namespace hpcbatch {
 
 /// What the command line itself knows nothing of.
@@ -13,6 +15,7 @@ struct Mains {
   EngineMain engine;  ///< `hpcbatch engine run`
   FsckMain fsck;
   SitesAddMain sites_add;
+  std::string (*version)();  ///< what `--version` prints
 };
 
 /// All of main() but those.

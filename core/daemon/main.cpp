@@ -3,6 +3,7 @@
 #include "daemon/engine_main.hpp"
 #include "daemon/fsck_main.hpp"
 #include "daemon/sites_add_main.hpp"
+#include "daemon/version_text.hpp"
 
 #include <cerrno>
 
@@ -24,5 +25,6 @@ void fill_closed_streams() {
 int main(int argc, char** argv) {
   fill_closed_streams();
   return hpcbatch::run_command_line(
-      argc, argv, {hpcbatch::run_engine, hpcbatch::run_fsck, hpcbatch::run_sites_add});
+      argc, argv,
+      {hpcbatch::run_engine, hpcbatch::run_fsck, hpcbatch::run_sites_add, hpcbatch::version_text});
 }

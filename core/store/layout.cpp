@@ -1,5 +1,7 @@
 #include "store/layout.hpp"
 
+#include "store/layout_version.hpp"
+
 #include "store/lease_rows.hpp"
 #include "store/record_rows.hpp"
 
@@ -10,8 +12,6 @@
 namespace hpcbatch::store {
 namespace {
 
-// 7: arrays say after how many failures they are given up; a program that knows 6 would go on.
-constexpr const char* kVersion = "7";
 // Its pages end with sums, which a program that knows 5 would not renew.
 constexpr const char* kVersionWithSums = "6";
 constexpr const char* kVersionWithoutSums = "5";
@@ -89,7 +89,7 @@ void set_version(sqlite::Connection& db, const char* version) {
 void make_tables(sqlite::Connection& db) {
   db.execute(kLayout);
   db.execute(LeaseRows::kLayout);
-  set_version(db, kVersion);
+  set_version(db, kLayoutVersion);
 }
 
 void take_over(sqlite::Connection& db) {
@@ -100,11 +100,11 @@ void take_over(sqlite::Connection& db) {
   if (version_of(db) == kVersionWithoutSums) set_version(db, kVersionWithSums);
   if (version_of(db) == kVersionWithSums) {
     db.execute(kGivingUp);
-    set_version(db, kVersion);
+    set_version(db, kLayoutVersion);
   }
-  if (const std::string version = version_of(db); version != kVersion) {
+  if (const std::string version = version_of(db); version != kLayoutVersion) {
     throw std::runtime_error(fmt::format(
-        "the store has version {}, this program knows version {} only", version, kVersion));
+        "the store has version {}, this program knows version {} only", version, kLayoutVersion));
   }
   db.execute(kNeedsBefore);
   db.execute(RecordRows::kLayout);

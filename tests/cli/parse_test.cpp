@@ -281,7 +281,7 @@ TEST(Parse, ADropBoxHasAbsoluteFolders) {
 
 TEST(Parse, HelpIsThereForAllAndForEachVerb) {
   EXPECT_THAT(parsed<ShowText>({}).text, HasSubstr("submit -- CMD"));
-  EXPECT_THAT(parsed<ShowText>({"--version"}).text, HasSubstr("hpcbatch "));
+  EXPECT_TRUE(std::holds_alternative<ShowVersion>(parse_command({"--version"})));
   for (const char* verb :
        {"run",   "submit", "wait",   "cancel",  "hold",    "release",     "retry",
         "list",  "show",   "log",    "explain", "sites",   "allocations", "pilots",

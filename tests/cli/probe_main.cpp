@@ -92,5 +92,8 @@ int run_engine(const EngineOptions& options) {
 
 int main(int argc, char** argv) {
   return hpcbatch::run_command_line(
-      argc, argv, {hpcbatch::run_engine, [](const hpcbatch::FsckOptions&) { return 0; }});
+      argc, argv,
+      {hpcbatch::run_engine, [](const hpcbatch::FsckOptions&) { return 0; },
+       [](const hpcbatch::SitesAddOptions&) { return 0; },
+       [] { return std::string("hpcbatch\n"); }});
 }

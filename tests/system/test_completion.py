@@ -73,4 +73,3 @@ def test_the_manual_page_has_each_verb_and_no_mistake(tmp_path):
     verbs = re.findall(r"^   (\S.*)$", shown.stdout, flags=re.M)
     assert {"run", "submit", "sites add", "engine stop", "plugin check"} <= set(verbs)
     assert "--keep-order" in shown.stdout
-    assert not [line for line in shown.stdout.splitlines() if len(line) > 90]

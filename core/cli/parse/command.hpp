@@ -237,10 +237,12 @@ struct PluginCommand {
   std::string file, config;  ///< that is checked, and its configuration's file
   bool json{false};
 };
-/// Help or the version: printed, and that is all.
+/// Help: printed, and that is all.
 struct ShowText {
   std::string text;
 };
+
+struct ShowVersion {};
 
 using Command =
     std::variant<RunCommand, SubmitCommand, SplitCommand, WaitCommand, ChangeCommand, ListCommand,
@@ -248,6 +250,6 @@ using Command =
                  EngineStopCommand, EngineReloadCommand, EngineStatusCommand, EngineOptions,
                  FsckOptions, SitesAddOptions, DoctorCommand, TopCommand, ReportCommand,
                  DropboxCommand, BackupCommand, WaitsCommand, TrainCommand, KeepCommand, SimCommand,
-                 NewToolCommand, PluginCommand, ShowText>;
+                 NewToolCommand, PluginCommand, ShowText, ShowVersion>;
 
 }  // namespace hpcbatch

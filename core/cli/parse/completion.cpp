@@ -73,7 +73,7 @@ constexpr const char* kVerbOnTheLine = R"(  local verb= word i
   done
 )";
 
-std::string joined(std::string words) {
+std::string underscored(std::string words) {
   for (char& c : words) {
     if (c == ' ') c = '_';
   }
@@ -83,14 +83,14 @@ std::string joined(std::string words) {
 std::string known_verbs(const std::vector<Verb>& verbs) {
   std::string known;
   for (const Verb& verb : verbs)
-    if (!verb.words.empty()) known += (known.empty() ? "" : " ") + joined(verb.words);
+    if (!verb.words.empty()) known += (known.empty() ? "" : " ") + underscored(verb.words);
   return known;
 }
 
 std::string cases(const std::vector<Verb>& verbs) {
   std::string text = "  case $verb in\n";
   for (const Verb& verb : verbs) {
-    text += "    " + (verb.words.empty() ? std::string("''") : joined(verb.words)) + ") offer='" +
+    text += "    " + (verb.words.empty() ? std::string("''") : underscored(verb.words)) + ") offer='" +
             words_after(verb) + "' ;;\n";
   }
   return text + "  esac\n";

@@ -12,10 +12,6 @@
 #include <memory>
 #include <string_view>
 
-#ifndef HPCBATCH_VERSION
-#error "the build names the version"
-#endif
-
 namespace hpcbatch {
 namespace {
 
@@ -254,7 +250,7 @@ Command parse_command(const std::vector<std::string>& typed) {
     words.erase(words.begin());
     words.emplace_back("--help");
   }
-  if (words[0] == "--version") return ShowText{"hpcbatch " HPCBATCH_VERSION "\n"};
+  if (words[0] == "--version") return ShowVersion{};
 
   std::vector<std::string> left = words;
   std::vector<std::string> after_dashes;
