@@ -27,4 +27,12 @@ def __getattr__(name):
         from . import functions
 
         return getattr(functions, name)
+    if name == "__version__":
+        from importlib import metadata
+
+        return metadata.version("hpcbatch")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted([*globals(), *_OF_EXECUTOR, *_OF_FUNCTIONS, *_OF_WORK, "__version__"])

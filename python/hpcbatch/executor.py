@@ -66,7 +66,8 @@ def _main_as_spawn_names_it() -> dict[str, Any] | None:
     if name:
         return {"init_main_from_name": name}
     path = getattr(main, "__file__", None)
-    return {"init_main_from_path": os.path.abspath(path)} if path else None
+    # There is none of what is typed, or read from standard input.
+    return {"init_main_from_path": os.path.abspath(path)} if path and os.path.exists(path) else None
 
 
 def _seconds(time: str | float) -> float | None:
@@ -139,7 +140,8 @@ getattr(threading, "_register_atexit", atexit.register)(_wait_for_all)
 
 
 class Executor(concurrent.futures.Executor):
-    """`concurrent.futures.Executor` whose calls are tasks of the user's engine, which is started where none runs.
+    """`concurrent.futures.Executor` whose calls are tasks of the user's engine, which is started where none runs. Where cloudpickle is
+    not installed, functions must be importable, and a script's work stand behind `if __name__ == "__main__":`.
 
     `cpus`, `memory`, `time`, `gpus`, `site`, `tags`, `retries`: of each call, as options of `hpcbatch submit`; calls that share a task have
     their times together. `warm`: calls run in workers that stay (else each in a process of its own);
@@ -217,6 +219,8 @@ class Executor(concurrent.futures.Executor):
             try:
                 pickled = self._pickler.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
             except Exception as error:
+                if self._pickler is pickle:
+                    error = pickle.PicklingError(f"{error}; with cloudpickle installed, lambdas and what functions define within themselves go along")
                 future.set_exception(error)
                 return future
             inner = _innermost(fn)

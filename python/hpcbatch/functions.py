@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import functools
+import inspect
 import threading
 from collections.abc import Callable, Generator
 from typing import Any, overload
@@ -160,7 +161,9 @@ def task(function: Callable[..., Any], /) -> Function: ...
 @overload
 def task(**options: Any) -> Callable[[Callable[..., Any]], Function]: ...
 def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
-    """Makes calls of a function tasks: `@task`, or `@task(cpus=4, memory="8G", ...)` with the options of `Executor`."""
+    """Makes calls of a function tasks, and their values futures: `@task`, or `@task(cpus=4, memory="8G", ...)` with the options of
+    `Executor`. `function.here(...)` is the function itself."""
+    inspect.signature(Executor).bind(**options)  # a word that it does not know is refused here, and not at the first call
     if function is None:
         return lambda one: Function(one, options)
     return Function(function, options)

@@ -1,7 +1,10 @@
 #include "cli/parse/reference.hpp"
 
+#include "cli/parse/help_text.hpp"
+
 #include <CLI/App.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -14,15 +17,24 @@ struct Verb {
   std::string says;
   std::vector<const CLI::App*> inner;
   std::vector<const CLI::Option*> options;
+  std::string choices;  ///< of what it takes without an option
 };
 
 void collect(const CLI::App& verb, const std::string& words, std::vector<Verb>& into) {
-  Verb found{.words = words, .says = verb.get_description(), .inner = {}, .options = {}};
+  Verb found{
+      .words = words, .says = verb.get_description(), .inner = {}, .options = {}, .choices = {}};
   for (const CLI::App* each : verb.get_subcommands(nullptr)) {
     if (!each->get_name().empty()) found.inner.push_back(each);
   }
   for (const CLI::Option* option : verb.get_options(nullptr)) {
-    if (option->nonpositional() && !option->get_group().empty()) found.options.push_back(option);
+    if (option->nonpositional()) {
+      if (!option->get_group().empty()) found.options.push_back(option);
+      continue;
+    }
+    std::string choices = value_text(*option);
+    if (choices.find('|') == std::string::npos) continue;
+    std::replace(choices.begin(), choices.end(), '|', ' ');
+    found.choices += " " + choices;
   }
   into.push_back(found);
   for (const CLI::App* each : found.inner)
@@ -61,7 +73,19 @@ std::string words_after(const Verb& verb) {
   for (const CLI::App* each : verb.inner) words += " " + each->get_name();
   for (const CLI::Option* option : verb.options)
     for (const std::string& name : names_of(*option)) words += " " + name;
+  words += verb.choices;
+  if (verb.words.empty()) words += " help --version";
   return words.empty() ? words : words.substr(1);
+}
+
+/// Behind one of these a value stands, of which shells know files.
+std::string options_with_values(const Verb& verb) {
+  std::string words = " ";
+  for (const CLI::Option* option : verb.options) {
+    if (!takes_value(*option)) continue;
+    for (const std::string& name : names_of(*option)) words += name + " ";
+  }
+  return words;
 }
 
 /// The verb that stands on the line so far; what follows `--` is another program's.
@@ -90,10 +114,10 @@ std::string known_verbs(const std::vector<Verb>& verbs) {
 std::string cases(const std::vector<Verb>& verbs) {
   std::string text = "  case $verb in\n";
   for (const Verb& verb : verbs) {
-    text += "    " + (verb.words.empty() ? std::string("''") : underscored(verb.words)) + ") offer='" +
-            words_after(verb) + "' ;;\n";
+    text += "    " + (verb.words.empty() ? std::string("''") : underscored(verb.words)) +
+            ") offer='" + words_after(verb) + "' values='" + options_with_values(verb) + "' ;;\n";
   }
-  return text + "  esac\n";
+  return text + "  esac\n  if [[ \"$values\" == *\" ${line[last-1]} \"* ]]; then offer=; fi\n";
 }
 
 /// A file wherever a word is none of ours, as for any program.
@@ -101,7 +125,7 @@ std::string for_bash(const std::vector<Verb>& verbs) {
   return "# hpcbatch for bash: source <(hpcbatch completion bash)\n_hpcbatch() {\n"
          "  local known='" +
          known_verbs(verbs) +
-         "' offer= other=\n  local -a line=(\"${COMP_WORDS[@]}\")\n"
+         "' offer= values= other=\n  local -a line=(\"${COMP_WORDS[@]}\")\n"
          "  local first=1 last=$COMP_CWORD\n" +
          kVerbOnTheLine + "  COMPREPLY=()\n  [[ -z $other ]] || return 0\n" + cases(verbs) +
          "  mapfile -t COMPREPLY < <(compgen -W \"$offer\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n"
@@ -112,7 +136,7 @@ std::string for_zsh(const std::vector<Verb>& verbs) {
   return "#compdef hpcbatch\n# hpcbatch for zsh: source <(hpcbatch completion zsh)\n_hpcbatch() {\n"
          "  local known='" +
          known_verbs(verbs) +
-         "' offer= other=\n  local -a line=(\"${words[@]}\")\n"
+         "' offer= values= other=\n  local -a line=(\"${words[@]}\")\n"
          "  local first=2 last=$CURRENT\n" +
          kVerbOnTheLine + cases(verbs) +
          "  if [[ -z $other && -n $offer ]]; then compadd -- ${=offer}; fi\n  _files\n}\n"
@@ -138,8 +162,10 @@ std::string for_fish(const std::vector<Verb>& verbs) {
     }
     const std::string start = "complete -c hpcbatch -n " + in_quotes(condition);
     for (const CLI::App* each : verb.inner) {
-      text += start + " -a " + each->get_name() + " -d " + in_quotes(each->get_description()) + "\n";
+      text +=
+          start + " -a " + each->get_name() + " -d " + in_quotes(each->get_description()) + "\n";
     }
+    if (!verb.choices.empty()) text += start + " -a " + in_quotes(verb.choices.substr(1)) + "\n";
     for (const CLI::Option* option : verb.options) {
       text += start;
       for (const std::string& name : option->get_lnames()) text += " -l " + name;

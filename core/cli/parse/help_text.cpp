@@ -40,10 +40,22 @@ std::string row(const std::string& name, const std::string& description) {
 
 }  // namespace
 
+std::string value_text(const CLI::Option& option) {
+  std::string type = option.get_type_name();
+  const auto colon = type.find(':');
+  if (colon != std::string::npos && type.find('{', colon) == colon + 1) {
+    std::string choices = type.substr(colon + 2, type.find('}') - colon - 2);
+    std::replace(choices.begin(), choices.end(), ',', '|');
+    return choices;
+  }
+  if (colon != std::string::npos) type.erase(colon);
+  return type == "TEXT" ? "" : type;
+}
+
 std::string HelpText::make_option(const CLI::Option* option, bool is_positional) const {
   std::string name = is_positional ? option->get_name(true) : option->get_name(false, true);
   std::replace(name.begin(), name.end(), ',', ' ');
-  const std::string type = option->get_type_name();
+  const std::string type = value_text(*option);
   if (!type.empty()) name += " " + type;
   return row(name, option->get_description());
 }

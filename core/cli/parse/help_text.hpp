@@ -16,6 +16,10 @@ class HelpText : public CLI::Formatter {
   std::string make_usage(const CLI::App* verb, std::string name) const override;
 };
 
+/// What stands behind an option's name: N, SIZE, a|b|c; empty where its own name says it.  The library's own text of it has
+/// words of the parser.
+std::string value_text(const CLI::Option& option);
+
 /// What a file of tasks for `submit --file` may hold.
 std::string task_file_help();
 

@@ -1,5 +1,7 @@
 #include "cli/parse/reference.hpp"
 
+#include "cli/parse/help_text.hpp"
+
 #include <CLI/App.hpp>
 
 #include <algorithm>
@@ -47,7 +49,7 @@ std::string paragraphs(std::string_view text) {
 std::string option_text(const CLI::Option& option) {
   std::string name = option.nonpositional() ? option.get_name(false, true) : option.get_name(true);
   std::replace(name.begin(), name.end(), ',', ' ');
-  const std::string type = option.get_type_name();
+  const std::string type = value_text(option);
   return ".TP\n\\fB" + escaped(name) + "\\fR" +
          (type.empty() ? "" : " \\fI" + escaped(type) + "\\fR") + "\n" +
          escaped(option.get_description()) + "\n";

@@ -20,11 +20,11 @@ constexpr const char* kOverview = R"(hpcbatch runs many small tasks inside few b
 Work
   run -- CMD          run one task, stream its output, exit as it exits
   submit -- CMD       queue a task, an array or a file of tasks; print the ids
-  split -- CMD        a list of files as parts of some files each, and one result
+  split -- CMD        a list of files in parts of some files, and one result
   wait ID...          wait until tasks have ended
   cancel ID...        end tasks: TERM, after 5 s KILL
   hold, release ID... keep waiting tasks from starting, and let them go
-  retry ID...         run ended tasks again
+  retry ID...         run again what failed or was cancelled, unchanged
 
 Look
   list [ID]           what was submitted, newest first; or the tasks of one
@@ -52,8 +52,8 @@ Engine
 
 An id is 12, a task of an array is 12.345, a range is 12.1-99; last is the one
 that you submitted last.
-`hpcbatch VERB --help` says more, with an example; `hpcbatch help task-file` what a
-file of tasks may hold.
+`hpcbatch VERB --help` says more, with an example; `hpcbatch help task-file`
+what a file of tasks may hold.
 )";
 
 /// What stands after `--` is the command, whatever it looks like.
@@ -212,7 +212,9 @@ void add_reference_verbs(CLI::App& app, Command& into) {
   CLI::App* completion =
       app.add_subcommand("completion", "print what a shell reads to complete our words");
   auto shell = std::make_shared<std::string>();
-  completion->add_option("SHELL", *shell, "bash, zsh or fish")->required();
+  completion->add_option("SHELL", *shell, "of which shell")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completion->footer("Example:\n  echo 'source <(hpcbatch completion bash)' >> ~/.bashrc");
   completion->callback([&app, &into, shell] { into = ShowText{completion_for(app, *shell)}; });
   CLI::App* manual = app.add_subcommand("manual", "print the manual page");

@@ -211,7 +211,10 @@ void add_task_verbs(CLI::App& app, Command& into) {
   add_change(app, into, "cancel", "end tasks: TERM, after 5 s KILL", Change::Cancel);
   add_change(app, into, "hold", "keep waiting tasks from starting", Change::Hold);
   add_change(app, into, "release", "let held tasks start", Change::Release);
-  add_change(app, into, "retry", "run tasks again that failed or were cancelled", Change::Retry);
+  add_change(
+      app, into, "retry",
+      "run tasks again that failed or were cancelled, with the commands and items that they had",
+      Change::Retry);
   add_list(app, into);
 
   auto show = std::make_shared<ShowCommand>();

@@ -214,7 +214,9 @@ void add_many(CLI::App& verb, ManyOptions& many) {
   CLI::Option* fails = add_value(
       verb, "--max-fails", "N",
       [&many](const std::string& text) { many.halt = parse_max_fails(text); },
-      "with more failures, what has not started is cancelled (no bound)");
+      "with more failures, what has not started is cancelled (no bound); those that run by then "
+      "may "
+      "fail too");
   add_value(
       verb, "--halt", "WHEN,fail=N[%]",
       [&many](const std::string& text) { many.halt = parse_halt(text); },
