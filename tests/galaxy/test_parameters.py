@@ -303,7 +303,7 @@ def test_what_finishing_has_taken_away_is_noticed(tmp_path):
 
 
 def test_a_warning_is_said_once_until_all_is_well(monkeypatch):
-    from hpcbatch_galaxy.hpcbatch import client, feed
+    from hpcbatch import client, feed
 
     said, revivals = [], []
 

@@ -31,7 +31,7 @@ def _dies_before_writing_down():
 
 def _starts_no_engine():
     """As long as a file is there, an engine that is away stays away."""
-    from hpcbatch_galaxy.hpcbatch import client
+    from hpcbatch import client
     from hpcbatch_galaxy.runner import HpcbatchJobRunner
 
     revive = HpcbatchJobRunner._revive
