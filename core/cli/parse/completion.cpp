@@ -143,36 +143,40 @@ std::string for_zsh(const std::vector<Verb>& verbs) {
          "compdef _hpcbatch hpcbatch\n";
 }
 
+/// Where fish offers what follows the verb: once all of its words are on the line.
+std::string condition_of(const Verb& verb) {
+  if (verb.words.empty()) return "__fish_use_subcommand";
+  std::string condition, word;
+  for (const char c : verb.words + " ") {
+    if (c != ' ') {
+      word += c;
+      continue;
+    }
+    condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + word);
+    word.clear();
+  }
+  return condition;
+}
+
+std::string fish_option(const CLI::Option& option) {
+  std::string text;
+  for (const std::string& name : option.get_lnames()) text += " -l " + name;
+  for (const std::string& name : option.get_snames()) text += " -s " + name;
+  return text + (takes_value(option) ? " -r -d " : " -d ") + in_quotes(option.get_description()) +
+         "\n";
+}
+
 /// fish shows what each says; it completes files by itself where nothing forbids it.
 std::string for_fish(const std::vector<Verb>& verbs) {
   std::string text = "# hpcbatch for fish: hpcbatch completion fish | source\n";
   for (const Verb& verb : verbs) {
-    std::string condition = "__fish_use_subcommand";
-    if (!verb.words.empty()) {
-      condition.clear();
-      std::string word;
-      for (const char c : verb.words + " ") {
-        if (c != ' ') {
-          word += c;
-          continue;
-        }
-        condition += (condition.empty() ? "" : "; and ") + ("__fish_seen_subcommand_from " + word);
-        word.clear();
-      }
-    }
-    const std::string start = "complete -c hpcbatch -n " + in_quotes(condition);
+    const std::string start = "complete -c hpcbatch -n " + in_quotes(condition_of(verb));
     for (const CLI::App* each : verb.inner) {
       text +=
           start + " -a " + each->get_name() + " -d " + in_quotes(each->get_description()) + "\n";
     }
     if (!verb.choices.empty()) text += start + " -a " + in_quotes(verb.choices.substr(1)) + "\n";
-    for (const CLI::Option* option : verb.options) {
-      text += start;
-      for (const std::string& name : option->get_lnames()) text += " -l " + name;
-      for (const std::string& name : option->get_snames()) text += " -s " + name;
-      text +=
-          (takes_value(*option) ? " -r -d " : " -d ") + in_quotes(option->get_description()) + "\n";
-    }
+    for (const CLI::Option* option : verb.options) text += start + fish_option(*option);
   }
   return text;
 }
