@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "system"))
+ROOT = pathlib.Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "tests/system"), str(ROOT / "python")]
 from engine_at_home import EngineAtHome  # noqa: E402
 from galaxy_bed import ENVIRONMENTS, TWO_CPUS, Galaxy, installed  # noqa: E402
 from slurm_site import slurm  # noqa: E402, F401 (a fixture)
