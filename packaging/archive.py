@@ -1,9 +1,8 @@
-"""What all packages have in common: the version, the time of the commit, and archives that are the same bytes each time."""
+"""What all packages have in common: the version, the time of the commit, and which files there are, in one order."""
 
 import os
 import re
 import subprocess
-import zipfile
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -35,8 +34,8 @@ def files_below(folder):
             yield path, path.relative_to(folder).as_posix()
 
 
-def add_to_zip(archive, name, content, mode, when):
-    info = zipfile.ZipInfo(name, when)
-    info.external_attr = (0o100000 | mode) << 16
-    info.compress_type = zipfile.ZIP_DEFLATED
-    archive.writestr(info, content, compresslevel=9)
+def python_files():
+    """What of python/ is installed: each file, and its name below site-packages."""
+    for path, name in files_below(PROJECT / "python"):
+        if path.suffix == ".py" or path.name == "py.typed":
+            yield path, name

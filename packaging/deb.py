@@ -6,13 +6,12 @@
 They need no library of the release they are installed on, so that one serves Debian 10, Ubuntu 20.04 and all newer.
 """
 
-import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from archive import PROJECT, files_below, mode_of, version
+from archive import PROJECT, files_below, mode_of, python_files, version
 
 ABOUT = {
     "hpcbatch": {
@@ -60,9 +59,8 @@ def fill(root, package, installed, notices):
     put(root, f"usr/share/doc/{package}/copyright", (PROJECT / "LICENSE").read_bytes())
     if package == "hpcbatch":
         put(root, "usr/lib/systemd/user/hpcbatch.service", UNIT.encode())
-        for path, name in files_below(PROJECT / "python" / "hpcbatch"):
-            if path.suffix == ".py" or path.name == "py.typed":
-                put(root, f"usr/lib/python3/dist-packages/hpcbatch/{name}", path.read_bytes())
+        for path, name in python_files():
+            put(root, f"usr/lib/python3/dist-packages/{name}", path.read_bytes())
         for path, name in files_below(notices):
             put(root, f"usr/share/doc/hpcbatch/{name}", path.read_bytes())
 
@@ -87,7 +85,6 @@ def main():
             built = folder / f"{package}_{version()}_amd64.deb"
             subprocess.run(["dpkg-deb", "-Zxz", "--root-owner-group", "--build", root, built], check=True, stdout=subprocess.DEVNULL)
             print(built)
-            shutil.rmtree(root)
 
 
 if __name__ == "__main__":

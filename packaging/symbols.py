@@ -30,10 +30,11 @@ def main():
         if path.read_bytes()[:4] != b"\x7fELF":
             continue
         count += 1
-        for needed in re.findall(r"NEEDED\s+(\S+)", told("objdump", "-p", path)):
+        headers = told("objdump", "-p", path)
+        for needed in re.findall(r"NEEDED\s+(\S+)", headers):
             if needed not in MAY_NEED:
                 wrong.append(f"{name} needs {needed}, which is not of glibc")
-        if b"INTERP" not in told("objdump", "-p", path).encode() and path.suffix != ".so":
+        if "Dynamic Section" not in headers:
             continue  # static
         for line in told("objdump", "-T", path).splitlines():
             asked = re.search(r"\*UND\*.*\(?\b([A-Z]+)_([\d.]+)\)?\s+(\S+)$", line)

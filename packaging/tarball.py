@@ -10,14 +10,12 @@ import sys
 import tarfile
 from pathlib import Path
 
-from archive import PROJECT, commit_time, files_below, mode_of, version
+from archive import PROJECT, commit_time, files_below, mode_of, python_files, version
 
 
 def contents(installed, notices):
     yield from ((path, name, mode_of(path)) for path, name in files_below(installed))
-    for path, name in files_below(PROJECT / "python"):
-        if path.suffix == ".py" or path.name == "py.typed":
-            yield path, f"lib/python/{name}", 0o644
+    yield from ((path, f"lib/python/{name}", 0o644) for path, name in python_files())
     yield from ((path, f"share/doc/hpcbatch/{name}", 0o644) for path, name in files_below(notices))
     yield PROJECT / "LICENSE", "share/doc/hpcbatch/LICENSE", 0o644
 

@@ -14,7 +14,7 @@ import time
 import zipfile
 from pathlib import Path
 
-from archive import PROJECT, add_to_zip, commit_time, files_below, mode_of, version
+from archive import PROJECT, commit_time, files_below, mode_of, python_files, version
 
 TAG = "py3-none-manylinux_2_28_x86_64"
 METADATA = """Metadata-Version: 2.1
@@ -42,9 +42,8 @@ def contents(installed, notices):
     """The name in the wheel, the bytes and the mode of each file (packaging.python.org, binary distribution format)."""
     info = f"hpcbatch-{version()}.dist-info"
     data = f"hpcbatch-{version()}.data"
-    for path, name in files_below(PROJECT / "python"):
-        if path.suffix == ".py" or path.name == "py.typed":
-            yield name, path.read_bytes(), 0o644
+    for path, name in python_files():
+        yield name, path.read_bytes(), 0o644
     for path, name in files_below(installed):
         place = name[len("bin/"):] if name.startswith("bin/") else None
         yield f"{data}/scripts/{place}" if place else f"{data}/data/{name}", path.read_bytes(), mode_of(path)
@@ -54,6 +53,13 @@ def contents(installed, notices):
     description = (PROJECT / "packaging" / "wheel.md").read_text()
     yield f"{info}/METADATA", METADATA.format(version=version(), description=description).encode(), 0o644
     yield f"{info}/WHEEL", WHEEL.encode(), 0o644
+
+
+def add_to_zip(archive, name, content, mode, when):
+    info = zipfile.ZipInfo(name, when)
+    info.external_attr = (0o100000 | mode) << 16
+    info.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(info, content, compresslevel=9)
 
 
 def main():

@@ -154,7 +154,6 @@ class Cluster(SpecCluster):  # type: ignore[misc]
             words += ["--protocol", protocol]
         words += self._of_security(security)
         words += [*(worker_extra_args or ()), *(extra or ())]
-        # Batch systems end a job without a word; a worker that is to hand over needs its signal.
         task = {"cpus": cores, "mem": whole, "time": time, "kind": "dask-worker", "site": site, "tags": tags, "gpus": gpus,
                 "env": dict(env) if env else None, "retries": 0}
         self._task = {key: value for key, value in task.items() if value is not None}

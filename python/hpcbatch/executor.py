@@ -219,7 +219,7 @@ class Executor(concurrent.futures.Executor):
             try:
                 pickled = self._pickler.dumps((fn, args, kwargs), protocol=pickle.HIGHEST_PROTOCOL)
             except Exception as error:
-                if self._pickler is pickle:
+                if self._pickler is pickle and isinstance(error, (pickle.PicklingError, AttributeError)):
                     error = pickle.PicklingError(f"{error}; with cloudpickle installed, lambdas and what functions define within themselves go along")
                 future.set_exception(error)
                 return future

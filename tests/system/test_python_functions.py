@@ -1,37 +1,16 @@
 """Functions whose calls are tasks, and what dask, joblib and a notebook make of hpcbatch."""
 
 import json
-import os
-import pathlib
-import subprocess
-import textwrap
 
 import pytest
 from engine_at_home import EngineAtHome, wait_until
-from own_python import own_python
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def python():
-    return own_python("python-users", pathlib.Path(__file__).with_name("python_requirements.txt"), ["python"])
+from python_users import python, script  # noqa: F401 (python is a fixture)
 
 
 @pytest.fixture
 def home():
     with EngineAtHome() as home:
         yield home
-
-
-def script(home, python, text, timeout=240):
-    """What a user's file prints; other Pythons than ours have no hpcbatch on PATH."""
-    file = home.directory / "script.py"
-    file.write_text(textwrap.dedent(text))
-    env = {**os.environ, **home.env, "HPCBATCH_PROGRAM": str(home.program), "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run([python, file], env=env, capture_output=True, text=True, timeout=timeout, check=False, cwd=home.directory)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def test_calls_wait_for_calls(home, python):

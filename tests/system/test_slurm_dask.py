@@ -1,11 +1,7 @@
 """Dask's workers in pilots on a real SLURM: scaled, adapted, killed, cut off; the results are right, the limits held."""
 
-import pathlib
-
-import pytest
-from own_python import own_python
+from python_users import python, script  # noqa: F401 (python is a fixture)
 from slurm_site import SlurmSite
-from test_python_functions import script
 
 FOUR = {"name": "four", "partition": "cpu", "cpus": 4, "memory": "4G", "walltime": "3m"}
 PROGRAM = """
@@ -57,11 +53,6 @@ PROGRAM = """
                 time.sleep(0.2)
             print(len(workers(client)))
 """
-
-
-@pytest.fixture(scope="module")
-def python():
-    return own_python("python-users", pathlib.Path(__file__).with_name("python_requirements.txt"), ["python"])
 
 
 def test_results_are_right_whatever_happens_to_workers(slurm, python):
