@@ -14,15 +14,13 @@ namespace {
 /// A verb as it is typed, `sites add`, and what may follow it.
 struct Verb {
   std::string words;
-  std::string says;
   std::vector<const CLI::App*> inner;
   std::vector<const CLI::Option*> options;
   std::string choices;  ///< of what it takes without an option
 };
 
 void collect(const CLI::App& verb, const std::string& words, std::vector<Verb>& into) {
-  Verb found{
-      .words = words, .says = verb.get_description(), .inner = {}, .options = {}, .choices = {}};
+  Verb found{.words = words, .inner = {}, .options = {}, .choices = {}};
   for (const CLI::App* each : verb.get_subcommands(nullptr)) {
     if (!each->get_name().empty()) found.inner.push_back(each);
   }
@@ -120,25 +118,27 @@ std::string cases(const std::vector<Verb>& verbs) {
   return text + "  esac\n  if [[ \"$values\" == *\" ${line[last-1]} \"* ]]; then offer=; fi\n";
 }
 
+/// The function up to where it knows what to offer; `line` is the shell's words on the line, of which `first` follows our name and
+/// `last` is the one to complete.
+std::string offers(const std::vector<Verb>& verbs, const std::string& line, const char* first,
+                   const char* last) {
+  return "_hpcbatch() {\n  local known='" + known_verbs(verbs) +
+         "' offer= values= other=\n  local -a line=(\"${" + line +
+         "[@]}\")\n  local first=" + first + " last=" + last + "\n" + kVerbOnTheLine + cases(verbs);
+}
+
 /// A file wherever a word is none of ours, as for any program.
 std::string for_bash(const std::vector<Verb>& verbs) {
-  return "# hpcbatch for bash: source <(hpcbatch completion bash)\n_hpcbatch() {\n"
-         "  local known='" +
-         known_verbs(verbs) +
-         "' offer= values= other=\n  local -a line=(\"${COMP_WORDS[@]}\")\n"
-         "  local first=1 last=$COMP_CWORD\n" +
-         kVerbOnTheLine + "  COMPREPLY=()\n  [[ -z $other ]] || return 0\n" + cases(verbs) +
+  return "# hpcbatch for bash: source <(hpcbatch completion bash)\n" +
+         offers(verbs, "COMP_WORDS", "1", "$COMP_CWORD") +
+         "  COMPREPLY=()\n  [[ -z $other ]] || return 0\n"
          "  mapfile -t COMPREPLY < <(compgen -W \"$offer\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n"
          "complete -o bashdefault -o default -F _hpcbatch hpcbatch\n";
 }
 
 std::string for_zsh(const std::vector<Verb>& verbs) {
-  return "#compdef hpcbatch\n# hpcbatch for zsh: source <(hpcbatch completion zsh)\n_hpcbatch() {\n"
-         "  local known='" +
-         known_verbs(verbs) +
-         "' offer= values= other=\n  local -a line=(\"${words[@]}\")\n"
-         "  local first=2 last=$CURRENT\n" +
-         kVerbOnTheLine + cases(verbs) +
+  return "#compdef hpcbatch\n# hpcbatch for zsh: source <(hpcbatch completion zsh)\n" +
+         offers(verbs, "words", "2", "$CURRENT") +
          "  if [[ -z $other && -n $offer ]]; then compadd -- ${=offer}; fi\n  _files\n}\n"
          "compdef _hpcbatch hpcbatch\n";
 }
