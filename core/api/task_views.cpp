@@ -265,6 +265,28 @@ store::Filter filter_of(const HttpRequest& request) {
   return filter;
 }
 
+struct ListAsked {
+  store::Filter filter;
+  bool apart{false};  ///< each task of an array on a line of its own
+};
+
+/// A line for the range, or for each of its tasks, the highest first, until there are enough.
+template <class Make>
+void add_range(Lines& lines, const ListAsked& asked, ArrayId id, IndexRange range,
+               const Make& make) {
+  if (!asked.apart) {
+    lines.emplace_back(TaskId{id, range.first}, make(range));
+    return;
+  }
+  const auto& before = asked.filter.before;
+  std::uint64_t end = std::uint64_t{range.last} + 1;
+  if (before && before->array == id) end = std::min<std::uint64_t>(end, before->index);
+  for (std::uint32_t added = 0; end > range.first && added < asked.filter.limit; ++added) {
+    const auto index = static_cast<std::uint32_t>(--end);
+    lines.emplace_back(TaskId{id, index}, make(IndexRange{index, index}));
+  }
+}
+
 bool admits_ended(const store::Filter& filter) {
   return !filter.state || *filter.state == TaskState::Done || *filter.state == TaskState::Failed ||
          *filter.state == TaskState::Cancelled;
@@ -273,8 +295,8 @@ bool admits_ended(const store::Filter& filter) {
 /// What the engine holds of one array: each task that a pilot has, and those that wait as one.
 class LiveLines {
  public:
-  LiveLines(const store::Filter& filter, const Engine& engine, Lines& lines)
-      : filter_(filter), engine_(engine), lines_(lines) {}
+  LiveLines(const ListAsked& asked, const Engine& engine, Lines& lines)
+      : asked_(asked), filter_(asked.filter), engine_(engine), lines_(lines) {}
 
   bool admits(ArrayId id, const ArrayState& array) const {
     if (filter_.failure || (filter_.array && *filter_.array != id)) return false;
@@ -291,7 +313,7 @@ class LiveLines {
         const TaskState state = *engine_.state_of(task);
         if (state == TaskState::Waiting) continue;
         waiting.remove(task.index);
-        add(task, to_string(task), state, 1);
+        add(task, IndexRange{task.index, task.index}, state);
       }
     }
     if (filter_.printed) return;  // what runs may have
@@ -300,10 +322,12 @@ class LiveLines {
   }
 
  private:
-  void add(TaskId first, const std::string& id, TaskState state, std::uint64_t tasks) {
+  void add(TaskId first, IndexRange range, TaskState state) {
     if (filter_.state && *filter_.state != state) return;
-    if (!filter_.before || first < *filter_.before)
-      lines_.emplace_back(first, line_of(id, state, tasks));
+    if (filter_.before && !(first < *filter_.before)) return;
+    add_range(lines_, asked_, first.array, range, [&](IndexRange part) {
+      return line_of(id_of(first.array, part), state, std::uint64_t{part.last} - part.first + 1);
+    });
   }
   /// A line for neighbours, from the highest down, until there are enough.
   void add_set(ArrayId id, const IndexSet& set, TaskState state) {
@@ -312,24 +336,35 @@ class LiveLines {
       const TaskId first{id, range.first};
       if (filter_.before && !(first < *filter_.before)) continue;
       if (++added > filter_.limit) return;
-      add(first, id_of(id, range), state, std::uint64_t{range.last} - range.first + 1);
+      add(first, range, state);
     }
   }
 
+  const ListAsked& asked_;
   const store::Filter& filter_;
   const Engine& engine_;
   Lines& lines_;
 };
 
-void add_ended(store::Store& store, const store::Filter& filter, Lines& lines) {
-  for (const store::ResultRow& row : store.history().results(filter)) {
-    json::object line = line_of(id_of(row.array, row.indices), state_after(row.outcome.failure),
-                                std::uint64_t{row.indices.last} - row.indices.first + 1);
-    put_outcome(line, row.outcome);
-    // Of several it would be from the first start to the last end.
-    if (row.indices.first != row.indices.last) line.erase("run_s");
-    lines.emplace_back(TaskId{row.array, row.indices.first}, std::move(line));
+void add_ended(store::Store& store, const ListAsked& asked, Lines& lines) {
+  for (const store::ResultRow& row : store.history().results(asked.filter)) {
+    add_range(lines, asked, row.array, row.indices, [&](IndexRange part) {
+      json::object line = line_of(id_of(row.array, part), state_after(row.outcome.failure),
+                                  std::uint64_t{part.last} - part.first + 1);
+      put_outcome(line, row.outcome);
+      // Of several it would be from the first start to the last end.
+      if (row.indices.first != row.indices.last) line.erase("run_s");
+      return line;
+    });
   }
+}
+
+void put_item(json::object& line, const Item& item) {
+  line["item"] = valid_utf8(item.text());
+  if (item.columns().empty()) return;
+  json::object columns;
+  for (const auto& [name, value] : item.columns()) columns[valid_utf8(name)] = valid_utf8(value);
+  line["columns"] = std::move(columns);
 }
 
 /// What its array says of it; of one task also its item.
@@ -340,14 +375,16 @@ void put_array(json::object& line, store::Store& store, const store::ArrayRow& r
   const bool is_one = task.index != 0 && line.at("tasks").to_number<std::uint64_t>() == 1;
   std::optional<Item> item;
   if (is_one && needs_items(row.recipe)) item = item_of(row.recipe, store.history().item(task));
-  if (item) line["item"] = valid_utf8(item->text());
+  if (is_one) line["index"] = task.index;
+  if (item) put_item(line, *item);
   if (!row.name.empty())
     line["name"] = valid_utf8(is_one ? with_places(row.name, task, item) : row.name);
 }
 
 /// The lines with what their arrays say; nothing where there is no such array.
-std::optional<json::array> listed(store::Store& store, const store::Filter& filter, Lines lines) {
-  if (admits_ended(filter)) add_ended(store, filter, lines);
+std::optional<json::array> listed(store::Store& store, const ListAsked& asked, Lines lines) {
+  const store::Filter& filter = asked.filter;
+  if (admits_ended(filter)) add_ended(store, asked, lines);
   std::stable_sort(lines.begin(), lines.end(),
                    [](const auto& a, const auto& b) { return a.first > b.first; });
   if (lines.size() > filter.limit) lines.resize(filter.limit);
@@ -365,19 +402,20 @@ std::optional<json::array> listed(store::Store& store, const store::Filter& filt
 }  // namespace
 
 void TaskViews::list(const HttpRequest& request, const ReplyPtr& reply) {
-  const store::Filter filter = filter_of(request);
+  const ListAsked asked{filter_of(request), text_in(request, "apart") == "1"};
+  const store::Filter& filter = asked.filter;
   Lines lines;
-  LiveLines live(filter, runtime_.engine(), lines);
+  LiveLines live(asked, runtime_.engine(), lines);
   const auto& arrays = runtime_.engine().tasks().arrays();
   // From the newest, until there are enough.
   for (auto at = arrays.rbegin(); at != arrays.rend() && lines.size() < filter.limit; ++at) {
     if (live.admits(at->first, at->second)) live.add(at->first, at->second);
   }
   runtime_.look(
-      [filter, lines = std::move(lines)](store::Store& store) mutable {
-        return listed(store, filter, std::move(lines));
+      [asked, lines = std::move(lines)](store::Store& store) mutable {
+        return listed(store, asked, std::move(lines));
       },
-      [reply, filter](std::optional<json::array> tasks) {
+      [reply, filter = asked.filter](std::optional<json::array> tasks) {
         if (!tasks)
           return reply->error(404, fmt::format("there is no task {}", filter.array->value));
         reply->answer(200, {{"tasks", std::move(*tasks)}});

@@ -16,10 +16,12 @@ json::object trial_of(const Engine& engine, const NewArray& array, const store::
   if (!stored.tool.empty()) trial["tool"] = stored.tool;
   const Recipe recipe = recipe_from_bytes(stored.bytes);
   std::optional<Item> first;
-  if (!stored.items.empty()) first = item_of(recipe.filled, stored.items.front());
+  const std::uint32_t index = IndexSet(array.indices).pop_first();
+  if (!stored.items.empty()) first = item_of(recipe.filled, stored.items.at(index - 1));
   json::array command;
   for (const std::string& argument : recipe.argv)
-    command.push_back(json::string(valid_utf8(first ? with_item(argument, *first, 1) : argument)));
+    command.push_back(
+        json::string(valid_utf8(first ? with_item(argument, *first, index) : argument)));
   trial["command"] = std::move(command);
   if (first) trial["item"] = valid_utf8(first->text());
   json::array fits;

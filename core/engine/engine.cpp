@@ -142,7 +142,8 @@ void Engine::handle(TasksSubmitted&& event, Time now) {
         actions_.push_back(AnswerRefused{
             event.request,
             fmt::format(
-                "the key '{}' was used before with other content (tasks {}); choose another key",
+                "the key '{0}' was used before with other content (tasks {1}); choose another key; "
+                "of a list of items that was changed, --skip-done {1} runs only what is not done",
                 event.key, known->second.ids.front().value),
             true});
       }

@@ -50,6 +50,15 @@ Item Item::unpacked(std::string_view packed) {
   return item;
 }
 
+std::string same_item(const Item& item) {
+  if (item.columns().empty()) return item.text();
+  auto columns = item.columns();
+  std::sort(columns.begin(), columns.end());
+  Item alike;
+  for (auto& [name, value] : columns) alike.add_column(std::move(name), std::move(value));
+  return alike.packed();
+}
+
 bool can_be_packed(std::string_view text) {
   return text.find(kColumn) == std::string_view::npos &&
          text.find(kValue) == std::string_view::npos;

@@ -32,6 +32,10 @@ class Item {
   std::vector<std::pair<std::string, std::string>> columns_;
 };
 
+/// Equal for two items with the same columns, whatever their order; where there are none, with the
+/// same text.
+std::string same_item(const Item& item);
+
 /// What the system hands to a program as one argument or variable (MAX_ARG_STRLEN of Linux: 128
 /// KiB), less a variable's name.
 constexpr std::size_t kLargestItem = (std::size_t{128} << 10) - 32;

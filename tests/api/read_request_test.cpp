@@ -206,6 +206,9 @@ TEST(ReadSubmit, TakesArraysItemsAndDependencies) {
             "1,5,9,20");
   const TaskRequest items = read(R"({"command": ["echo", "{}"], "items": ["x", "y"]})").tasks[0];
   EXPECT_EQ(to_string(items.array.indices), "1-2");
+  const TaskRequest some =
+      read(R"({"command": ["echo", "{}"], "items": ["x", "y", "z"], "array": "1,3"})").tasks[0];
+  EXPECT_EQ(to_string(some.array.indices), "1,3");
   const TaskRequest after =
       read(R"({"command": ["true"], "after": ["3", "4.5"], "after_any": ["6"]})").tasks[0];
   ASSERT_EQ(after.array.after.size(), 3U);

@@ -21,6 +21,19 @@ TEST(ItemTest, IsTheSameAfterItWasPacked) {
   EXPECT_EQ(again.column(""), nullptr);
 }
 
+TEST(ItemTest, IsTheSameByItsColumns) {
+  const auto row = [](std::string text, std::string a, std::string b) {
+    Item item(std::move(text));
+    item.add_column("1", std::move(a));
+    item.add_column("2", std::move(b));
+    return same_item(item);
+  };
+  EXPECT_EQ(row("a b", "a", "b"), row("b a", "a", "b"));
+  EXPECT_NE(row("a b c", "a b", "c"), row("a b c", "a", "b c"));
+  EXPECT_NE(same_item(Item("a b c")), row("a b c", "a b", "c"));
+  EXPECT_EQ(same_item(Item("a")), same_item(Item("a")));
+}
+
 TEST(ItemTest, WhatSeparatesIsNoPartOfOne) {
   EXPECT_TRUE(can_be_packed("a\tb\nc"));
   EXPECT_FALSE(can_be_packed("a\x1e"));

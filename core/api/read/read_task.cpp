@@ -291,6 +291,23 @@ const std::unordered_map<std::string_view, Reader>& readers() {
   return all;
 }
 
+/// All of the items, or those whose numbers `array` says.
+void choose_items(Reading& reading, const std::string& what) {
+  const IndexSet all = IndexRange{1, static_cast<std::uint32_t>(reading.task.items.size())};
+  IndexSet& chosen = reading.task.array.indices;
+  if (!reading.has_array) {
+    chosen = all;
+    return;
+  }
+  IndexSet beyond = chosen;
+  beyond.remove(all);
+  if (!beyond.empty()) {
+    throw BadRequest(
+        fmt::format("{}: 'array' chooses among 'items' by their numbers, 1 to {}, and has {}", what,
+                    reading.task.items.size(), to_string(beyond)));
+  }
+}
+
 /// What no key says alone.
 void check_together(Reading& reading, const std::string& what) {
   TaskRequest& task = reading.task;
@@ -306,10 +323,8 @@ void check_together(Reading& reading, const std::string& what) {
   if (array.gives_up_running && array.give_up_at == 0)
     throw BadRequest(what + ": 'halt_running' goes with 'max_failures'");
   if (!task.items.empty()) {
-    if (reading.has_array)
-      throw BadRequest(what + " has both 'array' and 'items'; the items give the indices");
     if (!reading.has_command) throw BadRequest(what + ": 'items' go with a 'command'");
-    array.indices = IndexRange{1, static_cast<std::uint32_t>(task.items.size())};
+    choose_items(reading, what);
   }
   if (!reading.columns.empty() && !task.items_have_columns)
     throw BadRequest(what + ": 'columns' name those of 'items' that are lists");
