@@ -163,6 +163,51 @@ def test_work_that_was_broken_off_goes_on_under_its_key(shared, tmp_path):
     assert other.code == 125 and "other content" in other.err, other
 
 
+def test_of_items_those_of_some_numbers(shared):
+    done = run(shared, "--keep-order", "--array", "2-3", "--items", "a", "b", "c", "d", "--", "echo", "{} {#}")
+    assert done.out == "b 2\nc 3\n", done
+    refused = run(shared, "--array", "2-5,9", "--items", "a", "b", "--", "echo", "{}")
+    assert refused.code == 125 and "1 to 2, and has 3-5,9" in refused.err, refused
+    plan = json.loads(shared.ok("submit", "--dry-run", "--json", "--array", "2", "--items", "a", "b", "--", "echo", "{}"))
+    assert (plan["item"], plan["command"], plan["tasks"]) == ("b", ["echo", "b"], 1), plan
+
+
+def test_a_mended_list_runs_what_is_not_done(shared, tmp_path):
+    """As numbers in the names of files would be: those that are left keep theirs."""
+    items = tmp_path / "items"
+    command = ["--each", items, "--stdout", tmp_path / "out.{#}", "--", "sh", "-c", 'test "$1" != typo && echo "$1 $2"', "sh", "{}", "{#}"]
+    items.write_text("a\ntypo\nc\nc\n")
+    first = shared.submit(*command)
+    assert shared.wait(first) == 1
+    listed = {task["index"]: (task["item"], task["state"]) for task in shared.json("list", first)}
+    assert listed == {1: ("a", "done"), 2: ("typo", "failed"), 3: ("c", "done"), 4: ("c", "done")}
+    items.write_text("a\nb\nc\nc\nd\nc\n")
+    second = shared.verb("submit", "--skip-done", first, *command)
+    assert second.code == 0 and f"3 of 6 items ended well in {first} and are left out" in second.err, second
+    assert shared.wait("last") == 0
+    assert {task["index"]: task["item"] for task in shared.json("list", "last")} == {2: "b", 5: "d", 6: "c"}
+    assert {path.name: path.read_text() for path in tmp_path.glob("out.*")} == {
+        "out.1": "a 1\n", "out.2": "b 2\n", "out.3": "c 3\n", "out.4": "c 4\n", "out.5": "d 5\n", "out.6": "c 6\n"}
+    nothing = run(shared, "--skip-done", first, "--skip-done", "last", *command)
+    assert nothing.code == 0 and "nothing is left to run" in nothing.err, nothing
+    other = run(shared, "--skip-done", shared.submit("--", "true"), *command)
+    assert other.code == 125 and "have no items that a list could be compared with" in other.err, other
+
+
+@pytest.mark.parametrize("words", [["--columns", ",", "--header"], []])
+def test_rows_and_json_lines_are_compared_whole(shared, tmp_path, words):
+    row = "s{0},{0}" if words else '{{"name": "s{0}", "n": {0}}}'
+    items = tmp_path / "items"
+    lines = [row.format(n) for n in (1, 2, 3)]
+    items.write_text("\n".join(["name,n"] * bool(words) + lines) + "\n")
+    command = ["--each", items, *words, "--keep-order", "--", "sh", "-c", 'test "$2" != 2 && echo "$1"', "sh", "{name}", "{n}"]
+    assert run(shared, *command).code == 1
+    lines[1] = row.format(4)
+    items.write_text("\n".join(["name,n"] * bool(words) + lines) + "\n")
+    again = run(shared, "--skip-done", "last", *command)
+    assert (again.code, again.out) == (0, "s4\n") and "2 of 3 items" in again.err, again
+
+
 def test_what_a_killed_run_did_not_tell_is_said_and_logged(shared, tmp_path):
     words = ["--key", "killed", "--joblog", tmp_path / "log", "--max-running", "1", "--items", "a", "b", "--", "sh", "-c", 'echo "did $1"; test "$1" = a || sleep 0.5', "sh", "{}"]
     first = shared.begin("run", *words)
@@ -238,7 +283,7 @@ def test_options_of_many_tasks_belong_to_many(shared):
     for words, sentence in ((["--keep-order"], "belong to --each, --items or --array"), (["--max-fails", "3"], "belong to --each"),
                             (["--resume", "--items", "a"], "say --key KEY"), (["--halt", "soon,success=1", "--items", "a"], "failures alone"),
                             (["--columns", ","], "belong to --each FILE"), (["--link", "--items", "a"], "pairs the items of several"),
-                            (["--each", "-", "--each", "-"], "can be read once"), (["--array", "1-3", "--items", "a"], "exclude each other")):
+                            (["--each", "-", "--each", "-"], "can be read once"), (["--skip-done", "1", "--array", "1-3"], "belongs to --each or --items")):
         refused = run(shared, *words, "--", "true")
         assert refused.code == 125 and sentence in refused.err, (words, refused)
 

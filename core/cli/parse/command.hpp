@@ -72,6 +72,7 @@ struct ManyOptions {
   ItemOptions items;
   std::uint32_t max_running{0};  ///< 0: no bound
   std::optional<HaltOption> halt;
+  std::vector<std::string> skip_done;  ///< submissions; what ended well there is left out
 };
 inline bool is_many(const ManyOptions& many) {
   return many.array.has_value() || !many.items.sources.empty();

@@ -105,9 +105,9 @@ void check_items(const ItemOptions& items) {
 }
 
 void check_many(const ManyOptions& many) {
-  if (many.array && !many.items.sources.empty())
-    throw std::invalid_argument("--array and --each exclude each other");
   check_items(many.items);
+  if (!many.skip_done.empty() && many.items.sources.empty())
+    throw std::invalid_argument("--skip-done leaves out items: it belongs to --each or --items");
   if ((many.halt || many.max_running != 0) && !is_many(many)) {
     throw std::invalid_argument(
         "--max-fails, --halt and --max-running belong to --each, --items or --array");
@@ -115,8 +115,8 @@ void check_many(const ManyOptions& many) {
 }
 
 bool says_many(const ManyOptions& many) {
-  return is_many(many) || many.halt || many.max_running != 0 || !many.items.columns.empty() ||
-         many.items.header || many.items.link;
+  return is_many(many) || many.halt || many.max_running != 0 || !many.skip_done.empty() ||
+         !many.items.columns.empty() || many.items.header || many.items.link;
 }
 
 void check_run(const RunCommand& run) {

@@ -213,7 +213,8 @@ void add_task_verbs(CLI::App& app, Command& into) {
   add_change(app, into, "release", "let held tasks start", Change::Release);
   add_change(
       app, into, "retry",
-      "run tasks again that failed or were cancelled, with the commands and items that they had",
+      "run tasks again that failed or were cancelled, with the commands and items that they had (a "
+      "mended list of items: submit --each FILE --skip-done ID)",
       Change::Retry);
   add_list(app, into);
 

@@ -206,8 +206,14 @@ void add_many(CLI::App& verb, ManyOptions& many) {
   add_value(
       verb, "--array", "A-B[:STEP][%N]",
       [&many](const std::string& text) { many.array = parse_array(text); },
-      "one task for each index, which it finds in HPCBATCH_TASK_INDEX; at most N at once");
+      "one task for each index, which it finds in HPCBATCH_TASK_INDEX; at most N at once. With "
+      "--each or --items: only the items of these numbers");
   add_items(verb, many.items);
+  add_values(
+      verb, "--skip-done", "ID",
+      [&many](const std::string& text) { many.skip_done.push_back(checked_id(text)); },
+      "leave out the items that ended well in that submission: after a list was mended, only what "
+      "is new or failed is run; the others keep their numbers");
   verb.add_option("--max-running", many.max_running, "at most so many at once (no bound)")
       ->type_name("N")
       ->check(above_zero());

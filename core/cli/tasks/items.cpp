@@ -235,6 +235,7 @@ Items read_items(const ItemOptions& options, const Interrupt& interrupt) {
 
 Item item_of(const json::value& item, const std::vector<std::string>& columns) {
   const auto text = [](const json::value& value) {
+    if (value.is_null()) return std::string();
     return value.is_string() ? std::string(value.get_string())
                              : with_plain_numbers(json::serialize(value));
   };

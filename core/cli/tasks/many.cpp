@@ -32,11 +32,14 @@ boost::json::object task_of_many(const WorkOptions& work, const ManyOptions& man
   const std::uint32_t most =
       many.max_running == 0 && many.array ? many.array->max_running : many.max_running;
   if (most > 0) task["max_running"] = most;
-  if (many.halt) {
-    task["max_failures"] = failures_allowed(*many.halt, tasks);
-    if (many.halt->ends_running) task["halt_running"] = true;
-  }
+  bound_failures(task, many, tasks);
   return task;
+}
+
+void bound_failures(boost::json::object& task, const ManyOptions& many, std::uint64_t tasks) {
+  if (!many.halt) return;
+  task["max_failures"] = failures_allowed(*many.halt, tasks);
+  if (many.halt->ends_running) task["halt_running"] = true;
 }
 
 void tell_doubt(const std::string& doubt) {

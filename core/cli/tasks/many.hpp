@@ -15,6 +15,9 @@ namespace hpcbatch {
 boost::json::object task_of_many(const WorkOptions& work, const ManyOptions& many,
                                  const std::string& directory, const Interrupt& interrupt);
 
+/// What `--halt` and `--max-fails` say of so many tasks.
+void bound_failures(boost::json::object& task, const ManyOptions& many, std::uint64_t tasks);
+
 /// What of the command has hardly been meant so; empty: nothing.
 std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
                      const boost::json::object& task);

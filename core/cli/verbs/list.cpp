@@ -79,6 +79,7 @@ bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::s
                                                               {"failure", command.failure},
                                                               {"array", array},
                                                               {"client", command.client},
+                                                              {"apart", command.json ? "1" : ""},
                                                               {"before", before}}));
     const json::array* tasks = array_at(answer, "tasks");
     may_be_more = tasks != nullptr && tasks->size() >= asked;

@@ -1,12 +1,14 @@
 #include "cli/verbs/run_many.hpp"
 
 #include "cli/client/cancel_now.hpp"
+#include "cli/client/done_items.hpp"
 #include "cli/client/engine_start.hpp"
 #include "cli/client/named.hpp"
 #include "cli/client/submit_safely.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
+#include "cli/tasks/left_items.hpp"
 #include "cli/tasks/many.hpp"
 #include "cli/tasks/submission.hpp"
 #include "cli/verbs/joblog.hpp"
@@ -19,6 +21,7 @@
 #include <cstdio>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include <signal.h>
 
@@ -97,6 +100,7 @@ int follow_to_the_end(ManyFollower& follower, const Session& session, const std:
   if (why == Why::Interrupted) {
     if (const int taken = session.interrupt.take(); taken != 0) signal = taken;
   }
+  if (why == Why::Interrupted) say_of_run("ending " + id + "; what runs has 5 s for it");
   const bool is_told = cancel_all(session.places, id);
   if (why == Why::OutputClosed && follower.trouble().empty()) return kExitOutputClosed;
   if (why == Why::OutputClosed) throw CommandError(kExitOwnFailure, follower.trouble());
@@ -133,6 +137,12 @@ int run_many(const RunCommand& command, const Session& session) {
   EngineClient client = session.client();
   connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
   resolve_waits(client, tasks, [] {});
+  if (!command.many.skip_done.empty()) {
+    DoneItems done = done_items(client, command.many.skip_done);
+    if (!tell_left(leave_out_done(tasks.front().as_object(), command.many, std::move(done.times)),
+                   done.submissions))
+      return kExitDone;
+  }
   const json::object request = submission_of(std::move(tasks), around, name,
                                              command.key.empty() ? random_key() : command.key);
   ManyFollower follower(client, session, std::move(options));

@@ -1,10 +1,12 @@
 // `submit`: queues a task, an array, or a file of tasks, and prints the ids.
+#include "cli/client/done_items.hpp"
 #include "cli/client/engine_start.hpp"
 #include "cli/client/named.hpp"
 #include "cli/client/submit_safely.hpp"
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
+#include "cli/tasks/left_items.hpp"
 #include "cli/tasks/many.hpp"
 #include "cli/tasks/script_command.hpp"
 #include "cli/tasks/submission.hpp"
@@ -20,6 +22,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch {
@@ -113,6 +116,13 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
     connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
   };
   resolve_waits(client, tasks, connect);
+  if (!command.many.skip_done.empty()) {
+    connect();
+    DoneItems done = done_items(client, command.many.skip_done);
+    if (!tell_left(leave_out_done(tasks.front().as_object(), command.many, std::move(done.times)),
+                   done.submissions))
+      return kExitDone;
+  }
   const json::object request =
       submission_of(std::move(tasks), around, client_name(around.environment),
                     command.key.empty() ? random_key() : command.key);
