@@ -146,8 +146,8 @@ TEST_F(LookTest, ListReadsPageAfterPage) {
   for (int id = 200'000; id > 100'000; --id)
     page +=
         (id < 200'000 ? "," : "") + (R"({"id": ")" + std::to_string(id)) + R"(", "state": "done"})";
-  engine_answers({{"GET /v1/tasks?limit=100000", page + "]}"},
-                  {"GET /v1/tasks?limit=100000&before=100001",
+  engine_answers({{"GET /v1/tasks?limit=100000&apart=1", page + "]}"},
+                  {"GET /v1/tasks?limit=100000&apart=1&before=100001",
                    R"({"tasks": [{"id": "7", "state": "done"}]})"}});
   const CliResult result = cli({"list", "--tasks", "--all", "--json"});
   EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 100'001);

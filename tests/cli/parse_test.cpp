@@ -138,7 +138,7 @@ TEST(Parse, RunFailsWithItsOwnCodeBecauseTheOthersAreTheTasks) {
 TEST(Parse, AFileSaysWhatItsTasksRun) {
   EXPECT_EQ(parsed<SubmitCommand>({"submit", "--file", "-"}).file, "-");
   EXPECT_EQ(refusal({"submit", "--file", "t.yaml", "--", "true"}).exit_code, 2);
-  EXPECT_EQ(refusal({"submit", "--each", "a", "--array", "1-3", "--", "true"}).exit_code, 2);
+  EXPECT_EQ(refusal({"submit", "--skip-done", "1", "--array", "1-3", "--", "true"}).exit_code, 2);
 }
 
 TEST(Parse, ItemsKeepTheOrderInWhichTheyAreNamed) {
