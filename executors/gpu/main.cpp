@@ -1,0 +1,197 @@
+// hpcbatch-gpu list: the GPUs that this batch job was given, a JSON object a line.
+// hpcbatch-gpu check [SECONDS]: the same, and what is wrong with them ("trouble").
+// hpcbatch-gpu watch: each second what they do, and what is wrong, until its standard input ends.
+// hpcbatch-gpu kernel: runs a small kernel on the first one; what is wrong with it.
+#include "gpu/devices/judge.hpp"
+#include "gpu/devices/visible.hpp"
+#include "gpu/kernel_check.hpp"
+#include "gpu/nvml.hpp"
+#include "gpu/told_by_programs.hpp"
+#include "posix/run_in_time.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace hpcbatch;
+using namespace hpcbatch::gpu;
+namespace json = boost::json;
+using std::chrono::milliseconds;
+using namespace std::chrono_literals;
+
+constexpr int kUsage = 2;
+constexpr milliseconds kTelling = 10s;
+constexpr long kCheckSeconds = 15;
+
+std::optional<std::string_view> variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::nullopt : std::optional<std::string_view>(value);
+}
+
+std::string told_by(const std::vector<std::string>& argv) {
+  const auto ran = run_in_time(argv, kTelling);
+  return ran && ran->status == 0 ? ran->out : "";
+}
+
+/// Where nobody knows them: none.
+std::vector<Device> devices_here(const Nvml* nvml) {
+  const auto shown = variable("CUDA_VISIBLE_DEVICES");
+  if (nvml != nullptr) return visible(nvml->devices(), shown);
+  auto found = from_nvidia_smi(told_by({"nvidia-smi", std::string("--query-gpu=") + kNvidiaColumns,
+                                        "--format=csv,noheader,nounits"}));
+  if (!found.empty()) return visible(found, shown);
+  found = from_rocm_smi(told_by(
+      {"rocm-smi", "--showproductname", "--showuniqueid", "--showmeminfo", "vram", "--json"}));
+  return visible(found, variable("ROCR_VISIBLE_DEVICES"));
+}
+
+json::object to_json(const Device& device) {
+  json::object object{{"index", device.index}};
+  const auto text = [&object](const char* key, const std::string& value) {
+    if (!value.empty()) object[key] = value;
+  };
+  text("uuid", device.uuid);
+  text("name", device.name);
+  if (device.memory != 0) object["memory"] = device.memory;
+  object["memory_used"] = device.memory_used;
+  text("capability", device.capability);
+  text("driver", device.driver);
+  text("cuda", device.cuda);
+  text("pci", device.pci);
+  if (device.numa_node >= 0) object["numa_node"] = device.numa_node;
+  if (device.is_slice) object["slice"] = true;
+  if (!device.linked.empty())
+    object["linked"] = json::array(device.linked.begin(), device.linked.end());
+  if (device.broken_bits != 0) object["broken_bits"] = device.broken_bits;
+  text("trouble", device.trouble);
+  return object;
+}
+
+void print_line(const json::object& object) {
+  std::puts(json::serialize(object).c_str());
+  std::fflush(stdout);
+}
+
+bool is_nvidias(const Device& device) {
+  return device.uuid.starts_with("GPU-") || device.uuid.starts_with("MIG-");
+}
+
+/// Each in a process of its own, which sees it alone.
+void check(std::vector<Device>& devices, milliseconds time) {
+  std::vector<Program> programs;
+  std::vector<Device*> checked;
+  for (Device& device : devices) {
+    if (!device.trouble.empty() || !is_nvidias(device)) continue;
+    programs.push_back({{"/proc/self/exe", "kernel"}, {"CUDA_VISIBLE_DEVICES=" + device.uuid}});
+    checked.push_back(&device);
+  }
+  const auto ran = run_in_time(programs, time);
+  for (std::size_t i = 0; i < ran.size(); ++i) {
+    std::string& trouble = checked[i]->trouble;
+    if (!ran[i])
+      trouble = "a small kernel had not ended after " +
+                std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) +
+                " s";
+    else if (WIFSIGNALED(ran[i]->status))
+      trouble = std::string("a small kernel ends by ") + ::strsignal(WTERMSIG(ran[i]->status));
+    else
+      trouble = ran[i]->out.substr(0, ran[i]->out.find('\n'));
+  }
+}
+
+json::object to_json(const Device& device, const Sample& sample) {
+  json::object object{{"index", device.index},
+                      {"uuid", device.uuid},
+                      {"busy", sample.busy},
+                      {"memory", sample.memory}};
+  if (sample.energy_mj) object["energy_mj"] = *sample.energy_mj;
+  json::array processes;
+  for (const Process& process : sample.processes)
+    processes.push_back(json::object{{"pid", process.pid}, {"memory", process.memory}});
+  object["processes"] = std::move(processes);
+  return object;
+}
+
+bool is_input_over() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  char byte = 0;
+  return ::poll(&input, 1, 0) > 0 && ::read(STDIN_FILENO, &byte, 1) <= 0;
+}
+
+int watch(Nvml& nvml) {
+  std::vector<std::pair<Device, Judge>> watched;
+  for (Device& device : devices_here(&nvml)) {
+    const std::uint64_t broken = device.broken_bits;
+    watched.emplace_back(std::move(device), Judge(broken));
+  }
+  const bool is_told = nvml.listen();
+  while (!is_input_over()) {
+    for (auto& [device, judge] : watched) {
+      const Sample sample = nvml.sample(device);
+      json::object line = to_json(device, sample);
+      if (const auto why = judge.look(sample)) line["trouble"] = *why;
+      const bool says_something =
+          sample.busy != 0 || !sample.processes.empty() || line.contains("trouble");
+      if (says_something) print_line(line);
+    }
+    const auto until = std::chrono::steady_clock::now() + 1s;
+    for (auto left = milliseconds{1000}; left > 0ms;
+         left =
+             std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now())) {
+      if (!is_told) {
+        ::poll(nullptr, 0, static_cast<int>(left.count()));
+        break;
+      }
+      const auto error = nvml.next_error(left);
+      if (!error) break;
+      if (is_fault_of_device(error->number))
+        print_line({{"uuid", error->uuid}, {"trouble", xid_in_words(error->number)}});
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view verb = argc >= 2 ? argv[1] : "";
+  if (verb == "kernel" && argc == 2) {
+    std::puts(check_kernel().c_str());
+    std::fflush(stdout);
+    // Whatever the driver would do at the end has been seen.
+    ::_exit(0);
+  }
+  const bool is_known = (verb == "list" && argc == 2) || (verb == "watch" && argc == 2) ||
+                        (verb == "check" && argc <= 3);
+  if (!is_known) {
+    std::fputs("usage: hpcbatch-gpu list | check [SECONDS] | watch\n", stderr);
+    return kUsage;
+  }
+  std::string why;
+  const auto nvml = Nvml::open(why);
+  if (verb == "watch") {
+    if (nvml) return watch(*nvml);
+    std::fprintf(stderr, "hpcbatch-gpu: %s\n", why.c_str());
+    return 1;
+  }
+  std::vector<Device> devices = devices_here(nvml.get());
+  if (verb == "check") {
+    const long seconds = argc == 3 ? std::strtol(argv[2], nullptr, 10) : kCheckSeconds;
+    check(devices, std::chrono::seconds(seconds > 0 ? seconds : kCheckSeconds));
+  }
+  for (const Device& device : devices) print_line(to_json(device));
+  return 0;
+}

@@ -1,0 +1,52 @@
+// NVIDIA's management library (NVML API Reference Guide), where this node has it.  One thread.
+#pragma once
+
+#include "gpu/devices/device.hpp"
+#include "gpu/library.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hpcbatch::gpu {
+
+class Nvml {
+ public:
+  /// Null where there is none, or it does not start; `why` then says so.
+  static std::unique_ptr<Nvml> open(std::string& why);
+  ~Nvml();
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  /// All that the driver shows to this process; of a split GPU its slices, in its place.
+  std::vector<Device> devices() const;
+  Sample sample(const Device& device) const;
+
+  /// An error that the driver has reported (NVIDIA, "Xid Errors").
+  struct Xid {
+    std::string uuid;
+    std::uint64_t number{0};
+  };
+  /// Waits so long for one; nothing where none came, or the driver tells of none.
+  std::optional<Xid> next_error(std::chrono::milliseconds time);
+  /// From now on; false where the driver does not do that.
+  bool listen();
+
+  struct Functions;
+
+ private:
+  explicit Nvml(std::unique_ptr<Functions> functions);
+  void* handle_of(const Device& device) const;
+
+  std::unique_ptr<Functions> call_;
+  void* events_{nullptr};
+};
+
+/// The GPU itself is at fault, and not the program that runs on it.
+bool is_fault_of_device(std::uint64_t xid);
+/// "Xid 79: it has fallen off the bus".
+std::string xid_in_words(std::uint64_t xid);
+
+}  // namespace hpcbatch::gpu
