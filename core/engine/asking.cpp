@@ -183,7 +183,7 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
     Resources one;
     one.set(name, amount);
     if (fits(one, there)) continue;
-    const bool any_gpu = name == kAnyGpu && there.gpus() != Amount{};
+    const bool any_gpu = names_several_gpus(name) && there.gpus() != Amount{};
     Resources has;
     has.set(name, there.get(name));
     misfit.add(fmt::format("{} where it has {}", show(one), show(any_gpu ? there : has)),

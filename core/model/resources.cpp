@@ -15,12 +15,13 @@ bool is_gpu(std::string_view name) {
   return name.starts_with(kGpuPrefix);
 }
 
-/// The kind of GPU of which most is there, less what the demand takes by kind; empty where there is
-/// none.
-std::pair<std::string, Amount> roomiest_gpu(const Resources& demand, const Resources& supply) {
+/// Of the kinds that this demand would take, that of which most is there, less what is demanded by
+/// kind; empty where there is none.
+std::pair<std::string, Amount> roomiest_gpu(std::string_view wanted, const Resources& demand,
+                                            const Resources& supply) {
   std::pair<std::string, Amount> best;
   for (const auto& [name, amount] : supply.entries()) {
-    if (!is_gpu(name)) continue;
+    if (!takes_gpu(wanted, name)) continue;
     const Amount left = amount - demand.get(name);
     if (best.first.empty() || left > best.second) best = {name, left};
   }
@@ -28,6 +29,24 @@ std::pair<std::string, Amount> roomiest_gpu(const Resources& demand, const Resou
 }
 
 }  // namespace
+
+bool names_several_gpus(std::string_view demand) {
+  return demand == kAnyGpu || (is_gpu(demand) && demand.find(kGpuEither) != std::string_view::npos);
+}
+
+bool takes_gpu(std::string_view demand, std::string_view supply) {
+  if (!is_gpu(supply)) return false;
+  if (demand == kAnyGpu) return true;
+  if (!is_gpu(demand)) return false;
+  const std::string_view kind = supply.substr(kGpuPrefix.size());
+  std::string_view kinds = demand.substr(kGpuPrefix.size());
+  for (;;) {
+    const std::size_t end = kinds.find(kGpuEither);
+    if (kinds.substr(0, end) == kind) return true;
+    if (end == std::string_view::npos) return false;
+    kinds.remove_prefix(end + 1);
+  }
+}
 
 Amount Amount::of_fraction(double value) {
   const double ticks = value * kTicks;
@@ -77,7 +96,8 @@ Amount Resources::gpus() const {
 
 bool fits(const Resources& demand, const Resources& supply) {
   for (const auto& [name, amount] : demand.entries()) {
-    const Amount there = name == kAnyGpu ? roomiest_gpu(demand, supply).second : supply.get(name);
+    const Amount there =
+        names_several_gpus(name) ? roomiest_gpu(name, demand, supply).second : supply.get(name);
     if (amount > there) return false;
   }
   return true;
@@ -85,10 +105,11 @@ bool fits(const Resources& demand, const Resources& supply) {
 
 Resources resolve(const Resources& demand, const Resources& supply) {
   Resources taken = demand;
-  if (const Amount any = demand.get(kAnyGpu); any != Amount{}) {
-    const auto [kind, left] = roomiest_gpu(demand, supply);
+  for (const auto& [name, any] : demand.entries()) {
+    if (!names_several_gpus(name)) continue;
+    const auto [kind, left] = roomiest_gpu(name, demand, supply);
     HPCBATCH_CHECK(any <= left);
-    taken.set(kAnyGpu, {});
+    taken.set(name, {});
     taken.set(kind, taken.get(kind) + any);
   }
   return taken;
@@ -99,13 +120,13 @@ std::uint64_t how_often(const Resources& demand, const Resources& supply) {
   std::int64_t times = INT64_MAX;
   for (const auto& [name, amount] : demand.entries()) {
     if (amount.ticks <= 0) continue;
-    if (name != kAnyGpu) {
+    if (!names_several_gpus(name)) {
       times = std::min(times, supply.get(name).ticks / amount.ticks);
       continue;
     }
     std::int64_t of_all_kinds = 0;
     for (const auto& [kind, there] : supply.entries()) {
-      if (is_gpu(kind))
+      if (takes_gpu(name, kind))
         of_all_kinds += std::max<std::int64_t>(0, (there - demand.get(kind)).ticks / amount.ticks);
     }
     times = std::min(times, of_all_kinds);
@@ -124,7 +145,10 @@ std::string show(const Resources& resources) {
     } else if (name == kAnyGpu) {
       item(fmt::format("{:g} gpus of any kind", amount.value()));
     } else if (is_gpu(name)) {
-      item(fmt::format("{:g} {}", amount.value(), name.substr(kGpuPrefix.size())));
+      std::string kinds = name.substr(kGpuPrefix.size());
+      for (std::size_t at = 0; (at = kinds.find(kGpuEither, at)) != std::string::npos;)
+        kinds.replace(at, 1, " or ");
+      item(fmt::format("{:g} {}", amount.value(), kinds));
     } else {
       item(fmt::format("{:g} {}", amount.value(), name));
     }

@@ -50,6 +50,12 @@ inline constexpr std::string_view kDisk = "disk";
 /// A demand for any kind of GPU; a supply always names the kind: `gpus/a100`.
 inline constexpr std::string_view kAnyGpu = "gpus";
 inline constexpr std::string_view kGpuPrefix = "gpus/";
+/// Stands between kinds of which a demand takes any one: `gpus/a100|h100`.
+inline constexpr char kGpuEither = '|';
+/// Whether a demand leaves open which kind of GPU it gets.
+bool names_several_gpus(std::string_view demand);
+/// Whether a demand by that name takes GPUs of that supply.
+bool takes_gpu(std::string_view demand, std::string_view supply);
 
 /// Sorted by name, no zero amounts.  A demand holds what is asked for, a supply what there is.
 class Resources {

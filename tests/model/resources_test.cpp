@@ -77,6 +77,19 @@ TEST(Fits, ComparesEachName) {
   EXPECT_FALSE(fits(of({{"cpus", 1}, {"licence", 1}}), supply));
 }
 
+TEST(Fits, EitherOfSomeKindsTakesOneOfThem) {
+  const Resources supply = of({{"gpus/a100", 2}, {"gpus/v100", 4}, {"gpus/t4", 8}});
+  EXPECT_TRUE(fits(of({{"gpus/a100|h100", 2}}), supply));
+  EXPECT_FALSE(fits(of({{"gpus/a100|h100", 3}}), supply));
+  EXPECT_TRUE(fits(of({{"gpus/h100|v100|a100", 4}}), supply));
+  EXPECT_FALSE(fits(of({{"gpus/h100|a10", 1}}), supply)) << "a10 is not the beginning of a100";
+  EXPECT_EQ(resolve(of({{"gpus/a100|v100", 1}}), supply), of({{"gpus/v100", 1}}));
+  EXPECT_EQ(resolve(of({{"gpus/a100|v100", 1}, {"gpus/v100", 3}}), supply),
+            of({{"gpus/a100", 1}, {"gpus/v100", 3}}));
+  EXPECT_EQ(how_often(of({{"gpus/a100|v100", 2}}), supply), 3U);
+  EXPECT_EQ(show(of({{"gpus/a100|v100", 2}})), "2 a100 or v100");
+}
+
 TEST(Fits, AnyGpuTakesOneKindNotAMixture) {
   const Resources supply = of({{"gpus/a100", 2}, {"gpus/v100", 1}});
   EXPECT_TRUE(fits(of({{"gpus", 2}}), supply));

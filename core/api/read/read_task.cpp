@@ -154,10 +154,15 @@ void read_gpus(const json::value& value, const std::string& where, Reading& read
   }
   if (!value.is_object())
     throw BadRequest(where + " must be a number, or a map of kinds to numbers");
+  int open = 0;
   for (const auto& [kind, count] : value.get_object()) {
-    amounts.set(std::string(kGpuPrefix) + plain_word(json::value(kind), where),
-                Amount::of_fraction(number_of(count, where)));
+    const std::string name = std::string(kGpuPrefix) + plain_word(json::value(kind), where);
+    amounts.set(name, Amount::of_fraction(number_of(count, where)));
+    open += names_several_gpus(name) ? 1 : 0;
   }
+  if (open > 1)
+    throw BadRequest(where +
+                     " leaves open more than once which kind it gets; say one of a|b alone");
 }
 
 void read_resources(const json::value& value, const std::string& where, Reading& reading) {

@@ -58,7 +58,8 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
           throw std::invalid_argument("say a number of any kind or numbers by kind, not both");
         }
       },
-      "GPUs of any kind, or by kind, as a100:2 (none)");
+      "GPUs of any kind, or by kind, as a100:2, or of either, as 'a100|h100:2'; a part of one as "
+      "0.25 (none)");
   add_value(
       verb, "--time", "DURATION",
       [&work](const std::string& t) { work.time = checked_duration(t); },
