@@ -52,6 +52,35 @@ json::object allocation_json(const SiteBook& book, const Allocation& facts,
   return object;
 }
 
+json::array devices_json(const std::vector<Gpu>& gpus) {
+  json::array devices;
+  for (const Gpu& gpu : gpus) {
+    json::object one{{"number", gpu.number}};
+    const auto text = [&one](const char* key, const std::string& value) {
+      if (!value.empty()) one[key] = valid_utf8(value);
+    };
+    text("uuid", gpu.uuid);
+    text("name", gpu.name);
+    if (gpu.memory != 0) one["memory"] = gpu.memory;
+    text("capability", gpu.capability);
+    text("driver", gpu.driver);
+    text("trouble", gpu.trouble);
+    devices.push_back(std::move(one));
+  }
+  return devices;
+}
+
+/// Of those that are set aside.
+std::string trouble_of(const std::vector<Gpu>& gpus) {
+  std::string text;
+  for (const Gpu& gpu : gpus) {
+    if (gpu.trouble.empty()) continue;
+    text +=
+        fmt::format("{}GPU {} is set aside: {}", text.empty() ? "" : "; ", gpu.number, gpu.trouble);
+  }
+  return text;
+}
+
 json::object pilot_json(const PilotState& pilot, const PilotTable& table, const std::string& way) {
   std::uint64_t running = 0;
   for (const TaskId task : pilot.leases) {
@@ -66,6 +95,9 @@ json::object pilot_json(const PilotState& pilot, const PilotTable& table, const 
       {"name", to_string(pilot.id)}, {"site", pilot.site}, {"allocation", pilot.id.allocation.name},
       {"node", pilot.node},          {"state", state},     {"tasks", running}};
   put_amounts(object, pilot.capacity);
+  if (!pilot.gpus.empty()) object["devices"] = devices_json(pilot.gpus);
+  if (const std::string trouble = trouble_of(pilot.gpus); !trouble.empty())
+    object["message"] = valid_utf8(trouble);
   if (!way.empty()) object["link"] = valid_utf8(way);
   if (pilot.end) object["ends_at"] = seconds(*pilot.end);
   if (!pilot.workspace_trouble.empty()) object["message"] = valid_utf8(pilot.workspace_trouble);

@@ -87,6 +87,7 @@ class Engine {
   void handle(const ServicesWarm& event, Time now);
   void handle(const LinkMeasured& event, Time now);
   void handle(const WorkspaceSeen& event, Time now);
+  void handle(const GpusSeen& event, Time now);
   void handle(const PilotLeaving& event, Time now);
   void handle(const AllocationAccepted& event, Time now);
   void handle(const AllocationRefused& event, Time now);

@@ -33,7 +33,6 @@ bool can_be_the_nodes(Failure failure) {
     case Failure::StageOutFailed:
     case Failure::ContainerMissing:
     case Failure::ContainerFailed:
-    case Failure::GpuError:
       return true;
     default:
       return false;

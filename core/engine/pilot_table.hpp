@@ -51,6 +51,7 @@ struct PilotState {
   std::uint64_t incarnation{0};
   Resources capacity;
   Resources free;
+  std::vector<Gpu> gpus;                      ///< as far as somebody knows them
   std::optional<std::uint64_t> nothing_fits;  ///< news of the queue when none of it did
   std::optional<Time> end;                    ///< when tasks must have ended; no value: no end
   bool connected{false};

@@ -76,6 +76,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   pilot.node = event.node;
   pilot.incarnation = event.incarnation;
   pilot.capacity = event.capacity;
+  pilot.gpus = event.gpus;
   pilot.end.reset();
   if (event.time_left) pilot.end = now + *event.time_left;
   pilot.connected = true;
@@ -102,6 +103,15 @@ void Engine::handle(const PilotRegistered& event, Time now) {
     newcomer_ = event.pilot;
   }
   end_if_empty(pilot);
+  work_changed_ = true;
+}
+
+void Engine::handle(const GpusSeen& event, Time) {
+  PilotState* pilot = pilots_.find(event.pilot);
+  if (!pilot || !pilot->connected) return;
+  pilot->gpus = event.gpus;
+  pilot->capacity = event.capacity;
+  pilots_.recount(*pilot);
   work_changed_ = true;
 }
 

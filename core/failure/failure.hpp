@@ -38,8 +38,9 @@ enum class Failure : std::uint8_t {
   Cancelled,
   EngineError,
   WorkspaceLost,  ///< it had ended, and what it left could not be written to the workspace
+  OomGpu,         ///< it took more than its part of a GPU's memory
 };
-inline constexpr int kFailures = static_cast<int>(Failure::WorkspaceLost) + 1;
+inline constexpr int kFailures = static_cast<int>(Failure::OomGpu) + 1;
 
 /// In the same order.
 inline constexpr std::array<std::string_view, kFailures> kFailureWords{"ok",
@@ -68,7 +69,8 @@ inline constexpr std::array<std::string_view, kFailures> kFailureWords{"ok",
                                                                        "never_fits",
                                                                        "cancelled",
                                                                        "engine_error",
-                                                                       "workspace_lost"};
+                                                                       "workspace_lost",
+                                                                       "oom_gpu"};
 static_assert(!kFailureWords.back().empty(), "a failure has no word");
 
 /// `ok`, `tool_failed`, `oom_task`, ...

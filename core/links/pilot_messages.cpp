@@ -23,6 +23,8 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   outcome.cpu_time = Duration{static_cast<std::int64_t>(result.cpu_us())};
   outcome.read_bytes = result.read_bytes();
   outcome.written_bytes = result.written_bytes();
+  if (result.has_gpu_busy())
+    outcome.gpu = GpuUse{result.gpu_busy(), result.gpu_memory(), result.gpu_energy_mj()};
   outcome.metrics = result.metrics();
   const wire::LogPlace& log = result.log();
   outcome.log = {log.file(),      log.last_out(),  log.last_err(), log.out_bytes(),
@@ -39,11 +41,32 @@ bool goes_on(const LeaseRun& run, const SendLeases::Lease& lease) {
 
 }  // namespace
 
+namespace {
+
+template <class Amounts>
+Resources resources_of(const Amounts& amounts) {
+  Resources resources;
+  for (const wire::Amount& amount : amounts) resources.set(amount.name(), Amount{amount.value()});
+  return resources;
+}
+
+template <class Gpus>
+std::vector<Gpu> gpus_of(const Gpus& said) {
+  std::vector<Gpu> gpus;
+  for (const wire::Gpu& gpu : said) {
+    gpus.push_back({gpu.number(), gpu.uuid(), gpu.name(), gpu.memory(), gpu.capability(),
+                    gpu.driver(), gpu.trouble()});
+  }
+  return gpus;
+}
+
+}  // namespace
+
 PilotRegistered registration_of(const PilotId& pilot, const wire::ToEngine& message) {
   const wire::Register& said = message.registration();
   PilotRegistered event{.pilot = pilot, .incarnation = said.incarnation(), .node = said.node()};
-  for (const wire::Amount& amount : said.capacity())
-    event.capacity.set(amount.name(), Amount{amount.value()});
+  event.capacity = resources_of(said.capacity());
+  event.gpus = gpus_of(said.gpus());
   if (said.time_left_ms() >= 0) event.time_left = std::chrono::milliseconds(said.time_left_ms());
   for (const wire::Held& held : said.held()) {
     event.held.push_back(
@@ -78,6 +101,10 @@ std::vector<Event> events_of(const PilotId& pilot, const wire::ToEngine& message
     events.emplace_back(std::move(ended));
   }
   // Before what is given back because of it, which would go there again.
+  if (message.has_gpus()) {
+    events.emplace_back(
+        GpusSeen{pilot, resources_of(message.gpus().capacity()), gpus_of(message.gpus().gpus())});
+  }
   if (message.has_warm()) {
     const auto& services = message.warm().services();
     const auto& starting = message.warm().starting();

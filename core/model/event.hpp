@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/allocation.hpp"
+#include "model/gpu.hpp"
 #include "model/ids.hpp"
 #include "model/resources.hpp"
 #include "model/task.hpp"
@@ -98,6 +99,7 @@ struct PilotRegistered {
   std::string batch_number;
   std::vector<std::string> refusals;
   bool leaving{false};  ///< starts nothing more; why, it says next
+  std::vector<Gpu> gpus{};
 };
 struct PilotDisconnected {
   PilotId pilot;
@@ -145,6 +147,12 @@ struct WorkspaceSeen {
   PilotId pilot;
   std::string trouble;           ///< why not; empty: it can
   std::vector<AttemptId> ended;  ///< have ended; their results wait for the workspace
+};
+/// A GPU of the pilot's has been set aside: what is left of its capacity.
+struct GpusSeen {
+  PilotId pilot;
+  Resources capacity;
+  std::vector<Gpu> gpus;
 };
 /// How long it takes to the pilot and back, where that has changed.  None is known when it
 /// registers.
@@ -232,6 +240,6 @@ using Event =
                  PilotRegistered, PilotDisconnected, AttemptsStarted, AttemptsEnded,
                  StageOutPending, AttemptsReturned, ServicesWarm, LinkMeasured, PilotLeaving,
                  AllocationAccepted, AllocationRefused, SitePolled, SitePollFailed, QueueForeseen,
-                 OutboxRead, StagedIn, OutputsDelayed, WorkspaceSeen, TimePassed>;
+                 OutboxRead, StagedIn, OutputsDelayed, WorkspaceSeen, GpusSeen, TimePassed>;
 
 }  // namespace hpcbatch

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/failure.hpp"
+#include "model/gpu.hpp"
 #include "model/ids.hpp"
 #include "model/index_set.hpp"
 #include "model/needs.hpp"
@@ -66,6 +67,7 @@ struct Outcome {
   Duration cpu_time{};
   std::uint64_t read_bytes{0};  ///< from storage: what the node had in memory is not in it
   std::uint64_t written_bytes{0};
+  std::optional<GpuUse> gpu;
   LogPlace log;
   std::string metrics;  ///< JSON that the task wrote of itself, not looked at; empty: none
 };

@@ -141,9 +141,11 @@ void Housekeeping::prune_history(std::chrono::seconds later) {
 KeepRules Housekeeping::keep_rules(const Site& site, const std::vector<std::string>& pilots) const {
   KeepRules rules;
   rules.prefix = "h" + dependencies_.engine_name;
-  rules.program = dependencies_.programs.at(site.name)
-                      .path_in(site.workspace)
-                      .substr(site.workspace.size() + 1);
+  const PilotProgram& program = dependencies_.programs.at(site.name);
+  for (const std::string& path :
+       {program.path_in(site.workspace), program.gpu_helper_in(site.workspace)}) {
+    if (!path.empty()) rules.programs.insert(path.substr(site.workspace.size() + 1));
+  }
   rules.keep_for = site.keep_for;
   rules.keep_limit = site.keep_limit;
   for (const std::string& pilot : pilots) rules.needed.insert(pilot.substr(0, pilot.find('.')));

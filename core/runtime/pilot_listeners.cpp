@@ -107,6 +107,8 @@ wire::PilotFile PilotListeners::pilot_file(const AllocationId& id, const Site& s
   file.workspace = site.workspace;
   file.scratch = site.scratch;
   file.history = dependencies_.history_folder();
+  if (shape.capacity.gpus() != Amount{})
+    file.gpu_helper = dependencies_.programs.at(site.name).gpu_helper_in(site.workspace);
   const Resources capacity = usable(shape);
   for (const auto& [name, amount] : capacity.entries())
     file.capacity.emplace_back(name, amount.ticks);

@@ -30,6 +30,16 @@ std::uint64_t random_seed() {
   return seed;
 }
 
+/// Lies beside the pilot program; goes where GPUs are.
+std::string gpu_helper_for(const Site& site, const std::string& pilot_program) {
+  const bool has_gpus = std::any_of(site.shapes.begin(), site.shapes.end(), [](const Shape& shape) {
+    return shape.capacity.gpus() != Amount{};
+  });
+  const std::string helper =
+      (std::filesystem::path(pilot_program).parent_path() / "hpcbatch-gpu").string();
+  return has_gpus && ::access(helper.c_str(), X_OK) == 0 ? helper : std::string();
+}
+
 }  // namespace
 
 Runtime::Runtime(asio::io_context& loop, const PluginHost& plugins, Options options,
@@ -58,7 +68,8 @@ Result<void> Runtime::open_sites() {
         std::make_unique<SiteClient>(loop_, plugins_, site,
                                      programs_
                                          .try_emplace(site.name, options_.pilot_program,
-                                                      workspace_memory(options_.home, site.name))
+                                                      workspace_memory(options_.home, site.name),
+                                                      gpu_helper_for(site, options_.pilot_program))
                                          .first->second);
     if (auto opened = client->open(); !opened) return opened;
     site = client->site();

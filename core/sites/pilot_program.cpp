@@ -10,20 +10,30 @@
 #include <fstream>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
 
-std::string name_of_content(const std::string& program) {
+std::string name_of_content(const std::string& name, const std::string& program) {
   std::ostringstream bytes;
   bytes << std::ifstream(program, std::ios::binary).rdbuf();
-  return "hpcbatch-pilot-" + wire::fingerprint(bytes.view());
+  return name + wire::fingerprint(bytes.view());
 }
 
 }  // namespace
 
-PilotProgram::PilotProgram(std::string file, std::string memory)
-    : file_(std::move(file)), memory_(std::move(memory)), name_(name_of_content(file_)) {}
+PilotProgram::PilotProgram(std::string file, std::string memory, std::string gpu_helper)
+    : file_(std::move(file)),
+      memory_(std::move(memory)),
+      name_(name_of_content("hpcbatch-pilot-", file_)),
+      gpu_helper_(std::move(gpu_helper)) {
+  if (!gpu_helper_.empty()) gpu_helper_name_ = name_of_content("hpcbatch-gpu-", gpu_helper_);
+}
+
+std::string PilotProgram::gpu_helper_in(const std::string& workspace) const {
+  return gpu_helper_name_.empty() ? std::string() : workspace + "/bin/" + gpu_helper_name_;
+}
 
 std::string PilotProgram::path_in(const std::string& workspace) const {
   return workspace + "/bin/" + name_;
@@ -50,9 +60,15 @@ Result<void> PilotProgram::deliver(Transport& transport, const std::string& work
     return Error{Error::Kind::Transient, *refusal};
   const auto there = transport.list(workspace + "/bin", deadline);
   if (!there) return there.error();
-  const bool is_there = std::find(there->begin(), there->end(), name_) != there->end();
-  if (!is_there) {
-    if (auto put = transport.put({{file_, path_in(workspace), 0700}}, deadline); !put) return put;
+  std::vector<Copy> missing;
+  const auto add = [&](const std::string& file, const std::string& name) {
+    if (std::find(there->begin(), there->end(), name) == there->end())
+      missing.push_back({file, workspace + "/bin/" + name, 0700});
+  };
+  add(file_, name_);
+  if (!gpu_helper_name_.empty()) add(gpu_helper_, gpu_helper_name_);
+  if (!missing.empty()) {
+    if (auto put = transport.put(missing, deadline); !put) return put;
   }
   if (finding && !memory_.empty() && finding->file_system != before)
     remember_file_system(memory_, workspace, finding->file_system);

@@ -1,5 +1,5 @@
-// The pilot program and its place on a site: delivered once for each content, so that the file of a
-// pilot that runs is never replaced.
+// The pilot program and its place on a site, and of the helper that looks at GPUs: delivered once for
+// each content, so that the file of a pilot that runs is never replaced.
 #pragma once
 
 #include "hpcbatch/transport.hpp"
@@ -14,12 +14,14 @@ namespace hpcbatch {
 class PilotProgram {
  public:
   /// `file`: the program on this machine; `memory`: a file of the engine's in which the file system
-  /// of the site's workspace is remembered, empty: nowhere.
-  explicit PilotProgram(std::string file, std::string memory = {});
+  /// of the site's workspace is remembered, empty: nowhere; `gpu_helper`: that program, empty: none.
+  explicit PilotProgram(std::string file, std::string memory = {}, std::string gpu_helper = {});
 
   /// Where it lies in a site's workspace.
   std::string path_in(const std::string& workspace) const;
-  /// Puts it there, unless it is there already; not into a workspace that others can write, and not
+  /// The same of the helper; empty: there is none.
+  std::string gpu_helper_in(const std::string& workspace) const;
+  /// Puts them there, unless they are there already; not into a workspace that others can write, and not
   /// where that was mounted before.
   Result<void> deliver(Transport& transport, const std::string& workspace, Deadline deadline) const;
 
@@ -27,6 +29,8 @@ class PilotProgram {
   std::string file_;
   std::string memory_;
   std::string name_;
+  std::string gpu_helper_;
+  std::string gpu_helper_name_;
   std::shared_ptr<std::timed_mutex> delivering_{std::make_shared<std::timed_mutex>()};
 };
 

@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration kYoung = 1h;
-constexpr std::string_view kPrograms = "bin/hpcbatch-pilot-";
+constexpr std::string_view kPrograms = "bin/hpcbatch-";
 
 constexpr const char* kListScript = R"sh(
 cd "$1" || exit
@@ -39,7 +39,7 @@ enum class Use : std::uint8_t { NotOurs, Needed, Over };
 
 Use use_of(const WorkspaceFile& file, const KeepRules& rules) {
   if (file.path.starts_with(kPrograms)) {
-    const bool is_needed = file.path == rules.program || rules.has_live;
+    const bool is_needed = rules.programs.contains(file.path) || rules.has_live;
     return is_needed ? Use::Needed : Use::Over;
   }
   const std::string name = allocation_of(file.path);

@@ -21,10 +21,10 @@ struct WorkspaceFile {
 };
 
 struct KeepRules {
-  std::string prefix;            ///< of our allocations' names; what is not ours is left alone
-  std::set<std::string> needed;  ///< names of allocations that live, or that a kept result names
-  bool has_live{false};          ///< one of the site's allocations may run an earlier program
-  std::string program;           ///< the pilot's of now, as in `path`
+  std::string prefix;              ///< of our allocations' names; what is not ours is left alone
+  std::set<std::string> needed;    ///< names of allocations that live, or that a kept result names
+  bool has_live{false};            ///< one of the site's allocations may run an earlier program
+  std::set<std::string> programs;  ///< of now, as in `path`
   Duration keep_for{};
   std::uint64_t keep_limit{0};  ///< bytes
 };

@@ -44,6 +44,7 @@ class Reader {
     if (key == "workspace") return take_path(rest, file_.workspace);
     if (key == "scratch") return take_path(rest, file_.scratch);
     if (key == "history") return take_path(rest, file_.history);
+    if (key == "gpu_helper") return take_path(rest, file_.gpu_helper);
     if (key == "capacity") return take_capacity(rest);
     if (key == "walltime_ms") return take_duration(rest, file_.walltime);
     if (key == "margin_ms") return take_duration(rest, file_.margin);
@@ -160,6 +161,7 @@ std::string to_text(const PilotFile& file) {
   line("idle_ms", std::to_string(file.idle.count()));
   line("scratch", file.scratch);
   if (!file.history.empty()) line("history", file.history);
+  if (!file.gpu_helper.empty()) line("gpu_helper", file.gpu_helper);
   text += '\n';
   return text;
 }

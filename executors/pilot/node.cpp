@@ -1,5 +1,6 @@
 #include "pilot/node.hpp"
 
+#include "pilot/processes/gpu_watch.hpp"
 #include "pilot/workspace_watch.hpp"
 
 #include <dirent.h>
@@ -106,15 +107,22 @@ void check_devices(Node& node, std::size_t wanted) {
     if (*shown < wanted) refuse(*shown, "in " + node.devices.variable());
     return;
   }
+  if (!node.gpus.empty()) return;
   const DeviceFiles files = device_files();
   if (files.nvidia == 0 && files.others) return;
   if (files.nvidia < wanted)
     refuse(files.nvidia, "there as /dev/nvidia*, and none of other makers");
 }
 
-}  // namespace
-
-namespace {
+/// One that is broken is set aside alone; where all are, this node is of no use.
+void look_at_gpus(Node& node, const std::string& helper, std::size_t wanted) {
+  node.gpus = check_gpus(helper, wanted);
+  std::size_t broken = 0;
+  for (const GpuFacts& facts : node.gpus) broken += facts.trouble.empty() ? 0 : 1;
+  if (node.gpus.empty() || broken < wanted) return;
+  node.refusals.push_back("gpu: " + std::string(wanted == 1 ? "" : "all are broken; the first: ") +
+                          node.gpus.front().trouble);
+}
 
 /// As SLURM calls the node (srun(1), SLURMD_NODENAME), which several may share a host, else the
 /// host's.
@@ -137,10 +145,12 @@ Node look_at_node(const wire::PilotFile& file, const std::string& pilot) {
       devices += static_cast<std::size_t>(amount / kWhole);
   }
   Node node{node_name(), allowed_cpus(), Devices(static_cast<unsigned>(devices), environ),
-            {},          Fd(),           {}};
+            {},          Fd(),           {},
+            {}};
   if (static_cast<std::int64_t>(node.cpus.size()) * kWhole != cpus) node.cpus.clear();
   check_workspace(node, file, pilot);
   make_scratch(node, file, pilot);
+  if (node.refusals.empty()) look_at_gpus(node, file.gpu_helper, devices);
   check_devices(node, devices);
   return node;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "pilot/base/removals.hpp"
+#include "pilot/policy/gpu_facts.hpp"
 #include "pilot/processes/surroundings.hpp"
 #include "posix/fd.hpp"
 #include "wire/pilot_file.hpp"
@@ -22,6 +23,7 @@ struct Node {
   Fd scratch_lock;      // held while we live: how others see that it is not left over
   /// Self-checks that failed: with any of these the pilot starts nothing.
   std::vector<std::string> refusals;
+  std::vector<GpuFacts> gpus;  // by the pilot's numbers; none: nobody knows them
 };
 
 Node look_at_node(const wire::PilotFile& file, const std::string& pilot);

@@ -60,6 +60,20 @@ ContainerGround containers_here(const std::string& workspace,
           open_files};
 }
 
+std::vector<std::uint64_t> memory_of_gpus(const std::vector<GpuFacts>& gpus) {
+  std::vector<std::uint64_t> memory;
+  for (const GpuFacts& facts : gpus) memory.push_back(facts.memory);
+  return memory;
+}
+
+Room room_of(const wire::PilotFile& file, const Node& node) {
+  Room room(file.capacity, node.cpus);
+  for (unsigned device = 0; device < node.gpus.size(); ++device) {
+    if (!node.gpus[device].trouble.empty()) room.set_aside(device);
+  }
+  return room;
+}
+
 /// By files an engine is found late, and on another machine not at once.
 Duration until_found(const wire::PilotFile& file) {
   using Kind = wire::Address::Kind;
@@ -80,6 +94,9 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       self_(identity_of(file, rank, now_)),
       history_(file, self_.text, self_.incarnation),
       node_(look_at_node(file, self_.text)),
+      gpus_(
+          loop_, [this](pid_t pid) { children_.of_tasks.ours(pid); },
+          [this](const GpuSeen& seen) { gpu_seen(seen); }),
       workspace_{{file.workspace, wire::log_file_name(self_.name, self_.incarnation)},
                  {file.workspace, self_.text}},
       publisher_(
@@ -101,6 +118,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                             node_.devices,
                             containers_here(file.workspace, tasks_open_files),
                             memory_of(file),
+                            memory_of_gpus(node_.gpus),
                             tasks_open_files},
               Runner::Callbacks{
                   [this](const AttemptId& id, wire::Result result, bool staged,
@@ -117,6 +135,9 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                   },
                   [this](const MemoryVictim& victim) {
                     decide_.over_memory(victim.id, victim.message);
+                  },
+                  [this](const MemoryVictim& victim) {
+                    decide_.over_gpu_memory(victim.id, victim.message);
                   },
                   [this](const AttemptId& id) {
                     if (starts_.unbegun.erase(id) != 0) begun(id);
@@ -136,7 +157,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                    return capture == nullptr ? std::nullopt
                                              : std::optional(capture->read(offset, limit));
                  }),
-      decide_(Room(file.capacity, node_.cpus),
+      decide_(room_of(file, node_),
               Terms{self_.usable_until, file.margin, file.idle, until_found(file)}, now_),
       link_(loop_, std::move(path), file, rank,
             EngineLink::Callbacks{[this](const std::string& address) { link_up(address); },
@@ -167,7 +188,14 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       [this](const AttemptId& id, std::size_t size) { decide_.found_result(id, size); });
   if (!why.empty()) node_.refusals.push_back(std::move(why));
   for (const std::string& refusal : node_.refusals) log_line("self-check failed: " + refusal);
-  if (!node_.refusals.empty()) decide_.must_leave(LeaveCause::ChecksFailed, now_);
+  for (std::size_t i = 0; i < node_.gpus.size(); ++i) {
+    if (!node_.gpus[i].trouble.empty())
+      log_line("GPU " + std::to_string(i) + " is set aside: " + node_.gpus[i].trouble);
+  }
+  if (!node_.refusals.empty())
+    decide_.must_leave(LeaveCause::ChecksFailed, now_);
+  else
+    gpus_.start(file.gpu_helper, node_.gpus);
 }
 
 Pilot::~Pilot() {
@@ -200,7 +228,7 @@ void Pilot::reap() {
   int status = 0;
   rusage usage{};
   for (pid_t pid = 0; (pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0;) {
-    if (children_.helpers.reaped(pid, status)) {
+    if (children_.helpers.reaped(pid, status) || gpus_.reaped(pid)) {
       children_.of_tasks.not_ours(pid);
     } else {
       runner_.reaped(pid, status, usage, now_);

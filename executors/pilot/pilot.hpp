@@ -11,6 +11,7 @@
 #include "pilot/pilot_history.hpp"
 #include "pilot/policy/decide.hpp"
 #include "pilot/processes/control_group.hpp"
+#include "pilot/processes/gpu_watch.hpp"
 #include "pilot/processes/task_processes.hpp"
 #include "pilot/rehearsal.hpp"
 #include "pilot/results.hpp"
@@ -82,6 +83,8 @@ class Pilot {
   void say_services();
   void look_at_workspace();
   void say_workspace();
+  void gpu_seen(const GpuSeen& seen);
+  void say_gpus();
 
   void perform(Action& action);
   void drop_lease(const AttemptId& id);
@@ -105,6 +108,7 @@ class Pilot {
   Loop loop_;
   Fd signals_;
   Children children_;
+  GpuWatch gpus_;
   Workspace workspace_;
   Publisher publisher_;
   Runner runner_;

@@ -18,6 +18,32 @@ std::string batch_number() {
   return {};
 }
 
+using AmountsOnWire = google::protobuf::RepeatedPtrField<wire::Amount>;
+using GpusOnWire = google::protobuf::RepeatedPtrField<wire::Gpu>;
+
+void put_capacity(AmountsOnWire& into, const Amounts& amounts) {
+  into.Clear();
+  for (const auto& [name, amount] : amounts) {
+    wire::Amount* thing = into.Add();
+    thing->set_name(name);
+    thing->set_value(amount);
+  }
+}
+
+void put_gpus(GpusOnWire& into, const std::vector<GpuFacts>& gpus) {
+  into.Clear();
+  for (const GpuFacts& facts : gpus) {
+    wire::Gpu* gpu = into.Add();
+    gpu->set_number(static_cast<std::uint32_t>(into.size()) - 1);
+    gpu->set_uuid(facts.uuid);
+    gpu->set_name(facts.name);
+    gpu->set_memory(facts.memory);
+    gpu->set_capability(facts.capability);
+    gpu->set_driver(facts.driver);
+    gpu->set_trouble(facts.trouble);
+  }
+}
+
 }  // namespace
 
 void Pilot::link_up(const std::string& address) {
@@ -26,11 +52,8 @@ void Pilot::link_up(const std::string& address) {
   registration.set_version(HPCBATCH_VERSION);
   registration.set_node(node_.name);
   registration.set_process(static_cast<std::uint32_t>(::getpid()));
-  for (const auto& [name, amount] : self_.file.capacity) {
-    wire::Amount* thing = registration.add_capacity();
-    thing->set_name(name);
-    thing->set_value(amount);
-  }
+  put_capacity(*registration.mutable_capacity(), decide_.capacity());
+  put_gpus(*registration.mutable_gpus(), node_.gpus);
   registration.set_time_left_ms(-1);
   if (self_.usable_until) {
     const auto left =
@@ -92,6 +115,29 @@ void Pilot::say_workspace() {
   said.Clear();
   said.set_trouble(trouble);
   for (const AttemptId& id : ended) to_wire(id, said.add_ended());
+  link_.added(true, now_);
+}
+
+/// One that breaks is set aside, with what runs on it.
+void Pilot::gpu_seen(const GpuSeen& seen) {
+  runner_.gpu_seen(seen);
+  GpuFacts& facts = node_.gpus.at(seen.device);
+  if (seen.trouble.empty() || !facts.trouble.empty()) return;
+  facts.trouble = seen.trouble;
+  log_line("GPU " + std::to_string(seen.device) + " is set aside: " + seen.trouble);
+  decide_.gpu_broke(seen.device,
+                    "its GPU " + std::to_string(seen.device) +
+                        (facts.uuid.empty() ? "" : " (" + facts.uuid + ")") + " on " + node_.name +
+                        ": " + seen.trouble,
+                    now_);
+  say_gpus();
+}
+
+void Pilot::say_gpus() {
+  if (!link_.is_up()) return;
+  wire::Gpus& said = *link_.outgoing().mutable_gpus();
+  put_gpus(*said.mutable_gpus(), node_.gpus);
+  put_capacity(*said.mutable_capacity(), decide_.capacity());
   link_.added(true, now_);
 }
 

@@ -10,6 +10,8 @@ _WORDS = {
     "disk_task": "its disk was full",
     "workspace_lost": "what it left could not be written to the workspace of its site",
     "node_lost": "its node was lost",
+    "gpu_error": "its GPU failed",
+    "oom_gpu": "it took more than its part of a GPU's memory",
     "cancelled": "it was cancelled",
     "never_fits": "no site could ever run it",
     "input_missing": "an input was missing",

@@ -36,6 +36,7 @@ inline constexpr std::array<std::string_view, std::variant_size_v<Event>> kEvent
     "event staged in",
     "event outputs delayed",
     "event workspace seen",
+    "event gpus seen",
     "event time passed"};
 inline constexpr std::array<std::string_view, std::variant_size_v<Action>> kActions{
     "action save arrays",     "action save hold",         "action save leases",

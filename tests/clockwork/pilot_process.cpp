@@ -62,6 +62,11 @@ void PilotProcess::begin() {
                   pilot::Terms{usable_until_, margin, times_.idle}, now_);
   record("pilot-started", {{"idle_us", std::to_string(times_.idle.count())}});
   read_outbox();
+  if (node_.capacity.gpus() > Amount{} && draw_.chance(15)) {
+    world_.clock.after(draw_.between(1s, 20min), [self = shared_from_this()] {
+      self->hears([self] { self->gpu_breaks(); });
+    });
+  }
   if (node_.unfit) {
     world_.count("fault unfit_node");
     decide_->must_leave(pilot::LeaveCause::ChecksFailed, now_);
@@ -257,6 +262,15 @@ void PilotProcess::launch(const pilot::Launch& action) {
   const Time wall = world_.clock.now() + node_.wall_clock;
   task.result.set_started_us(to_microseconds(wall));
   end_task_at(task, world_.clock.now() + takes);
+}
+
+/// The first of them, which is set aside; the others go on.
+void PilotProcess::gpu_breaks() {
+  world_.count("fault gpu_breaks");
+  decide_->gpu_broke(0, "it has fallen off the bus", now_);
+  if (!up_) return;
+  put_capacity(*outgoing_.mutable_gpus()->mutable_capacity());
+  added(true);
 }
 
 void PilotProcess::end_task_at(Task& task, Time at) {

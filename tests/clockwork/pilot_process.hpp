@@ -89,6 +89,8 @@ class PilotProcess : public std::enable_shared_from_this<PilotProcess> {
   void added(bool urgent);
   void send_now();
   void say_results();
+  void gpu_breaks();
+  void put_capacity(google::protobuf::RepeatedPtrField<wire::Amount>& into) const;
 
   void record(std::string what, std::vector<std::pair<std::string, std::string>> facts = {});
   void record_attempt(std::string what, const pilot::AttemptId& id, const std::string& failure = "",

@@ -62,16 +62,21 @@ void PilotProcess::connect() {
   });
 }
 
+void PilotProcess::put_capacity(google::protobuf::RepeatedPtrField<wire::Amount>& into) const {
+  into.Clear();
+  for (const auto& [name, amount] : decide_->capacity()) {
+    wire::Amount* thing = into.Add();
+    thing->set_name(name);
+    thing->set_value(amount);
+  }
+}
+
 void PilotProcess::link_up() {
   up_ = true;
   outgoing_.Clear();
   wire::Register& registration = *outgoing_.mutable_registration();
   registration.set_node(node_.name);
-  for (const auto& [name, amount] : node_.capacity.entries()) {
-    wire::Amount* thing = registration.add_capacity();
-    thing->set_name(name);
-    thing->set_value(amount.ticks);
-  }
+  put_capacity(*registration.mutable_capacity());
   std::int64_t left = -1;
   if (usable_until_) {
     using std::chrono::milliseconds;

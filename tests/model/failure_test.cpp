@@ -38,7 +38,8 @@ TEST(Failures, HaveStableWords) {
                                "never_fits",
                                "cancelled",
                                "engine_error",
-                               "workspace_lost"};
+                               "workspace_lost",
+                               "oom_gpu"};
   ASSERT_EQ(std::size(words), static_cast<std::size_t>(kFailures));
   for (int i = 0; i < kFailures; ++i) {
     EXPECT_EQ(to_string(static_cast<Failure>(i)), words[i]);

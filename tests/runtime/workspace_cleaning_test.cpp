@@ -25,7 +25,7 @@ constexpr std::uint64_t kMega = 1 << 20;
 KeepRules rules() {
   KeepRules rules;
   rules.prefix = "habcde";
-  rules.program = "bin/hpcbatch-pilot-2222";
+  rules.programs = {"bin/hpcbatch-pilot-2222", "bin/hpcbatch-gpu-2222"};
   rules.keep_for = 30 * 24h;
   rules.keep_limit = 1000 * kMega;
   return rules;

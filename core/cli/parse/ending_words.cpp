@@ -33,7 +33,8 @@ constexpr std::array kFailuresElsewhere{
     NamedElsewhere{"node_lost", "node_fail node nf"},
     NamedElsewhere{"pilot_preempted", "preempted pr"},
     NamedElsewhere{"cancelled", "canceled ca"},
-    NamedElsewhere{"gpu_error", "gpu"},
+    NamedElsewhere{"gpu_error", "gpu xid"},
+    NamedElsewhere{"oom_gpu", "gpu_oom cuda_oom oom_cuda"},
 };
 
 const std::vector<std::string> kStates{"waiting", "held", "running", "finishing",

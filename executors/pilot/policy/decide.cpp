@@ -177,6 +177,8 @@ void Decide::must_leave(LeaveCause cause, Time now) {
       return leave("failed checks");
     case LeaveCause::WorkspaceFailed:
       return leave("workspace failed");
+    case LeaveCause::GpusFailed:
+      return leave("its GPUs failed");
     case LeaveCause::Terminated:
       return terminated(now);
     case LeaveCause::KeeperDied:
@@ -298,13 +300,25 @@ void Decide::found_result(const AttemptId& id, std::size_t result_bytes) {
   outbox_.found();
 }
 
-void Decide::over_memory(const AttemptId& id, const std::string& message) {
+void Decide::end_for(const AttemptId& id, Failure failure, const std::string& message) {
   const auto at = held_.find(id);
   if (at == held_.end() || at->second.state != State::Running || at->second.by_force) return;
   at->second.by_force = true;
   at->second.stopping = true;
   set_alarm(id, at->second, std::nullopt);
-  actions_.push_back(Stop{id, true, Failure::OomTask, message});
+  actions_.push_back(Stop{id, true, failure, message});
+}
+
+void Decide::gpu_broke(unsigned device, const std::string& why, Time now) {
+  room_.set_aside(device);
+  for (auto& [id, held] : held_) {
+    const auto& gpus = held.placement.gpus;
+    if (held.state == State::Running && std::find(gpus.begin(), gpus.end(), device) != gpus.end())
+      stop(id, held, Failure::GpuError, why, false, now);
+  }
+  last_granted_.needs = nullptr;
+  return_what_never_fits();
+  if (!room_.has_gpus()) must_leave(LeaveCause::GpusFailed, now);
 }
 
 // --- deciding ----------------------------------------------------------------------------------
@@ -395,6 +409,18 @@ void Decide::start_what_fits(Time now) {
     } else {
       queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(at));
     }
+  }
+}
+
+void Decide::return_what_never_fits() {
+  for (const AttemptId& id : queue_) {
+    const auto at = held_.find(id);
+    if (at == held_.end() || at->second.state != State::Waiting ||
+        room_.could_ever_take(*at->second.needs))
+      continue;
+    actions_.push_back(Return{id});
+    held_.erase(at);
+    --counts_.waiting;
   }
 }
 

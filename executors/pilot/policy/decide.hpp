@@ -94,6 +94,7 @@ enum class LeaveCause {
   GivenUp,          ///< the pilot file is gone
   ChecksFailed,     ///< of its node
   WorkspaceFailed,  ///< what tasks say can be kept no more
+  GpusFailed,       ///< the last of those for which it was asked
   Terminated,       ///< by the batch system or a person
   KeeperDied        ///< the process whose end is its own
 };
@@ -139,7 +140,17 @@ class Decide {
   void found_result(const AttemptId& id, std::size_t result_bytes);
   /// The last WriteOutbox did not succeed.
   void outbox_failed(Time now) { outbox_.failed(now); }
-  void over_memory(const AttemptId& id, const std::string& message);
+  void over_memory(const AttemptId& id, const std::string& message) {
+    end_for(id, Failure::OomTask, message);
+  }
+  /// It has taken more than its part of a GPU's memory, which others need.
+  void over_gpu_memory(const AttemptId& id, const std::string& message) {
+    end_for(id, Failure::OomGpu, message);
+  }
+  /// The GPU of that number is set aside: what runs on it ends, and what it takes to run goes back.
+  void gpu_broke(unsigned device, const std::string& why, Time now);
+  /// What of the node's capacity is left.
+  Amounts capacity() const { return room_.total(); }
 
   /// Everything to be done now.
   std::vector<Action> decide(Time now);
@@ -175,6 +186,8 @@ class Decide {
   void given_up();
   void terminated(Time now);
   void keeper_died(Time now);
+  void end_for(const AttemptId& id, Failure failure, const std::string& message);
+  void return_what_never_fits();
   void start_what_fits(Time now);
   bool fits_in_time(const Held& held, Time now) const;
   void return_waiting();

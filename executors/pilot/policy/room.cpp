@@ -20,11 +20,12 @@ Room::Room(const Amounts& capacity, std::vector<unsigned> bindable_cpus)
     : binds_(!bindable_cpus.empty()), free_cpus_(bindable_cpus.begin(), bindable_cpus.end()) {
   unsigned next_device = 0;
   for (const auto& [name, total] : capacity) {
-    Thing thing{name, total, total, names_gpus(name), {}, {}};
+    Thing thing{name, total, total, names_gpus(name), {}, {}, {}};
     if (thing.is_gpus) {
       for (std::int64_t left = total; left >= kWhole; left -= kWhole) {
         thing.devices.push_back(next_device++);
         thing.free_of.push_back(kWhole);
+        thing.aside.push_back(false);
       }
     }
     if (name == "cpus") cpus_ = things_.size();
@@ -107,16 +108,59 @@ std::optional<Placement> Room::take(const Needs& needs) {
   return placement;
 }
 
+/// Of devices that are set aside nothing comes back.
+void Room::give_back_devices(Thing& thing, std::int64_t amount, const Placement& placement) {
+  std::int64_t left = amount;
+  for (std::size_t i = 0; i < thing.devices.size(); ++i) {
+    if (std::find(placement.gpus.begin(), placement.gpus.end(), thing.devices[i]) ==
+        placement.gpus.end())
+      continue;
+    const std::int64_t of_device = std::min(left, kWhole);
+    left -= of_device;
+    if (thing.aside[i]) continue;
+    thing.free_of[i] += std::min(amount, kWhole);
+    thing.free += of_device;
+  }
+}
+
+void Room::set_aside(unsigned device) {
+  for (Thing& thing : things_) {
+    const auto found = std::find(thing.devices.begin(), thing.devices.end(), device);
+    if (found == thing.devices.end()) continue;
+    const auto i = static_cast<std::size_t>(found - thing.devices.begin());
+    if (thing.aside[i]) return;
+    thing.aside[i] = true;
+    thing.total -= kWhole;
+    thing.free -= thing.free_of[i];
+    thing.free_of[i] = 0;
+  }
+}
+
+bool Room::has_gpus() const {
+  return std::any_of(things_.begin(), things_.end(),
+                     [](const Thing& thing) { return thing.is_gpus && thing.total >= kWhole; });
+}
+
+Amounts Room::total() const {
+  Amounts amounts;
+  for (const Thing& thing : things_) {
+    if (thing.total > 0) amounts.emplace_back(thing.name, thing.total);
+  }
+  return amounts;
+}
+
+bool Room::could_ever_take(const Needs& needs) const {
+  return std::all_of(needs.begin(), needs.end(),
+                     [this](const Need& need) { return need.amount <= things_[need.thing].total; });
+}
+
 void Room::give_back(const Needs& needs, const Placement& placement) {
   for (const Need& need : needs) {
     Thing& thing = things_[need.thing];
-    thing.free += need.amount;
-    for (std::size_t i = 0; i < thing.devices.size(); ++i) {
-      if (std::find(placement.gpus.begin(), placement.gpus.end(), thing.devices[i]) !=
-          placement.gpus.end()) {
-        thing.free_of[i] += std::min(need.amount, kWhole);
-      }
-    }
+    if (thing.is_gpus)
+      give_back_devices(thing, need.amount, placement);
+    else
+      thing.free += need.amount;
   }
   free_cpus_.insert(placement.cpus.begin(), placement.cpus.end());
   free_slots_.insert(placement.slot);

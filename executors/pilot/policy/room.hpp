@@ -42,6 +42,14 @@ class Room {
   std::optional<Placement> take(const Needs& needs);
   void give_back(const Needs& needs, const Placement& placement);
 
+  /// The GPU of that number is not to be used any more; what has it keeps it until it is given back.
+  void set_aside(unsigned device);
+  /// Whether it has a GPU that may be used.
+  bool has_gpus() const;
+  /// What of the capacity is left.
+  Amounts total() const;
+  bool could_ever_take(const Needs& needs) const;
+
   /// No cpu or no slot is free: no use to look at tasks one by one.
   bool is_full() const;
 
@@ -53,8 +61,10 @@ class Room {
     bool is_gpus{false};
     std::vector<unsigned> devices;        // of GPUs: their numbers in this pilot
     std::vector<std::int64_t> free_of{};  // of GPUs: what is free of each device
+    std::vector<bool> aside{};            // and whether it is not to be used any more
   };
 
+  static void give_back_devices(Thing& thing, std::int64_t amount, const Placement& placement);
   static std::vector<std::size_t> devices_for(const Thing& thing, std::int64_t amount);
 
   std::vector<Thing> things_;

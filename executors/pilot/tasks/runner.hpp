@@ -4,6 +4,8 @@
 #include "pilot/base/helper.hpp"
 #include "pilot/base/removals.hpp"
 #include "pilot/policy/decide.hpp"
+#include "pilot/policy/gpu_facts.hpp"
+#include "pilot/policy/gpu_use.hpp"
 #include "pilot/policy/memory_victims.hpp"
 #include "pilot/policy/tree_memory.hpp"
 #include "pilot/policy/verdict.hpp"
@@ -38,8 +40,9 @@ class Runner {
     std::string scratch;  // the pilot's own
     Devices devices;
     ContainerGround containers;
-    std::uint64_t memory_capacity{};   // bytes; 0: unknown
-    std::optional<rlimit> open_files;  // as tasks are to have it
+    std::uint64_t memory_capacity{};        // bytes; 0: unknown
+    std::vector<std::uint64_t> gpu_memory;  // bytes, by their numbers; none: unknown
+    std::optional<rlimit> open_files;       // as tasks are to have it
   };
   struct Callbacks {
     /// The task is gone.  `staged`: its outputs wait in `directory`, else that is being removed.
@@ -49,6 +52,7 @@ class Runner {
     /// All up to `offset` has been given to the task; `ended`: the end as well.
     std::function<void(const AttemptId&, std::uint64_t offset, bool ended)> input_wanted;
     std::function<void(const MemoryVictim&)> over_memory;
+    std::function<void(const MemoryVictim&)> over_gpu_memory;
     /// The process of a task that a service was to fork is there.
     std::function<void(const AttemptId&)> began;
     /// Nothing of the task has run: its service takes a while to start, and another may have its
@@ -85,6 +89,8 @@ class Runner {
   void suspended(Duration time) { services_.suspended(time); }
   /// Memory, output that waits, processes that are left.
   void tick(Time now);
+  /// What the tasks of a GPU do with it: once a second.
+  void gpu_seen(const GpuSeen& seen);
   std::optional<Time> next() const;
 
   /// What is captured of a task that runs; null where it does not.
@@ -121,6 +127,7 @@ class Runner {
     std::uint64_t peak{0};
     std::uint64_t read_bytes{0};
     std::uint64_t written_bytes{0};
+    GpuUse gpu_use;
     std::uint64_t granted{0};  // memory
     std::uint64_t limit{0};    // of it, that the user asked for; 0: none
     std::uint64_t kills_before{0};
@@ -193,7 +200,8 @@ class Runner {
   std::unordered_map<pid_t, AttemptId> mains_;
   std::optional<Time> measure_at_;
   unsigned measured_{0};
-  std::uint64_t kills_told_{0};  // of those outside our groups
+  std::uint64_t kills_told_{0};                   // of those outside our groups
+  std::map<unsigned, std::uint64_t> gpu_energy_;  // mJ, of each when it was looked at last
 };
 
 }  // namespace hpcbatch::pilot

@@ -1,0 +1,54 @@
+#include "pilot/policy/gpu_facts.hpp"
+
+#include "pilot/policy/json_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace hpcbatch::pilot {
+namespace {
+
+std::uint64_t number_at(const JsonText& object, const std::string& name) {
+  const std::string& text = object.at(name).text;
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+std::vector<GpuFacts> read_gpu_facts(std::string_view text) {
+  std::vector<GpuFacts> all;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const auto line = read_json(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!line || !line->fields.contains("index")) continue;
+    all.push_back({line->at("uuid").text, line->at("name").text, number_at(*line, "memory"),
+                   line->at("capability").text, line->at("driver").text, line->at("trouble").text});
+  }
+  return all;
+}
+
+std::optional<GpuSeen> read_gpu_seen(std::string_view text, const std::vector<GpuFacts>& ours) {
+  const auto line = read_json(text);
+  if (!line) return std::nullopt;
+  const std::string& uuid = line->at("uuid").text;
+  const auto found = std::find_if(ours.begin(), ours.end(), [&uuid](const GpuFacts& facts) {
+    return !uuid.empty() && facts.uuid == uuid;
+  });
+  if (found == ours.end()) return std::nullopt;
+  GpuSeen seen;
+  seen.device = static_cast<unsigned>(found - ours.begin());
+  seen.busy = static_cast<unsigned>(std::min<std::uint64_t>(number_at(*line, "busy"), 100));
+  seen.memory = number_at(*line, "memory");
+  if (line->fields.contains("energy_mj")) seen.energy_mj = number_at(*line, "energy_mj");
+  for (const JsonText& process : line->at("processes").list) {
+    seen.processes.push_back(
+        {static_cast<pid_t>(number_at(process, "pid")), number_at(process, "memory")});
+  }
+  seen.trouble = line->at("trouble").text;
+  return seen;
+}
+
+}  // namespace hpcbatch::pilot

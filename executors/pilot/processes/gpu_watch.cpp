@@ -1,0 +1,111 @@
+#include "pilot/processes/gpu_watch.hpp"
+
+#include "pilot/base/log_line.hpp"
+#include "posix/run_in_time.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace hpcbatch::pilot {
+namespace {
+
+constexpr std::chrono::seconds kAnswersWithin{30};
+constexpr std::size_t kLongestLine = std::size_t{1} << 16;
+
+}  // namespace
+
+std::vector<GpuFacts> check_gpus(const std::string& helper, std::size_t wanted) {
+  if (helper.empty() || wanted == 0) return {};
+  const auto ran = run_in_time({helper, "check"}, kAnswersWithin);
+  std::vector<GpuFacts> gpus;
+  if (ran && ran->status == 0) {
+    gpus = read_gpu_facts(ran->out);
+    if (gpus.empty()) return gpus;
+    if (gpus.size() < wanted) gpus.resize(wanted, {"", "", 0, "", "", "it is not there"});
+  } else if (ran) {
+    // A helper that cannot even start says nothing of the GPUs.
+    log_line("the GPUs are not looked at: " + helper + " ends with status " +
+             std::to_string(ran->status));
+  } else {
+    gpus.assign(wanted, {"", "", 0, "", "", "the driver had not answered after 30 s"});
+  }
+  gpus.resize(std::min(gpus.size(), wanted));
+  return gpus;
+}
+
+void GpuWatch::start(const std::string& helper, std::vector<GpuFacts> gpus) {
+  gpus_ = std::move(gpus);
+  bool any = false;
+  for (const GpuFacts& facts : gpus_) any = any || (!facts.uuid.empty() && facts.trouble.empty());
+  if (!any) return;
+  int lines[2], life[2];
+  if (::pipe2(lines, O_CLOEXEC) != 0) return;
+  lines_ = Fd(lines[0]);
+  const Fd writing(lines[1]);
+  if (::pipe2(life, O_CLOEXEC) != 0) return;
+  const Fd waiting(life[0]);
+  life_ = Fd(life[1]);
+  posix_spawn_file_actions_t files;
+  ::posix_spawn_file_actions_init(&files);
+  ::posix_spawn_file_actions_adddup2(&files, waiting.get(), STDIN_FILENO);
+  ::posix_spawn_file_actions_adddup2(&files, writing.get(), STDOUT_FILENO);
+  posix_spawnattr_t attributes;
+  ::posix_spawnattr_init(&attributes);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setpgroup(&attributes, 0);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+  std::string program = helper, verb = "watch";
+  char* words[] = {program.data(), verb.data(), nullptr};
+  const int error = ::posix_spawn(&pid_, program.c_str(), &files, &attributes, words, environ);
+  ::posix_spawnattr_destroy(&attributes);
+  ::posix_spawn_file_actions_destroy(&files);
+  if (error != 0) {
+    pid_ = -1;
+    log_line("the GPUs are not watched: cannot run " + helper + ": " + std::strerror(error));
+    return;
+  }
+  started_(pid_);
+  ::fcntl(lines_.get(), F_SETFL, O_NONBLOCK);
+  loop_.watch(lines_.get(), EPOLLIN, [this](std::uint32_t) { read(); });
+}
+
+void GpuWatch::read() {
+  char bytes[8192];
+  ssize_t count = 0;
+  while ((count = ::read(lines_.get(), bytes, sizeof bytes)) > 0)
+    rest_.append(bytes, static_cast<std::size_t>(count));
+  const bool is_over = count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR);
+  for (std::size_t end = 0; (end = rest_.find('\n')) != std::string::npos;) {
+    const auto seen = read_gpu_seen(std::string_view(rest_).substr(0, end), gpus_);
+    rest_.erase(0, end + 1);
+    if (seen) seen_(*seen);
+  }
+  if (rest_.size() > kLongestLine) rest_.clear();
+  if (is_over) stop();
+}
+
+void GpuWatch::stop() {
+  if (lines_) loop_.forget(lines_.get());
+  lines_.reset();
+  life_.reset();
+}
+
+bool GpuWatch::reaped(pid_t pid) {
+  if (pid != pid_) return false;
+  log_line("the GPUs are watched no more: their helper has ended");
+  stop();
+  pid_ = -1;
+  return true;
+}
+
+}  // namespace hpcbatch::pilot

@@ -1,0 +1,60 @@
+"""Emulated GPUs in batch jobs of a real SLURM with typed GRES: checked, broken, slow; the others go on and no retry is used up."""
+
+import json
+
+import pytest
+
+from engine_at_home import wait_until
+from fake_gpus import FakeGpus
+from slurm_site import SlurmSite
+
+V100 = {"name": "v100", "partition": "gpu", "cpus": 2, "memory": "1G", "gpus": {"v100": 2}, "walltime": "30m"}
+
+
+class GpuCluster(SlurmSite):
+    """The node n3 of the tests' cluster has two V100; each batch job gets the helper's view of its own node."""
+
+    def __init__(self, slurm, *shapes, **keys):
+        super().__init__(slurm, *(shapes or (V100,)), **keys)
+        self.gpus = FakeGpus(self.directory / "gpus", n3=("v100:2:16384:7.0",), n4=("a100:1:40960:8.0",))
+        file = self.directory / "config.yaml"
+        configuration = json.loads(file.read_text())
+        configuration["sites"][0]["setup"] = self.gpus.setup
+        file.write_text(json.dumps(configuration))
+
+    def work(self, *words, more=()):
+        return self.submit("--gpus", "v100:1", "--retries", "0", *more, "--", "sh", "-c", self.gpus.command("n3"), "sh", *words)
+
+
+@pytest.fixture
+def cluster(slurm):
+    with GpuCluster(slurm) as site:
+        yield site
+
+
+def test_one_that_fails_its_check_is_not_used(cluster):
+    cluster.gpus.fault(0, "wrong", node="n3")
+    array = cluster.work("--seconds", "0.5", more=("--array", "1-4"))
+    assert cluster.wait(array) == 0
+    assert {cluster.ok("log", f"{array}.{n}").strip() for n in range(1, 5)} == {"1"}
+    pilot, = cluster.json("pilots")
+    assert "computes wrong" in pilot["message"] and pilot["gpus"] == {"v100": 1}, pilot
+
+
+def test_one_that_breaks_under_a_task_costs_no_retry(cluster):
+    array = cluster.work("--seconds", "6", more=("--array", "1-2"))
+    wait_until(lambda: len(list((cluster.gpus.folder / "n3/use").glob("*"))) == 2, what="both to work")
+    cluster.gpus.error(1, 79, node="n3")
+    assert cluster.wait(array) == 0
+    failures = [attempt["failure"] for n in (1, 2) for attempt in cluster.show(f"{array}.{n}").get("attempts", [])]
+    assert failures == ["gpu_error"], failures
+    assert cluster.must_be_single() == 1
+
+
+def test_one_that_is_hot_for_a_minute_is_set_aside(cluster):
+    array = cluster.work("--seconds", "75", more=("--array", "1-2"))
+    wait_until(lambda: len(list((cluster.gpus.folder / "n3/use").glob("*"))) == 2, what="both to work")
+    cluster.gpus.fault(0, "hot", node="n3")
+    wait_until(lambda: "slowed down by its heat" in cluster.json("pilots")[0].get("message", ""), 120, what="its trouble")
+    cluster.ok("cancel", array)
+    assert [bool(device.get("trouble")) for device in cluster.json("pilots")[0]["devices"]] == [True, False]
