@@ -67,6 +67,12 @@ void put_result(json::object& object, const TaskFacts& facts) {
   if (outcome.cpu_time != Duration{}) object["cpu_s"] = seconds(outcome.cpu_time);
   if (outcome.read_bytes != 0) object["read"] = outcome.read_bytes;
   if (outcome.written_bytes != 0) object["written"] = outcome.written_bytes;
+  if (outcome.gpu) {
+    object["gpu_busy"] = outcome.gpu->busy;
+    object["gpu_memory"] = outcome.gpu->memory;
+    if (outcome.gpu->energy_mj != 0)
+      object["gpu_energy_wh"] = static_cast<double>(outcome.gpu->energy_mj) / 3.6e6;
+  }
   if (!result.pilot.empty()) object["pilot"] = result.pilot;
   if (!result.node.empty()) object["node"] = result.node;
   if (facts.allocation) {

@@ -29,6 +29,8 @@ void Profile::add(const Profile& other) {
   wait.add(other.wait);
   read_bytes.add(other.read_bytes);
   written_bytes.add(other.written_bytes);
+  gpu_busy.add(other.gpu_busy);
+  gpu_memory.add(other.gpu_memory);
   // Whatever runs asks for a cpu.
   if (other.cpus_asked <= 0) return;
   cpus_asked = other.cpus_asked;
@@ -36,7 +38,8 @@ void Profile::add(const Profile& other) {
 }
 
 void Profile::scale(double factor) {
-  for (Sketch* sketch : {&run, &memory, &cpus, &wait, &read_bytes, &written_bytes})
+  for (Sketch* sketch :
+       {&run, &memory, &cpus, &wait, &read_bytes, &written_bytes, &gpu_busy, &gpu_memory})
     sketch->scale(factor);
 }
 
@@ -70,7 +73,12 @@ void add(Usage& usage, const Run& run, const Needs& needs) {
   }
   usage.read_bytes += static_cast<double>(run.read_bytes);
   usage.written_bytes += static_cast<double>(run.written_bytes);
-  usage.gpu_asked += needs.amounts.gpus().value() * ran;
+  const double gpus = needs.amounts.gpus().value() * ran;
+  usage.gpu_asked += gpus;
+  if (run.gpu) {
+    usage.gpu_watched += gpus;
+    usage.gpu_used += gpus * run.gpu->busy / 100;
+  }
 }
 
 void add(Profile& profile, const Run& run, const Needs& needs) {
@@ -90,6 +98,10 @@ void add(Profile& profile, const Run& run, const Needs& needs) {
   if (run.peak_memory != 0) profile.memory.add(static_cast<double>(run.peak_memory));
   profile.read_bytes.add(static_cast<double>(run.read_bytes));
   profile.written_bytes.add(static_cast<double>(run.written_bytes));
+  if (run.gpu) {
+    profile.gpu_busy.add(run.gpu->busy);
+    profile.gpu_memory.add(static_cast<double>(run.gpu->memory));
+  }
   if (ran >= kShortestForCpus) profile.cpus.add(in_seconds(run.cpu) / ran);
 }
 

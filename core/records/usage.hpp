@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/failure.hpp"
+#include "model/gpu.hpp"
 #include "model/needs.hpp"
 #include "model/time.hpp"
 #include "records/sketch.hpp"
@@ -23,7 +24,8 @@ struct Run {
   Duration cpu{};
   std::uint64_t peak_memory{0};                   ///< bytes; 0: not known
   std::uint64_t read_bytes{0}, written_bytes{0};  ///< from storage and to it
-  double tasks{1};                                ///< of those that never started
+  std::optional<GpuUse> gpu;
+  double tasks{1};  ///< of those that never started
 };
 
 /// Of many runs.  Times in seconds, memory in byte-seconds: its bytes by the seconds it ran.
@@ -43,16 +45,18 @@ struct Usage {
   double time_asked{0};
   double gpu_asked{0};                     ///< GPU-seconds
   double read_bytes{0}, written_bytes{0};  ///< of those that ended well
+  double gpu_used{0};     ///< GPU-seconds in which they were busy, of those that were looked at
+  double gpu_watched{0};  ///< GPU-seconds that these asked for
 
   Usage& operator+=(const Usage& other);
 };
 /// All of it, in the order in which it is kept; only ever longer.
 inline constexpr std::array kUsageSums{
-    &Usage::runs,         &Usage::done,       &Usage::cancelled,   &Usage::never_ran,
-    &Usage::attempts,     &Usage::wait,       &Usage::run,         &Usage::lost,
-    &Usage::cpu_used,     &Usage::cpu_asked,  &Usage::memory_used, &Usage::memory_asked,
-    &Usage::time_used,    &Usage::time_asked, &Usage::gpu_asked,   &Usage::read_bytes,
-    &Usage::written_bytes};
+    &Usage::runs,          &Usage::done,       &Usage::cancelled,   &Usage::never_ran,
+    &Usage::attempts,      &Usage::wait,       &Usage::run,         &Usage::lost,
+    &Usage::cpu_used,      &Usage::cpu_asked,  &Usage::memory_used, &Usage::memory_asked,
+    &Usage::time_used,     &Usage::time_asked, &Usage::gpu_asked,   &Usage::read_bytes,
+    &Usage::written_bytes, &Usage::gpu_used,   &Usage::gpu_watched};
 static_assert(sizeof(Usage) == kUsageSums.size() * sizeof(double), "a sum is missing");
 
 /// Bytes of memory, cpus and seconds that tasks of a kind took.
@@ -62,6 +66,8 @@ struct Profile {
   Sketch cpus;    ///< that were busy, on the average; of what ended well and ran for a second
   Sketch wait;    ///< seconds until the first start
   Sketch read_bytes, written_bytes;  ///< of what ended well
+  Sketch gpu_busy;                   ///< percent; of what ended well and was looked at
+  Sketch gpu_memory;                 ///< bytes; of the same
   /// What they asked for last; 0: nothing.
   double cpus_asked{0}, memory_asked{0};
 

@@ -54,6 +54,8 @@ std::string encode(const records::Profile& profile) {
   put(*message.mutable_wait(), profile.wait);
   put(*message.mutable_read_bytes(), profile.read_bytes);
   put(*message.mutable_written_bytes(), profile.written_bytes);
+  put(*message.mutable_gpu_busy(), profile.gpu_busy);
+  put(*message.mutable_gpu_memory(), profile.gpu_memory);
   message.set_cpus_asked(profile.cpus_asked);
   message.set_memory_asked(profile.memory_asked);
   return message.SerializeAsString();
@@ -64,7 +66,8 @@ records::Profile decode_profile(std::string_view bytes) {
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
   records::Profile profile{sketch_of(message.run()),        sketch_of(message.memory()),
                            sketch_of(message.cpus()),       sketch_of(message.wait()),
-                           sketch_of(message.read_bytes()), sketch_of(message.written_bytes())};
+                           sketch_of(message.read_bytes()), sketch_of(message.written_bytes()),
+                           sketch_of(message.gpu_busy()),   sketch_of(message.gpu_memory())};
   profile.cpus_asked = message.cpus_asked();
   profile.memory_asked = message.memory_asked();
   return profile;

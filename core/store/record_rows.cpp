@@ -156,6 +156,7 @@ class Reader {
       run.peak_memory = own.peak_memory;
       run.read_bytes = own.read_bytes;
       run.written_bytes = own.written_bytes;
+      run.gpu = own.gpu;
       run.is_first = own.attempt <= 1;
       add({kind_, site, array_.client, needs_of(ended.sequence, own.epoch)}, run);
       if (own.attempt > 1) add_earlier({ended.array, index});

@@ -30,7 +30,8 @@ TEST(WhereTimeWent, OfASweep) {
   spent.tasks.earlier_attempts = 3;
   spent.tasks.earlier_ran = 9s;
   EXPECT_EQ(in_words(spent),
-            (Lines{"of their last attempts the first started 3s after the submit, half had started "
+            (Lines{"of their last attempts the first started 3s after the submit, half of those "
+                   "that ran had started "
                    "after 50s; the last ended "
                    "1m40s later: 4.0 at a time",
                    "100 ran 6m40s together: half of them within 3s, nine of ten within 8s, the "
@@ -46,7 +47,7 @@ TEST(WhereTimeWent, WhileItGoesOnAndOfAnEstimate) {
   spent.tasks.longest.reset();
   spent.tasks.is_estimate = true;
   EXPECT_EQ(in_words(spent).at(0),
-            "the first started 3s after the submit, half had started after 50s");
+            "the first started 3s after the submit, half of those that ran had started after 50s");
   EXPECT_EQ(in_words(spent).at(1),
             "100 ran about 6m40s together: half of them within 3s, nine of ten within 8s");
 }

@@ -79,7 +79,7 @@ def test_one_is_explained_as_a_whole(shared, sweep):
     assert {one["item"] for one in listed} == {item for n, item in enumerate(items, 1) if n % 10 == 7 or n == 9}
     assert "  part 7.bam  " in shared.ok("list", task, "--state", "failed", "--all")
     told = shared.ok("explain", task)
-    assert re.search(r"^  the first started \S+ after the submit, half had started after \S+; the last ended \S+ later.*: \S+ at a time$", told, re.M), told
+    assert re.search(r"^  the first started \S+ after the submit, half of those that ran had started after \S+; the last ended \S+ later.*: \S+ at a time$", told, re.M), told
     assert f"30 exit code 3: first {task}.7 (item part 7.bam) on " in told, told
     assert f"{task}.7 last printed:\n    cannot read part 7.bam\n" in told, told
 

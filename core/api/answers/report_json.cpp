@@ -65,6 +65,8 @@ json::object to_json(const records::Usage& usage) {
           {"time_h", usage.time_used / kHour},
           {"time_asked_h", usage.time_asked / kHour},
           {"gpu_asked_h", usage.gpu_asked / kHour},
+          {"gpu_watched_h", usage.gpu_watched / kHour},
+          {"gpu_used_h", usage.gpu_used / kHour},
           {"read_gb", usage.read_bytes / kGigabyte},
           {"written_gb", usage.written_bytes / kGigabyte}};
 }
@@ -78,6 +80,8 @@ json::object to_json(const records::Profile& profile) {
   put_spread(object, "wait", "_s", profile.wait);
   put_spread(object, "read", "", profile.read_bytes);
   put_spread(object, "written", "", profile.written_bytes);
+  put_spread(object, "gpu_busy", "", profile.gpu_busy);
+  put_spread(object, "gpu_memory", "", profile.gpu_memory);
   return object;
 }
 

@@ -17,7 +17,8 @@ std::string begin_and_end(const TimeSpent& spent) {
                                  spent.tasks.earlier_attempts > 0 ? "of their last attempts " : "",
                                  show_duration(waited));
   if (spent.tasks.tasks > 1)
-    text += fmt::format(", half had started after {}", show_duration(spent.tasks.half_waited));
+    text += fmt::format(", half of those that ran had started after {}",
+                        show_duration(spent.tasks.half_waited));
   if (!spent.ended) return text;
   const Duration whole = std::max(Duration{}, *spent.ended - *spent.started);
   text += fmt::format("; the last ended {} later", show_duration(whole));

@@ -107,7 +107,8 @@ std::string value_on_a_line(std::string_view key, const json::value& value) {
     if (key.ends_with("_s") || is_one_of(key, {"time", "walltime", "expected_wait"}))
       return duration_at(one, key);
     if (is_one_of(key, {"memory", "disk", "peak_memory", "memory_median", "memory_95", "read",
-                        "written", "read_median", "read_95", "written_median", "written_95"}))
+                        "written", "gpu_memory", "gpu_memory_median", "gpu_memory_95",
+                        "read_median", "read_95", "written_median", "written_95"}))
       return size_at(one, key);
   }
   if (key == "command") return command_at(one, key);

@@ -36,6 +36,8 @@ constexpr std::array kColumns{"runs",
                               "time_h",
                               "time_asked_h",
                               "gpu_asked_h",
+                              "gpu_watched_h",
+                              "gpu_used_h",
                               "read_gb",
                               "written_gb"};
 
@@ -119,8 +121,12 @@ Table efficiency(const json::object& total) {
   add("cpu", "cpu_asked_h", "cpu_h", hours);
   add("memory", "memory_asked_gb_h", "memory_gb_h", gigabyte_hours);
   add("time limits", "time_asked_h", "time_h", hours);
-  if (number_at(total, "gpu_asked_h") > 0)
-    table.add({"gpu", hours(number_at(total, "gpu_asked_h")), "", "", ""});
+  add("gpu, watched", "gpu_watched_h", "gpu_used_h", hours);
+  // Of others nobody knows what they did.
+  if (const double other = number_at(total, "gpu_asked_h") - number_at(total, "gpu_watched_h");
+      other > 0 && few_digits(other) != "0")
+    table.add(
+        {number_at(total, "gpu_watched_h") > 0 ? "gpu, others" : "gpu", hours(other), "", "", ""});
   return table;
 }
 
@@ -193,8 +199,8 @@ std::string report_text(const json::object& report, const std::string& by,
   std::string out = line(days + " (UTC): " + ends_in_words(total));
   out += line(batch_jobs_in_words(report, runs));
   if (const std::string held = held_in_words(report, total); !held.empty()) out += line(held);
-  std::string times = "running " + hours(number_at(total, "run_h")) + ", before it waiting " +
-                      hours(number_at(total, "wait_h"));
+  std::string times = "all tasks together ran " + hours(number_at(total, "run_h")) +
+                      " and waited " + hours(number_at(total, "wait_h")) + " before it";
   if (number_at(total, "lost_h") > 0)
     times += "; " + hours(number_at(total, "lost_h")) + " ran for nothing";
   out += line(times) + "\n" + efficiency(total).text(room) + "\n";
@@ -205,7 +211,11 @@ std::string report_text(const json::object& report, const std::string& by,
       out += line("and " + std::to_string(rows->size() - kRows) + " more: --csv or --json has all");
   }
   const json::array* advice = array_at(report, "advice");
-  if (advice == nullptr || advice->empty()) return out;
+  if (advice == nullptr || advice->empty()) {
+    return out +
+           "\nNo advice: nobody asked for much more than was used, or there were fewer than ten\n"
+           "runs of a kind (of cpus: ten of a second or more, and most of them so long)\n";
+  }
   out += "\nWhat would save most:\n";
   for (const json::value& one : *advice) {
     if (!one.is_object()) continue;
