@@ -70,6 +70,13 @@ def _main_as_spawn_names_it() -> dict[str, Any] | None:
     return {"init_main_from_path": os.path.abspath(path)} if path and os.path.exists(path) else None
 
 
+class _Usual(str):
+    """What nobody has said."""
+
+
+_USUAL_TIME = _Usual("10m")
+
+
 def _seconds(time: str | float) -> float | None:
     """Of a time as the command line takes it; None for what only the engine may judge."""
     if isinstance(time, (int, float)):
@@ -110,11 +117,13 @@ class _Recipe:
     folder: str
 
     def __call__(self, calls: list[Call], number: str) -> dict[str, Any]:
-        count = sum(call.count for call in calls)
         task = {**self.needs, "name": calls[0].name, "outputs": {"results": os.path.join(self.folder, f"{number}.results")}}
-        if self.time is not None:
+        # Of calls that share a task because they are quick, one that is not may take its whole time: where that is not enough
+        # for all of them, they run again on their own. A chunk has its calls' times together, where somebody said them.
+        longest = max(call.count for call in calls)
+        if self.time is not None and (longest == 1 or self.time is not _USUAL_TIME):
             seconds = _seconds(self.time)
-            task["time"] = self.time if seconds is None else seconds * count
+            task["time"] = str(self.time) if seconds is None else seconds * longest
         pickled = pickle.dumps([call.pickled for call in calls], protocol=pickle.HIGHEST_PROTOCOL)
         word = base64.b64encode(pickled).decode()
         if len(word) > _LONGEST_WORD:
@@ -143,8 +152,8 @@ class Executor(concurrent.futures.Executor):
     """`concurrent.futures.Executor` whose calls are tasks of the user's engine, which is started where none runs. Where cloudpickle is
     not installed, functions must be importable, and a script's work stand behind `if __name__ == "__main__":`.
 
-    `cpus`, `memory`, `time`, `gpus`, `site`, `tags`, `retries`: of each call, as options of `hpcbatch submit`; calls that share a task have
-    their times together. `warm`: calls run in workers that stay (else each in a process of its own);
+    `cpus`, `memory`, `time`, `gpus`, `site`, `tags`, `retries`: of each call, as options of `hpcbatch submit`; a chunk of `map` has the times
+    of its calls together, where `time` is said. `warm`: calls run in workers that stay (else each in a process of its own);
     `initializer(*initargs)` runs first in each. `env`: variables besides the caller's own. `directory`: where calls that are large,
     and results, pass; nodes must see it, or the site's transport moves them (default: below the engine's own state). `name`: who
     submits. Methods may be called by any thread."""
@@ -153,7 +162,7 @@ class Executor(concurrent.futures.Executor):
         self,
         cpus: float = 1,
         memory: str | int | None = "2G",
-        time: str | float | None = "10m",
+        time: str | float | None = _USUAL_TIME,
         site: str | None = None,
         warm: bool = True,
         *,

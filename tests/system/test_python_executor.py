@@ -261,3 +261,12 @@ def test_quick_calls_share_a_task():
     assert pace.together("f", 10_000, 1.0) == 50 and pace.together("f", 160, 1.0) == 10 and pace.together("f", 3, 1.0) == 1
     pace.ended("f", 1.0)
     assert pace.together("f", 10_000, 1.0) == 1 and pace.together("g", 10_000, 1.0) == 1
+
+
+def test_quick_calls_and_chunks_fit_where_a_single_one_does(home, monkeypatch):
+    """Many quick calls share a task: that must not ask for the times of all of them together."""
+    home.configure("sites: [{name: here, scheduler: local, shapes: [{name: hour, cpus: 2, memory: 2G, walltime: 1h}]}]")
+    monkeypatch.setenv("HPCBATCH_CONFIG", home.env["HPCBATCH_CONFIG"])
+    with hpcbatch.Executor(memory="100M") as executor:
+        assert list(executor.map(abs, range(-3000, 0))) == list(range(3000, 0, -1))
+        assert list(executor.map(abs, range(-200, 0), chunksize=100)) == list(range(200, 0, -1))
