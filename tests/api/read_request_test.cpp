@@ -192,6 +192,15 @@ TEST(ReadSubmit, ACommandsFilesHaveNamesInItsDirectory) {
   EXPECT_EQ(refused(R"("inputs": {"a": "x"})"), "task.inputs 'x' must be an absolute path");
 }
 
+/// Each is more than the room that a task usually takes: what is asked for beside it must not grow.
+TEST(ReadSubmit, TakesManyLargeTasks) {
+  const std::string word(40'000, 'x');
+  std::string body = R"({"client": "t", "tasks": [)";
+  for (int i = 0; i < 200; ++i)
+    body += std::string(i == 0 ? "" : ",") + R"({"command": ["echo", ")" + word + R"("]})";
+  EXPECT_EQ(read_submit_body(body + "]}").request.tasks.size(), 200U);
+}
+
 TEST(ReadSubmit, TakesSitesThatMayNotRunIt) {
   const auto not_on = [](const std::string& said) {
     return read(R"({"command": ["true"], "not_sites": )" + said + "}").tasks[0].array.needs.not_on;

@@ -8,6 +8,7 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value_stack.hpp>
 
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -31,7 +32,7 @@ class SubmitPieces {
   static constexpr std::size_t max_string_size = json::string::max_size();
   // NOLINTEND(readability-identifier-naming)
 
-  SubmitPieces() { stack_.reset(&memory_); }
+  SubmitPieces() { stack_.reset(&*memory_); }
 
   bool is_object() const { return is_object_; }
   /// A key stands there twice, of which the last counts: that is not read piece by piece.
@@ -136,12 +137,13 @@ class SubmitPieces {
         }
       }
     }
-    memory_.release();
-    stack_.reset(&memory_);
+    // Released, it would go on asking for twice as much each time that its room is too small.
+    memory_.emplace(room_, sizeof room_);
+    stack_.reset(&*memory_);
   }
 
   unsigned char room_[16384];
-  json::monotonic_resource memory_{room_, sizeof room_};
+  std::optional<json::monotonic_resource> memory_{std::in_place, room_, sizeof room_};
   json::value_stack stack_;
   int depth_{0};
   bool is_object_{false}, has_double_key_{false}, in_tasks_{false}, key_is_whole_{true};
