@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Quick calls share a task for so long together, at most so many, and never so that fewer than so many tasks are made of those that wait.
-_TOGETHER_S, _MOST_TOGETHER, _LEAST_TASKS = 0.05, 256, 16
+_TOGETHER_S, _MOST_TOGETHER, _LEAST_TASKS = 0.2, 256, 16
 # While nothing is known of a function no more than so many calls of it are handed in, for so long.
 _FIRST_CALLS, _FIRST_S = 32, 0.25
 _FADES = 0.9

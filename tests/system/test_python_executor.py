@@ -258,7 +258,7 @@ def test_quick_calls_share_a_task():
     assert [pace.together("f", 1000, 0.0) for _ in range(33)] == [1] * 32 + [0], "until something is known of it"
     assert pace.together("f", 1000, 1.0) == 1, "but not for ever"
     pace.ended("f", 0.001)
-    assert pace.together("f", 10_000, 1.0) == 50 and pace.together("f", 160, 1.0) == 10 and pace.together("f", 3, 1.0) == 1
+    assert pace.together("f", 10_000, 1.0) == 200 and pace.together("f", 160, 1.0) == 10 and pace.together("f", 3, 1.0) == 1
     pace.ended("f", 1.0)
     assert pace.together("f", 10_000, 1.0) == 1 and pace.together("g", 10_000, 1.0) == 1
 
