@@ -110,6 +110,8 @@ std::string to_bytes(const Recipe& recipe) {
     put(recipe.container_terms, start.mutable_container_terms());
   if (recipe.umask) start.set_umask(*recipe.umask);
   start.set_output_limit(recipe.output_limit);
+  start.set_cpu_bind(static_cast<std::uint32_t>(recipe.cpu_binding.bind));
+  start.set_threads_per_core(recipe.cpu_binding.threads_per_core);
   start.set_directory_token(recipe.directory_token);
   for (const RecipeOutput& output : recipe.outputs) {
     wire::Output* out = start.add_outputs();
@@ -166,6 +168,8 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   recipe.container_terms = terms_from(start.container_terms());
   if (start.has_umask()) recipe.umask = start.umask();
   recipe.output_limit = start.output_limit();
+  recipe.cpu_binding = {static_cast<CpuBind>(std::min<std::uint32_t>(start.cpu_bind(), 3)),
+                        start.threads_per_core()};
   recipe.directory_token = start.directory_token();
   for (const wire::Output& output : start.outputs()) {
     recipe.outputs.push_back({output.name(), output.staged(), output.destination(),

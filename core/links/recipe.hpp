@@ -1,6 +1,7 @@
 // What a task runs, as the store keeps it and a pilot gets it.
 #pragma once
 
+#include "hardware/cpu_binding.hpp"
 #include "model/container.hpp"
 #include "model/ids.hpp"
 #include "model/item.hpp"
@@ -66,6 +67,7 @@ struct Recipe {
   std::vector<RecipeLink> links;       ///< their paths are among the inputs
   std::optional<TaskService> service;  ///< runs argv, where it can
   std::string kind;                    ///< of task, where that was said
+  CpuBinding cpu_binding{};
   Filled filled{Filled::Nothing};
 };
 

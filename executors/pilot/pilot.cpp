@@ -2,6 +2,7 @@
 
 #include "pilot/base/clock.hpp"
 #include "pilot/base/log_line.hpp"
+#include "pilot/processes/read_topology.hpp"
 #include "wire/result.hpp"
 
 #include <sys/epoll.h>
@@ -67,9 +68,11 @@ std::vector<std::uint64_t> memory_of_gpus(const std::vector<GpuFacts>& gpus) {
 }
 
 Room room_of(const wire::PilotFile& file, const Node& node) {
-  Room room(file.capacity, node.cpus);
+  Room room(file.capacity, read_topology(node.cpus));
   for (unsigned device = 0; device < node.gpus.size(); ++device) {
-    if (!node.gpus[device].trouble.empty()) room.set_aside(device);
+    const GpuFacts& facts = node.gpus[device];
+    if (facts.numa_node) room.gpu_is_near(device, *facts.numa_node);
+    if (!facts.trouble.empty()) room.set_aside(device);
   }
   return room;
 }

@@ -21,7 +21,7 @@ std::string to_text(const Action& action);
 class DecideTest : public testing::Test {
  protected:
   void pilot(Amounts capacity, Terms terms = {}, std::vector<unsigned> cpus = {}) {
-    decide_.emplace(Room(capacity, std::move(cpus)), terms, now_);
+    decide_.emplace(Room(capacity, flat(cpus)), terms, now_);
     decide_->welcomed(now_);
   }
   void two_cpus() { pilot({{"cpus", 20000}}); }

@@ -100,3 +100,21 @@ def test_an_error_of_a_program_sets_nothing_aside():
         site.gpus.error(0, 31)
         assert site.wait(task) == 0
         assert not any("trouble" in device for device in site.devices())
+
+
+def test_a_task_says_what_its_gpu_must_have():
+    with GpuSite(kinds=("a100:2", "v100:2")) as site:
+        config = json.loads((site.directory / "config.yaml").read_text())
+        config["sites"][0]["shapes"][0]["gpus"] = {"a100": 2, "v100": 2}
+        site.configure(json.dumps(config))
+        large = site.submit("--gpus", "1", "--gpu-memory", "40G", "--", "true")
+        assert site.show(large)["needs"]["gpus"] == {"a100": 1}
+        either = site.submit("--gpus", "h100|v100", "--", "sh", "-c", "echo $HPCBATCH_GPUS")
+        assert site.wait(either) == 0 and site.ok("log", either).strip() in ("2", "3")
+        both = site.submit("--gpu-capability", "7.0", "--", "true")
+        assert site.show(both)["needs"]["gpus"] == {"a100|v100": 1}
+        refused = site.verb("submit", "--gpu-memory", "80G", "--", "true")
+        assert refused.code == 2 and "no kind of GPU has 80G of memory; there are a100 (40G, 8.0), v100 (16G, 7.0)" in refused.err, refused
+        (site.directory / "t.yaml").write_text("tasks: [{command: [true], gpus: {memory: 40G, capability: 8.0}}]")
+        assert site.show(site.submit("--file", site.directory / "t.yaml"))["needs"]["gpus"] == {"a100": 1}
+        assert site.wait(large, both) == 0

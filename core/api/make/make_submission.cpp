@@ -3,12 +3,17 @@
 #include "api/make/far_sites.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/own_paths.hpp"
+#include "hardware/gpu_kind.hpp"
+#include "model/quantities.hpp"
 #include "records/kind.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sodium.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include <unistd.h>
@@ -55,6 +60,48 @@ Needs merged(const TaskRequest& task, const Needs& tool) {
   return needs;
 }
 
+/// Of what is said of a GPU's memory and capability the kinds that there are and that have it.
+void choose_gpu_kinds(const GpuTerms& terms, const std::vector<const Site*>& sites, Needs& needs) {
+  if (!terms.any()) return;
+  const auto& entries = needs.amounts.entries();
+  const auto demand = std::find_if(entries.begin(), entries.end(), [](const auto& entry) {
+    return entry.first.starts_with(kAnyGpu);
+  });
+  if (demand == entries.end()) return;
+  const auto [name, amount] = *demand;
+  std::set<std::string> good, others;
+  for (const Site* site : sites) {
+    if (!may_run_at(needs, site->name)) continue;
+    for (const Shape& shape : site->shapes) {
+      for (const auto& [supply, unused] : shape.capacity.entries()) {
+        if (!takes_gpu(name, supply)) continue;
+        const std::string kind = supply.substr(kGpuPrefix.size());
+        const auto known = gpu_kind(kind);
+        if (known && meets(*known, terms))
+          good.insert(kind);
+        else
+          others.insert(known ? fmt::format("{} ({}, {})", kind, show_size(known->memory),
+                                            show_capability(known->capability))
+                              : kind + " (not known)");
+      }
+    }
+  }
+  if (good.empty()) {
+    const std::string asked =
+        fmt::format("{}{}{}", terms.memory != 0 ? show_size(terms.memory) + " of memory" : "",
+                    terms.memory != 0 && terms.capability != 0 ? " and " : "",
+                    terms.capability != 0 ? "capability " + show_capability(terms.capability) : "");
+    throw BadRequest(fmt::format("never_fits: no kind of GPU has {}; {}", asked,
+                                 others.empty()
+                                     ? "no shape has any that it would take"
+                                     : fmt::format("there are {}", fmt::join(others, ", "))));
+  }
+  needs.amounts.set(name, {});
+  needs.amounts.set(
+      std::string(kGpuPrefix) + fmt::format("{}", fmt::join(good, std::string(1, kGpuEither))),
+      amount);
+}
+
 Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
   Recipe recipe;
   recipe.argv = task.command;
@@ -69,6 +116,7 @@ Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
   recipe.filled = filled_of(task);
   recipe.service = task.service;
   recipe.kind = task.kind;
+  recipe.cpu_binding = task.cpu_binding;
   return recipe;
 }
 
@@ -219,6 +267,7 @@ std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
                                   : tool_recipe(tools_, task, request_, files, rendered);
   Recipe& recipe = made.recipe;
   note_far_sites(sites_, recipe, task.items, task.shared, task.array.needs);
+  choose_gpu_kinds(task.gpu_terms, sites_, task.array.needs);
   estimate(task, recipe, task.array.needs);
   recipe.umask = request_.umask.value_or(umask_);
   if (task.output_limit != 0) recipe.output_limit = task.output_limit;

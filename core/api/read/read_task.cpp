@@ -121,6 +121,12 @@ void read_output_limit(const json::value& value, const std::string& where, Readi
                                  reading.task.output_limit));
 }
 
+void read_cpu_bind(const json::value& value, const std::string& where, Reading& reading) {
+  const auto bind = parse_cpu_bind(text_of(value, where));
+  if (!bind) throw BadRequest(fmt::format("{} must be {}", where, fmt::join(kCpuBindWords, ", ")));
+  reading.task.cpu_binding.bind = *bind;
+}
+
 void read_estimate(const json::value& value, const std::string& where, Reading& reading) {
   const std::string word = text_of(value, where);
   reading.task.estimate = parse_estimate_mode(word);
@@ -145,6 +151,37 @@ void read_memory(const json::value& value, const std::string& where, Reading& re
   reading.task.says_memory = true;
 }
 
+/// How many, and what each of them must be.
+void read_gpu_terms(const json::object& said, const std::string& where, Reading& reading) {
+  std::string kind;
+  Amount count = Amount::of(1);
+  for (const auto& [key, value] : said) {
+    const std::string what = where + "." + std::string(key);
+    if (key == "count") {
+      count = Amount::of_fraction(number_of(value, what));
+    } else if (key == "kind") {
+      kind = plain_word(value, what);
+    } else if (key == "memory") {
+      reading.task.gpu_terms.memory = static_cast<std::uint64_t>(size_of(value, what).whole());
+    } else if (key == "capability") {
+      const auto capability =
+          parse_capability(value.is_string() ? std::string(value.get_string())
+                                             : fmt::format("{:g}", number_of(value, what)));
+      if (!capability) throw BadRequest(what + " must be a compute capability of CUDA, as 8.0");
+      reading.task.gpu_terms.capability = *capability;
+    } else {
+      throw BadRequest(what + " is none of count, kind, memory, capability");
+    }
+  }
+  reading.task.array.needs.amounts.set(
+      kind.empty() ? std::string(kAnyGpu) : std::string(kGpuPrefix) + kind, count);
+}
+
+bool are_gpu_terms(const json::object& said) {
+  return said.contains("count") || said.contains("kind") || said.contains("memory") ||
+         said.contains("capability");
+}
+
 void read_gpus(const json::value& value, const std::string& where, Reading& reading) {
   reading.task.says_gpus = true;
   Resources& amounts = reading.task.array.needs.amounts;
@@ -154,6 +191,7 @@ void read_gpus(const json::value& value, const std::string& where, Reading& read
   }
   if (!value.is_object())
     throw BadRequest(where + " must be a number, or a map of kinds to numbers");
+  if (are_gpu_terms(value.get_object())) return read_gpu_terms(value.get_object(), where, reading);
   int open = 0;
   for (const auto& [kind, count] : value.get_object()) {
     const std::string name = std::string(kGpuPrefix) + plain_word(json::value(kind), where);
@@ -249,6 +287,12 @@ const std::unordered_map<std::string_view, Reader>& readers() {
        }},
       {"gpus", read_gpus},
       {"estimate", read_estimate},
+      {"cpu_bind", read_cpu_bind},
+      {"threads_per_core",
+       [](V value, S where, Reading& to) {
+         to.task.cpu_binding.threads_per_core =
+             static_cast<std::uint32_t>(whole_of(value, where, 1, 8));
+       }},
       {"resources", read_resources},
       {"time",
        [](V value, S where, Reading& to) {

@@ -3,6 +3,8 @@
 
 #include "api/read/bad_request.hpp"
 #include "api/read/read_container.hpp"
+#include "hardware/cpu_binding.hpp"
+#include "hardware/gpu_kind.hpp"
 #include "links/recipe.hpp"
 #include "model/site.hpp"
 #include "model/task.hpp"
@@ -32,6 +34,8 @@ struct TaskRequest {
   ContainerRequest container;
   std::uint64_t output_limit{0};  ///< 0: said nothing
   std::optional<EstimateMode> estimate;
+  CpuBinding cpu_binding;
+  GpuTerms gpu_terms;
   std::vector<std::string> items;  ///< packed where they have columns
   bool items_have_columns{false};
   std::vector<std::string> shared;  ///< folders that must be seen where it runs

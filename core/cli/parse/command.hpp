@@ -22,9 +22,11 @@ using Assignments = std::vector<std::pair<std::string, std::string>>;
 /// them, already found to be well formed.
 struct WorkOptions {
   std::optional<double> cpus;
-  std::string memory, disk, time, output_limit, estimate;
+  std::string memory, disk, time, output_limit, estimate, cpu_bind;
+  std::optional<std::uint32_t> threads_per_core;
   std::optional<double> gpus;  ///< of any kind
   std::vector<std::pair<std::string, double>> gpu_kinds;
+  std::string gpu_memory, gpu_capability;
   std::string site;
   std::vector<std::string> not_sites;
   std::vector<std::string> tags;

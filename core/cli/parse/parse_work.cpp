@@ -3,6 +3,8 @@
 #include "cli/parse/parse.hpp"
 #include "cli/parse/spelled.hpp"
 #include "documents/spelling.hpp"
+#include "hardware/cpu_binding.hpp"
+#include "hardware/gpu_kind.hpp"
 #include "model/site.hpp"
 
 #include <fmt/format.h>
@@ -34,6 +36,14 @@ std::string estimate_word(const std::string& text) {
   return text;
 }
 
+std::string cpu_bind_word(const std::string& text) {
+  const std::vector<std::string> known(kCpuBindWords.begin(), kCpuBindWords.end());
+  if (!parse_cpu_bind(text))
+    throw std::invalid_argument("'" + text + "' is none of compact, scatter, numa, none" +
+                                spelling_hint(text, known));
+  return text;
+}
+
 // NOLINTNEXTLINE(readability-function-size)
 void add_resources(CLI::App& verb, WorkOptions& work) {
   verb.option_defaults()->group("Needs");
@@ -61,9 +71,32 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       "GPUs of any kind, or by kind, as a100:2, or of either, as 'a100|h100:2'; a part of one as "
       "0.25 (none)");
   add_value(
+      verb, "--gpu-memory", "SIZE",
+      [&work](const std::string& t) { work.gpu_memory = checked_size(t); },
+      "only kinds of GPU with so much memory, as 40G (any; 1 GPU where --gpus is not said)");
+  add_value(
+      verb, "--gpu-capability", "N.N",
+      [&work](const std::string& t) {
+        if (!parse_capability(t))
+          throw std::invalid_argument("'" + t + "' is no compute capability of CUDA, as 8.0");
+        work.gpu_capability = t;
+      },
+      "only kinds of GPU with this compute capability or a newer one, as 8.0 (any)");
+  add_value(
       verb, "--time", "DURATION",
       [&work](const std::string& t) { work.time = checked_duration(t); },
       "need and limit: seconds, or as 90s, 1h30m (none)");
+  add_value(
+      verb, "--cpu-bind", "WORD",
+      [&work](const std::string& t) { work.cpu_bind = cpu_bind_word(t); },
+      "which of a node's cpus it is bound to: compact (close together), scatter, numa (one node of "
+      "memory, or later), none; near its GPU where it has one (compact)");
+  add_value(
+      verb, "--threads-per-core", "N",
+      [&work](const std::string& t) {
+        work.threads_per_core = static_cast<std::uint32_t>(parse_whole(t, 1, 8));
+      },
+      "use at most so many threads of each core; the others stay idle meanwhile (all)");
   add_value(
       verb, "--estimate", "WORD",
       [&work](const std::string& t) { work.estimate = estimate_word(t); },

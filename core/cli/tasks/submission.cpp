@@ -93,15 +93,32 @@ class TaskWriter {
   json::object task_;
 };
 
+json::object gpu_terms(const WorkOptions& work) {
+  json::object terms;
+  if (work.gpus) terms["count"] = number(*work.gpus);
+  if (!work.gpu_kinds.empty()) {
+    terms["kind"] = checked(work.gpu_kinds.front().first, "gpus");
+    terms["count"] = number(work.gpu_kinds.front().second);
+  }
+  if (!work.gpu_memory.empty()) terms["memory"] = work.gpu_memory;
+  if (!work.gpu_capability.empty()) terms["capability"] = work.gpu_capability;
+  return terms;
+}
+
 void write_needs(TaskWriter& task, const WorkOptions& work) {
   if (work.cpus) task.value("cpus", number(*work.cpus));
   task.text("memory", work.memory);
   task.text("disk", work.disk);
   task.text("output_limit", work.output_limit);
   task.text("estimate", work.estimate);
+  task.text("cpu_bind", work.cpu_bind);
+  if (work.threads_per_core) task.value("threads_per_core", *work.threads_per_core);
   task.text("time", work.time);
-  if (work.gpus) task.value("gpus", number(*work.gpus));
-  if (!work.gpu_kinds.empty()) {
+  if (!work.gpu_memory.empty() || !work.gpu_capability.empty()) {
+    task.value("gpus", gpu_terms(work));
+  } else if (work.gpus) {
+    task.value("gpus", number(*work.gpus));
+  } else if (!work.gpu_kinds.empty()) {
     json::object kinds;
     for (const auto& [kind, count] : work.gpu_kinds) kinds[checked(kind, "gpus")] = number(count);
     task.value("gpus", std::move(kinds));

@@ -148,10 +148,19 @@ bool is_amount_of_its_own(std::string_view name) {
   return name == "cpus" || name == "memory" || name == "disk" || name == "gpus";
 }
 
+/// Of GPUs the words beside numbers by kind.
+bool is_gpu_term(std::string_view name) {
+  return name == "kind" || name == "memory" || name == "capability";
+}
+
 json::value number_or_map(const View& view) {
   if (view.node().kind != Node::Kind::Map) return number_of(view);
   json::object amounts;
   for (const Field& field : view.node().fields) {
+    if (view.name() == "gpus" && is_gpu_term(field.name)) {
+      amounts[field.name] = plain(field.value, view.file());
+      continue;
+    }
     if (is_amount_of_its_own(field.name))
       refuse(view.file(), field.line,
              "'" + field.name + "' is a key of the task itself, not of its " + view.name());

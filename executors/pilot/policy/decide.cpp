@@ -39,6 +39,7 @@ void Decide::leased(const Lease& lease) {
   }
   at->second.needs = last_granted_.needs;
   at->second.time_limit = lease.time_limit;
+  at->second.cpus = lease.cpus;
   at->second.begins_later = lease.begins_later;
   queue_.push_back(lease.id);
   ++counts_.waiting;
@@ -384,7 +385,7 @@ void Decide::start_what_fits(Time now) {
     const bool waits = found != held_.end() && found->second.state == State::Waiting;
     if (waits && fits_in_time(found->second, now)) {
       Held& held = found->second;
-      if (auto placement = room_.take(*held.needs)) {
+      if (auto placement = room_.take(*held.needs, held.cpus)) {
         held.state = State::Running;
         held.placement = *placement;
         --counts_.waiting;

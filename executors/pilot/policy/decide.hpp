@@ -34,6 +34,7 @@ struct Lease {
   Duration time_limit{};  // zero: none
   bool begins_later{
       false};  // it waits for its service or its image: its time does not run before `began`
+  CpuWish cpus{};
 };
 
 struct Terms {
@@ -171,6 +172,7 @@ class Decide {
     Placement placement;
     Duration time_limit{};
     bool begins_later{false};
+    CpuWish cpus;
     unsigned passed_over{0};
     bool silent{false};
     bool stopping{false};

@@ -24,8 +24,11 @@ std::vector<GpuFacts> read_gpu_facts(std::string_view text) {
     const auto line = read_json(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (!line || !line->fields.contains("index")) continue;
+    const bool has_node = line->fields.contains("numa_node");
     all.push_back({line->at("uuid").text, line->at("name").text, number_at(*line, "memory"),
-                   line->at("capability").text, line->at("driver").text, line->at("trouble").text});
+                   line->at("capability").text, line->at("driver").text, line->at("trouble").text,
+                   has_node ? std::optional(static_cast<unsigned>(number_at(*line, "numa_node")))
+                            : std::nullopt});
   }
   return all;
 }

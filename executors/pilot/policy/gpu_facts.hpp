@@ -18,7 +18,8 @@ struct GpuFacts {
   std::uint64_t memory{0};  // bytes; 0: not known
   std::string capability;
   std::string driver;
-  std::string trouble;  // why it is not to be used
+  std::string trouble;                  // why it is not to be used
+  std::optional<unsigned> numa_node{};  // whose cpus are near it
 };
 
 /// What one does just now, or what has become of it.

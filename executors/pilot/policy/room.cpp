@@ -16,8 +16,7 @@ bool names_gpus(std::string_view name) {
 
 }  // namespace
 
-Room::Room(const Amounts& capacity, std::vector<unsigned> bindable_cpus)
-    : binds_(!bindable_cpus.empty()), free_cpus_(bindable_cpus.begin(), bindable_cpus.end()) {
+Room::Room(const Amounts& capacity, Topology bindable) : cpus_free_(std::move(bindable)) {
   unsigned next_device = 0;
   for (const auto& [name, total] : capacity) {
     Thing thing{name, total, total, names_gpus(name), {}, {}, {}};
@@ -71,16 +70,31 @@ std::vector<std::size_t> Room::devices_for(const Thing& thing, std::int64_t amou
   return chosen;
 }
 
+CpuWish Room::beside_gpus(CpuWish wish, const Needs& needs) const {
+  if (near_.empty() || wish.near) return wish;
+  for (const Need& need : needs) {
+    if (!things_[need.thing].is_gpus) continue;
+    const auto devices = devices_for(things_[need.thing], need.amount);
+    if (devices.empty()) continue;
+    const auto near = near_.find(things_[need.thing].devices[devices.front()]);
+    if (near != near_.end()) wish.near = near->second;
+  }
+  return wish;
+}
+
 // NOLINTNEXTLINE(readability-function-cognitive-complexity)
-std::optional<Placement> Room::take(const Needs& needs) {
+std::optional<Placement> Room::take(const Needs& needs, const CpuWish& asked) {
   if (free_slots_.empty() && next_slot_ == kMostSlots) return std::nullopt;
+  const CpuWish wish = beside_gpus(asked, needs);
+  CpuSet cpus;
   for (const Need& need : needs) {
     const Thing& thing = things_[need.thing];
     if (thing.free < need.amount && !HPCBATCH_PLANTED(room_given_twice)) return std::nullopt;
     if (thing.is_gpus && devices_for(thing, need.amount).empty()) return std::nullopt;
-    const bool binds = binds_ && need.thing == cpus_ && need.amount % kWhole == 0;
-    if (binds && static_cast<std::int64_t>(free_cpus_.size()) < need.amount / kWhole)
-      return std::nullopt;
+    if (!is_bound(need, wish)) continue;
+    auto chosen = cpus_free_.choose(static_cast<std::size_t>(need.amount / kWhole), wish);
+    if (!chosen) return std::nullopt;
+    cpus = std::move(*chosen);
   }
   Placement placement;
   for (const Need& need : needs) {
@@ -92,13 +106,10 @@ std::optional<Placement> Room::take(const Needs& needs) {
         placement.gpus.push_back(thing.devices[device]);
       }
     }
-    if (binds_ && need.thing == cpus_ && need.amount % kWhole == 0) {
-      for (std::int64_t left = need.amount; left > 0; left -= kWhole) {
-        placement.cpus.push_back(*free_cpus_.begin());
-        free_cpus_.erase(free_cpus_.begin());
-      }
-    }
   }
+  cpus_free_.take(cpus);
+  placement.cpus = std::move(cpus.bound);
+  placement.idle_cpus = std::move(cpus.idle);
   if (free_slots_.empty()) {
     placement.slot = next_slot_++;
   } else {
@@ -162,7 +173,7 @@ void Room::give_back(const Needs& needs, const Placement& placement) {
     else
       thing.free += need.amount;
   }
-  free_cpus_.insert(placement.cpus.begin(), placement.cpus.end());
+  cpus_free_.give_back({placement.cpus, placement.idle_cpus});
   free_slots_.insert(placement.slot);
 }
 

@@ -1,7 +1,10 @@
 // What a node has and what of it is free: amounts by name, cpus and GPUs also by their numbers.
 #pragma once
 
+#include "pilot/policy/cpus.hpp"
+
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,8 +21,9 @@ using Amounts = std::vector<std::pair<std::string, std::int64_t>>;
 /// Where a task runs.
 struct Placement {
   unsigned slot{};
-  std::vector<unsigned> cpus;  // numbers to be bound to; empty: not bound
-  std::vector<unsigned> gpus;  // numbers of this pilot's devices
+  std::vector<unsigned> cpus;         // numbers to be bound to; empty: not bound
+  std::vector<unsigned> gpus;         // numbers of this pilot's devices
+  std::vector<unsigned> idle_cpus{};  // threads of its cores that nobody else gets meanwhile
   friend bool operator==(const Placement&, const Placement&) = default;
 };
 
@@ -32,14 +36,16 @@ class Room {
   };
   using Needs = std::vector<Need>;
 
-  /// `bindable_cpus` has one number per whole cpu, or is empty where tasks are not to be bound.
-  Room(const Amounts& capacity, std::vector<unsigned> bindable_cpus);
+  /// `bindable` has one entry per whole cpu, or is empty where tasks are not to be bound.
+  Room(const Amounts& capacity, Topology bindable);
 
   /// What of `granted` this node counts; nothing where it could not have it even when empty.  Names
   /// that this node does not have (licences) are the engine's to count.
   std::optional<Needs> needs_of(const Amounts& granted) const;
 
-  std::optional<Placement> take(const Needs& needs);
+  std::optional<Placement> take(const Needs& needs, const CpuWish& wish = {});
+  /// Of the GPU of that number: the node of memory whose cpus are near it.
+  void gpu_is_near(unsigned device, unsigned node) { near_[device] = node; }
   void give_back(const Needs& needs, const Placement& placement);
 
   /// The GPU of that number is not to be used any more; what has it keeps it until it is given back.
@@ -68,10 +74,16 @@ class Room {
   static std::vector<std::size_t> devices_for(const Thing& thing, std::int64_t amount);
 
   std::vector<Thing> things_;
+  bool is_bound(const Need& need, const CpuWish& wish) const {
+    return !cpus_free_.empty() && wish.bind != CpuBind::None && need.thing == cpus_ &&
+           need.amount % kWhole == 0;
+  }
+  CpuWish beside_gpus(CpuWish wish, const Needs& needs) const;
+
   std::optional<std::size_t> cpus_;
-  bool binds_;
-  std::set<unsigned> free_cpus_;
-  std::set<unsigned> free_slots_;  // below next_slot_
+  FreeCpus cpus_free_;
+  std::map<unsigned, unsigned> near_;  // node of memory by device
+  std::set<unsigned> free_slots_;      // below next_slot_
   unsigned next_slot_{0};
 };
 

@@ -1,0 +1,33 @@
+// Which of a node's cpus a task is bound to, where whole ones are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace hpcbatch {
+
+enum class CpuBind : std::uint8_t {
+  Compact,  ///< close together: one node of memory where they fit into one
+  Scatter,  ///< over nodes of memory and cores, as far as there are
+  Numa,     ///< one node of memory, or not now
+  None,     ///< any
+};
+inline constexpr std::array<std::string_view, 4> kCpuBindWords{"compact", "scatter", "numa",
+                                                               "none"};
+
+struct CpuBinding {
+  CpuBind bind{CpuBind::Compact};
+  std::uint32_t threads_per_core{0};  ///< of those it has at most so many are used; 0: all
+  friend bool operator==(const CpuBinding&, const CpuBinding&) = default;
+};
+
+constexpr std::optional<CpuBind> parse_cpu_bind(std::string_view word) {
+  for (std::size_t i = 0; i < kCpuBindWords.size(); ++i) {
+    if (kCpuBindWords[i] == word) return static_cast<CpuBind>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace hpcbatch

@@ -1,0 +1,100 @@
+#include "hardware/gpu_kind.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <vector>
+
+namespace hpcbatch {
+namespace {
+
+struct KnownGpu {
+  std::string_view name;
+  std::uint64_t gigabytes;
+  unsigned capability;
+};
+constexpr std::array kKnownGpus{
+    KnownGpu{"k40", 12, 35},     KnownGpu{"k80", 12, 37},       KnownGpu{"m40", 12, 52},
+    KnownGpu{"m60", 8, 52},      KnownGpu{"p4", 8, 61},         KnownGpu{"p40", 24, 61},
+    KnownGpu{"p100", 16, 60},    KnownGpu{"gtx1080ti", 11, 61}, KnownGpu{"v100", 16, 70},
+    KnownGpu{"titanv", 12, 70},  KnownGpu{"t4", 16, 75},        KnownGpu{"rtx6000", 24, 75},
+    KnownGpu{"rtx8000", 48, 75}, KnownGpu{"rtx2080ti", 11, 75}, KnownGpu{"a100", 40, 80},
+    KnownGpu{"a30", 24, 80},     KnownGpu{"a2", 16, 86},        KnownGpu{"a10", 24, 86},
+    KnownGpu{"a16", 16, 86},     KnownGpu{"a40", 48, 86},       KnownGpu{"a4000", 16, 86},
+    KnownGpu{"a5000", 24, 86},   KnownGpu{"a6000", 48, 86},     KnownGpu{"rtx3090", 24, 86},
+    KnownGpu{"rtx4090", 24, 89}, KnownGpu{"l4", 24, 89},        KnownGpu{"l40", 48, 89},
+    KnownGpu{"l40s", 48, 89},    KnownGpu{"h100", 80, 90},      KnownGpu{"h200", 141, 90},
+    KnownGpu{"gh200", 96, 90},   KnownGpu{"b200", 180, 100},    KnownGpu{"gb200", 186, 100}};
+
+/// In small letters, without what stands between.
+std::vector<std::string> parts_of(std::string_view name) {
+  std::vector<std::string> parts(1);
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      parts.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!parts.back().empty())
+      parts.emplace_back();
+  }
+  return parts;
+}
+
+/// "80gb" or "80g".
+std::optional<std::uint64_t> gigabytes_in(const std::string& part) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(part.data() + part.size() - end));
+  if (error != std::errc{} || number == 0 || (unit != "g" && unit != "gb" && unit != "gib"))
+    return std::nullopt;
+  return number;
+}
+
+const KnownGpu* known(std::string_view part) {
+  const auto find = [](std::string_view name) {
+    const auto found = std::find_if(kKnownGpus.begin(), kKnownGpus.end(),
+                                    [&](const KnownGpu& gpu) { return gpu.name == name; });
+    return found == kKnownGpus.end() ? nullptr : &*found;
+  };
+  if (const KnownGpu* gpu = find(part)) return gpu;
+  // V100S, A100X: the same with another board.
+  const bool is_variant = part.size() > 1 && (part.back() == 's' || part.back() == 'x');
+  return is_variant ? find(part.substr(0, part.size() - 1)) : nullptr;
+}
+
+}  // namespace
+
+std::optional<GpuKind> gpu_kind(std::string_view name) {
+  const std::vector<std::string> parts = parts_of(name);
+  const KnownGpu* found = nullptr;
+  std::optional<std::uint64_t> gigabytes;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!gigabytes) gigabytes = gigabytes_in(parts[i]);
+    if (found != nullptr) continue;
+    if (i + 1 < parts.size()) found = known(parts[i] + parts[i + 1]);
+    if (found == nullptr) found = known(parts[i]);
+  }
+  if (found == nullptr) return std::nullopt;
+  return GpuKind{gigabytes.value_or(found->gigabytes) << 30, found->capability};
+}
+
+bool meets(const GpuKind& kind, const GpuTerms& terms) {
+  return kind.memory >= terms.memory && kind.capability >= terms.capability;
+}
+
+std::optional<unsigned> parse_capability(std::string_view text) {
+  unsigned major = 0, minor = 0;
+  const char* end = text.data() + text.size();
+  const auto whole = std::from_chars(text.data(), end, major);
+  if (whole.ec != std::errc{} || major == 0 || major > 99) return std::nullopt;
+  if (whole.ptr == end) return major * 10;
+  if (*whole.ptr != '.') return std::nullopt;
+  const auto rest = std::from_chars(whole.ptr + 1, end, minor);
+  if (rest.ec != std::errc{} || rest.ptr != end || minor > 9) return std::nullopt;
+  return major * 10 + minor;
+}
+
+std::string show_capability(unsigned capability) {
+  return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+}
+
+}  // namespace hpcbatch
