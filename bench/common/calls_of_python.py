@@ -12,7 +12,7 @@ SCRIPT = ROOT / "bench/helpers/calls.py"
 def measured(python, name, environment, chosen):
     """What helpers/calls.py found."""
     command = [python, SCRIPT, name, str(chosen.rounds), str(chosen.seconds)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -21,6 +21,8 @@ ALL_AT_ONCE = 20_000
 
 def work(milliseconds, number):
     """Busy, as a real call is, for so long."""
+    import time  # some hand a function on without what is around it
+
     until = time.perf_counter() + milliseconds / 1e3
     while time.perf_counter() < until:
         pass
@@ -58,8 +60,8 @@ def dask_calls():
 def jobqueue_calls():
     from dask_jobqueue import SLURMCluster
 
-    cluster = SLURMCluster(cores=2, processes=2, memory="1GB", queue="cpu", walltime="00:30:00", interface="lo", log_directory=os.devnull,
-                           scheduler_options={"dashboard_address": None})
+    cluster = SLURMCluster(cores=2, processes=2, memory="1GB", queue="cpu", walltime="00:30:00", interface="lo",
+                           log_directory=os.environ["HPCBATCH_BENCH_SHARED"], scheduler_options={"dashboard_address": None})
     cluster.scale(jobs=1)
     return of_dask(cluster)
 

@@ -24,6 +24,7 @@ struct Child {
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
   for (std::string& text : texts) pointers.push_back(text.data());
   pointers.push_back(nullptr);
   return pointers;
@@ -91,6 +92,7 @@ std::vector<std::optional<Ran>> run_in_time(const std::vector<Program>& programs
                                             std::chrono::milliseconds time) {
   const Clock::time_point until = Clock::now() + time;
   std::vector<Child> children;
+  children.reserve(programs.size());
   for (const Program& program : programs) children.push_back(begin(program));
   std::vector<bool> is_whole(children.size(), false);
   for (;;) {

@@ -135,6 +135,7 @@ int work(const Work& what) {
   const std::vector<Gpu> gpus = visible(*node);
   if (gpus.empty()) throw std::runtime_error("no GPU is to be seen");
   std::vector<std::string> uuids;
+  uuids.reserve(gpus.size());
   for (const Gpu& gpu : gpus) uuids.push_back(gpu.uuid);
   node->use(uuids, what.cost.memory, what.cost.busy);
   if (!has_room(*node, gpus)) {

@@ -40,7 +40,7 @@ std::size_t& errors_told() {
 }
 
 void* handle(std::size_t index) {
-  return reinterpret_cast<void*>(index + 1);
+  return reinterpret_cast<void*>(index + 1);  // NOLINT(performance-no-int-to-ptr): a handle
 }
 
 std::string uuid_of(void* of) {
@@ -90,6 +90,7 @@ struct EventData {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming,performance-no-int-to-ptr): the names and types are NVIDIA's
 extern "C" {
 
 int nvmlInit_v2() {
@@ -246,3 +247,4 @@ int nvmlEventSetWait_v2(void*, EventData* event, unsigned milliseconds) {
   }
 }
 }
+// NOLINTEND(readability-identifier-naming,performance-no-int-to-ptr)

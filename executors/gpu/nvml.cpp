@@ -332,7 +332,7 @@ bool is_fault_of_device(std::uint64_t xid) {
 }
 
 std::string xid_in_words(std::uint64_t xid) {
-  const std::string number = "Xid " + std::to_string(xid);
+  std::string number = "Xid " + std::to_string(xid);
   switch (xid) {
     case 48:
       return number + ": an error in its memory that ECC could not mend";
