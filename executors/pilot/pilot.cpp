@@ -63,6 +63,7 @@ ContainerGround containers_here(const std::string& workspace,
 
 std::vector<std::uint64_t> memory_of_gpus(const std::vector<GpuFacts>& gpus) {
   std::vector<std::uint64_t> memory;
+  memory.reserve(gpus.size());
   for (const GpuFacts& facts : gpus) memory.push_back(facts.memory);
   return memory;
 }

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -60,6 +61,39 @@ Needs merged(const TaskRequest& task, const Needs& tool) {
   return needs;
 }
 
+/// Kinds of GPU that a demand would take, where its task may run.
+std::set<std::string> gpu_kinds_for(std::string_view demand, const std::vector<const Site*>& sites,
+                                    const Needs& needs) {
+  std::set<std::string> kinds;
+  for (const Site* site : sites) {
+    if (!may_run_at(needs, site->name)) continue;
+    for (const Shape& shape : site->shapes) {
+      for (const auto& [supply, unused] : shape.capacity.entries()) {
+        if (takes_gpu(demand, supply)) kinds.insert(supply.substr(kGpuPrefix.size()));
+      }
+    }
+  }
+  return kinds;
+}
+
+std::string gpu_kind_in_words(const std::string& kind) {
+  const auto known = gpu_kind(kind);
+  return known ? fmt::format("{} ({}, {})", kind, show_size(known->memory),
+                             show_capability(known->capability))
+               : kind + " (not known)";
+}
+
+[[noreturn]] void refuse_gpu_terms(const GpuTerms& terms, const std::set<std::string>& kinds) {
+  std::vector<std::string> asked, there;
+  if (terms.memory != 0) asked.push_back(show_size(terms.memory) + " of memory");
+  if (terms.capability != 0) asked.push_back("capability " + show_capability(terms.capability));
+  for (const std::string& kind : kinds) there.push_back(gpu_kind_in_words(kind));
+  throw BadRequest(fmt::format("never_fits: no kind of GPU has {}; {}", fmt::join(asked, " and "),
+                               there.empty()
+                                   ? std::string("no shape has any that it would take")
+                                   : fmt::format("there are {}", fmt::join(there, ", "))));
+}
+
 /// Of what is said of a GPU's memory and capability the kinds that there are and that have it.
 void choose_gpu_kinds(const GpuTerms& terms, const std::vector<const Site*>& sites, Needs& needs) {
   if (!terms.any()) return;
@@ -69,33 +103,14 @@ void choose_gpu_kinds(const GpuTerms& terms, const std::vector<const Site*>& sit
   });
   if (demand == entries.end()) return;
   const auto [name, amount] = *demand;
-  std::set<std::string> good, others;
-  for (const Site* site : sites) {
-    if (!may_run_at(needs, site->name)) continue;
-    for (const Shape& shape : site->shapes) {
-      for (const auto& [supply, unused] : shape.capacity.entries()) {
-        if (!takes_gpu(name, supply)) continue;
-        const std::string kind = supply.substr(kGpuPrefix.size());
-        const auto known = gpu_kind(kind);
-        if (known && meets(*known, terms))
-          good.insert(kind);
-        else
-          others.insert(known ? fmt::format("{} ({}, {})", kind, show_size(known->memory),
-                                            show_capability(known->capability))
-                              : kind + " (not known)");
-      }
-    }
-  }
-  if (good.empty()) {
-    const std::string asked =
-        fmt::format("{}{}{}", terms.memory != 0 ? show_size(terms.memory) + " of memory" : "",
-                    terms.memory != 0 && terms.capability != 0 ? " and " : "",
-                    terms.capability != 0 ? "capability " + show_capability(terms.capability) : "");
-    throw BadRequest(fmt::format("never_fits: no kind of GPU has {}; {}", asked,
-                                 others.empty()
-                                     ? "no shape has any that it would take"
-                                     : fmt::format("there are {}", fmt::join(others, ", "))));
-  }
+  const std::set<std::string> kinds = gpu_kinds_for(name, sites, needs);
+  std::set<std::string> good;
+  std::copy_if(kinds.begin(), kinds.end(), std::inserter(good, good.end()),
+               [&](const std::string& kind) {
+                 const auto known = gpu_kind(kind);
+                 return known && meets(*known, terms);
+               });
+  if (good.empty()) refuse_gpu_terms(terms, kinds);
   needs.amounts.set(name, {});
   needs.amounts.set(
       std::string(kGpuPrefix) + fmt::format("{}", fmt::join(good, std::string(1, kGpuEither))),
