@@ -213,8 +213,8 @@ std::string report_text(const json::object& report, const std::string& by,
   const json::array* advice = array_at(report, "advice");
   if (advice == nullptr || advice->empty()) {
     return out +
-           "\nNo advice: nobody asked for much more than was used, or there were fewer than ten\n"
-           "runs of a kind (of cpus: ten of a second or more, and most of them so long)\n";
+           "\nNo advice: nobody asked for much more than was used, or there were fewer\n"
+           "than ten runs of a kind (for cpus: ten of a second or more, and most so long)\n";
   }
   out += "\nWhat would save most:\n";
   for (const json::value& one : *advice) {
