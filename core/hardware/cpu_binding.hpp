@@ -30,4 +30,9 @@ constexpr std::optional<CpuBind> parse_cpu_bind(std::string_view word) {
   return std::nullopt;
 }
 
+/// As it is kept and sent; what a newer program says is as if nothing were said.
+constexpr CpuBind cpu_bind_of(std::uint32_t number) {
+  return number < kCpuBindWords.size() ? static_cast<CpuBind>(number) : CpuBind::Compact;
+}
+
 }  // namespace hpcbatch

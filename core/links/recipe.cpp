@@ -168,8 +168,7 @@ Recipe recipe_from_bytes(const std::string& bytes) {
   recipe.container_terms = terms_from(start.container_terms());
   if (start.has_umask()) recipe.umask = start.umask();
   recipe.output_limit = start.output_limit();
-  recipe.cpu_binding = {static_cast<CpuBind>(std::min<std::uint32_t>(start.cpu_bind(), 3)),
-                        start.threads_per_core()};
+  recipe.cpu_binding = {cpu_bind_of(start.cpu_bind()), start.threads_per_core()};
   recipe.directory_token = start.directory_token();
   for (const wire::Output& output : start.outputs()) {
     recipe.outputs.push_back({output.name(), output.staged(), output.destination(),

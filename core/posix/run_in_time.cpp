@@ -1,11 +1,11 @@
 #include "posix/run_in_time.hpp"
 
 #include "posix/fd.hpp"
+#include "posix/spawn_program.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
@@ -21,14 +21,6 @@ struct Child {
   Fd out;
   std::string text;
 };
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 std::vector<std::string> surroundings(const std::vector<std::string>& over) {
   std::vector<std::string> lines = over;
@@ -48,22 +40,8 @@ Child begin(const Program& program) {
   if (::pipe2(ends, O_CLOEXEC) != 0) return child;
   child.out = Fd(ends[0]);
   const Fd writing(ends[1]);
-  std::vector<std::string> words = program.argv, lines = surroundings(program.variables);
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&files, writing.get(), STDOUT_FILENO);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  if (::posix_spawnp(&child.pid, words.front().c_str(), &files, &attributes,
-                     pointers_to(words).data(), pointers_to(lines).data()) != 0)
-    child.pid = -1;
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&files);
+  const std::vector<std::string> lines = surroundings(program.variables);
+  spawn_program(program.argv, {.environment = &lines, .output = writing.get()}, child.pid);
   return child;
 }
 

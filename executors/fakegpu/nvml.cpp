@@ -1,6 +1,7 @@
 // libnvidia-ml.so.1 for a node whose GPUs are lines in a file (node.hpp): the functions that
 // gpu/nvml.cpp calls, with the names and the types of NVIDIA's (NVML API Reference Guide).
 #include "fakegpu/node.hpp"
+#include "gpu/devices/nvml_types.hpp"
 
 #include <unistd.h>
 #include <algorithm>
@@ -15,6 +16,7 @@ namespace {
 using hpcbatch::fakegpu::Gpu;
 using hpcbatch::fakegpu::Node;
 using hpcbatch::fakegpu::User;
+using namespace hpcbatch::gpu::nvml;
 
 constexpr int kOk = 0;
 constexpr int kBadArgument = 2;
@@ -65,28 +67,6 @@ int put(const std::string& text, char* into, unsigned size) {
   std::memcpy(into, text.c_str(), text.size() + 1);
   return kOk;
 }
-
-struct Memory {
-  unsigned long long total, free, used;
-};
-struct Rates {
-  unsigned gpu, memory;
-};
-struct Pci {
-  char legacy[16];
-  unsigned domain, bus, device, device_id, subsystem;
-  char bus_id[32];
-};
-struct ProcessInfo {
-  unsigned pid;
-  unsigned long long memory;
-  unsigned instance, compute_instance;
-};
-struct EventData {
-  void* device;
-  unsigned long long type, data;
-  unsigned instance, compute_instance;
-};
 
 }  // namespace
 

@@ -1,5 +1,7 @@
 #include "gpu/nvml.hpp"
 
+#include "gpu/devices/nvml_types.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -21,34 +23,6 @@ constexpr int kUncorrected = 1;
 constexpr int kSinceDriver = 0;
 
 }  // namespace
-
-/// The library's own types.
-namespace nvml {
-
-using Handle = void*;
-struct Memory {
-  unsigned long long total, free, used;
-};
-struct Rates {
-  unsigned gpu, memory;
-};
-struct Pci {
-  char legacy[16];
-  unsigned domain, bus, device, device_id, subsystem;
-  char bus_id[32];
-};
-struct ProcessInfo {
-  unsigned pid;
-  unsigned long long memory;
-  unsigned instance, compute_instance;
-};
-struct EventData {
-  Handle device;
-  unsigned long long type, data;
-  unsigned instance, compute_instance;
-};
-
-}  // namespace nvml
 
 using namespace nvml;  // NOLINT: of this file alone
 

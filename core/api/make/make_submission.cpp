@@ -1,20 +1,15 @@
 #include "api/make/make_submission.hpp"
 
 #include "api/make/far_sites.hpp"
+#include "api/make/gpu_terms.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/own_paths.hpp"
-#include "hardware/gpu_kind.hpp"
-#include "model/quantities.hpp"
 #include "records/kind.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <sodium.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <iterator>
-#include <set>
 #include <utility>
 
 #include <unistd.h>
@@ -59,62 +54,6 @@ Needs merged(const TaskRequest& task, const Needs& tool) {
   std::sort(needs.tags.begin(), needs.tags.end());
   needs.tags.erase(std::unique(needs.tags.begin(), needs.tags.end()), needs.tags.end());
   return needs;
-}
-
-/// Kinds of GPU that a demand would take, where its task may run.
-std::set<std::string> gpu_kinds_for(std::string_view demand, const std::vector<const Site*>& sites,
-                                    const Needs& needs) {
-  std::set<std::string> kinds;
-  for (const Site* site : sites) {
-    if (!may_run_at(needs, site->name)) continue;
-    for (const Shape& shape : site->shapes) {
-      for (const auto& [supply, unused] : shape.capacity.entries()) {
-        if (takes_gpu(demand, supply)) kinds.insert(supply.substr(kGpuPrefix.size()));
-      }
-    }
-  }
-  return kinds;
-}
-
-std::string gpu_kind_in_words(const std::string& kind) {
-  const auto known = gpu_kind(kind);
-  return known ? fmt::format("{} ({}, {})", kind, show_size(known->memory),
-                             show_capability(known->capability))
-               : kind + " (not known)";
-}
-
-[[noreturn]] void refuse_gpu_terms(const GpuTerms& terms, const std::set<std::string>& kinds) {
-  std::vector<std::string> asked, there;
-  if (terms.memory != 0) asked.push_back(show_size(terms.memory) + " of memory");
-  if (terms.capability != 0) asked.push_back("capability " + show_capability(terms.capability));
-  for (const std::string& kind : kinds) there.push_back(gpu_kind_in_words(kind));
-  throw BadRequest(fmt::format("never_fits: no kind of GPU has {}; {}", fmt::join(asked, " and "),
-                               there.empty()
-                                   ? std::string("no shape has any that it would take")
-                                   : fmt::format("there are {}", fmt::join(there, ", "))));
-}
-
-/// Of what is said of a GPU's memory and capability the kinds that there are and that have it.
-void choose_gpu_kinds(const GpuTerms& terms, const std::vector<const Site*>& sites, Needs& needs) {
-  if (!terms.any()) return;
-  const auto& entries = needs.amounts.entries();
-  const auto demand = std::find_if(entries.begin(), entries.end(), [](const auto& entry) {
-    return entry.first.starts_with(kAnyGpu);
-  });
-  if (demand == entries.end()) return;
-  const auto [name, amount] = *demand;
-  const std::set<std::string> kinds = gpu_kinds_for(name, sites, needs);
-  std::set<std::string> good;
-  std::copy_if(kinds.begin(), kinds.end(), std::inserter(good, good.end()),
-               [&](const std::string& kind) {
-                 const auto known = gpu_kind(kind);
-                 return known && meets(*known, terms);
-               });
-  if (good.empty()) refuse_gpu_terms(terms, kinds);
-  needs.amounts.set(name, {});
-  needs.amounts.set(
-      std::string(kGpuPrefix) + fmt::format("{}", fmt::join(good, std::string(1, kGpuEither))),
-      amount);
 }
 
 Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {

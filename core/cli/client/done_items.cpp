@@ -3,14 +3,27 @@
 #include "cli/client/named.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
+#include "cli/tasks/left_items.hpp"
 #include "model/item.hpp"
 
 #include <boost/json/array.hpp>
+
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
 
 namespace json = boost::json;
+
+struct DoneItems {
+  std::string submissions;  // their ids, as they are told
+  /// How often an item has ended well, by `same_item`.
+  std::unordered_map<std::string, std::size_t> times;
+};
 
 /// As much as the engine gives at once.
 constexpr std::size_t kPage = 100'000;
@@ -53,8 +66,6 @@ void add_done(EngineClient& client, const std::string& id, DoneItems& done) {
   }
 }
 
-}  // namespace
-
 DoneItems done_items(EngineClient& client, const std::vector<std::string>& submissions) {
   DoneItems done;
   for (const std::string& id : resolve_ids(client, submissions, "")) {
@@ -69,6 +80,14 @@ DoneItems done_items(EngineClient& client, const std::vector<std::string>& submi
     done.submissions += (done.submissions.empty() ? "" : ", ") + id;
   }
   return done;
+}
+
+}  // namespace
+
+bool leave_out_done(EngineClient& client, const ManyOptions& many, json::object& task) {
+  if (many.skip_done.empty()) return true;
+  DoneItems done = done_items(client, many.skip_done);
+  return tell_left(leave_out_done(task, many, std::move(done.times)), done.submissions);
 }
 
 }  // namespace hpcbatch

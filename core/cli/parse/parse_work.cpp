@@ -8,6 +8,7 @@
 #include "model/site.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,20 +29,10 @@ std::pair<std::string, std::string> parse_env(const std::string& text) {
   return {text, value};
 }
 
-std::string estimate_word(const std::string& text) {
-  const std::vector<std::string> known{"off", "advise", "use"};
-  if (!parse_estimate_mode(text))
-    throw std::invalid_argument("'" + text + "' is none of off, advise, use" +
-                                spelling_hint(text, known));
-  return text;
-}
-
-std::string cpu_bind_word(const std::string& text) {
-  const std::vector<std::string> known(kCpuBindWords.begin(), kCpuBindWords.end());
-  if (!parse_cpu_bind(text))
-    throw std::invalid_argument("'" + text + "' is none of compact, scatter, numa, none" +
-                                spelling_hint(text, known));
-  return text;
+std::string one_of(const std::string& text, const std::vector<std::string>& known) {
+  if (std::find(known.begin(), known.end(), text) != known.end()) return text;
+  throw std::invalid_argument(fmt::format("'{}' is none of {}{}", text, fmt::join(known, ", "),
+                                          spelling_hint(text, known)));
 }
 
 // NOLINTNEXTLINE(readability-function-size)
@@ -88,7 +79,9 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       "need and limit: seconds, or as 90s, 1h30m (none)");
   add_value(
       verb, "--cpu-bind", "WORD",
-      [&work](const std::string& t) { work.cpu_bind = cpu_bind_word(t); },
+      [&work](const std::string& t) {
+        work.cpu_bind = one_of(t, {kCpuBindWords.begin(), kCpuBindWords.end()});
+      },
       "which of a node's cpus it is bound to: compact (close together), scatter, numa (one node of "
       "memory, or later), none; near its GPU where it has one (compact)");
   add_value(
@@ -99,7 +92,9 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       "use at most so many threads of each core; the others stay idle meanwhile (all)");
   add_value(
       verb, "--estimate", "WORD",
-      [&work](const std::string& t) { work.estimate = estimate_word(t); },
+      [&work](const std::string& t) {
+        work.estimate = one_of(t, {"off", "advise", "use"});
+      },
       "what runs of its kind used before: off, advise (say it) or use (need that, where less or "
       "nothing is said) (the site's)");
   verb.add_option("--site", work.site, "only there")->type_name("NAME");

@@ -8,7 +8,6 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
-#include "cli/tasks/left_items.hpp"
 #include "cli/tasks/many.hpp"
 #include "cli/tasks/submission.hpp"
 #include "cli/verbs/joblog.hpp"
@@ -21,7 +20,6 @@
 #include <cstdio>
 #include <optional>
 #include <set>
-#include <utility>
 
 #include <signal.h>
 
@@ -137,12 +135,7 @@ int run_many(const RunCommand& command, const Session& session) {
   EngineClient client = session.client();
   connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
   resolve_waits(client, tasks, [] {});
-  if (!command.many.skip_done.empty()) {
-    DoneItems done = done_items(client, command.many.skip_done);
-    if (!tell_left(leave_out_done(tasks.front().as_object(), command.many, std::move(done.times)),
-                   done.submissions))
-      return kExitDone;
-  }
+  if (!leave_out_done(client, command.many, tasks.front().as_object())) return kExitDone;
   const json::object request = submission_of(std::move(tasks), around, name,
                                              command.key.empty() ? random_key() : command.key);
   ManyFollower follower(client, session, std::move(options));

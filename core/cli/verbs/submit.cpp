@@ -6,7 +6,6 @@
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
-#include "cli/tasks/left_items.hpp"
 #include "cli/tasks/many.hpp"
 #include "cli/tasks/script_command.hpp"
 #include "cli/tasks/submission.hpp"
@@ -22,7 +21,6 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace hpcbatch {
@@ -118,10 +116,7 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
   resolve_waits(client, tasks, connect);
   if (!command.many.skip_done.empty()) {
     connect();
-    DoneItems done = done_items(client, command.many.skip_done);
-    if (!tell_left(leave_out_done(tasks.front().as_object(), command.many, std::move(done.times)),
-                   done.submissions))
-      return kExitDone;
+    if (!leave_out_done(client, command.many, tasks.front().as_object())) return kExitDone;
   }
   const json::object request =
       submission_of(std::move(tasks), around, client_name(around.environment),

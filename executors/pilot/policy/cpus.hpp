@@ -1,6 +1,8 @@
 // The cpus of a node that tasks are bound to: which are free, and which a task gets.  Pure.
 #pragma once
 
+#include "hardware/cpu_binding.hpp"
+
 #include <cstddef>
 #include <optional>
 #include <set>
@@ -19,13 +21,6 @@ using Topology = std::vector<Cpu>;
 
 /// Where nothing is known of them: one node of memory, a core each.
 Topology flat(const std::vector<unsigned>& numbers);
-
-enum class CpuBind : unsigned char {
-  Compact,  // close together: one node of memory where they fit into one, threads of a core side by side
-  Scatter,  // over the nodes of memory and the cores, as far as there are
-  Numa,     // one node of memory, or not now
-  None,
-};
 
 struct CpuWish {
   CpuBind bind{CpuBind::Compact};

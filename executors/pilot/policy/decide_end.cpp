@@ -2,7 +2,10 @@
 // it is empty.
 #include "pilot/policy/decide.hpp"
 
+#include "planted/planted.hpp"
+
 #include <algorithm>
+#include <iterator>
 #include <variant>
 
 namespace hpcbatch::pilot {
@@ -14,6 +17,83 @@ constexpr Duration kFarewell = 5s;       // for acknowledgements, and leases tha
 constexpr Duration kTellRefusals = 30s;  // for a link to tell the engine why we start nothing
 
 }  // namespace
+
+void Decide::must_leave(LeaveCause cause, Time now) {
+  switch (cause) {
+    case LeaveCause::EngineEnds:
+      return engine_ends(now);
+    case LeaveCause::Fenced:
+      return fenced(now);
+    case LeaveCause::GivenUp:
+      return given_up();
+    case LeaveCause::ChecksFailed:
+      checks_failed_ = true;
+      exit_code_ = 4;
+      return leave("failed checks");
+    case LeaveCause::WorkspaceFailed:
+      return leave("workspace failed");
+    case LeaveCause::GpusFailed:
+      return leave("its GPUs failed");
+    case LeaveCause::Terminated:
+      return terminated(now);
+    case LeaveCause::KeeperDied:
+      return keeper_died(now);
+  }
+}
+
+void Decide::engine_ends(Time now) {
+  leave("drained");
+  no_engine_ = true;
+  stop_running(Failure::PilotKilled, "the engine ended the pilot", false, now);
+  fail_staged(Failure::PilotKilled, "the engine ended the pilot before the outputs were published");
+}
+
+void Decide::fenced(Time now) {
+  if (HPCBATCH_PLANTED(fence_not_heard)) return;
+  results_wanted_ = false;
+  no_engine_ = true;
+  for (auto& [id, held] : held_) {
+    held.silent = true;
+    if (held.state == State::Staged) {
+      actions_.push_back(Discard{id});
+      held.state = State::Delivered;
+      --counts_.staged;
+      outbox_.owe(0);
+    }
+  }
+  stop_running(Failure::Cancelled, "", true, now);
+  leave("fenced");
+  // What lies in the outbox may be an earlier process's, and the engine has yet to read it.
+  outbox_.leave_alone();
+  for (auto at = held_.begin(); at != held_.end();) {
+    const auto next = std::next(at);
+    if (at->second.state == State::Delivered) forget(at);
+    at = next;
+  }
+}
+
+void Decide::given_up() {
+  leave("given up");
+  no_engine_ = true;
+  fail_staged(Failure::PilotKilled,
+              "the engine gave the pilot up before the outputs were published");
+}
+
+void Decide::terminated(Time now) {
+  const bool at_end = time_is_up(now);
+  leave(at_end ? "walltime" : "terminated");
+  if (!haste_since_) haste_since_ = now;
+  stop_running(
+      at_end ? Failure::PilotWalltime : Failure::PilotKilled,
+      at_end ? "the pilot's time was used up" : "the batch system or a person ended the pilot",
+      false, now);
+}
+
+void Decide::keeper_died(Time now) {
+  leave("terminated");
+  no_engine_ = true;
+  stop_running(Failure::PilotKilled, "the pilot was killed", true, now);
+}
 
 void Decide::leave(const std::string& reason) {
   if (phase_ != Phase::Working) {

@@ -6,25 +6,12 @@
 namespace hpcbatch::pilot {
 namespace {
 
-CpuBind bind_of(std::uint32_t number) {
-  switch (number) {
-    case 1:
-      return CpuBind::Scatter;
-    case 2:
-      return CpuBind::Numa;
-    case 3:
-      return CpuBind::None;
-    default:
-      return CpuBind::Compact;
-  }
-}
-
 Lease lease_of(const wire::Start& start) {
   Lease lease{from_wire(start.attempt()), {}, std::chrono::milliseconds(start.time_limit_ms())};
   for (const wire::Amount& amount : start.granted())
     lease.granted.emplace_back(amount.name(), amount.value());
   lease.begins_later = start.has_service() || !start.container().empty();
-  lease.cpus.bind = bind_of(start.cpu_bind());
+  lease.cpus.bind = cpu_bind_of(start.cpu_bind());
   lease.cpus.threads_per_core = start.threads_per_core();
   return lease;
 }

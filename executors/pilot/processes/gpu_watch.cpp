@@ -2,10 +2,9 @@
 
 #include "pilot/base/log_line.hpp"
 #include "posix/run_in_time.hpp"
+#include "posix/spawn_program.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -53,24 +52,10 @@ void GpuWatch::start(const std::string& helper, std::vector<GpuFacts> gpus) {
   if (::pipe2(life, O_CLOEXEC) != 0) return;
   const Fd waiting(life[0]);
   life_ = Fd(life[1]);
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, waiting.get(), STDIN_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, writing.get(), STDOUT_FILENO);
-  posix_spawnattr_t attributes;
-  ::posix_spawnattr_init(&attributes);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::posix_spawnattr_setsigmask(&attributes, &none);
-  ::posix_spawnattr_setpgroup(&attributes, 0);
-  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
-  std::string program = helper, verb = "watch";
-  char* words[] = {program.data(), verb.data(), nullptr};
-  const int error = ::posix_spawn(&pid_, program.c_str(), &files, &attributes, words, environ);
-  ::posix_spawnattr_destroy(&attributes);
-  ::posix_spawn_file_actions_destroy(&files);
+  const int error =
+      spawn_program({helper, "watch"},
+                    {.input = waiting.get(), .output = writing.get(), .own_group = true}, pid_);
   if (error != 0) {
-    pid_ = -1;
     log_line("the GPUs are not watched: cannot run " + helper + ": " + std::strerror(error));
     return;
   }

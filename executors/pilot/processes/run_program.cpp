@@ -1,10 +1,10 @@
 #include "pilot/processes/run_program.hpp"
 
 #include "posix/fd.hpp"
+#include "posix/spawn_program.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
@@ -15,14 +15,6 @@ namespace {
 
 constexpr std::size_t kMostWords = 4000;
 constexpr int kSecond = 1000;
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> pointers;
-  pointers.reserve(texts.size() + 1);
-  for (std::string& text : texts) pointers.push_back(text.data());
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 std::string end_of_what_is_printed(int fd, const std::function<void()>& each_second) {
   std::string text;
@@ -46,22 +38,18 @@ std::string end_of_what_is_printed(int fd, const std::function<void()>& each_sec
 std::pair<int, std::string> run_program(const std::vector<std::string>& argv,
                                         const std::vector<std::string>& environment,
                                         const std::function<void()>& each_second) {
-  std::vector<std::string> words = argv;
-  std::vector<std::string> lines = environment;
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return {-1, std::strerror(errno)};
   const Fd reading(ends[0]);
   Fd writing(ends[1]);
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&files, writing.get(), STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&files, writing.get(), STDERR_FILENO);
   pid_t pid = -1;
-  const int error = ::posix_spawnp(&pid, words.front().c_str(), &files, nullptr,
-                                   pointers_to(words).data(), pointers_to(lines).data());
-  ::posix_spawn_file_actions_destroy(&files);
-  if (error != 0) return {-1, "cannot run " + words.front() + ": " + std::strerror(error)};
+  const int error = spawn_program(argv,
+                                  {.environment = &environment,
+                                   .output = writing.get(),
+                                   .error = writing.get(),
+                                   .unblocks_signals = false},
+                                  pid);
+  if (error != 0) return {-1, "cannot run " + argv.front() + ": " + std::strerror(error)};
   writing.reset();
   std::string text = end_of_what_is_printed(reading.get(), each_second);
   int status = 0;

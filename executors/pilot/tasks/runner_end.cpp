@@ -276,7 +276,6 @@ wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) 
   result.set_read_bytes(task.read_bytes);
   result.set_written_bytes(task.written_bytes);
   for (const unsigned cpu : task.placement.cpus) result.add_cpus(cpu);
-  for (const unsigned gpu : task.placement.gpus) result.add_gpus(gpu);
   if (const auto busy = task.gpu_use.busy()) {
     result.set_gpu_busy(*busy);
     result.set_gpu_memory(task.gpu_use.peak());
