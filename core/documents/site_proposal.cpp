@@ -181,6 +181,8 @@ class Composer {
            site_.output_limit == kNoOutputLimit ? "none" : size(site_.output_limit));
     }
     if (site_.scratch != plain.scratch) line("scratch", scalar(site_.scratch));
+    if (site_.shares_gpus_by_mps) line("gpu_sharing", "mps");
+    if (!site_.gpu_test.empty()) line("gpu_test", scalar(site_.gpu_test));
     if (!site_.setup.empty()) line("setup", list(site_.setup));
     if (!site_.options.empty()) line("options", list(site_.options));
     if (site_.idle_after != plain.idle_after) line("idle_after", duration(site_.idle_after));

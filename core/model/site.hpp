@@ -63,6 +63,8 @@ struct Site {
   std::uint64_t keep_limit{std::uint64_t{20} << 30};
   std::uint64_t output_limit{kOutputLimit};  ///< bytes, of tasks that say none
   std::string scratch{"/tmp"};               ///< on the nodes
+  bool shares_gpus_by_mps{false};            ///< tasks of parts of one GPU; else they take turns
+  std::string gpu_test{};                    ///< a shell's command, for each GPU; empty: none
   PathMap path_map{everything_shared()};
   std::vector<std::string> setup;
   std::vector<std::string> options;

@@ -106,6 +106,8 @@ wire::PilotFile PilotListeners::pilot_file(const AllocationId& id, const Site& s
   }
   file.workspace = site.workspace;
   file.scratch = site.scratch;
+  file.gpu_test = site.gpu_test;
+  file.shares_gpus_by_mps = site.shares_gpus_by_mps;
   file.history = dependencies_.history_folder();
   if (shape.capacity.gpus() != Amount{})
     file.gpu_helper = dependencies_.programs.at(site.name).gpu_helper_in(site.workspace);

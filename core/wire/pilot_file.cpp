@@ -45,6 +45,11 @@ class Reader {
     if (key == "scratch") return take_path(rest, file_.scratch);
     if (key == "history") return take_path(rest, file_.history);
     if (key == "gpu_helper") return take_path(rest, file_.gpu_helper);
+    if (key == "gpu_test") return take_text(rest, file_.gpu_test);
+    if (key == "gpu_sharing") {
+      file_.shares_gpus_by_mps = rest == "mps";
+      return file_.shares_gpus_by_mps ? std::string() : "expected mps";
+    }
     if (key == "capacity") return take_capacity(rest);
     if (key == "walltime_ms") return take_duration(rest, file_.walltime);
     if (key == "margin_ms") return take_duration(rest, file_.margin);
@@ -162,6 +167,8 @@ std::string to_text(const PilotFile& file) {
   line("scratch", file.scratch);
   if (!file.history.empty()) line("history", file.history);
   if (!file.gpu_helper.empty()) line("gpu_helper", file.gpu_helper);
+  if (!file.gpu_test.empty()) line("gpu_test", file.gpu_test);
+  if (file.shares_gpus_by_mps) line("gpu_sharing", "mps");
   text += '\n';
   return text;
 }

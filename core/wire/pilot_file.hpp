@@ -46,6 +46,8 @@ struct PilotFile {
   std::chrono::milliseconds walltime{0};  // from the pilot's start; 0: none
   std::chrono::milliseconds margin{0};    // be gone that long before the walltime
   std::chrono::milliseconds idle{0};      // end after that long with nothing to do; 0: never
+  std::string gpu_test;                   // of the site, for a shell; empty: none
+  bool shares_gpus_by_mps{false};         // between tasks of parts of one
   std::string gpu_helper;                 // absolute path of `hpcbatch-gpu`; empty: none
   std::string scratch{"/tmp"};            // where the slots' TMPDIR is made
   std::string history;                    // folder of histories (history.hpp); empty: none

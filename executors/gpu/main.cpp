@@ -1,5 +1,6 @@
 // hpcbatch-gpu list: the GPUs that this batch job was given, a JSON object a line.
-// hpcbatch-gpu check [SECONDS]: the same, and what is wrong with them ("trouble").
+// hpcbatch-gpu check [SECONDS [COMMAND]]: the same, and what is wrong with them ("trouble"); a shell
+// runs the command for each that is good.
 // hpcbatch-gpu watch: each second what they do, and what is wrong, until its standard input ends.
 // hpcbatch-gpu kernel: runs a small kernel on the first one; what is wrong with it.
 #include "gpu/devices/judge.hpp"
@@ -35,6 +36,7 @@ using namespace std::chrono_literals;
 constexpr int kUsage = 2;
 constexpr milliseconds kTelling = 10s;
 constexpr long kCheckSeconds = 15;
+constexpr milliseconds kTests = 60s;
 
 std::optional<std::string_view> variable(const char* name) {
   const char* value = std::getenv(name);
@@ -89,27 +91,47 @@ bool is_nvidias(const Device& device) {
   return device.uuid.starts_with("GPU-") || device.uuid.starts_with("MIG-");
 }
 
-/// Each in a process of its own, which sees it alone.
-void check(std::vector<Device>& devices, milliseconds time) {
+std::string last_line_of(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return text.substr(text.find_last_of('\n') + 1);
+}
+
+/// Runs it for each that has no trouble yet, in a process of its own that sees that one alone; what
+/// `judge` makes of how it ended is its trouble.
+template <class Judge>
+void try_each(std::vector<Device>& devices, const std::vector<std::string>& argv, milliseconds time,
+              const std::string& what, Judge judge) {
   std::vector<Program> programs;
-  std::vector<Device*> checked;
+  std::vector<Device*> tried;
   for (Device& device : devices) {
     if (!device.trouble.empty() || !is_nvidias(device)) continue;
-    programs.push_back({{"/proc/self/exe", "kernel"}, {"CUDA_VISIBLE_DEVICES=" + device.uuid}});
-    checked.push_back(&device);
+    programs.push_back({argv, {"CUDA_VISIBLE_DEVICES=" + device.uuid}});
+    tried.push_back(&device);
   }
   const auto ran = run_in_time(programs, time);
   for (std::size_t i = 0; i < ran.size(); ++i) {
-    std::string& trouble = checked[i]->trouble;
+    std::string& trouble = tried[i]->trouble;
     if (!ran[i])
-      trouble = "a small kernel had not ended after " +
+      trouble = what + " had not ended after " +
                 std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) +
                 " s";
     else if (WIFSIGNALED(ran[i]->status))
-      trouble = std::string("a small kernel ends by ") + ::strsignal(WTERMSIG(ran[i]->status));
+      trouble = what + " ends by " + ::strsignal(WTERMSIG(ran[i]->status));
     else
-      trouble = ran[i]->out.substr(0, ran[i]->out.find('\n'));
+      trouble = judge(*ran[i]);
   }
+}
+
+void check(std::vector<Device>& devices, milliseconds time, const std::string& command) {
+  try_each(devices, {"/proc/self/exe", "kernel"}, time, "a small kernel",
+           [](const Ran& ran) { return ran.out.substr(0, ran.out.find('\n')); });
+  if (command.empty()) return;
+  try_each(devices, {"/bin/sh", "-c", command}, kTests, "the site's test", [](const Ran& ran) {
+    if (ran.status == 0) return std::string();
+    const std::string said = last_line_of(ran.out);
+    return "the site's test exits " + std::to_string(WEXITSTATUS(ran.status)) +
+           (said.empty() ? "" : ": " + said);
+  });
 }
 
 json::object to_json(const Device& device, const Sample& sample) {
@@ -175,9 +197,9 @@ int main(int argc, char** argv) {
     ::_exit(0);
   }
   const bool is_known = (verb == "list" && argc == 2) || (verb == "watch" && argc == 2) ||
-                        (verb == "check" && argc <= 3);
+                        (verb == "check" && argc <= 4);
   if (!is_known) {
-    std::fputs("usage: hpcbatch-gpu list | check [SECONDS] | watch\n", stderr);
+    std::fputs("usage: hpcbatch-gpu list | check [SECONDS [COMMAND]] | watch\n", stderr);
     return kUsage;
   }
   std::string why;
@@ -189,8 +211,9 @@ int main(int argc, char** argv) {
   }
   std::vector<Device> devices = devices_here(nvml.get());
   if (verb == "check") {
-    const long seconds = argc == 3 ? std::strtol(argv[2], nullptr, 10) : kCheckSeconds;
-    check(devices, std::chrono::seconds(seconds > 0 ? seconds : kCheckSeconds));
+    const long seconds = argc >= 3 ? std::strtol(argv[2], nullptr, 10) : kCheckSeconds;
+    check(devices, std::chrono::seconds(seconds > 0 ? seconds : kCheckSeconds),
+          argc == 4 ? argv[3] : "");
   }
   for (const Device& device : devices) print_line(to_json(device));
   return 0;

@@ -115,8 +115,8 @@ void check_devices(Node& node, std::size_t wanted) {
 }
 
 /// One that is broken is set aside alone; where all are, this node is of no use.
-void look_at_gpus(Node& node, const std::string& helper, std::size_t wanted) {
-  node.gpus = check_gpus(helper, wanted);
+void look_at_gpus(Node& node, const wire::PilotFile& file, std::size_t wanted) {
+  node.gpus = check_gpus(file.gpu_helper, file.gpu_test, wanted);
   std::size_t broken = 0;
   for (const GpuFacts& facts : node.gpus) broken += facts.trouble.empty() ? 0 : 1;
   if (node.gpus.empty() || broken < wanted) return;
@@ -150,7 +150,7 @@ Node look_at_node(const wire::PilotFile& file, const std::string& pilot) {
   if (static_cast<std::int64_t>(node.cpus.size()) * kWhole != cpus) node.cpus.clear();
   check_workspace(node, file, pilot);
   make_scratch(node, file, pilot);
-  if (node.refusals.empty()) look_at_gpus(node, file.gpu_helper, devices);
+  if (node.refusals.empty()) look_at_gpus(node, file, devices);
   check_devices(node, devices);
   return node;
 }

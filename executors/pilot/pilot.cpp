@@ -101,6 +101,7 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
       gpus_(
           loop_, [this](pid_t pid) { children_.of_tasks.ours(pid); },
           [this](const GpuSeen& seen) { gpu_seen(seen); }),
+      sharing_([this](pid_t pid) { children_.of_tasks.ours(pid); }),
       workspace_{{file.workspace, wire::log_file_name(self_.name, self_.incarnation)},
                  {file.workspace, self_.text}},
       publisher_(
@@ -123,7 +124,8 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                             containers_here(file.workspace, tasks_open_files),
                             memory_of(file),
                             memory_of_gpus(node_.gpus),
-                            tasks_open_files},
+                            tasks_open_files,
+                            &sharing_},
               Runner::Callbacks{
                   [this](const AttemptId& id, wire::Result result, bool staged,
                          const std::string& directory, std::vector<wire::Output> outputs) {
@@ -199,7 +201,13 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
   if (!node_.refusals.empty())
     decide_.must_leave(LeaveCause::ChecksFailed, now_);
   else
-    gpus_.start(file.gpu_helper, node_.gpus);
+    start_gpus(file);
+}
+
+void Pilot::start_gpus(const wire::PilotFile& file) {
+  gpus_.start(file.gpu_helper, node_.gpus);
+  if (file.shares_gpus_by_mps && !node_.gpus.empty())
+    sharing_.start(node_.scratch + "/gpu-sharing", node_.gpus);
 }
 
 Pilot::~Pilot() {
@@ -232,7 +240,7 @@ void Pilot::reap() {
   int status = 0;
   rusage usage{};
   for (pid_t pid = 0; (pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0;) {
-    if (children_.helpers.reaped(pid, status) || gpus_.reaped(pid)) {
+    if (children_.helpers.reaped(pid, status) || gpus_.reaped(pid) || sharing_.reaped(pid)) {
       children_.of_tasks.not_ours(pid);
     } else {
       runner_.reaped(pid, status, usage, now_);

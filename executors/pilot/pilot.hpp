@@ -11,6 +11,7 @@
 #include "pilot/pilot_history.hpp"
 #include "pilot/policy/decide.hpp"
 #include "pilot/processes/control_group.hpp"
+#include "pilot/processes/gpu_sharing.hpp"
 #include "pilot/processes/gpu_watch.hpp"
 #include "pilot/processes/task_processes.hpp"
 #include "pilot/rehearsal.hpp"
@@ -73,6 +74,7 @@ class Pilot {
   };
 
   void take_signals(int keeper_signal);
+  void start_gpus(const wire::PilotFile& file);
   void woke_late(Duration time);
   void reap();
 
@@ -109,6 +111,7 @@ class Pilot {
   Fd signals_;
   Children children_;
   GpuWatch gpus_;
+  GpuSharing sharing_;
   Workspace workspace_;
   Publisher publisher_;
   Runner runner_;

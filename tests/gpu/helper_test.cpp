@@ -94,6 +94,19 @@ TEST_F(GpuHelper, FindsEachThatIsBroken) {
   EXPECT_THAT(trouble(lines[6]), HasSubstr("cannot be had: out of memory"));
 }
 
+TEST_F(GpuHelper, RunsTheSitesTestForEachThatIsGood) {
+  emulated({"new", folder_, "a100:3"});
+  emulated({"fault", folder_, "2", "lost"});
+  const auto all = helper({"list"});
+  const std::string first(all[0].at("uuid").as_string());
+  const auto lines =
+      helper({"check", "2", "test $CUDA_VISIBLE_DEVICES = " + first + " || { echo no; exit 7; }"});
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(trouble(lines[0]), "");
+  EXPECT_EQ(trouble(lines[1]), "the site's test exits 7: no");
+  EXPECT_THAT(trouble(lines[2]), HasSubstr("GPU is lost"));
+}
+
 TEST_F(GpuHelper, OfANodeWithoutAnySaysNothing) {
   std::filesystem::remove_all(folder_);
   EXPECT_TRUE(helper({"check"}).empty());

@@ -17,13 +17,19 @@ namespace hpcbatch::pilot {
 namespace {
 
 constexpr std::chrono::seconds kAnswersWithin{30};
+constexpr std::chrono::seconds kTestsWithin{65};
+constexpr const char* kKernelSeconds = "15";
 constexpr std::size_t kLongestLine = std::size_t{1} << 16;
 
 }  // namespace
 
-std::vector<GpuFacts> check_gpus(const std::string& helper, std::size_t wanted) {
+std::vector<GpuFacts> check_gpus(const std::string& helper, const std::string& test,
+                                 std::size_t wanted) {
   if (helper.empty() || wanted == 0) return {};
-  const auto ran = run_in_time({helper, "check"}, kAnswersWithin);
+  std::vector<std::string> argv{helper, "check", kKernelSeconds};
+  if (!test.empty()) argv.push_back(test);
+  const auto answers_within = test.empty() ? kAnswersWithin : kAnswersWithin + kTestsWithin;
+  const auto ran = run_in_time(argv, answers_within);
   std::vector<GpuFacts> gpus;
   if (ran && ran->status == 0) {
     gpus = read_gpu_facts(ran->out);
@@ -34,7 +40,9 @@ std::vector<GpuFacts> check_gpus(const std::string& helper, std::size_t wanted) 
     log_line("the GPUs are not looked at: " + helper + " ends with status " +
              std::to_string(ran->status));
   } else {
-    gpus.assign(wanted, {"", "", 0, "", "", "the driver had not answered after 30 s"});
+    gpus.assign(wanted, {"", "", 0, "", "",
+                         "the driver had not answered after " +
+                             std::to_string(answers_within.count()) + " s"});
   }
   gpus.resize(std::min(gpus.size(), wanted));
   return gpus;

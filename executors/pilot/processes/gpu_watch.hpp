@@ -15,8 +15,10 @@ namespace hpcbatch::pilot {
 
 /// What it finds before anything runs there: of as many as are wanted, in the order of the pilot's
 /// numbers.  None where nobody knows them here, whose maker has no word for us.  Takes the time that
-/// a small kernel takes, and half a minute where a driver does not answer.
-std::vector<GpuFacts> check_gpus(const std::string& helper, std::size_t wanted);
+/// a small kernel takes, and half a minute where a driver does not answer; `test`, which a shell runs
+/// for each that is good (empty: none), a minute more at most.
+std::vector<GpuFacts> check_gpus(const std::string& helper, const std::string& test,
+                                 std::size_t wanted);
 
 class GpuWatch {
  public:

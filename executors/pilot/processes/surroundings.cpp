@@ -178,6 +178,13 @@ std::string task_id(const wire::Start& start) {
   return text;
 }
 
+std::int64_t granted_gpus(const wire::Start& start) {
+  for (const wire::Amount& amount : start.granted()) {
+    if (amount.name() == "gpus" || amount.name().starts_with("gpus/")) return amount.value();
+  }
+  return 0;
+}
+
 std::map<std::string, std::string> task_variables(const wire::Start& start,
                                                   const Placement& placement,
                                                   const PilotNames& names, const Devices& devices,

@@ -71,6 +71,9 @@ class TaskEnvironment {
 /// "12" or "12.345".
 std::string task_id(const wire::Start& start);
 
+/// GPUs that it was granted, in 1/10000.
+std::int64_t granted_gpus(const wire::Start& start);
+
 struct PilotNames {
   std::string pilot;  // NAME.RANK
   std::string site;

@@ -139,6 +139,8 @@ std::optional<Refusal> Runner::start_process(Running& task, Files files,
   const wire::Start& start = task.start;
   auto variables =
       task_variables(start, task.placement, place_.names, place_.devices, task.slot->temporary);
+  if (place_.sharing != nullptr)
+    place_.sharing->add_to(variables, task.placement.gpus, granted_gpus(start));
   variables["HPCBATCH_METRICS"] = metrics_file(task.slot->temporary);
   Planned planned{std::move(files), std::move(argv), TaskEnvironment(base, variables)};
   planned.captured_output = task.slot->output.begin(task.id, start.output_limit());

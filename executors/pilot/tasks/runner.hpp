@@ -11,6 +11,7 @@
 #include "pilot/policy/verdict.hpp"
 #include "pilot/processes/contained.hpp"
 #include "pilot/processes/control_group.hpp"
+#include "pilot/processes/gpu_sharing.hpp"
 #include "pilot/processes/prepare.hpp"
 #include "pilot/processes/spawn.hpp"
 #include "pilot/processes/surroundings.hpp"
@@ -43,6 +44,7 @@ class Runner {
     std::uint64_t memory_capacity{};        // bytes; 0: unknown
     std::vector<std::uint64_t> gpu_memory;  // bytes, by their numbers; none: unknown
     std::optional<rlimit> open_files;       // as tasks are to have it
+    const GpuSharing* sharing{nullptr};
   };
   struct Callbacks {
     /// The task is gone.  `staged`: its outputs wait in `directory`, else that is being removed.

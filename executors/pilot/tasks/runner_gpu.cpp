@@ -6,13 +6,6 @@
 namespace hpcbatch::pilot {
 namespace {
 
-std::int64_t granted_gpus(const wire::Start& start) {
-  for (const wire::Amount& amount : start.granted()) {
-    if (amount.name() == "gpus" || amount.name().starts_with("gpus/")) return amount.value();
-  }
-  return 0;
-}
-
 std::uint64_t memory_of(const std::vector<pid_t>& members, const GpuSeen& seen) {
   std::uint64_t sum = 0;
   for (const GpuSeen::Process& process : seen.processes) {
