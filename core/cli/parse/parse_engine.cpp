@@ -4,6 +4,7 @@
 #include "cli/parse/since.hpp"
 #include "cli/parse/spelled.hpp"
 #include "documents/spelling.hpp"
+#include "model/quantities.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -37,6 +38,19 @@ void add_act(CLI::App& things, Command& into, InventoryCommand::Kind kind,
   verb->add_option("NAME", command->name, "its name, as the list shows it")
       ->required()
       ->type_name("");
+  const bool may_try_gpus =
+      kind == InventoryCommand::Kind::Sites && act == InventoryCommand::Act::Check;
+  if (may_try_gpus) {
+    verb->add_flag("--gpu", command->gpus,
+                   "instead send a task to each shape with GPUs: what its pilot finds of them");
+    add_value(
+        *verb, "--timeout", "DURATION",
+        [command](const std::string& text) {
+          command->gpus_within =
+              std::chrono::duration<double>(*parse_duration(checked_duration(text))).count();
+        },
+        "with --gpu: wait so long for pilots (10m)");
+  }
   add_json_flag(*verb, command->json);
   const std::string example = "\n  hpcbatch " + things.get_name() + " " + name + " NAME";
   verb->footer("Examples:" + example + example + " --json");

@@ -1,5 +1,6 @@
 // `sites`, `allocations`, `pilots`, `tools`: what there is to run on and to run.
 #include "cli/client/engine_start.hpp"
+#include "cli/client/gpu_trial.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/describe.hpp"
 #include "cli/show/inventory_table.hpp"
@@ -12,6 +13,9 @@
 #include <boost/json/array.hpp>
 
 #include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 
 namespace hpcbatch {
 namespace {
@@ -35,8 +39,21 @@ void print_proposal(const json::object& answer) {
   print("\nproposed entry:\n" + make_printable(proposal->get_string()));
 }
 
-int check_one(EngineClient& client, const InventoryCommand& command, const std::string& target) {
-  const json::object answer = client.post(target + "/check", {}, kCheckTime);
+json::object gpus_of(EngineClient& client, const Session& session, const InventoryCommand& command,
+                     const std::string& target) {
+  StatusLine status;
+  const auto time = std::chrono::milliseconds(std::llround(command.gpus_within * 1000));
+  json::array checks = try_gpus(client, session, client.get(target), time, status);
+  const bool is_good = std::all_of(checks.begin(), checks.end(), [](const json::value& check) {
+    return flag_at(check.as_object(), "ok");
+  });
+  return {{"ok", is_good}, {"checks", std::move(checks)}};
+}
+
+int check_one(EngineClient& client, const Session& session, const InventoryCommand& command,
+              const std::string& target) {
+  const json::object answer = command.gpus ? gpus_of(client, session, command, target)
+                                           : client.post(target + "/check", {}, kCheckTime);
   const bool is_good = flag_at(answer, "ok");
   if (command.json) {
     print_json(answer);
@@ -194,7 +211,7 @@ int show_inventory(const InventoryCommand& command, const Session& session) {
   }
   const std::string word = word_of(command.kind);
   const std::string one = "/v1/" + word + "/" + encode_part(command.name);
-  if (command.act == InventoryCommand::Act::Check) return check_one(client, command, one);
+  if (command.act == InventoryCommand::Act::Check) return check_one(client, session, command, one);
   if (command.act == InventoryCommand::Act::Clean) return clean_site(client, command, one);
   if (command.act == InventoryCommand::Act::Show) {
     json::object thing = client.get(one);
