@@ -69,29 +69,40 @@ json::array batch_jobs_json(const std::vector<store::AllocationSums>& all) {
 
 /// What one allocation of each shape has for tasks; of those that were made for choices, what their
 /// shape has.
-using ShapesCpus = std::map<std::pair<std::string, std::string>, double>;
+using ShapesCapacity = std::map<std::pair<std::string, std::string>, Resources>;
 
-ShapesCpus cpus_of_shapes(const SiteBook& book) {
-  ShapesCpus cpus;
+ShapesCapacity capacity_of_shapes(const SiteBook& book) {
+  ShapesCapacity capacity;
   for (const SiteState& site : book.sites())
     for (const ShapeState& state : site.shapes)
-      cpus[{site.site.name, state.shape.name}] =
-          usable(state.shape).get(kCpus).value() * state.shape.nodes;
-  return cpus;
+      for (std::uint32_t node = 0; node < state.shape.nodes; ++node)
+        capacity[{site.site.name, state.shape.name}].add(usable(state.shape));
+  return capacity;
 }
 
-/// Cpu-hours that pilots had for tasks; nothing where there are some of shapes that are no longer
-/// known.
-std::optional<double> held_hours(const std::vector<store::ShapeHeld>& held,
-                                 const ShapesCpus& cpus) {
-  double hours = 0;
+/// Hours of cpus and of GPUs by kind that pilots had for tasks; nothing where there are some of
+/// shapes that are no longer known.
+void put_held_hours(const std::vector<store::ShapeHeld>& held, const ShapesCapacity& capacity,
+                    json::object& report) {
+  double cpus = 0;
+  std::map<std::string_view, double> gpus;
   for (const store::ShapeHeld& one : held) {
-    auto at = cpus.find({one.site, one.shape});
-    if (at == cpus.end()) at = cpus.find({one.site, std::string(configured_name(one.shape))});
-    if (at == cpus.end()) return std::nullopt;
-    hours += seconds(one.ran) / 3600 * at->second;
+    auto at = capacity.find({one.site, one.shape});
+    if (at == capacity.end())
+      at = capacity.find({one.site, std::string(configured_name(one.shape))});
+    if (at == capacity.end()) return;
+    const double hours = seconds(one.ran) / 3600;
+    for (const auto& [name, amount] : at->second.entries()) {
+      if (name == kCpus) cpus += hours * amount.value();
+      if (name.starts_with(kGpuPrefix))
+        gpus[std::string_view(name).substr(kGpuPrefix.size())] += hours * amount.value();
+    }
   }
-  return hours;
+  report["held_cpu_h"] = cpus;
+  if (gpus.empty()) return;
+  json::object by_kind;
+  for (const auto& [kind, hours] : gpus) by_kind[kind] = hours;
+  report["held_gpu_h"] = std::move(by_kind);
 }
 
 void put_all_metrics(json::object& report, store::Store& store, Time begin, Time end) {
@@ -106,7 +117,7 @@ void put_all_metrics(json::object& report, store::Store& store, Time begin, Time
   if (found.is_cut) report["metrics_cut"] = true;
 }
 
-json::object read_report(store::Store& store, const Asked& asked, const ShapesCpus& cpus,
+json::object read_report(store::Store& store, const Asked& asked, const ShapesCapacity& capacity,
                          Time now) {
   const records::UsageRows usage = store.records().usage(asked.first, asked.last);
   const auto kinds = records::kinds_of(usage, store.records().profiles());
@@ -132,8 +143,7 @@ json::object read_report(store::Store& store, const Asked& asked, const ShapesCp
       {"rows", std::move(rows)},
       {"batch_jobs", batch_jobs_json(store.history().allocation_sums(begin, std::min(end, now)))},
       {"advice", std::move(advice)}};
-  if (const auto hours = held_hours(store.history().held(begin, std::min(end, now)), cpus))
-    report["held_cpu_h"] = *hours;
+  put_held_hours(store.history().held(begin, std::min(end, now)), capacity, report);
   if (asked.metrics) put_all_metrics(report, store, begin, end);
   return report;
 }
@@ -150,8 +160,8 @@ void Reports::report(const HttpRequest& request, const ReplyPtr& reply) {
   const Asked asked = read_asked(request, now);
   if (asked.first > asked.last) throw BadRequest("'until' is before 'since'");
   const auto look = [this, asked, now, reply] {
-    runtime_.look([asked, now, cpus = cpus_of_shapes(runtime_.engine().sites())](
-                      store::Store& store) { return read_report(store, asked, cpus, now); },
+    runtime_.look([asked, now, capacity = capacity_of_shapes(runtime_.engine().sites())](
+                      store::Store& store) { return read_report(store, asked, capacity, now); },
                   [reply](const json::object& report) { reply->answer(200, report); });
   };
   // One that cannot be written is looked at as it is.

@@ -34,6 +34,8 @@ constexpr std::array kKeys{
     TaskKey{"disk", Type::Text, "10G", "scratch space"},
     TaskKey{"gpus", Type::Amounts, "1",
             "of any kind, or {a100: 2}, or {count: 1, memory: 40G, capability: 8.0}"},
+    TaskKey{"one_of", Type::Ways, "[{gpus: 1, cpus: 4}, {cpus: 16}]",
+            "any of these would do, the best first; in place of cpus and gpus"},
     TaskKey{"time", Type::Text, "1h30m", "need and limit"},
     TaskKey{"estimate", Type::Text, "use",
             "off, advise or use: what runs before used (the site's)"},

@@ -15,7 +15,8 @@ struct TaskKey {
     Number,
     Boolean,
     Amounts,  ///< a number, or a map of names to numbers
-    Map       ///< of what a service is
+    Map,      ///< of what a service is
+    Ways      ///< a list of maps, each of keys as a task has them
   };
   std::string_view name;
   Type type{Type::Text};

@@ -38,6 +38,8 @@ std::vector<provision::Demand> Engine::demands(Time now) const {
     const ResourceClass& its_class = queue.get(ClassId(static_cast<std::uint32_t>(i)));
     classes.push_back({its_class.needs, its_class.ready, its_class.mean_run, its_class.runs});
   }
+  for (const ClassId id : queue.waiting_open())
+    classes.at(static_cast<std::size_t>(id)).run_on = known_runs(queue.get(id).needs);
   for (const ArrayId id : tasks_.bounded()) {
     for (const QueuePlace& place : tasks_.find(id)->places())
       classes.at(static_cast<std::size_t>(place.in_class)).bounded = true;
@@ -175,11 +177,10 @@ std::string lacking(const std::string& tag, const Needs& needs, const Site& site
                      tag);
 }
 
-Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
+/// What a shape has too little of, to run it in one way.
+Misfit compare_amounts(const Resources& amounts, const Resources& there) {
   Misfit misfit;
-  if (!may_run_at(needs, site.name)) misfit.add("another site", false);
-  const Resources there = usable(shape);
-  for (const auto& [name, amount] : needs.amounts.entries()) {
+  for (const auto& [name, amount] : amounts.entries()) {
     Resources one;
     one.set(name, amount);
     if (fits(one, there)) continue;
@@ -189,6 +190,17 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
     misfit.add(fmt::format("{} where it has {}", show(one), show(any_gpu ? there : has)),
                any_gpu || !has.empty());
   }
+  if (misfit.lacks.empty() && !fits(amounts, there)) misfit.add(show(amounts) + " together", true);
+  return misfit;
+}
+
+Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
+  Misfit misfit = compare_amounts(needs.amounts, usable(shape));
+  for (const Resources& other : needs.instead) {
+    Misfit instead = compare_amounts(other, usable(shape));
+    if (instead.distance < misfit.distance) misfit = std::move(instead);
+  }
+  if (!may_run_at(needs, site.name)) misfit.add("another site", false);
   const auto longest = longest_task(shape);
   if (needs.time && longest && *needs.time > *longest) {
     misfit.add(fmt::format("{} of time where a task can have {} ({} s; the rest of {} is for the "
@@ -200,8 +212,6 @@ Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
   }
   for (const std::string& tag : needs.tags)
     if (!has_tags(shape.tags, {tag})) misfit.add(lacking(tag, needs, site), false);
-  if (misfit.lacks.empty() && !fits(needs.amounts, there))
-    misfit.add(show(needs.amounts) + " together", true);
   return misfit;
 }
 

@@ -42,6 +42,8 @@ Engine::Engine(const std::vector<Site>& sites, const Snapshot& snapshot,
   Keeps(sites_).restore(snapshot.keeps, now);
   for (const StoredKey& key : snapshot.keys)
     keys_[key.client + '\0' + key.key] = {key.content, key.ids};
+  for (const KnownSpeed& speed : snapshot.speeds)
+    broker_.speeds().add(speed.kind, speed.device, {speed.mean, speed.variance, speed.count});
   restore_pilots(snapshot, now);
   note_overtaken(now);
   next_look_ = now;

@@ -2,6 +2,7 @@
 // no thread.
 #pragma once
 
+#include "broker/broker.hpp"
 #include "engine/node_trust.hpp"
 #include "engine/pilot_table.hpp"
 #include "engine/sites/site_book.hpp"
@@ -157,6 +158,7 @@ class Engine {
   struct Turn {
     std::optional<QueuePlace> place;
     std::vector<ClassId> left_to_warm;  ///< passed, because another pilot has their service
+    bool is_left{false};                ///< something was passed that is done sooner elsewhere
   };
   Turn next_for(const PilotState& pilot, Into where, Time now) const;
   bool is_left_to_warm(const PilotState& cold, ClassId id, Time now) const;
@@ -184,6 +186,21 @@ class Engine {
   bool has_another_pilot(const Needs& needs, const NodeName& than, Time now) const;
   bool may_have_another_node(const Needs& needs, const NodeName& than, Time now) const;
   bool has_another_of_its_kind(const PilotState& pilot, Time now) const;
+
+  // brokering.cpp
+  struct Grant {
+    Resources amounts;
+    std::size_t way{0};  ///< of the needs
+    double rank{1};      ///< among those of others (broker.hpp)
+  };
+  std::optional<Grant> grant_for(const PilotState& pilot, ClassId id, const Resources& room) const;
+  double expected_on(const ResourceClass& its_class, std::string_view device) const;
+  std::vector<broker::Device> devices(broker::OnTrial& on_trial, Time now) const;
+  std::vector<broker::Way> ways_now(const ResourceClass& its_class,
+                                    const std::vector<const PilotState*>& pilots, Time now) const;
+  void weigh_devices(Time now);
+  std::vector<std::pair<std::string, Duration>> known_runs(const Needs& needs) const;
+  void learn_speed(const Lease& lease, Outcome& outcome);
 
   // keeping.cpp
   void keep_pilots(Time now);
@@ -232,6 +249,12 @@ class Engine {
   PilotTable pilots_;
   SiteBook sites_;
   NodeTrust trust_;
+  broker::Broker broker_;
+  struct Weighed {
+    std::uint64_t news{0};  ///< of the queue then
+    Time at{};
+  };
+  Weighed weighed_;
   std::unordered_map<std::string, Key> keys_;
   /// Ended; their outboxes are being read, or outputs of theirs are still being staged out.
   struct OverAllocation {

@@ -115,7 +115,7 @@ void Explainer::explain_past() {
         past->failed_at.site);
   }
   if (past->guess_failed)
-    add("the memory that runs before it let expect was too little: it has what was asked for");
+    add("what runs before it let expect was too little: it has what was asked for");
   if (past->needs_more_than) {
     add("a pilot's end cut it after {}: it waits for one with more time left",
         show_duration(*past->needs_more_than));
@@ -132,6 +132,9 @@ void Explainer::explain_guess(const Needs& needs) {
     asked.set(kMemory, guess.memory_asked);
     parts.push_back(show(now) + (guess.memory_asked == Amount{} ? "" : " for " + show(asked)));
   }
+  if (guess.gpus)
+    parts.push_back(fmt::format("{:g} of a GPU for {:g}", needs.amounts.gpus().value(),
+                                guess.gpus_asked.value()));
   if (guess.time) parts.push_back(show_duration(*needs.time) + " of time");
   add("{} are guessed from {} of its kind: a need, and no limit", fmt::join(parts, " and "),
       show_count(guess.runs, "run"));

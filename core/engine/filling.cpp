@@ -28,6 +28,8 @@ constexpr Duration kRecallAnswered = 2s;
 constexpr Duration kPassedOver = 60s;
 // A service takes a second or two to start.  So long its tasks wait for a pilot that has it.
 constexpr Duration kLeftToWarm = 500ms;
+// What is left to another device is looked at again so soon.
+constexpr Duration kLookAgain = 1s;
 
 }  // namespace
 
@@ -43,8 +45,8 @@ std::uint64_t Engine::backlog_for(const PilotState& pilot, const ResourceClass& 
                     static_cast<std::uint64_t>(static_cast<double>(side_by_side) * rounds));
   };
   // Most tasks are long: then memory need not be looked at.
-  if (worth(how_often(wanted.needs.amounts, pilot.capacity)) == 0) return 0;
-  return worth(how_often(PilotTable::share(wanted.needs, pilot), pilot.capacity));
+  if (worth(how_often(wanted.needs, pilot.capacity)) == 0) return 0;
+  return worth(PilotTable::how_often(wanted.needs, pilot));
 }
 
 /// Whether a class is not for this pilot yet, because one that could run it has its service.
@@ -71,7 +73,7 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
   };
   Turn turn;
   if (where == Into::Room) {
-    turn.place = queue.best([&](ClassId id) {
+    const auto may = [&](ClassId id) {
       if (is_kept_for_another(id) || waits_for_service(pilot, id) ||
           !PilotTable::has_room(queue.get(id), pilot, pilot.free, now) ||
           !may_be_tried(queue.get(id), pilot, now))
@@ -79,7 +81,17 @@ Engine::Turn Engine::next_for(const PilotState& pilot, Into where, Time now) con
       const bool is_left = is_left_to_warm(pilot, id, now);
       if (is_left) turn.left_to_warm.push_back(id);
       return !is_left;
-    });
+    };
+    if (broker_.weighs()) {
+      turn.place = queue.best_by_rank([&](ClassId id) -> std::optional<double> {
+        if (!may(id)) return std::nullopt;
+        const std::optional<Grant> grant = grant_for(pilot, id, pilot.free);
+        if (!grant) turn.is_left = true;
+        return grant ? std::optional(grant->rank) : std::nullopt;
+      });
+    } else {
+      turn.place = queue.best(may);
+    }
     // Nothing of lower priority overtakes what is left: to start its service costs less.
     for (const ClassId id : turn.left_to_warm) {
       const QueuePlace head = queue.head_of(id);
@@ -116,7 +128,7 @@ void Engine::keep_no_more(PilotState& pilot) {
 
 std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into where, Time now) {
   const bool into_backlog = where != Into::Room;
-  const auto [place, left_to_warm] = next_for(pilot, where, now);
+  const auto [place, left_to_warm, is_left] = next_for(pilot, where, now);
   for (const ClassId id : left_to_warm) {
     auto& since = tasks_.queue().get(id).left_since;
     if (!since) since = now;
@@ -124,8 +136,12 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
     const Time due = *since + kLeftToWarm;
     if (due > now) filling_.cold_due = std::min(filling_.cold_due.value_or(due), due);
   }
+  // Where it was left to has its own ends, and others may come there first.
+  if (is_left)
+    filling_.cold_due = std::min(filling_.cold_due.value_or(now + kLookAgain), now + kLookAgain);
   if (!place) {
-    if (where == Into::Room && left_to_warm.empty()) pilot.nothing_fits = tasks_.queue().news();
+    if (where == Into::Room && left_to_warm.empty() && !is_left)
+      pilot.nothing_fits = tasks_.queue().news();
     return std::nullopt;
   }
   if (where != Into::Backlog) note_passed_over(pilot, *place, now);
@@ -138,8 +154,11 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   HPCBATCH_CHECK(array);
   const std::uint64_t start = HPCBATCH_PLANTED(epoch_without_start) ? 0 : engine_start_;
   const AttemptId attempt{taken.task, taken.attempt, (start << 40) | next_lease_++};
-  const Resources granted = resolve(PilotTable::share(its_class.needs, pilot),
-                                    into_backlog ? pilot.capacity : pilot.free);
+  const std::optional<Grant> grant =
+      grant_for(pilot, place->in_class, into_backlog ? pilot.capacity : pilot.free);
+  HPCBATCH_CHECK(grant);
+  const Resources& granted = grant->amounts;
+  broker_.taken(static_cast<std::uint32_t>(place->in_class), device_of(granted));
   pilots_.grant({.attempt = attempt,
                  .pilot = pilot.id,
                  .in_class = place->in_class,
@@ -152,10 +171,11 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   // Limits are exact per task: the class is only a little wider.
   const Needs& needs = array->terms->needs;
   const bool is_guessed = needs.guess && needs.guess->memory;
-  const Amount memory = is_guessed ? needs.guess->memory_asked : needs.amounts.get(kMemory);
+  const Amount memory =
+      is_guessed ? needs.guess->memory_asked : way_of(needs, grant->way).get(kMemory);
   lease.memory_is_limit = memory != Amount{};
   if (is_guessed && !tasks_.guess_failed(taken.task))
-    lease.memory = PilotTable::share(as_asked(needs), pilot).get(kMemory);
+    lease.memory = PilotTable::share(as_asked(needs).amounts, pilot).get(kMemory);
   else if (lease.memory_is_limit)
     lease.granted.set(kMemory, memory);
   if (!needs.guess || !needs.guess->time) lease.time_limit = needs.time;
@@ -181,6 +201,7 @@ void Engine::fill_pilots(Time now) {
   filling_.cold_due.reset();
   if (drain_.on) return;
   watch_nodes(now);
+  weigh_devices(now);
   filling_.warm.clear();
   for (const auto& [id, pilot] : pilots_.all()) {
     if (!pilot.warm.empty() && pilot.takes_tasks()) filling_.warm.push_back(&pilot);

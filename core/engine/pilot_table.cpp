@@ -35,19 +35,26 @@ Lease* PilotTable::current(const AttemptId& attempt) {
 }
 
 /// Memory that a task did not ask for; nothing where it did, or where the pilot counts none.
-Amount PilotTable::memory_share(const Needs& needs, const PilotState& pilot) {
+Amount PilotTable::memory_share(const Resources& amounts, const PilotState& pilot) {
   const Amount memory = pilot.capacity.get(kMemory);
   const Amount cpus = pilot.capacity.get(kCpus);
-  if (needs.amounts.get(kMemory) != Amount{} || memory == Amount{} || cpus.ticks <= 0) return {};
-  const double part = std::min(1.0, needs.amounts.get(kCpus).value() / cpus.value());
+  if (amounts.get(kMemory) != Amount{} || memory == Amount{} || cpus.ticks <= 0) return {};
+  const double part = std::min(1.0, amounts.get(kCpus).value() / cpus.value());
   return Amount{static_cast<std::int64_t>(part * static_cast<double>(memory.ticks))};
 }
 
-Resources PilotTable::share(const Needs& needs, const PilotState& pilot) {
-  Resources demand = needs.amounts;
-  if (const Amount memory = memory_share(needs, pilot); memory != Amount{})
-    demand.set(kMemory, memory);
-  return demand;
+Resources PilotTable::share(Resources amounts, const PilotState& pilot) {
+  if (const Amount memory = memory_share(amounts, pilot); memory != Amount{})
+    amounts.set(kMemory, memory);
+  return amounts;
+}
+
+std::uint64_t PilotTable::how_often(const Needs& needs, const PilotState& pilot) {
+  std::uint64_t most = 0;
+  for (std::size_t way = 0; way < count_of_ways(needs); ++way) {
+    most = std::max(most, hpcbatch::how_often(share(way_of(needs, way), pilot), pilot.capacity));
+  }
+  return most;
 }
 
 bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Resources& room,
@@ -56,8 +63,13 @@ bool PilotTable::has_room(const Needs& needs, const PilotState& pilot, const Res
   if (pilot.end && now + needs.time.value_or(Duration{1}) > *pilot.end &&
       !HPCBATCH_PLANTED(end_of_pilot_overlooked))
     return false;
-  return has_tags(pilot.tags, pilot.made_for, needs) && fits(needs.amounts, room) &&
-         memory_share(needs, pilot) <= std::max(Amount{}, room.get(kMemory));
+  if (!has_tags(pilot.tags, pilot.made_for, needs)) return false;
+  const Amount memory = std::max(Amount{}, room.get(kMemory));
+  for (std::size_t way = 0; way < count_of_ways(needs); ++way) {
+    const Resources& amounts = way_of(needs, way);
+    if (fits(amounts, room) && memory_share(amounts, pilot) <= memory) return true;
+  }
+  return false;
 }
 
 bool PilotTable::has_room(const ResourceClass& its_class, const PilotState& pilot,
@@ -201,8 +213,9 @@ void PilotTable::recount(PilotState& pilot) {
 }
 
 void PilotTable::settle(Lease& lease, const Needs& needs, const PilotState& pilot) {
-  lease.granted = share(needs, pilot);
-  // Which kind of GPU it has, its pilot knows; that many of one kind are taken.
+  // In which way it runs, and which kind of GPU it has, its pilot knows; that many of one kind are
+  // taken.
+  lease.granted = share(way_of(needs, way_into(needs, pilot.capacity).value_or(0)), pilot);
   if (fits(lease.granted, pilot.capacity)) lease.granted = resolve(lease.granted, pilot.capacity);
   lease.guessed = false;
 }

@@ -109,9 +109,11 @@ class PilotTable {
   Lease* current(const AttemptId& attempt);
   const std::unordered_map<TaskId, Lease>& leases() const { return leases_; }
 
-  /// What a task of these needs is granted on a pilot: memory it did not ask for is its cpus'
-  /// share.
-  static Resources share(const Needs& needs, const PilotState& pilot);
+  /// What a task is granted on a pilot that asks for so much: memory it did not ask for is its
+  /// cpus' share.
+  static Resources share(Resources amounts, const PilotState& pilot);
+  /// How many tasks of these needs an empty pilot has room for.
+  static std::uint64_t how_often(const Needs& needs, const PilotState& pilot);
   /// Whether a task of these needs could start on the pilot now, in `room`.
   static bool has_room(const Needs& needs, const PilotState& pilot, const Resources& room,
                        Time now);
@@ -152,7 +154,7 @@ class PilotTable {
   void wait_for_room(PilotState& pilot, const Lease& lease);
   void waits_no_more(PilotState& pilot, const Lease& lease);
   void count_backlog(PilotState& pilot);
-  static Amount memory_share(const Needs& needs, const PilotState& pilot);
+  static Amount memory_share(const Resources& amounts, const PilotState& pilot);
 
   std::map<PilotId, PilotState> pilots_;
   std::unordered_map<TaskId, Lease> leases_;

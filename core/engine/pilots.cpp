@@ -339,11 +339,13 @@ void learn_run(ResourceClass& its_class, const Outcome& outcome) {
 
 }  // namespace
 
-/// It had what was guessed of memory, and that was too little for it or for all there.
+/// It had what was guessed of memory, or of a GPU, and that was too little for it or for all there.
 bool Engine::is_guess_too_small(const Lease& lease, const Outcome& outcome) const {
-  if (outcome.failure != Failure::OomTask) return false;
+  if (!may_be_by_guess(outcome.failure)) return false;
   const std::optional<Guess>& guess = tasks_.find(lease.attempt.task.array)->terms->needs.guess;
-  if (!guess || !guess->memory || tasks_.guess_failed(lease.attempt.task)) return false;
+  if (!guess || tasks_.guess_failed(lease.attempt.task)) return false;
+  if (outcome.failure != Failure::OomTask) return guess->gpus;
+  if (!guess->memory) return false;
   // It has used up what was asked for itself.
   const auto asked = static_cast<std::uint64_t>(guess->memory_asked.whole());
   return asked == 0 || outcome.peak_memory < asked;
@@ -357,6 +359,7 @@ void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time no
   // The node's clock is not ours; only the length of the run is taken from it.
   if (!outcome.started && lease.started) outcome.started = lease.started;
   learn_run(its_class, outcome);
+  learn_speed(lease, outcome);
   Ending ending{.failure = outcome.failure,
                 .unexplained = blame != Blame::None,
                 .alone = blame == Blame::Alone,

@@ -32,9 +32,13 @@ ClassId ReadyQueue::class_for(const Needs& needs, const Apart& apart) {
     classes_.push_back({std::move(fresh), {}});
   } else {
     Needs& widest = get(at->second).needs;
-    for (const std::string_view name : {kMemory, kDisk}) {
-      widest.amounts.set(name, std::max(widest.amounts.get(name), needs.amounts.get(name)));
-    }
+    const auto widen = [](Resources& wide, const Resources& other) {
+      for (const std::string_view name : {kMemory, kDisk})
+        wide.set(name, std::max(wide.get(name), other.get(name)));
+    };
+    widen(widest.amounts, needs.amounts);
+    for (std::size_t i = 0; i < widest.instead.size(); ++i)
+      widen(widest.instead[i], needs.instead[i]);
     if (needs.time) widest.time = std::max(*widest.time, *needs.time);
   }
   return at->second;
@@ -73,10 +77,12 @@ void ReadyQueue::count(const QueuePlace& place, std::int64_t change) {
   if (waited && ready == 0) {
     waiting_.erase(place.in_class);
     waiting_apart_.erase(place.in_class);
+    waiting_open_.erase(place.in_class);
   }
   if (!waited && ready != 0) {
     waiting_.insert(place.in_class);
     if (its_class.apart.any()) waiting_apart_.insert(place.in_class);
+    if (leaves_device_open(its_class.needs)) waiting_open_.insert(place.in_class);
     its_class.left_since.reset();
     its_class.away_since.reset();
     its_class.keeps_away = its_class.apart.any();
@@ -230,6 +236,18 @@ bool ReadyQueue::goes_before(const QueuePlace& a, const QueuePlace& b) const {
   const std::uint64_t turns_b = clients_[static_cast<std::size_t>(b.client)].turns;
   if (a.client != b.client && turns_a != turns_b) return turns_a < turns_b;
   return a.array < b.array;
+}
+
+bool ReadyQueue::goes_before(const Ranked& a, const Ranked& b) const {
+  // So many turns a client lends at most, to one for whom a place is so much better.
+  constexpr std::uint64_t kTurnsLent = 32;
+  constexpr double kMuchBetter = 1.5;
+  if (a.place.priority != b.place.priority) return a.place.priority > b.place.priority;
+  const std::uint64_t turns_a = clients_[static_cast<std::size_t>(a.place.client)].turns;
+  const std::uint64_t turns_b = clients_[static_cast<std::size_t>(b.place.client)].turns;
+  if (b.rank > kMuchBetter * a.rank && turns_a < turns_b + kTurnsLent) return true;
+  if (a.rank > kMuchBetter * b.rank && turns_b < turns_a + kTurnsLent) return false;
+  return goes_before(a.place, b.place);
 }
 
 std::uint32_t ReadyQueue::take(const QueuePlace& place) {

@@ -72,6 +72,8 @@ class ReadyQueue {
   std::optional<ClassId> find_class(const Needs& needs, const Apart& apart = {}) const;
   /// Those of `waiting` that are kept from others.
   const std::set<ClassId>& waiting_apart() const { return waiting_apart_; }
+  /// Those of `waiting` that leave open on which device they run.
+  const std::set<ClassId>& waiting_open() const { return waiting_open_; }
   /// What found no room may find some now.
   void note_news() { ++news_; }
   ResourceClass& get(ClassId id) { return classes_[static_cast<std::size_t>(id)].facts; }
@@ -115,6 +117,24 @@ class ReadyQueue {
       if (!found || goes_before(place, *found)) found = place;
     }
     return found;
+  }
+  /// The same where `rank` says of a class how good a place it would be, the less the better, or
+  /// that it may not be.  Of one client's most urgent the best goes first.  Between clients turns
+  /// decide, but one for whom the place is poor lends its turn to one for whom it is good.
+  template <class Rank>
+  std::optional<QueuePlace> best_by_rank(Rank rank) const {
+    std::optional<Ranked> found;
+    for (const ClientId waiting : waiting_clients_) {
+      std::optional<Ranked> best;
+      for (const Head& head : clients_[static_cast<std::size_t>(waiting)].heads) {
+        if (best && head.priority != best->place.priority) break;
+        const std::optional<double> its_rank = rank(head.in_class);
+        if (its_rank && (!best || *its_rank < best->rank))
+          best = Ranked{{head.in_class, head.priority, waiting, head.array}, *its_rank};
+      }
+      if (best && (!found || goes_before(*best, *found))) found = best;
+    }
+    return found ? std::optional(found->place) : std::nullopt;
   }
   /// Calls `look` for each class in which some client's first is more urgent, or as urgent and
   /// older; once for each such client.
@@ -165,6 +185,11 @@ class ReadyQueue {
     std::uint64_t queued{0};
     std::set<Head> heads;  ///< one for each class, in the order of their turns
   };
+  struct Ranked {
+    QueuePlace place;
+    double rank;
+  };
+  bool goes_before(const Ranked& a, const Ranked& b) const;
   Client& client(ClientId id) { return clients_[static_cast<std::size_t>(id)]; }
   void count(const QueuePlace& place, std::int64_t change);
   Queue& queue_of(const QueuePlace& place) {
@@ -188,6 +213,7 @@ class ReadyQueue {
   std::vector<Queue> classes_;
   std::set<ClassId> waiting_;
   std::set<ClassId> waiting_apart_;
+  std::set<ClassId> waiting_open_;
   FitsShapes fits_shapes_;
   // One that asks for a little more than a shape has may not speak for those that the shape could
   // run.

@@ -46,6 +46,12 @@ constexpr Duration more_than(Duration had) {
   return had + had / 100 + Duration{1};
 }
 
+/// Ways in which a task ends that had too little because that was guessed: beside others on a GPU it
+/// is slower too.
+constexpr bool may_be_by_guess(Failure failure) {
+  return failure == Failure::OomTask || failure == Failure::OomGpu || failure == Failure::TimeTask;
+}
+
 /// `longest` is the most remaining walltime that any shape can give the task; no value: no bound.
 Verdict judge(const Ending& ending, const TaskHistory& history, std::uint32_t retries,
               bool streams_input, std::optional<Duration> longest);

@@ -63,12 +63,12 @@ std::uint64_t Engine::room_at(const SiteState& site, const Needs& needs) const {
   std::uint64_t room = 0;
   for (const auto& [id, pilot] : pilots_.all()) {
     if (pilot.site == site.site.name && pilot.takes_tasks())
-      room += how_often(PilotTable::share(needs, pilot), pilot.capacity);
+      room += PilotTable::how_often(needs, pilot);
   }
   if (room != 0) return room;
   for (const ShapeState& shape : site.shapes) {
     if (could_run(needs, shape.shape))
-      room = std::max<std::uint64_t>(room, how_often(needs.amounts, usable(shape.shape)));
+      room = std::max<std::uint64_t>(room, how_often(needs, usable(shape.shape)));
   }
   return room;
 }

@@ -31,7 +31,7 @@ void TaskTable::remember(const SaveFailedAttempt& failed) {
                     failed.attempt.number, to_string(failed.pilot), failed.outcome.message);
   }
   // Where nothing was guessed, this means nothing.
-  if (!failed.charged && failed.outcome.failure == Failure::OomTask) history.guess_failed = true;
+  if (!failed.charged && may_be_by_guess(failed.outcome.failure)) history.guess_failed = true;
   // How long it ran until it was cut stands for the time it had.
   if (failed.outcome.failure == Failure::PilotWalltime && failed.outcome.started) {
     const Duration had = failed.outcome.ended - *failed.outcome.started;

@@ -21,8 +21,48 @@ std::int64_t round_up(std::int64_t value) {
 
 }  // namespace
 
+bool leaves_device_open(const Needs& needs) {
+  if (!needs.instead.empty()) return true;
+  const auto& entries = needs.amounts.entries();
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const auto& entry) { return names_several_gpus(entry.first); });
+}
+
+std::optional<std::size_t> way_into(const Needs& needs, const Resources& supply) {
+  for (std::size_t way = 0; way < count_of_ways(needs); ++way) {
+    if (fits(way_of(needs, way), supply)) return way;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t how_often(const Needs& needs, const Resources& supply) {
+  std::uint64_t most = 0;
+  for (std::size_t way = 0; way < count_of_ways(needs); ++way)
+    most = std::max(most, how_often(way_of(needs, way), supply));
+  return most;
+}
+
+std::size_t way_on(const Needs& needs, std::string_view device) {
+  for (std::size_t way = 0; way < count_of_ways(needs); ++way) {
+    const Resources& amounts = way_of(needs, way);
+    const bool has_gpus = amounts.gpus() != Amount{};
+    if (device == kCpus
+            ? !has_gpus
+            : std::any_of(amounts.entries().begin(), amounts.entries().end(), [&](const auto& e) {
+                return e.first == device || takes_gpu(e.first, device);
+              }))
+      return way;
+  }
+  return 0;
+}
+
 Needs changed(Needs needs, const NeedsChange& change) {
   for (const auto& [name, amount] : change.amounts.entries()) needs.amounts.set(name, amount);
+  // Cpus are what ways differ by.
+  for (Resources& other : needs.instead) {
+    for (const auto& [name, amount] : change.amounts.entries())
+      if (name != kCpus) other.set(name, amount);
+  }
   if (change.time) needs.time = change.time;
   if (!needs.guess) return needs;
   // What is said now is guessed no longer.
@@ -31,14 +71,21 @@ Needs changed(Needs needs, const NeedsChange& change) {
     needs.guess->memory_asked = {};
   }
   if (change.time) needs.guess->time = false;
-  if (!needs.guess->memory && !needs.guess->time) needs.guess.reset();
+  if (!needs.guess->memory && !needs.guess->time && !needs.guess->gpus) needs.guess.reset();
   return needs;
+}
+
+void set_gpus(Resources& amounts, Amount count) {
+  const Resources before = amounts;
+  for (const auto& [name, amount] : before.entries())
+    if (name.starts_with(kAnyGpu)) amounts.set(name, count);
 }
 
 Needs as_asked(Needs needs) {
   if (!needs.guess) return needs;
   if (needs.guess->memory) needs.amounts.set(kMemory, needs.guess->memory_asked);
   if (needs.guess->time) needs.time.reset();
+  if (needs.guess->gpus) set_gpus(needs.amounts, needs.guess->gpus_asked);
   needs.guess.reset();
   return needs;
 }
@@ -60,11 +107,14 @@ bool may_run_at(const Needs& needs, std::string_view site) {
 
 Needs class_of(const Needs& needs) {
   Needs rounded = needs;
-  for (const std::string_view name : {kMemory, kDisk}) {
-    if (const Amount amount = needs.amounts.get(name); amount != Amount{}) {
-      rounded.amounts.set(name, Amount{round_up(amount.ticks)});
+  const auto round = [](Resources& amounts) {
+    for (const std::string_view name : {kMemory, kDisk}) {
+      if (const Amount amount = amounts.get(name); amount != Amount{})
+        amounts.set(name, Amount{round_up(amount.ticks)});
     }
-  }
+  };
+  round(rounded.amounts);
+  for (Resources& other : rounded.instead) round(other);
   if (needs.time) rounded.time = Duration{round_up(needs.time->count())};
   // Of a guess a class knows that its time is no promise, and nothing else.
   if (needs.guess) rounded.guess.reset();
@@ -85,6 +135,7 @@ Needs with_files_at(const Needs& needs, const std::vector<std::string>& sites) {
 
 std::string show(const Needs& needs) {
   std::string text = show(needs.amounts);
+  for (const Resources& other : needs.instead) text += " or " + show(other);
   if (needs.time) text += ", " + show_duration(*needs.time);
   if (!needs.site.empty()) text += ", site " + needs.site;
   if (!needs.not_on.empty()) text += fmt::format(", not on {}", fmt::join(needs.not_on, " "));

@@ -18,6 +18,8 @@ struct Guess {
   bool memory{false};     ///< and
   Amount memory_asked{};  ///< what was said of it; 0: nothing
   bool time{false};
+  bool gpus{false};     ///< a part of what was said does: it is packed with others
+  Amount gpus_asked{};  ///< what was said of them
   friend auto operator<=>(const Guess&, const Guess&) = default;
 };
 
@@ -25,6 +27,7 @@ struct Guess {
 /// `time` is both the limit and the need, unless it is guessed.
 struct Needs {
   Resources amounts;
+  std::vector<Resources> instead{};  ///< would do as well as `amounts`, the best first
   std::optional<Duration> time;
   std::string site;                 ///< empty: any
   std::vector<std::string> not_on;  ///< sites that may not run it; sorted
@@ -35,8 +38,27 @@ struct Needs {
   std::uint32_t nodes{1};
   std::string service;  ///< the process that its tasks share; better where that is warm
   std::optional<Guess> guess{};
+  /// What tasks of one kind take is learned by device: of what asks for GPUs, or has a choice; empty
+  /// for all others.
+  std::string kind{};
   friend auto operator<=>(const Needs&, const Needs&) = default;
 };
+
+/// A task may be run in so many ways: with `amounts`, way 0, or with one of `instead`.
+inline std::size_t count_of_ways(const Needs& needs) {
+  return 1 + needs.instead.size();
+}
+inline const Resources& way_of(const Needs& needs, std::size_t way) {
+  return way == 0 ? needs.amounts : needs.instead[way - 1];
+}
+/// Whether it is open on which device it will run.
+bool leaves_device_open(const Needs& needs);
+/// The first way that goes into `supply`.
+std::optional<std::size_t> way_into(const Needs& needs, const Resources& supply);
+/// How many at the same time go into `supply`, all of them in one way.
+std::uint64_t how_often(const Needs& needs, const Resources& supply);
+/// The first way in which it runs on such a device (device_of); way 0 where there is none.
+std::size_t way_on(const Needs& needs, std::string_view device);
 
 /// What a user says anew of needs; of all else that was said before stands.
 struct NeedsChange {
@@ -47,6 +69,9 @@ struct NeedsChange {
 Needs changed(Needs needs, const NeedsChange& change);
 /// Whether a task that needs `before` might not do with `after`.
 bool gets_less(const Needs& before, const Needs& after);
+
+/// So many GPUs of whatever it asks for, where it asks for some.
+void set_gpus(Resources& amounts, Amount count);
 
 /// As they were said, without what was guessed.
 Needs as_asked(Needs needs);

@@ -115,6 +115,21 @@ Resources resolve(const Resources& demand, const Resources& supply) {
   return taken;
 }
 
+std::string_view device_of(const Resources& granted) {
+  for (const auto& [name, amount] : granted.entries()) {
+    if (is_gpu(name)) return name;
+  }
+  return kCpus;
+}
+
+std::string packed_on(std::string_view device, double part) {
+  return fmt::format("{}*{:g}", device, part);
+}
+
+std::string_view whole_device(std::string_view device) {
+  return device.substr(0, device.find('*'));
+}
+
 std::uint64_t how_often(const Resources& demand, const Resources& supply) {
   if (!fits(demand, supply)) return 0;
   std::int64_t times = INT64_MAX;

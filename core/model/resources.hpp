@@ -86,6 +86,13 @@ Resources resolve(const Resources& demand, const Resources& supply);
 /// How many of `demand` go into `supply` at the same time.
 std::uint64_t how_often(const Resources& demand, const Resources& supply);
 
+/// By what a task is fast or slow: the kind of GPU that it was granted, `gpus/a100`, else `cpus`.
+std::string_view device_of(const Resources& granted);
+
+/// The same of a part of one that was guessed to do: `gpus/a100*0.5`; and back to the device.
+std::string packed_on(std::string_view device, double part);
+std::string_view whole_device(std::string_view device);
+
 /// `4 cpus, 8G memory, 2 a100`, for messages.
 std::string show(const Resources& resources);
 

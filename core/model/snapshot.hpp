@@ -57,6 +57,15 @@ struct PastStart {
   Time running_since{};
 };
 
+/// How long tasks of a kind took on a device, by the logarithms of their seconds.
+struct KnownSpeed {
+  std::string kind;
+  std::string device;
+  double mean{0};
+  double variance{0};
+  double count{0};
+};
+
 /// All but the live arrays.
 struct Snapshot {
   std::uint64_t engine_start{1};  ///< this one's number; begins at 1
@@ -71,6 +80,7 @@ struct Snapshot {
   std::vector<std::pair<std::string, std::string>> proven;  ///< site, shape: accepted before
   std::vector<PastStart> past_starts;                       ///< the latest ones, oldest first
   std::vector<Keep> keeps;
+  std::vector<KnownSpeed> speeds;
 };
 
 }  // namespace hpcbatch

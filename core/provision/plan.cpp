@@ -41,7 +41,8 @@ double fill(const Demand& demand, double tasks, Supply& supply, std::optional<Du
 
 /// GPUs that would lie idle under this class: a shape that wastes fewer is the better one.
 std::int64_t wasted_gpus(const Needs& needs, const Shape& shape) {
-  return needs.amounts.gpus() == Amount{} ? shape.capacity.gpus().ticks : 0;
+  const std::size_t way = way_into(needs, usable(shape)).value_or(0);
+  return way_of(needs, way).gpus() == Amount{} ? shape.capacity.gpus().ticks : 0;
 }
 
 SiteLimits& limits_of(std::vector<SiteLimits>& sites, const std::string& name) {
@@ -121,6 +122,17 @@ Duration expected_run(const Demand& demand, Duration elapsed) {
   return std::max({kShortestRun, demand.mean_run.value_or(unknown_run(demand)), 2 * elapsed});
 }
 
+Duration expected_run(const Demand& demand, const Resources& capacity) {
+  if (demand.run_on.empty() || is_promised(demand.needs)) return expected_run(demand);
+  const auto way = way_into(demand.needs, capacity);
+  if (!way) return expected_run(demand);
+  const Resources granted = resolve(way_of(demand.needs, *way), capacity);
+  const auto known = std::find_if(demand.run_on.begin(), demand.run_on.end(),
+                                  [&](const auto& on) { return on.first == device_of(granted); });
+  return known == demand.run_on.end() ? expected_run(demand)
+                                      : std::max(kShortestRun, known->second);
+}
+
 Seen seen_of(const Demand& demand) {
   const Duration ended =
       demand.mean_run.value_or(Duration{}) * static_cast<std::int64_t>(demand.runs);
@@ -136,7 +148,7 @@ void count_running(Demand& demand, Duration elapsed) {
 }
 
 double busy_with(const Demand& demand, Duration elapsed, const Resources& capacity, Duration left) {
-  const auto side_by_side = static_cast<double>(how_often(demand.needs.amounts, capacity));
+  const auto side_by_side = static_cast<double>(how_often(demand.needs, capacity));
   if (side_by_side == 0) return 1;
   // However long it takes, it has no more than its own place.
   const double place = 1 / side_by_side;
@@ -150,20 +162,36 @@ double busy_with(const Demand& demand, Duration elapsed, const Resources& capaci
 
 double tasks_in_room(const Demand& demand, const Resources& capacity,
                      std::optional<Duration> left) {
-  const auto side_by_side = static_cast<double>(how_often(demand.needs.amounts, capacity));
+  const auto side_by_side = static_cast<double>(how_often(demand.needs, capacity));
   if (side_by_side == 0) return 0;
   if (!left) return std::numeric_limits<double>::infinity();
-  const double rounds =
-      static_cast<double>(left->count()) / static_cast<double>(expected_run(demand).count());
+  const double rounds = static_cast<double>(left->count()) /
+                        static_cast<double>(expected_run(demand, capacity).count());
   // Only a time that was asked for is a promise: what is left over at the end is then of no use.
   return side_by_side * std::max(0.0, is_promised(demand.needs) ? std::floor(rounds) : rounds);
 }
 
 namespace {
 
-/// The outlets that could run it and waste the fewest GPUs, the earliest expected start first; else
-/// in the configuration's order.
-std::vector<Outlet*> outlets_for(const Needs& needs, std::vector<Outlet>& outlets) {
+/// How long all that waits takes in one pilot of the outlet's shape; nothing where it has no choice.
+Duration work_in(const Demand& demand, const Outlet& outlet) {
+  if (demand.run_on.empty()) return {};
+  Demand by_device = demand;
+  // A limit is the same everywhere.
+  by_device.needs.time.reset();
+  const Resources capacity = usable(outlet.shape);
+  const double run = static_cast<double>(expected_run(by_device, capacity).count());
+  const auto places =
+      static_cast<double>(std::max<std::uint64_t>(1, how_often(demand.needs, capacity)));
+  constexpr double kLongest = 1e15;  // microseconds: thirty years
+  return Duration{static_cast<std::int64_t>(
+      std::min(kLongest, run * std::max(1.0, static_cast<double>(demand.tasks) / places)))};
+}
+
+/// The outlets that could run it and waste the fewest GPUs, the earliest expected start first, or
+/// end where it has a choice; else in the configuration's order.
+std::vector<Outlet*> outlets_for(const Demand& demand, std::vector<Outlet>& outlets) {
+  const Needs& needs = demand.needs;
   std::vector<Outlet*> fitting;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (Outlet& outlet : outlets) {
@@ -175,7 +203,7 @@ std::vector<Outlet*> outlets_for(const Needs& needs, std::vector<Outlet>& outlet
                 [&](const Outlet* outlet) { return wasted_gpus(needs, outlet->shape) > least; });
   std::vector<Duration> waits;
   waits.reserve(fitting.size());
-  for (const Outlet* outlet : fitting) waits.push_back(outlet->wait);
+  for (const Outlet* outlet : fitting) waits.push_back(outlet->wait + work_in(demand, *outlet));
   const std::vector<std::size_t> places = start_places(waits);
   std::vector<Outlet*> sorted;
   for (std::size_t place = 0; sorted.size() < fitting.size(); ++place) {
@@ -198,7 +226,7 @@ double places_of(const Demand& demand, const std::vector<Supply>& supplies) {
         !has_tags(supply.tags, supply.made_for, demand.needs) ||
         (supply.left && *supply.left <= Duration{}))
       continue;
-    places += static_cast<double>(how_often(demand.needs.amounts, supply.capacity)) *
+    places += static_cast<double>(how_often(demand.needs, supply.capacity)) *
               std::max(0.0, 1 - supply.busy);
   }
   return places;
@@ -233,7 +261,7 @@ bool is_worth_its_time(const Course& course, double more, const Outlet& outlet,
 std::optional<Duration> patience_of(const Demand& demand, std::vector<Outlet>& outlets,
                                     std::vector<SiteLimits>& sites) {
   std::optional<Duration> patience;
-  for (const Outlet* outlet : outlets_for(demand.needs, outlets)) {
+  for (const Outlet* outlet : outlets_for(demand, outlets)) {
     if (!longest_task(outlet->shape) ||
         allowed(*outlet, outlets, limits_of(sites, outlet->site)) == 0)
       continue;
@@ -280,7 +308,7 @@ void ask_for_room(const Demand& demand, Room& room, std::vector<Ask>& asks) {
   double tasks = static_cast<double>(demand.tasks);
   const std::optional<Duration> patience = patience_of(demand, room.outlets, room.sites);
   for (Supply& supply : room.supplies) tasks = fill(demand, tasks, supply, patience);
-  for (Outlet* outlet : outlets_for(demand.needs, room.outlets)) {
+  for (Outlet* outlet : outlets_for(demand, room.outlets)) {
     // Half a millionth of a task is rounding, not work.
     if (tasks < 1e-6) break;
     SiteLimits& site = limits_of(room.sites, outlet->site);
@@ -323,9 +351,8 @@ void ask_for_speed(const Demand& demand, double places, Room& room, Ahead& ahead
   if (!run || demand.bounded) return;
   Course course{.run = seconds_of(*run), .now = places, .places = places};
   const double own = course.run * static_cast<double>(demand.tasks);
-  for (Outlet* outlet : outlets_for(demand.needs, room.outlets)) {
-    const auto in_pilot =
-        static_cast<double>(how_often(demand.needs.amounts, usable(outlet->shape)));
+  for (Outlet* outlet : outlets_for(demand, room.outlets)) {
+    const auto in_pilot = static_cast<double>(how_often(demand.needs, usable(outlet->shape)));
     course.work = own + ahead[outlet] * in_pilot;
     ahead[outlet] += own / in_pilot;
     if (!is_known_to_come(*outlet)) continue;
@@ -370,7 +397,7 @@ std::vector<Ask> plan(const std::vector<Demand>& demands, std::vector<Supply> su
     std::vector<Ask> asks;
     ask_for_room(demand, room, asks);
     for (std::size_t asked = there; asked < room.supplies.size(); ++asked)
-      places += static_cast<double>(how_often(demand.needs.amounts, room.supplies[asked].capacity));
+      places += static_cast<double>(how_often(demand.needs, room.supplies[asked].capacity));
     ask_for_speed(demand, places, room, ahead, asks);
     all.insert(all.end(), asks.begin(), asks.end());
   }

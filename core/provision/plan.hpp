@@ -5,7 +5,9 @@
 // is what fits into a pilot side by side times what is left of its walltime.  A shape that its
 // batch system has never accepted is asked for once; after that as many at once as the work fills,
 // within the limits of shape (with what was made from it for choices of tasks) and site.  Of the
-// shapes that waste the fewest GPUs the one that is expected to start first is asked first.
+// shapes that waste the fewest GPUs the one that is expected to start first is asked first; of what
+// may choose its device the one where it is expected to be done first: its wait, and the work at the
+// device's speed.
 //
 // Beyond that, one pilot more is asked for while the time by which all is done the sooner is worth
 // more to the site than the pilot's time that is idle at its beginning and end.  All that waits for
@@ -19,6 +21,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hpcbatch::provision {
@@ -48,6 +51,8 @@ struct Demand {
   Running running{};
   Seen of_all{};        ///< of all classes together, for one of which little is known
   bool bounded{false};  ///< some of them only so many at once: more room is of no use to those
+  /// Of what leaves its device open, how long it is expected to take on each (device_of).
+  std::vector<std::pair<std::string, Duration>> run_on{};
 };
 
 /// One pilot that runs or is queued.
@@ -102,6 +107,9 @@ void count_running(Demand& demand, Duration elapsed);
 
 /// The part of a pilot's room, 0 to 1, that a task which has run for `elapsed` will still use.
 double busy_with(const Demand& demand, Duration elapsed, const Resources& capacity, Duration left);
+
+/// How long a task is reckoned to take in such a pilot.
+Duration expected_run(const Demand& demand, const Resources& capacity);
 
 /// How many tasks of a class one pilot can still run within `left`; an infinite room is returned as
 /// infinity.

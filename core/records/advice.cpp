@@ -1,8 +1,11 @@
 #include "records/advice.hpp"
 
+#include "hardware/gpu_kind.hpp"
+#include "model/resources.hpp"
 #include "records/kind.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <tuple>
 
@@ -54,12 +57,72 @@ double cpus_enough(const Profile& profile) {
   return std::max(1.0, std::ceil(busy - 0.1));
 }
 
+namespace {
+
+/// Bytes that each device has on which the kind ran; 0: of one nobody knows that.
+double least_gpu_memory(const Profile& profile) {
+  double least = 0;
+  for (const auto& [device, runs] : profile.on) {
+    if (!device.starts_with(kGpuPrefix)) continue;
+    const auto known = gpu_kind(whole_device(device).substr(kGpuPrefix.size()));
+    if (!known) return 0;
+    const auto memory = static_cast<double>(known->memory);
+    least = least > 0 ? std::min(least, memory) : memory;
+  }
+  return least;
+}
+
+}  // namespace
+
+namespace {
+
+/// Whether so many side by side on one device did more together than one after the other, or
+/// nobody has seen it yet.
+bool is_worth_packing(const Profile& profile, double asked, double part) {
+  constexpr double kTogether = 1.1;
+  for (const auto& [device, runs] : profile.on) {
+    const auto packed = profile.on.find(packed_on(device, part));
+    if (packed == profile.on.end() || packed->second.count < kFewestRuns) continue;
+    const double speed = std::exp(runs.mean - packed->second.mean);
+    if (asked / part * speed < kTogether) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+double gpus_enough(const Profile& profile) {
+  // Two that each keep a GPU busy for 80 of 100 seconds do a fifth more together even where they
+  // take turns, and mostly more (Hu et al., "Lucid", ASPLOS 2023: pairs of all together 90 and more
+  // did 1.6 times as much); of four and eight each waits for more turns.
+  struct Part {
+    double of_one, busiest;
+  };
+  static constexpr std::array kParts{Part{0.5, 0.8}, Part{0.25, 0.3}, Part{0.125, 0.15}};
+  // What was seen once a second is not all.
+  constexpr double kGpuMemoryRoom = 0.9;
+  const double asked = profile.gpus_asked, memory = least_gpu_memory(profile);
+  // Of several each task knows why.
+  if (asked <= 0 || asked > 1 || memory <= 0 || profile.gpu_busy.count() < kFewestRuns) return 0;
+  const double busy = asked * profile.gpu_busy.quantile(kMost) / 100;
+  const double taken = profile.gpu_memory.quantile(kAll);
+  double enough = 0;
+  for (const Part& part : kParts) {
+    if (part.of_one < asked && busy <= part.busiest &&
+        taken <= part.of_one * memory * kGpuMemoryRoom &&
+        is_worth_packing(profile, asked, part.of_one))
+      enough = part.of_one;
+  }
+  return enough;
+}
+
 std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t most) {
   std::vector<Advice> all;
-  double memory_of_all = 0, cpus_of_all = 0;
+  double memory_of_all = 0, cpus_of_all = 0, gpus_of_all = 0;
   for (const auto& [kind, usage, profile] : kinds) {
     memory_of_all += usage.memory_asked;
     cpus_of_all += usage.cpu_asked;
+    gpus_of_all += usage.gpu_asked;
     if (kind == kOtherKinds) continue;  // what is enough for one says nothing of the others
     const double memory = profile.memory_asked, cpus = profile.cpus_asked;
     if (memory > 0) {
@@ -68,6 +131,10 @@ std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t mo
           {kind, Advice::What::Memory, memory, memory_enough(profile), 0, profile.memory.count()},
           usage.memory_asked);
     }
+    add_saving(all,
+               {kind, Advice::What::Gpus, profile.gpus_asked, gpus_enough(profile), 0,
+                profile.gpu_busy.count()},
+               usage.gpu_asked);
     // Of short runs it is not known how busy they kept their cpus: a few long ones say nothing of
     // those.
     if (profile.cpus.count() < kMostRuns * profile.run.count()) continue;
@@ -75,7 +142,9 @@ std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t mo
                usage.cpu_asked);
   }
   const auto share = [&](const Advice& one) {
-    const double whole = one.what == Advice::What::Memory ? memory_of_all : cpus_of_all;
+    const double whole = one.what == Advice::What::Memory ? memory_of_all
+                         : one.what == Advice::What::Gpus ? gpus_of_all
+                                                          : cpus_of_all;
     return whole > 0 ? one.saves / whole : 0;
   };
   std::sort(all.begin(), all.end(), [&](const Advice& a, const Advice& b) {

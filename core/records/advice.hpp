@@ -19,16 +19,16 @@ struct KindUse {
 };
 
 struct Advice {
-  enum class What : std::uint8_t { Memory, Cpus };
+  enum class What : std::uint8_t { Memory, Cpus, Gpus };
   std::string kind;
   What what{};
-  double asked{0};  ///< bytes, or cpus, of one task, on the average
+  double asked{0};  ///< bytes, cpus or GPUs of one task, on the average
   double enough{0};
-  double saves{0};  ///< byte-seconds, or cpu-seconds, of the usage
+  double saves{0};  ///< byte-seconds, cpu-seconds or GPU-seconds of the usage
   double runs{0};   ///< that say so
 };
 
-/// What saves most first.  Memory and cpus are compared as shares of all that was asked for of
+/// What saves most first.  Memory, cpus and GPUs are compared as shares of all that was asked for of
 /// them.
 std::vector<Advice> advice_for(const std::vector<KindUse>& kinds, std::size_t most);
 
@@ -39,5 +39,9 @@ double memory_enough(const Profile& profile);
 double memory_for_most(const Profile& profile);
 /// What 95 of 100 kept busy: whole cpus, or halves and quarters below one.
 double cpus_enough(const Profile& profile);
+/// Which part of a GPU, a half, a quarter or an eighth, is expected to do more beside others than
+/// alone, by how busy 95 of 100 kept it, and had memory for all; 0 where that is not known, or none
+/// is.
+double gpus_enough(const Profile& profile);
 
 }  // namespace hpcbatch::records

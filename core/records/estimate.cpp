@@ -48,6 +48,7 @@ std::optional<Estimate> estimate_of(const Profile& profile) {
     const double seconds = std::ceil(profile.run.quantile(kMostOfThem) * kTimeRoom) + 1;
     estimate.time = std::chrono::seconds(static_cast<std::int64_t>(seconds));
   }
+  estimate.gpus = gpus_enough(profile);
   if (estimate.runs == 0) return std::nullopt;
   return estimate;
 }
@@ -65,6 +66,16 @@ Estimated estimated(const Needs& needs, const Estimate& estimate, const std::str
                     "that are known",
                     bytes(asked), bytes(estimate.memory), estimate.runs, kind));
   }
+  const double gpus = needs.amounts.gpus().value();
+  // Beside others it may take longer, and its limit stays.
+  const bool has_time =
+      !needs.time || (estimate.time != Duration{} && *needs.time >= kMuchMore * estimate.time);
+  const bool asks_for_whole = estimate.gpus > 0 && gpus <= 1 && gpus > estimate.gpus && has_time;
+  if (asks_for_whole) {
+    made.advice.push_back(fmt::format(
+        "{:g} of a GPU is asked for, and {:g} did for 95 of 100 of the runs of {} that are known",
+        gpus, estimate.gpus, kind));
+  }
   if (mode == EstimateMode::Advise) return made;
   Guess guess{.runs = static_cast<std::uint32_t>(std::min(estimate.runs, 1e9))};
   Needs guessed = needs;
@@ -77,7 +88,12 @@ Estimated estimated(const Needs& needs, const Estimate& estimate, const std::str
     guess.time = true;
     guessed.time = estimate.time;
   }
-  if (!guess.memory && !guess.time) return made;
+  if (asks_for_whole) {
+    guess.gpus = true;
+    guess.gpus_asked = needs.amounts.gpus();
+    set_gpus(guessed.amounts, Amount::of_fraction(estimate.gpus));
+  }
+  if (!guess.memory && !guess.time && !guess.gpus) return made;
   guessed.guess = guess;
   if (fits_somewhere(guessed, sites)) made.needs = std::move(guessed);
   return made;

@@ -17,6 +17,7 @@ struct Estimate {
   double runs{0};          ///< that say so
   std::int64_t memory{0};  ///< bytes that did for 95 of 100, with head-room; 0: not known
   Duration time{};         ///< the same
+  double gpus{0};          ///< the part of one GPU that is enough (advice.hpp); 0: not known
 };
 
 /// By kind; only of those of which enough has been seen.
@@ -32,7 +33,7 @@ struct Estimated {
 };
 
 /// What is not said is taken from the estimate, and memory that is said and much more than that is
-/// packed by it; where no shape that could run the task could then, it stays as it is.  `Advise`
+/// packed by it, as are GPUs, a whole one or a part; where no shape that could run the task could then, it stays as it is.  `Advise`
 /// leaves the needs alone.
 Estimated estimated(const Needs& needs, const Estimate& estimate, const std::string& kind,
                     EstimateMode mode, const std::vector<const Site*>& sites);

@@ -10,6 +10,14 @@ double in_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
+/// Kinds of GPU beyond so many are not told apart.
+constexpr std::size_t kMostDevices = 30;
+
+/// What it asked for in the way in which it ran.
+const Resources& asked_by(const Run& run, const Needs& needs) {
+  return run.device.empty() ? needs.amounts : way_of(needs, way_on(needs, run.device));
+}
+
 /// By clocks that may differ.
 double between(Time from, Time to) {
   return to <= from ? 0 : in_seconds(to - from);
@@ -31,9 +39,14 @@ void Profile::add(const Profile& other) {
   written_bytes.add(other.written_bytes);
   gpu_busy.add(other.gpu_busy);
   gpu_memory.add(other.gpu_memory);
+  for (const auto& [device, runs] : other.on) {
+    if (on.size() >= kMostDevices && !on.contains(device)) continue;
+    on[device] = broker::put_together(on[device], runs);
+  }
   // Whatever runs asks for a cpu.
   if (other.cpus_asked <= 0) return;
   cpus_asked = other.cpus_asked;
+  gpus_asked = other.gpus_asked;
   memory_asked = other.memory_asked;
 }
 
@@ -41,6 +54,7 @@ void Profile::scale(double factor) {
   for (Sketch* sketch :
        {&run, &memory, &cpus, &wait, &read_bytes, &written_bytes, &gpu_busy, &gpu_memory})
     sketch->scale(factor);
+  for (auto& [device, runs] : on) runs.count *= factor;
 }
 
 void add(Usage& usage, const Run& run, const Needs& needs) {
@@ -56,13 +70,14 @@ void add(Usage& usage, const Run& run, const Needs& needs) {
     if (run.failure == Failure::Ok) ++usage.done;
     if (run.failure == Failure::Cancelled) ++usage.cancelled;
   }
+  const Resources& asked = asked_by(run, needs);
   const double ran = between(*run.started, run.ended);
   if (run.is_first) usage.wait += between(run.submitted, *run.started);
   usage.run += ran;
   if (run.failure != Failure::Ok || !run.is_last) usage.lost += ran;
   usage.cpu_used += std::max(0.0, in_seconds(run.cpu));
-  usage.cpu_asked += needs.amounts.get(kCpus).value() * ran;
-  const double memory = needs.amounts.get(kMemory).value();
+  usage.cpu_asked += asked.get(kCpus).value() * ran;
+  const double memory = asked.get(kMemory).value();
   if (memory > 0 && run.peak_memory != 0) {
     usage.memory_asked += memory * ran;
     usage.memory_used += static_cast<double>(run.peak_memory) * ran;
@@ -73,7 +88,7 @@ void add(Usage& usage, const Run& run, const Needs& needs) {
   }
   usage.read_bytes += static_cast<double>(run.read_bytes);
   usage.written_bytes += static_cast<double>(run.written_bytes);
-  const double gpus = needs.amounts.gpus().value() * ran;
+  const double gpus = asked.gpus().value() * ran;
   usage.gpu_asked += gpus;
   if (run.gpu) {
     usage.gpu_watched += gpus;
@@ -86,8 +101,10 @@ void add(Profile& profile, const Run& run, const Needs& needs) {
   // So short a run says more of the clocks' ticks.
   constexpr double kShortestForCpus = 1;
   if (!run.started) return;
-  profile.cpus_asked = needs.amounts.get(kCpus).value();
-  profile.memory_asked = needs.amounts.get(kMemory).value();
+  const Resources& asked = asked_by(run, needs);
+  profile.cpus_asked = asked.get(kCpus).value();
+  profile.memory_asked = asked.get(kMemory).value();
+  profile.gpus_asked = asked.gpus().value();
   if (run.is_first) profile.wait.add(between(run.submitted, *run.started));
   // It was too little: how much is enough nobody has seen.
   if (run.failure == Failure::OomTask)
@@ -95,11 +112,15 @@ void add(Profile& profile, const Run& run, const Needs& needs) {
   if (run.failure != Failure::Ok || !run.is_last) return;
   const double ran = between(*run.started, run.ended);
   profile.run.add(ran);
+  if (!run.device.empty() && run.ended > *run.started &&
+      (profile.on.size() < kMostDevices || profile.on.contains(run.device)))
+    broker::learn(profile.on[run.device], run.ended - *run.started);
   if (run.peak_memory != 0) profile.memory.add(static_cast<double>(run.peak_memory));
   profile.read_bytes.add(static_cast<double>(run.read_bytes));
   profile.written_bytes.add(static_cast<double>(run.written_bytes));
   if (run.gpu) {
-    profile.gpu_busy.add(run.gpu->busy);
+    // Packed with others it is seen to be as busy as all of them.
+    if (whole_device(run.device) == run.device) profile.gpu_busy.add(run.gpu->busy);
     profile.gpu_memory.add(static_cast<double>(run.gpu->memory));
   }
   if (ran >= kShortestForCpus) profile.cpus.add(in_seconds(run.cpu) / ran);

@@ -1,6 +1,7 @@
 // What runs of tasks asked for and used: sums that can be added up, and spreads per kind.
 #pragma once
 
+#include "broker/speed_table.hpp"
 #include "model/failure.hpp"
 #include "model/gpu.hpp"
 #include "model/needs.hpp"
@@ -9,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -25,7 +27,8 @@ struct Run {
   std::uint64_t peak_memory{0};                   ///< bytes; 0: not known
   std::uint64_t read_bytes{0}, written_bytes{0};  ///< from storage and to it
   std::optional<GpuUse> gpu;
-  double tasks{1};  ///< of those that never started
+  std::string device{};  ///< what it ran on, where that is known (device_of)
+  double tasks{1};       ///< of those that never started
 };
 
 /// Of many runs.  Times in seconds, memory in byte-seconds: its bytes by the seconds it ran.
@@ -68,8 +71,10 @@ struct Profile {
   Sketch read_bytes, written_bytes;  ///< of what ended well
   Sketch gpu_busy;                   ///< percent; of what ended well and was looked at
   Sketch gpu_memory;                 ///< bytes; of the same
+  /// How long they took by device, of those of which that is known.
+  std::map<std::string, broker::Runs> on;
   /// What they asked for last; 0: nothing.
-  double cpus_asked{0}, memory_asked{0};
+  double cpus_asked{0}, memory_asked{0}, gpus_asked{0};
 
   void add(const Profile& other);
   void scale(double factor);

@@ -17,6 +17,13 @@ std::string encode(const Needs& needs) {
   std::string text;
   for (const auto& [name, amount] : needs.amounts.entries())
     text += fmt::format("a{} {}{}", amount.ticks, name, kEnd);
+  for (const Resources& other : needs.instead) {
+    // Where the amounts of the next way begin.
+    text += fmt::format("w{}", kEnd);
+    for (const auto& [name, amount] : other.entries())
+      text += fmt::format("i{} {}{}", amount.ticks, name, kEnd);
+  }
+  if (!needs.kind.empty()) text += fmt::format("k{}{}", needs.kind, kEnd);
   if (needs.time) text += fmt::format("t{}{}", needs.time->count(), kEnd);
   if (!needs.site.empty()) text += fmt::format("s{}{}", needs.site, kEnd);
   for (const std::string& site : needs.not_on) text += fmt::format("x{}{}", site, kEnd);
@@ -29,8 +36,22 @@ std::string encode(const Needs& needs) {
     text += fmt::format("e{} {:d} {} {:d}{}", needs.guess->runs, needs.guess->memory,
                         needs.guess->memory_asked.ticks, needs.guess->time, kEnd);
   }
+  if (needs.guess && needs.guess->gpus) {
+    // Of an older program's guess there is no such line.
+    text += fmt::format("p{}{}", needs.guess->gpus_asked.ticks, kEnd);
+  }
   return text;
 }
+
+namespace {
+
+void add_amount(Resources& amounts, const std::string& text) {
+  const auto space = text.find(' ');
+  if (space == std::string::npos) throw std::runtime_error("the store holds a damaged need");
+  amounts.set(text.substr(space + 1), Amount{std::stoll(text.substr(0, space))});
+}
+
+}  // namespace
 
 Needs decode_needs(const std::string& text) {
   Needs needs;
@@ -39,11 +60,19 @@ Needs decode_needs(const std::string& text) {
     if (line.empty()) throw std::runtime_error("the store holds a damaged need");
     const std::string rest = line.substr(1);
     switch (line[0]) {
-      case 'a': {
-        const auto space = rest.find(' ');
-        needs.amounts.set(rest.substr(space + 1), Amount{std::stoll(rest.substr(0, space))});
+      case 'a':
+        add_amount(needs.amounts, rest);
         break;
-      }
+      case 'w':
+        needs.instead.emplace_back();
+        break;
+      case 'i':
+        if (needs.instead.empty()) throw std::runtime_error("the store holds a damaged need");
+        add_amount(needs.instead.back(), rest);
+        break;
+      case 'k':
+        needs.kind = rest;
+        break;
       case 't':
         needs.time = Duration{std::stoll(rest)};
         break;
@@ -75,6 +104,11 @@ Needs decode_needs(const std::string& text) {
           throw std::runtime_error("the store holds a damaged need");
         break;
       }
+      case 'p':
+        if (!needs.guess) throw std::runtime_error("the store holds a damaged need");
+        needs.guess->gpus = true;
+        needs.guess->gpus_asked = Amount{std::stoll(rest)};
+        break;
       default:
         throw std::runtime_error("the store holds a need of a newer version");
     }

@@ -56,7 +56,15 @@ std::string encode(const records::Profile& profile) {
   put(*message.mutable_written_bytes(), profile.written_bytes);
   put(*message.mutable_gpu_busy(), profile.gpu_busy);
   put(*message.mutable_gpu_memory(), profile.gpu_memory);
+  for (const auto& [device, runs] : profile.on) {
+    RunsOn& on = *message.add_on();
+    on.set_device(device);
+    on.set_mean(runs.mean);
+    on.set_variance(runs.variance);
+    on.set_count(runs.count);
+  }
   message.set_cpus_asked(profile.cpus_asked);
+  message.set_gpus_asked(profile.gpus_asked);
   message.set_memory_asked(profile.memory_asked);
   return message.SerializeAsString();
 }
@@ -64,11 +72,19 @@ std::string encode(const records::Profile& profile) {
 records::Profile decode_profile(std::string_view bytes) {
   KindProfile message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
-  records::Profile profile{sketch_of(message.run()),        sketch_of(message.memory()),
-                           sketch_of(message.cpus()),       sketch_of(message.wait()),
-                           sketch_of(message.read_bytes()), sketch_of(message.written_bytes()),
-                           sketch_of(message.gpu_busy()),   sketch_of(message.gpu_memory())};
+  records::Profile profile{sketch_of(message.run()),
+                           sketch_of(message.memory()),
+                           sketch_of(message.cpus()),
+                           sketch_of(message.wait()),
+                           sketch_of(message.read_bytes()),
+                           sketch_of(message.written_bytes()),
+                           sketch_of(message.gpu_busy()),
+                           sketch_of(message.gpu_memory()),
+                           {}};
+  for (const RunsOn& on : message.on())
+    profile.on[on.device()] = {on.mean(), on.variance(), on.count()};
   profile.cpus_asked = message.cpus_asked();
+  profile.gpus_asked = message.gpus_asked();
   profile.memory_asked = message.memory_asked();
   return profile;
 }

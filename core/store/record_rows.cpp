@@ -157,6 +157,7 @@ class Reader {
       run.read_bytes = own.read_bytes;
       run.written_bytes = own.written_bytes;
       run.gpu = own.gpu;
+      run.device = own.device;
       run.is_first = own.attempt <= 1;
       add({kind_, site, array_.client, needs_of(ended.sequence, own.epoch)}, run);
       if (own.attempt > 1) add_earlier({ended.array, index});

@@ -56,21 +56,32 @@ void add(TaskDetails& details, Steps (&steps)[3], std::uint32_t attempt, std::ui
   details.add_written_bytes(outcome.written_bytes);
 }
 
-/// Most rows are of tasks without.
-void add_gpu_use(TaskDetails& details, const std::vector<std::optional<GpuUse>>& uses) {
-  const auto is_known = [](const std::optional<GpuUse>& use) { return use.has_value(); };
-  if (std::none_of(uses.begin(), uses.end(), is_known)) return;
-  for (const std::optional<GpuUse>& use : uses) {
-    details.add_gpu_busy(use ? use->busy + 1 : 0);
-    details.add_gpu_memory(use ? use->memory : 0);
-    details.add_gpu_energy_mj(use ? use->energy_mj : 0);
+/// Of devices and what was done with them; most rows are of tasks without.
+void add_devices(TaskDetails& details, const std::vector<const Outcome*>& outcomes) {
+  const auto any = [&](auto is_known) {
+    return std::any_of(outcomes.begin(), outcomes.end(), is_known);
+  };
+  if (any([](const Outcome* one) { return one->gpu.has_value(); })) {
+    for (const Outcome* one : outcomes) {
+      const GpuUse use = one->gpu.value_or(GpuUse{});
+      details.add_gpu_busy(one->gpu ? use.busy + 1 : 0);
+      details.add_gpu_memory(use.memory);
+      details.add_gpu_energy_mj(use.energy_mj);
+    }
   }
+  if (any([](const Outcome* one) { return !one->device.empty(); }))
+    for (const Outcome* one : outcomes) details.add_device(one->device);
 }
 
 template <class Details>
 std::optional<GpuUse> gpu_use_at(const Details& details, int place) {
   if (place >= details.gpu_busy_size() || details.gpu_busy(place) == 0) return std::nullopt;
   return GpuUse{details.gpu_busy(place) - 1, at_or_none(details.gpu_memory(), place), 0};
+}
+
+template <class Details>
+std::string device_at(const Details& details, int place) {
+  return place < details.device_size() ? details.device(place) : std::string();
 }
 
 }  // namespace
@@ -104,10 +115,10 @@ std::string encode_details(const std::vector<const SaveResult*>& run) {
   Steps steps[3];
   for (const SaveResult* result : run)
     add(details, steps, result->attempt.number, result->attempt.epoch, result->outcome);
-  std::vector<std::optional<GpuUse>> uses;
-  uses.reserve(run.size());
-  for (const SaveResult* result : run) uses.push_back(result->outcome.gpu);
-  add_gpu_use(details, uses);
+  std::vector<const Outcome*> outcomes;
+  outcomes.reserve(run.size());
+  for (const SaveResult* result : run) outcomes.push_back(&result->outcome);
+  add_devices(details, outcomes);
   return details.SerializeAsString();
 }
 
@@ -142,6 +153,7 @@ std::vector<OwnDetails> decode_details(const std::string& bytes) {
     task.outcome.written_bytes = at_or_none(details.written_bytes(), i);
     task.outcome.gpu = gpu_use_at(details, i);
     if (task.outcome.gpu) task.outcome.gpu->energy_mj = at_or_none(details.gpu_energy_mj(), i);
+    task.outcome.device = device_at(details, i);
   }
   return own;
 }
@@ -183,7 +195,8 @@ std::vector<OwnUse> decode_use(std::string_view bytes) {
                                         details.peak_memory(i),
                                         at_or_none(details.read_bytes(), i),
                                         at_or_none(details.written_bytes(), i),
-                                        gpu_use_at(details, i)};
+                                        gpu_use_at(details, i),
+                                        device_at(details, i)};
   }
   return own;
 }
@@ -194,9 +207,9 @@ std::string cut_details(const std::string& bytes, std::size_t from, std::size_t 
   Steps steps[3];
   for (std::size_t i = from; i < from + count; ++i)
     add(details, steps, all.at(i).attempt, all.at(i).epoch, all.at(i).outcome);
-  std::vector<std::optional<GpuUse>> uses;
-  for (std::size_t i = from; i < from + count; ++i) uses.push_back(all[i].outcome.gpu);
-  add_gpu_use(details, uses);
+  std::vector<const Outcome*> outcomes;
+  for (std::size_t i = from; i < from + count; ++i) outcomes.push_back(&all[i].outcome);
+  add_devices(details, outcomes);
   return details.SerializeAsString();
 }
 

@@ -46,6 +46,7 @@ struct OwnUse {
   std::uint64_t peak_memory{0};
   std::uint64_t read_bytes{0}, written_bytes{0};
   std::optional<GpuUse> gpu{};  ///< without its energy
+  std::string device{};
 };
 /// Throws std::runtime_error where the bytes are damaged.
 std::vector<OwnUse> decode_use(std::string_view bytes);

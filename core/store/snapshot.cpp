@@ -167,6 +167,13 @@ void read_allocations(sqlite::Connection& db, Snapshot& snapshot) {
   std::reverse(snapshot.past_starts.begin(), snapshot.past_starts.end());
 }
 
+void read_speeds(RecordRows& records, Snapshot& snapshot) {
+  for (const auto& [kind, profile] : records.profiles()) {
+    for (const auto& [device, runs] : profile.on)
+      snapshot.speeds.push_back({kind, device, runs.mean, runs.variance, runs.count});
+  }
+}
+
 void read_keeps(sqlite::Connection& db, Snapshot& snapshot) {
   sqlite::Statement keeps = db.query("SELECT key,value FROM meta WHERE key>=? AND key<?");
   keeps.bind(kFirstKeep, kBehindKeeps);
@@ -227,6 +234,7 @@ Snapshot Store::begin() {
   read_failed_attempts(db_, snapshot);
   read_allocations(db_, snapshot);
   read_keeps(db_, snapshot);
+  read_speeds(records_, snapshot);
   read_keys(db_, snapshot);
   return snapshot;
 }

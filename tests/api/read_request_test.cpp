@@ -7,6 +7,8 @@
 #include "api/read/submit_content.hpp"
 #include "documents/task_keys.hpp"
 
+#include <boost/json/parse.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,6 +45,18 @@ std::string outcome(const std::string& body, bool piece_by_piece) {
   } catch (const BadRequest& e) {
     return e.what();
   }
+}
+
+TEST(ReadRequest, SeveralWaysToRunATask) {
+  const TaskRequest task =
+      read_task(boost::json::parse(R"({"command": ["true"], "memory": "2G", "one_of": [
+          {"gpus": {"count": 1, "memory": "40G"}, "cpus": 4}, {"cpus": 16, "memory": "8G"}]})"),
+                "task");
+  ASSERT_EQ(task.one_of.size(), 2U);
+  EXPECT_EQ(task.one_of[0].amounts.get("gpus"), Amount::of(1));
+  EXPECT_EQ(task.one_of[0].gpu_terms.memory, std::uint64_t{40} << 30);
+  EXPECT_EQ(task.one_of[1].amounts.get(kCpus), Amount::of(16));
+  EXPECT_EQ(task.one_of[1].amounts.get(kMemory), Amount::of(std::int64_t{8} << 30));
 }
 
 TEST(ReadSubmit, ReadPieceByPieceABodyIsTheSame) {
@@ -267,6 +281,13 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{R"({"command": ["true"], "memory": "600T"})", "is no size up to 512T"},
                     Case{R"({"command": ["true"], "cpus": 9.3e14})",
                          "cpus is 9.3e+14, which is more than could be had anywhere"},
+                    Case{R"({"command": ["true"], "one_of": [{"cpus": 1}]})",
+                         "one_of must be a list of 2 to 8 ways to run it"},
+                    Case{R"({"command": ["true"], "one_of": [{"cpus": 1}, {"time": 9}]})",
+                         "one_of[1].time: ways differ by cpus, memory, disk, gpus and resources"},
+                    Case{
+                        R"({"command": ["true"], "cpus": 2, "one_of": [{"cpus": 1}, {"gpus": 1}]})",
+                        "say 'cpus' and 'gpus' in each of 'one_of', not beside it"},
                     Case{R"({"command": ["true"], "gpus": 1e15})",
                          "gpus is 1e+15, which is more than could be had anywhere"},
                     Case{R"({"command": ["true"], "time": 1e15})", "must be a time"},

@@ -86,5 +86,35 @@ TEST_F(GuessTest, WhatWasAskedForIsFinal) {
   forget_what_was_asked();
 }
 
+TEST_F(GuessTest, APartOfAGpuThatWasTooLittleCostsNoRetry) {
+  Shape shape = cpu_shape("gpu");
+  shape.capacity.set("gpus/v100", Amount::of(1));
+  given({site_of("cluster", {shape})});
+  given_pilot(1h, shape.capacity);
+  New packed = New().array(1, 2);
+  packed.needs.amounts.set("gpus", Amount::of_fraction(0.5));
+  packed.needs.kind = "infer";
+  packed.needs.guess = Guess{.runs = 50, .gpus = true, .gpus_asked = Amount::of(1)};
+  submit(packed);
+  starts("2.1-2");
+  EXPECT_EQ(engine_->pilots().lease(task("2.2"))->granted.gpus(), Amount::of_fraction(0.5));
+  forget_what_was_asked();
+  ends("2.1", Failure::OomGpu);
+  expect({"acknowledge 2.1 to A0"});
+  expect_state("2.1", TaskState::Waiting);
+  ends("2.2");
+  ASSERT_NE(engine_->pilots().lease(task("2.1")), nullptr);
+  EXPECT_EQ(engine_->pilots().lease(task("2.1"))->granted.gpus(), Amount::of(1));
+  starts("2.1");
+  ends("2.1", Failure::OomGpu);
+  expect_ended("2.1", Failure::OomGpu);
+  submit(packed);
+  starts("3.1");
+  ends("3.1", Failure::TimeTask);
+  EXPECT_EQ(engine_->pilots().lease(task("3.2"))->granted.gpus(), Amount::of_fraction(0.5));
+  expect_state("3.1", TaskState::Waiting);
+  forget_what_was_asked();
+}
+
 }  // namespace
 }  // namespace hpcbatch

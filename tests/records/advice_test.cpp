@@ -54,6 +54,51 @@ TEST(Advice, WhatIsNearlyRightIsLeftAlone) {
   EXPECT_TRUE(advice_for({kind("good", 100, 1024 * kMegabyte, 800 * kMegabyte)}, 5).empty());
 }
 
+KindUse gpu_kind_use(double busy, double memory) {
+  KindUse use;
+  use.kind = "infer";
+  use.usage.gpu_asked = 3600;
+  use.profile.gpus_asked = 1;
+  for (int i = 0; i < 20; ++i) {
+    use.profile.gpu_busy.add(busy);
+    use.profile.gpu_memory.add(memory * 1024 * kMegabyte);
+    broker::learn(use.profile.on["gpus/v100"], std::chrono::seconds{100});
+  }
+  return use;
+}
+
+TEST(Advice, APartOfAGpuIsEnoughForWhatKeepsItIdle) {
+  // A V100 has 16 GB.
+  const auto half = advice_for({gpu_kind_use(70, 3)}, 5);
+  ASSERT_EQ(half.size(), 1U);
+  EXPECT_EQ(half[0].what, Advice::What::Gpus);
+  EXPECT_EQ(half[0].enough, 0.5);
+  EXPECT_NEAR(half[0].saves, 1800, 1);
+  EXPECT_EQ(gpus_enough(gpu_kind_use(10, 3).profile), 0.25) << "an eighth has too little memory";
+  EXPECT_EQ(gpus_enough(gpu_kind_use(10, 1).profile), 0.125);
+  EXPECT_EQ(gpus_enough(gpu_kind_use(90, 1).profile), 0);
+  EXPECT_EQ(gpus_enough(gpu_kind_use(40, 12).profile), 0);
+}
+
+TEST(Advice, WhatIsSlowBesideOthersIsPackedNoMore) {
+  KindUse use = gpu_kind_use(40, 3);
+  for (int i = 0; i < 10; ++i)
+    broker::learn(use.profile.on[packed_on("gpus/v100", 0.5)], std::chrono::seconds{170});
+  EXPECT_EQ(gpus_enough(use.profile), 0.5);
+  for (int i = 0; i < 40; ++i)
+    broker::learn(use.profile.on[packed_on("gpus/v100", 0.5)], std::chrono::seconds{190});
+  EXPECT_EQ(gpus_enough(use.profile), 0);
+}
+
+TEST(Advice, OfADeviceThatNobodyKnowsAndOfSeveralNothingIsSaid) {
+  KindUse use = gpu_kind_use(10, 1);
+  use.profile.on["gpus/special"] = use.profile.on["gpus/v100"];
+  EXPECT_EQ(gpus_enough(use.profile), 0);
+  use = gpu_kind_use(10, 1);
+  use.profile.gpus_asked = 2;
+  EXPECT_EQ(gpus_enough(use.profile), 0);
+}
+
 TEST(Advice, NoMoreThanWereAskedFor) {
   std::vector<KindUse> kinds;
   kinds.reserve(20);

@@ -104,5 +104,28 @@ TEST_F(EstimateTest, WhatIsSaidAnewIsGuessedNoLonger) {
   EXPECT_FALSE(changed(needs, more).guess);
 }
 
+TEST_F(EstimateTest, AWholeGpuIsPackedWhereAPartDid) {
+  site_.shapes.front().capacity.set("gpus/v100", Amount::of(2));
+  estimate_ = {.runs = 40, .gpus = 0.25};
+  needs_.amounts.set("gpus", Amount::of(1));
+  const Estimated advised = made(EstimateMode::Advise);
+  EXPECT_THAT(advised.advice, ElementsAre(HasSubstr("1 of a GPU is asked for, and 0.25 did")));
+  EXPECT_EQ(advised.needs, needs_);
+  const Needs packed = made().needs;
+  EXPECT_EQ(packed.amounts.gpus(), Amount::of_fraction(0.25));
+  ASSERT_TRUE(packed.guess && packed.guess->gpus);
+  EXPECT_EQ(as_asked(packed), needs_);
+  // Beside others it may take longer than its limit.
+  needs_.time = 10min;
+  estimate_.time = 6min;
+  EXPECT_FALSE(made().needs.guess);
+  needs_.time = 12min;
+  EXPECT_TRUE(made().needs.guess && made().needs.guess->gpus);
+  needs_.time.reset();
+  estimate_.time = {};
+  needs_.amounts.set("gpus", Amount::of_fraction(0.25));
+  EXPECT_FALSE(made().needs.guess);
+}
+
 }  // namespace
 }  // namespace hpcbatch::records

@@ -12,6 +12,9 @@ TEST(Encoding, NeedsComeBackAsTheyWere) {
   Needs guessed;
   guessed.guess = Guess{.runs = 12, .memory = true, .memory_asked = Amount::of(7), .time = true};
   EXPECT_EQ(decode_needs(encode(guessed)), guessed);
+  guessed.guess->gpus = true;
+  guessed.guess->gpus_asked = Amount::of(1);
+  EXPECT_EQ(decode_needs(encode(guessed)), guessed);
   EXPECT_EQ(decode_needs(encode(Needs{})), Needs{});
   Needs needs;
   needs.amounts.set(kCpus, Amount::of_fraction(1.5));
@@ -22,6 +25,10 @@ TEST(Encoding, NeedsComeBackAsTheyWere) {
   needs.tags = {"partition=long", "ssd"};
   needs.nodes = 3;
   needs.service = "preloaded python";
+  needs.kind = "train a net";
+  needs.instead.resize(2);
+  needs.instead[0].set(kCpus, Amount::of(16));
+  needs.instead[0].set(kMemory, Amount::of(123));
   EXPECT_EQ(decode_needs(encode(needs)), needs);
 }
 
@@ -32,6 +39,8 @@ TEST(Encoding, NeedsOfAStoreThatKnewNoExcludedSitesExcludeNone) {
 TEST(Encoding, ANeedThatIsNotUnderstoodIsNotDropped) {
   EXPECT_THROW(decode_needs("a10000 cpus\nZnew\n"), std::runtime_error);
   EXPECT_THROW(decode_needs("\n"), std::runtime_error);
+  for (const char* damaged : {"i10000 cpus\n", "a10000\n", "w\ni1\n", "p10000\n"})
+    EXPECT_THROW(decode_needs(damaged), std::runtime_error) << damaged;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 namespace hpcbatch::store {
@@ -174,6 +175,26 @@ TEST_F(RecordRowsTest, WhatNeverRanSaysNothingOfWhatIsAskedFor) {
   save({{SaveResults{ArrayId{1}, IndexRange{2, 9}, {.failure = Failure::Cancelled}}, {}}});
   learn_all();
   EXPECT_EQ(store->records().profiles()[0].second.cpus_asked, 1);
+}
+
+TEST_F(RecordRowsTest, HowLongAKindTakesIsKnownByDevice) {
+  std::vector<Write> writes{array(1, IndexRange{1, 6})};
+  for (std::uint32_t index = 1; index <= 6; ++index) {
+    writes.push_back(ran(1, index, Failure::Ok, index <= 3 ? 10s : 40s));
+    std::get<SaveResult>(writes.back().what).outcome.device =
+        index <= 3 ? "gpus/a100" : "gpus/v100";
+  }
+  save(writes);
+  EXPECT_EQ(store->history().result(TaskId{ArrayId{1}, 5})->outcome.device, "gpus/v100");
+  learn_all();
+  const records::Profile profile = store->records().profiles()[0].second;
+  ASSERT_EQ(profile.on.size(), 2U);
+  EXPECT_EQ(profile.on.at("gpus/a100").count, 3);
+  EXPECT_NEAR(profile.on.at("gpus/v100").mean, std::log(40), 1e-9);
+  const Snapshot snapshot = store->begin();
+  ASSERT_EQ(snapshot.speeds.size(), 2U);
+  EXPECT_EQ(snapshot.speeds[1].device, "gpus/v100");
+  EXPECT_EQ(snapshot.speeds[1].count, 3);
 }
 
 TEST_F(RecordRowsTest, NodesWithWrongClocksMakeNoCenturies) {

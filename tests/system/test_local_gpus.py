@@ -2,6 +2,7 @@
 
 import collections
 import json
+import pathlib
 
 from engine_at_home import EngineAtHome, wait_until
 from fake_gpus import FakeGpus
@@ -20,6 +21,9 @@ class GpuSite(EngineAtHome):
     def work(self, *words, gpus="1", cpus="0.25", more=()):
         """Submits emulated work, which prints the device that it sees; returns the id."""
         return self.submit("--gpus", gpus, "--cpus", cpus, *more, "--", "sh", "-c", self.gpus.command(), "sh", *words)
+
+    def report(self):
+        return json.loads(self.ok("report", "--json"))
 
     def devices(self):
         pilots = self.json("pilots")
@@ -118,3 +122,125 @@ def test_a_task_says_what_its_gpu_must_have():
         (site.directory / "t.yaml").write_text("tasks: [{command: [true], gpus: {memory: 40G, capability: 8.0}}]")
         assert site.show(site.submit("--file", site.directory / "t.yaml"))["needs"]["gpus"] == {"a100": 1}
         assert site.wait(large, both) == 0
+
+
+def test_the_sites_own_test_decides_about_each():
+    with GpuSite(gpu_test='test "${CUDA_VISIBLE_DEVICES%%-fa1e*}" != GPU-00000001 || { echo "its library is old"; exit 3; }') as site:
+        array = site.work("--seconds", "0.2", more=("--array", "1-4"))
+        assert site.wait(array) == 0
+        assert "1" not in {site.ok("log", f"{array}.{n}").strip() for n in range(1, 5)}
+        assert [device.get("trouble", "") for device in site.devices()][1] == "the site's test exits 3: its library is old"
+
+
+def test_any_of_several_ways_will_do():
+    with GpuSite() as site:
+        command = ("sh", "-c", 'echo "$HPCBATCH_CPUS cpus, GPU ${HPCBATCH_GPUS:-none}"; sleep 3')
+        array = site.submit("--one-of", "gpus=2,cpus=1", "--one-of", "cpus=10", "--array", "1-4", "--", *command)
+        assert site.wait(array) == 0
+        said = sorted(site.ok("log", f"{array}.{n}").strip() for n in range(1, 5))
+        assert said[:2] == ["1 cpus, GPU 0,1", "1 cpus, GPU 2,3"] and said[2:] == ["10 cpus, GPU none"] * 2, said
+        devices = sorted(site.show(f"{array}.{n}")["device"] for n in range(1, 5))
+        assert devices == ["cpus", "cpus", "gpus/a100", "gpus/a100"]
+        assert site.show(f"{array}.1")["needs"]["one_of"] == [{"cpus": 1, "gpus": {"any": 2}}, {"cpus": 10}]
+        (site.directory / "t.yaml").write_text("tasks: [{command: [true], one_of: [{gpus: {h100: 1}}, {cpus: 2, memory: 100M}]}]")
+        assert site.wait(site.submit("--file", site.directory / "t.yaml")) == 0
+        refused = site.verb("submit", "--one-of", "gpus=9", "--one-of", "cpus=99", "--", "true")
+        assert refused.code == 2 and "never_fits" in refused.err and "or 99 cpus" in refused.err, refused
+
+
+def test_what_keeps_its_gpu_idle_is_packed_where_that_is_wanted():
+    with GpuSite() as site:
+        work = {"--seconds": "2.5", "--memory": "1000", "--busy": "20"}
+        words = [word for pair in work.items() for word in pair]
+        first = site.work(*words, more=("--name", "infer", "--array", "1-12"))
+        assert site.wait(first) == 0
+        seen = wait_until(lambda: site.report()["rows"][0].get("took", {}).get("gpu_busy_95") is not None, what="what was learned")
+        assert seen
+        advice = [one["text"] for one in site.report()["advice"] if "--gpus" in one["option"]]
+        packed = site.submit("--gpus", "1", "--cpus", "0.25", "--name", "infer", "--estimate", "use", "--", "true")
+        needs = site.show(packed)["needs"]
+        assert needs["gpus"]["any"] < 1 and needs["guess"]["gpus"] == 1, (needs, advice)
+        assert advice and "is enough for infer, which asks for 1" in advice[0], advice
+        assert site.wait(packed) == 0 and "*" in site.show(packed)["device"]
+
+
+def test_which_kind_takes_how_long_is_learned_and_kept():
+    with GpuSite(kinds=("a100:2", "v100:2")) as site:
+        config = json.loads((site.directory / "config.yaml").read_text())
+        config["sites"][0]["shapes"][0]["gpus"] = {"a100": 2, "v100": 2}
+        site.configure(json.dumps(config))
+        (site.directory / "table").write_text("net a100 0.3 100 90\nnet v100 1.2 100 90\n")
+        words = ("--class", "net", "--table", str(site.directory / "table"))
+        array = site.work(*words, more=("--name", "net", "--array", "1-30"))
+        assert site.wait(array) == 0
+        ran = collections.Counter(site.show(f"{array}.{n}")["device"] for n in range(1, 31))
+        assert ran["gpus/a100"] > 2 * ran["gpus/v100"] >= 6, ran
+        wait_until(lambda: len(site.report()["rows"][0]["took"].get("devices", {})) == 2, what="both")
+        devices = site.report()["rows"][0]["took"]["devices"]
+        assert devices["gpus/v100"]["run_s"] > 2 * devices["gpus/a100"]["run_s"], devices
+        site.ok("engine", "stop", "--now")
+        # A new engine knows it: of two that wait, both go where they end first.
+        pair = site.work(*words, more=("--name", "net", "--array", "1-2"))
+        assert site.wait(pair) == 0
+        assert {site.show(f"{pair}.{n}")["device"] for n in (1, 2)} == {"gpus/a100"}
+
+
+FAKE_MPS = """#!/bin/sh
+case "$1" in
+-f) echo "$$ $CUDA_VISIBLE_DEVICES" > {said}; touch "$CUDA_MPS_PIPE_DIRECTORY/control"; exec sleep 1000 ;;
+*) read word && echo "$word" >> {said} ;;
+esac
+"""
+
+
+def test_parts_are_shared_side_by_side_where_the_site_says_so():
+    with GpuSite(gpu_sharing="mps") as site:
+        said = site.directory / "said"
+        tools = site.directory / "tools"
+        tools.mkdir()
+        (tools / "nvidia-cuda-mps-control").write_text(FAKE_MPS.format(said=said))
+        (tools / "nvidia-cuda-mps-control").chmod(0o755)
+        config = json.loads((site.directory / "config.yaml").read_text())
+        config["sites"][0]["setup"] += [f"export PATH={tools}:$PATH"]
+        site.configure(json.dumps(config))
+        words = 'echo "$CUDA_VISIBLE_DEVICES $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE $CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"; ' \
+                'test -e "$CUDA_MPS_PIPE_DIRECTORY/control" && echo shared'
+        part = site.submit("--gpus", "0.25", "--", "sh", "-c", words)
+        whole = site.submit("--gpus", "1", "--", "sh", "-c", words + "; true")
+        assert site.wait(part, whole) == 0
+        device, threads, memory, shared = site.ok("log", part).split()
+        assert device.startswith("GPU-0000000") and (threads, memory, shared) == ("25", "0=4096M", "shared")
+        assert site.ok("log", whole).split() == ["1"] or site.ok("log", whole).split() == ["0"], site.ok("log", whole)
+        pid, devices = said.read_text().split()[:2]
+        assert len(devices.split(",")) == 4
+        site.ok("engine", "stop", "--now")
+        wait_until(lambda: not pathlib.Path(f"/proc/{pid}").exists(), what="the service to end")
+        assert "quit" in said.read_text()
+
+
+def test_where_the_service_does_not_start_tasks_take_turns():
+    with GpuSite(gpu_sharing="mps") as site:
+        part = site.submit("--gpus", "0.5", "--", "sh", "-c", 'echo "${CUDA_MPS_PIPE_DIRECTORY:-none}"')
+        assert site.wait(part) == 0 and site.ok("log", part) == "none\n"
+
+
+def test_a_sites_gpus_are_checked_on_demand():
+    with GpuSite() as site:
+        site.gpus.fault(2, "wrong")
+        checked = site.verb("sites", "check", "here", "--gpu", "--json")
+        assert checked.code == 1, checked
+        answer = json.loads(checked.out)
+        assert [check["ok"] for check in answer["checks"]] == [True, True, False, True], answer
+        assert answer["checks"][0]["text"].startswith("NVIDIA a100, 16G, capability 8.0"), answer
+        assert "computes wrong" in answer["checks"][2]["text"]
+    with GpuSite() as site:
+        for number in range(4):
+            site.gpus.fault(number, "lost")
+        checked = site.verb("sites", "check", "here", "--gpu")
+        assert checked.code == 1 and "found its node unfit" in checked.out and "GPU is lost" in checked.out, checked
+        assert site.json("list", "--tasks", "--state", "waiting") == []
+    with EngineAtHome() as home:
+        home.configure(json.dumps({"sites": [{"name": "here", "scheduler": "local", "workspace": str(home.directory / "w"),
+                                              "shapes": [{"name": "all", "cpus": 2, "memory": "1G"}]}]}))
+        refused = home.verb("sites", "check", "here", "--gpu")
+        assert refused.code == 2 and "no shape of here has GPUs" in refused.err, refused

@@ -82,19 +82,31 @@ json::object to_json(const records::Profile& profile) {
   put_spread(object, "written", "", profile.written_bytes);
   put_spread(object, "gpu_busy", "", profile.gpu_busy);
   put_spread(object, "gpu_memory", "", profile.gpu_memory);
+  if (profile.on.empty()) return object;
+  json::object devices;
+  for (const auto& [device, runs] : profile.on) {
+    if (runs.count >= 0.5)
+      devices[valid_utf8(device)] =
+          json::object{{"seen", std::round(runs.count)}, {"run_s", std::exp(runs.mean)}};
+  }
+  object["devices"] = std::move(devices);
   return object;
 }
 
 json::object to_json(const records::Advice& advice, double days) {
-  const bool is_memory = advice.what == records::Advice::What::Memory;
+  using What = records::Advice::What;
+  const bool is_memory = advice.what == What::Memory;
   const double saves = advice.saves / (is_memory ? kGigabyteHour : kHour) * kWeek / days;
-  const std::string flag =
-      is_memory ? "--mem " + whole_size(advice.enough) : fmt::format("--cpus {}", advice.enough);
-  const std::string asked = is_memory ? show_size(static_cast<std::uint64_t>(advice.asked))
-                                      : fmt::format("{}", advice.asked);
-  const std::string text =
-      fmt::format("{} is enough for {}, which asks for {}: saves {} {} a week", flag, advice.kind,
-                  asked, short_number(saves), is_memory ? "GB-h" : "cpu-h");
+  const auto whole = [](double bytes) { return show_size(static_cast<std::uint64_t>(bytes)); };
+  const std::string flag = is_memory                   ? "--mem " + whole_size(advice.enough)
+                           : advice.what == What::Gpus ? fmt::format("--gpus {}", advice.enough)
+                                                       : fmt::format("--cpus {}", advice.enough);
+  const std::string asked = is_memory ? whole(advice.asked) : fmt::format("{}", advice.asked);
+  const std::string text = fmt::format("{} is enough for {}, which asks for {}: saves {} {} a week",
+                                       flag, advice.kind, asked, short_number(saves),
+                                       is_memory                   ? "GB-h"
+                                       : advice.what == What::Gpus ? "GPU-h"
+                                                                   : "cpu-h");
   return {{"kind", valid_utf8(advice.kind)}, {"option", flag},
           {"asked", advice.asked},           {"enough", advice.enough},
           {"saves_a_week_h", saves},         {"seen", std::round(advice.runs)},

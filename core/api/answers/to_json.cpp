@@ -31,10 +31,12 @@ boost::json::object gpus_json(const Resources& resources) {
   return gpus;
 }
 
-boost::json::object to_json(const Needs& needs) {
+namespace {
+
+boost::json::object amounts_json(const Resources& amounts) {
   boost::json::object json;
   boost::json::object others;
-  for (const auto& [name, amount] : needs.amounts.entries()) {
+  for (const auto& [name, amount] : amounts.entries()) {
     if (name == kCpus) {
       json["cpus"] = amount.value();
     } else if (name == kMemory || name == kDisk) {
@@ -43,8 +45,21 @@ boost::json::object to_json(const Needs& needs) {
       others[name] = amount.value();
     }
   }
-  if (auto gpus = gpus_json(needs.amounts); !gpus.empty()) json["gpus"] = std::move(gpus);
+  if (auto gpus = gpus_json(amounts); !gpus.empty()) json["gpus"] = std::move(gpus);
   if (!others.empty()) json["resources"] = std::move(others);
+  return json;
+}
+
+}  // namespace
+
+boost::json::object to_json(const Needs& needs) {
+  boost::json::object json = amounts_json(needs.amounts);
+  if (!needs.instead.empty()) {
+    boost::json::array ways;
+    for (std::size_t way = 0; way < count_of_ways(needs); ++way)
+      ways.push_back(amounts_json(way_of(needs, way)));
+    json["one_of"] = std::move(ways);
+  }
   if (needs.time) json["time"] = seconds(*needs.time);
   if (!needs.site.empty()) json["site"] = needs.site;
   if (!needs.not_on.empty())
@@ -55,6 +70,7 @@ boost::json::object to_json(const Needs& needs) {
     boost::json::object guess{{"runs", needs.guess->runs}};
     if (needs.guess->memory) guess["memory"] = needs.guess->memory_asked.whole();
     if (needs.guess->time) guess["time"] = true;
+    if (needs.guess->gpus) guess["gpus"] = needs.guess->gpus_asked.value();
     json["guess"] = std::move(guess);
   }
   return json;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -70,6 +71,31 @@ void choose_gpu_kinds(const GpuTerms& terms, const std::vector<const Site*>& sit
   needs.amounts.set(
       std::string(kGpuPrefix) + fmt::format("{}", fmt::join(good, std::string(1, kGpuEither))),
       amount);
+}
+
+void choose_ways(const std::vector<AskedWay>& ways, const std::vector<const Site*>& sites,
+                 Needs& needs) {
+  if (ways.empty()) return;
+  Resources common = needs.amounts;
+  for (const auto& [name, amount] : needs.amounts.entries())
+    if (name == kCpus || name.starts_with(kAnyGpu)) common.set(name, {});
+  std::vector<Resources> good;
+  std::optional<BadRequest> refused;
+  for (const AskedWay& way : ways) {
+    Needs alone = needs;
+    alone.amounts = common;
+    for (const auto& [name, amount] : way.amounts.entries()) alone.amounts.set(name, amount);
+    try {
+      choose_gpu_kinds(way.gpu_terms, sites, alone);
+      good.push_back(std::move(alone.amounts));
+    } catch (const BadRequest& e) {
+      refused = e;
+    }
+  }
+  if (good.empty()) throw BadRequest(*refused);
+  needs.amounts = std::move(good.front());
+  needs.instead.assign(std::make_move_iterator(good.begin() + 1),
+                       std::make_move_iterator(good.end()));
 }
 
 }  // namespace hpcbatch

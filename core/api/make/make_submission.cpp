@@ -29,6 +29,19 @@ EstimateMode estimate_mode(const std::vector<const Site*>& sites, const Needs& n
   return least.value_or(EstimateMode::Off);
 }
 
+std::string kind_of(const TaskRequest& task, const Recipe& recipe) {
+  return records::kind_of({.said = recipe.kind,
+                           .tool = task.tool,
+                           .name = task.name,
+                           .program = recipe.argv.empty() ? std::string_view() : recipe.argv[0]});
+}
+
+/// What takes a GPU, or might, is known by its kind to who gives them out.
+void note_kind(const TaskRequest& task, const Recipe& recipe, Needs& needs) {
+  if (needs.amounts.gpus() != Amount{} || !needs.instead.empty())
+    needs.kind = kind_of(task, recipe);
+}
+
 std::string random_token() {
   unsigned char bytes[16];
   randombytes_buf(bytes, sizeof bytes);
@@ -190,14 +203,11 @@ SubmissionMaker::SubmissionMaker(ToolShelf& tools, std::vector<const Site*> site
 void SubmissionMaker::estimate(const TaskRequest& task, const Recipe& recipe, Needs& needs) {
   if (estimates_.empty()) return;
   EstimateMode mode = task.estimate.value_or(estimate_mode(sites_, needs));
-  // One that cannot be run again must not have too little.
-  if (task.array.streams_input) mode = std::min(mode, EstimateMode::Advise);
+  // One that cannot be run again must not have too little; of ways each needs its own.
+  if (task.array.streams_input || !needs.instead.empty())
+    mode = std::min(mode, EstimateMode::Advise);
   if (mode == EstimateMode::Off) return;
-  const std::string kind =
-      records::kind_of({.said = recipe.kind,
-                        .tool = task.tool,
-                        .name = task.name,
-                        .program = recipe.argv.empty() ? std::string_view() : recipe.argv[0]});
+  const std::string kind = kind_of(task, recipe);
   const auto known = estimates_.find(kind);
   if (known == estimates_.end()) return;
   records::Estimated made = records::estimated(needs, known->second, kind, mode, sites_);
@@ -222,6 +232,8 @@ std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
   Recipe& recipe = made.recipe;
   note_far_sites(sites_, recipe, task.items, task.shared, task.array.needs);
   choose_gpu_kinds(task.gpu_terms, sites_, task.array.needs);
+  choose_ways(task.one_of, sites_, task.array.needs);
+  note_kind(task, recipe, task.array.needs);
   estimate(task, recipe, task.array.needs);
   recipe.umask = request_.umask.value_or(umask_);
   if (task.output_limit != 0) recipe.output_limit = task.output_limit;

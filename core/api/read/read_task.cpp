@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <string_view>
 #include <unordered_map>
@@ -151,6 +153,11 @@ void read_memory(const json::value& value, const std::string& where, Reading& re
   reading.task.says_memory = true;
 }
 
+void read_disk(const json::value& value, const std::string& where, Reading& reading) {
+  reading.task.array.needs.amounts.set(kDisk, size_of(value, where));
+  reading.task.says_disk = true;
+}
+
 /// How many, and what each of them must be.
 void read_gpu_terms(const json::object& said, const std::string& where, Reading& reading) {
   std::string kind;
@@ -209,6 +216,37 @@ void read_resources(const json::value& value, const std::string& where, Reading&
     if (word == kCpus || word == kMemory || word == kDisk || word.starts_with(kAnyGpu))
       throw BadRequest(fmt::format("{} names '{}', which has a key of its own", where, word));
     reading.task.array.needs.amounts.set(word, Amount::of_fraction(number_of(amount, where)));
+  }
+}
+
+void read_one_of(const json::value& value, const std::string& where, Reading& reading) {
+  constexpr std::size_t kMostWays = 8;
+  if (!value.is_array() || value.get_array().size() < 2 || value.get_array().size() > kMostWays)
+    throw BadRequest(
+        fmt::format("{} must be a list of 2 to {} ways to run it, the best first, as "
+                    "[{{\"gpus\": 1, \"cpus\": 4}}, {{\"cpus\": 16}}]",
+                    where, kMostWays));
+  static constexpr std::array kReaders{std::pair{"cpus", &read_cpus},
+                                       std::pair{"memory", &read_memory},
+                                       std::pair{"disk", &read_disk}, std::pair{"gpus", &read_gpus},
+                                       std::pair{"resources", &read_resources}};
+  for (const json::value& one : value.get_array()) {
+    const std::string what = fmt::format("{}[{}]", where, reading.task.one_of.size());
+    Reading way;
+    for (const auto& [key, said] : map_of(one, what, " of needs")) {
+      const auto* const reader = std::find_if(
+          kReaders.begin(), kReaders.end(),
+          [name = std::string_view(key)](const auto& known) { return known.first == name; });
+      if (reader == kReaders.end()) {
+        throw BadRequest(fmt::format(
+            "{}.{}: ways differ by cpus, memory, disk, gpus and resources; all else is said once",
+            what, std::string_view(key)));
+      }
+      reader->second(said, what + "." + std::string(key), way);
+    }
+    Resources& amounts = way.task.array.needs.amounts;
+    if (amounts.get(kCpus) == Amount{}) amounts.set(kCpus, Amount::of(1));
+    reading.task.one_of.push_back({std::move(amounts), way.task.gpu_terms});
   }
 }
 
@@ -280,12 +318,9 @@ const std::unordered_map<std::string_view, Reader>& readers() {
 
       {"cpus", read_cpus},
       {"memory", read_memory},
-      {"disk",
-       [](V value, S where, Reading& to) {
-         to.task.array.needs.amounts.set(kDisk, size_of(value, where));
-         to.task.says_disk = true;
-       }},
+      {"disk", read_disk},
       {"gpus", read_gpus},
+      {"one_of", read_one_of},
       {"estimate", read_estimate},
       {"cpu_bind", read_cpu_bind},
       {"threads_per_core",
@@ -365,6 +400,8 @@ void check_together(Reading& reading, const std::string& what) {
     throw BadRequest(what + " must have either 'command' or 'tool'");
   if (reading.has_command && !task.parameters.empty())
     throw BadRequest(what + ": 'parameters' belong to a tool; name one");
+  if (!task.one_of.empty() && (task.says_cpus || task.says_gpus))
+    throw BadRequest(what + ": say 'cpus' and 'gpus' in each of 'one_of', not beside it");
   if (!array.needs.site.empty() && !may_run_at(array.needs, array.needs.site)) {
     throw BadRequest(fmt::format("{}: '{}' is both the 'site' and among 'not_sites'; leave one out",
                                  what, array.needs.site));

@@ -19,6 +19,12 @@
 
 namespace hpcbatch {
 
+/// One of several ways to run a task: what of its needs this one says.
+struct AskedWay {
+  Resources amounts;
+  GpuTerms gpu_terms;
+};
+
 /// One task of a submit as it was asked for; nothing is looked up yet.
 struct TaskRequest {
   NewArray array;
@@ -36,6 +42,7 @@ struct TaskRequest {
   std::optional<EstimateMode> estimate;
   CpuBinding cpu_binding;
   GpuTerms gpu_terms;
+  std::vector<AskedWay> one_of;    ///< the best first; none: there is no choice
   std::vector<std::string> items;  ///< packed where they have columns
   bool items_have_columns{false};
   std::vector<std::string> shared;  ///< folders that must be seen where it runs

@@ -18,6 +18,15 @@ namespace hpcbatch {
 
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 
+/// One of several ways to run a task, as `gpus=1,cpus=4` says it.
+struct WayOption {
+  std::optional<double> cpus;
+  std::string memory, disk;
+  std::optional<double> gpus;  ///< of any kind
+  std::vector<std::pair<std::string, double>> gpu_kinds;
+  std::string gpu_memory, gpu_capability;
+};
+
 /// The needs and the rest of what `run` and `submit` say of a task; texts are as the user wrote
 /// them, already found to be well formed.
 struct WorkOptions {
@@ -27,6 +36,7 @@ struct WorkOptions {
   std::optional<double> gpus;  ///< of any kind
   std::vector<std::pair<std::string, double>> gpu_kinds;
   std::string gpu_memory, gpu_capability;
+  std::vector<WayOption> one_of;
   std::string site;
   std::vector<std::string> not_sites;
   std::vector<std::string> tags;
@@ -162,7 +172,9 @@ struct InventoryCommand {
   Kind kind{Kind::Sites};
   Act act{Act::List};
   std::string name;
-  bool dry_run{false};  ///< of Clean
+  bool dry_run{false};      ///< of Clean
+  bool gpus{false};         ///< of Check: a task to each shape that has some
+  double gpus_within{600};  ///< seconds
   bool json{false};
 };
 /// The file of a tool to start from.

@@ -1,10 +1,10 @@
 // The verbs that hand in work, and the needs that they share.
 #include "cli/parse/flags.hpp"
+#include "cli/parse/gpu_words.hpp"
 #include "cli/parse/parse.hpp"
 #include "cli/parse/spelled.hpp"
 #include "documents/spelling.hpp"
 #include "hardware/cpu_binding.hpp"
-#include "hardware/gpu_kind.hpp"
 #include "model/site.hpp"
 
 #include <fmt/format.h>
@@ -48,17 +48,7 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       verb, "--disk", "SIZE", [&work](const std::string& t) { work.disk = checked_size(t); },
       "scratch space: bytes, or as 10G (none)");
   add_values(
-      verb, "--gpus", "N|KIND:N",
-      [&work](const std::string& t) {
-        auto [kind, count] = parse_gpus(t);
-        if (kind.empty())
-          work.gpus = count;
-        else
-          work.gpu_kinds.emplace_back(std::move(kind), count);
-        if (work.gpus && !work.gpu_kinds.empty()) {
-          throw std::invalid_argument("say a number of any kind or numbers by kind, not both");
-        }
-      },
+      verb, "--gpus", "N|KIND:N", [&work](const std::string& t) { add_gpus(t, work); },
       "GPUs of any kind, or by kind, as a100:2, or of either, as 'a100|h100:2'; a part of one as "
       "0.25 (none)");
   add_value(
@@ -67,12 +57,14 @@ void add_resources(CLI::App& verb, WorkOptions& work) {
       "only kinds of GPU with so much memory, as 40G (any; 1 GPU where --gpus is not said)");
   add_value(
       verb, "--gpu-capability", "N.N",
-      [&work](const std::string& t) {
-        if (!parse_capability(t))
-          throw std::invalid_argument("'" + t + "' is no compute capability of CUDA, as 8.0");
-        work.gpu_capability = t;
-      },
+      [&work](const std::string& t) { work.gpu_capability = checked_capability(t); },
       "only kinds of GPU with this compute capability or a newer one, as 8.0 (any)");
+  add_values(
+      verb, "--one-of", "NEEDS",
+      [&work](const std::string& t) { work.one_of.push_back(parse_way(t)); },
+      "any of these would do, the best first, in place of --cpus and --gpus: --one-of "
+      "gpus=1,cpus=4 "
+      "--one-of cpus=16; of cpus, mem, disk, gpus, gpu-memory, gpu-capability (no choice)");
   add_value(
       verb, "--time", "DURATION",
       [&work](const std::string& t) { work.time = checked_duration(t); },

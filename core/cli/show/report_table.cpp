@@ -103,6 +103,29 @@ std::string held_in_words(const json::object& report, const json::object& total)
          hours(asked) + " (" + percent(asked, held) + ")";
 }
 
+/// The same of GPUs, by kind.
+std::string held_gpus_in_words(const json::object& report, const json::object& total) {
+  const json::object& kinds = object_or_none(report, "held_gpu_h");
+  double held = 0;
+  std::string by_kind;
+  for (const auto& [kind, value] : kinds) {
+    const double of_kind = number_at(kinds, std::string(kind));
+    held += of_kind;
+    by_kind += (by_kind.empty() ? "" : ", ") + hours(of_kind) + " of " + std::string(kind);
+  }
+  const double asked = number_at(total, "gpu_asked_h"), used = number_at(total, "gpu_used_h");
+  if (held <= 0 || asked > held) return "";
+  std::string text = "pilots held GPUs for " + by_kind + "; tasks that have ended had them for " +
+                     hours(asked) + " (" + percent(asked, held) + ")";
+  if (number_at(total, "gpu_watched_h") > 0)
+    text += " and kept them busy for " + hours(used) + " (" + percent(used, held) + ")";
+  // Between two tasks and before a pilot ends nothing runs.
+  constexpr double kMostly = 0.7;
+  if (asked < kMostly * held)
+    text += "; a shorter idle_after of the site, or smaller shapes, would leave less of them idle";
+  return text;
+}
+
 /// One line for each thing that is asked for.
 Table efficiency(const json::object& total) {
   using Side = Table::Side;
@@ -198,7 +221,8 @@ std::string report_text(const json::object& report, const std::string& by,
     return line(days + " (UTC): nothing has run; `--since 30d` looks farther back");
   std::string out = line(days + " (UTC): " + ends_in_words(total));
   out += line(batch_jobs_in_words(report, runs));
-  if (const std::string held = held_in_words(report, total); !held.empty()) out += line(held);
+  for (const std::string& held : {held_in_words(report, total), held_gpus_in_words(report, total)})
+    if (!held.empty()) out += line(held);
   std::string times = "all tasks together ran " + hours(number_at(total, "run_h")) +
                       " and waited " + hours(number_at(total, "wait_h")) + " before it";
   if (number_at(total, "lost_h") > 0)

@@ -93,7 +93,9 @@ class TaskWriter {
   json::object task_;
 };
 
-json::object gpu_terms(const WorkOptions& work) {
+/// Of a task or of one way to run it.
+template <class Asked>
+json::object gpu_terms(const Asked& work) {
   json::object terms;
   if (work.gpus) terms["count"] = number(*work.gpus);
   if (!work.gpu_kinds.empty()) {
@@ -105,6 +107,30 @@ json::object gpu_terms(const WorkOptions& work) {
   return terms;
 }
 
+/// What is asked of GPUs; null: nothing.
+template <class Asked>
+json::value gpus_of(const Asked& work) {
+  if (!work.gpu_memory.empty() || !work.gpu_capability.empty()) return gpu_terms(work);
+  if (work.gpus) return number(*work.gpus);
+  if (work.gpu_kinds.empty()) return nullptr;
+  json::object kinds;
+  for (const auto& [kind, count] : work.gpu_kinds) kinds[checked(kind, "gpus")] = number(count);
+  return kinds;
+}
+
+json::array ways_of(const std::vector<WayOption>& ways) {
+  json::array all;
+  for (const WayOption& way : ways) {
+    json::object one;
+    if (way.cpus) one["cpus"] = number(*way.cpus);
+    if (!way.memory.empty()) one["memory"] = way.memory;
+    if (!way.disk.empty()) one["disk"] = way.disk;
+    if (json::value gpus = gpus_of(way); !gpus.is_null()) one["gpus"] = std::move(gpus);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 void write_needs(TaskWriter& task, const WorkOptions& work) {
   if (work.cpus) task.value("cpus", number(*work.cpus));
   task.text("memory", work.memory);
@@ -114,15 +140,8 @@ void write_needs(TaskWriter& task, const WorkOptions& work) {
   task.text("cpu_bind", work.cpu_bind);
   if (work.threads_per_core) task.value("threads_per_core", *work.threads_per_core);
   task.text("time", work.time);
-  if (!work.gpu_memory.empty() || !work.gpu_capability.empty()) {
-    task.value("gpus", gpu_terms(work));
-  } else if (work.gpus) {
-    task.value("gpus", number(*work.gpus));
-  } else if (!work.gpu_kinds.empty()) {
-    json::object kinds;
-    for (const auto& [kind, count] : work.gpu_kinds) kinds[checked(kind, "gpus")] = number(count);
-    task.value("gpus", std::move(kinds));
-  }
+  if (json::value gpus = gpus_of(work); !gpus.is_null()) task.value("gpus", std::move(gpus));
+  if (!work.one_of.empty()) task.value("one_of", ways_of(work.one_of));
   task.text("site", work.site);
   task.list("not_sites", work.not_sites);
   task.list("tags", work.tags);

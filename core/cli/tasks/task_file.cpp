@@ -179,6 +179,25 @@ json::value service_of(const View& view) {
   return service;
 }
 
+json::value typed(const TaskKey& key, const View& view);
+
+/// Ways to run a task, each with keys as a task has them.
+json::value one_of_in(const View& view) {
+  if (view.node().kind != Node::Kind::List) return plain(view.node(), view.file());
+  json::array ways;
+  for (const Node& node : view.node().items) {
+    if (node.kind != Node::Kind::Map)
+      View(node, view.file(), view.name()).expected("a map of needs");
+    json::object way;
+    for (const Field& field : node.fields) {
+      const View said(field.value, view.file(), field.name);
+      way[field.name] = typed(key_named(field.name, view.file(), field.line), said);
+    }
+    ways.push_back(std::move(way));
+  }
+  return ways;
+}
+
 json::value typed(const TaskKey& key, const View& view) {
   switch (key.type) {
     case TaskKey::Type::Number:
@@ -189,6 +208,8 @@ json::value typed(const TaskKey& key, const View& view) {
       return number_or_map(view);
     case TaskKey::Type::Map:
       return service_of(view);
+    case TaskKey::Type::Ways:
+      return one_of_in(view);
     case TaskKey::Type::Text:
       break;
   }

@@ -1,0 +1,86 @@
+// Who goes where, as long as tasks may choose: the scarce fast device to the kind that gains most
+// by it, and nobody to one on which it would end later than if it waited for another.
+//
+// The engine says what there is and what waits; it is told, for a class of tasks at a device, how
+// good a place that is.
+#pragma once
+
+#include "broker/match.hpp"
+#include "broker/speed_table.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hpcbatch::broker {
+
+/// Of one kind of GPU, or cpus, all that pilots have for tasks.
+struct Device {
+  std::string name;
+  double units{0};
+  double busy{0};  ///< units times seconds that what runs there will still take
+};
+
+/// One way to run a task of a class: so many units of one device.
+struct Way {
+  std::string device;
+  double units{0};
+  friend auto operator<=>(const Way&, const Way&) = default;
+};
+
+/// Tasks that wait and ask for the same.
+struct Waiting {
+  std::uint32_t id{0};
+  std::string kind;
+  double tasks{0};
+  double seconds{60};     ///< of a run, where nothing is known of the kind
+  std::vector<Way> ways;  ///< one for each device on which it can run
+};
+
+/// What runs on a device of which little is known yet, by kind and device.
+using OnTrial = std::map<std::pair<std::string, std::string>, std::uint32_t>;
+
+class Broker {
+ public:
+  /// So many runs of a kind on a device are tried whatever they may cost; then it is known.
+  static constexpr double kTrials = 3;
+
+  SpeedTable& speeds() { return speeds_; }
+  const SpeedTable& speeds() const { return speeds_; }
+
+  /// Weighs anew.  `on_trial`: what runs now.
+  void weigh(const std::vector<Device>& devices, const std::vector<Waiting>& waiting,
+             OnTrial on_trial);
+  /// Nobody has a choice.
+  void rest() { classes_.clear(); }
+  bool weighs() const { return !classes_.empty(); }
+
+  struct Place {
+    double rank{1};       ///< the less the better: what it pays there against where it pays least
+    bool is_left{false};  ///< it is done sooner if it waits for another device
+  };
+  /// Of a class that was not weighed: as good a place as any.
+  Place place(std::uint32_t id, std::string_view device) const;
+  /// One of the class goes there.
+  void taken(std::uint32_t id, std::string_view device);
+
+ private:
+  struct Option {
+    std::string device;
+    double rank{1};
+    bool is_left{false};
+    double trials_left{0};
+  };
+  struct Class {
+    std::string kind;
+    std::vector<Option> options;
+  };
+
+  SpeedTable speeds_;
+  std::map<std::uint32_t, Class> classes_;
+};
+
+}  // namespace hpcbatch::broker

@@ -1,0 +1,79 @@
+#include "broker/match.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace hpcbatch::broker {
+namespace {
+
+constexpr int kRounds = 400;
+constexpr double kFirstStep = 0.5;
+
+std::size_t cheapest(const std::vector<double>& prices, const std::vector<double>& cost) {
+  std::size_t best = 0;
+  double least = kNever;
+  for (std::size_t at = 0; at < cost.size(); ++at) {
+    const double paid = prices[at] * cost[at];
+    if (paid < least) {
+      least = paid;
+      best = at;
+    }
+  }
+  return best;
+}
+
+bool runs_somewhere(const Work& work) {
+  return work.tasks > 0 && std::any_of(work.cost.begin(), work.cost.end(),
+                                       [](double cost) { return std::isfinite(cost); });
+}
+
+/// So that all units together cost 1.
+void normalise(std::vector<double>& prices, const std::vector<double>& units) {
+  const double sum = std::inner_product(prices.begin(), prices.end(), units.begin(), 0.0);
+  for (double& price : prices) price /= sum;
+}
+
+}  // namespace
+
+Prices match(const std::vector<double>& units, const std::vector<double>& busy,
+             const std::vector<Work>& all) {
+  const std::size_t devices = units.size();
+  Prices best{std::vector<double>(devices, 1), std::vector<double>(devices, 0)};
+  std::vector<double> prices(devices, 1), summed(devices, 0);
+  if (devices == 0) return best;
+  normalise(prices, units);
+  std::vector<double> of(devices, 0);
+  for (int round = 1; round <= kRounds; ++round) {
+    std::vector<double> load = busy;
+    for (const Work& work : all) {
+      if (!runs_somewhere(work)) continue;
+      const std::size_t at = cheapest(prices, work.cost);
+      load[at] += work.tasks * work.cost[at];
+    }
+    for (std::size_t at = 0; at < devices; ++at) {
+      summed[at] += load[at] / units[at];
+      of[at] += prices[at];
+    }
+    double highest = 0;
+    for (std::size_t at = 0; at < devices; ++at) highest = std::max(highest, load[at] / units[at]);
+    if (highest <= 0) break;
+    const double step = kFirstStep / std::sqrt(round);
+    for (std::size_t at = 0; at < devices; ++at)
+      prices[at] *= std::exp(step * (load[at] / units[at] / highest - 1));
+    normalise(prices, units);
+  }
+  for (std::size_t at = 0; at < devices; ++at) {
+    best.of[at] = of[at] / kRounds;
+    best.until[at] = summed[at] / kRounds;
+  }
+  return best;
+}
+
+double regret(const Prices& prices, const Work& work, std::size_t device) {
+  if (!std::isfinite(work.cost[device])) return kNever;
+  const std::size_t best = cheapest(prices.of, work.cost);
+  return prices.of[device] * work.cost[device] / (prices.of[best] * work.cost[best]);
+}
+
+}  // namespace hpcbatch::broker

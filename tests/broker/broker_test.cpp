@@ -1,0 +1,71 @@
+#include "broker/broker.hpp"
+
+#include <gtest/gtest.h>
+
+namespace hpcbatch::broker {
+namespace {
+
+using std::chrono::seconds;
+
+const std::string kFast = "gpus/v100", kSlow = "gpus/k80";
+
+Waiting waiting(std::uint32_t id, std::string kind, double tasks) {
+  return {.id = id, .kind = std::move(kind), .tasks = tasks, .ways = {{kFast, 1}, {kSlow, 1}}};
+}
+
+void know(Broker& broker, const std::string& kind, int on_fast, int on_slow) {
+  for (int run = 0; run < 3; ++run) {
+    broker.speeds().learn(kind, kFast, seconds{on_fast});
+    broker.speeds().learn(kind, kSlow, seconds{on_slow});
+  }
+}
+
+TEST(Broker, PutsFirstWhatGainsMost) {
+  Broker broker;
+  know(broker, "even", 10, 10);
+  know(broker, "steep", 10, 100);
+  broker.weigh({{kFast, 1}, {kSlow, 1}}, {waiting(1, "even", 100), waiting(2, "steep", 100)}, {});
+  EXPECT_LT(broker.place(2, kFast).rank, broker.place(1, kFast).rank);
+  EXPECT_LT(broker.place(1, kSlow).rank, broker.place(2, kSlow).rank);
+}
+
+TEST(Broker, TriesEachDeviceThreeTimesAndNoMore) {
+  Broker broker;
+  know(broker, "steep", 10, 100);
+  broker.weigh({{kFast, 1}, {kSlow, 1}}, {waiting(1, "new", 100), waiting(2, "steep", 100)},
+               {{{"new", kSlow}, 1}});
+  EXPECT_EQ(broker.place(1, kSlow).rank, 0);
+  broker.taken(1, kSlow);
+  broker.taken(1, kSlow);
+  EXPECT_NE(broker.place(1, kSlow).rank, 0);
+  EXPECT_EQ(broker.place(1, kFast).rank, 0);
+}
+
+TEST(Broker, TriesNothingWithFewTasks) {
+  Broker broker;
+  broker.weigh({{kFast, 1}, {kSlow, 1}}, {waiting(1, "new", 5)}, {});
+  EXPECT_NE(broker.place(1, kSlow).rank, 0);
+}
+
+TEST(Broker, LeavesTheLastOneToTheFastDevice) {
+  Broker broker;
+  know(broker, "steep", 10, 100);
+  broker.weigh({{kFast, 1, 5}, {kSlow, 1}}, {waiting(1, "steep", 1)}, {});
+  EXPECT_TRUE(broker.place(1, kSlow).is_left);
+  EXPECT_FALSE(broker.place(1, kFast).is_left);
+  // Until it is busy for longer than the slow one takes.
+  broker.weigh({{kFast, 1, 200}, {kSlow, 1}}, {waiting(1, "steep", 1)}, {});
+  EXPECT_FALSE(broker.place(1, kSlow).is_left);
+}
+
+TEST(Broker, WhatIsTheOnlyDeviceIsNeverLeft) {
+  Broker broker;
+  know(broker, "steep", 10, 100);
+  broker.weigh({{kSlow, 1}}, {waiting(1, "steep", 1)}, {});
+  EXPECT_FALSE(broker.place(1, kSlow).is_left);
+  EXPECT_EQ(broker.place(1, kSlow).rank, 1);
+  EXPECT_EQ(broker.place(9, kSlow).rank, 1);
+}
+
+}  // namespace
+}  // namespace hpcbatch::broker
