@@ -3,6 +3,8 @@
 import difflib
 import fnmatch
 
+from hpcbatch import ways
+
 from . import native
 from .words import Refusal, number, seconds, size, whole
 
@@ -16,7 +18,10 @@ PARAMETERS = {
     "cores": "cpus of the job, also a part of one",
     "mem": "memory; a bare number counts in GB",
     "gpus": "GPUs: a number, or for example a100:2",
-    "gpu_type": "the kind of these GPUs",
+    "gpu_type": "the kind of these GPUs, or of several: a100|h100",
+    "gpu_memory": "only kinds of GPU with so much memory, as 40G",
+    "gpu_capability": "only kinds of GPU with CUDA's compute capability, as 8.0, or a newer one",
+    "one_of": "ways that would all do, the best first, in place of cores and gpus: gpus=1,cpus=4; cpus=16",
     "walltime": "limit of the job's time",
     "site": "the one site of the engine that may run it",
     "not_sites": "sites of the engine that may not run it, with commas",
@@ -74,7 +79,9 @@ class Wanted:
 
     @property
     def slots(self):
-        """GALAXY_SLOTS."""
+        """GALAXY_SLOTS, as a shell reads it; of what may run in several ways, what it was given."""
+        if "one_of" in self.task:
+            return "${HPCBATCH_CPUS%.*}"
         return max(1, int(self.task.get("cpus", 1)))
 
 
@@ -117,6 +124,23 @@ def _gpus(value, kind):
         return {kind: count} if kind and count else count
     name, _, count = text.partition(":")
     return {name: whole("gpus", count or 1)}
+
+
+def _read_open_device(said, wanted):
+    """What leaves open on which device a job runs: kinds of GPU by what they have, and ways that would all do."""
+    task = wanted.task
+    try:
+        asked = ways.with_terms(task.get("gpus"), said.get("gpu_memory"), said.get("gpu_capability"))
+        if asked is not None:
+            task["gpus"] = asked
+            wanted.says_gpus = True
+        if "one_of" in said:
+            if "cpus" in task or "gpus" in task:
+                raise Refusal("one_of: say cores and GPUs in each way, not beside it")
+            task["one_of"] = ways.ways(str(said["one_of"]))
+            wanted.says_gpus = True
+    except ValueError as error:
+        raise Refusal(str(error)) from None
 
 
 def _tags_of(partition, constraint):
@@ -175,6 +199,7 @@ def read(params, is_strict=True):
         task["gpus"] = _gpus(said.get("gpus", task.get("gpus", 1)), said.get("gpu_type"))
     if not task.get("gpus", 1):
         del task["gpus"]
+    _read_open_device(said, wanted)
     if "walltime" in said:
         task["time"] = seconds("walltime", said["walltime"])
     if "site" in said:
@@ -218,7 +243,7 @@ def with_tool(wanted, requirements):
             asked[str(kind)] = number(str(kind), value)
         except Refusal:
             continue
-    if "cpus" not in task and asked.get("cores_min"):
+    if "cpus" not in task and "one_of" not in task and asked.get("cores_min"):
         task["cpus"] = asked["cores_min"]
     if "memory" not in task and wanted.memory_per_cpu:
         task["memory"] = int(wanted.memory_per_cpu * task.get("cpus", 1))
@@ -226,5 +251,6 @@ def with_tool(wanted, requirements):
         task["memory"] = int(asked["ram_min"] * (1 << 20))  # MiB: galaxy.xsd, "resource"
     if not wanted.says_gpus and "gpus" not in task and asked.get("cuda_device_count_min"):
         task["gpus"] = int(asked["cuda_device_count_min"])
-    task.setdefault("cpus", 1)
+    if "one_of" not in task:
+        task.setdefault("cpus", 1)
     return wanted

@@ -186,7 +186,7 @@ class Executor(RemoteExecutor):
         """The command that starts Snakemake for this job, and the service that forks it instead where there may be one."""
         if "memory" in task:
             task["memory"] += _SNAKEMAKE_BYTES
-        self._job_cores = max(1, int(task["cpus"]))
+        self._job_cores = max(1, int(task.get("cpus") or max(way["cpus"] for way in task["one_of"])))
         try:
             line = self.format_job_exec(job)
         finally:

@@ -19,7 +19,7 @@ _LONG = {"-A": "account", "-C": "constraint", "-L": "licenses", "-q": "qos", "-w
 _EVERYWHERE_LOCAL = ("slurm_account", "qos")
 _ONE_NODE = ("nodes", "tasks", "tasks_per_node", "tasks_per_gpu")
 _GRES = re.compile(r"^gpu(?::(?P<kind>[A-Za-z_][\w.\-]*))?(?::(?P<count>\d+))?$")
-_KIND = re.compile(r"^(?P<kind>[A-Za-z_][\w.\-]*)(?::(?P<count>\d+))?$")
+_KIND = re.compile(r"^(?P<kind>[A-Za-z_][\w.\-|]*)(?::(?P<count>\d+))?$")
 _UNITS = {"d": 1440.0, "h": 60.0, "m": 1.0, "min": 1.0, "s": 1 / 60}
 
 
@@ -81,7 +81,7 @@ def _has_tag(shape, tag):
 def _lacks(task, shape, may_choose):
     """What the shape has less of, in words."""
     lacks = []
-    if task["cpus"] > shape.get("cpus", task["cpus"]):
+    if task.get("cpus", 0) > shape.get("cpus", float("inf")):
         lacks.append(f"{task['cpus']} cpus where there are {shape['cpus']:g}")
     if task.get("memory", 0) > shape.get("memory", float("inf")):
         lacks.append(f"{size(task['memory'])} of memory where there are {size(shape['memory'])}")
@@ -90,8 +90,9 @@ def _lacks(task, shape, may_choose):
     gpus, there = task.get("gpus"), shape.get("gpus", {})
     if isinstance(gpus, int) and gpus > sum(there.values()):
         lacks.append(f"{gpus} GPUs where there are {sum(there.values()):g}")
-    for kind, count in gpus.items() if isinstance(gpus, dict) else ():
-        if count > there.get(kind, 0):
+    # With terms beside their number the engine knows which kinds have them.
+    for kind, count in gpus.items() if isinstance(gpus, dict) and "count" not in gpus else ():
+        if count > max((there.get(one, 0) for one in kind.split("|")), default=0):
             lacks.append(f"{count} GPUs {kind} where there are {there.get(kind, 0):g}")
     lacks.extend(f"the tag {tag}" for tag in task.get("tags", ()) if not _has_tag(shape, tag) and not may_choose(tag))
     return lacks
@@ -179,6 +180,21 @@ def _gpus(resources):
     if any(by_kind[kind] != count for kind, count in wanted) or (None in by_kind and len(by_kind) > 1):
         raise Refusal("GPUs are asked for in more than one way, and they disagree: use one of gpu, gpus and gres")
     return by_kind.get(None) or by_kind
+
+
+def _open_device(resources, task):
+    """What leaves open on which device a job runs: kinds of GPU by what they have, and ways that would all do."""
+    from hpcbatch import ways  # not before the executor has it on the path
+    try:
+        task["gpus"] = ways.with_terms(task["gpus"], resources.get("gpu_memory"), resources.get("gpu_capability"))
+        if one_of := resources.get("one_of"):
+            if task["gpus"] is not None:
+                raise Refusal("say GPUs in each way of one_of, not beside it")
+            # Its threads are what its commands were made with.
+            task["one_of"] = [{"cpus": task["cpus"], **way} for way in ways.ways(str(one_of))]
+            del task["cpus"]
+    except ValueError as error:
+        raise Refusal(str(error)) from None
 
 
 def _where(resources, offer, task, notices):
@@ -315,6 +331,7 @@ def needs_of(resources, threads, offer, default_memory_mb=None):
         memory = default_memory_mb
     if memory:
         task["memory"] = int(memory) << 20
+    _open_device(resources, task)
     if resources.get("runtime"):
         time = minutes(resources["runtime"])
         if time <= 0:

@@ -56,6 +56,11 @@ def needs(threads=1, offer=LAPTOP, default=None, **said):
     ({"gpus": "a100:2,v100:1"}, {"cpus": 1, "gpus": {"a100": 2, "v100": 1}}),
     ({"gpus": 4, "cpus_per_gpu": 3}, {"cpus": 12, "gpus": 4}),
     ({"gpu": 0}, {"cpus": 1}),
+    ({"gpus": "a100|v100:2"}, {"cpus": 1, "gpus": {"a100|v100": 2}}),
+    ({"gpus": 1, "gpu_memory": "40G"}, {"cpus": 1, "gpus": {"count": 1, "memory": "40G"}}),
+    ({"gpu_capability": "8.0"}, {"cpus": 1, "gpus": {"count": 1, "capability": "8.0"}}),
+    ({"gpus": "a100:2", "gpu_memory": "40G"}, {"cpus": 1, "gpus": {"count": 2, "kind": "a100", "memory": "40G"}}),
+    ({"one_of": "gpus=1; cpus=16,mem=4G"}, {"one_of": [{"cpus": 1, "gpus": 1}, {"cpus": 16, "memory": "4G"}]}),
     ({"nodes": 1, "tasks": 1}, {"cpus": 1}),
 ])
 def test_resources_as_the_slurm_plugin_has_them(said, wanted):
@@ -77,6 +82,7 @@ def test_times(text, minutes):
 @pytest.mark.parametrize("said, words", [
     ({"runtime": "soon"}, "is no time"), ({"runtime": "1h later"}, "is no time"), ({"mem_mb": -4}, "no number"), ({"mem_mb": True}, "no number"),
     ({"mpi": "srun"}, "mpi"), ({"nodes": 2}, "only 1"), ({"tasks": 4}, "only 1"), ({"gres": "fpga:1"}, "only GPUs"), ({"gpus": "a100:x"}, "write a number"),
+    ({"one_of": "gpus=1"}, "no choice"), ({"one_of": "gpus=1; cups=4"}, "'cups' is none of"), ({"gpus": 1, "one_of": "gpus=1; cpus=4"}, "not beside it"),
     ({"gpu": 1, "gres": "gpu:a100:2"}, "disagree"), ({"cluster": "other"}, "no site"), ({"not_clusters": "other"}, "no site"),
 ])
 def test_what_cannot_be_had_is_refused(said, words):

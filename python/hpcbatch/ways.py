@@ -1,0 +1,78 @@
+"""What is said of GPUs, and of several ways to run a task, in one text: as `hpcbatch submit --one-of` and the workflow engines write it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Mapping
+
+_KIND = re.compile(r"([A-Za-z_][\w.\-|]*)(?::(\d+(?:\.\d+)?))?")
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_KEYS = {"cpus": "cpus", "mem": "memory", "memory": "memory", "disk": "disk"}
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    return int(value) if value == int(value) else value
+
+
+def gpus(text: str) -> float | dict[str, float]:
+    """`2`, `0.25`, `a100`, `a100:2`, `a100|h100:2`. Raises ValueError with a sentence."""
+    text = text.strip()
+    if _NUMBER.fullmatch(text):
+        return _number(text)
+    found = _KIND.fullmatch(text)
+    if not found:
+        raise ValueError(f"{text!r} is no number of GPUs; write 1, a100, a100:2 or a100|h100:2")
+    return {found[1]: _number(found[2] or "1")}
+
+
+def with_terms(
+    asked: float | Mapping[str, float] | None, memory: object = None, capability: object = None
+) -> float | dict[str, Any] | None:
+    """The same where each GPU must have so much memory (`40G`) and this compute capability (`8.0`); of one where none was asked for.
+    Raises ValueError with a sentence."""
+    if not memory and not capability:
+        return dict(asked) if isinstance(asked, Mapping) else asked
+    terms: dict[str, Any] = {"count": 1}
+    if isinstance(asked, Mapping):
+        if len(asked) != 1:
+            raise ValueError("memory and capability of GPUs go with one kind, or with several as a100|h100")
+        (terms["kind"], terms["count"]), = asked.items()
+    elif asked is not None:
+        terms["count"] = asked
+    if memory:
+        terms["memory"] = str(memory)
+    if capability:
+        terms["capability"] = str(capability)
+    return terms
+
+
+def _way(text: str) -> dict[str, Any]:
+    way: dict[str, Any] = {}
+    asked, memory, capability = None, None, None
+    for word in text.split(","):
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not equals or not value:
+            raise ValueError(f"{word.strip()!r} does not say what is needed; write it as gpus=1,cpus=4")
+        if key == "gpus":
+            asked = gpus(value)
+        elif key in ("gpu-memory", "gpu_memory"):
+            memory = value
+        elif key in ("gpu-capability", "gpu_capability"):
+            capability = value
+        elif key in _KEYS:
+            way[_KEYS[key]] = _number(value) if key == "cpus" and _NUMBER.fullmatch(value) else value
+        else:
+            raise ValueError(f"{key!r} is none of cpus, mem, disk, gpus, gpu-memory, gpu-capability")
+    asked = with_terms(asked, memory, capability)
+    if asked is not None:
+        way["gpus"] = asked
+    return way
+
+
+def ways(text: str) -> list[dict[str, Any]]:
+    """`gpus=1,cpus=4; cpus=16` as `one_of` of a task: ways that would all do, the best first. Raises ValueError with a sentence."""
+    all_of_them = [_way(part) for part in text.split(";") if part.strip()]
+    if len(all_of_them) < 2:
+        raise ValueError(f"{text!r} leaves no choice; write two ways or more, as gpus=1,cpus=4; cpus=16")
+    return all_of_them
