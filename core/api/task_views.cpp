@@ -73,6 +73,7 @@ void put_result(json::object& object, const TaskFacts& facts) {
     if (outcome.gpu->energy_mj != 0)
       object["gpu_energy_wh"] = static_cast<double>(outcome.gpu->energy_mj) / 3.6e6;
   }
+  if (!outcome.cpus.empty()) object["cpu_list"] = outcome.cpus;
   if (!outcome.device.empty()) object["device"] = valid_utf8(outcome.device);
   if (!result.pilot.empty()) object["pilot"] = result.pilot;
   if (!result.node.empty()) object["node"] = result.node;

@@ -16,52 +16,67 @@ std::optional<std::size_t> index_of(const std::vector<Device>& devices, std::str
   return std::nullopt;
 }
 
+/// Seconds of a run on each device, kNever where it cannot run.
+std::vector<double> takes_on(const SpeedTable& speeds, const std::vector<Device>& devices,
+                             const Waiting& one) {
+  std::vector<double> takes(devices.size(), kNever);
+  for (const Way& way : one.ways) {
+    if (const auto at = index_of(devices, way.device))
+      takes[*at] = speeds.seconds(one.kind, way.device).value_or(one.seconds);
+  }
+  return takes;
+}
+
+Work work_of(const std::vector<Device>& devices, const Waiting& one,
+             const std::vector<double>& takes) {
+  Work work{one.tasks, std::vector<double>(devices.size(), kNever)};
+  for (const Way& way : one.ways) {
+    if (const auto at = index_of(devices, way.device))
+      work.cost[*at] = std::max(1e-9, takes[*at] * way.units);
+  }
+  return work;
+}
+
 }  // namespace
 
+double Broker::trials_left(const Waiting& one, const std::string& device, std::size_t places,
+                           const OnTrial& on_trial) const {
+  if (places < 2 || one.tasks < kWorthTrials * kTrials * static_cast<double>(places)) return 0;
+  const Runs* known = speeds_.find(one.kind, device);
+  const auto now = on_trial.find({one.kind, device});
+  const double tried = (known ? known->count : 0) + (now == on_trial.end() ? 0 : now->second);
+  return std::max(0.0, kTrials - tried);
+}
+
 void Broker::weigh(const std::vector<Device>& devices, const std::vector<Waiting>& waiting,
-                   OnTrial on_trial) {
+                   const OnTrial& on_trial) {
   classes_.clear();
   std::vector<double> units, busy;
   for (const Device& device : devices) {
     units.push_back(std::max(device.units, 1e-9));
     busy.push_back(device.busy);
   }
+  std::vector<std::vector<double>> takes;
   std::vector<Work> all;
-  std::vector<std::vector<double>> seconds;
   for (const Waiting& one : waiting) {
-    Work work{one.tasks, std::vector<double>(devices.size(), kNever)};
-    std::vector<double> takes(devices.size(), kNever);
-    for (const Way& way : one.ways) {
-      const auto at = index_of(devices, way.device);
-      if (!at) continue;
-      takes[*at] = speeds_.seconds(one.kind, way.device).value_or(one.seconds);
-      work.cost[*at] = std::max(1e-9, takes[*at] * way.units);
-    }
-    all.push_back(std::move(work));
-    seconds.push_back(std::move(takes));
+    takes.push_back(takes_on(speeds_, devices, one));
+    all.push_back(work_of(devices, one, takes.back()));
   }
   const Prices prices = match(units, busy, all);
   for (std::size_t i = 0; i < waiting.size(); ++i) {
-    const Waiting& one = waiting[i];
-    Class& its_class = classes_[one.id];
-    its_class.kind = one.kind;
+    Class& its_class = classes_[waiting[i].id];
+    its_class.kind = waiting[i].kind;
+    std::vector<std::size_t> places;
     double soonest = kNever;
-    std::size_t places = 0;
     for (std::size_t at = 0; at < devices.size(); ++at) {
-      if (!std::isfinite(seconds[i][at])) continue;
-      soonest = std::min(soonest, prices.until[at] + seconds[i][at]);
-      ++places;
+      if (!std::isfinite(takes[i][at])) continue;
+      soonest = std::min(soonest, prices.until[at] + takes[i][at]);
+      places.push_back(at);
     }
-    for (std::size_t at = 0; at < devices.size(); ++at) {
-      if (!std::isfinite(seconds[i][at])) continue;
-      const std::string& name = devices[at].name;
-      Option option{name, regret(prices, all[i], at), seconds[i][at] > soonest, 0};
-      const Runs* known = speeds_.find(one.kind, name);
-      const auto now = on_trial.find({one.kind, name});
-      const double tried = (known ? known->count : 0) + (now == on_trial.end() ? 0 : now->second);
-      if (places > 1 && one.tasks >= kWorthTrials * kTrials * static_cast<double>(places))
-        option.trials_left = std::max(0.0, kTrials - tried);
-      its_class.options.push_back(std::move(option));
+    for (const std::size_t at : places) {
+      its_class.options.push_back(
+          {devices[at].name, regret(prices, all[i], at), takes[i][at] > soonest,
+           trials_left(waiting[i], devices[at].name, places.size(), on_trial)});
     }
   }
 }

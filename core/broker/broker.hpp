@@ -53,7 +53,7 @@ class Broker {
 
   /// Weighs anew.  `on_trial`: what runs now.
   void weigh(const std::vector<Device>& devices, const std::vector<Waiting>& waiting,
-             OnTrial on_trial);
+             const OnTrial& on_trial);
   /// Nobody has a choice.
   void rest() { classes_.clear(); }
   bool weighs() const { return !classes_.empty(); }
@@ -78,6 +78,9 @@ class Broker {
     std::string kind;
     std::vector<Option> options;
   };
+
+  double trials_left(const Waiting& one, const std::string& device, std::size_t places,
+                     const OnTrial& on_trial) const;
 
   SpeedTable speeds_;
   std::map<std::uint32_t, Class> classes_;

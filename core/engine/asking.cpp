@@ -196,7 +196,7 @@ Misfit compare_amounts(const Resources& amounts, const Resources& there) {
 
 Misfit compare(const Needs& needs, const Site& site, const Shape& shape) {
   Misfit misfit = compare_amounts(needs.amounts, usable(shape));
-  for (const Resources& other : needs.instead) {
+  for (const Resources& other : needs.device->instead) {
     Misfit instead = compare_amounts(other, usable(shape));
     if (instead.distance < misfit.distance) misfit = std::move(instead);
   }

@@ -80,7 +80,7 @@ std::optional<Engine::Grant> Engine::grant_for(const PilotState& pilot, ClassId 
 /// The seconds that a task of the class is expected to take on a device.
 double Engine::expected_on(const ResourceClass& its_class, std::string_view device) const {
   const double otherwise = its_class.mean_run ? in_seconds(*its_class.mean_run) : kRunNotKnown;
-  return broker_.speeds().seconds(its_class.needs.kind, device).value_or(otherwise);
+  return broker_.speeds().seconds(its_class.needs.device->kind, device).value_or(otherwise);
 }
 
 namespace {
@@ -107,7 +107,8 @@ std::vector<broker::Device> Engine::devices(broker::OnTrial& on_trial, Time now)
       const Lease& lease = *pilots_.lease(task);
       const ResourceClass& its_class = tasks_.queue().get(lease.in_class);
       const std::string_view device = device_of(lease.granted);
-      if (!its_class.needs.kind.empty()) ++on_trial[{its_class.needs.kind, std::string(device)}];
+      if (!its_class.needs.device->kind.empty())
+        ++on_trial[{its_class.needs.device->kind, std::string(device)}];
       const double run = expected_on(its_class, device);
       const double elapsed = lease.started ? in_seconds(now - *lease.started) : 0;
       // What has run for longer than expected is taken to be in the middle of its run.
@@ -146,11 +147,12 @@ void Engine::weigh_devices(Time now) {
   weighed_ = {queue.news(), now};
   const bool are_cpus_open =
       std::any_of(queue.waiting_open().begin(), queue.waiting_open().end(),
-                  [&](ClassId id) { return !queue.get(id).needs.instead.empty(); });
+                  [&](ClassId id) { return !queue.get(id).needs.device->instead.empty(); });
   broker::OnTrial on_trial;
   const std::vector<broker::Device> there = devices(on_trial, now);
   std::vector<const PilotState*> pilots;
-  for (const auto& [id, pilot] : pilots_.all()) {
+  for (const auto& entry : pilots_.all()) {
+    const PilotState& pilot = entry.second;
     if (!pilot.takes_tasks()) continue;
     const bool is_new = std::none_of(pilots.begin(), pilots.end(), [&](const PilotState* other) {
       return is_alike(*other, pilot);
@@ -161,16 +163,16 @@ void Engine::weigh_devices(Time now) {
   for (const ClassId id : queue.waiting()) {
     const ResourceClass& its_class = queue.get(id);
     // What has no choice and takes nothing of what others choose among does not matter.
-    if (its_class.needs.kind.empty() && !are_cpus_open) continue;
+    if (its_class.needs.device->kind.empty() && !are_cpus_open) continue;
     if (waiting.size() == kMostWeighed) break;
     broker::Waiting one{.id = static_cast<std::uint32_t>(id),
-                        .kind = its_class.needs.kind,
+                        .kind = its_class.needs.device->kind,
                         .tasks = static_cast<double>(its_class.ready),
                         .ways = ways_now(its_class, pilots, now)};
     if (its_class.mean_run) one.seconds = in_seconds(*its_class.mean_run);
     if (!one.ways.empty()) waiting.push_back(std::move(one));
   }
-  broker_.weigh(there, waiting, std::move(on_trial));
+  broker_.weigh(there, waiting, on_trial);
 }
 
 /// How long tasks of its kind take on each device of the shapes that could run it; nothing where
@@ -187,7 +189,7 @@ std::vector<std::pair<std::string, Duration>> Engine::known_runs(const Needs& ne
       const bool is_there = std::any_of(known.begin(), known.end(),
                                         [&](const auto& one) { return one.first == device; });
       if (is_there) continue;
-      if (const auto seconds = broker_.speeds().seconds(needs.kind, device))
+      if (const auto seconds = broker_.speeds().seconds(needs.device->kind, device))
         known.emplace_back(
             device, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds)));
     }
@@ -198,7 +200,7 @@ std::vector<std::pair<std::string, Duration>> Engine::known_runs(const Needs& ne
 /// By the end of a lease: how long its kind takes on the device that it had.
 void Engine::learn_speed(const Lease& lease, Outcome& outcome) {
   const Needs& needs = tasks_.find(lease.attempt.task.array)->terms->needs;
-  const std::string& kind = needs.kind;
+  const std::string& kind = needs.device->kind;
   if (kind.empty() || lease.guessed) return;
   outcome.device = device_of(lease.granted);
   // Packed with others it may be slower.

@@ -164,6 +164,13 @@ class Engine {
   bool is_left_to_warm(const PilotState& cold, ClassId id, Time now) const;
   static void keep_no_more(PilotState& pilot);
   bool is_known_to_be_full(const PilotState& pilot, Time now) const;
+  struct Grant {
+    Resources amounts;
+    std::size_t way{0};  ///< of the needs
+    double rank{1};      ///< among those of others (broker.hpp)
+  };
+  SendLeases::Lease lease_of(const AttemptId& attempt, const Needs& needs, const Grant& grant,
+                             const PilotState& pilot) const;
   std::optional<SendLeases::Lease> lease_next(PilotState& pilot, Into where, Time now);
   std::uint64_t backlog_for(const PilotState& pilot, const ResourceClass& wanted) const;
   void keep_room(Time now);
@@ -188,11 +195,6 @@ class Engine {
   bool has_another_of_its_kind(const PilotState& pilot, Time now) const;
 
   // brokering.cpp
-  struct Grant {
-    Resources amounts;
-    std::size_t way{0};  ///< of the needs
-    double rank{1};      ///< among those of others (broker.hpp)
-  };
   std::optional<Grant> grant_for(const PilotState& pilot, ClassId id, const Resources& room) const;
   double expected_on(const ResourceClass& its_class, std::string_view device) const;
   std::vector<broker::Device> devices(broker::OnTrial& on_trial, Time now) const;

@@ -126,6 +126,22 @@ void Engine::keep_no_more(PilotState& pilot) {
   pilot.nothing_fits.reset();
 }
 
+/// What its pilot is told.  Limits are exact per task: the class is only a little wider.
+SendLeases::Lease Engine::lease_of(const AttemptId& attempt, const Needs& needs, const Grant& grant,
+                                   const PilotState& pilot) const {
+  SendLeases::Lease lease{.attempt = attempt, .granted = grant.amounts};
+  const bool is_guessed = needs.guess && needs.guess->memory;
+  const Amount memory =
+      is_guessed ? needs.guess->memory_asked : way_of(needs, grant.way).get(kMemory);
+  lease.memory_is_limit = memory != Amount{};
+  if (is_guessed && !tasks_.guess_failed(attempt.task))
+    lease.memory = PilotTable::share(as_asked(needs).amounts, pilot).get(kMemory);
+  else if (lease.memory_is_limit)
+    lease.granted.set(kMemory, memory);
+  if (!needs.guess || !needs.guess->time) lease.time_limit = needs.time;
+  return lease;
+}
+
 std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into where, Time now) {
   const bool into_backlog = where != Into::Room;
   const auto [place, left_to_warm, is_left] = next_for(pilot, where, now);
@@ -144,6 +160,10 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
       pilot.nothing_fits = tasks_.queue().news();
     return std::nullopt;
   }
+  // While its room is still kept for it.
+  const std::optional<Grant> grant =
+      grant_for(pilot, place->in_class, into_backlog ? pilot.capacity : pilot.free);
+  HPCBATCH_CHECK(grant);
   if (where != Into::Backlog) note_passed_over(pilot, *place, now);
   ResourceClass& its_class = tasks_.queue().get(place->in_class);
   its_class.passed_over_since.reset();
@@ -154,9 +174,6 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
   HPCBATCH_CHECK(array);
   const std::uint64_t start = HPCBATCH_PLANTED(epoch_without_start) ? 0 : engine_start_;
   const AttemptId attempt{taken.task, taken.attempt, (start << 40) | next_lease_++};
-  const std::optional<Grant> grant =
-      grant_for(pilot, place->in_class, into_backlog ? pilot.capacity : pilot.free);
-  HPCBATCH_CHECK(grant);
   const Resources& granted = grant->amounts;
   broker_.taken(static_cast<std::uint32_t>(place->in_class), device_of(granted));
   pilots_.grant({.attempt = attempt,
@@ -167,19 +184,7 @@ std::optional<SendLeases::Lease> Engine::lease_next(PilotState& pilot, Into wher
                  .suspect = its_class.apart.suspect != 0,
                  .since = now});
   if (its_class.apart.suspect != 0) pilot.on_trial = any_on_trial_ = true;
-  SendLeases::Lease lease{.attempt = attempt, .granted = granted};
-  // Limits are exact per task: the class is only a little wider.
-  const Needs& needs = array->terms->needs;
-  const bool is_guessed = needs.guess && needs.guess->memory;
-  const Amount memory =
-      is_guessed ? needs.guess->memory_asked : way_of(needs, grant->way).get(kMemory);
-  lease.memory_is_limit = memory != Amount{};
-  if (is_guessed && !tasks_.guess_failed(taken.task))
-    lease.memory = PilotTable::share(as_asked(needs).amounts, pilot).get(kMemory);
-  else if (lease.memory_is_limit)
-    lease.granted.set(kMemory, memory);
-  if (!needs.guess || !needs.guess->time) lease.time_limit = needs.time;
-  return lease;
+  return lease_of(attempt, array->terms->needs, *grant, pilot);
 }
 
 /// Nothing that waits fits what the pilot has left: known since the last look, where nothing new

@@ -37,8 +37,8 @@ ClassId ReadyQueue::class_for(const Needs& needs, const Apart& apart) {
         wide.set(name, std::max(wide.get(name), other.get(name)));
     };
     widen(widest.amounts, needs.amounts);
-    for (std::size_t i = 0; i < widest.instead.size(); ++i)
-      widen(widest.instead[i], needs.instead[i]);
+    for (std::size_t i = 0; i < widest.device->instead.size(); ++i)
+      widen(widest.device.edit().instead[i], needs.device->instead[i]);
     if (needs.time) widest.time = std::max(*widest.time, *needs.time);
   }
   return at->second;

@@ -22,7 +22,7 @@ std::int64_t round_up(std::int64_t value) {
 }  // namespace
 
 bool leaves_device_open(const Needs& needs) {
-  if (!needs.instead.empty()) return true;
+  if (!needs.device->instead.empty()) return true;
   const auto& entries = needs.amounts.entries();
   return std::any_of(entries.begin(), entries.end(),
                      [](const auto& entry) { return names_several_gpus(entry.first); });
@@ -59,10 +59,11 @@ std::size_t way_on(const Needs& needs, std::string_view device) {
 Needs changed(Needs needs, const NeedsChange& change) {
   for (const auto& [name, amount] : change.amounts.entries()) needs.amounts.set(name, amount);
   // Cpus are what ways differ by.
-  for (Resources& other : needs.instead) {
-    for (const auto& [name, amount] : change.amounts.entries())
-      if (name != kCpus) other.set(name, amount);
-  }
+  if (!needs.device->instead.empty())
+    for (Resources& other : needs.device.edit().instead) {
+      for (const auto& [name, amount] : change.amounts.entries())
+        if (name != kCpus) other.set(name, amount);
+    }
   if (change.time) needs.time = change.time;
   if (!needs.guess) return needs;
   // What is said now is guessed no longer.
@@ -114,7 +115,8 @@ Needs class_of(const Needs& needs) {
     }
   };
   round(rounded.amounts);
-  for (Resources& other : rounded.instead) round(other);
+  if (!rounded.device->instead.empty())
+    for (Resources& other : rounded.device.edit().instead) round(other);
   if (needs.time) rounded.time = Duration{round_up(needs.time->count())};
   // Of a guess a class knows that its time is no promise, and nothing else.
   if (needs.guess) rounded.guess.reset();
@@ -135,7 +137,7 @@ Needs with_files_at(const Needs& needs, const std::vector<std::string>& sites) {
 
 std::string show(const Needs& needs) {
   std::string text = show(needs.amounts);
-  for (const Resources& other : needs.instead) text += " or " + show(other);
+  for (const Resources& other : needs.device->instead) text += " or " + show(other);
   if (needs.time) text += ", " + show_duration(*needs.time);
   if (!needs.site.empty()) text += ", site " + needs.site;
   if (!needs.not_on.empty()) text += fmt::format(", not on {}", fmt::join(needs.not_on, " "));

@@ -1,6 +1,7 @@
 // What a task asks for, wherever it runs.
 #pragma once
 
+#include "model/rare.hpp"
 #include "model/resources.hpp"
 #include "model/time.hpp"
 
@@ -15,19 +16,26 @@ namespace hpcbatch {
 /// What of needs nobody said: it was guessed from runs before.  A need, and no limit.
 struct Guess {
   std::uint32_t runs{0};  ///< that it is from
-  bool memory{false};     ///< and
-  Amount memory_asked{};  ///< what was said of it; 0: nothing
+  bool memory{false};
   bool time{false};
-  bool gpus{false};     ///< a part of what was said does: it is packed with others
-  Amount gpus_asked{};  ///< what was said of them
+  bool gpus{false};       ///< a part of what was said does: it is packed with others
+  Amount memory_asked{};  ///< what was said of it; 0: nothing
+  Amount gpus_asked{};    ///< what was said of them
   friend auto operator<=>(const Guess&, const Guess&) = default;
+};
+
+/// Of what asks for GPUs, or may be run in several ways.
+struct DeviceChoice {
+  std::vector<Resources> instead;  ///< would do as well as the needs' `amounts`, the best first
+  /// What tasks of one kind take is learned by device.
+  std::string kind;
+  friend auto operator<=>(const DeviceChoice&, const DeviceChoice&) = default;
 };
 
 /// `amounts` always holds cpus.  Without memory a task counts for its cpus' share of the pilot's.
 /// `time` is both the limit and the need, unless it is guessed.
 struct Needs {
   Resources amounts;
-  std::vector<Resources> instead{};  ///< would do as well as `amounts`, the best first
   std::optional<Duration> time;
   std::string site;                 ///< empty: any
   std::vector<std::string> not_on;  ///< sites that may not run it; sorted
@@ -38,18 +46,16 @@ struct Needs {
   std::uint32_t nodes{1};
   std::string service;  ///< the process that its tasks share; better where that is warm
   std::optional<Guess> guess{};
-  /// What tasks of one kind take is learned by device: of what asks for GPUs, or has a choice; empty
-  /// for all others.
-  std::string kind{};
+  Rare<DeviceChoice> device{};
   friend auto operator<=>(const Needs&, const Needs&) = default;
 };
 
 /// A task may be run in so many ways: with `amounts`, way 0, or with one of `instead`.
 inline std::size_t count_of_ways(const Needs& needs) {
-  return 1 + needs.instead.size();
+  return 1 + needs.device->instead.size();
 }
 inline const Resources& way_of(const Needs& needs, std::size_t way) {
-  return way == 0 ? needs.amounts : needs.instead[way - 1];
+  return way == 0 ? needs.amounts : needs.device->instead[way - 1];
 }
 /// Whether it is open on which device it will run.
 bool leaves_device_open(const Needs& needs);

@@ -68,6 +68,7 @@ struct Outcome {
   std::uint64_t read_bytes{0};  ///< from storage: what the node had in memory is not in it
   std::uint64_t written_bytes{0};
   std::optional<GpuUse> gpu;
+  std::string cpus;    ///< those it was bound to, as 0-3,8, where it said how, or had a GPU
   std::string device;  ///< of what has a kind (needs.hpp): what it ran on (device_of); else empty
   LogPlace log;
   std::string metrics;  ///< JSON that the task wrote of itself, not looked at; empty: none

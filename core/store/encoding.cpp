@@ -17,13 +17,13 @@ std::string encode(const Needs& needs) {
   std::string text;
   for (const auto& [name, amount] : needs.amounts.entries())
     text += fmt::format("a{} {}{}", amount.ticks, name, kEnd);
-  for (const Resources& other : needs.instead) {
+  for (const Resources& other : needs.device->instead) {
     // Where the amounts of the next way begin.
     text += fmt::format("w{}", kEnd);
     for (const auto& [name, amount] : other.entries())
       text += fmt::format("i{} {}{}", amount.ticks, name, kEnd);
   }
-  if (!needs.kind.empty()) text += fmt::format("k{}{}", needs.kind, kEnd);
+  if (!needs.device->kind.empty()) text += fmt::format("k{}{}", needs.device->kind, kEnd);
   if (needs.time) text += fmt::format("t{}{}", needs.time->count(), kEnd);
   if (!needs.site.empty()) text += fmt::format("s{}{}", needs.site, kEnd);
   for (const std::string& site : needs.not_on) text += fmt::format("x{}{}", site, kEnd);
@@ -51,6 +51,29 @@ void add_amount(Resources& amounts, const std::string& text) {
   amounts.set(text.substr(space + 1), Amount{std::stoll(text.substr(0, space))});
 }
 
+void read_way(char key, const std::string& rest, Needs& needs) {
+  if (key == 'a') return add_amount(needs.amounts, rest);
+  if (key == 'w') {
+    needs.device.edit().instead.emplace_back();
+    return;
+  }
+  if (needs.device->instead.empty()) throw std::runtime_error("the store holds a damaged need");
+  add_amount(needs.device.edit().instead.back(), rest);
+}
+
+void read_guess(char key, const std::string& rest, Needs& needs) {
+  if (key == 'e') {
+    std::istringstream fields(rest);
+    Guess& guess = needs.guess.emplace();
+    if (!(fields >> guess.runs >> guess.memory >> guess.memory_asked.ticks >> guess.time))
+      throw std::runtime_error("the store holds a damaged need");
+    return;
+  }
+  if (!needs.guess) throw std::runtime_error("the store holds a damaged need");
+  needs.guess->gpus = true;
+  needs.guess->gpus_asked = Amount{std::stoll(rest)};
+}
+
 }  // namespace
 
 Needs decode_needs(const std::string& text) {
@@ -61,17 +84,12 @@ Needs decode_needs(const std::string& text) {
     const std::string rest = line.substr(1);
     switch (line[0]) {
       case 'a':
-        add_amount(needs.amounts, rest);
-        break;
       case 'w':
-        needs.instead.emplace_back();
-        break;
       case 'i':
-        if (needs.instead.empty()) throw std::runtime_error("the store holds a damaged need");
-        add_amount(needs.instead.back(), rest);
+        read_way(line[0], rest, needs);
         break;
       case 'k':
-        needs.kind = rest;
+        needs.device.edit().kind = rest;
         break;
       case 't':
         needs.time = Duration{std::stoll(rest)};
@@ -97,17 +115,9 @@ Needs decode_needs(const std::string& text) {
       case 'v':
         needs.service = rest;
         break;
-      case 'e': {
-        std::istringstream fields(rest);
-        Guess& guess = needs.guess.emplace();
-        if (!(fields >> guess.runs >> guess.memory >> guess.memory_asked.ticks >> guess.time))
-          throw std::runtime_error("the store holds a damaged need");
-        break;
-      }
+      case 'e':
       case 'p':
-        if (!needs.guess) throw std::runtime_error("the store holds a damaged need");
-        needs.guess->gpus = true;
-        needs.guess->gpus_asked = Amount{std::stoll(rest)};
+        read_guess(line[0], rest, needs);
         break;
       default:
         throw std::runtime_error("the store holds a need of a newer version");

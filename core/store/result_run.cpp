@@ -71,6 +71,8 @@ void add_devices(TaskDetails& details, const std::vector<const Outcome*>& outcom
   }
   if (any([](const Outcome* one) { return !one->device.empty(); }))
     for (const Outcome* one : outcomes) details.add_device(one->device);
+  if (any([](const Outcome* one) { return !one->cpus.empty(); }))
+    for (const Outcome* one : outcomes) details.add_cpus(one->cpus);
 }
 
 template <class Details>
@@ -154,6 +156,7 @@ std::vector<OwnDetails> decode_details(const std::string& bytes) {
     task.outcome.gpu = gpu_use_at(details, i);
     if (task.outcome.gpu) task.outcome.gpu->energy_mj = at_or_none(details.gpu_energy_mj(), i);
     task.outcome.device = device_at(details, i);
+    if (i < details.cpus_size()) task.outcome.cpus = details.cpus(i);
   }
   return own;
 }

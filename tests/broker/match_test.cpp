@@ -73,6 +73,7 @@ TEST(Match, IsNearTheOptimumOfTwoDevices) {
   std::uniform_real_distribution<double> spread(-1, 1);
   for (int round = 0; round < 50; ++round) {
     std::vector<Work> all;
+    all.reserve(20);
     for (int kind = 0; kind < 20; ++kind)
       all.push_back({50, {std::exp(spread(random)), std::exp(2 * spread(random) + 1)}});
     const double found = longest(match({1, 1}, {0, 0}, all));

@@ -21,14 +21,14 @@ class BrokeringTest : public EngineTest {
   }
   static New of_kind(const std::string& kind, const std::string& gpus = "gpus") {
     New task = New().gpus(gpus, 1).cpus(0.1);
-    task.needs.kind = kind;
+    task.needs.device.edit().kind = kind;
     return task;
   }
   static New either(double cpus_alone) {
     New task = of_kind("either");
     Resources alone;
     alone.set(kCpus, Amount::of_fraction(cpus_alone));
-    task.needs.instead.push_back(alone);
+    task.needs.device.edit().instead.push_back(alone);
     return task;
   }
   std::string queue(const New& task, const std::string& client = "me") {
@@ -138,7 +138,7 @@ TEST_F(BrokeringTest, WaysFitWhereAnyOfThemDoes) {
   New task = either(1);
   task.needs.amounts.set("gpus", Amount::of(100));
   EXPECT_EQ(device(queue(task)), "cpus");
-  task.needs.instead.front().set(kCpus, Amount::of(1000));
+  task.needs.device.edit().instead.front().set(kCpus, Amount::of(1000));
   const auto misfit = engine_->misfit_of(task);
   ASSERT_TRUE(misfit);
   EXPECT_NE(misfit->find("100 gpus of any kind"), std::string::npos) << *misfit;
@@ -165,6 +165,39 @@ TEST_F(BrokeringTest, BetweenClientsTurnsDecide) {
   }
   EXPECT_EQ(my_turns, 40);
   EXPECT_EQ(your_turns, 40);
+  forget_what_was_asked();
+}
+
+TEST_F(BrokeringTest, RoomThatWasKeptIsTakenOnWhateverDevice) {
+  given_speeds("steep", 10s, 600s);
+  // One that asks for two GPUs is passed over by others until room is kept for it.
+  New both = of_kind("steep");
+  both.needs.amounts.set("gpus", {});
+  both.needs.amounts.set("gpus/k80", Amount::of(1));
+  both.needs.amounts.set(kCpus, Amount::of(4));
+  both.needs.device.edit().instead.push_back(both.needs.amounts);
+  both.needs.device.edit().instead.back().set("gpus/k80", {});
+  both.needs.device.edit().instead.back().set("gpus/v100", Amount::of(1));
+  std::vector<std::string> arrays{queue(New().cpus(1).array(1, 4))};
+  const std::string large = queue(both);
+  arrays.push_back(queue(New().cpus(1).array(1, 400)));
+  const auto end_one = [&] {
+    for (const std::string& array : arrays) {
+      for (int i = 1; i <= (array == arrays.front() ? 4 : 400); ++i) {
+        const std::string name = array + "." + std::to_string(i);
+        if (device(name).empty()) continue;
+        starts(name);
+        ends(name, Failure::Ok, 1s);
+        return;
+      }
+    }
+  };
+  for (int round = 0; round < 200 && device(large).empty(); ++round) {
+    end_one();
+    after(1s);
+  }
+  EXPECT_NE(device(large), "");
+  cancel(arrays.back());
   forget_what_was_asked();
 }
 

@@ -93,7 +93,7 @@ TEST_F(GuessTest, APartOfAGpuThatWasTooLittleCostsNoRetry) {
   given_pilot(1h, shape.capacity);
   New packed = New().array(1, 2);
   packed.needs.amounts.set("gpus", Amount::of_fraction(0.5));
-  packed.needs.kind = "infer";
+  packed.needs.device.edit().kind = "infer";
   packed.needs.guess = Guess{.runs = 50, .gpus = true, .gpus_asked = Amount::of(1)};
   submit(packed);
   starts("2.1-2");

@@ -188,7 +188,9 @@ TEST_F(PilotTest, BindsCpusWhereItHasThemAll) {
   if (count < 2) GTEST_SKIP() << "one cpu only: nothing to bind";
   file_.capacity = {{"cpus", count * 10000}};
   start();
-  const auto result = outcome(shell(1, "grep Cpus_allowed_list /proc/self/status"));
+  auto bound = shell(1, "grep Cpus_allowed_list /proc/self/status");
+  bound.set_cpu_bind(1);
+  const auto result = outcome(bound);
   ASSERT_EQ(result.cpus_size(), 1);
   EXPECT_EQ(output(result), "Cpus_allowed_list:\t" + std::to_string(result.cpus(0)) + "\n");
   auto part = shell(2, "unset OMP_NUM_THREADS; nproc");

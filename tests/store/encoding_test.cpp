@@ -10,7 +10,7 @@ namespace {
 
 TEST(Encoding, NeedsComeBackAsTheyWere) {
   Needs guessed;
-  guessed.guess = Guess{.runs = 12, .memory = true, .memory_asked = Amount::of(7), .time = true};
+  guessed.guess = Guess{.runs = 12, .memory = true, .time = true, .memory_asked = Amount::of(7)};
   EXPECT_EQ(decode_needs(encode(guessed)), guessed);
   guessed.guess->gpus = true;
   guessed.guess->gpus_asked = Amount::of(1);
@@ -25,10 +25,10 @@ TEST(Encoding, NeedsComeBackAsTheyWere) {
   needs.tags = {"partition=long", "ssd"};
   needs.nodes = 3;
   needs.service = "preloaded python";
-  needs.kind = "train a net";
-  needs.instead.resize(2);
-  needs.instead[0].set(kCpus, Amount::of(16));
-  needs.instead[0].set(kMemory, Amount::of(123));
+  needs.device.edit().kind = "train a net";
+  needs.device.edit().instead.resize(2);
+  needs.device.edit().instead[0].set(kCpus, Amount::of(16));
+  needs.device.edit().instead[0].set(kMemory, Amount::of(123));
   EXPECT_EQ(decode_needs(encode(needs)), needs);
 }
 

@@ -54,7 +54,7 @@ boost::json::object amounts_json(const Resources& amounts) {
 
 boost::json::object to_json(const Needs& needs) {
   boost::json::object json = amounts_json(needs.amounts);
-  if (!needs.instead.empty()) {
+  if (!needs.device->instead.empty()) {
     boost::json::array ways;
     for (std::size_t way = 0; way < count_of_ways(needs); ++way)
       ways.push_back(amounts_json(way_of(needs, way)));

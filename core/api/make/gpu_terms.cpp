@@ -94,8 +94,8 @@ void choose_ways(const std::vector<AskedWay>& ways, const std::vector<const Site
   }
   if (good.empty()) throw BadRequest(*refused);
   needs.amounts = std::move(good.front());
-  needs.instead.assign(std::make_move_iterator(good.begin() + 1),
-                       std::make_move_iterator(good.end()));
+  needs.device.edit().instead.assign(std::make_move_iterator(good.begin() + 1),
+                                     std::make_move_iterator(good.end()));
 }
 
 }  // namespace hpcbatch

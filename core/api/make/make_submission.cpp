@@ -38,8 +38,8 @@ std::string kind_of(const TaskRequest& task, const Recipe& recipe) {
 
 /// What takes a GPU, or might, is known by its kind to who gives them out.
 void note_kind(const TaskRequest& task, const Recipe& recipe, Needs& needs) {
-  if (needs.amounts.gpus() != Amount{} || !needs.instead.empty())
-    needs.kind = kind_of(task, recipe);
+  if (needs.amounts.gpus() != Amount{} || !needs.device->instead.empty())
+    needs.device.edit().kind = kind_of(task, recipe);
 }
 
 std::string random_token() {
@@ -84,6 +84,7 @@ Recipe plain_recipe(const TaskRequest& task, const SubmitRequest& request) {
   recipe.service = task.service;
   recipe.kind = task.kind;
   recipe.cpu_binding = task.cpu_binding;
+  recipe.follows = task.follows;
   return recipe;
 }
 
@@ -204,7 +205,7 @@ void SubmissionMaker::estimate(const TaskRequest& task, const Recipe& recipe, Ne
   if (estimates_.empty()) return;
   EstimateMode mode = task.estimate.value_or(estimate_mode(sites_, needs));
   // One that cannot be run again must not have too little; of ways each needs its own.
-  if (task.array.streams_input || !needs.instead.empty())
+  if (task.array.streams_input || !needs.device->instead.empty())
     mode = std::min(mode, EstimateMode::Advise);
   if (mode == EstimateMode::Off) return;
   const std::string kind = kind_of(task, recipe);

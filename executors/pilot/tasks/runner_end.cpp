@@ -275,7 +275,10 @@ wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) 
   result.set_cpu_us(task.cpu_us);
   result.set_read_bytes(task.read_bytes);
   result.set_written_bytes(task.written_bytes);
-  for (const unsigned cpu : task.placement.cpus) result.add_cpus(cpu);
+  // Who neither said how to bind it nor has a GPU that some are near does not ask.
+  const bool says_which = task.start.cpu_bind() != 0 || task.start.threads_per_core() != 0;
+  if (says_which || !task.placement.gpus.empty())
+    for (const unsigned cpu : task.placement.cpus) result.add_cpus(cpu);
   if (const auto busy = task.gpu_use.busy()) {
     result.set_gpu_busy(*busy);
     result.set_gpu_memory(task.gpu_use.peak());
