@@ -23,6 +23,8 @@ namespace json = boost::json;
 
 constexpr std::chrono::days kUsually{7};
 constexpr std::size_t kMostAdvice = 5;
+// Hours a week, of a cpu, a gigabyte or a GPU.
+constexpr double kWorthAWord = 0.001;
 constexpr std::uint64_t kMostMetrics = std::uint64_t{8} << 20;  // bytes
 
 /// Of which days, and how it is put together.
@@ -133,8 +135,11 @@ json::object read_report(store::Store& store, const Asked& asked, const ShapesCa
     rows.push_back(std::move(row));
   }
   const double days = asked.last - asked.first + 1;
-  for (const records::Advice& one : records::advice_for(kinds, kMostAdvice))
-    advice.push_back(to_json(one, days));
+  for (const records::Advice& one : records::advice_for(kinds, kMostAdvice)) {
+    json::object told = to_json(one, days);
+    if (told.at("saves_a_week_h").to_number<double>() >= kWorthAWord)
+      advice.push_back(std::move(told));
+  }
   const Time begin{std::chrono::days{asked.first}}, end{std::chrono::days{asked.last + 1}};
   json::object report{
       {"since", records::show_day(asked.first)},

@@ -33,7 +33,14 @@ constexpr std::array kStates = {TaskState::Running,  TaskState::Finishing, TaskS
 void put_command(json::object& object, const std::string& recipe) {
   json::array command;
   std::size_t shown = 0;
-  for (const std::string& word : recipe_from_bytes(recipe).argv) {
+  const Recipe whole = recipe_from_bytes(recipe);
+  if (!whole.follows.empty()) {
+    json::array follows;
+    for (const std::uint64_t array : whole.follows)
+      follows.push_back(json::string(std::to_string(array)));
+    object["follows"] = std::move(follows);
+  }
+  for (const std::string& word : whole.argv) {
     shown += word.size() + 1;
     if (shown > kCommandShown) {
       object["command_cut"] = true;

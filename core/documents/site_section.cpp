@@ -205,6 +205,16 @@ void read_limits(MapView& map, Site& site) {
   if (const auto limit = map.find("output_limit")) site.output_limit = parse_output_limit(*limit);
 }
 
+void read_gpu_keys(MapView& map, Site& site) {
+  if (const auto sharing = map.find("gpu_sharing"))
+    site.shares_gpus_by_mps = sharing->one_of({"time", "mps"}) == "mps";
+  if (const auto test = map.find("gpu_test")) {
+    site.gpu_test = test->non_empty_text();
+    if (site.gpu_test.find('\n') != std::string::npos)
+      test->expected("one line; a longer test is a script of its own");
+  }
+}
+
 }  // namespace
 
 Site parse_site(const View& view, SiteLines& lines) {
@@ -239,13 +249,7 @@ Site parse_site(const View& view, SiteLines& lines) {
   }
   read_limits(map, site);
   if (const auto scratch = map.find("scratch")) site.scratch = scratch->absolute_path();
-  if (const auto sharing = map.find("gpu_sharing"))
-    site.shares_gpus_by_mps = sharing->one_of({"time", "mps"}) == "mps";
-  if (const auto test = map.find("gpu_test")) {
-    site.gpu_test = test->non_empty_text();
-    if (site.gpu_test.find('\n') != std::string::npos)
-      test->expected("one line; a longer test is a script of its own");
-  }
+  read_gpu_keys(map, site);
   // By a login alone nothing is known of what both machines see.
   if (site.transport != "shared_fs") site.path_map.clear();
   if (const auto shared = map.find("path_map")) site.path_map = parse_path_map(*shared);

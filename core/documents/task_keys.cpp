@@ -29,6 +29,7 @@ constexpr std::array kKeys{
             "are maps"},
     TaskKey{"columns", Type::Text, "[sample, lambda]", "names for the columns of items: {sample}"},
     TaskKey{"item_texts", Type::Text, "[...]", "what {} stands for where items are maps"},
+    TaskKey{"follows", Type::Text, "[12]", "submissions whose items that ended well it leaves out"},
     TaskKey{"cpus", Type::Number, "2", "processors; a half is 0.5 (1)"},
     TaskKey{"memory", Type::Text, "8G", "need and limit (its cpus' share of a node)"},
     TaskKey{"disk", Type::Text, "10G", "scratch space"},

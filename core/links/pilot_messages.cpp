@@ -25,6 +25,9 @@ AttemptEnd end_from_wire(const wire::Result& result, Time now) {
   outcome.written_bytes = result.written_bytes();
   if (result.has_gpu_busy())
     outcome.gpu = GpuUse{result.gpu_busy(), result.gpu_memory(), result.gpu_energy_mj()};
+  IndexSet cpus;
+  for (const std::uint32_t cpu : result.cpus()) cpus.add(IndexRange{cpu, cpu});
+  if (!cpus.empty()) outcome.cpus = to_string(cpus);
   outcome.metrics = result.metrics();
   const wire::LogPlace& log = result.log();
   outcome.log = {log.file(),      log.last_out(),  log.last_err(), log.out_bytes(),

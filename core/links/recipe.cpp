@@ -130,6 +130,7 @@ std::string to_bytes(const Recipe& recipe) {
   }
   if (recipe.service) put(*recipe.service, start.mutable_service());
   start.set_kind(recipe.kind);
+  for (const std::uint64_t array : recipe.follows) start.add_follows(array);
   return static_cast<char>(recipe.filled) + start.SerializeAsString();
 }
 
@@ -180,6 +181,7 @@ Recipe recipe_from_bytes(const std::string& bytes) {
     recipe.links.push_back({link.name(), link.target()});
   if (start.has_service()) recipe.service = service_from(start.service());
   recipe.kind = start.kind();
+  recipe.follows.assign(start.follows().begin(), start.follows().end());
   return recipe;
 }
 

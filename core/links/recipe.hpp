@@ -67,6 +67,7 @@ struct Recipe {
   std::vector<RecipeLink> links;       ///< their paths are among the inputs
   std::optional<TaskService> service;  ///< runs argv, where it can
   std::string kind;                    ///< of task, where that was said
+  std::vector<std::uint64_t> follows;  ///< arrays whose items that ended well it leaves out
   CpuBinding cpu_binding{};
   Filled filled{Filled::Nothing};
 };

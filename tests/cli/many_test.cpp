@@ -1,5 +1,7 @@
 // How many tasks a submission may have fail, and what a joblog says of one.
 #include "cli/tasks/many.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/process/interrupt.hpp"
 #include "cli/verbs/joblog.hpp"
 
 #include <gtest/gtest.h>
@@ -45,6 +47,36 @@ TEST(ManyTest, ACommandThatDoesNotUseItsItemIsDoubted) {
   EXPECT_EQ(doubt({"echo", "{s}"}, R"({"items": [["a", "1"]], "columns": ["s", "n"]})"), "");
   EXPECT_NE(doubt({"echo", "{}"}, "{}"), "") << "an array has no items";
   EXPECT_EQ(doubt({"echo"}, "{}"), "");
+}
+
+std::string refusal_of(std::vector<std::string> command, const std::string& item) {
+  WorkOptions work;
+  work.command = std::move(command);
+  ManyOptions many;
+  many.items.sources.push_back({"", {item}});
+  try {
+    const Interrupt interrupt;
+    task_of_many(work, many, "/", interrupt);
+    return "";
+  } catch (const CommandError& e) {
+    return e.what();
+  }
+}
+
+TEST(ManyTest, AColumnOfItemsThatHaveOneIsRefusedWhereTheyLookLikeMore) {
+  EXPECT_NE(refusal_of({"fit", "{1}", "{2}"}, "s1\t3").find("say --columns tab"),
+            std::string::npos);
+  EXPECT_NE(refusal_of({"fit", "{2}"}, "s1,3").find("say --columns ','"), std::string::npos);
+  EXPECT_EQ(refusal_of({"fit", "{1}"}, "s1\t3"), "");
+  EXPECT_EQ(refusal_of({"grep", "x{2}"}, "s1"), "");
+  EXPECT_NE(doubt({"grep", "x{2}", "{}"}, R"({"items": ["a"]})").find("{2} stays as it is"),
+            std::string::npos);
+}
+
+TEST(ManyTest, ALineIsNoProgram) {
+  EXPECT_NE(refusal_of({"{}"}, "fit a.txt | sort").find("eval"), std::string::npos);
+  EXPECT_EQ(refusal_of({"{}"}, "fit.sh"), "");
+  EXPECT_EQ(refusal_of({"cat", "{}"}, "my file"), "");
 }
 
 TEST(JoblogTest, ALineHasWhatGnuParallelWrites) {

@@ -87,6 +87,14 @@ TEST(ScriptTest, TimesAreSlurms) {
   EXPECT_EQ(time("1-1:1:1"), "90061s");
 }
 
+TEST(ScriptTest, MemoryPerCpuIsForAllCpusWhereverTheyStand) {
+  const auto options = script_of("#SBATCH --mem-per-cpu=2G\n#SBATCH -c 4\n:").options;
+  ASSERT_GE(options.size(), 4U);
+  EXPECT_EQ(options[2] + options[3], "--mem8589934592");
+  EXPECT_EQ(script_of("#SBATCH --mem-per-cpu=500\n:").options.at(1), "524288000");
+  EXPECT_THAT(refused_script("#SBATCH --mem-per-cpu=lots\n:"), HasSubstr("--mem-per-cpu=lots"));
+}
+
 TEST(ScriptTest, WhatMeansSomethingElseIsRefused) {
   EXPECT_EQ(refused_script("#!/bin/sh\n#SBATCH --nodes=4\n:"),
             "/w/job.sh:2: '#SBATCH --nodes=4' has nothing here that means the same; write a line "

@@ -341,3 +341,40 @@ def test_a_dry_run_shows_what_would_run_and_queues_nothing(shared, tmp_path):
     trial = json.loads(shared.ok("submit", "--dry-run", "--json", "--", "true"))
     assert trial["fits"] and trial["command"] == ["true"] and trial["tasks"] == 1
     assert [one["id"] for one in shared.json("list", "-n", "1")] == newest
+
+
+def test_what_was_left_out_before_counts_as_done_and_what_runs_is_waited_for(shared, tmp_path):
+    items, gate = tmp_path / "items", tmp_path / "gate"
+    def command(more=""):
+        return ["--each", items, "--", "sh", "-c", f'case "$1" in bad*) exit 1;; esac; echo "ran $1"{more}', "sh", "{}"]
+    items.write_text("a\nbad1\nbad2\nc\n")
+    assert run(shared, *command()).code == 1
+    items.write_text("a\nd\nbad2\nc\n")
+    second = run(shared, "--skip-done", "last", *command())
+    assert second.code == 1 and second.out == "ran d\n", second
+    items.write_text("a\nd\ne\nc\n")
+    third = run(shared, "--skip-done", "last", *command())
+    assert third.code == 0 and third.out == "ran e\n", third
+    last = shared.json("list", "-n", "1")[0]["id"]
+    fourth = run(shared, "--skip-done", "last", *command("; true"))
+    assert fourth.code == 0 and not fourth.out and "nothing is left to run" in fourth.err, fourth
+    assert f"{last} ran another command" in " ".join(fourth.err.split()), fourth
+    held = shared.submit("--hold", *command())
+    twice = run(shared, "--skip-done", held, *command())
+    assert twice.code == 125 and f"of {held} 4 have not ended yet, and would run twice" in " ".join(twice.err.split()), twice
+    shared.ok("cancel", held)
+
+
+def test_what_would_run_as_nobody_means_it_is_refused(shared, tmp_path):
+    (tmp_path / "t.tsv").write_text("s1\t9\ns2\t3\n")
+    column = run(shared, "--each", tmp_path / "t.tsv", "--", "echo", "{1}", "{2}")
+    assert column.code == 125 and "say --columns tab" in column.err and not column.out, column
+    stays = run(shared, "--items", "a", "--", "echo", "{}", "x{2}")
+    assert stays.out == "a x{2}\n" and "{2} stays as it is" in stays.err, stays
+    (tmp_path / "commands").write_text("echo hi | tr a-z A-Z\n")
+    program = run(shared, "--each", tmp_path / "commands", "--", "{}")
+    assert program.code == 125 and "eval" in program.err, program
+    task = shared.submit("--array", "1-2", "--", "true")
+    assert shared.verb("explain", f"{task}.0").code == 2
+    shown = shared.verb("submit", "--dry-run", "--one-of", "gpus=1,cpus=4", "--one-of", "cpus=1", "--", "true")
+    assert "needs 4 cpus, GPUs: 1 of any kind; or 1 cpus" in shown.out, shown

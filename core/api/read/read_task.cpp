@@ -114,6 +114,15 @@ void read_shared(const json::value& value, const std::string& where, Reading& re
   for (const std::string& folder : reading.task.shared) path_of(json::value(folder), where);
 }
 
+void read_follows(const json::value& value, const std::string& where, Reading& reading) {
+  for (const std::string& text : texts_of(value, where)) {
+    const Selection selection = parse_selection(text);
+    if (selection.indices)
+      throw BadRequest(fmt::format("{} '{}' must be a whole submission", where, text));
+    reading.task.follows.push_back(selection.array.value);
+  }
+}
+
 void read_output_limit(const json::value& value, const std::string& where, Reading& reading) {
   const bool has_none = value.is_string() && value.get_string() == "none";
   reading.task.output_limit =
@@ -306,6 +315,7 @@ const std::unordered_map<std::string_view, Reader>& readers() {
       {"inputs", read_inputs},
       {"outputs", read_outputs},
       {"shared", read_shared},
+      {"follows", read_follows},
       {"stdin",
        [](V value, S where, Reading& to) { to.task.standard_input = file_of(value, where); }},
       {"stdout",

@@ -2,13 +2,18 @@
 
 #include "cli/client/named.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/left_items.hpp"
 #include "model/item.hpp"
 
 #include <boost/json/array.hpp>
 
+#include <unistd.h>
 #include <cstddef>
+#include <cstdio>
+#include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -66,9 +71,59 @@ void add_done(EngineClient& client, const std::string& id, DoneItems& done) {
   }
 }
 
-DoneItems done_items(EngineClient& client, const std::vector<std::string>& submissions) {
+/// Twice at the same time they would write the same files.
+void refuse_if_it_goes_on(const json::object& submission) {
+  const json::object* counts = object_at(submission, "counts");
+  double open = 0;
+  for (const char* state : {"waiting", "held", "running", "finishing", "unknown"})
+    open += counts == nullptr ? 0 : number_at(*counts, state);
+  if (open == 0) return;
+  const std::string id = text_at(submission, "id");
+  throw CommandError(kExitUsage, "--skip-done: of " + id + " " + whole(open) +
+                                     " have not ended yet, and would run twice; `hpcbatch wait " +
+                                     id + "` first, or `hpcbatch cancel " + id + "`");
+}
+
+void tell_other_command(const json::object& submission, const json::object& task) {
+  const json::array* before = array_at(submission, "command");
+  const json::array* now = array_at(task, "command");
+  if (before == nullptr || now == nullptr || flag_at(submission, "command_cut") || *before == *now)
+    return;
+  const std::string text = "hpcbatch: note that " + text_at(submission, "id") +
+                           " ran another command: " + command_at(submission, "command");
+  std::fputs((lines_for(STDERR_FILENO, text, 2) + "\n").c_str(), stderr);
+}
+
+/// Of those that one before has left out some may be forgotten by now.
+std::optional<json::object> known_submission(EngineClient& client, const std::string& id,
+                                          bool was_named) {
+  const Answer answer =
+      client.http().request("GET", "/v1/arrays/" + id, {}, EngineClient::kAnswerTime);
+  if (answer.outcome == Exchange::Answered && answer.status == 404 && !was_named)
+    return std::nullopt;
+  return client.object_of(answer);
+}
+
+DoneItems done_items(EngineClient& client, const std::vector<std::string>& submissions,
+                     json::object& task) {
   DoneItems done;
-  for (const std::string& id : resolve_ids(client, submissions, "")) {
+  json::array follows;
+  std::vector<std::string> ids = resolve_ids(client, submissions, "");
+  for (const std::string& id : ids) follows.emplace_back(id);
+  // One that has itself left out what others did stands for these too.
+  std::set<std::string> seen(ids.begin(), ids.end());
+  for (std::size_t at = 0; at < ids.size(); ++at) {
+    const std::string id = ids[at];
+    const std::optional<json::object> known = known_submission(client, id, at < follows.size());
+    if (!known) continue;
+    const json::object& submission = *known;
+    refuse_if_it_goes_on(submission);
+    if (at < follows.size()) tell_other_command(submission, task);
+    const json::array* earlier = array_at(submission, "follows");
+    for (const json::value& one : earlier == nullptr ? json::array() : *earlier) {
+      if (one.is_string() && seen.insert(std::string(one.get_string())).second)
+        ids.emplace_back(one.get_string());
+    }
     const std::size_t before = done.times.size();
     add_done(client, id, done);
     if (done.times.size() == before && !has_items(client, id)) {
@@ -79,6 +134,7 @@ DoneItems done_items(EngineClient& client, const std::vector<std::string>& submi
     }
     done.submissions += (done.submissions.empty() ? "" : ", ") + id;
   }
+  task["follows"] = std::move(follows);
   return done;
 }
 
@@ -86,7 +142,7 @@ DoneItems done_items(EngineClient& client, const std::vector<std::string>& submi
 
 bool leave_out_done(EngineClient& client, const ManyOptions& many, json::object& task) {
   if (many.skip_done.empty()) return true;
-  DoneItems done = done_items(client, many.skip_done);
+  DoneItems done = done_items(client, many.skip_done, task);
   return tell_left(leave_out_done(task, many, std::move(done.times)), done.submissions);
 }
 

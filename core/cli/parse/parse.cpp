@@ -88,6 +88,11 @@ void check_work(const WorkOptions& work, const std::string& verb) {
   if (!work.tool.empty() && !work.command.empty()) {
     throw std::invalid_argument("a task has a tool or a command, not both");
   }
+  if (work.one_of.size() == 1)
+    throw std::invalid_argument("one --one-of leaves no choice: say each way, the best first");
+  if (!work.one_of.empty() && (work.cpus || work.gpus || !work.gpu_kinds.empty() ||
+                               !work.gpu_memory.empty() || !work.gpu_capability.empty()))
+    throw std::invalid_argument("cpus and GPUs stand in each --one-of, not beside it");
   if (work.tool.empty() && work.command.empty()) {
     throw std::invalid_argument("there is no command; write it after `--`: hpcbatch " + verb +
                                 " -- echo hello");
@@ -197,7 +202,7 @@ void check_command(const Command& command) {
              !submit->work.command.empty()) {
     throw std::invalid_argument(
         "--file says what its tasks run: leave out the command, --tool, --array, --each and what "
-        "goes with them");
+        "goes with them, as --skip-done; `hpcbatch retry ID` runs again what did not end well");
   }
 }
 

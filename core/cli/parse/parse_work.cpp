@@ -233,8 +233,9 @@ void add_many(CLI::App& verb, ManyOptions& many) {
   add_values(
       verb, "--skip-done", "ID",
       [&many](const std::string& text) { many.skip_done.push_back(checked_id(text)); },
-      "leave out the items that ended well in that submission: after a list was mended, only what "
-      "is new or failed is run; the others keep their numbers");
+      "leave out the items that ended well in that submission, or in those that it had left out "
+      "itself: after a list was mended, only what is new or failed is run; the others keep their "
+      "numbers; may be repeated");
   verb.add_option("--max-running", many.max_running, "at most so many at once (no bound)")
       ->type_name("N")
       ->check(above_zero());

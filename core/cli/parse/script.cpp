@@ -1,9 +1,13 @@
 #include "cli/parse/script.hpp"
 
+#include "cli/parse/spelled.hpp"
+#include "model/quantities.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -230,6 +234,7 @@ class Reader {
         options.insert(options.end(), words.begin(), words.end());
     }
   }
+  void end() { put_memory_per_cpu(); }
   ScriptWords options;
   std::string read, left_out;
 
@@ -270,6 +275,14 @@ class Reader {
       left_out += (left_out.empty() ? "" : ", ") + word;
       return;
     }
+    if (name == "mem-per-cpu") {
+      const auto bytes = parse_size(memory_of(value));
+      if (bytes) {
+        memory_per_cpu_ = *bytes;
+        read += (read.empty() ? "" : ", ") + word + " as --mem";
+        return;
+      }
+    }
     const auto meaning = known == known_options().end() ? std::nullopt : known->meaning(value);
     if (!meaning) {
       throw std::invalid_argument(
@@ -284,8 +297,20 @@ class Reader {
     read += (read.empty() ? "" : ", ") + word + (ours.empty() ? "" : " as " + ours);
   }
 
+  /// For as many cpus as are asked for in the end.
+  void put_memory_per_cpu() {
+    if (memory_per_cpu_ == 0) return;
+    double cpus = 1;
+    for (std::size_t at = 0; at + 1 < options.size(); ++at)
+      if (options[at] == "--cpus") cpus = parse_cpus(options[at + 1]);
+    options.insert(options.end(),
+                   {"--mem", std::to_string(std::llround(static_cast<double>(memory_per_cpu_) *
+                                                         std::max(1.0, cpus)))});
+  }
+
   const std::string& file_;
   std::string where_;
+  std::uint64_t memory_per_cpu_{0};
 };
 
 /// Variables that sbatch would have set and that are the same here.
@@ -355,6 +380,7 @@ Script read_script(const std::string& text, const std::string& file, const Scrip
     if (const std::string_view words = trimmed(line); !words.empty() && words.front() != '#') break;
     reader.line(line, number);
   }
+  reader.end();
   Script script{std::move(reader.options), interpreter_of(text)};
   const bool is_slurms = !reader.read.empty() || !reader.left_out.empty();
   script.errors_go_to_output = is_slurms;

@@ -98,6 +98,22 @@ bool may_break(std::string_view key, const json::value& value) {
 
 }  // namespace
 
+std::string value_on_a_line(std::string_view key, const json::value& value);
+
+/// `cpus 4, gpus 1 of any kind, or cpus 16`: of needs with several ways each, with what they have in
+/// common behind it.
+std::string ways_on_a_line(const json::object& needs) {
+  std::string out;
+  for (const json::value& way : needs.at("one_of").as_array())
+    out += (out.empty() ? "" : ", or ") + value_on_a_line("way", way);
+  json::object common = needs;
+  for (const json::value& way : needs.at("one_of").as_array())
+    for (const auto& entry : way.as_object()) common.erase(entry.key());
+  common.erase("one_of");
+  const std::string rest = value_on_a_line("common", common);
+  return out + (rest.empty() ? "" : "; " + rest);
+}
+
 std::string value_on_a_line(std::string_view key, const json::value& value) {
   const std::string name(key);
   const json::object one{{name, value}};
@@ -114,6 +130,8 @@ std::string value_on_a_line(std::string_view key, const json::value& value) {
   if (key == "command") return command_at(one, key);
   if (key == "gpus") return gpus_at(one, key);
   if (const json::object* object = value.if_object()) {
+    const json::array* ways = array_at(*object, "one_of");
+    if (ways != nullptr && is_list_of_objects(*ways)) return ways_on_a_line(*object);
     std::string out;
     for (const auto& entry : *object) {
       const std::string text = value_on_a_line(std::string(entry.key()), entry.value());

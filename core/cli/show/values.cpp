@@ -99,7 +99,8 @@ std::string gpus_at(const json::object& object, std::string_view key) {
   if (kinds == nullptr) return text_at(object, key);
   std::string out;
   for (const auto& entry : *kinds) {
-    out += (out.empty() ? "" : ", ") + scalar_text(entry.value()) + " " + std::string(entry.key());
+    const std::string kind = entry.key() == "any" ? "of any kind" : std::string(entry.key());
+    out += (out.empty() ? "" : ", ") + scalar_text(entry.value()) + " " + kind;
   }
   return out;
 }

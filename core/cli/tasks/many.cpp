@@ -1,5 +1,6 @@
 #include "cli/tasks/many.hpp"
 
+#include "cli/process/exit.hpp"
 #include "cli/tasks/items.hpp"
 #include "cli/tasks/submission.hpp"
 #include "model/index_set.hpp"
@@ -8,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <vector>
 
 namespace hpcbatch {
@@ -19,10 +22,52 @@ std::uint64_t failures_allowed(const HaltOption& halt, std::uint64_t tasks) {
   return static_cast<std::uint64_t>(std::max(at, 1.0)) - 1;
 }
 
+namespace {
+
+/// What asks for a second column where the items have one.
+std::string stray_column(const WorkOptions& work, const Items& items) {
+  if (items.items.empty() || !items.items.front().is_string() || !items.columns.empty()) return "";
+  std::vector<std::string> texts = work.command;
+  texts.insert(texts.end(), {work.standard_input, work.standard_output, work.standard_error,
+                             work.directory, work.name});
+  for (const std::string& text : texts) {
+    for (const std::string_view name : columns_asked_for(text)) {
+      if (name != "1" && name.find_first_not_of("0123456789") == std::string_view::npos)
+        return "{" + std::string(name) + "}";
+    }
+  }
+  return "";
+}
+
+/// What would run, and not as its user means it.
+void refuse_what_is_not_meant(const WorkOptions& work, const Items& items) {
+  if (items.items.empty() || !items.items.front().is_string()) return;
+  const std::string first(items.items.front().get_string());
+  const std::string place = stray_column(work, items);
+  const std::size_t separator = first.find_first_of("\t,;");
+  if (!place.empty() && separator != std::string::npos) {
+    throw CommandError(
+        kExitUsage,
+        "'" + place + "' stands for a column, and the items have one: say --columns " +
+            (first[separator] == '\t' ? "tab" : "'" + first.substr(separator, 1) + "'") +
+            "; a text that is meant as it stands belongs into a script");
+  }
+  std::error_code error;
+  if (work.command.size() == 1 && work.command.front() == "{}" &&
+      first.find(' ') != std::string::npos && !std::filesystem::exists(first, error)) {
+    throw CommandError(kExitUsage,
+                       "each item would be the name of a program, with all its spaces; "
+                       "of lines that are commands say: -- sh -c 'eval \"$1\"' sh {}");
+  }
+}
+
+}  // namespace
+
 boost::json::object task_of_many(const WorkOptions& work, const ManyOptions& many,
                                  const std::string& directory, const Interrupt& interrupt) {
   Items items;
   if (!many.items.sources.empty()) items = read_items(many.items, interrupt);
+  refuse_what_is_not_meant(work, items);
   boost::json::object task = task_of(work, directory, items);
   std::uint64_t tasks = std::max<std::size_t>(items.items.size(), 1);
   if (many.array) {
@@ -67,6 +112,12 @@ std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
   if (const auto* names = task.if_contains("columns")) {
     for (const auto& name : names->as_array()) columns.emplace_back(name.as_string());
   }
+  Items all;
+  all.items.push_back(items->front());
+  all.columns = columns;
+  if (const std::string place = stray_column(work, all); !place.empty())
+    return place +
+           " stays as it is: the items have one column, and --columns says what separates more";
   const Item first = item_of(items->front(), columns);
   const auto has_place = [&](const std::string& word) { return with_item(word, first, 1) != word; };
   const bool is_elsewhere = has_place(work.standard_input) || has_place(work.standard_output) ||

@@ -16,14 +16,25 @@ namespace json = boost::json;
 
 constexpr std::chrono::minutes kLongSubmit{10};
 
+std::string amounts_of(const json::object& needs) {
+  std::string all = text_at(needs, "cpus") + " cpus";
+  for (const char* key : {"memory", "disk"}) {
+    if (needs.contains(key)) all += ", " + size_at(needs, key) + " " + key;
+  }
+  if (const std::string gpus = gpus_at(needs, "gpus"); !gpus.empty()) all += ", GPUs: " + gpus;
+  return all;
+}
+
 std::string needs_of(const json::object& trial) {
   const json::object* needs = object_at(trial, "needs");
   if (needs == nullptr) return "";
-  std::string all = text_at(*needs, "cpus") + " cpus";
-  for (const char* key : {"memory", "disk"}) {
-    if (needs->contains(key)) all += ", " + size_at(*needs, key) + " " + key;
+  std::string all;
+  if (const json::array* ways = array_at(*needs, "one_of"); ways != nullptr) {
+    for (const json::value& way : *ways)
+      all += (all.empty() ? "" : "; or ") + amounts_of(way.as_object());
+  } else {
+    all = amounts_of(*needs);
   }
-  if (const std::string gpus = gpus_at(*needs, "gpus"); !gpus.empty()) all += ", " + gpus + " gpus";
   if (needs->contains("time")) all += ", " + duration_at(*needs, "time");
   return all;
 }
