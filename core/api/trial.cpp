@@ -12,12 +12,13 @@ namespace json = boost::json;
 
 json::object trial_of(const Engine& engine, const NewArray& array, const store::Recipe& stored) {
   json::object trial{{"tasks", array.indices.size()}, {"needs", to_json(array.needs)}};
-  if (!stored.name.empty()) trial["name"] = valid_utf8(stored.name);
-  if (!stored.tool.empty()) trial["tool"] = stored.tool;
+  if (!stored.words->name.empty()) trial["name"] = valid_utf8(stored.words->name);
+  if (!stored.words->tool.empty()) trial["tool"] = stored.words->tool;
   const Recipe recipe = recipe_from_bytes(stored.bytes);
   std::optional<Item> first;
   const std::uint32_t index = IndexSet(array.indices).pop_first();
-  if (!stored.items.empty()) first = item_of(recipe.filled, stored.items.at(index - 1));
+  if (!stored.words->items.empty())
+    first = item_of(recipe.filled, stored.words->items.at(index - 1));
   json::array command;
   for (const std::string& argument : recipe.argv)
     command.push_back(

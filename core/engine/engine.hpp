@@ -252,6 +252,7 @@ class Engine {
   SiteBook sites_;
   NodeTrust trust_;
   broker::Broker broker_;
+  /// Whose devices were weighed last, and when; anew where pilots have come or gone.
   struct Weighed {
     std::uint64_t news{0};  ///< of the queue then
     Time at{};

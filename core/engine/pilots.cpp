@@ -102,6 +102,7 @@ void Engine::handle(const PilotRegistered& event, Time now) {
   } else if (first) {
     newcomer_ = event.pilot;
   }
+  weighed_ = {};
   end_if_empty(pilot);
   work_changed_ = true;
 }
@@ -112,6 +113,7 @@ void Engine::handle(const GpusSeen& event, Time) {
   pilot->gpus = event.gpus;
   pilot->capacity = event.capacity;
   pilots_.recount(*pilot);
+  weighed_ = {};
   work_changed_ = true;
 }
 
@@ -213,6 +215,7 @@ void Engine::handle(const PilotDisconnected& event, Time now) {
   PilotState* pilot = pilots_.find(event.pilot);
   if (!pilot || !pilot->connected) return;
   pilot->connected = false;
+  weighed_ = {};
   pilot->silent_since = now;
   pilot->recalled = false;
   sites_.pilot_gone(event.pilot, now);
@@ -342,7 +345,7 @@ void learn_run(ResourceClass& its_class, const Outcome& outcome) {
 /// It had what was guessed of memory, or of a GPU, and that was too little for it or for all there.
 bool Engine::is_guess_too_small(const Lease& lease, const Outcome& outcome) const {
   if (!may_be_by_guess(outcome.failure)) return false;
-  const std::optional<Guess>& guess = tasks_.find(lease.attempt.task.array)->terms->needs.guess;
+  const RareOptional<Guess>& guess = tasks_.find(lease.attempt.task.array)->terms->needs.guess;
   if (!guess || tasks_.guess_failed(lease.attempt.task)) return false;
   if (outcome.failure != Failure::OomTask) return guess->gpus;
   if (!guess->memory) return false;
@@ -401,6 +404,7 @@ void Engine::handle(const PilotLeaving& event, Time now) {
   PilotState* pilot = pilots_.find(event.pilot);
   if (!pilot) return;
   pilot->leaving = true;
+  weighed_ = {};
   pilot->leaving_reason = event.reason;
   if (event.reason == "terminated") sites_.pilot_terminated(event.pilot.allocation, now);
   end_if_empty(*pilot);

@@ -215,14 +215,14 @@ std::optional<std::string> refusal_of_size(const store::Recipe& recipe) {
   if (recipe.environment && recipe.environment->size() > kLargestPart)
     return refusal("the environment has", recipe.environment->size());
   std::size_t bytes = recipe.bytes.size();
-  if (!recipe.items.empty() && bytes <= kLargestPart) {
+  if (!recipe.words->items.empty() && bytes <= kLargestPart) {
     Filled filled{};
     const wire::Start start = start_from_bytes(recipe.bytes, filled);
     std::size_t places = 0;
     for (const std::string& argument : start.argv())
       places += static_cast<std::size_t>(std::count(argument.begin(), argument.end(), '{'));
     const auto longest =
-        std::max_element(recipe.items.begin(), recipe.items.end(),
+        std::max_element(recipe.words->items.begin(), recipe.words->items.end(),
                          [](const auto& a, const auto& b) { return a.size() < b.size(); });
     bytes += places * longest->size();
   }

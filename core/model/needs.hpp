@@ -45,7 +45,7 @@ struct Needs {
   std::vector<std::string> tags;  ///< all of them must be among the shape's; sorted
   std::uint32_t nodes{1};
   std::string service;  ///< the process that its tasks share; better where that is warm
-  std::optional<Guess> guess{};
+  RareOptional<Guess> guess{};
   Rare<DeviceChoice> device{};
   friend auto operator<=>(const Needs&, const Needs&) = default;
 };

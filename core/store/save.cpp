@@ -46,7 +46,7 @@ void Store::save_array(const SaveArrays& save, std::size_t position, const Recip
   const ArrayId id = save.id_of(position);
   highest_ = std::max(highest_, id.value);
   db_.query("INSERT INTO arrays VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,0,?,?,?,?)")
-      .run(id.value, save.client, save.key, save.content, recipe.name, recipe.tool,
+      .run(id.value, save.client, save.key, save.content, recipe.words->name, recipe.words->tool,
            encode(array.indices), encode(array.needs), array.priority, array.retries,
            array.max_running, array.streams_input,
            array.held ? encode(array.indices) : std::string{}, encode(array.after),
@@ -57,7 +57,7 @@ void Store::save_array(const SaveArrays& save, std::size_t position, const Recip
         .run(dependency.array.value, id.value);
   }
   std::uint32_t index = 0;
-  for (const std::string& item : recipe.items) {
+  for (const std::string& item : recipe.words->items) {
     db_.query("INSERT INTO items VALUES(?,?,?)").run(id.value, ++index, item);
   }
 }

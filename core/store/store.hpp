@@ -4,6 +4,7 @@
 
 #include "model/action.hpp"
 #include "model/event.hpp"
+#include "model/rare.hpp"
 #include "model/snapshot.hpp"
 #include "store/file/mark.hpp"
 #include "store/file/sqlite.hpp"
@@ -31,9 +32,12 @@ struct Recipe {
   std::string bytes;
   std::shared_ptr<const std::string>
       environment{};  ///< kept once however many share it; null: none
-  std::string name;
-  std::string tool;
-  std::vector<std::string> items;  ///< of an array with one text a task; the first has index 1
+  struct Words {
+    std::string name;
+    std::string tool;
+    std::vector<std::string> items;  ///< of an array with one text a task; the first has index 1
+  };
+  Rare<Words> words{};
 };
 
 /// One thing to save; `recipes` belong to SaveArrays, one to each.

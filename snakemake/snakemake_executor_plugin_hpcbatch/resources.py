@@ -184,10 +184,13 @@ def _gpus(resources):
 
 def _open_device(resources, task):
     """What leaves open on which device a job runs: kinds of GPU by what they have, and ways that would all do."""
-    from hpcbatch import ways  # not before the executor has it on the path
+    memory, capability, one_of = (resources.get(name) for name in ("gpu_memory", "gpu_capability", "one_of"))
+    if not (memory or capability or one_of):
+        return
+    from hpcbatch import ways  # only where it is needed, and the executor has it on the path
     try:
-        task["gpus"] = ways.with_terms(task["gpus"], resources.get("gpu_memory"), resources.get("gpu_capability"))
-        if one_of := resources.get("one_of"):
+        task["gpus"] = ways.with_terms(task["gpus"], memory, capability)
+        if one_of:
             if task["gpus"] is not None:
                 raise Refusal("say GPUs in each way of one_of, not beside it")
             # Its threads are what its commands were made with.

@@ -201,5 +201,17 @@ TEST_F(BrokeringTest, RoomThatWasKeptIsTakenOnWhateverDevice) {
   forget_what_was_asked();
 }
 
+TEST_F(BrokeringTest, WhatAPilotBringsIsKnownAtOnce) {
+  given_speeds("steep", 10s, 600s);
+  leaves("A0");
+  const std::string pair = queue(of_kind("steep").array(1, 2));
+  forget_what_was_asked();
+  accepts("B");
+  registers("B0", 10h, {}, capacity());
+  EXPECT_EQ(device(pair + ".1"), "gpus/v100");
+  EXPECT_EQ(device(pair + ".2"), "") << "it ends sooner there although it waits";
+  forget_what_was_asked();
+}
+
 }  // namespace
 }  // namespace hpcbatch

@@ -108,9 +108,9 @@ TEST(Recipe, IsRefusedWhereAPilotCouldNotBeSentIt) {
   recipe.argv = {"echo", "{} {} {}"};
   recipe.filled = Filled::Items;
   stored.bytes = to_bytes(recipe);
-  stored.items = {"small", std::string(kLargestPart / 4, 'x'), "small"};
+  stored.words.edit().items = {"small", std::string(kLargestPart / 4, 'x'), "small"};
   EXPECT_FALSE(refusal_of_size(stored));
-  stored.items[1] = large;
+  stored.words.edit().items[1] = large;
   EXPECT_TRUE(refusal_of_size(stored)) << "each place takes a copy of the item";
 }
 

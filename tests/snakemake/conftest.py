@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "system"))
+sys.path[:0] = [str(pathlib.Path(__file__).parents[1] / "system"), str(pathlib.Path(__file__).parents[2] / "python")]
 from engine_at_home import EngineAtHome  # noqa: E402
 from slurm_site import SlurmSite, slurm  # noqa: E402, F401 (a fixture)
 from snakemake_bed import TWO_CPUS, Bed, installed  # noqa: E402

@@ -11,7 +11,7 @@ class OverviewTest : public StoreInFolder {
     std::get<SaveArrays>(write.what).client = client;
     std::get<SaveArrays>(write.what).submitted =
         from_microseconds(static_cast<std::int64_t>(id) * 1000);
-    write.recipes.front().name = name;
+    write.recipes.front().words.edit().name = name;
     return write;
   }
   std::string ids(const ArrayFilter& filter) {

@@ -29,7 +29,7 @@ class BadBlocks : public StoreInFolder {
   static Write with_items(std::uint64_t id) {
     Write write = array(id, IndexRange{1, kTasks});
     for (std::uint64_t i = 1; i <= kTasks; ++i)
-      write.recipes.front().items.push_back(text_of(id, i));
+      write.recipes.front().words.edit().items.push_back(text_of(id, i));
     return write;
   }
   static bool has_items(const std::string& recipe) { return recipe.starts_with("recipe"); }

@@ -243,9 +243,8 @@ std::vector<RenderedOutput> SubmissionMaker::add(TaskRequest task,
   stored.environment =
       task.environment ? std::make_shared<const std::string>(environment_bytes(*task.environment))
                        : environment_;
-  stored.name = std::move(task.name);
-  stored.tool = std::move(task.tool);
-  stored.items = std::move(task.items);
+  if (!task.name.empty() || !task.tool.empty() || !task.items.empty())
+    stored.words.edit() = {std::move(task.name), std::move(task.tool), std::move(task.items)};
   made_.arrays.push_back(std::move(task.array));
   return std::move(made.outputs);
 }
