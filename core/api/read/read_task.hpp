@@ -46,7 +46,7 @@ struct TaskRequest {
   std::vector<std::string> items;  ///< packed where they have columns
   bool items_have_columns{false};
   std::vector<std::uint64_t> follows;  ///< arrays whose items that ended well are left out
-  std::vector<std::string> shared;  ///< folders that must be seen where it runs
+  std::vector<std::string> shared;     ///< folders that must be seen where it runs
   std::optional<TaskService> service;
   /// The folder where the outputs of a tool stay, for a client that publishes them itself: no key
   /// of a submit.

@@ -96,7 +96,7 @@ void tell_other_command(const json::object& submission, const json::object& task
 
 /// Of those that one before has left out some may be forgotten by now.
 std::optional<json::object> known_submission(EngineClient& client, const std::string& id,
-                                          bool was_named) {
+                                             bool was_named) {
   const Answer answer =
       client.http().request("GET", "/v1/arrays/" + id, {}, EngineClient::kAnswerTime);
   if (answer.outcome == Exchange::Answered && answer.status == 404 && !was_named)
