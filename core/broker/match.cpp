@@ -39,11 +39,11 @@ void normalise(std::vector<double>& prices, const std::vector<double>& units) {
 Prices match(const std::vector<double>& units, const std::vector<double>& busy,
              const std::vector<Work>& all) {
   const std::size_t devices = units.size();
-  Prices best{std::vector<double>(devices, 1), std::vector<double>(devices, 0)};
-  std::vector<double> prices(devices, 1), summed(devices, 0);
-  if (devices == 0) return best;
+  // Of both the mean over all rounds.
+  Prices mean{std::vector<double>(devices, 0), std::vector<double>(devices, 0)};
+  if (devices == 0) return mean;
+  std::vector<double> prices(devices, 1);
   normalise(prices, units);
-  std::vector<double> of(devices, 0);
   for (int round = 1; round <= kRounds; ++round) {
     std::vector<double> load = busy;
     for (const Work& work : all) {
@@ -52,8 +52,8 @@ Prices match(const std::vector<double>& units, const std::vector<double>& busy,
       load[at] += work.tasks * work.cost[at];
     }
     for (std::size_t at = 0; at < devices; ++at) {
-      summed[at] += load[at] / units[at];
-      of[at] += prices[at];
+      mean.of[at] += prices[at] / kRounds;
+      mean.until[at] += load[at] / units[at] / kRounds;
     }
     double highest = 0;
     for (std::size_t at = 0; at < devices; ++at) highest = std::max(highest, load[at] / units[at]);
@@ -63,11 +63,7 @@ Prices match(const std::vector<double>& units, const std::vector<double>& busy,
       prices[at] *= std::exp(step * (load[at] / units[at] / highest - 1));
     normalise(prices, units);
   }
-  for (std::size_t at = 0; at < devices; ++at) {
-    best.of[at] = of[at] / kRounds;
-    best.until[at] = summed[at] / kRounds;
-  }
-  return best;
+  return mean;
 }
 
 double regret(const Prices& prices, const Work& work, std::size_t device) {

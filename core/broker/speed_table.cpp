@@ -72,7 +72,7 @@ std::optional<double> SpeedTable::seconds(std::string_view kind, std::string_vie
   if (of_kind == kinds_.end()) return std::nullopt;
   // From each device on which it ran, as much as is known of it there; where nothing ran on both,
   // one is taken to be as fast as the other.
-  double sum = 0, weights = 0, known = 0;
+  double sum = 0, weights = 0;
   bool is_known = false;
   for (const auto& [other, runs] : of_kind->second) {
     const auto there = ratio(other, device);
@@ -81,9 +81,8 @@ std::optional<double> SpeedTable::seconds(std::string_view kind, std::string_vie
     is_known = is_known || there.has_value();
     sum += (runs.mean + runs.variance / 2 + there.value_or(0)) * runs.count;
     weights += runs.count;
-    known += runs.count;
   }
-  if (known <= 0) return std::nullopt;
+  if (weights <= 0) return std::nullopt;
   return std::exp(sum / weights);
 }
 

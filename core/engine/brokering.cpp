@@ -181,17 +181,14 @@ std::vector<std::pair<std::string, Duration>> Engine::known_runs(const Needs& ne
   std::vector<std::pair<std::string, Duration>> known;
   for (const SiteState& site : sites_.sites()) {
     for (const ShapeState& shape : site.shapes) {
-      const Resources capacity = usable(shape.shape);
-      const auto way = way_into(needs, capacity);
-      if (!way) continue;
-      const Resources granted = resolve(way_of(needs, *way), capacity);
-      const std::string device(device_of(granted));
+      const auto device = device_in(needs, usable(shape.shape));
+      if (!device) continue;
       const bool is_there = std::any_of(known.begin(), known.end(),
-                                        [&](const auto& one) { return one.first == device; });
+                                        [&](const auto& one) { return one.first == *device; });
       if (is_there) continue;
-      if (const auto seconds = broker_.speeds().seconds(needs.device->kind, device))
+      if (const auto seconds = broker_.speeds().seconds(needs.device->kind, *device))
         known.emplace_back(
-            device, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds)));
+            *device, std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*seconds)));
     }
   }
   return known;

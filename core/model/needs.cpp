@@ -35,6 +35,12 @@ std::optional<std::size_t> way_into(const Needs& needs, const Resources& supply)
   return std::nullopt;
 }
 
+std::optional<std::string> device_in(const Needs& needs, const Resources& supply) {
+  const auto way = way_into(needs, supply);
+  if (!way) return std::nullopt;
+  return std::string(device_of(resolve(way_of(needs, *way), supply)));
+}
+
 std::uint64_t how_often(const Needs& needs, const Resources& supply) {
   std::uint64_t most = 0;
   for (std::size_t way = 0; way < count_of_ways(needs); ++way)

@@ -61,6 +61,9 @@ inline const Resources& way_of(const Needs& needs, std::size_t way) {
 bool leaves_device_open(const Needs& needs);
 /// The first way that goes into `supply`.
 std::optional<std::size_t> way_into(const Needs& needs, const Resources& supply);
+/// On what it would run in `supply` (device_of), in the first way that goes there; nothing where none
+/// does.
+std::optional<std::string> device_in(const Needs& needs, const Resources& supply);
 /// How many at the same time go into `supply`, all of them in one way.
 std::uint64_t how_often(const Needs& needs, const Resources& supply);
 /// The first way in which it runs on such a device (device_of); way 0 where there is none.

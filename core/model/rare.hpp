@@ -1,4 +1,4 @@
-// A value that most have not: as large as a pointer, and as good as a member otherwise.
+// Values that most have not: as large as a pointer, and as good as members otherwise.
 #pragma once
 
 #include <compare>
@@ -6,38 +6,7 @@
 
 namespace hpcbatch {
 
-template <class T>
-class Rare {
- public:
-  Rare() = default;
-  Rare(const Rare& other) : value_(other.value_ ? std::make_unique<T>(*other.value_) : nullptr) {}
-  Rare(Rare&&) noexcept = default;
-  Rare& operator=(const Rare& other) {
-    if (this != &other) value_ = other.value_ ? std::make_unique<T>(*other.value_) : nullptr;
-    return *this;
-  }
-  Rare& operator=(Rare&&) noexcept = default;
-  ~Rare() = default;
-
-  /// Where there is none, what a new one holds.
-  const T& get() const {
-    static const T none{};
-    return value_ ? *value_ : none;
-  }
-  const T* operator->() const { return &get(); }
-  T& edit() {
-    if (!value_) value_ = std::make_unique<T>();
-    return *value_;
-  }
-
-  friend bool operator==(const Rare& a, const Rare& b) { return a.get() == b.get(); }
-  friend auto operator<=>(const Rare& a, const Rare& b) { return a.get() <=> b.get(); }
-
- private:
-  std::unique_ptr<T> value_;
-};
-
-/// As std::optional, with the value elsewhere.
+/// As std::optional, with the value elsewhere: copied and compared with it.
 template <class T>
 class RareOptional {
  public:
@@ -75,6 +44,24 @@ class RareOptional {
 
  private:
   std::unique_ptr<T> value_;
+};
+
+/// One that is always there to be read: where nothing was written, as a new one.
+template <class T>
+class Rare {
+ public:
+  const T& get() const {
+    static const T none{};
+    return value_ ? *value_ : none;
+  }
+  const T* operator->() const { return &get(); }
+  T& edit() { return value_ ? *value_ : value_.emplace(); }
+
+  friend bool operator==(const Rare& a, const Rare& b) { return a.get() == b.get(); }
+  friend auto operator<=>(const Rare& a, const Rare& b) { return a.get() <=> b.get(); }
+
+ private:
+  RareOptional<T> value_;
 };
 
 }  // namespace hpcbatch

@@ -124,11 +124,9 @@ Duration expected_run(const Demand& demand, Duration elapsed) {
 
 Duration expected_run(const Demand& demand, const Resources& capacity) {
   if (demand.run_on.empty() || is_promised(demand.needs)) return expected_run(demand);
-  const auto way = way_into(demand.needs, capacity);
-  if (!way) return expected_run(demand);
-  const Resources granted = resolve(way_of(demand.needs, *way), capacity);
+  const auto device = device_in(demand.needs, capacity);
   const auto known = std::find_if(demand.run_on.begin(), demand.run_on.end(),
-                                  [&](const auto& on) { return on.first == device_of(granted); });
+                                  [&](const auto& on) { return on.first == device; });
   return known == demand.run_on.end() ? expected_run(demand)
                                       : std::max(kShortestRun, known->second);
 }
