@@ -286,6 +286,7 @@ int Pilot::run() {
   workspace_.pack.finish();
   send_results();
   link_.finish();
+  sharing_.stop();
   // What is left in the workspace the engine removes; what is left on this node nobody does.
   if (!node_.scratch.empty()) children_.removals.remove_now(node_.scratch);
   children_.removals.remove_now(self_.work);

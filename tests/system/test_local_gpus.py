@@ -188,7 +188,7 @@ def test_which_kind_takes_how_long_is_learned_and_kept():
 FAKE_MPS = """#!/bin/sh
 case "$1" in
 -f) echo "$$ $CUDA_VISIBLE_DEVICES" > {said}; touch "$CUDA_MPS_PIPE_DIRECTORY/control"; exec sleep 1000 ;;
-*) read word && echo "$word" >> {said} ;;
+*) read word && sleep 0.3 && echo "$word" >> {said} ;;
 esac
 """
 

@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
@@ -105,6 +107,20 @@ void GpuSharing::add_to(std::map<std::string, std::string>& variables,
   const std::uint64_t mebibytes =
       (gpu.memory >> 20) * static_cast<std::uint64_t>(part) / static_cast<std::uint64_t>(kWholeGpu);
   variables["CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"] = "0=" + std::to_string(mebibytes) + "M";
+}
+
+void GpuSharing::stop() {
+  if (!is_on()) return;
+  life_.reset();
+  siginfo_t info{};
+  for (int step = 0; step < kMostSteps && info.si_pid == 0; ++step) {
+    if (step > 0) ::poll(nullptr, 0, kStepMs);
+    // Left unreaped, so that its group is still its own.
+    if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0) break;
+  }
+  ::kill(-pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+  pid_ = -1;
 }
 
 bool GpuSharing::reaped(pid_t pid) {

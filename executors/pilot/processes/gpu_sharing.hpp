@@ -25,6 +25,9 @@ class GpuSharing {
   /// it for some seconds.  Where that cannot be, tasks take turns, and the log says why.
   void start(const std::string& folder, const std::vector<GpuFacts>& gpus);
   bool is_on() const { return pid_ > 0; }
+  /// Ends it, and waits for that for some seconds: a server of it that stays keeps the GPUs from
+  /// whoever comes next.
+  void stop();
   /// What a task is told that has so much of one of these: `part` in 1/10000.
   void add_to(std::map<std::string, std::string>& variables, const std::vector<unsigned>& gpus,
               std::int64_t part) const;
