@@ -11,6 +11,7 @@ import base64
 import hashlib
 import sys
 import time
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -52,7 +53,14 @@ def contents(installed, notices):
     yield f"{info}/licenses/LICENSE", (PROJECT / "LICENSE").read_bytes(), 0o644
     description = (PROJECT / "packaging" / "wheel.md").read_text()
     yield f"{info}/METADATA", METADATA.format(version=version(), description=description).encode(), 0o644
+    yield f"{info}/entry_points.txt", entry_points().encode(), 0o644
     yield f"{info}/WHEEL", WHEEL.encode(), 0o644
+
+
+def entry_points():
+    """By what other packages find ours (packaging.python.org, entry points specification)."""
+    groups = tomllib.loads((PROJECT / "python" / "pyproject.toml").read_text())["project"]["entry-points"]
+    return "\n".join(f"[{group}]\n" + "".join(f"{name} = {what}\n" for name, what in points.items()) for group, points in groups.items())
 
 
 def add_to_zip(archive, name, content, mode, when):

@@ -1,16 +1,16 @@
-"""Python's side of hpcbatch: the standard library only (but for `joblib` and `dask`), so that it installs into anybody's environment.
+"""Python's side of hpcbatch: the standard library only (but for the shims of others), so that it installs into anybody's environment.
 
-    work          `Client().submit(...)`: what people write
+    work          `submit(...)`, `Client().submit(...)`: what people write
     executor      `Executor().submit(...)`: calls of functions, as concurrent.futures has them
     functions     `@task`: functions whose calls are tasks
-    joblib, dask  a backend of joblib and a cluster of dask, where those are installed
+    joblib, dask, parsl, submitit  what plugs into each of them, where it is installed
     client        speaks to the engine's socket
     fork_service  a service that has its imports done and forks a process per task
 """
 
 _OF_EXECUTOR = ("CallFailed", "Executor")
 _OF_FUNCTIONS = ("Function", "gather", "task")
-_OF_WORK = ("Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task")
+_OF_WORK = ("Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task", "submit", "wait")
 
 
 def __getattr__(name):

@@ -110,6 +110,11 @@ def _ids_or_error(answer):
     return EngineAway(answer["error"]) if answer["status"] == 503 else Refused(answer["status"], answer["error"])
 
 
+def _release(version):
+    """Its first two numbers, to compare."""
+    return tuple(int(number) for number in version.split(".")[:2] if number.isdigit())
+
+
 def submit_of(client, tasks, key, directory=None, environment=None, umask=None):
     """A submit as the engine reads it (docs/api.md, "A submit")."""
     body = {"client": client, "key": key, "tasks": tasks}
@@ -152,6 +157,7 @@ class Client:
         self._timeout = timeout
         self._local = threading.local()
         self._waiting = set()  # connections that wait for an answer
+        self._of_age = None  # what is said of an engine that is older than this package
         self._interrupted = False
 
     def interrupt(self):
@@ -209,8 +215,26 @@ class Client:
             except ValueError:
                 value = {"error": f"the engine at {self.path} gave an answer that is no JSON"}
             if answer.status != 200:
-                raise Refused(answer.status, str(value.get("error", f"status {answer.status}")))
+                text = str(value.get("error", f"status {answer.status}"))
+                raise Refused(answer.status, text + (self._said_of_age() if answer.status in (400, 404) else ""))
             return value
+
+    def _said_of_age(self):
+        """What an engine does not know may be newer than it is."""
+        if self._of_age is None:
+            self._of_age = ""
+            from importlib import metadata
+
+            try:
+                engine, own = self.get("/v1/engine")["version"], metadata.version("hpcbatch")
+            except (metadata.PackageNotFoundError, KeyError, Error):
+                return ""
+            if _release(engine) < _release(own):
+                self._of_age = (
+                    f" (the engine that runs is hpcbatch {engine}, and this is {own}'s package: `hpcbatch engine stop`, and the next"
+                    " start takes the newer one; queued work stays)"
+                )
+        return self._of_age
 
     def get(self, target, waits=0.0, **query):
         query = {name: value for name, value in query.items() if value is not None}

@@ -20,7 +20,6 @@ from __future__ import annotations
 import asyncio
 import math
 import os
-import re
 import shlex
 import sys
 import warnings
@@ -33,6 +32,7 @@ from distributed.deploy.spec import ProcessInterface, SpecCluster
 from distributed.scheduler import Scheduler
 
 from .client import Error
+from .walltime import walltime_s
 from .work import Client, Submission
 
 __all__ = ["Cluster"]
@@ -51,11 +51,8 @@ def _seconds(walltime: str | float) -> float:
     """Of "01:30:00", "1-00:00", as batch systems have it, or "90m", as dask."""
     if isinstance(walltime, (int, float)):
         return float(walltime)
-    if found := re.fullmatch(r"(?:(\d+)-)?(\d+):(\d+)(?::(\d+))?", walltime.strip()):
-        days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-        if found[4] is None and found[1] is None:
-            hours, minutes, seconds = 0, hours, minutes  # MINUTES:SECONDS, as sbatch(1)
-        return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    if ":" in walltime:
+        return walltime_s(walltime)
     try:
         return float(dask.utils.parse_timedelta(walltime))
     except (ValueError, KeyError) as error:

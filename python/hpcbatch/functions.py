@@ -23,9 +23,11 @@ from collections.abc import Callable, Generator
 from typing import Any, overload
 
 from .executor import Executor, value_pickler
+from .progress import Bar
 
 __all__ = ["Function", "gather", "task"]
 
+_LONGEST_LOOK_S = 3600.0
 _executors: dict[str, Executor] = {}
 _making = threading.Lock()
 
@@ -169,6 +171,16 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return Function(function, options)
 
 
-def gather(*futures: concurrent.futures.Future[Any]) -> list[Any]:
-    """Their results in this order; raises what the first of them that failed has raised."""
+def gather(*futures: concurrent.futures.Future[Any], progress: bool | None = None) -> list[Any]:
+    """Their results in this order; raises what the first of them that failed has raised. `progress` as for `Client.wait`."""
+    bar = Bar("calls", progress)
+    try:
+        for future in futures:
+            while not concurrent.futures.wait([future], timeout=bar.patience(_LONGEST_LOOK_S)).done:
+                ended = sum(one.done() for one in futures)
+                bar.show(ended, len(futures), f"{ended:,} of {len(futures):,} have ended", False)
+            future.result()
+        bar.show(len(futures), len(futures), f"{len(futures):,} have ended", True)
+    finally:
+        bar.close()
     return [future.result() for future in futures]

@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import dataclasses
+import functools
 import getpass
 import html
 import os
@@ -29,8 +30,9 @@ from typing import Any, Union
 
 from . import client as _client
 from .client import EngineAway, Error, Refused
+from .progress import Bar, bar_html
 
-__all__ = ["Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task"]
+__all__ = ["Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task", "submit", "wait"]
 
 Item = Union[str, Sequence[str], Mapping[str, object]]
 Path = Union[str, "os.PathLike[str]"]
@@ -55,6 +57,16 @@ class Counts:
     def all_done(self) -> bool:
         """Whether all have ended well."""
         return self.done == self.total
+
+    @property
+    def ended(self) -> int:
+        return self.done + self.failed + self.cancelled
+
+    def words(self) -> str:
+        """`8 done, 1 failed, 3 waiting of 12`"""
+        said = {"done": self.done, "failed": self.failed, "cancelled": self.cancelled, "running": self.running,
+                "waiting": self.waiting, "held": self.held}
+        return ", ".join(f"{number:,} {word}" for word, number in said.items() if number) + f" of {self.total:,}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,9 +133,9 @@ class Submission:
     def __repr__(self) -> str:
         return f"Submission({self.id!r})"
 
-    def wait(self, timeout: float | None = None, check: bool = False) -> Counts:
+    def wait(self, timeout: float | None = None, check: bool = False, progress: bool | None = None) -> Counts:
         """Waits until all its tasks have ended (`Client.wait`)."""
-        return self._client.wait(self, timeout=timeout, check=check)
+        return self._client.wait(self, timeout=timeout, check=check, progress=progress)
 
     def __await__(self) -> Generator[Any, None, Counts]:
         """`await submission` is `wait()`, where code is asynchronous."""
@@ -135,10 +147,7 @@ class Submission:
             counts = self._client.counts(self)
         except Error as error:
             return f"<b>{self.id}</b> {html.escape(str(error))}"
-        ended = counts.done + counts.failed + counts.cancelled
-        said = {"done": counts.done, "failed": counts.failed, "cancelled": counts.cancelled, "running": counts.running, "waiting": counts.waiting}
-        words = ", ".join(f"{number} {word}" for word, number in said.items() if number)
-        return f'<b>{self.id}</b> <progress value="{ended}" max="{counts.total}"></progress> {words} of {counts.total}'
+        return bar_html(self.id, counts.ended, counts.total, counts.words())
 
     def tasks(self) -> Iterator[Task]:
         """Its tasks in the order of their indices."""
@@ -155,6 +164,14 @@ class Submission:
     def cancel(self) -> int:
         """Ends its tasks; how many that were."""
         return self._client.cancel(self)
+
+    def hold(self) -> int:
+        """Keeps back what has not started; how many tasks that were."""
+        return self._client.hold(self)
+
+    def release(self) -> int:
+        """Lets go what was held; how many tasks that were."""
+        return self._client.release(self)
 
     def retry(self, failed_only: bool = False, failures: Iterable[str] = (), **needs: object) -> int:
         """Runs again what did not end well, or what failed so (`oom_task`); `cpus`, `mem`, `disk`, `time`: with these
@@ -292,29 +309,41 @@ class Client:
         return counts, said["done"]
 
     def wait(
-        self, ids: str | Submission | Iterable[str | Submission], *, timeout: float | None = None, check: bool = False
+        self,
+        ids: str | Submission | Iterable[str | Submission],
+        *,
+        timeout: float | None = None,
+        check: bool = False,
+        progress: bool | None = None,
     ) -> Counts:
         """Waits until all have ended. Raises TimeoutError after `timeout` seconds (the work goes on), with `check` Failed
-        where not all ended well."""
+        where not all ended well. `progress`: shows how they stand, in a notebook unless it is False, on a terminal where
+        it is True."""
         named = _ids(ids)
         until = None if timeout is None else _time.monotonic() + timeout
-        while True:
-            left = _LONGEST_WAIT if until is None else min(_LONGEST_WAIT, max(0.0, until - _time.monotonic()))
-            try:
-                counts, is_over = self._heard(named, left)
-            except EngineAway:
-                self._engine = _client.connect(self._program)
-                continue
-            if is_over:
-                if check and not counts.all_done:
-                    raise Failed(
-                        f"{counts.failed} of {counts.total} failed, {counts.cancelled} cancelled;"
-                        f" `hpcbatch explain {named[0]}` says why",
-                        counts,
-                    )
-                return counts
-            if until is not None and _time.monotonic() >= until:
-                raise TimeoutError(f"{counts.running + counts.waiting} of {counts.total} had not ended within {timeout} s")
+        bar = Bar(", ".join(named[:3]) + (", ..." if len(named) > 3 else ""), progress)
+        try:
+            while True:
+                left = bar.patience(_LONGEST_WAIT)
+                if until is not None:
+                    left = min(left, max(0.0, until - _time.monotonic()))
+                try:
+                    counts, is_over = self._heard(named, left)
+                except EngineAway:
+                    self._engine = _client.connect(self._program)
+                    continue
+                bar.show(counts.ended, counts.total, counts.words(), is_over)
+                if is_over:
+                    break
+                if until is not None and _time.monotonic() >= until:
+                    raise TimeoutError(f"{counts.total - counts.ended} of {counts.total} had not ended within {timeout} s")
+        finally:
+            bar.close()
+        if check and not counts.all_done:
+            raise Failed(
+                f"{counts.failed} of {counts.total} failed, {counts.cancelled} cancelled; `hpcbatch explain {named[0]}` says why", counts
+            )
+        return counts
 
     def task(self, number: str) -> Task:
         """One task, like 12 or 12.3. Raises Refused for an unknown one."""
@@ -362,6 +391,14 @@ class Client:
         """Ends them; how many that were."""
         return self._ask("POST", "/v1/tasks/cancel", {"ids": _ids(ids)})["tasks"]
 
+    def hold(self, ids: str | Submission | Iterable[str | Submission]) -> int:
+        """Keeps back what has not started; how many tasks that were."""
+        return self._ask("POST", "/v1/tasks/hold", {"ids": _ids(ids)})["tasks"]
+
+    def release(self, ids: str | Submission | Iterable[str | Submission]) -> int:
+        """Lets go what was held; how many tasks that were."""
+        return self._ask("POST", "/v1/tasks/release", {"ids": _ids(ids)})["tasks"]
+
     def retry(
         self,
         ids: str | Submission | Iterable[str | Submission],
@@ -384,6 +421,21 @@ class Client:
     def submissions(self, limit: int = 20) -> list[dict[str, Any]]:
         """The newest of all clients, as the engine shows them (docs/api.md)."""
         return self._ask("GET", f"/v1/arrays?limit={min(limit, _PAGE)}")["arrays"]
+
+
+@functools.lru_cache(maxsize=None)
+def _own() -> Client:
+    return Client()
+
+
+def submit(command: Sequence[str] | None = None, **options: Any) -> Submission:
+    """`Client().submit`, with one client for all calls."""
+    return _own().submit(command, **options)
+
+
+def wait(ids: str | Submission | Iterable[str | Submission], **options: Any) -> Counts:
+    """`Client().wait`, with one client for all calls."""
+    return _own().wait(ids, **options)
 
 
 def _indices(text: str) -> Iterator[int]:

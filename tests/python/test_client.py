@@ -40,3 +40,32 @@ def test_who_is_rejected_by_the_listener_reads_why(tmp_path):
     engine.join()
     door.close()
     assert refused.value.status == 503
+
+
+def answering(door, answers):
+    """An engine that gives one answer a connection, in turn, and closes."""
+    for status, value in answers:
+        visitor, _ = door.accept()
+        visitor.recv(65536)
+        body = json.dumps(value)
+        visitor.sendall(f"HTTP/1.1 {status} Any\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+        visitor.close()
+
+
+@pytest.mark.parametrize("engine, is_older", [("0.9.4", True), ("1.2.0", False), ("1.3.1", False)])
+def test_an_older_engine_that_refuses_is_named(tmp_path, monkeypatch, engine, is_older):
+    door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    door.bind(str(tmp_path / "socket"))
+    door.listen()
+    refusal = (400, {"error": "unknown key 'colour'"})
+    thread = threading.Thread(target=answering, args=(door, [refusal, (200, {"version": engine}), refusal]))
+    thread.start()
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "1.2.7")
+    asking = client.Client(str(tmp_path / "socket"))
+    for _ in range(2):  # it is asked for its version once
+        with pytest.raises(client.Refused) as refused:
+            asking.post("/v1/tasks", {})
+        assert str(refused.value).startswith("unknown key 'colour'")
+        assert (f"hpcbatch {engine}" in str(refused.value) and "`hpcbatch engine stop`" in str(refused.value)) == is_older
+    thread.join()
+    door.close()

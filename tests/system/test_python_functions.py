@@ -151,12 +151,19 @@ def test_a_notebook(home, python):
     """Six lines, as a person writes them."""
     said = script(home, python, """
         import nbclient, nbformat
-        cells = ["import hpcbatch", "client = hpcbatch.Client()",
-                 "sweep = client.submit(['sh', '-c', 'echo $((HPCBATCH_TASK_INDEX * 2))'], array='1-3', mem='50M')",
-                 "(await sweep).all_done", "sweep", "sweep.log()"]
+        cells = ["import hpcbatch, pathlib, time",
+                 "@hpcbatch.task(memory='150M')\\ndef twice(n):\\n    while not pathlib.Path('go').exists():\\n        time.sleep(0.1)\\n    return 2 * n",
+                 "sweep = hpcbatch.submit(['sh', '-c', 'echo $((HPCBATCH_TASK_INDEX * 2))'], array='1-3', mem='50M')",
+                 "(await sweep).all_done", "sweep", "sweep.log()",
+                 "late = hpcbatch.submit(['sh', '-c', 'until [ -e go ]; do sleep 0.1; done'], mem='50M')",
+                 "import threading; threading.Timer(2.5, pathlib.Path('go').touch).start()", "late.wait()", "hpcbatch.gather(*map(twice, [1, 2]))"]
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
         for cell in notebook.cells[3:]:
-            print(cell.outputs[0].data.get("text/html") or cell.outputs[0].data["text/plain"])
+            for output in cell.outputs:
+                print(output.data.get("text/html") or output.data["text/plain"])
         """)
-    assert said.splitlines()[0] == "True" and '<progress value="3" max="3"></progress> 3 done of 3' in said and said.splitlines()[-1] == r"'2\n4\n6\n'"
+    lines = said.splitlines()
+    assert lines[0] == "True" and '<progress value="3" max="3"></progress> 3 done of 3' in lines[1] and lines[2] == r"'2\n4\n6\n'"
+    # While it waits, a bar that ends as it stands.
+    assert '<progress value="1" max="1"></progress> 1 done of 1' in lines[3] and lines[4].startswith("Counts(total=1, done=1") and lines[5] == "[2, 4]"
