@@ -49,11 +49,13 @@ def linked(words, work, compiler):
     system = os.path.dirname(os.path.realpath(compiler_file(compiler, "libz.so")))
     folders = [f"{work}/libraries/lib", system, os.path.dirname(compiler_file(compiler, "libgcc.a"))]
     done, taken = [], []
+    made = words[words.index("-o") + 1]
     for word in words:
         # What the compiler is told; and the names that another library gives out, where it is one by itself.
         if re.match(r"-[fmOgD]", word) or ("--version-script" in word and not word.endswith(".exports")):
             continue
-        found = re.fullmatch(r"-l(.+)|(?:.*/)?lib([^/]+?)\.(?:so[\d.]*|a)", word)
+        # Our fakes have the names of libraries.
+        found = word != made and re.fullmatch(r"-l(.+)|(?:.*/)?lib([^/]+?)\.(?:so[\d.]*|a)", word)
         name = found and (found[1] or found[2])
         if not name:
             done.append(word)

@@ -1,4 +1,5 @@
-"""Sites of this machine whose pilots have emulated GPUs (executors/fakegpu), one site for each kind, and tasks that use them."""
+"""Pilots that have emulated GPUs (executors/fakegpu), of a site of this machine for each kind or of one real SLURM with them all, and
+tasks that use them."""
 
 import random
 import subprocess
@@ -29,13 +30,40 @@ def configuration(kinds, gpus):
 """ for kind in kinds)
 
 
+def slurm_options(kinds, gpus):
+    """Of a cluster (tests/slurm/cluster) with a node of each kind."""
+    return ["--fast", "--nodes", str(2 * len(kinds)), "--cpus", str(8 * gpus), "--gpus", ",".join(f"{kind}:{gpus}" for kind in kinds)]
+
+
+def configuration_of_slurm(slurm, kinds, gpus):
+    """YAML of one site with a shape of each kind."""
+    libraries = subprocess.run([PROGRAM, "libraries"], check=True, capture_output=True, text=True).stdout.strip()
+    by_node = " ".join(f"n{len(kinds) + place}) kind={kind} ;;" for place, kind in enumerate(kinds, 1))
+    return f"""sites:
+  - name: cluster
+    scheduler: slurm
+    transport: {{{{plugin: shared_fs, environment: {{{{SLURM_CONF: {slurm.conf}}}}}}}}}
+    workspace: {{directory}}/workspace
+    interface: 127.0.0.1
+    max_queued: {len(kinds)}
+    max_running: {len(kinds)}
+    idle_after: 10m
+    poll_every: 1s
+    setup:
+      - case $SLURMD_NODENAME in {by_node} esac
+      - export HPCBATCH_FAKEGPU={{directory}}/gpus/$kind LD_LIBRARY_PATH={libraries}
+    shapes:
+""" + "".join(f"""      - {{{{name: {kind}, partition: gpu, cpus: {8 * gpus}, memory: 4G, gpus: {{{{{kind}: {gpus}}}}}, walltime: 12h}}}}
+""" for kind in kinds)
+
+
 def prepare(engine, kinds, gpus, costs):
     """Makes the GPUs, and pilots that have them. `costs`: lines CLASS KIND SECONDS MIB BUSY-PERCENT."""
     for kind in kinds:
         subprocess.run([PROGRAM, "new", engine.directory / "gpus" / kind, f"{kind}:{gpus}:{MEBIBYTES}:{CAPABILITIES[kind]}"], check=True)
     (engine.directory / "table").write_text("".join(line + "\n" for line in costs))
     for kind in kinds:
-        engine.verb("run", "--site", kind, "--gpus", kind, "--", "true")
+        engine.verb("run", "--gpus", kind, "--", "true")
 
 
 def name_of(number):
@@ -45,7 +73,7 @@ def name_of(number):
 
 def makespan(engine, classes, tasks, kind_of=lambda name, number: name, **more):
     """Seconds until so many tasks of each class are done, in an order drawn by chance; and their ids."""
-    work = f'HPCBATCH_FAKEGPU={engine.directory}/gpus/$HPCBATCH_SITE exec {PROGRAM} work --class "$1" --table {engine.directory}/table'
+    work = f'HPCBATCH_FAKEGPU={engine.directory}/gpus/$HPCBATCH_GPU_KIND exec {PROGRAM} work --class "$1" --table {engine.directory}/table'
     order = [(name, number) for name in classes for number in range(tasks)]
     random.Random(5).shuffle(order)
     begun = time.monotonic()

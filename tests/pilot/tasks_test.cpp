@@ -146,7 +146,8 @@ TEST_F(PilotTest, GpusAreHandedOutByNumber) {
   file_.capacity = {{"cpus", 40000}, {"gpus/a100", 20000}};
   start({{"CUDA_VISIBLE_DEVICES", "4,7"}});
   auto with_gpus = [&](unsigned n, std::int64_t amount) {
-    auto start = shell(n, "echo $CUDA_VISIBLE_DEVICES/$HPCBATCH_GPUS; read line");
+    auto start =
+        shell(n, "echo $CUDA_VISIBLE_DEVICES/$HPCBATCH_GPUS/$HPCBATCH_GPU_KIND; read line");
     start.set_input_streamed(true);
     if (amount > 0) {
       wire::Amount* gpus = start.add_granted();
@@ -165,9 +166,9 @@ TEST_F(PilotTest, GpusAreHandedOutByNumber) {
   }
   until("all to run", [&] { return input_wanted_.size() == 3; });
   send(message);
-  EXPECT_EQ(output(result_of(1)), "4/4\n");
-  EXPECT_EQ(output(result_of(2)), "7/7\n");
-  EXPECT_EQ(output(result_of(3)), "/\n");
+  EXPECT_EQ(output(result_of(1)), "4/4/a100\n");
+  EXPECT_EQ(output(result_of(2)), "7/7/a100\n");
+  EXPECT_EQ(output(result_of(3)), "//\n");
 }
 
 TEST_F(PilotTest, GpusOfOtherMakersAreNamedInTheirOwnVariable) {

@@ -54,6 +54,7 @@ def write(directory, nodes, args):
     munge = path("munge/socket")
     cpu_nodes = nodes[:(len(nodes) + 1) // 2]
     gpu_nodes = nodes[len(cpu_nodes):]
+    kinds = [(kind, int(count)) for kind, count in (said.split(":") for said in args.gpus.split(","))]
     settings = {
         "ClusterName": "hpcbatch", "SlurmctldHost": f"{host}({address})", "SlurmctldPort": ports[0],
         "SlurmUser": "root", "SlurmdUser": "root", "AuthType": "auth/munge", "AuthInfo": f"socket={munge}",
@@ -83,7 +84,7 @@ def write(directory, nodes, args):
         line = (f"NodeName={node} NodeHostname={host} NodeAddr={address} Port={ports[2 + i]} CPUs={args.cpus} "
                 f"RealMemory={args.memory} State=UNKNOWN")
         if node in gpu_nodes:
-            kind, count = (("v100", 2), ("a100", 1))[gpu_nodes.index(node) % 2]
+            kind, count = kinds[gpu_nodes.index(node) % len(kinds)]
             for device in range(count):
                 os.mknod(path("dev", f"{node}-{kind}-{device}"), stat.S_IFCHR | 0o666, os.makedev(1, 3))
             devices = path("dev", f"{node}-{kind}-" + ("0" if count == 1 else f"[0-{count - 1}]"))

@@ -113,8 +113,8 @@ def test_a_task_says_what_its_gpu_must_have():
         site.configure(json.dumps(config))
         large = site.submit("--gpus", "1", "--gpu-memory", "40G", "--", "true")
         assert site.show(large)["needs"]["gpus"] == {"a100": 1}
-        either = site.submit("--gpus", "h100|v100", "--", "sh", "-c", "echo $HPCBATCH_GPUS")
-        assert site.wait(either) == 0 and site.ok("log", either).strip() in ("2", "3")
+        either = site.submit("--gpus", "h100|v100", "--", "sh", "-c", "echo $HPCBATCH_GPU_KIND $HPCBATCH_GPUS")
+        assert site.wait(either) == 0 and site.ok("log", either).strip() in ("v100 2", "v100 3")
         both = site.submit("--gpu-capability", "7.0", "--", "true")
         assert site.show(both)["needs"]["gpus"] == {"a100|v100": 1}
         refused = site.verb("submit", "--gpu-memory", "80G", "--", "true")

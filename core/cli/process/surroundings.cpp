@@ -24,17 +24,10 @@ namespace {
 constexpr std::array<std::string_view, 3> kShells{"_", "SHLVL", "OLDPWD"};
 
 /// What a pilot gives to each task of its own.
-constexpr std::array<std::string_view, 11> kPilots{"TMPDIR",
-                                                   "HPCBATCH_TASK_ID",
-                                                   "HPCBATCH_TASK_INDEX",
-                                                   "HPCBATCH_ATTEMPT",
-                                                   "HPCBATCH_CPUS",
-                                                   "HPCBATCH_MEM_MB",
-                                                   "HPCBATCH_GPUS",
-                                                   "HPCBATCH_METRICS",
-                                                   "HPCBATCH_PILOT",
-                                                   "HPCBATCH_SITE",
-                                                   "PWD"};
+constexpr std::array<std::string_view, 12> kPilots{
+    "TMPDIR",           "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX", "HPCBATCH_ATTEMPT",
+    "HPCBATCH_CPUS",    "HPCBATCH_MEM_MB",  "HPCBATCH_GPUS",       "HPCBATCH_GPU_KIND",
+    "HPCBATCH_METRICS", "HPCBATCH_PILOT",   "HPCBATCH_SITE",       "PWD"};
 
 /// Only where the caller itself is a task; else they are the user's own settings.
 constexpr std::array<std::string_view, 5> kPilotsIfTask{"OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES",

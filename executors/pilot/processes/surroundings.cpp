@@ -12,16 +12,18 @@ namespace {
 constexpr std::array<std::string_view, 11> kBatchPrefixes = {
     "SLURM_", "SLURMD_", "SBATCH_", "SRUN_",  "PBS_", "PMI_",
     "PMIX_",  "PALS_",   "MOM_",    "TORQUE", "LSB_"};
-constexpr std::array<std::string_view, 11> kPerTask = {
+constexpr std::array<std::string_view, 12> kPerTask = {
     "TMPDIR",        "OMP_NUM_THREADS",  "HPCBATCH_TASK_ID", "HPCBATCH_TASK_INDEX",
-    "HPCBATCH_CPUS", "HPCBATCH_MEM_MB",  "HPCBATCH_GPUS",    "HPCBATCH_PILOT",
-    "HPCBATCH_SITE", "HPCBATCH_ATTEMPT", "HPCBATCH_METRICS"};
+    "HPCBATCH_CPUS", "HPCBATCH_MEM_MB",  "HPCBATCH_GPUS",    "HPCBATCH_GPU_KIND",
+    "HPCBATCH_SITE", "HPCBATCH_ATTEMPT", "HPCBATCH_METRICS", "HPCBATCH_PILOT"};
 constexpr std::array<std::string_view, 8> kMinimal = {"HOME", "PATH",   "USER",     "LOGNAME",
                                                       "LANG", "LC_ALL", "LANGUAGE", "SHELL"};
 
 // Of NVIDIA, AMD, OpenCL and Intel, in the order in which they are believed.
 constexpr std::array<std::string_view, 4> kDeviceVariables = {
     "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK"};
+
+constexpr std::string_view kGpusOfKind = "gpus/";
 
 const char* value_of(std::string_view name, char* const* environment) {
   for (; *environment != nullptr; ++environment) {
@@ -180,7 +182,7 @@ std::string task_id(const wire::Start& start) {
 
 std::int64_t granted_gpus(const wire::Start& start) {
   for (const wire::Amount& amount : start.granted()) {
-    if (amount.name() == "gpus" || amount.name().starts_with("gpus/")) return amount.value();
+    if (amount.name() == "gpus" || amount.name().starts_with(kGpusOfKind)) return amount.value();
   }
   return 0;
 }
@@ -191,9 +193,11 @@ std::map<std::string, std::string> task_variables(const wire::Start& start,
                                                   const std::string& temporary_directory) {
   std::int64_t cpus = kWhole;
   std::int64_t memory = 0;
+  std::string gpu_kind;
   for (const wire::Amount& amount : start.granted()) {
     if (amount.name() == "cpus") cpus = amount.value();
     if (amount.name() == "memory") memory = amount.value();
+    if (amount.name().starts_with(kGpusOfKind)) gpu_kind = amount.name().substr(kGpusOfKind.size());
   }
   if (start.memory() != 0) memory = start.memory();
   std::map<std::string, std::string> variables{
@@ -211,6 +215,7 @@ std::map<std::string, std::string> task_variables(const wire::Start& start,
   if (memory > 0)
     variables["HPCBATCH_MEM_MB"] = std::to_string(memory / kWhole / (std::int64_t{1} << 20));
   variables["HPCBATCH_GPUS"] = devices.numbers(placement.gpus);
+  if (!gpu_kind.empty()) variables["HPCBATCH_GPU_KIND"] = gpu_kind;
   variables["HPCBATCH_PILOT"] = names.pilot;
   variables["HPCBATCH_SITE"] = names.site;
   if (devices.any()) variables[devices.variable()] = devices.names(placement.gpus);
