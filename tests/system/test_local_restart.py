@@ -286,6 +286,28 @@ def test_a_second_engine_for_the_same_home_is_refused_and_the_owner_named(home):
     assert home.engine_pid() == pid
 
 
+@pytest.mark.parametrize("verb", ["wait", "run"])
+def test_who_waits_starts_an_engine_that_has_died(home, verb):
+    command = ["--", "sh", "-c", f"while [ ! -e {home.directory}/go ]; do sleep 0.05; done; echo done"]
+    home.ok("engine", "start")
+    waiting = home.begin("wait", home.submit(*command)) if verb == "wait" else home.begin("run", *command)
+    wait_until(lambda: len(home.json("list", "--tasks", "--state", "running")) == 1, what="the task to run")
+    home.kill_engine()
+    (home.directory / "go").touch()
+    out, err = waiting.communicate(timeout=100)
+    assert waiting.returncode == 0 and "the engine had died and was started again" in err, (out, err)
+    assert verb == "wait" or out == "done\n"
+
+
+def test_who_waits_does_not_start_an_engine_that_was_stopped(home):
+    waiting = home.begin("wait", home.submit("--hold", "--", "true"), "--timeout", "8s")
+    wait_until(lambda: home.verb("engine", "status", "--json").code == 0, what="the engine")
+    home.ok("engine", "stop")
+    out, err = waiting.communicate(timeout=60)
+    assert waiting.returncode != 0 and "started" not in err, (out, err)
+    assert home.verb("engine", "status").code != 0
+
+
 def test_work_that_waits_when_the_engine_dies_is_there_again(home):
     held = home.submit("--hold", "--priority", "3", "--array", "1-4", "--", "true")
     after = home.submit("--after", held, "--", "true")

@@ -37,7 +37,9 @@ boost::json::object PatientClient::ask(const char* method, const std::string& ta
     status_.show("the engine is away; trying again");
     if (!status_.is_visible() && away_.is_to_be_told(Clock::now())) std::fputs(kAwayText, stderr);
     session_.interrupt.pause(kTryEvery);
-    if (client_.http().connect().outcome == Exchange::Answered) away_.seen(Clock::now());
+    const Answer tried = client_.http().connect();
+    if (tried.outcome == Exchange::Answered) away_.seen(Clock::now());
+    revival_.tried(client_, tried);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cli/client/engine_absence.hpp"
+#include "cli/client/engine_revival.hpp"
 #include "cli/client/session.hpp"
 #include "cli/show/status_line.hpp"
 
@@ -16,12 +17,16 @@ namespace hpcbatch {
 class PatientClient {
  public:
   PatientClient(EngineClient& client, const Session& session, StatusLine& status)
-      : client_(client), session_(session), status_(status), away_(EngineAbsence::Clock::now()) {}
+      : client_(client),
+        session_(session),
+        status_(status),
+        away_(EngineAbsence::Clock::now()),
+        revival_(session, status) {}
 
   /// From then on nothing is waited for.
   void give_up_at(EngineAbsence::Clock::time_point time) { give_up_ = time; }
 
-  /// Asks again for as long as an engine is waited for; each question is one that may be asked
+  /// Asks again for as long as an engine is waited for, and starts one that has died; each question is one that may be asked
   /// twice.  Throws as EngineClient does.
   boost::json::object get(const std::string& target,
                           std::chrono::milliseconds time = EngineClient::kAnswerTime);
@@ -36,6 +41,7 @@ class PatientClient {
   const Session& session_;
   StatusLine& status_;
   EngineAbsence away_;
+  EngineRevival revival_;
   std::optional<EngineAbsence::Clock::time_point> give_up_;
 };
 

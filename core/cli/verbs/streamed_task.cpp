@@ -2,6 +2,7 @@
 
 #include "cli/client/cancel_now.hpp"
 #include "cli/client/engine_absence.hpp"
+#include "cli/client/engine_revival.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/task_output.hpp"
@@ -132,10 +133,15 @@ void StreamedTask::show_waiting() {
 std::optional<StreamedTask::End> StreamedTask::reconnect() {
   client_.http().disconnect();
   EngineAbsence away(Clock::now());
+  EngineRevival revival(session_, status_);
   while (!away.is_too_long(Clock::now())) {
     if (signal_ != 0 && Clock::now() >= give_up_) return interrupted_end();
     try {
       session_.interrupt.pause(kStreamEvery);
+      const Answer answer = client_.http().connect();
+      if (answer.outcome == Exchange::Answered) return {};
+      if (answer.outcome == Exchange::Refused) object_of(answer);
+      revival.tried(client_, answer);
     } catch (const InterruptedByUser&) {
       if (auto end = interrupted()) return end;
     }
@@ -143,9 +149,6 @@ std::optional<StreamedTask::End> StreamedTask::reconnect() {
       status_.clear();
       std::fputs(kAwayText, stderr);
     }
-    const Answer answer = client_.http().connect();
-    if (answer.outcome == Exchange::Answered) return {};
-    if (answer.outcome == Exchange::Refused) object_of(answer);
   }
   throw CommandError(kExitNoEngine, "the engine went away; task " + id_ +
                                         " is safe: once an engine runs again, see `hpcbatch log " +

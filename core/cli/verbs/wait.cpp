@@ -86,6 +86,7 @@ int wait_in_view(const WaitCommand& command, const Session& session, StatusLine&
   ids = resolve_ids(client, command.ids, command.name);
   WaitView view(status, command.json);
   PatientClient engine(client, session, status);
+  if (command.timeout) engine.give_up_at(begin + left_of(command, begin));
   for (bool is_first = true;; is_first = false) {
     std::chrono::milliseconds time = is_first              ? kAtFirst
                                      : status.is_visible() ? kWatched

@@ -1,0 +1,53 @@
+#include "cli/client/engine_revival.hpp"
+
+#include "cli/client/engine_start.hpp"
+#include "cli/process/exit.hpp"
+#include "cli/show/table.hpp"
+
+#include <sys/stat.h>
+#include <algorithm>
+#include <cstdio>
+
+namespace hpcbatch {
+namespace {
+
+bool left_its_socket(const Places& places) {
+  const std::vector<std::string> sockets = sockets_of(places);
+  return std::any_of(sockets.begin(), sockets.end(), [](const std::string& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+  });
+}
+
+}  // namespace
+
+void EngineRevival::tried(EngineClient& client, const Answer& answer) {
+  if (answer.outcome != Exchange::NoEngine || !left_its_socket(session_.places)) {
+    dead_since_.reset();
+    return;
+  }
+  const Clock::time_point now = Clock::now();
+  if (!dead_since_) dead_since_ = now;
+  if (now - *dead_since_ < kOthers || now < next_) return;
+  start(client);
+}
+
+void EngineRevival::start(EngineClient& client) {
+  std::string said;
+  try {
+    if (connect_or_start(client, session_.places, session_.interrupt, Lifetime::UntilIdle))
+      said = "the engine had died and was started again; its log is " + session_.places.home +
+             "/engine.log";
+    dead_since_.reset();
+  } catch (const CommandError& error) {
+    if (!told_) said = std::string(error.what()) + "; it is tried again";
+    told_ = true;
+    next_ = Clock::now() + pause_;
+    pause_ = std::min(kLongestPause, 2 * pause_);
+  }
+  if (said.empty()) return;
+  status_.clear();
+  std::fprintf(stderr, "hpcbatch: %s\n", one_line(said).c_str());
+}
+
+}  // namespace hpcbatch
