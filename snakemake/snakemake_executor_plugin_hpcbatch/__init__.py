@@ -46,6 +46,13 @@ class ExecutorSettings(ExecutorSettingsBase):
         default=None,
         metadata={"help": "The program hpcbatch, by which an engine is started where none runs; else HPCBATCH_PROGRAM, else the one on PATH."},
     )
+    containers: bool = field(
+        default=False,
+        metadata={
+            "help": "Run shell: rules with container: in containers of hpcbatch's, by Apptainer, Podman or Charliecloud, whichever "
+            "their node has; images are pulled once per site. Other rules with container: are refused, but for --sdm apptainer."
+        },
+    )
     on_exit: Optional[str] = field(
         default=None,
         metadata={

@@ -35,6 +35,16 @@ def refuse_hopeless(workflow, offer, default_memory_mb, telling):
     raise WorkflowError("\n".join(["hpcbatch: nothing was started, because of what can never run here:", *("  " + line for line in lines)]))
 
 
+def refuse_local_containers(workflow):
+    """Raises WorkflowError where a rule with a container would run without it."""
+    from .containers import is_left_to_snakemake, local_rules_with
+
+    rules = [] if is_left_to_snakemake(workflow) else local_rules_with(workflow)
+    if rules:
+        raise WorkflowError(f"hpcbatch: nothing was started: {', '.join(rules)} would run here, without {'its' if len(rules) == 1 else 'their'} "
+                            "container:, because of localrule; take that away, or add --sdm apptainer")
+
+
 def _reasons(workflow, offer, default_memory_mb):
     """{reason: [rules]}, by the first job of each rule."""
     reasons, seen = {}, set()

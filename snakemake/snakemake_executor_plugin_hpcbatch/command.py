@@ -30,8 +30,9 @@ class Command:
         self.env = env
 
 
-def command_of(job, workflow):
-    """Of a job that `direct.check` has let through.  Raises Ineligible."""
+def command_of(job, workflow, has_container=False):
+    """Of a job that `direct.check` has let through. `has_container`: its shell is looked for by name, as Snakemake does it in one.
+    Raises Ineligible."""
     from snakemake.shell import shell
 
     text = _formatted(job, workflow)
@@ -40,6 +41,8 @@ def command_of(job, workflow):
     program = job.resources.get("shell_exec") or shell.get_executable()
     if not program:
         raise Ineligible("its shell is not known")
+    if has_container:
+        program = os.path.basename(program)
     prefix = shell._get_process_prefix(program)
     text = " ".join((prefix, text, shell._process_suffix)).strip()
     if len(text.replace("'", r"'\''")) + 2 > _LONGEST_COMMAND:

@@ -14,8 +14,8 @@ class Ineligible(Exception):
     """Why a job takes the next safer mode."""
 
 
-def check(job, workflow):
-    """Raises Ineligible where the job cannot do without a Snakemake of its own."""
+def check(job, workflow, has_container=False):
+    """Raises Ineligible where the job cannot do without a Snakemake of its own. `has_container`: it gets one of ours."""
     if job.is_group():
         raise Ineligible("group jobs are run by Snakemake itself")
     rule = job.rule
@@ -28,7 +28,9 @@ def check(job, workflow):
     deployed = deployment(workflow)
     if "conda" in deployed and job.conda_env_spec:
         raise Ineligible("its conda environment has to be activated")
-    if "apptainer" in deployed and job.container_img_url:
+    if has_container and getattr(rule, "is_containerized", False):
+        raise Ineligible("its conda environment is in its image, and has to be activated there")
+    if not has_container and "apptainer" in deployed and job.container_img_url:
         raise Ineligible("it runs in a container")
     if "env-modules" in deployed and job.env_modules:
         raise Ineligible("its environment modules have to be loaded")

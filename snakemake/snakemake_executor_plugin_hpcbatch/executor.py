@@ -85,12 +85,14 @@ class Executor(RemoteExecutor):
 
     def _look_ahead(self):
         """What the engine has, and what of the workflow can never run on it."""
-        from .before import cap_threads, refuse_hopeless
+        from .before import cap_threads, refuse_hopeless, refuse_local_containers
         from .resources import Offer
 
         ignored = (getattr(self._settings, "ignore", None) or "").replace(",", " ").split()
         self._offer = Offer(self._engine.patiently("GET", "/v1/sites")["sites"], ignored)
         cap_threads(self.workflow, self._offer, self._telling)
+        if getattr(self._settings, "containers", False):
+            refuse_local_containers(self.workflow)
         refuse_hopeless(self.workflow, self._offer, getattr(self._settings, "default_mem_mb", None), self._telling)
 
     def _lift_limit(self):
@@ -126,8 +128,9 @@ class Executor(RemoteExecutor):
         from .resources import Refusal
         from .telling import name_of, rule_of
 
-        command = self._direct_command(job) if self._mode == "direct" else None
         try:
+            image = self._image_of(job)
+            command = self._direct_command(job, image) if self._mode == "direct" or image else None
             task = self._needs_of(job)
         except Refusal as why:
             self._refuse(job, str(why))
@@ -146,6 +149,10 @@ class Executor(RemoteExecutor):
             self._run_async(job.prepare())
             task["command"] = command.argv
             task["env"] = command.env
+            if image:
+                from .containers import container_of
+
+                task["container"] = container_of(job, image)
             if job.shadow_dir:
                 task["directory"] = os.path.abspath(job.shadow_dir)
         return job, task, command is not None
@@ -156,18 +163,33 @@ class Executor(RemoteExecutor):
             from snakemake.common import async_run as run
         run(coroutine)
 
-    def _direct_command(self, job):
+    def _image_of(self, job):
+        if not getattr(self._settings, "containers", False):
+            return None
+        from .containers import image_of
+
+        return image_of(job)
+
+    def _direct_command(self, job, image):
         from .command import command_of
         from .direct import Ineligible, check
 
         try:
-            check(job, self.workflow)
-            return command_of(job, self.workflow)
-        except Ineligible as why:
-            self._telling.say_once(job, f"runs warm, not direct: {why}")
-        except (AttributeError, TypeError) as why:
+            check(job, self.workflow, bool(image))
+            return command_of(job, self.workflow, bool(image))
+        except Ineligible as error:
+            why = str(error)
+        except (AttributeError, TypeError) as error:
             # Another Snakemake than those that are known: the safe way.
-            self._telling.say_once(job, f"runs warm, not direct: this Snakemake is not known well enough ({why})")
+            why = f"this Snakemake is not known well enough ({error})"
+        if image:
+            from .containers import is_left_to_snakemake
+            from .resources import Refusal
+
+            if not is_left_to_snakemake(self.workflow):
+                raise Refusal(f"it is to run in {image}, and only a plain command does so by --hpcbatch-containers: {why}; "
+                              "with --sdm apptainer Snakemake runs it there itself")
+        self._telling.say_once(job, f"runs warm, not direct: {why}")
         return None
 
     def _needs_of(self, job):
