@@ -65,6 +65,8 @@ void put_result(json::object& object, const TaskFacts& facts) {
     object["wait_s"] = std::max(0.0, seconds(*outcome.started - facts.array->submitted));
   if (outcome.peak_memory != 0) object["peak_memory"] = outcome.peak_memory;
   if (outcome.cpu_time != Duration{}) object["cpu_s"] = seconds(outcome.cpu_time);
+  if (outcome.staged_in != Duration{}) object["staged_in_s"] = seconds(outcome.staged_in);
+  if (outcome.staged_out != Duration{}) object["staged_out_s"] = seconds(outcome.staged_out);
   if (outcome.read_bytes != 0) object["read"] = outcome.read_bytes;
   if (outcome.written_bytes != 0) object["written"] = outcome.written_bytes;
   if (outcome.gpu) {

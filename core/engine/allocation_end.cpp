@@ -43,7 +43,7 @@ void Engine::handle(const OutboxRead& event, Time now) {
     end_lease(pilots_.release(result.attempt.task), result.outcome, Blame::None, now);
   }
   for (const AttemptId& attempt : event.coming) {
-    if (Lease* lease = pilots_.current(attempt)) outputs_come(*lease);
+    if (Lease* lease = pilots_.current(attempt)) outputs_come(*lease, now);
   }
   at->second.outbox_read = true;
   lose_leases(at->second.over, now);

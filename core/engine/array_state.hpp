@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/ready_queue.hpp"
+#include "engine/staging_times.hpp"
 #include "engine/task_partition.hpp"
 #include "engine/terms.hpp"
 #include "model/ids.hpp"
@@ -31,6 +32,7 @@ struct ArrayState {
     IndexSet cut;  ///< tasks that a pilot's end has cut, or that keep away from a node
     std::map<std::string, IndexSet> files_at;       ///< by site: tasks whose files were staged in
     std::map<std::string, IndexSet> files_staging;  ///< or are being staged in
+    StagingTimes staging_times;
     struct Pause {
       Time until{};
       std::uint32_t failures{0};

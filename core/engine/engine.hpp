@@ -3,10 +3,10 @@
 #pragma once
 
 #include "broker/broker.hpp"
-#include "engine/node_trust.hpp"
 #include "engine/pilot_table.hpp"
 #include "engine/sites/site_book.hpp"
 #include "engine/task_table.hpp"
+#include "engine/trust/node_trust.hpp"
 #include "model/action.hpp"
 #include "model/event.hpp"
 #include "model/site.hpp"
@@ -213,7 +213,8 @@ class Engine {
   void hold_what_came_back();
 
   // stage_out.cpp
-  void outputs_come(Lease& lease);
+  void outputs_come(Lease& lease, Time now);
+  void tell_staging(const Lease& lease, Outcome& outcome, Time now);
 
   // stage_in.cpp
   void stage_in_if_due(bool changed, Time now);

@@ -309,6 +309,7 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now
       actions_.push_back(KillAttempt{pilot, end.attempt, Failure::Cancelled, false});
     } else {
       lease->state = Lease::State::Publishing;
+      lease->ended = now;
       if (end.outcome.failure != Failure::Ok) pilots_.failed(*lease, end.outcome);
       actions_.push_back(SavePermitted{end.attempt.task});
       actions_.push_back(PermitPublish{pilot, end.attempt});
@@ -363,6 +364,7 @@ void Engine::end_lease(const Lease& lease, Outcome outcome, Blame blame, Time no
   if (!outcome.started && lease.started) outcome.started = lease.started;
   learn_run(its_class, outcome);
   learn_speed(lease, outcome);
+  if (outcome.started) tell_staging(lease, outcome, now);
   Ending ending{.failure = outcome.failure,
                 .unexplained = blame != Blame::None,
                 .alone = blame == Blame::Alone,

@@ -2,7 +2,7 @@
 // between clients, then age.
 #pragma once
 
-#include "engine/node_name.hpp"
+#include "engine/trust/node_name.hpp"
 #include "model/ids.hpp"
 #include "model/index_set.hpp"
 #include "model/needs.hpp"

@@ -1,7 +1,7 @@
 // Whether a task that did not succeed is tried again, and who pays for it.
 #pragma once
 
-#include "engine/node_name.hpp"
+#include "engine/trust/node_name.hpp"
 #include "model/task.hpp"
 #include "model/time.hpp"
 

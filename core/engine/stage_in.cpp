@@ -181,7 +181,7 @@ void Engine::stage_in_files_of(const ArrayState& array, const Needs& needs, cons
   const auto bring = [&](Target& target, const IndexSet& indices) {
     const std::string& name = target.site->site.name;
     stage_in_.heard.try_emplace(name, now);
-    tasks_.files_staging(array.id, name, indices);
+    tasks_.files_staging(array.id, name, indices, now);
     actions_.push_back(StageIn{name, array.id, indices, needs.own_files});
     ahead[name] += needs.own_files ? indices.size() : 1;
     target.has_files = true;

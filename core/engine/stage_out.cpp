@@ -4,8 +4,11 @@
 
 namespace hpcbatch {
 
-void Engine::outputs_come(Lease& lease) {
+using namespace std::chrono_literals;
+
+void Engine::outputs_come(Lease& lease, Time now) {
   lease.state = Lease::State::Publishing;
+  if (!lease.ended) lease.ended = now;
   pilots_.leave_room(lease);
   work_changed_ = true;
   // Whoever cancelled it had told the pilot, which has done with it.
@@ -13,10 +16,17 @@ void Engine::outputs_come(Lease& lease) {
     actions_.push_back(KillAttempt{lease.pilot, lease.attempt, Failure::Cancelled, false});
 }
 
-void Engine::handle(const StageOutPending& event, Time) {
+/// What the files of one that ran took to come and go; what is but a rename is not told.
+void Engine::tell_staging(const Lease& lease, Outcome& outcome, Time now) {
+  constexpr Duration kLeastTold = 10ms;
+  outcome.staged_in = tasks_.staged_in(lease.attempt.task);
+  if (lease.ended && now - *lease.ended >= kLeastTold) outcome.staged_out = now - *lease.ended;
+}
+
+void Engine::handle(const StageOutPending& event, Time now) {
   for (const AttemptId& attempt : event.attempts) {
     Lease* lease = pilots_.current(attempt);
-    if (lease && lease->pilot == event.pilot) outputs_come(*lease);
+    if (lease && lease->pilot == event.pilot) outputs_come(*lease, now);
   }
 }
 

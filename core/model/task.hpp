@@ -67,6 +67,8 @@ struct Outcome {
   Duration cpu_time{};
   std::uint64_t read_bytes{0};  ///< from storage: what the node had in memory is not in it
   std::uint64_t written_bytes{0};
+  Duration staged_in{};   ///< while its files were on their way to where it ran; 0: there were none
+  Duration staged_out{};  ///< from its end until its outputs were where they belong
   std::optional<GpuUse> gpu;
   std::string cpus;    ///< those it was bound to, as 0-3,8, where it said how, or had a GPU
   std::string device;  ///< of what has a kind (needs.hpp): what it ran on (device_of); else empty

@@ -39,6 +39,8 @@ void Profile::add(const Profile& other) {
   written_bytes.add(other.written_bytes);
   gpu_busy.add(other.gpu_busy);
   gpu_memory.add(other.gpu_memory);
+  staged_in.add(other.staged_in);
+  staged_out.add(other.staged_out);
   for (const auto& [device, runs] : other.on) {
     if (on.size() >= kMostDevices && !on.contains(device)) continue;
     on[device] = broker::put_together(on[device], runs);
@@ -51,8 +53,8 @@ void Profile::add(const Profile& other) {
 }
 
 void Profile::scale(double factor) {
-  for (Sketch* sketch :
-       {&run, &memory, &cpus, &wait, &read_bytes, &written_bytes, &gpu_busy, &gpu_memory})
+  for (Sketch* sketch : {&run, &memory, &cpus, &wait, &read_bytes, &written_bytes, &gpu_busy,
+                         &gpu_memory, &staged_in, &staged_out})
     sketch->scale(factor);
   for (auto& [device, runs] : on) runs.count *= factor;
 }
@@ -88,6 +90,8 @@ void add(Usage& usage, const Run& run, const Needs& needs) {
   }
   usage.read_bytes += static_cast<double>(run.read_bytes);
   usage.written_bytes += static_cast<double>(run.written_bytes);
+  usage.staged_in += in_seconds(run.staged_in);
+  usage.staged_out += in_seconds(run.staged_out);
   const double gpus = asked.gpus().value() * ran;
   usage.gpu_asked += gpus;
   if (run.gpu) {
@@ -118,6 +122,8 @@ void add(Profile& profile, const Run& run, const Needs& needs) {
   if (run.peak_memory != 0) profile.memory.add(static_cast<double>(run.peak_memory));
   profile.read_bytes.add(static_cast<double>(run.read_bytes));
   profile.written_bytes.add(static_cast<double>(run.written_bytes));
+  if (run.staged_in != Duration{}) profile.staged_in.add(in_seconds(run.staged_in));
+  if (run.staged_out != Duration{}) profile.staged_out.add(in_seconds(run.staged_out));
   if (run.gpu) {
     // Packed with others it is seen to be as busy as all of them.
     if (whole_device(run.device) == run.device) profile.gpu_busy.add(run.gpu->busy);

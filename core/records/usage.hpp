@@ -26,6 +26,7 @@ struct Run {
   Duration cpu{};
   std::uint64_t peak_memory{0};                   ///< bytes; 0: not known
   std::uint64_t read_bytes{0}, written_bytes{0};  ///< from storage and to it
+  Duration staged_in{}, staged_out{};             ///< its files' ways; 0: it had none
   std::optional<GpuUse> gpu;
   std::string device{};  ///< what it ran on, where that is known (device_of)
   double tasks{1};       ///< of those that never started
@@ -50,6 +51,8 @@ struct Usage {
   double read_bytes{0}, written_bytes{0};  ///< of those that ended well
   double gpu_used{0};     ///< GPU-seconds in which they were busy, of those that were looked at
   double gpu_watched{0};  ///< GPU-seconds that these asked for
+  double staged_in{0};    ///< while files were on their way to where tasks ran
+  double staged_out{0};   ///< and back
 
   Usage& operator+=(const Usage& other);
 };
@@ -59,7 +62,8 @@ inline constexpr std::array kUsageSums{
     &Usage::attempts,      &Usage::wait,       &Usage::run,         &Usage::lost,
     &Usage::cpu_used,      &Usage::cpu_asked,  &Usage::memory_used, &Usage::memory_asked,
     &Usage::time_used,     &Usage::time_asked, &Usage::gpu_asked,   &Usage::read_bytes,
-    &Usage::written_bytes, &Usage::gpu_used,   &Usage::gpu_watched};
+    &Usage::written_bytes, &Usage::gpu_used,   &Usage::gpu_watched, &Usage::staged_in,
+    &Usage::staged_out};
 static_assert(sizeof(Usage) == kUsageSums.size() * sizeof(double), "a sum is missing");
 
 /// Bytes of memory, cpus and seconds that tasks of a kind took.
@@ -71,6 +75,7 @@ struct Profile {
   Sketch read_bytes, written_bytes;  ///< of what ended well
   Sketch gpu_busy;                   ///< percent; of what ended well and was looked at
   Sketch gpu_memory;                 ///< bytes; of the same
+  Sketch staged_in, staged_out;      ///< seconds; of what had files to come, and to go
   /// How long they took by device, of those of which that is known.
   std::map<std::string, broker::Runs> on;
   /// What they asked for last; 0: nothing.

@@ -56,6 +56,8 @@ std::string encode(const records::Profile& profile) {
   put(*message.mutable_written_bytes(), profile.written_bytes);
   put(*message.mutable_gpu_busy(), profile.gpu_busy);
   put(*message.mutable_gpu_memory(), profile.gpu_memory);
+  put(*message.mutable_staged_in(), profile.staged_in);
+  put(*message.mutable_staged_out(), profile.staged_out);
   for (const auto& [device, runs] : profile.on) {
     RunsOn& on = *message.add_on();
     on.set_device(device);
@@ -80,6 +82,8 @@ records::Profile decode_profile(std::string_view bytes) {
                            sketch_of(message.written_bytes()),
                            sketch_of(message.gpu_busy()),
                            sketch_of(message.gpu_memory()),
+                           sketch_of(message.staged_in()),
+                           sketch_of(message.staged_out()),
                            {}};
   for (const RunsOn& on : message.on())
     profile.on[on.device()] = {on.mean(), on.variance(), on.count()};

@@ -156,6 +156,8 @@ class Reader {
       run.peak_memory = own.peak_memory;
       run.read_bytes = own.read_bytes;
       run.written_bytes = own.written_bytes;
+      run.staged_in = own.staged_in;
+      run.staged_out = own.staged_out;
       run.gpu = own.gpu;
       run.device = own.device;
       run.is_first = own.attempt <= 1;

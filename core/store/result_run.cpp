@@ -56,8 +56,12 @@ void add(TaskDetails& details, Steps (&steps)[3], std::uint32_t attempt, std::ui
   details.add_written_bytes(outcome.written_bytes);
 }
 
-/// Of devices and what was done with them; most rows are of tasks without.
-void add_devices(TaskDetails& details, const std::vector<const Outcome*>& outcomes) {
+Duration staging_at(const google::protobuf::RepeatedField<std::uint64_t>& microseconds, int place) {
+  return Duration{static_cast<std::int64_t>(at_or_none(microseconds, place))};
+}
+
+/// Of files and devices and what was done with them; most rows are of tasks without.
+void add_seldom(TaskDetails& details, const std::vector<const Outcome*>& outcomes) {
   const auto any = [&](auto is_known) {
     return std::any_of(outcomes.begin(), outcomes.end(), is_known);
   };
@@ -67,6 +71,14 @@ void add_devices(TaskDetails& details, const std::vector<const Outcome*>& outcom
       details.add_gpu_busy(one->gpu ? use.busy + 1 : 0);
       details.add_gpu_memory(use.memory);
       details.add_gpu_energy_mj(use.energy_mj);
+    }
+  }
+  if (any([](const Outcome* one) {
+        return one->staged_in != Duration{} || one->staged_out != Duration{};
+      })) {
+    for (const Outcome* one : outcomes) {
+      details.add_staged_in_us(static_cast<std::uint64_t>(one->staged_in.count()));
+      details.add_staged_out_us(static_cast<std::uint64_t>(one->staged_out.count()));
     }
   }
   if (any([](const Outcome* one) { return !one->device.empty(); }))
@@ -120,7 +132,7 @@ std::string encode_details(const std::vector<const SaveResult*>& run) {
   std::vector<const Outcome*> outcomes;
   outcomes.reserve(run.size());
   for (const SaveResult* result : run) outcomes.push_back(&result->outcome);
-  add_devices(details, outcomes);
+  add_seldom(details, outcomes);
   return details.SerializeAsString();
 }
 
@@ -153,6 +165,8 @@ std::vector<OwnDetails> decode_details(const std::string& bytes) {
                         details.truncated(i)};
     task.outcome.read_bytes = at_or_none(details.read_bytes(), i);
     task.outcome.written_bytes = at_or_none(details.written_bytes(), i);
+    task.outcome.staged_in = staging_at(details.staged_in_us(), i);
+    task.outcome.staged_out = staging_at(details.staged_out_us(), i);
     task.outcome.gpu = gpu_use_at(details, i);
     if (task.outcome.gpu) task.outcome.gpu->energy_mj = at_or_none(details.gpu_energy_mj(), i);
     task.outcome.device = device_at(details, i);
@@ -198,6 +212,8 @@ std::vector<OwnUse> decode_use(std::string_view bytes) {
                                         details.peak_memory(i),
                                         at_or_none(details.read_bytes(), i),
                                         at_or_none(details.written_bytes(), i),
+                                        staging_at(details.staged_in_us(), i),
+                                        staging_at(details.staged_out_us(), i),
                                         gpu_use_at(details, i),
                                         device_at(details, i)};
   }
@@ -212,7 +228,7 @@ std::string cut_details(const std::string& bytes, std::size_t from, std::size_t 
     add(details, steps, all.at(i).attempt, all.at(i).epoch, all.at(i).outcome);
   std::vector<const Outcome*> outcomes;
   for (std::size_t i = from; i < from + count; ++i) outcomes.push_back(&all[i].outcome);
-  add_devices(details, outcomes);
+  add_seldom(details, outcomes);
   return details.SerializeAsString();
 }
 

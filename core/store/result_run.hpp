@@ -45,6 +45,7 @@ struct OwnUse {
   OwnTimes times;
   std::uint64_t peak_memory{0};
   std::uint64_t read_bytes{0}, written_bytes{0};
+  Duration staged_in{}, staged_out{};
   std::optional<GpuUse> gpu{};  ///< without its energy
   std::string device{};
 };

@@ -140,6 +140,7 @@ void Store::save_results() {
     const IndexRange range{first.attempt.task.index, run.back()->attempt.task.index};
     if (run.size() == 1) {
       const bool has_more = first.outcome.read_bytes + first.outcome.written_bytes != 0 ||
+                            first.outcome.staged_in + first.outcome.staged_out != Duration{} ||
                             first.outcome.gpu.has_value() || !first.outcome.device.empty() ||
                             !first.outcome.cpus.empty();
       insert_result(first.attempt.task.array, range, first.attempt, to_string(first.pilot),

@@ -1,6 +1,6 @@
 // Which nodes are to blame, by ends alone: what is chance, what is the task's own, what is the
 // node's.
-#include "engine/node_trust.hpp"
+#include "engine/trust/node_trust.hpp"
 
 #include <gtest/gtest.h>
 

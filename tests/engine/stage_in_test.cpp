@@ -235,6 +235,26 @@ TEST_F(StageInTest, RoomIsFreeWhileOutputsComeBack) {
   expect({"tell 2", "acknowledge 2.1 to A0", "lease 2.7 to A0"});
 }
 
+TEST_F(StageInTest, HowLongFilesWereOnTheirWayIsKept) {
+  given_pilot();
+  submit(New().array(1, 2).files_brought_to({"here"}));
+  after(7s);
+  brought("2.1-2");
+  starts("2.1-2");
+  happens(StageOutPending{pilot("A0"), {attempt("2.1")}});
+  after(3s);
+  ends("2.1-2");
+  EXPECT_EQ(saved_.outcome(task("2.1"))->staged_in, 7s);
+  EXPECT_EQ(saved_.outcome(task("2.1"))->staged_out, 3s);
+  EXPECT_EQ(saved_.outcome(task("2.2"))->staged_in, 7s);
+  EXPECT_EQ(saved_.outcome(task("2.2"))->staged_out, Duration{});
+  submit(New());
+  starts("3");
+  ends("3");
+  EXPECT_EQ(saved_.outcome(task("3"))->staged_in, Duration{});
+  forget_what_was_asked();
+}
+
 TEST_F(StageInTest, ARestartBringsWhatWaitsAgain) {
   given_pilot();
   submit(New().array(1, 8).files_brought_to({"here"}));

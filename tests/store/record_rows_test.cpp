@@ -197,6 +197,30 @@ TEST_F(RecordRowsTest, HowLongAKindTakesIsKnownByDevice) {
   EXPECT_EQ(snapshot.speeds[1].count, 3);
 }
 
+TEST_F(RecordRowsTest, HowLongFilesTookIsAddedUp) {
+  for (const std::uint32_t last : {1U, 4U}) {
+    const std::uint64_t id = last;
+    std::vector<Write> writes{array(id, IndexRange{1, last})};
+    for (std::uint32_t index = 1; index <= last; ++index) {
+      writes.push_back(ran(id, index, Failure::Ok, 10s));
+      Outcome& outcome = std::get<SaveResult>(writes.back().what).outcome;
+      outcome.staged_in = 4s;
+      outcome.staged_out = index == 1 ? 0s : 250ms;
+    }
+    save(writes);
+    const Outcome kept = store->history().result(TaskId{ArrayId{id}, last})->outcome;
+    EXPECT_EQ(kept.staged_in, 4s);
+    EXPECT_EQ(kept.staged_out, last == 1 ? Duration{} : Duration{250ms});
+  }
+  learn_all();
+  EXPECT_EQ(sum().staged_in, 20);
+  EXPECT_EQ(sum().staged_out, 0.75);
+  const records::Profile profile = store->records().profiles()[0].second;
+  EXPECT_EQ(profile.staged_in.count(), 5);
+  EXPECT_EQ(profile.staged_out.count(), 3);
+  EXPECT_NEAR(profile.staged_in.quantile(0.5), 4, 0.2);
+}
+
 TEST_F(RecordRowsTest, NodesWithWrongClocksMakeNoCenturies) {
   Write wild = ran(1, 1, Failure::Ok, 1s);
   auto& outcome = std::get<SaveResult>(wild.what).outcome;

@@ -1,5 +1,6 @@
 """A cluster that sees none of this machine's files: they go there and come back, once each and whole."""
 
+import json
 import os
 import shutil
 import signal
@@ -66,6 +67,11 @@ def test_thousands_with_files_of_their_own_and_one_for_all(far, here, way):
         own = sum(len(f"input {i}\n") for i in range(MANY))
         assert files["bytes_sent"] == own + 3_000_000
         assert len(list((here / "out").iterdir())) == MANY
+        task = site.show(f"{array}.{MANY // 2}")
+        assert task["staged_in_s"] > 0 and task["staged_out_s"] > 0, task
+        wait_until(lambda: json.loads(site.ok("report", "--json"))["rows"][0]["runs"] == MANY, what="all to be counted")
+        row = json.loads(site.ok("report", "--json"))["rows"][0]
+        assert 0 < row["staged_in_h"] <= row["wait_h"] and row["took"]["staged_out_95_s"] > 0, row
 
 
 def copies(site, here, count=200, seconds=0.1):

@@ -67,6 +67,8 @@ json::object to_json(const records::Usage& usage) {
           {"gpu_asked_h", usage.gpu_asked / kHour},
           {"gpu_watched_h", usage.gpu_watched / kHour},
           {"gpu_used_h", usage.gpu_used / kHour},
+          {"staged_in_h", usage.staged_in / kHour},
+          {"staged_out_h", usage.staged_out / kHour},
           {"read_gb", usage.read_bytes / kGigabyte},
           {"written_gb", usage.written_bytes / kGigabyte}};
 }
@@ -80,6 +82,8 @@ json::object to_json(const records::Profile& profile) {
   put_spread(object, "wait", "_s", profile.wait);
   put_spread(object, "read", "", profile.read_bytes);
   put_spread(object, "written", "", profile.written_bytes);
+  put_spread(object, "staged_in", "_s", profile.staged_in);
+  put_spread(object, "staged_out", "_s", profile.staged_out);
   put_spread(object, "gpu_busy", "", profile.gpu_busy);
   put_spread(object, "gpu_memory", "", profile.gpu_memory);
   if (profile.on.empty()) return object;

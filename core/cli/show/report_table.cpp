@@ -39,7 +39,9 @@ constexpr std::array kColumns{"runs",
                               "gpu_watched_h",
                               "gpu_used_h",
                               "read_gb",
-                              "written_gb"};
+                              "written_gb",
+                              "staged_in_h",
+                              "staged_out_h"};
 
 const json::object& object_or_none(const json::object& report, const char* key) {
   static const json::object kNone;
@@ -225,6 +227,10 @@ std::string report_text(const json::object& report, const std::string& by,
     if (!held.empty()) out += line(held);
   std::string times = "all tasks together ran " + hours(number_at(total, "run_h")) +
                       " and waited " + hours(number_at(total, "wait_h")) + " before it";
+  if (number_at(total, "staged_in_h") > 0)
+    times += " (of that " + hours(number_at(total, "staged_in_h")) + " for files on their way)";
+  if (number_at(total, "staged_out_h") > 0)
+    times += "; outputs were on their way back for " + hours(number_at(total, "staged_out_h"));
   if (number_at(total, "lost_h") > 0)
     times += "; " + hours(number_at(total, "lost_h")) + " ran for nothing";
   out += line(times) + "\n" + efficiency(total).text(room) + "\n";

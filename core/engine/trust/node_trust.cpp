@@ -1,4 +1,4 @@
-#include "engine/node_trust.hpp"
+#include "engine/trust/node_trust.hpp"
 
 #include <algorithm>
 #include <cmath>

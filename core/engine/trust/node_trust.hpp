@@ -8,7 +8,7 @@
 // elsewhere and chance is as good as excluded, the node is bad.
 #pragma once
 
-#include "engine/node_name.hpp"
+#include "engine/trust/node_name.hpp"
 #include "model/time.hpp"
 
 #include <cstdint>
