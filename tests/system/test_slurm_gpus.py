@@ -1,11 +1,12 @@
 """Emulated GPUs in batch jobs of a real SLURM with typed GRES: checked, broken, slow; the others go on and no retry is used up."""
 
+import collections
 import json
 
 import pytest
 
 from engine_at_home import wait_until
-from fake_gpus import FakeGpus
+from fake_gpus import PROGRAM, FakeGpus
 from slurm_site import SlurmSite
 
 V100 = {"name": "v100", "partition": "gpu", "cpus": 2, "memory": "1G", "gpus": {"v100": 2}, "walltime": "30m"}
@@ -58,3 +59,26 @@ def test_one_that_is_hot_for_a_minute_is_set_aside(cluster):
     wait_until(lambda: "slowed down by its heat" in cluster.json("pilots")[0].get("message", ""), 120, what="its trouble")
     cluster.ok("cancel", array)
     assert [bool(device.get("trouble")) for device in cluster.json("pilots")[0]["devices"]] == [True, False]
+
+
+def test_each_kind_of_work_goes_to_the_gpus_that_serve_it_most(slurm):
+    a100 = V100 | {"name": "a100", "gpus": {"a100": 1}}
+    with GpuCluster(slurm, V100, a100, max_queued=2, idle_after="5m") as site:
+        (site.gpus.folder / "v100").symlink_to("n3")
+        (site.gpus.folder / "a100").symlink_to("n4")
+        # Three times as fast there, and as fast anywhere.
+        (site.directory / "table").write_text("net a100 0.5 100 90\nnet v100 1.5 100 90\ntiny a100 0.5 100 90\ntiny v100 0.5 100 90\n")
+        work = f'echo $HPCBATCH_GPU_KIND; HPCBATCH_FAKEGPU={site.gpus.folder}/$HPCBATCH_GPU_KIND exec {PROGRAM} work --class $0 --table {site.directory}/table'
+
+        def ran(count):
+            ids = [site.submit("--gpus", "1", "--name", name, "--array", f"1-{count}", "--", "sh", "-c", work, name) for name in ("net", "tiny")]
+            assert site.wait(*ids, timeout=200) == 0
+            return [collections.Counter(site.show(f"{number}.{n}")["device"] for n in range(1, count + 1)) for number in ids]
+
+        for kind in ("a100", "v100"):  # so little work is not worth another batch job
+            site.ok("run", "--gpus", kind, "--", "true")
+        ran(24)
+        nets, tiny = ran(24)
+        # All are done soonest where the V100s help with five nets once the tiny ones are done.
+        assert nets["gpus/a100"] >= 16 and tiny["gpus/v100"] >= 22, (nets, tiny)
+        assert {job.state for job in site.batch_jobs()} == {"RUNNING"} and len(site.batch_jobs()) == 2
