@@ -24,7 +24,7 @@ def configuration(kinds, gpus):
     max_running: 1
     idle_after: 10m
     setup:
-      - export HPCBATCH_FAKEGPU={{directory}}/gpus/{kind} LD_LIBRARY_PATH={libraries}
+      - export HPCBATCH_FAKEGPU={{directory}}/gpus/{kind} LD_LIBRARY_PATH='{libraries}'
     shapes:
       - {{{{name: gpu, cpus: {8 * gpus}, memory: {8 * gpus}G, gpus: {{{{{kind}: {gpus}}}}}, walltime: 12h}}}}
 """ for kind in kinds)
@@ -51,7 +51,7 @@ def configuration_of_slurm(slurm, kinds, gpus):
     poll_every: 1s
     setup:
       - case $SLURMD_NODENAME in {by_node} esac
-      - export HPCBATCH_FAKEGPU={{directory}}/gpus/$kind LD_LIBRARY_PATH={libraries}
+      - export HPCBATCH_FAKEGPU={{directory}}/gpus/$kind LD_LIBRARY_PATH='{libraries}'
     shapes:
 """ + "".join(f"""      - {{{{name: {kind}, partition: gpu, cpus: {8 * gpus}, memory: 4G, gpus: {{{{{kind}: {gpus}}}}}, walltime: 12h}}}}
 """ for kind in kinds)

@@ -1,11 +1,13 @@
 """Nodes whose GPUs are emulated (executors/fakegpu), for sites of tests."""
 
 import pathlib
+import shlex
 import subprocess
 
 from engine_at_home import PREFIX
 
 PROGRAM = pathlib.Path(PREFIX) / "bin/hpcbatch-fakegpu"
+QUOTED = shlex.quote(str(PROGRAM))
 
 
 class FakeGpus:
@@ -16,13 +18,13 @@ class FakeGpus:
         self.folder.mkdir(parents=True, exist_ok=True)
         libraries = subprocess.run([PROGRAM, "libraries"], check=True, capture_output=True, text=True).stdout.strip()
         of_node = "${SLURMD_NODENAME:-node}"
-        self.setup = [f"export HPCBATCH_FAKEGPU={self.folder}/{of_node} LD_LIBRARY_PATH={libraries}"]
+        self.setup = [f"export HPCBATCH_FAKEGPU={self.folder}/{of_node} LD_LIBRARY_PATH='{libraries}'"]
         for name, kinds in nodes.items():
             self._run("new", self.folder / name, *kinds)
 
     def command(self, node="node"):
         """Text for a shell: prints the devices that the task sees, and does work as the arguments of `work` say."""
-        return f'echo $CUDA_VISIBLE_DEVICES; HPCBATCH_FAKEGPU={self.folder}/{node} exec {PROGRAM} work "$@" >/dev/null'
+        return f'echo $CUDA_VISIBLE_DEVICES; HPCBATCH_FAKEGPU={self.folder}/{node} exec {QUOTED} work "$@" >/dev/null'
 
     @staticmethod
     def _run(*words):

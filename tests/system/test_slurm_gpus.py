@@ -6,7 +6,7 @@ import json
 import pytest
 
 from engine_at_home import wait_until
-from fake_gpus import PROGRAM, FakeGpus
+from fake_gpus import QUOTED, FakeGpus
 from slurm_site import SlurmSite
 
 V100 = {"name": "v100", "partition": "gpu", "cpus": 2, "memory": "1G", "gpus": {"v100": 2}, "walltime": "30m"}
@@ -68,7 +68,7 @@ def test_each_kind_of_work_goes_to_the_gpus_that_serve_it_most(slurm):
         (site.gpus.folder / "a100").symlink_to("n4")
         # Three times as fast there, and as fast anywhere.
         (site.directory / "table").write_text("net a100 0.5 100 90\nnet v100 1.5 100 90\ntiny a100 0.5 100 90\ntiny v100 0.5 100 90\n")
-        work = f'echo $HPCBATCH_GPU_KIND; HPCBATCH_FAKEGPU={site.gpus.folder}/$HPCBATCH_GPU_KIND exec {PROGRAM} work --class $0 --table {site.directory}/table'
+        work = f'echo $HPCBATCH_GPU_KIND; HPCBATCH_FAKEGPU={site.gpus.folder}/$HPCBATCH_GPU_KIND exec {QUOTED} work --class $0 --table {site.directory}/table'
 
         def ran(count):
             ids = [site.submit("--gpus", "1", "--name", name, "--array", f"1-{count}", "--", "sh", "-c", work, name) for name in ("net", "tiny")]
