@@ -40,7 +40,7 @@ _STATES = {
 }
 
 
-class Provider(ExecutionProvider, RepresentationMixin):  # type: ignore[misc]
+class Provider(ExecutionProvider, RepresentationMixin):
     """`mem_per_node` in GB, `walltime` as HH:MM:SS. Starts an engine where none runs, at the first block."""
 
     nodes_per_block = 1
@@ -98,7 +98,7 @@ class Provider(ExecutionProvider, RepresentationMixin):  # type: ignore[misc]
         if self.mem_per_node:
             lines.append(f"export PARSL_MEMORY_GB={self.mem_per_node}")
         lines.append(self.launcher(command, tasks_per_node, self.nodes_per_block))
-        paths = {}
+        paths: dict[str, Any] = {}
         if self.script_dir:
             os.makedirs(self.script_dir, exist_ok=True)
             base = os.path.join(os.path.abspath(self.script_dir), job_name.replace("{", "{{").replace("}", "}}") + ".{id}")

@@ -17,6 +17,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,7 +64,7 @@ class HpcbatchInfoWatcher(core.InfoWatcher):
                                            "Message": task.message or ""}
             if self.is_done(number, mode="cache"):
                 self._finished.add(number)
-        self._last_status_check = core._time.time()
+        self._last_status_check = time.time()
 
 
 class HpcbatchJob(core.Job[core.R]):
