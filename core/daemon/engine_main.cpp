@@ -318,7 +318,7 @@ class EngineProcess {
     look_.expires_after(kLook);
     look_.async_wait([this, &lock](const boost::system::error_code& error) {
       if (error) return;
-      lock.renew();
+      lock.renew(ends_when_idle_);
       const auto idle = std::chrono::steady_clock::now() - last_request_;
       if (ends_when_idle_ && idle >= kIdleEnd && server_->clients() == 0 &&
           runtime_->engine().is_idle() && dropboxes_->list().empty()) {
@@ -409,7 +409,8 @@ int run_engine(const EngineOptions& options) {
     }
     own_directory(places->home);
     own_directory(std::filesystem::path(places->socket).parent_path().string());
-    auto taken = store::OwnerLock::take(places->home);
+    auto taken =
+        store::OwnerLock::take(places->home, {configuration.file, options.started_by_client});
     if (const auto* refused = std::get_if<store::NotOwner>(&taken))
       throw NoStart{code_of_lock(refused->why), refused->text};
     auto& lock = std::get<store::OwnerLock>(taken);

@@ -7,8 +7,9 @@
 namespace hpcbatch {
 
 std::string to_text(const Owner& owner) {
-  return fmt::format("host {}\nboot {}\nprocess {}\nstart {}\nheartbeat {}\n", owner.host,
-                     owner.boot_id, owner.process, owner.process_start, owner.heartbeat);
+  return fmt::format("host {}\nboot {}\nprocess {}\nstart {}\nheartbeat {}\nidle {:d}\nconfig {}\n",
+                     owner.host, owner.boot_id, owner.process, owner.process_start, owner.heartbeat,
+                     owner.ends_when_idle, owner.config);
 }
 
 std::optional<Owner> parse_owner(std::string_view text) {
@@ -27,6 +28,10 @@ std::optional<Owner> parse_owner(std::string_view text) {
       in >> owner.process_start;
     else if (key == "heartbeat")
       in >> owner.heartbeat;
+    else if (key == "idle")
+      in >> owner.ends_when_idle;
+    else if (key == "config")
+      std::getline(in.ignore(), owner.config);
     ++fields;
   }
   return fields >= 5 ? std::optional(owner) : std::nullopt;

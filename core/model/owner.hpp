@@ -13,6 +13,8 @@ struct Owner {
   int process{0};
   long long process_start{0};  ///< field 22 of /proc/PID/stat
   long long heartbeat{0};      ///< seconds since 1970, by that host's clock
+  bool ends_when_idle{true};
+  std::string config;  ///< the file that it read; empty: none
 };
 
 /// Renewed once a minute; an owner on another host whose heartbeat is older is gone.

@@ -1,6 +1,7 @@
 #include "store/owner.hpp"
 
 #include "model/owner.hpp"
+#include "posix/process_start.hpp"
 
 #include <fmt/format.h>
 
@@ -26,31 +27,16 @@ namespace {
 constexpr int kLooksAtDying = 200;
 constexpr std::chrono::milliseconds kBetweenLooks{10};
 
-std::string first_line(const std::string& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-long long start_of_process(int process) {
-  const std::string stat = first_line(fmt::format("/proc/{}/stat", process));
-  const auto name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string field;
-  fields >> field;
-  // Killed, and not yet collected by its parent, who may never do it.
-  if (field == "Z" || field == "X") return 0;
-  for (int i = 1; i < 20; ++i) fields >> field;
-  return field.empty() ? 0 : std::stoll(field);
-}
-
-Owner ourselves() {
+Owner ourselves(const EngineWays& ways) {
   char host[256] = {};
   ::gethostname(host, sizeof host - 1);
-  return {host, first_line("/proc/sys/kernel/random/boot_id"), ::getpid(),
-          start_of_process(::getpid()), static_cast<long long>(std::time(nullptr))};
+  return {host,
+          boot_id(),
+          ::getpid(),
+          start_of_process(::getpid()),
+          static_cast<long long>(std::time(nullptr)),
+          ways.ends_when_idle,
+          ways.config};
 }
 
 std::optional<Owner> read_owner(const std::string& file) {
@@ -75,9 +61,9 @@ bool write_words(int descriptor, const std::string& text) {
 
 }  // namespace
 
-std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory) {
+std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory, EngineWays ways) {
   const std::string file = directory + "/engine.lock";
-  const Owner us = ourselves();
+  const Owner us = ourselves(ways);
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (descriptor < 0) {
     return NotOwner{NotOwner::Why::Failed,
@@ -112,11 +98,13 @@ std::variant<OwnerLock, NotOwner> OwnerLock::take(const std::string& directory) 
     return NotOwner{NotOwner::Why::Failed, fmt::format("cannot write {}: {}", file, why)};
   }
   ::fsync(descriptor);
-  return OwnerLock(file, descriptor);
+  return OwnerLock(file, descriptor, std::move(ways));
 }
 
 OwnerLock::OwnerLock(OwnerLock&& other) noexcept
-    : file_(std::move(other.file_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : file_(std::move(other.file_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      ways_(std::move(other.ways_)) {}
 
 OwnerLock::~OwnerLock() {
   if (descriptor_ < 0) return;
@@ -126,8 +114,9 @@ OwnerLock::~OwnerLock() {
   ::close(descriptor_);
 }
 
-void OwnerLock::renew() {
-  (void)write_words(descriptor_, to_text(ourselves()));
+void OwnerLock::renew(bool ends_when_idle) {
+  ways_.ends_when_idle = ends_when_idle;
+  (void)write_words(descriptor_, to_text(ourselves(ways_)));
 }
 
 }  // namespace hpcbatch::store

@@ -17,24 +17,32 @@ struct NotOwner {
   std::string text;
 };
 
+/// How an engine runs, for whoever starts the next one should this one die.
+struct EngineWays {
+  std::string config{};  ///< the file that it has read; empty: none
+  bool ends_when_idle{true};
+};
+
 /// Held until destroyed.  Not flock alone: some network file systems lack it or keep it to one
 /// node.
 class OwnerLock {
  public:
   /// Refused, with who holds it, while another engine lives: on this host as its process shows, on
   /// another host while its heartbeat is younger than ten minutes.
-  static std::variant<OwnerLock, NotOwner> take(const std::string& directory);
+  static std::variant<OwnerLock, NotOwner> take(const std::string& directory, EngineWays ways = {});
   OwnerLock(OwnerLock&& other) noexcept;
   OwnerLock& operator=(OwnerLock&&) = delete;
   ~OwnerLock();
 
   /// To be called about once a minute.
-  void renew();
+  void renew(bool ends_when_idle);
 
  private:
-  OwnerLock(std::string file, int descriptor) : file_(std::move(file)), descriptor_(descriptor) {}
+  OwnerLock(std::string file, int descriptor, EngineWays ways)
+      : file_(std::move(file)), descriptor_(descriptor), ways_(std::move(ways)) {}
   std::string file_;
   int descriptor_{-1};
+  EngineWays ways_;
 };
 
 }  // namespace hpcbatch::store

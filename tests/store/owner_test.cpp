@@ -1,11 +1,14 @@
 // One engine for one state directory.
 #include "store/owner.hpp"
 
+#include "model/owner.hpp"
+
 #include <gtest/gtest.h>
 
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -59,6 +62,23 @@ TEST_F(OwnerTest, TakesOverFromAProcessThatIsNoMore) {
   ::gethostname(host, sizeof host - 1);
   write_lock(host, "another-boot", 1, static_cast<long long>(std::time(nullptr)));
   EXPECT_TRUE(is_ours(OwnerLock::take(folder)));
+}
+
+TEST_F(OwnerTest, SaysHowItRunsForWhoeverStartsTheNext) {
+  auto taken = OwnerLock::take(folder, {"/home/me/my sites.yaml", true});
+  ASSERT_TRUE(is_ours(taken));
+  const auto kept = [&] {
+    std::ifstream in(folder + "/engine.lock");
+    std::stringstream text;
+    text << in.rdbuf();
+    return parse_owner(text.str()).value();
+  };
+  EXPECT_EQ(kept().config, "/home/me/my sites.yaml");
+  EXPECT_TRUE(kept().ends_when_idle);
+  std::get<OwnerLock>(taken).renew(false);
+  EXPECT_EQ(kept().config, "/home/me/my sites.yaml");
+  EXPECT_FALSE(kept().ends_when_idle);
+  EXPECT_EQ(kept().process, ::getpid());
 }
 
 TEST_F(OwnerTest, SaysThatALockCannotBeOpened) {

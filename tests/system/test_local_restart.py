@@ -299,6 +299,19 @@ def test_who_waits_starts_an_engine_that_has_died(home, verb):
     assert verb == "wait" or out == "done\n"
 
 
+def test_the_next_engine_runs_as_the_one_that_died(home):
+    config = home.directory / "other sites.yaml"
+    config.write_text((home.directory / "config.yaml").read_text() if (home.directory / "config.yaml").exists() else
+                      f"sites: [{{name: mine, scheduler: local, workspace: {home.directory}/mine, shapes: [{{name: one, cpus: 1, memory: 1G}}]}}]\n")
+    home.env.pop("HPCBATCH_CONFIG", None)
+    home.ok("engine", "start", "--config", config)
+    before = home.status()
+    home.kill_engine()
+    home.ok("list")
+    after = home.status()
+    assert (after["config"], after["ends_when_idle"]) == (str(config), False) == (before["config"], before["ends_when_idle"])
+
+
 def test_who_waits_does_not_start_an_engine_that_was_stopped(home):
     waiting = home.begin("wait", home.submit("--hold", "--", "true"), "--timeout", "8s")
     wait_until(lambda: home.verb("engine", "status", "--json").code == 0, what="the engine")

@@ -4,25 +4,13 @@
 #include "cli/process/exit.hpp"
 #include "cli/show/table.hpp"
 
-#include <sys/stat.h>
 #include <algorithm>
 #include <cstdio>
 
 namespace hpcbatch {
-namespace {
-
-bool left_its_socket(const Places& places) {
-  const std::vector<std::string> sockets = sockets_of(places);
-  return std::any_of(sockets.begin(), sockets.end(), [](const std::string& path) {
-    struct stat info {};
-    return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
-  });
-}
-
-}  // namespace
 
 void EngineRevival::tried(EngineClient& client, const Answer& answer) {
-  if (answer.outcome != Exchange::NoEngine || !left_its_socket(session_.places)) {
+  if (answer.outcome != Exchange::NoEngine || !engine_that_died(session_.places)) {
     dead_since_.reset();
     return;
   }
@@ -39,12 +27,14 @@ void EngineRevival::start(EngineClient& client) {
       said = "the engine had died and was started again; its log is " + session_.places.home +
              "/engine.log";
     dead_since_.reset();
+    told_ = false;
   } catch (const CommandError& error) {
     if (!told_) said = std::string(error.what()) + "; it is tried again";
     told_ = true;
-    next_ = Clock::now() + pause_;
-    pause_ = std::min(kLongestPause, 2 * pause_);
   }
+  // One that dies again and again is not started without end.
+  next_ = Clock::now() + pause_;
+  pause_ = std::min(kLongestPause, 2 * pause_);
   if (said.empty()) return;
   status_.clear();
   std::fprintf(stderr, "hpcbatch: %s\n", one_line(said).c_str());

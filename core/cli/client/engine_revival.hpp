@@ -18,9 +18,9 @@ class EngineRevival {
 
   EngineRevival(const Session& session, StatusLine& status) : session_(session), status_(status) {}
 
-  /// `answer` is that of a try to connect.  Starts an engine where the last one died, which left its
-  /// socket behind (one that was stopped takes it away, and stays stopped), and none has come for
-  /// some seconds; says so on standard error, or once why it cannot.  Throws InterruptedByUser.
+  /// `answer` is that of a try to connect.  Starts an engine where the last one died (one that was
+  /// stopped stays stopped), as that one ran, where none has come for some seconds; says so on
+  /// standard error, or once why it cannot.  Throws InterruptedByUser.
   void tried(EngineClient& client, const Answer& answer);
 
  private:

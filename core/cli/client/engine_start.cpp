@@ -3,9 +3,12 @@
 #include "cli/parse/engine_options.hpp"
 #include "cli/process/exit.hpp"
 #include "posix/fd.hpp"
+#include "posix/process_start.hpp"
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 #include <vector>
 
 #include <fcntl.h>
@@ -163,9 +166,27 @@ bool connect_to_other(EngineClient& client, const Interrupt& interrupt) {
 
 }  // namespace
 
+std::optional<Owner> engine_that_died(const Places& places) {
+  std::ifstream in(places.home + "/engine.lock");
+  std::stringstream text;
+  text << in.rdbuf();
+  const auto owner = parse_owner(text.str());
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  if (!owner || owner->host != host) return std::nullopt;
+  const bool lives = owner->boot_id == boot_id() && owner->process_start != 0 &&
+                     start_of_process(owner->process) == owner->process_start;
+  return lives ? std::nullopt : owner;
+}
+
 bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
-                      Lifetime lifetime, const std::optional<std::string>& config) {
+                      Lifetime lifetime, const std::optional<std::string>& asked) {
   if (is_connected(client.http().connect())) return false;
+  std::optional<std::string> config = asked;
+  if (const auto dead = engine_that_died(places); dead && lifetime == Lifetime::UntilIdle) {
+    if (!config && !dead->config.empty()) config = dead->config;
+    if (!dead->ends_when_idle) lifetime = Lifetime::UntilStopped;
+  }
   // The second try is for an engine that held the lock while it was ending.
   for (int attempt = 0; attempt < 2; ++attempt) {
     const Started started = spawn_engine(places, lifetime, config);

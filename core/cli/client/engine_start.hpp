@@ -4,6 +4,7 @@
 #include "cli/client/engine_client.hpp"
 #include "cli/process/interrupt.hpp"
 #include "documents/state_paths.hpp"
+#include "model/owner.hpp"
 
 #include <optional>
 #include <string>
@@ -14,9 +15,15 @@ enum class Lifetime { UntilStopped, UntilIdle };
 
 /// Connects `client`, starting an engine first where none runs.  Of two callers at once both end up
 /// with the same engine.  Throws CommandError: 2 where the configuration is wrong, 3 where no
-/// engine can be had (it may run on another host).  Returns whether this call started it.
+/// engine can be had (it may run on another host).  Returns whether this call started it.  Where
+/// nothing else is said, with the configuration of one that died, and for as long as that was to
+/// run.
 bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
                       Lifetime lifetime, const std::optional<std::string>& config = {});
+
+/// How the engine of this home ran that died without a word on this host, and was not started again
+/// since.
+std::optional<Owner> engine_that_died(const Places& places);
 
 /// Throws CommandError (2) with the engine's sentence where it would not take that configuration.
 void check_configuration(const std::optional<std::string>& config);

@@ -1,0 +1,41 @@
+#include "posix/process_start.hpp"
+
+#include "posix/fd.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <array>
+#include <sstream>
+
+namespace hpcbatch {
+namespace {
+
+std::string read_start_of(const std::string& file) {
+  const Fd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> text{};
+  const ssize_t size = opened ? ::read(opened.get(), text.data(), text.size()) : -1;
+  return size <= 0 ? "" : std::string(text.data(), static_cast<std::size_t>(size));
+}
+
+}  // namespace
+
+long long start_of_process(int process) {
+  const std::string stat = read_start_of("/proc/" + std::to_string(process) + "/stat");
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string field;
+  fields >> field;
+  if (field == "Z" || field == "X") return 0;
+  constexpr int kFieldsBetween = 19;
+  for (int i = 0; i < kFieldsBetween; ++i) fields >> field;
+  return field.empty() ? 0 : std::stoll(field);
+}
+
+std::string boot_id() {
+  std::string text = read_start_of("/proc/sys/kernel/random/boot_id");
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+}  // namespace hpcbatch

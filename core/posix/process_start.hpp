@@ -1,0 +1,15 @@
+// Which process has a number, told by when it began: numbers are given anew.
+#pragma once
+
+#include <string>
+
+namespace hpcbatch {
+
+/// Field 22 of /proc/PID/stat (proc(5)), in ticks since the machine came up; 0 where no process has
+/// the number, or one that has ended and was not collected by its parent, who may never do it.
+long long start_of_process(int process);
+
+/// Another one after each start of the machine (random(4)); empty: not known.
+std::string boot_id();
+
+}  // namespace hpcbatch
