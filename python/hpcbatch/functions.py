@@ -47,6 +47,8 @@ class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
     def __init__(self) -> None:
         super().__init__()
         self._handed_in: concurrent.futures.Future[Any] | None = None
+        self._beginning = threading.Lock()
+        self._has_begun = False
 
     def follow(self, future: concurrent.futures.Future[Any]) -> None:
         self._handed_in = future
@@ -55,24 +57,35 @@ class _Later(concurrent.futures.Future):  # type: ignore[type-arg]
         future.add_done_callback(self._take)
 
     def fail(self, error: BaseException) -> None:
-        if self.set_running_or_notify_cancel():
+        if self._begin():
             self.set_exception(error)
 
     def cancel(self) -> bool:
         if self._handed_in is not None:
             return self._handed_in.cancel()
-        return super().cancel()
+        is_cancelled = super().cancel()
+        if is_cancelled:
+            # Whoever waits by concurrent.futures.wait hears of it only then.
+            self._begin()
+        return is_cancelled
 
     def running(self) -> bool:
         return self._handed_in is not None and self._handed_in.running()
 
+    def _begin(self) -> bool:
+        """`set_running_or_notify_cancel`, of which a second call would be an error."""
+        with self._beginning:
+            if self._has_begun:
+                return False
+            self._has_begun = True
+        return self.set_running_or_notify_cancel()
+
     def _take(self, future: concurrent.futures.Future[Any]) -> None:
         if future.cancelled():
             super().cancel()
-            self.set_running_or_notify_cancel()
-        elif not self.set_running_or_notify_cancel():
+        if not self._begin():
             return
-        elif (error := future.exception()) is not None:
+        if (error := future.exception()) is not None:
             self.set_exception(error)
         else:
             self.set_result(future.result())
@@ -176,7 +189,7 @@ def gather(*futures: concurrent.futures.Future[Any], progress: bool | None = Non
     bar = Bar("calls", progress)
     try:
         for future in futures:
-            while not concurrent.futures.wait([future], timeout=bar.patience(_LONGEST_LOOK_S)).done:
+            while not future.done() and not concurrent.futures.wait([future], timeout=bar.patience(_LONGEST_LOOK_S)).done:
                 ended = sum(one.done() for one in futures)
                 bar.show(ended, len(futures), f"{ended:,} of {len(futures):,} have ended", False)
             future.result()

@@ -14,6 +14,7 @@ batch system (partition, account, scheduler_options) is said of a site in hpcbat
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -101,7 +102,7 @@ class Provider(ExecutionProvider, RepresentationMixin):
         paths: dict[str, Any] = {}
         if self.script_dir:
             os.makedirs(self.script_dir, exist_ok=True)
-            base = os.path.join(os.path.abspath(self.script_dir), job_name.replace("{", "{{").replace("}", "}}") + ".{id}")
+            base = os.path.join(os.path.abspath(self.script_dir), re.sub(r"[{}/]", "_", job_name) + ".{id}")
             paths = {"stdout": base + ".stdout", "stderr": base + ".stderr"}
         try:
             task = self._client().submit(
@@ -129,10 +130,10 @@ class Provider(ExecutionProvider, RepresentationMixin):
     def _status_of(self, number: str) -> JobStatus:
         try:
             task = self._client().task(number)
-        except Refused as error:
-            return JobStatus(JobState.MISSING, str(error))
         except Error as error:
-            return JobStatus(JobState.UNKNOWN, str(error))
+            # Whatever else is wrong may pass, and a block that Parsl takes for lost is counted against the site.
+            is_gone = isinstance(error, Refused) and error.status == 404
+            return JobStatus(JobState.MISSING if is_gone else JobState.UNKNOWN, str(error))
         state = _STATES.get(task.state)
         if state is None:
             state = JobState.TIMEOUT if task.failure == "time_task" else JobState.FAILED

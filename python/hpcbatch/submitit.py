@@ -13,7 +13,9 @@ a `checkpoint` method is stopped a minute and a half before its time is up, or w
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -31,9 +33,11 @@ from .work import Client
 __all__ = ["HpcbatchExecutor", "HpcbatchJob", "HpcbatchJobEnvironment"]
 
 _BEFORE_THE_END_S = 90
+_RETRIES = "SUBMITIT_HPCBATCH_RETRIES"
 _STATES = {"waiting": "PENDING", "held": "PENDING", "running": "RUNNING", "finishing": "RUNNING", "unknown": "RUNNING",
            "done": "COMPLETED", "cancelled": "CANCELLED"}
-_parameters = frozenset({"name", "timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "nodes", "tasks_per_node", "site", "tags", "setup"})
+_parameters = frozenset({"name", "timeout_min", "mem_gb", "cpus_per_task", "gpus_per_node", "nodes", "tasks_per_node",
+                         "stderr_to_stdout", "site", "tags", "setup"})
 
 
 class HpcbatchInfoWatcher(core.InfoWatcher):
@@ -92,16 +96,46 @@ class HpcbatchJobEnvironment(job_environment.JobEnvironment):
     }
 
     def _handle_signals(self, paths: utils.JobPaths, submission: utils.DelayedSubmission) -> None:
-        if paths.result_pickle.exists():
-            # Tried again only because one that can go on may: this one has ended.
-            sys.exit(1)
-        super()._handle_signals(paths, submission)
+        self._end_if_over(paths)
+        for pickle in (paths.submitted_pickle, paths.result_pickle):
+            # What was cut off while it was written, which submitit takes for another process at work.
+            pickle.with_suffix(pickle.suffix + ".save_tmp").unlink(missing_ok=True)
+        if not hasattr(submission.function, "checkpoint"):
+            return  # it ends as any task does, and is tried again where that was its pilot's fault
         handler = job_environment.SignalHandler(self, paths, submission)
-        signal.signal(signal.SIGTERM, handler.checkpoint_and_try_requeue)
+        signal.signal(self._usr_sig(), handler.checkpoint_and_try_requeue)
+
+        def told_to_end(number: int, _: Any) -> None:
+            # Its pilot goes, or its user cancels it: no time of its own was up.
+            job_environment._checkpoint(submission, paths.submitted_pickle, submission._timeout_countdown)
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        signal.signal(signal.SIGTERM, told_to_end)
         limit = submission._timeout_min * 60
         last = threading.Timer(max(limit / 2, limit - _BEFORE_THE_END_S), os.kill, (os.getpid(), self._usr_sig()))
         last.daemon = True
         last.start()
+
+    @staticmethod
+    def _end_if_over(paths: utils.JobPaths) -> None:
+        """Where an attempt before has left a result: its pilot was lost before it could tell, or what may go on has failed."""
+        try:
+            outcome, _ = utils.pickle_load(paths.result_pickle)
+        except FileNotFoundError:
+            return
+        except Exception:
+            outcome = "unreadable"
+        if outcome == "success":
+            sys.exit(0)
+        # What may go on is tried again whatever it ended by; beyond that it is retried by hand.
+        spared = paths.result_pickle.with_suffix(".spared")
+        if outcome == "error" and (spared.stat().st_size if spared.exists() else 0) < int(os.environ.get(_RETRIES, "0")):
+            with open(spared, "a") as file:
+                file.write(".")
+            sys.exit(1)
+        spared.unlink(missing_ok=True)
+        paths.result_pickle.unlink()
 
 
 class HpcbatchExecutor(core.Executor):
@@ -116,7 +150,7 @@ class HpcbatchExecutor(core.Executor):
         super().__init__(folder)
         self.max_num_timeout = max_num_timeout
         self.max_pickle_size_gb = max_pickle_size_gb
-        self._python = python or sys.executable
+        self._python = [sys.executable] if python is None else shlex.split(python)
 
     @classmethod
     def affinity(cls) -> int:
@@ -147,21 +181,32 @@ class HpcbatchExecutor(core.Executor):
                 raise RuntimeError(f"functions and arguments come to some {size:.2f} GB: max_pickle_size_gb is {self.max_pickle_size_gb}")
         can_go_on = any(hasattr(delayed.function, "checkpoint") for delayed in delayed_submissions)
         engine = HpcbatchJob.watcher.client()
-        whole = engine.submit(**self._task(can_go_on), array=f"1-{len(pickles)}" if len(pickles) > 1 else None)
-        numbers = [whole.id] if len(pickles) == 1 else [f"{whole.id}.{index}" for index in range(1, len(pickles) + 1)]
-        jobs: list[core.Job[Any]] = []
-        for number, pickle in zip(numbers, pickles):
-            jobs.append(HpcbatchJob(folder=self.folder, job_id=number))
-            jobs[-1].paths.move_temporary_file(pickle, "submitted_pickle")
-        engine.release(whole)
+        whole = None
+        try:
+            whole = engine.submit(**self._task(can_go_on), array=f"1-{len(pickles)}" if len(pickles) > 1 else None)
+            numbers = [whole.id] if len(pickles) == 1 else [f"{whole.id}.{index}" for index in range(1, len(pickles) + 1)]
+            jobs: list[core.Job[Any]] = []
+            for number, pickle in zip(numbers, pickles):
+                jobs.append(HpcbatchJob(folder=self.folder, job_id=number))
+                jobs[-1].paths.move_temporary_file(pickle, "submitted_pickle")
+            engine.release(whole)
+        except BaseException:
+            # Nothing of it may stay held, or lie about.
+            if whole is not None:
+                with contextlib.suppress(Error):
+                    engine.cancel(whole)
+            for pickle in pickles:
+                pickle.unlink(missing_ok=True)
+            raise
         return jobs
 
     def _task(self, can_go_on: bool) -> dict[str, Any]:
         asked = self.parameters
         log = str(self.folder).replace("%j", "{id}").replace("%A", "{id}").replace("%t", "0") + "/{id}_0_log"
-        words = [*self._python.split(), "-u", "-m", "submitit.core._submit", str(self.folder)]
-        if asked.get("setup"):
-            words = ["/bin/bash", "-c", "\n".join([*asked["setup"], 'exec "$@"']), "bash", *words]
+        words = [*self._python, "-u", "-m", "submitit.core._submit", str(self.folder)]
+        both = bool(asked.get("stderr_to_stdout"))
+        if asked.get("setup") or both:
+            words = ["/bin/bash", "-c", "\n".join([*asked.get("setup", ()), 'exec "$@"' + (" 2>&1" if both else "")]), "bash", *words]
         task = {
             "command": words,
             "name": asked.get("name", "submitit"),
@@ -171,9 +216,9 @@ class HpcbatchExecutor(core.Executor):
             "time": asked.get("timeout_min", 5) * 60,
             "site": asked.get("site"),
             "tags": asked.get("tags"),
-            "env": {"SUBMITIT_EXECUTOR": self.name()},
+            "env": {"SUBMITIT_EXECUTOR": self.name(), _RETRIES: str(self.max_num_timeout if can_go_on else 0)},
             "stdout": log + ".out",
-            "stderr": log + ".err",
+            "stderr": None if both else log + ".err",
             "retries": self.max_num_timeout if can_go_on else 0,
             # Until their pickles have the names that the tasks look for.
             "hold": True,

@@ -124,6 +124,21 @@ def test_what_can_go_on_goes_on(home, python):
             fails.exception()
             fails.watcher.client().wait(fails.job_id)
             print(type(fails.exception()).__name__, open("failed").read())
+            # By hand it runs again, what has succeeded does not.
+            for job in (fails, executor.submit(print, "once")):
+                job.exception()
+                client = job.watcher.client()
+                client.wait(job.job_id)
+                client.retry(job.job_id)
+                client.wait(job.job_id)
+            print(open("failed").read())
+            plain = executor.submit(exec, "open('plain', 'a').write('x'); import time; time.sleep(1); open('plain', 'a').write('y'); 1 / (len(open('plain').read()) - 2)")
+            print("ZeroDivisionError" in str(plain.exception()), open("plain").read())
+            client.wait(plain.job_id)
+            client.retry(plain.job_id)
+            client.wait(plain.job_id)
+            print(plain.result(), open("plain").read())
         """)
     lines = said.splitlines()
+    assert lines[2:] == ["xx", "True xy", "None xyxy"], said
     assert lines[0].startswith("(40, ") and 2 <= int(lines[0][5:-1]) <= 4 and lines[1] == "FailedJobError x", said

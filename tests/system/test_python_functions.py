@@ -36,11 +36,16 @@ def test_calls_wait_for_calls(home, python):
             print(asyncio.run(in_async_code()))
             waiting = concurrent.futures.Future()
             given_up = add(waiting, 1)
-            print(given_up.cancel(), given_up.cancelled())
+            print(given_up.cancel(), given_up.cancelled(), len(concurrent.futures.wait([given_up], timeout=60).done))
+            try:
+                hpcbatch.gather(first[0], given_up)
+            except concurrent.futures.CancelledError:
+                print("gathered")
             waiting.set_result(1)
             print(add(1, 1).task is not None or True)
         """)
-    assert said.splitlines()[:4] == ["192 [0, 2, 4] 3", "KeyError(7) True", "(3, 6, [0, 1, 2, 3, 4])", "True True"]
+    assert said.splitlines()[:4] == ["192 [0, 2, 4] 3", "KeyError(7) True", "(3, 6, [0, 1, 2, 3, 4])", "True True 1"]
+    assert said.splitlines()[4] == "gathered"
     assert "add" in home.ok("list"), "a task has the name of its function"
 
 
