@@ -63,7 +63,7 @@ class Executor(RemoteExecutor):
             program = getattr(self._settings, "program", None)
             self._engine = engine.connect(program)
             self._name = client_of(str(self.workflow.persistence.path))
-            self._takeover = Takeover(self._engine, self._name, self.workflow, self._telling.say)
+            self._takeover = Takeover(self._engine, self._name, self.workflow, self._telling.say, self._image_of)
             self._waiting = Waiting(self._engine, self._name, engine.Error, self._telling.say)
             feed = Feed(self._engine, self._name, self._ended, self._telling.warn_once, lambda: engine.connect(program))
             feed.begin()
@@ -175,6 +175,10 @@ class Executor(RemoteExecutor):
         from .direct import Ineligible, check
 
         try:
+            if image:
+                from .containers import check_image
+
+                check_image(image)
             check(job, self.workflow, bool(image))
             return command_of(job, self.workflow, bool(image))
         except Ineligible as error:
@@ -241,7 +245,7 @@ class Executor(RemoteExecutor):
         key = f"{self._run}-{self._submits}"
         infos = []
         for place, (job, _, is_direct) in enumerate(prepared):
-            mark = Mark(key, place, len(prepared), is_direct, fingerprint_of(job, self.workflow.persistence))
+            mark = Mark(key, place, len(prepared), is_direct, fingerprint_of(job, self.workflow.persistence, self._image_of(job)))
             infos.append(SubmittedJobInfo(job, external_jobid=mark.text(self._name)))
             # Not RemoteExecutor's: what is active is known to the feed.
             RealExecutor.report_job_submission(self, infos[-1])

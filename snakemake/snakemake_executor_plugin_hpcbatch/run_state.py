@@ -45,8 +45,9 @@ def read_mark(text, client):
     return Mark(found[2], int(found[3]), int(found[4]), found[5] == "d", found[6])
 
 
-def fingerprint_of(job, persistence):
-    """Of all that decides what a job makes, as far as Snakemake itself remembers it: code, parameters, inputs, outputs."""
+def fingerprint_of(job, persistence, image=None):
+    """Of all that decides what a job makes, as far as Snakemake itself remembers it: code, parameters, inputs, outputs; and `image`, in
+    which its task runs."""
     digest = hashlib.blake2b(digest_size=10)
     members = sorted(job.jobs, key=lambda one: sorted(map(str, one.output))) if job.is_group() else [job]
     for one in members:
@@ -61,5 +62,7 @@ def fingerprint_of(job, persistence):
             facts.append(str(os.stat(source).st_mtime_ns))
         except Exception:
             facts.append("")
+        if image:
+            facts.append(image)
         digest.update(repr(facts).encode(errors="surrogateescape"))
     return digest.hexdigest()

@@ -6,13 +6,14 @@ from .run_state import fingerprint_of, read_mark
 
 
 class Takeover:
-    """`say` takes a line for the user.  Errors of the engine are its client's."""
+    """`say` takes a line for the user; `image_of` says in which image a job is to run.  Errors of the engine are its client's."""
 
-    def __init__(self, client, name, workflow, say):
+    def __init__(self, client, name, workflow, say, image_of):
         self._client = client
         self._name = name
         self._workflow = workflow
         self._say = say
+        self._image_of = image_of
         self._ids = {}
 
     def task_of(self, job):
@@ -57,7 +58,7 @@ class Takeover:
         return self._client.task(ids[mark.place]) if len(ids) == mark.count else None
 
     def _is_of_use(self, job, mark, task):
-        if mark.fingerprint != fingerprint_of(job, self._workflow.persistence):
+        if mark.fingerprint != fingerprint_of(job, self._workflow.persistence, self._image_of(job)):
             return False
         # Its folder is known only to the Snakemake that made it.
         if mark.is_direct and job.is_shadow:
