@@ -32,7 +32,7 @@ struct ArrayState {
     IndexSet cut;  ///< tasks that a pilot's end has cut, or that keep away from a node
     std::map<std::string, IndexSet> files_at;       ///< by site: tasks whose files were staged in
     std::map<std::string, IndexSet> files_staging;  ///< or are being staged in
-    StagingTimes staging_times;
+    std::map<std::string, StagingTimes> staging_times;  ///< by site
     struct Pause {
       Time until{};
       std::uint32_t failures{0};

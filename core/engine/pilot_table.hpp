@@ -36,7 +36,7 @@ struct Lease {
   State state{State::Sent};
   Time since{};  ///< leased
   std::optional<Time> started;
-  std::optional<Time> ended;     ///< since when its outputs are on their way
+  std::optional<Time> outputs_come_since;
   PilotState* held_by{nullptr};  ///< the table's own
 };
 

@@ -309,7 +309,6 @@ bool Engine::attempt_ended(const PilotId& pilot, const AttemptEnd& end, Time now
       actions_.push_back(KillAttempt{pilot, end.attempt, Failure::Cancelled, false});
     } else {
       lease->state = Lease::State::Publishing;
-      lease->ended = now;
       if (end.outcome.failure != Failure::Ok) pilots_.failed(*lease, end.outcome);
       actions_.push_back(SavePermitted{end.attempt.task});
       actions_.push_back(PermitPublish{pilot, end.attempt});

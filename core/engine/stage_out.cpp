@@ -4,11 +4,9 @@
 
 namespace hpcbatch {
 
-using namespace std::chrono_literals;
-
 void Engine::outputs_come(Lease& lease, Time now) {
   lease.state = Lease::State::Publishing;
-  if (!lease.ended) lease.ended = now;
+  if (!lease.outputs_come_since) lease.outputs_come_since = now;
   pilots_.leave_room(lease);
   work_changed_ = true;
   // Whoever cancelled it had told the pilot, which has done with it.
@@ -16,11 +14,11 @@ void Engine::outputs_come(Lease& lease, Time now) {
     actions_.push_back(KillAttempt{lease.pilot, lease.attempt, Failure::Cancelled, false});
 }
 
-/// What the files of one that ran took to come and go; what is but a rename is not told.
+/// What the files of one that ran took to come and go.
 void Engine::tell_staging(const Lease& lease, Outcome& outcome, Time now) {
-  constexpr Duration kLeastTold = 10ms;
-  outcome.staged_in = tasks_.staged_in(lease.attempt.task);
-  if (lease.ended && now - *lease.ended >= kLeastTold) outcome.staged_out = now - *lease.ended;
+  outcome.staged_in = tasks_.staged_in(lease.attempt.task, lease.held_by->site);
+  // What is published where it runs is on no way.
+  if (lease.outputs_come_since) outcome.staged_out = now - *lease.outputs_come_since;
 }
 
 void Engine::handle(const StageOutPending& event, Time now) {

@@ -18,7 +18,7 @@ constexpr Duration kLongestPause = 5min;
 
 void TaskTable::forget_files(ArrayState& array, const IndexSet& indices) {
   if (!array.rare) return;
-  array.rare->staging_times.given_up(indices);
+  for (auto& [site, times] : array.rare->staging_times) times.given_up(indices);
   for (auto& [site, tasks] : array.rare->files_at) tasks.remove(indices);
   for (const auto& [site, tasks] : array.rare->files_staging) not_coming(array, site, indices);
 }
@@ -88,16 +88,22 @@ void TaskTable::make_ready_by_files(
 void TaskTable::files_staging(ArrayId id, const std::string& site, const IndexSet& indices,
                               Time now) {
   ArrayState::Rare& rare = get(id).make_rare();
-  rare.staging_times.began(indices, now);
+  rare.staging_times[site].began(indices, now);
   IndexSet& coming = rare.files_staging[site];
   coming_[site] -= coming.size();
   coming.add(indices);
   coming_[site] += coming.size();
 }
 
-Duration TaskTable::staged_in(TaskId task) {
+Duration TaskTable::staged_in(TaskId task, const std::string& site) {
   ArrayState& array = get(task.array);
-  return array.rare ? array.rare->staging_times.take(task.index) : Duration{};
+  if (!array.rare) return {};
+  Duration there{};
+  for (auto& [name, times] : array.rare->staging_times) {
+    const Duration took = times.take(task.index);
+    if (name == site) there = took;
+  }
+  return there;
 }
 
 void TaskTable::files_shared(ArrayId id, const std::string& site, const IndexSet& indices) {
@@ -121,7 +127,7 @@ bool TaskTable::files_staged(const StagedIn& event, Time now) {
   const IndexSet there = event.there.intersection(coming);
   not_coming(array, event.site, there);
   if (!there.empty()) {
-    rare.staging_times.arrived(there, now);
+    rare.staging_times[event.site].arrived(there, now);
     rare.files_at[event.site].add(there);
     rare.pauses.erase(event.site);
     IndexSet moved;
@@ -131,7 +137,7 @@ bool TaskTable::files_staged(const StagedIn& event, Time now) {
   for (const StagedIn::Failed& failed : event.failed) {
     IndexSet indices = failed.indices.intersection(coming);
     not_coming(array, event.site, indices);
-    rare.staging_times.given_up(indices);
+    rare.staging_times[event.site].given_up(indices);
     // What had been staged in may be gone.
     IndexSet& brought = rare.files_at[event.site];
     const IndexSet gone = failed.indices.intersection(brought);

@@ -79,8 +79,8 @@ class TaskTable {
   /// Arrays of which something waits that have files to be staged in.
   const std::set<ArrayId>& arrays_with_files() const { return with_files_; }
   void files_staging(ArrayId id, const std::string& site, const IndexSet& indices, Time now);
-  /// How long the files of one that has ended were on their way to it; told once.
-  Duration staged_in(TaskId task);
+  /// How long the files of one that has ended at that site were on their way there; told once.
+  Duration staged_in(TaskId task, const std::string& site);
   /// Of an array whose tasks share their files: what holds for others of it holds for these.
   void files_shared(ArrayId id, const std::string& site, const IndexSet& indices);
   /// What became of them; with a failure for good those that still wait end.  Returns whether files

@@ -90,7 +90,7 @@ void add(Usage& usage, const Run& run, const Needs& needs) {
   }
   usage.read_bytes += static_cast<double>(run.read_bytes);
   usage.written_bytes += static_cast<double>(run.written_bytes);
-  usage.staged_in += in_seconds(run.staged_in);
+  if (run.is_first) usage.staged_in += in_seconds(run.staged_in);
   usage.staged_out += in_seconds(run.staged_out);
   const double gpus = asked.gpus().value() * ran;
   usage.gpu_asked += gpus;
