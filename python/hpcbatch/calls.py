@@ -271,6 +271,9 @@ class Calls:
 
     def _ended(self, entry: tuple[str, list[Call]], task: str, event: Mapping[str, Any]) -> None:
         number, group = entry
+        if "started_at" in event and "ended_at" in event:
+            with self._changed:
+                self._pace.ran(event["started_at"], event["ended_at"])
         try:
             if event["state"] == "done":
                 self._read(group, number, task)

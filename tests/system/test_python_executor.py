@@ -263,6 +263,24 @@ def test_quick_calls_share_a_task():
     assert pace.together("f", 10_000, 1.0) == 1 and pace.together("g", 10_000, 1.0) == 1
 
 
+def test_one_disturbed_call_and_few_slots_change_little():
+    pace = Pace()
+    for n in range(64):
+        pace.ended("f", 0.5 if n == 63 else 0.01)
+    assert pace.together("f", 10_000, 1.0) == 20, "one was disturbed"
+    for n in range(8):
+        pace.ended("f", 0.5)
+    assert pace.together("f", 10_000, 1.0) == 1, "one in ten takes long"
+    pace = Pace()
+    pace.ended("f", 0.001)
+    for n in range(20):  # two side by side
+        pace.ran(n // 2 * 0.1, n // 2 * 0.1 + 0.1)
+    assert pace.together("f", 60, 1.0) == 10 and pace.together("f", 6, 1.0) == 1
+    for n in range(64):  # a hundred
+        pace.ran(100.0, 100.1)
+    assert pace.together("f", 640, 1.0) == 10
+
+
 def test_quick_calls_and_chunks_fit_where_a_single_one_does(home, monkeypatch):
     """Many quick calls share a task: that must not ask for the times of all of them together."""
     home.configure("sites: [{name: here, scheduler: local, shapes: [{name: hour, cpus: 2, memory: 2G, walltime: 1h}]}]")
