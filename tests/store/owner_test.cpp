@@ -18,12 +18,14 @@ namespace hpcbatch::store {
 namespace {
 
 class OwnerTest : public testing::Test {
+ public:
+  ~OwnerTest() override { std::filesystem::remove_all(folder); }
+
  protected:
   OwnerTest() {
     std::string path = testing::TempDir() + "/hpcbatch-owner-XXXXXX";
     folder = ::mkdtemp(path.data());
   }
-  ~OwnerTest() override { std::filesystem::remove_all(folder); }
   void write_lock(const std::string& host, const std::string& boot, long long process,
                   long long heartbeat) {
     std::ofstream(folder + "/engine.lock")

@@ -179,17 +179,31 @@ std::optional<Owner> engine_that_died(const Places& places) {
   return lives ? std::nullopt : owner;
 }
 
+namespace {
+
+struct Way {
+  Lifetime lifetime{};
+  std::optional<std::string> config;
+};
+
+/// Where nothing else is asked: its work waits for the sites of its configuration.
+Way as_the_last_one(const Places& places, Way asked) {
+  const auto dead = engine_that_died(places);
+  if (!dead || asked.lifetime != Lifetime::UntilIdle) return asked;
+  if (!asked.config && !dead->config.empty()) asked.config = dead->config;
+  if (!dead->ends_when_idle) asked.lifetime = Lifetime::UntilStopped;
+  return asked;
+}
+
+}  // namespace
+
 bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
-                      Lifetime lifetime, const std::optional<std::string>& asked) {
+                      Lifetime lifetime, const std::optional<std::string>& config) {
   if (is_connected(client.http().connect())) return false;
-  std::optional<std::string> config = asked;
-  if (const auto dead = engine_that_died(places); dead && lifetime == Lifetime::UntilIdle) {
-    if (!config && !dead->config.empty()) config = dead->config;
-    if (!dead->ends_when_idle) lifetime = Lifetime::UntilStopped;
-  }
+  const Way way = as_the_last_one(places, {lifetime, config});
   // The second try is for an engine that held the lock while it was ending.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    const Started started = spawn_engine(places, lifetime, config);
+    const Started started = spawn_engine(places, way.lifetime, way.config);
     std::string said = read_ready(started, interrupt);
     if (said == std::string(1, kEngineReady)) {
       if (!is_connected(client.http().connect()))
