@@ -157,6 +157,7 @@ class Client:
         self._timeout = timeout
         self._local = threading.local()
         self._waiting = set()  # connections that wait for an answer
+        self.home = None  # the engine's state directory, once it has said so
         self._of_age = None  # what is said of an engine that is older than this package
         self._interrupted = False
 
@@ -313,11 +314,28 @@ class Client:
         return base64.b64decode(shown.get("base64", "")).decode(errors="replace")
 
 
+def has_died(home):
+    """Whether the engine of that state directory ended without a word: one that was stopped has emptied its lock file."""
+    try:
+        with open(os.path.join(home, "engine.lock"), encoding="utf-8", errors="replace") as lock:
+            said = dict(line.split(" ", 1) for line in lock.read().splitlines() if " " in line)
+    except OSError:
+        return False
+    if not said or said.get("host") != socket.gethostname():
+        return False
+    try:
+        with open(f"/proc/{said['process']}/stat", encoding="utf-8", errors="replace") as stat:
+            fields = stat.read().rpartition(")")[2].split()
+    except (OSError, KeyError):
+        return True
+    return fields[0] in "ZX" or fields[19] != said.get("start")
+
+
 def connect(program=None, start=True):
     """A client of the user's engine, which is started where none runs.  Raises Error with the one sentence to show."""
     client = Client()
     try:
-        client.get("/v1/engine")
+        client.home = client.get("/v1/engine").get("home")
         return client
     except EngineAway:
         if not start:
@@ -330,5 +348,5 @@ def connect(program=None, start=True):
     if done.returncode != 0:
         words = done.stderr.strip().splitlines()
         raise Error(words[-1].removeprefix("hpcbatch: ") if words else f"cannot start the engine: exit {done.returncode}")
-    client.get("/v1/engine")
+    client.home = client.get("/v1/engine").get("home")
     return client

@@ -38,6 +38,8 @@ Item = Union[str, Sequence[str], Mapping[str, object]]
 Path = Union[str, "os.PathLike[str]"]
 #: Seconds that one question to the engine may wait.
 _LONGEST_WAIT = 30.0
+#: Seconds for which one that was stopped is waited for, and between looks for it.
+_LONGEST_ABSENCE, _AWAY_STEP = 600.0, 0.2
 _PAGE = 10_000
 
 
@@ -321,6 +323,7 @@ class Client:
         it is True."""
         named = _ids(ids)
         until = None if timeout is None else _time.monotonic() + timeout
+        away_since: float | None = None
         bar = Bar(", ".join(named[:3]) + (", ..." if len(named) > 3 else ""), progress)
         try:
             while True:
@@ -330,8 +333,10 @@ class Client:
                 try:
                     counts, is_over = self._heard(named, left)
                 except EngineAway:
-                    self._engine = _client.connect(self._program)
+                    away_since = _time.monotonic() if away_since is None else away_since
+                    self._bear_absence(away_since, until)
                     continue
+                away_since = None
                 bar.show(counts.ended, counts.total, counts.words(), is_over)
                 if is_over:
                     break
@@ -344,6 +349,18 @@ class Client:
                 f"{counts.failed} of {counts.total} failed, {counts.cancelled} cancelled; `hpcbatch explain {named[0]}` says why", counts
             )
         return counts
+
+    def _bear_absence(self, since: float, until: float | None) -> None:
+        """Of the engine: one that died is started again, one that was stopped is waited for."""
+        if self._engine.home is not None and _client.has_died(self._engine.home):
+            self._engine = _client.connect(self._program)
+            return
+        now = _time.monotonic()
+        if until is not None and now >= until:
+            raise TimeoutError("the engine is away, and was not back in time; the work is safe")
+        if now - since >= _LONGEST_ABSENCE:
+            raise EngineAway("the engine was stopped; once it is started again, so is the work")
+        _time.sleep(_AWAY_STEP)
 
     def task(self, number: str) -> Task:
         """One task, like 12 or 12.3. Raises Refused for an unknown one."""

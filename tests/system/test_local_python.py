@@ -3,9 +3,10 @@
 import pathlib
 import re
 import sys
+import threading
 
 import pytest
-from engine_at_home import EngineAtHome
+from engine_at_home import EngineAtHome, wait_until
 
 HERE = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(HERE / "python"))
@@ -85,3 +86,24 @@ def test_an_engine_that_has_ended_meanwhile_is_started_again(client):
 def test_its_version_is_the_programs():
     program = re.search(r"project\(hpcbatch VERSION (\S+)", (HERE / "CMakeLists.txt").read_text()).group(1)
     assert f'version = "{program}"' in (HERE / "python/pyproject.toml").read_text()
+
+
+def test_who_waits_leaves_a_stopped_engine_alone_and_starts_one_that_died(monkeypatch):
+    with EngineAtHome() as home:
+        for name, value in home.env.items():
+            monkeypatch.setenv(name, value)
+        client = hpcbatch.Client(home.program)
+        held = client.submit(["true"], hold=True)
+        heard = []
+        waiting = threading.Thread(target=lambda: heard.append(held.wait(timeout=100)))
+        waiting.start()
+        home.ok("engine", "stop")
+        with pytest.raises(TimeoutError, match="the engine is away"):
+            client.wait(held, timeout=2)
+        assert home.verb("engine", "status").code != 0, "nobody has started it"
+        home.ok("engine", "start")
+        home.kill_engine()
+        wait_until(lambda: home.verb("engine", "status").code == 0, what="another engine")
+        held.release()
+        waiting.join()
+        assert heard[0].all_done
