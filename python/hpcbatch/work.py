@@ -140,8 +140,9 @@ class Submission:
         return self._client.wait(self, timeout=timeout, check=check, progress=progress)
 
     def __await__(self) -> Generator[Any, None, Counts]:
-        """`await submission` is `wait()`, where code is asynchronous."""
-        return asyncio.get_running_loop().run_in_executor(None, self.wait).__await__()
+        """`await submission` is `wait()`, where code is asynchronous; without a bar, which belongs to the notebook's own thread."""
+        waiting = functools.partial(self.wait, progress=False)
+        return asyncio.get_running_loop().run_in_executor(None, waiting).__await__()
 
     def _repr_html_(self) -> str:
         """How it stands, for a notebook."""
