@@ -18,12 +18,12 @@ constexpr Duration kLongestPause = 5min;
 
 void TaskTable::forget_files(ArrayState& array, const IndexSet& indices) {
   if (!array.rare) return;
-  for (auto& [site, times] : array.rare->staging_times) times.given_up(indices);
   for (auto& [site, tasks] : array.rare->files_at) tasks.remove(indices);
   for (const auto& [site, tasks] : array.rare->files_staging) not_coming(array, site, indices);
 }
 
 void TaskTable::not_coming(ArrayState& array, const std::string& site, const IndexSet& indices) {
+  array.rare->staging_times[site].given_up(indices);
   IndexSet& coming = array.rare->files_staging.at(site);
   coming_[site] -= coming.size();
   coming.remove(indices);
@@ -125,9 +125,9 @@ bool TaskTable::files_staged(const StagedIn& event, Time now) {
   IndexSet& coming = rare.files_staging[event.site];
   // Of those that have ended meanwhile nothing is coming any more.
   const IndexSet there = event.there.intersection(coming);
+  rare.staging_times[event.site].arrived(there, now);
   not_coming(array, event.site, there);
   if (!there.empty()) {
-    rare.staging_times[event.site].arrived(there, now);
     rare.files_at[event.site].add(there);
     rare.pauses.erase(event.site);
     IndexSet moved;
@@ -137,7 +137,6 @@ bool TaskTable::files_staged(const StagedIn& event, Time now) {
   for (const StagedIn::Failed& failed : event.failed) {
     IndexSet indices = failed.indices.intersection(coming);
     not_coming(array, event.site, indices);
-    rare.staging_times[event.site].given_up(indices);
     // What had been staged in may be gone.
     IndexSet& brought = rare.files_at[event.site];
     const IndexSet gone = failed.indices.intersection(brought);

@@ -32,6 +32,10 @@ long long start_of_process(int process) {
   return field.empty() ? 0 : std::stoll(field);
 }
 
+bool is_running(int process, long long start, const std::string& boot) {
+  return boot == boot_id() && start != 0 && start_of_process(process) == start;
+}
+
 std::string boot_id() {
   std::string text = read_start_of("/proc/sys/kernel/random/boot_id");
   if (!text.empty() && text.back() == '\n') text.pop_back();

@@ -9,6 +9,10 @@ namespace hpcbatch {
 /// the number, or one that has ended and was not collected by its parent, who may never do it.
 long long start_of_process(int process);
 
+/// Whether the process that had the number when the machine had that boot id, and began then, is
+/// still there.
+bool is_running(int process, long long start, const std::string& boot);
+
 /// Another one after each start of the machine (random(4)); empty: not known.
 std::string boot_id();
 

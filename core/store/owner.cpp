@@ -47,10 +47,7 @@ std::optional<Owner> read_owner(const std::string& file) {
 }
 
 bool lives(const Owner& owner, const Owner& us) {
-  if (owner.host == us.host) {
-    return owner.boot_id == us.boot_id && owner.process_start != 0 &&
-           start_of_process(owner.process) == owner.process_start;
-  }
+  if (owner.host == us.host) return is_running(owner.process, owner.process_start, owner.boot_id);
   return us.heartbeat - owner.heartbeat < kHeartbeatAge;
 }
 

@@ -13,10 +13,7 @@ def image_of(job):
     """The image that the job, or one of its group, is to run in; None: none."""
     if job.is_group():
         return next((image for one in job.jobs if (image := image_of(one))), None)
-    # Nothing of these runs in a container of Snakemake's either.
-    if job.rule.norun or getattr(job.rule, "is_template_engine", False):
-        return None
-    return getattr(job, "container_img_url", None) or None
+    return job.container_img_url if _has_container(job.rule) else None
 
 
 def check_image(image):
@@ -65,4 +62,5 @@ def local_rules_with(workflow):
 
 
 def _has_container(rule):
+    """But where nothing runs, or a template is filled in: Snakemake does that outside of containers too."""
     return bool(rule.container_img) and not rule.norun and not getattr(rule, "is_template_engine", False)

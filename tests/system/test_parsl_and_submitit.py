@@ -2,15 +2,7 @@
 
 import json
 
-import pytest
-from engine_at_home import EngineAtHome
 from python_users import python, script  # noqa: F401 (python is a fixture)
-
-
-@pytest.fixture
-def home():
-    with EngineAtHome() as home:
-        yield home
 
 
 def test_blocks_of_parsl_are_tasks(home, python):

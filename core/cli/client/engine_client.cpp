@@ -2,7 +2,7 @@
 
 #include "cli/process/exit.hpp"
 #include "cli/show/table.hpp"
-#include "model/owner.hpp"
+#include "posix/process_start.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -34,6 +34,19 @@ std::string error_text(const Answer& answer) {
   }
   return "the engine answered with HTTP status " + std::to_string(answer.status) +
          " and no explanation";
+}
+
+std::optional<Owner> owner_of(const std::string& home) {
+  std::ifstream in(home + "/engine.lock");
+  std::stringstream text;
+  text << in.rdbuf();
+  return parse_owner(text.str());
+}
+
+std::string own_host() {
+  char host[256] = {};
+  ::gethostname(host, sizeof host - 1);
+  return host;
 }
 
 }  // namespace
@@ -72,14 +85,17 @@ json::object object_of(const Answer& answer) {
   return std::move(value.get_object());
 }
 
+std::optional<Owner> engine_that_died(const std::string& home) {
+  auto owner = owner_of(home);
+  if (!owner || owner->host != own_host() ||
+      is_running(owner->process, owner->process_start, owner->boot_id))
+    return std::nullopt;
+  return owner;
+}
+
 std::optional<std::string> engine_elsewhere(const std::string& home) {
-  std::ifstream in(home + "/engine.lock");
-  std::stringstream text;
-  text << in.rdbuf();
-  const auto owner = parse_owner(text.str());
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  if (!owner || owner->host == host || std::time(nullptr) - owner->heartbeat >= kHeartbeatAge)
+  const auto owner = owner_of(home);
+  if (!owner || owner->host == own_host() || std::time(nullptr) - owner->heartbeat >= kHeartbeatAge)
     return std::nullopt;
   return "the engine of " + home + " runs on " + owner->host + " (process " +
          std::to_string(owner->process) + "); use it there, or end it there first";

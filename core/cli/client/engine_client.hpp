@@ -4,6 +4,7 @@
 
 #include "cli/client/http_client.hpp"
 #include "documents/state_paths.hpp"
+#include "model/owner.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -46,6 +47,10 @@ class EngineClient {
 
 /// As `EngineClient::object_of`, where it is known that an engine runs or may be started here.
 boost::json::object object_of(const Answer& answer);
+
+/// How the engine of this state directory ran that died without a word on this host, and was not
+/// started again since.
+std::optional<Owner> engine_that_died(const std::string& home);
 
 /// Where an engine on another host uses this state directory: a sentence that says so.
 std::optional<std::string> engine_elsewhere(const std::string& home);

@@ -10,7 +10,7 @@
 namespace hpcbatch {
 
 void EngineRevival::tried(EngineClient& client, const Answer& answer) {
-  if (answer.outcome != Exchange::NoEngine || !engine_that_died(session_.places)) {
+  if (answer.outcome != Exchange::NoEngine || !engine_that_died(session_.places.home)) {
     dead_since_.reset();
     return;
   }

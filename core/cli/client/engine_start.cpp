@@ -3,12 +3,9 @@
 #include "cli/parse/engine_options.hpp"
 #include "cli/process/exit.hpp"
 #include "posix/fd.hpp"
-#include "posix/process_start.hpp"
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include <fcntl.h>
@@ -164,23 +161,6 @@ bool connect_to_other(EngineClient& client, const Interrupt& interrupt) {
   return false;
 }
 
-}  // namespace
-
-std::optional<Owner> engine_that_died(const Places& places) {
-  std::ifstream in(places.home + "/engine.lock");
-  std::stringstream text;
-  text << in.rdbuf();
-  const auto owner = parse_owner(text.str());
-  char host[256] = {};
-  ::gethostname(host, sizeof host - 1);
-  if (!owner || owner->host != host) return std::nullopt;
-  const bool lives = owner->boot_id == boot_id() && owner->process_start != 0 &&
-                     start_of_process(owner->process) == owner->process_start;
-  return lives ? std::nullopt : owner;
-}
-
-namespace {
-
 struct Way {
   Lifetime lifetime{};
   std::optional<std::string> config;
@@ -188,7 +168,7 @@ struct Way {
 
 /// Where nothing else is asked: its work waits for the sites of its configuration.
 Way as_the_last_one(const Places& places, Way asked) {
-  const auto dead = engine_that_died(places);
+  const auto dead = engine_that_died(places.home);
   if (!dead || asked.lifetime != Lifetime::UntilIdle) return asked;
   if (!asked.config && !dead->config.empty()) asked.config = dead->config;
   if (!dead->ends_when_idle) asked.lifetime = Lifetime::UntilStopped;

@@ -4,7 +4,6 @@
 #include "cli/client/engine_client.hpp"
 #include "cli/process/interrupt.hpp"
 #include "documents/state_paths.hpp"
-#include "model/owner.hpp"
 
 #include <optional>
 #include <string>
@@ -20,10 +19,6 @@ enum class Lifetime { UntilStopped, UntilIdle };
 /// run.
 bool connect_or_start(EngineClient& client, const Places& places, const Interrupt& interrupt,
                       Lifetime lifetime, const std::optional<std::string>& config = {});
-
-/// How the engine of this home ran that died without a word on this host, and was not started again
-/// since.
-std::optional<Owner> engine_that_died(const Places& places);
 
 /// Throws CommandError (2) with the engine's sentence where it would not take that configuration.
 void check_configuration(const std::optional<std::string>& config);

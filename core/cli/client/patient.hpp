@@ -26,8 +26,8 @@ class PatientClient {
   /// From then on nothing is waited for.
   void give_up_at(EngineAbsence::Clock::time_point time) { give_up_ = time; }
 
-  /// Asks again for as long as an engine is waited for, and starts one that has died; each question is one that may be asked
-  /// twice.  Throws as EngineClient does.
+  /// Asks again for as long as an engine is waited for, and starts one that has died; each question
+  /// is one that may be asked twice.  Throws as EngineClient does.
   boost::json::object get(const std::string& target,
                           std::chrono::milliseconds time = EngineClient::kAnswerTime);
   boost::json::object post(const std::string& target, const std::string& body,
