@@ -312,6 +312,22 @@ def test_the_next_engine_runs_as_the_one_that_died(home):
     assert (after["config"], after["ends_when_idle"]) == (str(config), False) == (before["config"], before["ends_when_idle"])
 
 
+def test_an_engine_that_dies_before_it_answers_is_asked_again(home):
+    array = home.submit("--hold", "--", "true")
+    pid = home.engine_pid()
+    os.kill(pid, signal.SIGSTOP)
+    asking = home.begin("list", array)
+
+    def is_asked():
+        return pathlib.Path("/proc/net/unix").read_text().split().count(f"{home.home}/socket") > 1
+
+    wait_until(is_asked, what="the question")
+    os.kill(pid, signal.SIGKILL)
+    out, err = asking.communicate(timeout=60)
+    assert asking.returncode == 0 and array in out, (out, err)
+    assert "one was started" in err
+
+
 def test_who_waits_does_not_start_an_engine_that_was_stopped(home):
     waiting = home.begin("wait", home.submit("--hold", "--", "true"), "--timeout", "8s")
     wait_until(lambda: home.verb("engine", "status", "--json").code == 0, what="the engine")

@@ -23,6 +23,9 @@ namespace json = boost::json;
 /// From here on it is the engine that failed, not the request.
 constexpr int kFirstServerError = 500;
 
+/// One that is being killed takes connections until the last of its threads has ended.
+constexpr int kTriesOfGet = 4;
+
 std::string error_text(const Answer& answer) {
   boost::system::error_code error;
   const json::value value = json::parse(answer.body, error);
@@ -114,7 +117,11 @@ json::object EngineClient::object_of(const Answer& answer) {
 }
 
 json::object EngineClient::get(const std::string& target, std::chrono::milliseconds time) {
-  return object_of(http_.request("GET", target, {}, time));
+  for (int left = kTriesOfGet;; --left) {
+    const Answer answer = http_.request("GET", target, {}, time);
+    if (answer.outcome != Exchange::Lost || !find_again_ || left == 1) return object_of(answer);
+    find_again_();
+  }
 }
 
 json::object EngineClient::post(const std::string& target, const json::object& body,

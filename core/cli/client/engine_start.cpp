@@ -236,11 +236,18 @@ void check_configuration(const std::optional<std::string>& config) {
 }
 
 void find_engine(EngineClient& client, const Places& places, const Interrupt& interrupt) {
-  if (is_connected(client.http().connect())) return;
-  if (const auto elsewhere = engine_elsewhere(places.home))
-    throw CommandError(kExitNoEngine, *elsewhere);
-  if (connect_or_start(client, places, interrupt, Lifetime::UntilIdle))
-    std::fputs("hpcbatch: no engine ran; one was started, and what was queued goes on\n", stderr);
+  const auto find = [&client, &places, &interrupt] {
+    if (is_connected(client.http().connect())) return;
+    if (const auto elsewhere = engine_elsewhere(places.home))
+      throw CommandError(kExitNoEngine, *elsewhere);
+    if (connect_or_start(client, places, interrupt, Lifetime::UntilIdle))
+      std::fputs("hpcbatch: no engine ran; one was started, and what was queued goes on\n", stderr);
+  };
+  find();
+  client.when_lost([find, &interrupt] {
+    interrupt.pause(kLookForEngineEvery);
+    find();
+  });
 }
 
 }  // namespace hpcbatch
