@@ -6,6 +6,7 @@
 #include "api/read/read_request.hpp"
 #include "api/read/read_task.hpp"
 #include "api/read/selections.hpp"
+#include "failure/failure_choice.hpp"
 
 #include <fmt/format.h>
 
@@ -23,9 +24,8 @@ Retry read_retry(const boost::json::object& body, const std::vector<Selection>& 
     again.only.failed = bool_of(*only, "'failed_only'");
   if (const auto* words = body.if_contains("failures")) {
     for (const std::string& word : texts_of(*words, "'failures'")) {
-      const auto failure = parse_failure(word);
-      if (!failure || *failure == Failure::Ok)
-        throw BadRequest(fmt::format("'{}' is no failure; {}", word, kSomeFailures));
+      const auto failure = parse_failure_choice(word);
+      if (!failure) throw BadRequest(fmt::format("'{}' is no failure; {}", word, kFailureChoices));
       again.only.failures.push_back(*failure);
     }
   }

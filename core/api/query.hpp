@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace hpcbatch {
 
@@ -23,7 +24,7 @@ std::uint64_t bytes_in(const HttpRequest& request, const char* key, std::uint64_
 /// where it is not there, or is empty.
 template <class Value, class Parse>
 std::optional<Value> word_in(const HttpRequest& request, const char* key, Parse parse,
-                             const char* words) {
+                             std::string_view words) {
   const std::string text = text_in(request, key);
   if (text.empty()) return std::nullopt;
   const std::optional<Value> value = parse(text);
@@ -32,8 +33,6 @@ std::optional<Value> word_in(const HttpRequest& request, const char* key, Parse 
 }
 inline constexpr const char* kTaskStates =
     "states are waiting, held, running, finishing, unknown, done, failed, cancelled";
-inline constexpr const char* kSomeFailures =
-    "failures are tool_failed, oom_task, node_lost and others";
 /// Not negative.
 double seconds_in(const HttpRequest& request, const char* key, double otherwise);
 

@@ -7,6 +7,7 @@
 #include "api/answers/where_time_went.hpp"
 #include "api/query.hpp"
 #include "api/read/selections.hpp"
+#include "failure/failure_choice.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -72,7 +73,8 @@ store::ArrayFilter array_filter_of(const HttpRequest& request) {
     if (per != "submit") throw BadRequest(fmt::format("'per' is submit or array, not '{}'", per));
     filter.whole_submits = true;
   }
-  filter.failure = word_in<Failure>(request, "failure", parse_failure, kSomeFailures);
+  filter.failure =
+      word_in<FailureChoice>(request, "failure", parse_failure_choice, kFailureChoices);
   return filter;
 }
 

@@ -6,7 +6,7 @@
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
-
+#include "failure/failure_choice.hpp"
 #include "model/placeholders.hpp"
 #include "model/quantities.hpp"
 
@@ -266,7 +266,8 @@ store::Filter filter_of(const HttpRequest& request) {
   if (const std::string array = text_in(request, "array"); !array.empty())
     filter.array = parse_selection(array).array;
   filter.state = word_in<TaskState>(request, "state", parse_task_state, kTaskStates);
-  filter.failure = word_in<Failure>(request, "failure", parse_failure, kSomeFailures);
+  filter.failure =
+      word_in<FailureChoice>(request, "failure", parse_failure_choice, kFailureChoices);
   filter.printed = text_in(request, "printed") == "1";
   if (const std::string before = text_in(request, "before"); !before.empty()) {
     const Selection last = parse_selection(before);

@@ -2,6 +2,7 @@
 // batch systems.
 #pragma once
 
+#include "failure/failure_choice.hpp"
 #include "model/action.hpp"
 #include "model/allocation.hpp"
 #include "model/event.hpp"
@@ -66,9 +67,9 @@ struct Filter {
   std::optional<ArrayId> array;
   std::string client;  ///< empty: all
   std::optional<TaskState> state;
-  std::optional<Failure> failure;  ///< of what has ended
-  bool printed{false};             ///< of what has ended only what has printed anything
-  std::optional<TaskId> before;    ///< ranges that begin below it; without: from the highest
+  std::optional<FailureChoice> failure;  ///< of what has ended
+  bool printed{false};                   ///< of what has ended only what has printed anything
+  std::optional<TaskId> before;          ///< ranges that begin below it; without: from the highest
   std::uint32_t limit{100};
 };
 
@@ -79,7 +80,7 @@ struct ArrayFilter {
   std::optional<ArrayId> before;              ///< ids below it
   std::optional<Time> since;                  ///< submitted then or later
   std::optional<TaskState> state;             ///< of one of its tasks, that has ended
-  std::optional<Failure> failure;             ///< of one of its tasks
+  std::optional<FailureChoice> failure;       ///< of one of its tasks
   std::string site;                           ///< where one of its tasks ended
   std::vector<ArrayId> at_site;               ///< sorted: they are at `site` now
   std::optional<std::vector<ArrayId>> among;  ///< sorted: these alone
@@ -143,8 +144,8 @@ struct Revivable {
 
 /// Which of the tasks that have not ended well are to run again.
 struct AgainOnly {
-  bool failed{false};             ///< not what was cancelled
-  std::vector<Failure> failures;  ///< those that failed in one of these ways; empty: however
+  bool failed{false};                   ///< not what was cancelled
+  std::vector<FailureChoice> failures;  ///< those that failed in one of these ways; empty: however
 };
 
 struct Totals {
@@ -210,7 +211,7 @@ class History {
   Revivable revivable(const std::vector<Selection>& tasks, const AgainOnly& only = {});
 
  private:
-  ArrayOverview overview(ArrayRow row, std::vector<Failure>& failures, bool whole_submit);
+  ArrayOverview overview(ArrayRow row, std::vector<WayToEnd>& ends, bool whole_submit);
   void add_all_of_submit(ArrayOverview& whole);
   std::set<std::string, std::less<>> allocations_of(const std::string& site);
   bool has_ended_at(ArrayId id, const std::set<std::string, std::less<>>& allocations);

@@ -19,13 +19,15 @@ bool is_called(const sqlite::Statement& row, const ArrayFilter& filter) {
   return filter.name.empty() || ::fnmatch(filter.name.c_str(), row.text(2).c_str(), 0) == 0;
 }
 
-/// `failures`: of its tasks that have ended.
-bool has_ended_so(const std::vector<Failure>& failures, const ArrayFilter& filter) {
+/// `ends`: of its tasks.
+bool has_ended_so(const std::vector<WayToEnd>& ends, const ArrayFilter& filter) {
   const auto has = [&](const auto& wanted) {
-    return std::any_of(failures.begin(), failures.end(), wanted);
+    return std::any_of(ends.begin(), ends.end(), wanted);
   };
-  return (!filter.failure || has([&](Failure one) { return one == *filter.failure; })) &&
-         (!filter.state || has([&](Failure one) { return state_after(one) == *filter.state; }));
+  return (!filter.failure ||
+          has([&](const WayToEnd& one) { return filter.failure->admits(one); })) &&
+         (!filter.state ||
+          has([&](const WayToEnd& one) { return state_after(one.failure) == *filter.state; }));
 }
 
 bool is_in(const std::vector<ArrayId>& sorted, ArrayId id) {
@@ -51,7 +53,7 @@ void History::add_all_of_submit(ArrayOverview& whole) {
   }
 }
 
-ArrayOverview History::overview(ArrayRow row, std::vector<Failure>& failures, bool whole_submit) {
+ArrayOverview History::overview(ArrayRow row, std::vector<WayToEnd>& ends, bool whole_submit) {
   ArrayOverview whole{.row = std::move(row)};
   whole.submit_first = whole.submit_last = whole.row.id;
   whole.tasks = whole.row.indices.size();
@@ -67,13 +69,15 @@ ArrayOverview History::overview(ArrayRow row, std::vector<Failure>& failures, bo
   if (is_several) add_all_of_submit(whole);
   Totals totals;
   sqlite::Statement groups = db_.query(
-      "SELECT failure,sum(last-first+1),min(CASE WHEN started<>0 THEN started END),max(ended) "
-      "FROM results WHERE array BETWEEN ? AND ? GROUP BY failure");
+      "SELECT failure,sum(last-first+1),min(CASE WHEN started<>0 THEN started END),max(ended),"
+      "exit_code,signal FROM results WHERE array BETWEEN ? AND ? "
+      "GROUP BY failure,exit_code,signal");
   groups.bind((is_several ? whole.submit_first : whole.row.id).value,
               (is_several ? whole.submit_last : whole.row.id).value);
   while (groups.step()) {
     const auto failure = static_cast<Failure>(groups.number(0));
-    failures.push_back(failure);
+    ends.push_back({failure, static_cast<std::int32_t>(groups.number(4)),
+                    static_cast<std::int32_t>(groups.number(5))});
     totals.of(failure) += static_cast<std::uint64_t>(groups.number(1));
     if (!groups.is_null(2)) {
       const Time started = from_microseconds(groups.number(2));
@@ -91,8 +95,8 @@ ArrayOverview History::overview(ArrayRow row, std::vector<Failure>& failures, bo
 std::optional<ArrayOverview> History::overview(ArrayId id) {
   auto row = array(id);
   if (!row) return std::nullopt;
-  std::vector<Failure> failures;
-  return overview(std::move(*row), failures, false);
+  std::vector<WayToEnd> ends;
+  return overview(std::move(*row), ends, false);
 }
 
 std::set<std::string, std::less<>> History::allocations_of(const std::string& site) {
@@ -139,11 +143,11 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
     if (!is_called(rows, filter)) continue;
     if (filter.among && !is_in(*filter.among, id)) continue;
     if (!filter.site.empty() && !is_in(filter.at_site, id) && !has_ended_at(id, at_site)) continue;
-    std::vector<Failure> failures;
-    ArrayOverview whole = overview(read_array(rows), failures, filter.whole_submits);
+    std::vector<WayToEnd> ends;
+    ArrayOverview whole = overview(read_array(rows), ends, filter.whole_submits);
     // What becomes of it is so for each of its arrays.
     if (whole.names) page.next = looked_from = whole.submit_first;
-    if (has_ended_so(failures, filter)) page.arrays.push_back(std::move(whole));
+    if (has_ended_so(ends, filter)) page.arrays.push_back(std::move(whole));
   }
   if (page.arrays.size() < filter.limit && looked_at < kArraysLookedAt) page.next.reset();
   return page;

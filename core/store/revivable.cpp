@@ -8,10 +8,11 @@
 namespace hpcbatch::store {
 namespace {
 
-bool admits(const AgainOnly& only, Failure failure) {
-  if (only.failed && failure == Failure::Cancelled) return false;
+bool admits(const AgainOnly& only, const WayToEnd& end) {
+  if (only.failed && end.failure == Failure::Cancelled) return false;
   return only.failures.empty() ||
-         std::find(only.failures.begin(), only.failures.end(), failure) != only.failures.end();
+         std::any_of(only.failures.begin(), only.failures.end(),
+                     [&](const FailureChoice& one) { return one.admits(end); });
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ RevivedArray History::read_revivable(const ArrayRow& row, const IndexSet& wanted
                                      const AgainOnly& only) {
   RevivedArray revived{.id = row.id, .client = row.client, .all = row.indices};
   sqlite::Statement rows =
-      db_.query("SELECT first,last,failure,attempt FROM results WHERE array=?");
+      db_.query("SELECT first,last,failure,attempt,exit_code,signal FROM results WHERE array=?");
   rows.bind(row.id.value);
   IndexSet again;
   while (rows.step()) {
@@ -35,7 +36,10 @@ RevivedArray History::read_revivable(const ArrayRow& row, const IndexSet& wanted
       revived.ok.add(range);
       continue;
     }
-    const IndexSet chosen = admits(only, failure) ? range.intersection(wanted) : IndexSet{};
+    const IndexSet chosen = admits(only, {failure, static_cast<std::int32_t>(rows.number(4)),
+                                          static_cast<std::int32_t>(rows.number(5))})
+                                ? range.intersection(wanted)
+                                : IndexSet{};
     again.add(chosen);
     IndexSet rest = range;
     rest.remove(chosen);
@@ -78,7 +82,7 @@ Revivable History::revivable(const std::vector<Selection>& tasks, const AgainOnl
   std::map<ArrayId, RevivedArray> found;
   std::set<ArrayId> live;
   std::vector<ArrayId> to_visit;
-  const AgainOnly of_dependants{.failures = {Failure::DependencyFailed}};
+  const AgainOnly of_dependants{.failures = {FailureChoice{.failure = Failure::DependencyFailed}}};
   for (const auto& [id, chosen] : chosen_of(tasks)) {
     RevivedArray revived = read_revivable(chosen.row, chosen.wanted, only);
     if (revived.array.indices.empty()) continue;

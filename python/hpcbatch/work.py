@@ -177,7 +177,7 @@ class Submission:
         return self._client.release(self)
 
     def retry(self, failed_only: bool = False, failures: Iterable[str] = (), **needs: object) -> int:
-        """Runs again what did not end well, or what failed so (`oom_task`); `cpus`, `mem`, `disk`, `time`: with these
+        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `mem`, `disk`, `time`: with these
         needs from now on."""
         return self._client.retry(self, failed_only=failed_only, failures=failures, **needs)
 
@@ -425,7 +425,7 @@ class Client:
         failures: Iterable[str] = (),
         **needs: object,
     ) -> int:
-        """Runs again what did not end well, or what failed so (`oom_task`); `cpus`, `mem`, `disk`, `time`: with these
+        """Runs again what did not end well, or what failed so (`oom_task`, `exit:3`); `cpus`, `mem`, `disk`, `time`: with these
         needs from now on."""
         body: dict[str, Any] = {"ids": _ids(ids)}
         if failed_only:

@@ -1,5 +1,6 @@
 // The closed list of ends: stable words, and who pays for another try.
 #include "model/failure.hpp"
+#include "failure/failure_choice.hpp"
 #include "model/task.hpp"
 
 #include <gtest/gtest.h>
@@ -70,6 +71,23 @@ TEST(Failures, LeadToAState) {
     ASSERT_TRUE(parse_task_state(word)) << word;
     EXPECT_EQ(to_string(*parse_task_state(word)), word);
   }
+}
+
+TEST(Failures, AreChosenByWordExitCodeOrSignal) {
+  const auto admits = [](const char* text, const WayToEnd& one) {
+    const auto choice = parse_failure_choice(text);
+    return choice && choice->admits(one);
+  };
+  EXPECT_TRUE(admits("oom_task", {Failure::OomTask, 137, 0}));
+  EXPECT_FALSE(admits("oom_task", {Failure::ToolFailed, 137, 0}));
+  EXPECT_TRUE(admits("exit:137", {Failure::OomTask, 137, 0}));
+  EXPECT_FALSE(admits("exit:13", {Failure::OomTask, 137, 0}));
+  EXPECT_FALSE(admits("exit:3", {Failure::Ok, 3, 0})) << "it was said to be well";
+  EXPECT_TRUE(admits("signal:11", {Failure::ToolSignal, 0, 11}));
+  EXPECT_FALSE(admits("signal:11", {Failure::ToolSignal, 0, 6}));
+  for (const char* wrong : {"", "ok", "exit", "exit:", "exit:0", "exit:-1", "exit:256", "exit:3x",
+                            "exit: 3", "signal:65", "signal:0", "3"})
+    EXPECT_FALSE(parse_failure_choice(wrong)) << wrong;
 }
 
 }  // namespace

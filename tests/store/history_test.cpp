@@ -259,18 +259,21 @@ TEST_F(StoreInFolder, RevivesAllTasksOfAnArrayThatAreNamedOneByOne) {
 }
 
 TEST_F(StoreInFolder, RevivesOnlyWhatFailedAsIsSaid) {
-  save({array(1, IndexRange{1, 9}), result(1, 2, Failure::OomTask),
-        result(1, 5, Failure::ToolFailed), result(1, 7, Failure::Cancelled),
-        result(1, 8, Failure::TimeTask)});
+  Write seven = result(1, 5, Failure::ToolFailed);
+  std::get<SaveResult>(seven.what).outcome.exit_code = 7;
+  save({array(1, IndexRange{1, 9}), result(1, 2, Failure::OomTask), seven,
+        result(1, 7, Failure::Cancelled), result(1, 8, Failure::TimeTask)});
   const auto again = [&](const AgainOnly& only) {
     return to_string(
         store->history().revivable({{ArrayId{1}, std::nullopt}}, only).arrays.at(0).array.indices);
   };
   EXPECT_EQ(again({}), "2,5,7-8");
   EXPECT_EQ(again({.failed = true}), "2,5,8");
-  EXPECT_EQ(again({.failures = {Failure::OomTask, Failure::TimeTask}}), "2,8");
+  const auto so = [](const char* words) { return *parse_failure_choice(words); };
+  EXPECT_EQ(again({.failures = {so("oom_task"), so("time_task")}}), "2,8");
+  EXPECT_EQ(again({.failures = {so("exit:7"), so("time_task")}}), "5,8");
   EXPECT_TRUE(store->history()
-                  .revivable({{ArrayId{1}, std::nullopt}}, {.failures = {Failure::NodeLost}})
+                  .revivable({{ArrayId{1}, std::nullopt}}, {.failures = {so("exit:8")}})
                   .arrays.empty());
 }
 

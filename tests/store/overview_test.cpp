@@ -49,7 +49,7 @@ TEST_F(OverviewTest, AreChosenNewestFirst) {
   EXPECT_EQ(ids({.since = from_microseconds(2000)}), "3 2");
   EXPECT_EQ(ids({.state = TaskState::Failed}), "1");
   EXPECT_EQ(ids({.state = TaskState::Cancelled}), "3");
-  EXPECT_EQ(ids({.failure = Failure::OomTask}), "1");
+  EXPECT_EQ(ids({.failure = FailureChoice{.failure = Failure::OomTask}}), "1");
   EXPECT_EQ(ids({.among = std::vector<ArrayId>{ArrayId{1}, ArrayId{3}}}), "3 1");
 }
 
@@ -106,7 +106,7 @@ TEST_F(OverviewTest, WhatCameInOneSubmitCanBeOne) {
   EXPECT_FALSE(page.arrays[1].names);
   filter.limit = 1;
   EXPECT_EQ(store->history().arrays(filter).next, ArrayId{2}) << "below all of it";
-  filter.failure = Failure::OomTask;
+  filter.failure = FailureChoice{.failure = Failure::OomTask};
   EXPECT_EQ(store->history().arrays(filter).arrays.size(), 1U);
   EXPECT_EQ(ids({.limit = 100}), "4 3 2 1");
 }

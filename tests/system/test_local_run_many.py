@@ -288,6 +288,15 @@ def test_options_of_many_tasks_belong_to_many(shared):
         assert refused.code == 125 and sentence in refused.err, (words, refused)
 
 
+def test_an_interrupted_wait_says_that_the_work_goes_on(shared):
+    asking = shared.begin("submit", "--wait", "--", "sleep", "600")
+    task = asking.stdout.readline().strip()
+    asking.send_signal(signal.SIGINT)
+    out, err = asking.communicate(timeout=30)
+    assert (asking.returncode, out) == (130, "") and f"the work goes on; `hpcbatch wait {task}`" in err, (out, err)
+    shared.ok("cancel", task)
+
+
 def test_wait_for_one_of_several_and_for_so_long(shared):
     slow, fast = shared.submit("--", "sleep", "600"), shared.submit("--", "true")
     assert shared.ok("wait", "--any", slow, fast) == f"{fast}\n"

@@ -203,6 +203,23 @@ def test_of_many_ways_to_fail_one_is_retried_and_read(shared):
     assert shared.ok("explain", f"{task}.1", f"{task}.4").startswith("of 2 tasks: 2 failed\n")
 
 
+def test_what_ended_with_one_exit_code_is_listed_read_and_retried(shared):
+    task = shared.submit("--array", "1-6", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; exit $((HPCBATCH_TASK_INDEX % 3))')
+    other = shared.submit("--", "sh", "-c", "exit 5")
+    assert shared.wait(task) == 1 and shared.wait(other) == 1
+    assert [line["id"] for line in shared.json("list", task, "--failure", "exit:2")] == [f"{task}.5", f"{task}.2"]
+    ids = {line["id"] for line in shared.json("list", "--all", "--failure", "exit:2")}
+    assert task in ids and other not in ids
+    assert shared.ok("log", task, "--failure", "exit:1") == "did 1\ndid 4\n"
+    assert shared.ok("retry", task, "--failure", "exit:2") == "2 tasks queued again\n"
+    assert shared.wait(task) == 1
+    assert [shared.show(f"{task}.{i}")["attempt"] for i in range(1, 7)] == [1, 2, 1, 1, 2, 1]
+    for wrong, sentence in (("exit 3", "did you mean 'exit:3'?"), ("exit:0", "is not a failure"), ("exit:300", "is not a failure"),
+                            ("exit code 3", "did you mean 'exit:3'?")):
+        refused = shared.verb("list", task, "--failure", wrong)
+        assert refused.code == 2 and sentence in refused.err, refused
+
+
 def test_the_log_of_a_range_has_what_was_asked_for(shared):
     task = shared.submit("--array", "1-6", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; test $HPCBATCH_TASK_INDEX -gt 3')
     assert shared.wait(task) == 1

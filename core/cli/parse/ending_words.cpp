@@ -1,7 +1,7 @@
 #include "cli/parse/ending_words.hpp"
 
 #include "documents/spelling.hpp"
-#include "failure/failure.hpp"
+#include "failure/failure_choice.hpp"
 #include "model/task.hpp"
 
 #include <algorithm>
@@ -60,8 +60,11 @@ const std::string& checked_state(const std::string& text) {
 }
 
 const std::string& checked_failure(const std::string& text) {
-  const auto failure = parse_failure(text);
-  if (failure && *failure != Failure::Ok) return text;
+  if (parse_failure_choice(text)) return text;
+  const std::string code = text.substr(std::min(text.find_first_of("0123456789"), text.size()));
+  if (lower_case(text).starts_with("exit") && parse_failure_choice("exit:" + code))
+    throw std::invalid_argument("'" + text + "' is not a failure; did you mean 'exit:" + code +
+                                "'?");
   const std::vector<std::string> known(kFailureWords.begin() + 1, kFailureWords.end());
   throw std::invalid_argument(
       "'" + text + "' is not a failure" +

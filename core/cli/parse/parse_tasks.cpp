@@ -43,7 +43,7 @@ void add_retry(CLI::App& verb, const std::shared_ptr<ChangeCommand>& command) {
   add_values(
       verb, "--failure", "WORD",
       [command](const std::string& t) { command->failures.push_back(checked_failure(t)); },
-      "only those that failed so, as oom_task; may be given several times");
+      "only those that failed so, as oom_task, exit:3 or signal:11; may be given several times");
   add_value(
       verb, "--cpus", "N", [command](const std::string& t) { command->cpus = parse_cpus(t); },
       "with so many cpus from now on");
@@ -114,7 +114,7 @@ void add_list(CLI::App& app, Command& into) {
   add_value(
       *verb, "--failure", "WORD",
       [command](const std::string& text) { command->failure = checked_failure(text); },
-      "with tasks that failed so, as tool_failed or oom_task");
+      "with tasks that failed so, as oom_task, exit:3 or signal:11");
   verb->add_option("--name", command->name, "of this name, as 'sweep*'")->type_name("NAME");
   verb->add_option("--tool", command->tool, "that run this tool")->type_name("NAME");
   verb->add_option("--site", command->site, "with tasks that ran or run there")->type_name("NAME");
@@ -163,7 +163,7 @@ void add_log(CLI::App& app, Command& into) {
   add_value(
       *verb, "--failure", "WORD",
       [command](const std::string& text) { command->failure = checked_failure(text); },
-      "of a submission, only what failed so, as oom_task")
+      "of a submission, only what failed so, as oom_task, exit:3 or signal:11")
       ->excludes(follow)
       ->excludes(attempt);
   verb->add_flag("--prefix", command->prefix, "each line with its task's id")->excludes(follow);

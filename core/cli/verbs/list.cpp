@@ -52,7 +52,8 @@ void say_there_may_be_more() {
 /// How many lines came of it.
 std::uint64_t show_task(const ListCommand& command, const json::object& task, TaskLines& lines) {
   // An older engine knows no such choice.
-  if (!command.failure.empty() && text_at(task, "failure") != command.failure) return 0;
+  const bool is_word = !command.failure.empty() && command.failure.find(':') == std::string::npos;
+  if (is_word && text_at(task, "failure") != command.failure) return 0;
   if (command.json) {
     print_json(task);
     return 1;

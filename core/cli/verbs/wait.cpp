@@ -110,11 +110,10 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
   try {
     return wait_in_view(command, session, status, ids);
   } catch (const InterruptedByUser&) {
-    if (status.is_visible()) {
-      status.clear();
-      const std::string again = "hpcbatch wait " + shortest_words(ids);
-      std::fputs(("the work goes on; `" + again + "` looks again\n").c_str(), stderr);
-    }
+    status.clear();
+    const std::string again = ids.empty() ? "--name " + command.name : shortest_words(ids);
+    std::fputs(("hpcbatch: the work goes on; `hpcbatch wait " + again + "` looks again\n").c_str(),
+               stderr);
     throw;
   }
 }
