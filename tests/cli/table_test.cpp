@@ -193,5 +193,16 @@ TEST(TaskLines, NeighboursThatEndedAlikeAreOneLine) {
             "4.5      done              0\n");
 }
 
+TEST(SubmissionTable, OfAnEncodedArgumentTheBeginningIsShown) {
+  const std::string encoded(200, 'Q');
+  const std::string path = "/a" + std::string(200, 'b') + "/end";
+  json::object one = object(R"({"id": "1", "state": "done", "total": 1, "name": "pow"})");
+  one["command"] = json::array{"python3", path, encoded, "results"};
+  const std::string text = submission_table({one}, 0).text();
+  EXPECT_NE(text.find("pow: python3 " + path + " " + std::string(20, 'Q') + "... results"),
+            std::string::npos)
+      << text;
+}
+
 }  // namespace
 }  // namespace hpcbatch

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <cmath>
+#include <string_view>
 
 namespace hpcbatch {
 namespace {
@@ -16,8 +18,30 @@ namespace json = boost::json;
 constexpr std::size_t kBar = 10;
 constexpr std::size_t kShortBar = 6;
 
+bool is_plain_ascii(char letter) {
+  return letter > ' ' && letter < 0x7f;
+}
+
 std::string elapsed(double seconds) {
   return show_duration(std::chrono::seconds(static_cast<std::int64_t>(std::max(0.0, seconds))));
+}
+
+/// Of words as a program's encoded arguments, whose end nobody reads, the beginning.
+std::string with_short_words(std::string_view text) {
+  constexpr std::size_t kLongest = 80, kBegin = 20;
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    std::string_view word = text.substr(0, end);
+    // Of a path people read the end, too; a character of several bytes must not be cut.
+    const bool is_long = word.size() > kLongest &&
+                         std::isalnum(static_cast<unsigned char>(word[0])) &&
+                         std::all_of(word.begin(), word.end(), is_plain_ascii);
+    out += is_long ? std::string(word.substr(0, kBegin)) + "..." : std::string(word);
+    if (end < text.size()) out += ' ';
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
 }
 
 /// What it is called, and what it runs.
@@ -26,7 +50,7 @@ std::string what_of(const json::object& submission) {
   std::string runs = text_at(submission, "tool");
   if (runs.empty()) runs = command_at(submission, "command");
   if (flag_at(submission, "command_cut")) runs += " ...";
-  if (!runs.empty() && runs != what) what += (what.empty() ? "" : ": ") + runs;
+  if (!runs.empty() && runs != what) what += (what.empty() ? "" : ": ") + with_short_words(runs);
   return what;
 }
 
