@@ -69,6 +69,9 @@ TEST(ItemsTest, LinesHaveColumns) {
 TEST(ItemsTest, AColumnInQuotationMarksMayHoldTheSeparator) {
   EXPECT_EQ(items({{R"("a,""b""",c)"}}, columns(",")), json::parse(R"([["a,\"b\"", "c"]])"));
   EXPECT_EQ(items({{R"(5" disk,c)"}}, columns(",")), json::parse(R"([["5\" disk", "c"]])"));
+  EXPECT_EQ(items({{"\"a\tb\"\t\"c d"}}, columns("\\t")), json::parse(R"([["a\tb", "\"c d"]])"))
+      << "between tabs a mark may stand for itself";
+  EXPECT_EQ(items({{"5\"\t\"a\" b"}}, columns("tab")), json::parse(R"([["5\"", "\"a\" b"]])"));
   EXPECT_EQ(refused_items({{R"("a,c)"}}, columns(",")), "list1:1: a quotation mark is not closed");
   EXPECT_EQ(refused_items({{"x,y", R"("a"b,c)"}}, columns(",")),
             "list1:2: something stands behind a closing quotation mark");

@@ -51,17 +51,27 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// A value in quotation marks as RFC 4180 has it; `at` stands behind it afterwards.
-std::string quoted_value(const std::string& line, std::size_t& at, const std::string& where) {
+struct Quoted {
   std::string value;
+  std::size_t end{0};           ///< behind it
+  const char* wrong = nullptr;  ///< why it is none
+};
+
+/// A value in quotation marks as RFC 4180 has it, which begins at `at`.
+Quoted quoted_value(const std::string& line, std::size_t at, const std::string& separator) {
+  Quoted found;
   for (++at;; ++at) {
     const std::size_t end = line.find('"', at);
-    if (end == std::string::npos) refuse(where + "a quotation mark is not closed");
-    value.append(line, at, end - at);
+    if (end == std::string::npos) return {.wrong = "a quotation mark is not closed"};
+    found.value.append(line, at, end - at);
     at = end + 1;
-    if (at >= line.size() || line[at] != '"') return value;
-    value += '"';
+    if (at >= line.size() || line[at] != '"') break;
+    found.value += '"';
   }
+  if (at < line.size() && line.compare(at, separator.size(), separator) != 0)
+    return {.wrong = "something stands behind a closing quotation mark"};
+  found.end = at;
+  return found;
 }
 
 Row split_at_blanks(const std::string& line) {
@@ -78,17 +88,19 @@ Row split_at_blanks(const std::string& line) {
 Row split(const std::string& line, const std::string& separator, const std::string& where) {
   if (separator.empty()) return {line};
   if (separator == "space") return split_at_blanks(line);
+  // There is no quoting in the format itself (IANA, text/tab-separated-values), but spreadsheets quote.
+  const bool may_stand_alone = separator == "\t";
   Row row;
   for (std::size_t at = 0;;) {
-    if (at < line.size() && line[at] == '"') {
-      row.push_back(quoted_value(line, at, where));
-      if (at < line.size() && line.compare(at, separator.size(), separator) != 0)
-        refuse(where + "something stands behind a closing quotation mark");
-    } else {
-      const std::size_t end = std::min(line.find(separator, at), line.size());
-      row.push_back(line.substr(at, end - at));
-      at = end;
+    std::optional<Quoted> quoted;
+    if (at < line.size() && line[at] == '"') quoted = quoted_value(line, at, separator);
+    if (quoted && quoted->wrong != nullptr) {
+      if (!may_stand_alone) refuse(where + quoted->wrong);
+      quoted.reset();
     }
+    const std::size_t end = quoted ? quoted->end : std::min(line.find(separator, at), line.size());
+    row.push_back(quoted ? std::move(quoted->value) : line.substr(at, end - at));
+    at = end;
     if (at >= line.size()) return row;
     at += separator.size();
   }
@@ -123,7 +135,8 @@ ItemTable objects_of(const SourceText& source) {
 }
 
 ItemTable read_table(const SourceText& source, const ItemOptions& options) {
-  const std::string separator = options.columns == "tab" ? "\t" : options.columns;
+  const bool is_tab = options.columns == "tab" || options.columns == "\\t";
+  const std::string separator = is_tab ? "\t" : options.columns;
   if (separator.empty() && !options.header && has_objects(source)) return objects_of(source);
   ItemTable table;
   bool is_header = options.header;
