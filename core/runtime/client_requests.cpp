@@ -133,6 +133,10 @@ void ClientRequests::retry(Retry asked, CountAnswer answer) {
           return std::any_of(asked.tasks.begin(), asked.tasks.end(),
                              [&](const Selection& one) { return one.array == id; });
         };
+        std::uint64_t dependants = 0;
+        for (const RevivedArray& revived : found.arrays) {
+          if (!is_asked_for(revived.id)) dependants += revived.array.indices.size();
+        }
         for (RevivedArray& revived : found.arrays) {
           if (!asked.change.any() || !is_asked_for(revived.id)) continue;
           revived.array.needs = changed(std::move(revived.array.needs), asked.change);
@@ -141,7 +145,11 @@ void ClientRequests::retry(Retry asked, CountAnswer answer) {
         if (auto refusal = less_for_others(found.arrays, *dependencies_.engine))
           return answer(Error{Error::Kind::Rejected, std::move(*refusal)});
         const RequestId request = new_request();
-        count_answers_[request.value] = std::move(answer);
+        count_answers_[request.value] = [answer = std::move(answer),
+                                         dependants](Result<Changed> changed) {
+          if (changed) changed->dependants = std::min(dependants, changed->tasks);
+          answer(changed);
+        };
         dependencies_.feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});
       });
 }

@@ -39,9 +39,10 @@ struct SubmitRefusal {
 using SubmitAnswer = std::function<void(std::variant<std::vector<ArrayId>, SubmitRefusal>)>;
 
 /// How many tasks were changed; of those that are cancelled `at_pilots` are told to end, and beside
-/// those that are held so many go on.
+/// those that are held so many go on; of those that run again `dependants` were not named, but could
+/// not start because of the others.
 struct Changed {
-  std::uint64_t tasks{0}, at_pilots{0};
+  std::uint64_t tasks{0}, at_pilots{0}, dependants{0};
 };
 using CountAnswer = std::function<void(const Result<Changed>&)>;
 

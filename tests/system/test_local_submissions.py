@@ -220,6 +220,15 @@ def test_what_ended_with_one_exit_code_is_listed_read_and_retried(shared):
         assert refused.code == 2 and sentence in refused.err, refused
 
 
+def test_a_retry_tells_what_was_named_from_what_waits_for_it(shared, tmp_path):
+    cause = shared.submit("--", "test", "-e", tmp_path / "there")
+    waiting = shared.submit("--after", cause, "--array", "1-3", "--", "true")
+    assert shared.wait(waiting) == 1
+    (tmp_path / "there").touch()
+    assert shared.ok("retry", cause) == "1 task queued again, and 3 that could not start without it\n"
+    assert shared.wait(cause, waiting) == 0
+
+
 def test_the_log_of_a_range_has_what_was_asked_for(shared):
     task = shared.submit("--array", "1-6", "--", "sh", "-c", 'echo "did $HPCBATCH_TASK_INDEX"; test $HPCBATCH_TASK_INDEX -gt 3')
     assert shared.wait(task) == 1

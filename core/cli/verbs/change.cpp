@@ -47,6 +47,14 @@ std::string cancelled_in_words(double cancelled, double at_pilots) {
   return tasks_in_words(cancelled) + " cancelled, and " + whole(at_pilots) + told;
 }
 
+std::string queued_in_words(double named, double dependants) {
+  std::string text = tasks_in_words(named) + " queued again";
+  if (dependants > 0)
+    text += ", and " + whole(dependants) + " that could not start without " +
+            (named == 1 ? "it" : "them");
+  return text + "\n";
+}
+
 std::string held_in_words(double held, double at_pilots) {
   return (held == 0 ? "none held yet" : tasks_in_words(held) + " held") + "; " + whole(at_pilots) +
          (at_pilots == 1
@@ -81,6 +89,9 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
   } else if (at_pilots > 0) {
     print(is_hold ? held_in_words(tasks, at_pilots)
                   : cancelled_in_words(tasks - at_pilots, at_pilots));
+  } else if (tasks > 0 && command.change == ChangeCommand::Change::Retry) {
+    const double dependants = number_at(answer, "dependants");
+    print(queued_in_words(tasks - dependants, dependants));
   } else if (tasks > 0) {
     print(tasks_in_words(tasks) + " " + words.done + "\n");
   } else {
