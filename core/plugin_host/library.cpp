@@ -1,5 +1,7 @@
 #include "plugin_host/library.hpp"
 
+#include "documents/text_check.hpp"
+
 #include <fmt/format.h>
 #include <boost/dll/shared_library.hpp>
 
@@ -21,6 +23,17 @@ namespace {
 // ever unmapped.
 constexpr int kMode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
 constexpr unsigned kTrialSeconds = 30;
+constexpr std::size_t kLongestText = 4096;
+
+/// What the engine will read of it, if it says that it is one of ours.
+void read_descriptor(void* library) {
+  const auto* d =
+      static_cast<const hpcbatch_plugin_descriptor*>(::dlsym(library, "hpcbatch_plugin"));
+  if (d == nullptr || d->magic != HPCBATCH_ABI_MAGIC || d->size != sizeof *d) return;
+  for (const char* text : {d->name, d->version, d->fingerprint}) {
+    if (text != nullptr) (void)::strnlen(text, kLongestText);
+  }
+}
 
 /// Only while the child of a fork lives: nothing may be allocated or locked before `dlopen`, whose
 /// own locks glibc makes anew there.
@@ -35,7 +48,7 @@ constexpr unsigned kTrialSeconds = 30;
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::alarm(kTrialSeconds);
   // One that the loader refuses in words may be loaded here, where the words are heard.
-  (void)::dlopen(file, kMode);
+  if (void* library = ::dlopen(file, kMode)) read_descriptor(library);
   ::_exit(0);
 }
 
@@ -52,12 +65,13 @@ std::optional<std::string> trial(const std::filesystem::path& file) {
   while (::waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) return std::nullopt;  // somebody else has taken its status
   }
-  if (!WIFSIGNALED(status)) return std::nullopt;
-  const int signal = WTERMSIG(status);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return std::nullopt;
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   if (signal == SIGALRM) return fmt::format("loading it takes over {} s", kTrialSeconds);
   return fmt::format(
-      "loading it ends a process by SIG{}: its file is cut off or damaged; put it there anew",
-      ::sigabbrev_np(signal));
+      "loading it ends a process {}: its file is cut off or damaged; put it there anew",
+      signal != 0 ? fmt::format("by SIG{}", ::sigabbrev_np(signal))
+                  : fmt::format("with exit code {}", WEXITSTATUS(status)));
 }
 
 }  // namespace
@@ -81,8 +95,8 @@ Result<const hpcbatch_plugin_descriptor*> open_library(const std::filesystem::pa
     }
     return &library.get<const hpcbatch_plugin_descriptor>("hpcbatch_plugin");
   } catch (const std::exception& e) {
-    return Error{Error::Kind::Rejected,
-                 fmt::format("cannot load plugin {}: {}", file.string(), e.what())};
+    return Error{Error::Kind::Rejected, fmt::format("cannot load plugin {}: {}", file.string(),
+                                                    show_text(e.what(), kLongestText))};
   }
 }
 

@@ -1,6 +1,7 @@
 #include "plugin_host/plugin_host.hpp"
 
 #include "documents/spelling.hpp"
+#include "documents/text_check.hpp"
 #include "hpcbatch/plugin.hpp"
 #include "plugin_host/library.hpp"
 #include "plugin_host/trust.hpp"
@@ -15,6 +16,8 @@
 
 namespace hpcbatch {
 namespace {
+
+constexpr std::size_t kLongestFingerprint = 400;
 
 Error refused(const std::filesystem::path& file, std::string_view why) {
   return {Error::Kind::Rejected, fmt::format("plugin {} is refused: {}", file.string(), why)};
@@ -51,11 +54,11 @@ Result<const hpcbatch_plugin_descriptor*> open_checked(const std::filesystem::pa
     return refused(
         file,
         fmt::format("it was built with '{}', this engine with '{}'; build it with the same options",
-                    d.fingerprint, HPCBATCH_FINGERPRINT));
+                    show_text(d.fingerprint, kLongestFingerprint), HPCBATCH_FINGERPRINT));
   }
   if (file.stem() != d.name) {
-    return refused(file,
-                   fmt::format("it calls itself '{}'; rename the file to {}.so", d.name, d.name));
+    const std::string name = show_text(d.name);
+    return refused(file, fmt::format("it calls itself '{}'; rename the file to {}.so", name, name));
   }
   return opened;
 }
@@ -69,8 +72,8 @@ Result<PluginFacts> PluginHost::check(const std::filesystem::path& file) {
   return PluginFacts{.path = file,
                      .kind = static_cast<hpcbatch_plugin_kind>(d.kind),
                      .name = d.name,
-                     .version = d.version,
-                     .fingerprint = d.fingerprint};
+                     .version = show_text(d.version),
+                     .fingerprint = show_text(d.fingerprint, kLongestFingerprint)};
 }
 
 Result<void*> PluginHost::create(hpcbatch_plugin_kind kind, const std::string& name,

@@ -20,6 +20,8 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include <unistd.h>
+
 namespace {
 
 namespace json = boost::json;
@@ -91,9 +93,7 @@ int check(const json::object& asked) {
   return kExitTaskFailed;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int do_verb(int argc, char** argv) {
   try {
     if (argc != 2)
       throw std::invalid_argument("this program is a part of hpcbatch: say hpcbatch plugin --help");
@@ -106,4 +106,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "hpcbatch: %s\n", error.what());
     return kExitUsage;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int code = do_verb(argc, argv);
+  // Of a damaged plugin what runs at the end of a process may crash it, when all was said.
+  std::fflush(nullptr);
+  ::_exit(code);
 }

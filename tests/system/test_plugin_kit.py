@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -129,6 +130,40 @@ def test_what_is_wrong_with_a_plugin_is_told_in_words(prefix, tmp_path, name, sa
         assert checked.code == (0 if "keeps" in said else 1), checked
         told = json.loads(home.verb("plugin", "check", file, "--config", config, "--json").out)
         assert told["good"] == ("keeps" in said) and said in told.get("error", "it keeps the contract") + json.dumps(told), told
+
+
+def with_flipped_bits(whole, count):
+    """Copies in which one bit is another, half of them in what the loader reads first."""
+    draw = random.Random(20)
+    for number in range(count):
+        copy = bytearray(whole)
+        at = draw.randrange(len(copy) if number % 2 else 4096)
+        copy[at] ^= 1 << draw.randrange(8)
+        yield at, bytes(copy)
+
+
+# A transport's contract moves files, for two seconds.
+@pytest.mark.parametrize("kind, name, count", [("schedulers", "slurm", 60), ("transports", "shared_fs", 6), ("tools", "sound", 60)])
+def test_a_plugin_with_a_flipped_bit_is_good_or_refused_in_words(prefix, tmp_path, kind, name, count):
+    whole = (BROKEN / "tools/sound.so" if kind == "tools" else prefix / f"lib/hpcbatch/{kind}/{name}.so").read_bytes()
+    file = tmp_path / f"{name}.so"
+    with EngineAtHome(prefix=prefix) as home:
+        for at, damaged in with_flipped_bits(whole, count):
+            file.write_bytes(damaged)
+            listed = home.verb("plugin", "check", file)
+            assert listed.code in (0, 1), (at, listed)
+            assert listed.code == 0 or listed.err.startswith("hpcbatch: ") and len(listed.err.splitlines()) == 1, (at, listed)
+
+
+def test_an_engine_serves_beside_plugins_with_flipped_bits(prefix, tmp_path):
+    whole = (prefix / "lib/hpcbatch/schedulers/slurm.so").read_bytes()
+    folder = tmp_path / "plugins" / "schedulers"
+    folder.mkdir(parents=True)
+    for number, (_, damaged) in enumerate(with_flipped_bits(whole, 30)):
+        (folder / f"bad{number}.so").write_bytes(damaged)
+    with EngineAtHome(prefix=prefix, HPCBATCH_PLUGIN_PATH=str(folder.parent)) as home:
+        assert len([one for one in home.json("plugin", "list")[0]["plugins"] if "refused" in one]) == 30
+        assert home.ok("run", "--", "echo", "served") == "served\n"
 
 
 def test_a_damaged_plugin_is_listed_with_the_reason(prefix, tmp_path):
