@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -164,6 +165,33 @@ def test_a_task_is_bound_to_its_cpus(shared):
     assert shared.ok("run", "--cpus", "1", "--", "nproc") == "1\n"
     if len(os.sched_getaffinity(0)) > 1:
         assert shared.ok("run", "--cpus", "2", "--", "nproc") == "2\n"
+
+
+def test_what_never_ran_has_no_exit_code(shared):
+    refused = shared.verb("run", "--stdout", "/nowhere/out", "--", "true")
+    assert refused.code == 125 and "cannot open /nowhere/out" in refused.err, refused
+    [task] = shared.json("list", "last", "-n", "1")
+    assert task["failure"] == "stage_out_failed" and "exit_code" not in task, task
+
+
+def test_an_output_that_cannot_be_written_is_told(shared):
+    shared.ok("run", "--", "true")
+    for words in (["list"], ["list", "-n", "1"], ["list", "last", "--all"], ["completion", "bash"], ["manual"], ["top", "--once"],
+                  ["submit", "--wait", "--", "true"], ["show", "last"], ["run", "--", "echo", "hi"], ["run", "--items", "a", "b", "--", "echo", "{}"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([shared.program, *words], env=shared.env, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        assert done.returncode == (125 if words[0] == "run" else 2) and "cannot write" in done.stderr, (words, done)
+
+
+def test_a_peak_of_memory_is_the_tasks_own(home):
+    """A task is told to have had what its pilot had when it started."""
+    home.ok("run", "--", "sh", "-c", "test $# = 100000", "sh", *map(str, range(100_000)))
+    home.ok("run", "--", "true")  # the first behind it may still not be known
+    small = home.submit("--mem", "1M", "--", "true")
+    large = home.submit("--", sys.executable, "-c", "x = bytes(range(256)) * (40 << 12); import time; time.sleep(0.1)")
+    assert home.wait(small) == 0 and home.wait(large) == 0
+    assert home.show(small).get("peak_memory", 0) < 9 << 20
+    assert 40 << 20 <= home.show(large)["peak_memory"] < 90 << 20
 
 
 def test_ctrl_c_cancels_the_task(shared):

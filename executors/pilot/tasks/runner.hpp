@@ -12,6 +12,7 @@
 #include "pilot/processes/contained.hpp"
 #include "pilot/processes/control_group.hpp"
 #include "pilot/processes/gpu_sharing.hpp"
+#include "pilot/processes/own_memory.hpp"
 #include "pilot/processes/prepare.hpp"
 #include "pilot/processes/spawn.hpp"
 #include "pilot/processes/surroundings.hpp"
@@ -127,6 +128,7 @@ class Runner {
     int status{0};
     std::uint64_t cpu_us{0};
     std::uint64_t peak{0};
+    std::uint64_t borrowed{0};  ///< of our own memory, when it started
     std::uint64_t read_bytes{0};
     std::uint64_t written_bytes{0};
     GpuUse gpu_use;
@@ -200,6 +202,7 @@ class Runner {
   std::map<unsigned, std::unique_ptr<Slot>> slots_;
   std::unordered_map<AttemptId, Running, AttemptHash> running_;
   std::unordered_map<pid_t, AttemptId> mains_;
+  OwnMemory own_memory_;
   std::optional<Time> measure_at_;
   unsigned measured_{0};
   std::uint64_t kills_told_{0};                   // of those outside our groups

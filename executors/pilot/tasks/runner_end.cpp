@@ -115,10 +115,12 @@ void Runner::add_usage(Running& task, const rusage& usage) {
 
 void Runner::reaped(pid_t pid, int status, const rusage& usage, Time now) {
   if (services_.reaped(pid, status, now)) return;
-  const auto peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+  auto peak = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   const auto main = mains_.find(pid);
   if (main != mains_.end()) {
     Running& task = running_.at(main->second);
+    peak = own_peak_of(peak, task.borrowed);
+    own_memory_.keep_small();
     mains_.erase(main);
     task.main_lives = false;
     task.status = status;
@@ -263,7 +265,8 @@ wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) 
   wire::Result result;
   to_wire(task.id, result.mutable_attempt());
   set_failure(result, verdict.failure);
-  result.set_exit_code(verdict.exit_code);
+  // What was never started has none.
+  result.set_exit_code(ran || verdict.exit_code != 0 ? verdict.exit_code : -1);
   result.set_signal(verdict.signal);
   result.set_message(verdict.message);
   result.set_missing_file(verdict.missing_file);
