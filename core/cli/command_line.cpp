@@ -92,7 +92,9 @@ int run_command_line(int argc, char** argv, const Mains& mains) {
   const bool is_run = !words.empty() && words[0] == "run";
   try {
     const int exit_code = do_command(parse_command(words), mains);
-    if (std::fflush(stdout) != 0) return complain("cannot write to standard output", kExitUsage);
+    // What an earlier piece met is only remembered.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      return complain("cannot write to standard output", kExitUsage);
     return exit_code;
   } catch (const CommandError& error) {
     return complain(error.what(), is_run ? kExitOwnFailure : error.exit_code());

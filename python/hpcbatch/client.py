@@ -40,6 +40,16 @@ class Refused(Error):
         self.status = status
 
 
+def user_name():
+    """As the command line calls who submits; no variable of the environment changes it."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
 def socket_path(environment=os.environ):
     """Where the user's engine listens."""
     home = environment.get("HPCBATCH_HOME")

@@ -20,7 +20,6 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
-import getpass
 import hashlib
 import importlib
 import itertools
@@ -201,7 +200,7 @@ class Executor(concurrent.futures.Executor):
         parent = os.path.join(engine.get("/v1/engine")["home"], "calls") if directory is None else os.fspath(directory)
         folder = CallFolder(os.path.abspath(parent))
         recipe = _Recipe(needs, time, [sys.executable, _WORKER, preparation], folder.path)
-        self._calls = Calls(engine, program, name or f"python:{getpass.getuser()}-{uuid.uuid4().hex[:8]}", folder, recipe)
+        self._calls = Calls(engine, program, name or f"python:{_client.user_name()}-{uuid.uuid4().hex[:8]}", folder, recipe)
         self._closing = threading.Lock()
         self._is_closed = False
         self._on_death = weakref.finalize(self, self._calls.close)

@@ -20,7 +20,6 @@ import asyncio
 import base64
 import dataclasses
 import functools
-import getpass
 import html
 import os
 import time as _time
@@ -183,11 +182,11 @@ class Submission:
 
 
 class Client:
-    """The user's engine. `program`: hpcbatch, where it is not on PATH; `name`: who submits (`shell:USER`)."""
+    """The user's engine. `program`: hpcbatch, where it is not on PATH; `name`: who submits (`shell:NAME`, as the command line)."""
 
     def __init__(self, program: str | None = None, name: str | None = None) -> None:
         self._program = program
-        self._name = name or f"shell:{getpass.getuser()}"
+        self._name = name or f"shell:{_client.user_name()}"
         self._engine = _client.connect(program)
 
     def _ask(self, method: str, target: str, body: object = None) -> dict[str, Any]:

@@ -3,8 +3,6 @@
 
 #include <gmock/gmock.h>
 
-#include <unistd.h>
-
 namespace hpcbatch {
 namespace {
 
@@ -44,12 +42,6 @@ TEST(Surroundings, ABatchJobsVariablesStayWithIt) {
               ElementsAre(Pair("SBATCH_ACCOUNT", "abc"), Pair("SLURM_CONF", "/c")));
   EXPECT_THAT(handed_on({{"SLURM_TIME_FORMAT", "x"}}), ElementsAre(Pair("SLURM_TIME_FORMAT", "x")));
   EXPECT_THAT(handed_on({{"PBS_JOBID", "7"}, {"PBS_NODEFILE", "f"}}), IsEmpty());
-}
-
-TEST(Surroundings, TheClientIsTheUser) {
-  EXPECT_EQ(client_name({{"USER", "alice"}}), "shell:alice");
-  EXPECT_EQ(client_name({{"LOGNAME", "bob"}}), "shell:bob");
-  EXPECT_EQ(client_name({}), "shell:" + std::to_string(::getuid()));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 import itertools
 import json
+import os
+import pwd
 import re
 import shlex
 import subprocess
@@ -218,6 +220,28 @@ def test_what_ended_with_one_exit_code_is_listed_read_and_retried(shared):
                             ("exit code 3", "did you mean 'exit:3'?")):
         refused = shared.verb("list", task, "--failure", wrong)
         assert refused.code == 2 and sentence in refused.err, refused
+
+
+def test_programs_get_all_lines_and_people_are_told_of_more(shared):
+    task = shared.submit("--array", "1-120", "--", "sh", "-c", "exit $((HPCBATCH_TASK_INDEX % 2))")
+    assert shared.wait(task) == 1
+    assert len(shared.json("list", task)) == 120
+    for words in (["list", task], ["list", task, "--json", "-n", "5"]):
+        some = shared.verb(*words)
+        assert "there may be more" in some.err and len(some.out.splitlines()) < 60, some
+
+
+def test_who_submits_does_not_depend_on_the_environment(shared):
+    """A key that cron gives again is the same, and `last` is the same for a script and a shell."""
+    env = dict(shared.env)
+    ids = set()
+    for user in ({"USER": "somebody"}, {"LOGNAME": "else", "USER": "else"}, {}):
+        shared.env = {key: value for key, value in env.items() if key not in ("USER", "LOGNAME")} | user
+        ids.add(shared.ok("submit", "--key", "by-cron", "--", "true"))
+        ids.add(shared.show("last")["id"] + "\n")
+    shared.env = env
+    assert len(ids) == 1, ids
+    assert shared.show("last")["client"] == f"shell:{pwd.getpwuid(os.getuid()).pw_name}"
 
 
 def test_a_retry_tells_what_was_named_from_what_waits_for_it(shared, tmp_path):

@@ -81,8 +81,7 @@ class Trials {
                                          "{a100: 4} in the configuration");
     const Surroundings around = look_around();
     const auto ids = submit_safely(
-        client_, session_,
-        submission_of(std::move(tasks), around, client_name(around.environment), random_key()));
+        client_, session_, submission_of(std::move(tasks), around, client_name(), random_key()));
     for (std::size_t i = 0; i < open_.size() && i < ids.size(); ++i) open_[i].task = ids[i];
   }
   bool are_all_over() const { return open_.empty(); }

@@ -19,8 +19,7 @@ namespace json = boost::json;
 constexpr std::string_view kLast = "last";
 
 std::vector<std::string> last_ones(EngineClient& client, const std::string& task) {
-  const json::object answer =
-      client.get("/v1/arrays?limit=1&client=" + encode_part(client_name(own_environment())));
+  const json::object answer = client.get("/v1/arrays?limit=1&client=" + encode_part(client_name()));
   const json::array* found = array_at(answer, "arrays");
   if (found == nullptr || found->empty() || !found->front().is_object()) {
     throw CommandError(kExitUsage,
@@ -75,7 +74,7 @@ std::vector<std::string> resolve_ids(EngineClient& client, const std::vector<std
   std::string before;
   do {
     const json::object answer =
-        client.get("/v1/arrays?limit=1000&client=" + encode_part(client_name(own_environment())) +
+        client.get("/v1/arrays?limit=1000&client=" + encode_part(client_name()) +
                    "&name=" + encode_part(name) + (before.empty() ? "" : "&before=" + before));
     before = text_at(answer, "next");
     const json::array* found = array_at(answer, "arrays");

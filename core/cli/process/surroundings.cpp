@@ -10,7 +10,9 @@
 #include <cstring>
 #include <filesystem>
 #include <string_view>
+#include <vector>
 
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -93,13 +95,15 @@ Surroundings look_around() {
   return around;
 }
 
-std::string client_name(const EnvironmentMap& environment) {
-  for (const char* name : {"USER", "LOGNAME"}) {
-    const auto at = environment.find(name);
-    if (at != environment.end() && !at->second.empty() && !find_invalid_utf8(at->second))
-      return "shell:" + at->second;
-  }
-  return "shell:" + std::to_string(::getuid());
+std::string client_name() {
+  const uid_t user = ::getuid();
+  passwd entry{};
+  passwd* found = nullptr;
+  std::vector<char> names(16'384);
+  if (::getpwuid_r(user, &entry, names.data(), names.size(), &found) == 0 && found != nullptr &&
+      *found->pw_name != '\0' && !find_invalid_utf8(found->pw_name))
+    return std::string("shell:") + found->pw_name;
+  return "shell:" + std::to_string(user);
 }
 
 void tell_left_out(const Surroundings& around) {

@@ -30,7 +30,8 @@ Surroundings look_around();
 /// On standard error, a sentence for each variable that is not handed on.
 void tell_left_out(const Surroundings& around);
 
-/// `shell:USER`: the client as which this user's commands submit.
-std::string client_name(const EnvironmentMap& environment);
+/// `shell:NAME`: the client as which this user's commands submit, whatever the environment says: a
+/// key that is given again by cron is the same.
+std::string client_name();
 
 }  // namespace hpcbatch

@@ -166,8 +166,8 @@ class SplitRun {
   }
 
   std::vector<std::string> submit(json::array tasks, const std::string& which) {
-    json::object request = submission_of(
-        std::move(tasks), around_, client_name(around_.environment), folder_->key() + "-" + which);
+    json::object request =
+        submission_of(std::move(tasks), around_, client_name(), folder_->key() + "-" + which);
     return submit_safely(client_, session_, request);
   }
 

@@ -49,6 +49,12 @@ void say_there_may_be_more() {
   std::fputs("hpcbatch: there may be more: -n N or --all\n", stderr);
 }
 
+/// A program that reads them takes them for all there are.
+std::uint64_t most_lines(const ListCommand& command, std::uint64_t for_people) {
+  const bool is_whole = command.all || (command.json && !command.limit);
+  return is_whole ? std::numeric_limits<std::uint64_t>::max() : command.limit.value_or(for_people);
+}
+
 /// How many lines came of it.
 std::uint64_t show_task(const ListCommand& command, const json::object& task, TaskLines& lines) {
   // An older engine knows no such choice.
@@ -98,23 +104,20 @@ bool add_tasks_of(const ListCommand& command, EngineClient& client, const std::s
 
 int list_tasks_of(const ListCommand& command, EngineClient& client,
                   const std::vector<std::string>& arrays) {
-  std::uint64_t left =
-      command.all ? std::numeric_limits<std::uint64_t>::max() : command.limit.value_or(kTasks);
+  std::uint64_t left = most_lines(command, kTasks);
   Table table = task_table();
   TaskLines lines(table);
   bool may_be_more = false;
   for (const std::string& array : arrays)
     may_be_more = add_tasks_of(command, client, array, left, lines) || may_be_more;
-  if (command.json) return kExitDone;
-  if (left > 0) lines.finish();
+  if (left > 0 && !command.json) lines.finish();
   if (!table.empty()) print(table.text(columns_of_output()));
   if (may_be_more) say_there_may_be_more();
   return kExitDone;
 }
 
 int list_submissions(const ListCommand& command, EngineClient& client) {
-  std::uint64_t left = command.all ? std::numeric_limits<std::uint64_t>::max()
-                                   : command.limit.value_or(kSubmissions);
+  std::uint64_t left = most_lines(command, kSubmissions);
   std::string before;
   std::vector<json::object> found;
   const std::string since = command.since ? std::to_string(*command.since) : std::string();
@@ -142,7 +145,6 @@ int list_submissions(const ListCommand& command, EngineClient& client) {
         found.push_back(one.get_object());
     }
   } while (left > 0 && !before.empty());
-  if (command.json) return kExitDone;
   const Table table = submission_table(std::move(found), now());
   if (!table.empty()) print(table.text(columns_of_output()));
   if (!before.empty()) say_there_may_be_more();

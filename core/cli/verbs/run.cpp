@@ -13,7 +13,9 @@
 
 #include <boost/json/array.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 #include <signal.h>
@@ -70,8 +72,7 @@ Submitted submit(EngineClient& client, const RunCommand& command, const Session&
   resolve_waits(client, tasks, [&] {
     connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);
   });
-  const json::object request =
-      submission_of(std::move(tasks), around, client_name(around.environment), random_key());
+  const json::object request = submission_of(std::move(tasks), around, client_name(), random_key());
   try {
     return {submit_safely(client, session, request).front(), input.kind};
   } catch (const InterruptedByUser&) {
@@ -100,7 +101,10 @@ int run_task(const RunCommand& command, const Session& session) {
     case StreamedTask::Why::Ended:
       break;
     case StreamedTask::Why::OutputClosed:
-      return kExitOutputClosed;
+      if (end.error == EPIPE) return kExitOutputClosed;
+      throw CommandError(kExitOwnFailure, std::string("cannot write the output: ") +
+                                              std::strerror(end.error) + "; task " + submitted.id +
+                                              " is ended");
     case StreamedTask::Why::Interrupted:
       if (end.task) {
         say("cancelled by user");

@@ -130,7 +130,7 @@ int run_many(const RunCommand& command, const Session& session) {
       joblog->add(index, task);
     };
   const Surroundings around = look_around();
-  const std::string name = client_name(around.environment);
+  const std::string name = client_name();
   json::array tasks = tasks_to_run(command, session, around);
   EngineClient client = session.client();
   connect_or_start(client, session.places, session.interrupt, Lifetime::UntilIdle);

@@ -84,19 +84,20 @@ std::optional<StreamedTask::End> StreamedTask::take_line(const std::string& line
     return End{signal_ != 0 ? Why::Interrupted : Why::Ended, *task, signal_, is_cancelled_};
   }
   if (!object.contains("stream")) return {};
-  if (write(text_at(object, "stream") == "stderr" ? 1 : 0, bytes_of(object))) return {};
+  const int why = write(text_at(object, "stream") == "stderr" ? 1 : 0, bytes_of(object));
+  if (why == 0) return {};
   cancel();
-  return End{Why::OutputClosed, {}, 0, is_cancelled_};
+  return End{Why::OutputClosed, {}, 0, is_cancelled_, why};
 }
 
-bool StreamedTask::write(std::size_t stream, std::string_view bytes) {
+int StreamedTask::write(std::size_t stream, std::string_view bytes) {
   is_waiting_ = false;
   status_.clear();
   const auto repeated = std::min<std::uint64_t>(to_skip_[stream], bytes.size());
   to_skip_[stream] -= repeated;
   bytes.remove_prefix(repeated);
   written_[stream] += bytes.size();
-  return write_all(stream == 1 ? STDERR_FILENO : STDOUT_FILENO, bytes) == 0;
+  return write_all(stream == 1 ? STDERR_FILENO : STDOUT_FILENO, bytes);
 }
 
 std::optional<StreamedTask::End> StreamedTask::interrupted() {

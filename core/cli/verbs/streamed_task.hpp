@@ -23,6 +23,7 @@ class StreamedTask {
     std::optional<boost::json::object> task;  ///< as it ended; always there with Ended
     int signal{0};                            ///< of Interrupted
     bool is_cancelled{false};                 ///< the engine was told to end the task
+    int error{0};                             ///< of OutputClosed
   };
 
   StreamedTask(EngineClient& client, const Session& session, std::string id)
@@ -39,7 +40,8 @@ class StreamedTask {
   std::optional<End> take(const LineStream::Next& next);
   std::optional<End> take_line(const std::string& line);
   std::optional<End> interrupted();
-  bool write(std::size_t stream, std::string_view bytes);
+  /// The error of the system, or 0.
+  int write(std::size_t stream, std::string_view bytes);
   void cancel();
   void show_waiting();
   std::optional<End> reconnect();

@@ -118,9 +118,8 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
     connect();
     if (!leave_out_done(client, command.many, tasks.front().as_object())) return kExitDone;
   }
-  const json::object request =
-      submission_of(std::move(tasks), around, client_name(around.environment),
-                    command.key.empty() ? random_key() : command.key);
+  const json::object request = submission_of(std::move(tasks), around, client_name(),
+                                             command.key.empty() ? random_key() : command.key);
   if (command.dry_run) {
     connect();
     return show_dry_run(client, request, command.json);
@@ -131,7 +130,9 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
     if (command.json) print_json(json::object{{"id", id}});
   }
   if (!command.wait) return kExitDone;
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0)
+    throw CommandError(kExitUsage, "cannot write to standard output; what was submitted, " +
+                                       shortest_words(ids) + ", goes on");
   return wait_for_tasks({.ids = ids, .name = "", .timeout = {}, .any = false, .json = command.json},
                         session);
 }
