@@ -38,7 +38,10 @@ void tell_changed(const std::string& verb, const Result<Changed>& changed, const
   if (!changed) return reply->error(400, changed.error().text + "; nothing was changed");
   boost::json::object counts{{"tasks", changed->tasks}};
   if (verb == "cancel" || verb == "hold") counts["at_pilots"] = changed->at_pilots;
-  if (verb == "retry") counts["dependants"] = changed->dependants;
+  if (verb == "retry") {
+    counts["dependants"] = changed->dependants;
+    counts["others"] = changed->others;
+  }
   reply->answer(200, std::move(counts));
 }
 

@@ -118,6 +118,55 @@ std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arra
   return std::nullopt;
 }
 
+/// Of those that wait with the retried ones, and get the new needs.
+std::uint64_t others_changed(const std::vector<RevivedArray>& arrays, const Engine& engine) {
+  std::uint64_t others = 0;
+  for (const RevivedArray& revived : arrays) {
+    const ArrayState* live = engine.tasks().find(revived.id);
+    if (revived.has_new_needs && live)
+      others += live->tasks.open().size() - live->tasks.leased().size();
+  }
+  return others;
+}
+
+bool is_asked_for(const Retry& asked, ArrayId id) {
+  return std::any_of(asked.tasks.begin(), asked.tasks.end(),
+                     [&](const Selection& one) { return one.array == id; });
+}
+
+/// What it waits for and what did not end well, so that it cannot start again either.
+std::optional<ArrayId> still_missing(const RevivedArray& revived, const store::Revivable& found) {
+  for (const Dependency& on : revived.array.after) {
+    const bool runs_again = std::any_of(found.arrays.begin(), found.arrays.end(),
+                                        [&](const auto& one) { return one.id == on.array; });
+    const auto ended = std::find_if(found.ended.begin(), found.ended.end(),
+                                    [&](const auto& one) { return one.id == on.array; });
+    if (runs_again || ended == found.ended.end() || on.kind == Dependency::Kind::AnyEnd) continue;
+    IndexSet startable = revived.array.indices;
+    startable.remove(ended->not_ok);
+    const bool is_missing = on.kind == Dependency::Kind::EachSuccess ? startable.empty()
+                            : on.index ? ended->not_ok.contains(*on.index)
+                                       : !ended->not_ok.empty();
+    if (is_missing) return on.array;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> none_could_start(const Retry& asked, const store::Revivable& found) {
+  std::optional<std::string> refusal;
+  for (const RevivedArray& revived : found.arrays) {
+    if (!is_asked_for(asked, revived.id)) continue;
+    const auto missing = still_missing(revived, found);
+    if (!missing) return std::nullopt;
+    if (!refusal)
+      refusal = fmt::format(
+          "{0} waits for {1}, which did not end well, and could not start: retry {1}, and what "
+          "waits for it runs again, too",
+          revived.id.value, missing->value);
+  }
+  return refusal;
+}
+
 }  // namespace
 
 void ClientRequests::retry(Retry asked, CountAnswer answer) {
@@ -129,25 +178,24 @@ void ClientRequests::retry(Retry asked, CountAnswer answer) {
           return !dependencies_.engine->tasks().find(id);
         });
         if (is_over) return retry(std::move(asked), std::move(answer));
-        const auto is_asked_for = [&](ArrayId id) {
-          return std::any_of(asked.tasks.begin(), asked.tasks.end(),
-                             [&](const Selection& one) { return one.array == id; });
-        };
-        std::uint64_t dependants = 0;
-        for (const RevivedArray& revived : found.arrays) {
-          if (!is_asked_for(revived.id)) dependants += revived.array.indices.size();
-        }
+        if (auto refusal = none_could_start(asked, found))
+          return answer(Error{Error::Kind::Rejected, std::move(*refusal)});
+        Changed beside;
         for (RevivedArray& revived : found.arrays) {
-          if (!asked.change.any() || !is_asked_for(revived.id)) continue;
+          const bool is_asked = is_asked_for(asked, revived.id);
+          if (!is_asked) beside.dependants += revived.array.indices.size();
+          if (!asked.change.any() || !is_asked) continue;
           revived.array.needs = changed(std::move(revived.array.needs), asked.change);
           revived.has_new_needs = true;
         }
         if (auto refusal = less_for_others(found.arrays, *dependencies_.engine))
           return answer(Error{Error::Kind::Rejected, std::move(*refusal)});
         const RequestId request = new_request();
+        beside.others = others_changed(found.arrays, *dependencies_.engine);
         count_answers_[request.value] = [answer = std::move(answer),
-                                         dependants](Result<Changed> changed) {
-          if (changed) changed->dependants = std::min(dependants, changed->tasks);
+                                         beside](Result<Changed> changed) {
+          if (changed) changed->dependants = std::min(beside.dependants, changed->tasks);
+          if (changed) changed->others = beside.others;
           answer(changed);
         };
         dependencies_.feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});

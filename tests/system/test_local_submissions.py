@@ -9,7 +9,7 @@ import shlex
 import subprocess
 
 import pytest
-from engine_at_home import EngineAtHome
+from engine_at_home import EngineAtHome, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +186,8 @@ def test_what_failed_is_retried_with_more(shared):
     refused = shared.verb("retry", task, "--cpus", "100000")
     assert refused.code == 2 and "never_fits" in refused.err and "nothing was changed" in refused.err, refused
     assert shared.show(task)["counts"]["failed"] == 1
-    assert shared.ok("retry", task, "--failed", "--mem", "400M", "--time", "10m") == "1 task queued again\n"
+    assert shared.ok("retry", task, "--failed", "--mem", "400M", "--time", "10m") == \
+        "1 task queued again; what else of it runs later asks for that, too\n"
     assert shared.wait(task) == 0
     needs = shared.show(task)["needs"]
     assert (needs["memory"], needs["time"]) == (400 << 20, 600)
@@ -251,6 +252,26 @@ def test_a_retry_tells_what_was_named_from_what_waits_for_it(shared, tmp_path):
     (tmp_path / "there").touch()
     assert shared.ok("retry", cause) == "1 task queued again, and 3 that could not start without it\n"
     assert shared.wait(cause, waiting) == 0
+
+
+def test_a_retry_of_what_could_not_start_again_is_refused(shared, tmp_path):
+    cause = shared.submit("--array", "1-2", "--", "sh", "-c", f"test -e {tmp_path}/there || test $HPCBATCH_TASK_INDEX = 1")
+    waiting = shared.submit("--after", cause, "--", "true")
+    each = shared.submit("--after-each", cause, "--array", "1-2", "--", "true")
+    assert shared.wait(waiting, each) == 1
+    for task in (waiting, each, f"{each}.2"):
+        refused = shared.verb("retry", task)
+        assert refused.code == 2 and f"waits for {cause}, which did not end well" in refused.err and f"retry {cause}" in refused.err, refused
+    (tmp_path / "there").touch()
+    assert shared.ok("retry", cause, waiting).startswith("2 tasks queued again, and 1 that")
+    assert shared.wait(cause, waiting, each) == 0
+
+
+def test_a_retry_with_more_says_whom_else_that_changes(shared):
+    task = shared.submit("--array", "1-40%1", "--mem", "50M", "--", "sh", "-c", "test $HPCBATCH_TASK_INDEX != 1 || exit 1; sleep 60")
+    wait_until(lambda: shared.show(task)["counts"]["running"] == 1 and shared.show(task)["counts"]["failed"] == 1, what="the failed one")
+    assert shared.ok("retry", task, "--failed", "--mem", "60M").startswith("1 task queued again; 38 tasks of it that wait ask for that now, too")
+    shared.ok("cancel", task)
 
 
 def test_the_log_of_a_range_has_what_was_asked_for(shared):

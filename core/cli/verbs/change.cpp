@@ -47,11 +47,27 @@ std::string cancelled_in_words(double cancelled, double at_pilots) {
   return tasks_in_words(cancelled) + " cancelled, and " + whole(at_pilots) + told;
 }
 
-std::string queued_in_words(double named, double dependants) {
+bool has_new_needs(const ChangeCommand& command) {
+  return command.cpus || !command.memory.empty() || !command.disk.empty() || !command.time.empty();
+}
+
+/// Needs are those of a submission, not of its tasks.
+std::string needs_in_words(double others) {
+  if (others == 0) return "; what else of it runs later asks for that, too";
+  return "; " + tasks_in_words(others) + " of it that " +
+         (others == 1 ? "waits asks" : "wait ask") + " for that now, too";
+}
+
+std::string queued_in_words(const ChangeCommand& command, const json::object& answer) {
+  const double dependants = number_at(answer, "dependants");
+  const double named = number_at(answer, "tasks") - dependants;
   std::string text = tasks_in_words(named) + " queued again";
   if (dependants > 0)
     text += ", and " + whole(dependants) + " that could not start without " +
             (named == 1 ? "it" : "them");
+  // An older engine does not say.
+  const bool is_told = answer.contains("others") && has_new_needs(command);
+  if (is_told) text += needs_in_words(number_at(answer, "others"));
   return text + "\n";
 }
 
@@ -90,8 +106,7 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
     print(is_hold ? held_in_words(tasks, at_pilots)
                   : cancelled_in_words(tasks - at_pilots, at_pilots));
   } else if (tasks > 0 && command.change == ChangeCommand::Change::Retry) {
-    const double dependants = number_at(answer, "dependants");
-    print(queued_in_words(tasks - dependants, dependants));
+    print(queued_in_words(command, answer));
   } else if (tasks > 0) {
     print(tasks_in_words(tasks) + " " + words.done + "\n");
   } else {
