@@ -296,6 +296,8 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                   const std::string all = std::to_string(id.value);
                   if (const auto more = retry_with_more(tried, whole.needs, all, true))
                     details.push_back(json::string(*more));
+                  if (const auto list = how_to_list(id, facts.failures))
+                    details.push_back(json::string(*list));
                   // As far as it has got.
                   const TimeSpent spent{.submitted = whole.submitted,
                                         .started = now.started,

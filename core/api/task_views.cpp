@@ -248,10 +248,12 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
     state = state_after(failure);
     text = end_in_words(facts.result->outcome);
   }
-  reply->answer(200, {{"id", to_string(task)},
-                      {"state", std::string(to_string(state))},
-                      {"text", valid_utf8(text)},
-                      {"details", std::move(details)}});
+  json::object why{{"id", to_string(task)},
+                   {"state", std::string(to_string(state))},
+                   {"text", valid_utf8(text)},
+                   {"details", std::move(details)}};
+  if (facts.item && task.index != 0) why["item"] = valid_utf8(facts.item->text());
+  reply->answer(200, std::move(why));
 }
 
 namespace {

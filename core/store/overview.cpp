@@ -156,8 +156,11 @@ ArrayPage History::arrays(const ArrayFilter& filter) {
 std::vector<FailureGroup> History::failures(ArrayId id) {
   sqlite::Statement rows = db_.query(
       "SELECT failure,exit_code,signal,sum(last-first+1) AS tasks,min(first) FROM results WHERE "
-      "array=? AND failure<>0 GROUP BY failure,exit_code,signal ORDER BY tasks DESC LIMIT 20");
-  rows.bind(id.value);
+      "array=?1 AND failure<>0 GROUP BY failure,exit_code,signal "
+      "ORDER BY failure IN (?2,?3),tasks DESC LIMIT 20");
+  // What others have caused comes last.
+  rows.bind(id.value, static_cast<int>(Failure::Cancelled),
+            static_cast<int>(Failure::DependencyFailed));
   std::vector<FailureGroup> groups;
   while (rows.step()) {
     groups.push_back({.failure = static_cast<Failure>(rows.number(0)),

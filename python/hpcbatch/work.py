@@ -33,7 +33,7 @@ from .progress import Bar, bar_html
 
 __all__ = ["Client", "Counts", "EngineAway", "Error", "Failed", "Refused", "Submission", "Task", "submit", "wait"]
 
-Item = Union[str, Sequence[str], Mapping[str, object]]
+Item = Union[str, int, float, "os.PathLike[str]", Sequence[object], Mapping[str, object]]
 Path = Union[str, "os.PathLike[str]"]
 #: Seconds that one question to the engine may wait.
 _LONGEST_WAIT = 30.0
@@ -247,7 +247,7 @@ class Client:
         if isinstance(command, (str, bytes)):
             raise Error(f"a command is a list of words: ['sh', '-c', {command!r}] where a shell is meant")
         directory = os.getcwd()
-        rows = None if items is None else [one if isinstance(one, str) else self._row(one) for one in items]
+        rows = None if items is None else [self._row(one) for one in items]
         own = _has_paths(rows or [])
         base = directory if cwd is None else _absolute(cwd, directory, own)
         task = _given(
@@ -295,9 +295,13 @@ class Client:
         return Submission(self, self._ask("POST", "/v1/tasks", body)["ids"][0])
 
     @staticmethod
-    def _row(item: Sequence[str] | Mapping[str, object]) -> list[str] | dict[str, object]:
+    def _row(item: Item) -> str | list[str] | dict[str, object]:
         if isinstance(item, Mapping):
             return {str(name): value for name, value in item.items()}
+        if isinstance(item, (str, int, float)):
+            return str(item)
+        if isinstance(item, os.PathLike):
+            return os.fspath(item)
         return [str(value) for value in item]
 
     def counts(self, ids: str | Submission | Iterable[str | Submission]) -> Counts:

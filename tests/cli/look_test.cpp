@@ -56,7 +56,7 @@ TEST_F(LookTest, ListGoesOnWhereTheEngineHasLookedAtMany) {
 }
 
 TEST_F(LookTest, LastIsTheNewestOfThisUser) {
-  engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice", R"({"arrays": [{"id": "14"}]})"},
+  engine_answers({{"GET /v1/arrays?limit=1&client=" + me(), R"({"arrays": [{"id": "14"}]})"},
                   {"GET /v1/tasks/14.3", R"({"id": "14.3", "state": "done"})"},
                   {"GET /v1/tasks?limit=1000&array=14", R"({"tasks": []})"},
                   {"POST /v1/tasks/cancel", R"({"tasks": 2})"}});
@@ -75,14 +75,14 @@ TEST_F(LookTest, LastIsTheNewestOfThisUser) {
   EXPECT_EQ(
       cli({"hold", "12"}).out,
       "none held yet; 1 is at a pilot: it goes on if it runs, and is held if it waits there\n");
-  engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice", R"({"arrays": []})"}});
+  engine_answers({{"GET /v1/arrays?limit=1&client=" + me(), R"({"arrays": []})"}});
   const CliResult none = cli({"show", "last"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_THAT(none.err, HasSubstr("you have submitted nothing"));
 }
 
 TEST_F(LookTest, LastIsAllOfTheFileThatWasSubmittedLast) {
-  engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice",
+  engine_answers({{"GET /v1/arrays?limit=1&client=" + me(),
                    R"({"arrays": [{"id": "14", "submit": "12-14"}]})"},
                   {"POST /v1/tasks/cancel", R"({"tasks": 3})"},
                   {"GET /v1/tasks/14.3", R"({"id": "14.3", "state": "done"})"}});
@@ -119,7 +119,7 @@ TEST_F(LookTest, OnlyOneIsFollowed) {
 }
 
 TEST_F(LookTest, ANameMeansAllThatHaveIt) {
-  const std::string mine = "shell%3Aalice";
+  const std::string mine = me();
   engine_answers({{"GET /v1/arrays?limit=1000&client=" + mine + "&name=sweep",
                    R"({"arrays": [{"id": "14"}, {"id": "9"}]})"},
                   {"GET /v1/arrays?limit=1000&client=" + mine + "&name=swep", R"({"arrays": []})"},

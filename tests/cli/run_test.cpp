@@ -60,7 +60,7 @@ TEST_F(RunTest, PrintsWhatTheTaskPrintsAndExitsAsItExits) {
   EXPECT_EQ(submitted_task(),
             json::parse(R"({"command": ["sh", "-c", "x"], "cpus": 2, "output_limit": "none"})"));
   const json::object request = body_of("POST", "/v1/tasks");
-  EXPECT_EQ(request.at("client"), "shell:alice");
+  EXPECT_EQ(request.at("client"), client_name().c_str()) << "and not of what USER says";
   EXPECT_EQ(request.at("environment").at("HPCBATCH_HOME"), home().c_str());
 }
 

@@ -45,9 +45,9 @@ TEST_F(SubmitTest, AFileIsOneId) {
 }
 
 TEST_F(SubmitTest, RangesAndTheLastAreWaitedFor) {
-  engine_answers({{"GET /v1/arrays?limit=1&client=shell%3Aalice",
-                   R"({"arrays": [{"id": "9", "submit": "8-9"}]})"},
-                  {"POST /v1/tasks", R"({"ids": ["12"]})"}});
+  engine_answers(
+      {{"GET /v1/arrays?limit=1&client=" + me(), R"({"arrays": [{"id": "9", "submit": "8-9"}]})"},
+       {"POST /v1/tasks", R"({"ids": ["12"]})"}});
   EXPECT_EQ(
       cli({"submit", "--after", "last", "--after-any", "3-4", "--after", "7", "--", "a"}).exit_code,
       0);

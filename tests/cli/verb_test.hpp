@@ -2,6 +2,8 @@
 // it.
 #pragma once
 
+#include "cli/client/http_client.hpp"
+#include "cli/process/surroundings.hpp"
 #include "cli_process.hpp"
 #include "fake_engine.hpp"
 
@@ -39,6 +41,8 @@ class VerbTest : public testing::Test {
   }
   void engine_ends() { engine_.reset(); }
 
+  /// Who submits here, as a part of a target.
+  static std::string me() { return encode_part(client_name()); }
   FakeEngine& engine() { return *engine_; }
   const std::string& home() const { return folder_.path(); }
   CliResult cli(const std::vector<std::string>& words, const CliOptions& options = {}) const {

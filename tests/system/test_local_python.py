@@ -39,6 +39,9 @@ def test_items_fill_commands_and_paths(client, tmp_path):
     work = client.submit(["echo", "{sample}", "{lambda}"], items=[{"sample": "a b", "lambda": 0.1}, {"sample": "$(id)", "lambda": 2}], stdout="{#}.txt", cwd=tmp_path)
     assert work.wait(check=True).done == 2
     assert [(tmp_path / f"{i}.txt").read_text() for i in (1, 2)] == ["a b 0.1\n", "$(id) 2\n"]
+    numbers = client.submit(["echo", "{}"], items=[1, 0.5, tmp_path])
+    numbers.wait()
+    assert [task.item for task in numbers.tasks()] == ["1", "0.5", str(tmp_path)]
     rows = client.submit(["echo", "{y}{1}"], items=[("a", 1), ("b", 2)], columns=["x", "y"])
     rows.wait(check=True)
     assert rows.log() == "1a\n2b\n" and rows.log(2) == "2b\n"

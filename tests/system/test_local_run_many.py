@@ -288,6 +288,16 @@ def test_options_of_many_tasks_belong_to_many(shared):
         assert refused.code == 125 and sentence in refused.err, (words, refused)
 
 
+def test_names_with_newlines_come_from_find(shared, tmp_path):
+    for name in ("plain", "two words", "a\nb", "-n"):
+        (tmp_path / name).write_text(name)
+    found = subprocess.run(["find", tmp_path, "-type", "f", "-print0"], capture_output=True, text=True, check=True).stdout
+    done = run(shared, "--each", "-", "-0", "--", "cat", "{}", stdin=found)
+    assert done.code == 0 and sorted(done.out) == sorted("plain" "two words" "a\nb" "-n"), done
+    refused = run(shared, "--each", "-", "--", "cat", "{}", stdin="a\nb\0c\n")
+    assert refused.code == 125 and "line 2 of standard input holds a zero byte; --null takes" in refused.err, refused
+
+
 def test_an_interrupted_wait_says_that_the_work_goes_on(shared):
     asking = shared.begin("submit", "--wait", "--", "sleep", "600")
     task = asking.stdout.readline().strip()

@@ -1,6 +1,7 @@
 #include "api/answers/ways_of_failing.hpp"
 
 #include "api/answers/to_json.hpp"
+#include "failure/failure_choice.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -65,6 +66,17 @@ json::object to_json(ArrayId id, const WayOfFailing& way) {
   if (!way.first->node.empty()) one["node"] = way.first->node;
   if (!way.first->outcome.message.empty()) one["message"] = valid_utf8(way.first->outcome.message);
   return one;
+}
+
+std::optional<std::string> how_to_list(ArrayId id, const std::vector<WayOfFailing>& ways) {
+  if (ways.empty() || ways.front().group.tasks < 2) return std::nullopt;
+  const store::FailureGroup& group = ways.front().group;
+  std::string choice(to_string(group.failure));
+  if (group.failure == Failure::ToolSignal) choice = fmt::format("signal:{}", group.signal);
+  if (group.failure == Failure::ToolFailed) choice = fmt::format("exit:{}", group.exit_code);
+  if (!parse_failure_choice(choice)) return std::nullopt;
+  return fmt::format("'hpcbatch list {} --failure {} --all' names those {}", id.value, choice,
+                     group.tasks);
 }
 
 std::optional<std::string> retry_with_more(const std::vector<TriedWith>& tried, const Needs& now,

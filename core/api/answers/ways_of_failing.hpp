@@ -27,6 +27,9 @@ struct TriedWith {
   Failure failure{};
   Needs needs;
 };
+/// The command that names all tasks of the first of these ways, where they are several.
+std::optional<std::string> how_to_list(ArrayId id, const std::vector<WayOfFailing>& ways);
+
 /// One command that gives twice of all that was too little (memory, disk, time), and no less than
 /// `now`, what the array needs meanwhile, to those that failed for it.  `what` is the task, or
 /// the submission of many.  Nothing where more would not help.

@@ -240,8 +240,11 @@ void find_engine(EngineClient& client, const Places& places, const Interrupt& in
     if (is_connected(client.http().connect())) return;
     if (const auto elsewhere = engine_elsewhere(places.home))
       throw CommandError(kExitNoEngine, *elsewhere);
-    if (connect_or_start(client, places, interrupt, Lifetime::UntilIdle))
-      std::fputs("hpcbatch: no engine ran; one was started, and what was queued goes on\n", stderr);
+    const bool is_first = ::access((places.home + "/store.db").c_str(), F_OK) != 0;
+    if (!connect_or_start(client, places, interrupt, Lifetime::UntilIdle)) return;
+    std::fputs(is_first ? "hpcbatch: no engine ran; one was started\n"
+                        : "hpcbatch: no engine ran; one was started, and what was queued goes on\n",
+               stderr);
   };
   find();
   client.when_lost([find, &interrupt] {

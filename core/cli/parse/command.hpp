@@ -69,6 +69,7 @@ struct ItemOptions {
   std::string columns;              ///< what separates them, `tab` or `space`; empty: there is one
   bool header{false};               ///< the first line has their names
   bool link{false};
+  bool null{false};  ///< those of a file end with a zero byte and not with the line
 };
 
 /// When the rest of an array is not even begun: after more failures than so many, or than this

@@ -24,7 +24,7 @@ Work
   wait ID...          wait until tasks have ended
   cancel ID...        end tasks: TERM, after 5 s KILL
   hold, release ID... keep waiting tasks from starting, and let them go
-  retry ID...         run again what failed or was cancelled, unchanged
+  retry ID...         run again what failed or was cancelled, if need be with more
 
 Look
   list [ID]           what was submitted, newest first; or the tasks of one

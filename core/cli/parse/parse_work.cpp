@@ -213,6 +213,8 @@ void add_items(CLI::App& verb, ItemOptions& items) {
           "one task for each of these words, which end at `--` or at an option")
       ->trigger_on_parse()
       ->type_name("WORD...");
+  verb.add_flag("-0,--null", items.null,
+                "what --each reads has a zero byte behind each item, as find -print0 writes it");
   verb.add_option("--columns", items.columns,
                   "a line has several items, {1}, {2} and so on, between these: a text, tab, or "
                   "space for any blanks")
@@ -225,10 +227,11 @@ void add_items(CLI::App& verb, ItemOptions& items) {
 void add_many(CLI::App& verb, ManyOptions& many) {
   verb.option_defaults()->group("Many");
   add_value(
-      verb, "--array", "A-B[:STEP][%N]",
+      verb, "--array", "RANGE",
       [&many](const std::string& text) { many.array = parse_array(text); },
-      "one task for each index, which it finds in HPCBATCH_TASK_INDEX; at most N at once. With "
-      "--each or --items: only the items of these numbers");
+      "one task for each index, as 1-100, 1-100:2 (each second) or 1-100%8 (at most 8 at once), "
+      "which it finds in HPCBATCH_TASK_INDEX. With --each or --items: only the items of these "
+      "numbers");
   add_items(verb, many.items);
   add_values(
       verb, "--skip-done", "ID",

@@ -39,14 +39,21 @@ std::string place(const SourceText& source, std::size_t line) {
   return source.name + ":" + std::to_string(line + 1) + ": ";
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  // The mark that some editors put before UTF-8.
-  for (std::size_t begin = text.starts_with("\xef\xbb\xbf") ? 3 : 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    if (lines.back().ends_with('\r')) lines.back().pop_back();
+std::vector<std::string> split_at(char mark, const std::string& text, std::size_t begin) {
+  std::vector<std::string> parts;
+  while (begin < text.size()) {
+    const std::size_t end = std::min(text.find(mark, begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
     begin = end + 1;
+  }
+  return parts;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  // The mark that some editors put before UTF-8.
+  std::vector<std::string> lines = split_at('\n', text, text.starts_with("\xef\xbb\xbf") ? 3 : 0);
+  for (std::string& line : lines) {
+    if (line.ends_with('\r')) line.pop_back();
   }
   return lines;
 }
@@ -144,10 +151,11 @@ ItemTable read_table(const SourceText& source, const ItemOptions& options) {
     const std::string& line = source.lines[i];
     // A word of the command line is one, whatever it is.
     if (line.empty() && source.is_file) continue;
-    if (find_invalid_utf8(line)) {
-      refuse("line " + std::to_string(i + 1) + " of " + source.name + ", '" + show_text(line) +
-             "', is not valid UTF-8");
-    }
+    const std::string which = (source.is_file && !options.null ? "line " : "item ") +
+                              std::to_string(i + 1) + " of " + source.name;
+    if (find_invalid_utf8(line)) refuse(which + ", '" + show_text(line) + "', is not valid UTF-8");
+    if (line.find('\0') != std::string::npos)
+      refuse(which + " holds a zero byte; --null takes items that end with one");
     Row row = split(line, separator, place(source, i));
     const std::size_t columns = !table.columns.empty() ? table.columns.size()
                                 : !table.rows.empty()  ? table.rows.front().size()
@@ -241,7 +249,8 @@ Items read_items(const ItemOptions& options, const Interrupt& interrupt) {
       sources.push_back({"--items", source.words, false});
     else
       sources.push_back({source.file == "-" ? "standard input" : source.file,
-                         lines_of(read_input(source.file, interrupt))});
+                         options.null ? split_at('\0', read_input(source.file, interrupt), 0)
+                                      : lines_of(read_input(source.file, interrupt))});
   }
   return items_of(sources, options);
 }

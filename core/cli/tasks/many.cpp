@@ -7,6 +7,7 @@
 #include "model/placeholders.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -87,6 +88,26 @@ void bound_failures(boost::json::object& task, const ManyOptions& many, std::uin
   if (many.halt->ends_running) task["halt_running"] = true;
 }
 
+namespace {
+
+/// As `{sample}`, and not `${sample}` or `{ echo; }` of a shell.
+bool has_name_in_braces(const std::string& word) {
+  const auto is_of_name = [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
+  };
+  for (std::size_t at = word.find('{'); at != std::string::npos; at = word.find('{', at + 1)) {
+    const std::size_t end = word.find('}', at);
+    const bool is_shells = at > 0 && word[at - 1] == '$';
+    if (end != std::string::npos && end > at + 1 && !is_shells &&
+        std::all_of(word.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                    word.begin() + static_cast<std::ptrdiff_t>(end), is_of_name))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 void tell_doubt(const std::string& doubt) {
   if (!doubt.empty()) std::fprintf(stderr, "hpcbatch: %s\n", doubt.c_str());
 }
@@ -124,6 +145,8 @@ std::string doubt_of(const WorkOptions& work, const ManyOptions& many,
                             has_place(work.standard_error) || has_place(work.directory) ||
                             !work.inputs.empty() || !work.outputs.empty();
   if (any_word(has_place) || is_elsewhere) return "";
+  // What no column is called is refused with a sentence of its own.
+  if (!columns.empty() && any_word(has_name_in_braces)) return "";
   return "the command has no {}: each task has its item in $HPCBATCH_ITEM alone";
 }
 

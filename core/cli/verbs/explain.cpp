@@ -67,8 +67,9 @@ void print_explanation(EngineClient& client, const json::object& why) {
   const auto tell = [](const std::string& line) {
     print(lines_for(STDOUT_FILENO, line, 4) + "\n");
   };
-  tell(one_line(text_at(why, "id")) + " is " + one_line(text_at(why, "state")) + ": " +
-       one_line(text_at(why, "text")));
+  const std::string item = text_at(why, "item");
+  tell(one_line(text_at(why, "id") + (item.empty() ? "" : " (item " + item + ")")) + " is " +
+       one_line(text_at(why, "state")) + ": " + one_line(text_at(why, "text")));
   if (const json::array* details = array_at(why, "details")) {
     for (const json::value& detail : *details)
       tell("  " + one_line(value_on_a_line("detail", detail)));

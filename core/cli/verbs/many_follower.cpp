@@ -92,7 +92,8 @@ void ManyFollower::take_ends() {
 void ManyFollower::tell_trouble(const json::object& event) const {
   const std::string failure = text_at(event, "failure"), message = text_at(event, "message");
   if (failure == "ok" || is_quiet_) return;
-  if (failure == "tool_failed" && (message.empty() || message.starts_with("exit "))) return;
+  const bool has_said_it = message.empty() || message.starts_with("exit ");
+  if (failure == "tool_failed" && has_said_it && !options_.tells_exits) return;
   const std::string id = text_at(event, "id");
   const bool is_one = id.find_first_of("-,") == std::string::npos;
   std::fprintf(stderr, "hpcbatch: %s %s ended: %s%s\n", is_one ? "task" : "tasks", id.c_str(),

@@ -23,8 +23,9 @@ namespace hpcbatch {
 class ManyFollower {
  public:
   struct Options {
-    LogCommand log{};        ///< which streams, in which form
-    bool keep_order{false};  ///< of their indices, not of their ends
+    LogCommand log{};         ///< which streams, in which form
+    bool keep_order{false};   ///< of their indices, not of their ends
+    bool tells_exits{false};  ///< of each that failed, as it may end all others
     /// After each task that was printed.
     std::function<void(std::uint32_t index, const boost::json::object& task)> printed{};
   };

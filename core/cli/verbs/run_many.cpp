@@ -123,7 +123,8 @@ int run_many(const RunCommand& command, const Session& session) {
   ::signal(SIGPIPE, SIG_IGN);
   std::optional<Joblog> joblog;
   if (!command.joblog.empty()) joblog.emplace(command.joblog);
-  ManyFollower::Options options{.keep_order = command.keep_order};
+  ManyFollower::Options options{.keep_order = command.keep_order,
+                                .tells_exits = command.many.halt.has_value()};
   options.log.prefix = command.prefix;
   if (joblog)
     options.printed = [&joblog](std::uint32_t index, const json::object& task) {
