@@ -61,8 +61,13 @@ void put_result(json::object& object, const TaskFacts& facts) {
   const store::ResultRow& result = *facts.result;
   const Outcome& outcome = result.outcome;
   put_outcome(object, outcome);
-  if (outcome.started)
-    object["wait_s"] = std::max(0.0, seconds(*outcome.started - facts.array->submitted));
+  // Until it ran at all: how long it stood as failed before somebody retried it is no wait.
+  std::optional<Time> first = outcome.started;
+  for (const store::AttemptRow& row : facts.attempts) {
+    if (const auto& started = row.outcome.started)
+      first = std::min(first.value_or(*started), *started);
+  }
+  if (first) object["wait_s"] = std::max(0.0, seconds(*first - facts.array->submitted));
   if (outcome.peak_memory != 0) object["peak_memory"] = outcome.peak_memory;
   if (outcome.cpu_time != Duration{}) object["cpu_s"] = seconds(outcome.cpu_time);
   if (outcome.staged_in != Duration{}) object["staged_in_s"] = seconds(outcome.staged_in);

@@ -254,6 +254,17 @@ def test_a_retry_tells_what_was_named_from_what_waits_for_it(shared, tmp_path):
     assert shared.wait(cause, waiting) == 0
 
 
+def test_a_wait_ends_where_the_task_first_ran(shared):
+    task = shared.submit("--", "false")
+    assert shared.wait(task) == 1
+    first = shared.show(task)
+    shared.ok("retry", task)
+    assert shared.wait(task) == 1
+    again = shared.show(task)
+    assert again["attempt"] == 2 and again["started_at"] > first["started_at"]
+    assert abs(again["wait_s"] - first["wait_s"]) < 1e-6
+
+
 def test_a_retry_of_what_could_not_start_again_is_refused(shared, tmp_path):
     cause = shared.submit("--array", "1-2", "--", "sh", "-c", f"test -e {tmp_path}/there || test $HPCBATCH_TASK_INDEX = 1")
     waiting = shared.submit("--after", cause, "--", "true")
