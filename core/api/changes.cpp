@@ -41,6 +41,7 @@ void tell_changed(const std::string& verb, const Result<Changed>& changed, const
   if (verb == "retry") {
     counts["dependants"] = changed->dependants;
     counts["others"] = changed->others;
+    counts["later"] = changed->later;
   }
   reply->answer(200, std::move(counts));
 }

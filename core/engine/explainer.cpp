@@ -323,8 +323,9 @@ Explanation Explainer::explain() {
                           show_count(queue.ahead_of(place, task_.index), "task"),
                           service_of(needs).value_or("no pilot has room"));
   if (queue.size() > alike.ready)
-    // Others are also those of the same needs that are tried alone.
-    add("{} beside, which may be served first", show_count(queue.size() - alike.ready, "task"));
+    // Among them those of the same needs that are tried alone.
+    add("{} in other places of the queue, which may be served first",
+        show_count(queue.size() - alike.ready, "task"));
   explain_places(array.terms->needs, needs);
   const std::size_t pilots = explain_pilots(place.in_class);
   explain_nodes(needs);

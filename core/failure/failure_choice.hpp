@@ -15,6 +15,9 @@ struct WayToEnd {
   Failure failure{Failure::Ok};
   std::int32_t exit_code{0};
   std::int32_t signal{0};
+
+  /// As a shell tells it, and as it is shown.
+  constexpr std::int32_t shown_exit_code() const { return signal != 0 ? 128 + signal : exit_code; }
 };
 
 /// Those that say what is set; 0 and nothing say it of all.  Nobody chooses what ended well.
@@ -25,7 +28,8 @@ struct FailureChoice {
 
   constexpr bool admits(const WayToEnd& one) const {
     return one.failure != Failure::Ok && (!failure || one.failure == *failure) &&
-           (exit_code == 0 || one.exit_code == exit_code) && (signal == 0 || one.signal == signal);
+           (exit_code == 0 || one.shown_exit_code() == exit_code) &&
+           (signal == 0 || one.signal == signal);
   }
 };
 

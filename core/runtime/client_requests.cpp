@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace hpcbatch {
@@ -101,6 +102,10 @@ void ClientRequests::hold(std::vector<Selection> tasks, bool hold, CountAnswer a
 
 namespace {
 
+std::uint64_t waiting_of(const ArrayState& live) {
+  return live.tasks.open().size() - live.tasks.leased().size();
+}
+
 /// Needs are those of an array: what waits of it gets the new ones, too, which may be more than it
 /// asked for, and not less.  What runs keeps what it was given.
 std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arrays,
@@ -108,7 +113,7 @@ std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arra
   for (const RevivedArray& revived : arrays) {
     const ArrayState* live = engine.tasks().find(revived.id);
     if (!revived.has_new_needs || !live) continue;
-    const std::uint64_t others = live->tasks.open().size() - live->tasks.leased().size();
+    const std::uint64_t others = waiting_of(*live);
     if (others == 0 || !gets_less(as_asked(live->terms->needs), revived.array.needs)) continue;
     return fmt::format(
         "{} of {} still waiting would get less than asked for, too; retry when nothing of it is "
@@ -118,51 +123,64 @@ std::optional<std::string> less_for_others(const std::vector<RevivedArray>& arra
   return std::nullopt;
 }
 
-/// Of those that wait with the retried ones, and get the new needs.
-std::uint64_t others_changed(const std::vector<RevivedArray>& arrays, const Engine& engine) {
-  std::uint64_t others = 0;
+/// Whom new needs reach beside those that are retried.
+Changed needs_of_others(const std::vector<RevivedArray>& arrays, const Engine& engine) {
+  Changed beside;
   for (const RevivedArray& revived : arrays) {
-    const ArrayState* live = engine.tasks().find(revived.id);
-    if (revived.has_new_needs && live)
-      others += live->tasks.open().size() - live->tasks.leased().size();
+    if (!revived.has_new_needs) continue;
+    if (const ArrayState* live = engine.tasks().find(revived.id))
+      beside.others += waiting_of(*live);
+    beside.later += revived.not_ok.size();
   }
-  return others;
+  return beside;
 }
 
-bool is_asked_for(const Retry& asked, ArrayId id) {
-  return std::any_of(asked.tasks.begin(), asked.tasks.end(),
-                     [&](const Selection& one) { return one.array == id; });
+std::set<ArrayId> arrays_of(const Retry& asked) {
+  std::set<ArrayId> ids;
+  for (const Selection& one : asked.tasks) ids.insert(one.array);
+  return ids;
 }
 
-/// What it waits for and what did not end well, so that it cannot start again either.
-std::optional<ArrayId> still_missing(const RevivedArray& revived, const store::Revivable& found) {
-  for (const Dependency& on : revived.array.after) {
-    const bool runs_again = std::any_of(found.arrays.begin(), found.arrays.end(),
-                                        [&](const auto& one) { return one.id == on.array; });
-    const auto ended = std::find_if(found.ended.begin(), found.ended.end(),
-                                    [&](const auto& one) { return one.id == on.array; });
-    if (runs_again || ended == found.ended.end() || on.kind == Dependency::Kind::AnyEnd) continue;
-    IndexSet startable = revived.array.indices;
-    startable.remove(ended->not_ok);
-    const bool is_missing = on.kind == Dependency::Kind::EachSuccess ? startable.empty()
-                            : on.index ? ended->not_ok.contains(*on.index)
-                                       : !ended->not_ok.empty();
-    if (is_missing) return on.array;
+bool cannot_start(const RevivedArray& revived, const Dependency& on, const EndedArray& ended) {
+  switch (on.kind) {
+    case Dependency::Kind::AnyEnd:
+      return false;
+    case Dependency::Kind::EachSuccess: {
+      IndexSet startable = revived.array.indices;
+      startable.remove(ended.not_ok);
+      return startable.empty();
+    }
+    case Dependency::Kind::Success:
+      break;
   }
-  return std::nullopt;
+  return on.index ? ended.not_ok.contains(*on.index) : !ended.not_ok.empty();
 }
 
-std::optional<std::string> none_could_start(const Retry& asked, const store::Revivable& found) {
+/// Where all that is to run again waits for what did not end well, and does not run again.
+std::optional<std::string> none_could_start(const std::set<ArrayId>& asked,
+                                            const store::Revivable& found) {
+  std::set<ArrayId> runs_again;
+  for (const RevivedArray& revived : found.arrays) runs_again.insert(revived.id);
+  std::map<ArrayId, const EndedArray*> ended;
+  for (const EndedArray& one : found.ended) ended[one.id] = &one;
   std::optional<std::string> refusal;
   for (const RevivedArray& revived : found.arrays) {
-    if (!is_asked_for(asked, revived.id)) continue;
-    const auto missing = still_missing(revived, found);
-    if (!missing) return std::nullopt;
-    if (!refusal)
-      refusal = fmt::format(
-          "{0} waits for {1}, which did not end well, and could not start: retry {1}, and what "
-          "waits for it runs again, too",
-          revived.id.value, missing->value);
+    if (!asked.contains(revived.id)) continue;
+    const auto missing = std::find_if(
+        revived.array.after.begin(), revived.array.after.end(), [&](const Dependency& on) {
+          const auto at = ended.find(on.array);
+          return !runs_again.contains(on.array) && at != ended.end() &&
+                 cannot_start(revived, on, *at->second);
+        });
+    if (missing == revived.array.after.end()) return std::nullopt;
+    if (refusal) continue;
+    const std::string& cause = ended[missing->array]->first_cause;
+    refusal = fmt::format(
+        "{} waits for {}, which did not end well{}, and could not start: retry that, and what "
+        "waits "
+        "for it runs again, too",
+        revived.id.value, missing->array.value,
+        cause.empty() ? "" : fmt::format(" because of {}", cause));
   }
   return refusal;
 }
@@ -178,12 +196,13 @@ void ClientRequests::retry(Retry asked, CountAnswer answer) {
           return !dependencies_.engine->tasks().find(id);
         });
         if (is_over) return retry(std::move(asked), std::move(answer));
-        if (auto refusal = none_could_start(asked, found))
+        const std::set<ArrayId> named = arrays_of(asked);
+        if (auto refusal = none_could_start(named, found))
           return answer(Error{Error::Kind::Rejected, std::move(*refusal)});
-        Changed beside;
+        std::uint64_t dependants = 0;
         for (RevivedArray& revived : found.arrays) {
-          const bool is_asked = is_asked_for(asked, revived.id);
-          if (!is_asked) beside.dependants += revived.array.indices.size();
+          const bool is_asked = named.contains(revived.id);
+          if (!is_asked) dependants += revived.array.indices.size();
           if (!asked.change.any() || !is_asked) continue;
           revived.array.needs = changed(std::move(revived.array.needs), asked.change);
           revived.has_new_needs = true;
@@ -191,11 +210,16 @@ void ClientRequests::retry(Retry asked, CountAnswer answer) {
         if (auto refusal = less_for_others(found.arrays, *dependencies_.engine))
           return answer(Error{Error::Kind::Rejected, std::move(*refusal)});
         const RequestId request = new_request();
-        beside.others = others_changed(found.arrays, *dependencies_.engine);
+        Changed beside = needs_of_others(found.arrays, *dependencies_.engine);
+        beside.dependants = dependants;
         count_answers_[request.value] = [answer = std::move(answer),
                                          beside](Result<Changed> changed) {
-          if (changed) changed->dependants = std::min(beside.dependants, changed->tasks);
-          if (changed) changed->others = beside.others;
+          if (changed) {
+            const std::uint64_t tasks = changed->tasks;
+            *changed = beside;
+            changed->tasks = tasks;
+            changed->dependants = std::min(beside.dependants, tasks);
+          }
           answer(changed);
         };
         dependencies_.feed(RetryAsked{request, std::move(found.arrays), std::move(found.ended)});

@@ -40,9 +40,10 @@ using SubmitAnswer = std::function<void(std::variant<std::vector<ArrayId>, Submi
 
 /// How many tasks were changed; of those that are cancelled `at_pilots` are told to end, and beside
 /// those that are held so many go on; of those that run again `dependants` were not named, but could
-/// not start because of the others, and `others` of the same arrays, which wait, have the new needs.
+/// not start because of the others, and of the same arrays `others`, which wait, have the new needs, and `later` would
+/// have them if they were retried, too.
 struct Changed {
-  std::uint64_t tasks{0}, at_pilots{0}, dependants{0}, others{0};
+  std::uint64_t tasks{0}, at_pilots{0}, dependants{0}, others{0}, later{0};
 };
 using CountAnswer = std::function<void(const Result<Changed>&)>;
 

@@ -88,15 +88,17 @@ std::vector<ResultRow> History::results(const Filter& filter) {
              0};
   if (filter.before) end = std::min(end, *filter.before);
   const FailureChoice only = filter.failure.value_or(FailureChoice{});
-  sqlite::Statement rows = db_.query(
-      "SELECT " RESULT_COLUMNS
-      " FROM results r WHERE array>=?1 AND (array,first)<(?2,?3) AND "
-      "(?4<0 OR (?4=?5 AND failure=?6) OR (?4=?7 AND failure=?8) OR (?4=?9 AND failure "
-      "NOT IN (?6,?8))) AND "
-      "(?10=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?10) AND "
-      "(?12<0 OR failure=?12) AND (?13=0 OR log<>x'' OR truncated<>0) AND "
-      "(?14=0 OR (failure<>0 AND exit_code=?14)) AND (?15=0 OR (failure<>0 AND signal=?15)) "
-      "ORDER BY array DESC, first DESC LIMIT ?11");
+  sqlite::Statement rows =
+      db_.query("SELECT " RESULT_COLUMNS
+                " FROM results r WHERE array>=?1 AND (array,first)<(?2,?3) AND "
+                "(?4<0 OR (?4=?5 AND failure=?6) OR (?4=?7 AND failure=?8) OR (?4=?9 AND failure "
+                "NOT IN (?6,?8))) AND "
+                "(?10=x'' OR (SELECT client FROM arrays a WHERE a.id=r.array)=?10) AND "
+                "(?12<0 OR failure=?12) AND (?13=0 OR log<>x'' OR truncated<>0) AND "
+                "(?14=0 OR (failure<>0 AND "
+                "CASE WHEN signal<>0 THEN 128+signal ELSE exit_code END=?14)) AND (?15=0 OR "
+                "(failure<>0 AND signal=?15)) "
+                "ORDER BY array DESC, first DESC LIMIT ?11");
   rows.bind(lowest.value, end.array.value, end.index, state, static_cast<int>(TaskState::Done), ok,
             static_cast<int>(TaskState::Cancelled), cancelled, static_cast<int>(TaskState::Failed),
             filter.client, filter.limit, only.failure ? static_cast<int>(*only.failure) : -1,

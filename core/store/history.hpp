@@ -170,7 +170,7 @@ class History {
   std::optional<ArrayOverview> overview(ArrayId id);
   /// Where their time went.  Of very many tasks some are looked at.
   TaskTimes times(const ArrayRow& array);
-  /// Most tasks first, the commonest 20.
+  /// The commonest first, and last what others have caused; 20 at most.
   std::vector<FailureGroup> failures(ArrayId id);
   std::optional<ResultRow> result(TaskId task);
   /// What a task that has ended so, or runs with a lease of that epoch, was given: its array's needs

@@ -41,13 +41,14 @@ class Refused(Error):
 
 
 def user_name():
-    """As the command line calls who submits; no variable of the environment changes it."""
+    """As the command line calls who submits: by the uid, as cron sets no USER; of one who is in no list of users by that."""
     import pwd
 
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
+        listed = pwd.getpwuid(os.getuid()).pw_name
+    except (KeyError, OSError):
+        listed = ""
+    return listed or os.environ.get("USER") or os.environ.get("LOGNAME") or str(os.getuid())
 
 
 def socket_path(environment=os.environ):

@@ -81,6 +81,7 @@ TEST(Failures, AreChosenByWordExitCodeOrSignal) {
   EXPECT_TRUE(admits("oom_task", {Failure::OomTask, 137, 0}));
   EXPECT_FALSE(admits("oom_task", {Failure::ToolFailed, 137, 0}));
   EXPECT_TRUE(admits("exit:137", {Failure::OomTask, 137, 0}));
+  EXPECT_TRUE(admits("exit:139", {Failure::ToolSignal, 0, 11})) << "as it is shown";
   EXPECT_FALSE(admits("exit:13", {Failure::OomTask, 137, 0}));
   EXPECT_FALSE(admits("exit:3", {Failure::Ok, 3, 0})) << "it was said to be well";
   EXPECT_TRUE(admits("signal:11", {Failure::ToolSignal, 0, 11}));

@@ -1,7 +1,11 @@
-// Which task is to end for its memory, as a table.
+// Which task is to end for its memory, as a table, and whose memory it was.
 #include "pilot/policy/memory_victims.hpp"
+#include "pilot/processes/own_memory.hpp"
 
 #include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -31,6 +35,28 @@ TEST(MemoryWatch, EndsWhoIsOverItsLimitAndElseTheFurthestAboveItsShare) {
   EXPECT_EQ(victims({use(1, 1000, 50)}, 0), "") << "the node's memory is not known";
   EXPECT_EQ(victims({use(1, 60, 60), use(2, 60, 60)}, 100), "")
       << "nobody has more than was promised";
+}
+
+TEST(OwnMemory, WhatAChildBorrowedIsNoPeakOfItsOwn) {
+  constexpr std::uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(own_peak_of(5 * kMiB, 5 * kMiB), 5 * kMiB) << "so little does no harm";
+  EXPECT_EQ(own_peak_of(20 * kMiB, 20 * kMiB), 0U);
+  EXPECT_EQ(own_peak_of(20 * kMiB + 4096, 20 * kMiB), 0U) << "counted late";
+  EXPECT_EQ(own_peak_of(30 * kMiB, 20 * kMiB), 30 * kMiB);
+}
+
+TEST(OwnMemory, OneThatHasGrownCountsAnew) {
+  if (::access("/proc/self/clear_refs", W_OK) != 0) GTEST_SKIP() << "this kernel has no such file";
+  OwnMemory own;
+  constexpr std::size_t kLarge = 64 << 20;
+  void* room = ::mmap(nullptr, kLarge, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  ASSERT_NE(room, MAP_FAILED);
+  ::munmap(room, kLarge);
+  const std::uint64_t before = OwnMemory::high_water();
+  ASSERT_GT(before, kLarge);
+  own.keep_small();
+  EXPECT_LT(OwnMemory::high_water(), before);
 }
 
 }  // namespace

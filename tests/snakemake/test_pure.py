@@ -248,7 +248,7 @@ def test_why_jobs_wait_is_said_once_for_each_reason():
     look.look()
     assert said[1:] == ["a x=1 (task 1) waits: the engine is being stopped."]
     # A guess alone is nothing to write of; a start with a bound is, once.
-    waits["1"] = ["expected to start in about 20m on here", "128 tasks beside, which may be served first"]
+    waits["1"] = ["expected to start in about 20m on here", "128 tasks in other places of the queue, which may be served first"]
     now[0] = 3000.0
     look.look()
     assert len(said) == 2

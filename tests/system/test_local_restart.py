@@ -316,12 +316,13 @@ def test_an_engine_that_dies_before_it_answers_is_asked_again(home):
     array = home.submit("--hold", "--", "true")
     pid = home.engine_pid()
     os.kill(pid, signal.SIGSTOP)
+
+    def connections():
+        return pathlib.Path("/proc/net/unix").read_text().split().count(f"{home.home}/socket")
+
+    before = connections()
     asking = home.begin("list", array)
-
-    def is_asked():
-        return pathlib.Path("/proc/net/unix").read_text().split().count(f"{home.home}/socket") > 1
-
-    wait_until(is_asked, what="the question")
+    wait_until(lambda: connections() > before, what="the question")
     os.kill(pid, signal.SIGKILL)
     out, err = asking.communicate(timeout=60)
     assert asking.returncode == 0 and array in out, (out, err)

@@ -186,8 +186,7 @@ def test_what_failed_is_retried_with_more(shared):
     refused = shared.verb("retry", task, "--cpus", "100000")
     assert refused.code == 2 and "never_fits" in refused.err and "nothing was changed" in refused.err, refused
     assert shared.show(task)["counts"]["failed"] == 1
-    assert shared.ok("retry", task, "--failed", "--mem", "400M", "--time", "10m") == \
-        "1 task queued again; what else of it runs later asks for that, too\n"
+    assert shared.ok("retry", task, "--failed", "--mem", "400M", "--time", "10m") == "1 task queued again\n"
     assert shared.wait(task) == 0
     needs = shared.show(task)["needs"]
     assert (needs["memory"], needs["time"]) == (400 << 20, 600)
@@ -227,7 +226,7 @@ def test_programs_get_all_lines_and_people_are_told_of_more(shared):
     task = shared.submit("--array", "1-120", "--", "sh", "-c", "exit $((HPCBATCH_TASK_INDEX % 2))")
     assert shared.wait(task) == 1
     assert len(shared.json("list", task)) == 120
-    for words in (["list", task], ["list", task, "--json", "-n", "5"]):
+    for words in (["list", task], ["list", task, "--json", "-n", "5"], ["list", "--tasks", "--json"]):
         some = shared.verb(*words)
         assert "there may be more" in some.err and len(some.out.splitlines()) < 60, some
 
@@ -268,13 +267,15 @@ def test_a_wait_ends_where_the_task_first_ran(shared):
 def test_a_retry_of_what_could_not_start_again_is_refused(shared, tmp_path):
     cause = shared.submit("--array", "1-2", "--", "sh", "-c", f"test -e {tmp_path}/there || test $HPCBATCH_TASK_INDEX = 1")
     waiting = shared.submit("--after", cause, "--", "true")
+    behind = shared.submit("--after", waiting, "--", "true")
     each = shared.submit("--after-each", cause, "--array", "1-2", "--", "true")
     assert shared.wait(waiting, each) == 1
-    for task in (waiting, each, f"{each}.2"):
+    assert shared.wait(behind) == 1
+    for task, on in ((waiting, cause), (each, cause), (f"{each}.2", cause), (behind, waiting)):
         refused = shared.verb("retry", task)
-        assert refused.code == 2 and f"waits for {cause}, which did not end well" in refused.err and f"retry {cause}" in refused.err, refused
+        assert refused.code == 2 and f"waits for {on}, which did not end well because of {cause}.2 (tool_failed)" in refused.err, refused
     (tmp_path / "there").touch()
-    assert shared.ok("retry", cause, waiting).startswith("2 tasks queued again, and 1 that")
+    assert shared.ok("retry", cause, waiting).startswith("2 tasks queued again, and 2 that")
     assert shared.wait(cause, waiting, each) == 0
 
 
@@ -283,6 +284,9 @@ def test_a_retry_with_more_says_whom_else_that_changes(shared):
     wait_until(lambda: shared.show(task)["counts"]["running"] == 1 and shared.show(task)["counts"]["failed"] == 1, what="the failed one")
     assert shared.ok("retry", task, "--failed", "--mem", "60M").startswith("1 task queued again; 38 tasks of it that wait ask for that now, too")
     shared.ok("cancel", task)
+    ways = shared.submit("--mem", "50M", "--array", "1-3", "--", "sh", "-c", "exit $HPCBATCH_TASK_INDEX")
+    assert shared.wait(ways) == 1
+    assert shared.ok("retry", ways, "--failure", "exit:3", "--mem", "60M") == "1 task queued again; so would 2 that are not retried now\n"
 
 
 def test_the_log_of_a_range_has_what_was_asked_for(shared):

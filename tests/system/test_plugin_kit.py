@@ -118,6 +118,7 @@ def test_what_cannot_be_written_is_said(prefix):
     ("tools/abi2", "it was built for plugin ABI 2"),
     ("tools/notplugin", "exports no hpcbatch_plugin"),
     ("tools/garbage", "cannot load plugin"),
+    ("tools/nowhere", "loading it ends a process by SIGSEGV: its file is cut off or damaged"),
 ])
 def test_what_is_wrong_with_a_plugin_is_told_in_words(prefix, tmp_path, name, said):
     file = tmp_path / f"{name.split('/')[1]}.so"
@@ -133,26 +134,25 @@ def test_what_is_wrong_with_a_plugin_is_told_in_words(prefix, tmp_path, name, sa
 
 
 def with_flipped_bits(whole, count):
-    """Copies in which one bit is another, half of them in what the loader reads first."""
+    """Copies in which one bit is another, of what the loader reads and nobody runs: the heads that say where everything lies."""
     draw = random.Random(20)
-    for number in range(count):
+    for _ in range(count):
         copy = bytearray(whole)
-        at = draw.randrange(len(copy) if number % 2 else 4096)
+        at = draw.randrange(64 + 56 * int.from_bytes(whole[56:58], "little"))  # elf(5): the header and the program headers
         copy[at] ^= 1 << draw.randrange(8)
         yield at, bytes(copy)
 
 
-# A transport's contract moves files, for two seconds.
-@pytest.mark.parametrize("kind, name, count", [("schedulers", "slurm", 60), ("transports", "shared_fs", 6), ("tools", "sound", 60)])
-def test_a_plugin_with_a_flipped_bit_is_good_or_refused_in_words(prefix, tmp_path, kind, name, count):
+@pytest.mark.parametrize("kind, name", [("schedulers", "slurm"), ("transports", "ssh"), ("tools", "sound")])
+def test_a_plugin_with_a_flipped_bit_is_good_or_refused_in_words(prefix, tmp_path, kind, name):
     whole = (BROKEN / "tools/sound.so" if kind == "tools" else prefix / f"lib/hpcbatch/{kind}/{name}.so").read_bytes()
     file = tmp_path / f"{name}.so"
     with EngineAtHome(prefix=prefix) as home:
-        for at, damaged in with_flipped_bits(whole, count):
+        for at, damaged in with_flipped_bits(whole, 60):
             file.write_bytes(damaged)
-            listed = home.verb("plugin", "check", file)
-            assert listed.code in (0, 1), (at, listed)
-            assert listed.code == 0 or listed.err.startswith("hpcbatch: ") and len(listed.err.splitlines()) == 1, (at, listed)
+            checked = home.verb("plugin", "check", file)
+            assert checked.code in (0, 1), (at, checked)
+            assert checked.code == 0 or checked.err.startswith("hpcbatch: ") and len(checked.err.splitlines()) == 1, (at, checked)
 
 
 def test_an_engine_serves_beside_plugins_with_flipped_bits(prefix, tmp_path):

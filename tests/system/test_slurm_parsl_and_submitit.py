@@ -9,7 +9,8 @@ TWO = {"name": "two", "partition": "cpu", "cpus": 2, "memory": "2G", "walltime":
 CUT_OFF = """
         def cut_off():
             # As an administrator would, or a wall time.
-            running = subprocess.run(["squeue", "-h", "-t", "R", "-o", "%i"], capture_output=True, text=True, check=True).stdout.split()
+            while not (running := subprocess.run(["squeue", "-h", "-t", "R", "-o", "%i"], capture_output=True, text=True, check=True).stdout.split()):
+                time.sleep(0.2)
             subprocess.run(["scancel", running[0]], check=True)
 """
 
@@ -34,7 +35,7 @@ def test_parsl_goes_on_where_a_batch_job_is_cut_off(slurm, python):
             os.environ["PATH"] = f"{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
             provider = Provider(cores_per_node=2, mem_per_node=0.5, walltime="00:03:00", init_blocks=2, max_blocks=2)
             executor = HighThroughputExecutor(address="127.0.0.1", cores_per_worker=1, provider=provider,
-                                              heartbeat_period=1, heartbeat_threshold=5)
+                                              heartbeat_period=2, heartbeat_threshold=20)
             with parsl.load(parsl.Config(executors=[executor], run_dir="runs", usage_tracking=0, retries=3)):
                 calls = [parsl.python_app(slow)(number) for number in range(200)]
                 while sum(call.done() for call in calls) < 40:

@@ -69,14 +69,21 @@ json::object to_json(ArrayId id, const WayOfFailing& way) {
 }
 
 std::optional<std::string> how_to_list(ArrayId id, const std::vector<WayOfFailing>& ways) {
-  if (ways.empty() || ways.front().group.tasks < 2) return std::nullopt;
+  if (ways.empty()) return std::nullopt;
   const store::FailureGroup& group = ways.front().group;
   std::string choice(to_string(group.failure));
   if (group.failure == Failure::ToolSignal) choice = fmt::format("signal:{}", group.signal);
   if (group.failure == Failure::ToolFailed) choice = fmt::format("exit:{}", group.exit_code);
-  if (!parse_failure_choice(choice)) return std::nullopt;
-  return fmt::format("'hpcbatch list {} --failure {} --all' names those {}", id.value, choice,
-                     group.tasks);
+  const auto chosen = parse_failure_choice(choice);
+  if (!chosen) return std::nullopt;
+  std::uint64_t tasks = 0;
+  for (const WayOfFailing& way : ways) {
+    if (chosen->admits({way.group.failure, way.group.exit_code, way.group.signal}))
+      tasks += way.group.tasks;
+  }
+  if (tasks < 2) return std::nullopt;
+  return fmt::format("'hpcbatch list {} --failure {} --all' names {} of them", id.value, choice,
+                     tasks);
 }
 
 std::optional<std::string> retry_with_more(const std::vector<TriedWith>& tried, const Needs& now,

@@ -119,8 +119,8 @@ json::object EngineClient::object_of(const Answer& answer) {
 json::object EngineClient::get(const std::string& target, std::chrono::milliseconds time) {
   for (int left = kTriesOfGet;; --left) {
     const Answer answer = http_.request("GET", target, {}, time);
-    if (answer.outcome != Exchange::Lost || !find_again_ || left == 1) return object_of(answer);
-    find_again_();
+    const bool is_gone = answer.outcome == Exchange::Lost || answer.outcome == Exchange::NoEngine;
+    if (!is_gone || left == 1 || !find_again_ || !find_again_()) return object_of(answer);
   }
 }
 

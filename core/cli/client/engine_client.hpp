@@ -34,8 +34,8 @@ class EngineClient {
   /// The JSON of a successful answer; throws for every other one.  What the engine says of trouble
   /// that its answer comes with goes to standard error, once.
   boost::json::object object_of(const Answer& answer);
-  /// What to do where the engine is gone before it has answered a `get`, which is then asked again.
-  void when_lost(std::function<void()> find_again) { find_again_ = std::move(find_again); }
+  /// What finds an engine again that is gone before it has answered a `get`: whether to ask again.
+  void when_lost(std::function<bool()> find_again) { find_again_ = std::move(find_again); }
   /// Whoever shows trouble himself.
   void leave_trouble_out() { told_trouble_ = true; }
   /// For what a verb wants to look at itself.
@@ -46,7 +46,7 @@ class EngineClient {
  private:
   std::string home_;
   HttpClient http_;
-  std::function<void()> find_again_;
+  std::function<bool()> find_again_;
   bool told_trouble_{false};
 };
 

@@ -1,5 +1,6 @@
 #include "cli/client/engine_start.hpp"
 
+#include "cli/client/engine_revival.hpp"
 #include "cli/parse/engine_options.hpp"
 #include "cli/process/exit.hpp"
 #include "posix/fd.hpp"
@@ -247,9 +248,18 @@ void find_engine(EngineClient& client, const Places& places, const Interrupt& in
                stderr);
   };
   find();
-  client.when_lost([find, &interrupt] {
-    interrupt.pause(kLookForEngineEvery);
+  // What ends one engine may end the next.
+  client.when_lost([find, &client, &places, &interrupt, was_started = false]() mutable {
+    if (was_started) return false;
+    const auto deadline = std::chrono::steady_clock::now() + EngineRevival::kOthers;
+    do {
+      interrupt.pause(kLookForEngineEvery);
+      if (is_connected(client.http().connect())) return true;
+      if (!engine_that_died(places.home)) return false;
+    } while (std::chrono::steady_clock::now() < deadline);
+    was_started = true;
     find();
+    return true;
   });
 }
 

@@ -23,7 +23,7 @@ bool connect_or_start(EngineClient& client, const Places& places, const Interrup
 /// Throws CommandError (2) with the engine's sentence where it would not take that configuration.
 void check_configuration(const std::optional<std::string>& config);
 
-/// For verbs that look at what there is, or change it: the same, and again where the engine is gone
+/// For verbs that look at what there is, or change it: the same, and again where the engine has died
 /// before it has answered a `get`.  Says on standard error where an engine was started, because its
 /// work goes on then.
 void find_engine(EngineClient& client, const Places& places, const Interrupt& interrupt);

@@ -127,7 +127,7 @@ void add_list(CLI::App& app, Command& into) {
       },
       "submitted since then: 2h, yesterday, monday, 2026-01-31");
   verb->add_option("-n,--limit", command->limit,
-                   "at most so many lines (20; of tasks 50; with --json all)")
+                   "at most so many lines (20; of tasks 50; with --json all that a submission has)")
       ->type_name("N")
       ->check(above_zero());
   verb->add_flag("--all", command->all, "all lines there are");

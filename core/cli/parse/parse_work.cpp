@@ -214,7 +214,8 @@ void add_items(CLI::App& verb, ItemOptions& items) {
       ->trigger_on_parse()
       ->type_name("WORD...");
   verb.add_flag("-0,--null", items.null,
-                "what --each reads has a zero byte behind each item, as find -print0 writes it");
+                "what --each reads has a zero byte behind each item, as find -print0 writes it")
+      ->needs("--each");
   verb.add_option("--columns", items.columns,
                   "a line has several items, {1}, {2} and so on, between these: a text, tab, or "
                   "space for any blanks")

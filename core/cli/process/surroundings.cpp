@@ -96,14 +96,21 @@ Surroundings look_around() {
 }
 
 std::string client_name() {
-  const uid_t user = ::getuid();
   passwd entry{};
   passwd* found = nullptr;
-  std::vector<char> names(16'384);
-  if (::getpwuid_r(user, &entry, names.data(), names.size(), &found) == 0 && found != nullptr &&
-      *found->pw_name != '\0' && !find_invalid_utf8(found->pw_name))
-    return std::string("shell:") + found->pw_name;
-  return "shell:" + std::to_string(user);
+  std::vector<char> names(65'536);
+  if (::getpwuid_r(::getuid(), &entry, names.data(), names.size(), &found) == 0 && found != nullptr)
+    names.assign(found->pw_name, found->pw_name + std::strlen(found->pw_name) + 1);
+  else
+    names.assign(1, '\0');
+  // Of one who is in no list of users here, as in many containers.
+  for (const char* name :
+       {static_cast<const char*>(names.data()), static_cast<const char*>(std::getenv("USER")),
+        static_cast<const char*>(std::getenv("LOGNAME"))}) {
+    if (name != nullptr && *name != '\0' && !find_invalid_utf8(name))
+      return std::string("shell:") + name;
+  }
+  return "shell:" + std::to_string(::getuid());
 }
 
 void tell_left_out(const Surroundings& around) {

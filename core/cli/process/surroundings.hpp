@@ -30,8 +30,8 @@ Surroundings look_around();
 /// On standard error, a sentence for each variable that is not handed on.
 void tell_left_out(const Surroundings& around);
 
-/// `shell:NAME`: the client as which this user's commands submit, whatever the environment says: a
-/// key that is given again by cron is the same.
+/// `shell:NAME`: the client as which this user's commands submit, by his uid: a key that is given
+/// again by cron, where USER is not set, is the same.
 std::string client_name();
 
 }  // namespace hpcbatch

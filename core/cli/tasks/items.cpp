@@ -151,11 +151,14 @@ ItemTable read_table(const SourceText& source, const ItemOptions& options) {
     const std::string& line = source.lines[i];
     // A word of the command line is one, whatever it is.
     if (line.empty() && source.is_file) continue;
-    const std::string which = (source.is_file && !options.null ? "line " : "item ") +
-                              std::to_string(i + 1) + " of " + source.name;
-    if (find_invalid_utf8(line)) refuse(which + ", '" + show_text(line) + "', is not valid UTF-8");
+    const auto which = [&] {
+      return (source.is_file && !options.null ? "line " : "item ") + std::to_string(i + 1) +
+             " of " + source.name;
+    };
+    if (find_invalid_utf8(line))
+      refuse(which() + ", '" + show_text(line) + "', is not valid UTF-8");
     if (line.find('\0') != std::string::npos)
-      refuse(which + " holds a zero byte; --null takes items that end with one");
+      refuse(which() + " holds a zero byte; --null takes items that end with one");
     Row row = split(line, separator, place(source, i));
     const std::size_t columns = !table.columns.empty() ? table.columns.size()
                                 : !table.rows.empty()  ? table.rows.front().size()

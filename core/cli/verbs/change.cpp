@@ -52,10 +52,16 @@ bool has_new_needs(const ChangeCommand& command) {
 }
 
 /// Needs are those of a submission, not of its tasks.
-std::string needs_in_words(double others) {
-  if (others == 0) return "; what else of it runs later asks for that, too";
-  return "; " + tasks_in_words(others) + " of it that " +
-         (others == 1 ? "waits asks" : "wait ask") + " for that now, too";
+std::string needs_in_words(const json::object& answer) {
+  const double others = number_at(answer, "others"), later = number_at(answer, "later");
+  std::string text;
+  if (others > 0)
+    text += "; " + tasks_in_words(others) + " of it that " +
+            (others == 1 ? "waits asks" : "wait ask") + " for that now, too";
+  if (later > 0)
+    text += "; so would " + whole(later) + " that " +
+            (later == 1 ? "is not retried now" : "are not retried now");
+  return text;
 }
 
 std::string queued_in_words(const ChangeCommand& command, const json::object& answer) {
@@ -65,9 +71,7 @@ std::string queued_in_words(const ChangeCommand& command, const json::object& an
   if (dependants > 0)
     text += ", and " + whole(dependants) + " that could not start without " +
             (named == 1 ? "it" : "them");
-  // An older engine does not say.
-  const bool is_told = answer.contains("others") && has_new_needs(command);
-  if (is_told) text += needs_in_words(number_at(answer, "others"));
+  if (has_new_needs(command)) text += needs_in_words(answer);
   return text + "\n";
 }
 

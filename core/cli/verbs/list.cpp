@@ -49,9 +49,9 @@ void say_there_may_be_more() {
   std::fputs("hpcbatch: there may be more: -n N or --all\n", stderr);
 }
 
-/// A program that reads them takes them for all there are.
+/// A program takes the tasks of a submission that it names for all there are.
 std::uint64_t most_lines(const ListCommand& command, std::uint64_t for_people) {
-  const bool is_whole = command.all || (command.json && !command.limit);
+  const bool is_whole = command.all || (command.json && !command.ids.empty() && !command.limit);
   return is_whole ? std::numeric_limits<std::uint64_t>::max() : command.limit.value_or(for_people);
 }
 

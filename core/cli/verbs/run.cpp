@@ -104,7 +104,7 @@ int run_task(const RunCommand& command, const Session& session) {
       if (end.error == EPIPE) return kExitOutputClosed;
       throw CommandError(kExitOwnFailure, std::string("cannot write the output: ") +
                                               std::strerror(end.error) + "; task " + submitted.id +
-                                              " is ended");
+                                              (end.is_cancelled ? " is ended" : " goes on"));
     case StreamedTask::Why::Interrupted:
       if (end.task) {
         say("cancelled by user");

@@ -111,7 +111,7 @@ int wait_for_tasks(const WaitCommand& command, const Session& session) {
     return wait_in_view(command, session, status, ids);
   } catch (const InterruptedByUser&) {
     status.clear();
-    const std::string again = ids.empty() ? "--name " + command.name : shortest_words(ids);
+    const std::string again = ids.empty() ? "--name '" + command.name + "'" : shortest_words(ids);
     std::fputs(("hpcbatch: the work goes on; `hpcbatch wait " + again + "` looks again\n").c_str(),
                stderr);
     throw;

@@ -11,9 +11,12 @@ namespace hpcbatch::pilot {
 /// So little may stand in a child's peak that is ours: it is as good as nothing.
 inline constexpr std::uint64_t kAsGoodAsNothing = std::uint64_t{8} << 20;
 
+/// Linux counts what is resident in batches, for each cpu.
+inline constexpr std::uint64_t kCountedLate = std::uint64_t{1} << 20;
+
 /// What a child itself has had in memory, bytes; 0 where that is not known.
 constexpr std::uint64_t own_peak_of(std::uint64_t told, std::uint64_t ours) {
-  return told > ours || ours <= kAsGoodAsNothing ? told : 0;
+  return told > ours + kCountedLate || ours <= kAsGoodAsNothing ? told : 0;
 }
 
 class OwnMemory {

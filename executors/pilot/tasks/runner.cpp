@@ -190,7 +190,6 @@ std::optional<Refusal> Runner::spawn_planned(Running& task, Planned& planned) {
   plan.cpus = task.placement.cpus.empty() ? nullptr : &cpus;
   plan.open_files = place_.open_files ? &*place_.open_files : nullptr;
   if (task.start.has_umask()) plan.umask = task.start.umask();
-  task.borrowed = OwnMemory::high_water();
   Spawned spawned = spawn(plan);
   if (spawned.failed_at == Spawned::Step::ControlGroup) {
     log_line("a task cannot join its control group: " + std::string(std::strerror(spawned.error)) +
@@ -204,6 +203,7 @@ std::optional<Refusal> Runner::spawn_planned(Running& task, Planned& planned) {
         verdict_of(spawned, planned.argv.front(), task.runs_in, search == nullptr ? "" : search);
     return Refusal{verdict.failure, verdict.message, verdict.exit_code};
   }
+  task.borrowed = OwnMemory::high_water();
   runs(task, spawned.pid);
   return std::nullopt;
 }
