@@ -141,6 +141,17 @@ ItemTable objects_of(const SourceText& source) {
   return table;
 }
 
+void check_text(const SourceText& source, std::size_t number, const ItemOptions& options) {
+  const std::string& line = source.lines[number];
+  const auto which = [&] {
+    return (source.is_file && !options.null ? "line " : "item ") + std::to_string(number + 1) +
+           " of " + source.name;
+  };
+  if (find_invalid_utf8(line)) refuse(which() + ", '" + show_text(line) + "', is not valid UTF-8");
+  if (line.find('\0') != std::string::npos)
+    refuse(which() + " holds a zero byte; --null takes items that end with one");
+}
+
 ItemTable read_table(const SourceText& source, const ItemOptions& options) {
   const bool is_tab = options.columns == "tab" || options.columns == "\\t";
   const std::string separator = is_tab ? "\t" : options.columns;
@@ -151,14 +162,7 @@ ItemTable read_table(const SourceText& source, const ItemOptions& options) {
     const std::string& line = source.lines[i];
     // A word of the command line is one, whatever it is.
     if (line.empty() && source.is_file) continue;
-    const auto which = [&] {
-      return (source.is_file && !options.null ? "line " : "item ") + std::to_string(i + 1) +
-             " of " + source.name;
-    };
-    if (find_invalid_utf8(line))
-      refuse(which() + ", '" + show_text(line) + "', is not valid UTF-8");
-    if (line.find('\0') != std::string::npos)
-      refuse(which() + " holds a zero byte; --null takes items that end with one");
+    check_text(source, i, options);
     Row row = split(line, separator, place(source, i));
     const std::size_t columns = !table.columns.empty() ? table.columns.size()
                                 : !table.rows.empty()  ? table.rows.front().size()
