@@ -204,5 +204,15 @@ TEST(SubmissionTable, OfAnEncodedArgumentTheBeginningIsShown) {
       << text;
 }
 
+TEST(SubmissionTable, AScriptIsToldByItsNameAndItsArguments) {
+  json::object one = object(R"({"id": "1", "state": "done", "total": 1, "name": "my.sh"})");
+  one["command"] = json::array{"/bin/sh", "-c", "exec \"$@\"", "sh", "/work/my.sh", "a b", "c"};
+  EXPECT_TRUE(submission_table({one}, 0).text().ends_with("  my.sh 'a b' c\n"));
+  one["command"] = json::array{"/bin/sh", "/work/not_my.sh"};
+  EXPECT_TRUE(submission_table({one}, 0).text().ends_with("  my.sh: /bin/sh /work/not_my.sh\n"));
+  one["command"] = json::array{"my.sh"};
+  EXPECT_TRUE(submission_table({one}, 0).text().ends_with("  my.sh\n"));
+}
+
 }  // namespace
 }  // namespace hpcbatch

@@ -8,6 +8,7 @@
 #include <cctype>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 namespace hpcbatch {
@@ -44,10 +45,29 @@ std::string with_short_words(std::string_view text) {
   return out;
 }
 
+/// Of one that is called as a script or program in its command: what stands behind that.
+std::optional<std::string> arguments_of(const json::object& submission, std::string_view name) {
+  const json::array* words = array_at(submission, "command");
+  if (words == nullptr || name.empty()) return std::nullopt;
+  const auto is_it = [name](const json::value& word) {
+    if (!word.is_string()) return false;
+    const std::string_view text = word.get_string();
+    return text == name || (text.ends_with(name) && text[text.size() - name.size() - 1] == '/');
+  };
+  const auto at = std::find_if(words->begin(), words->end(), is_it);
+  if (at == words->end()) return std::nullopt;
+  return command_at({{"command", json::array(at + 1, words->end())}}, "command");
+}
+
 /// What it is called, and what it runs.
 std::string what_of(const json::object& submission) {
   std::string what = text_at(submission, "name");
   std::string runs = text_at(submission, "tool");
+  if (const auto arguments = arguments_of(submission, what); runs.empty() && arguments) {
+    const bool is_cut = flag_at(submission, "command_cut");
+    return what + (arguments->empty() ? "" : " ") + with_short_words(*arguments) +
+           (is_cut ? " ..." : "");
+  }
   if (runs.empty()) runs = command_at(submission, "command");
   if (flag_at(submission, "command_cut")) runs += " ...";
   if (!runs.empty() && runs != what) what += (what.empty() ? "" : ": ") + with_short_words(runs);

@@ -109,6 +109,9 @@ SubmitCommand with_script(const SubmitCommand& asked, const std::string& directo
     throw CommandError(kExitUsage,
                        asked.script + ": a line #HPCBATCH holds options of submit alone");
   WorkOptions& work = submit->work;
+  // sbatch(1), --job-name.
+  if (work.name.empty() && asked.script != "-")
+    work.name = std::filesystem::path(file).filename().string();
   if (script.errors_go_to_output && work.standard_error.empty())
     work.standard_error = work.standard_output;
   return *submit;
