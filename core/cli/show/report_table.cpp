@@ -233,9 +233,10 @@ std::string report_text(const json::object& report, const std::string& by,
     times += " (of that " + hours(number_at(total, "staged_in_h")) + " for files on their way)";
   if (number_at(total, "staged_out_h") > 0)
     times += "; outputs were on their way back for " + hours(number_at(total, "staged_out_h"));
+  out += line(times);
   if (number_at(total, "lost_h") > 0)
-    times += "; " + hours(number_at(total, "lost_h")) + " ran for nothing";
-  out += line(times) + "\n" + efficiency(total).text(room) + "\n";
+    out += line(hours(number_at(total, "lost_h")) + " ran for nothing");
+  out += "\n" + efficiency(total).text(room) + "\n";
   const json::array* rows = array_at(report, "rows");
   if (rows != nullptr) {
     out += rows_of(*rows, by).text(room);
