@@ -215,10 +215,9 @@ void ClientRequests::retry(Retry asked, CountAnswer answer) {
         count_answers_[request.value] = [answer = std::move(answer),
                                          beside](Result<Changed> changed) {
           if (changed) {
-            const std::uint64_t tasks = changed->tasks;
-            *changed = beside;
-            changed->tasks = tasks;
-            changed->dependants = std::min(beside.dependants, tasks);
+            changed->dependants = std::min(beside.dependants, changed->tasks);
+            changed->others = beside.others;
+            changed->later = beside.later;
           }
           answer(changed);
         };

@@ -1,7 +1,5 @@
 """Parsl and submitit on a real SLURM: few batch jobs, and right results where one of those is cut off in the middle."""
 
-import subprocess
-
 from python_users import python, script  # noqa: F401 (python is a fixture)
 from slurm_site import SlurmSite
 
@@ -13,10 +11,6 @@ CUT_OFF = """
                 time.sleep(0.2)
             subprocess.run(["scancel", running[0]], check=True)
 """
-
-
-def jobs_of(site):
-    return {one["job"] for one in site.json("allocations") if one.get("job")}
 
 
 def test_parsl_goes_on_where_a_batch_job_is_cut_off(slurm, python):
@@ -44,7 +38,7 @@ def test_parsl_goes_on_where_a_batch_job_is_cut_off(slurm, python):
                 print([call.result() for call in calls] == [n * n for n in range(200)])
         """, timeout=400)
         assert said == "True\n", said
-        assert len(jobs_of(site)) <= 5, site.json("allocations")
+        assert 2 <= site.must_be_single() <= 5, site.batch_jobs()
         states = {task["state"] for task in site.json("list", "--tasks", "--all")}
         assert not states & {"running", "waiting"}, "parsl leaves no block behind"
 
@@ -69,4 +63,4 @@ def test_jobs_of_submitit_share_batch_jobs_and_survive_one(slurm, python):
             print(found == [n * n for n in range(40)])
         """, timeout=400)
         assert said == "True\n", said
-        assert len(jobs_of(site)) <= 4, site.json("allocations")
+        assert 2 <= site.must_be_single() <= 4, site.batch_jobs()

@@ -47,10 +47,6 @@ std::string cancelled_in_words(double cancelled, double at_pilots) {
   return tasks_in_words(cancelled) + " cancelled, and " + whole(at_pilots) + told;
 }
 
-bool has_new_needs(const ChangeCommand& command) {
-  return command.cpus || !command.memory.empty() || !command.disk.empty() || !command.time.empty();
-}
-
 /// Needs are those of a submission, not of its tasks.
 std::string needs_in_words(const json::object& answer) {
   const double others = number_at(answer, "others"), later = number_at(answer, "later");
@@ -64,15 +60,14 @@ std::string needs_in_words(const json::object& answer) {
   return text;
 }
 
-std::string queued_in_words(const ChangeCommand& command, const json::object& answer) {
+std::string queued_in_words(const json::object& answer) {
   const double dependants = number_at(answer, "dependants");
   const double named = number_at(answer, "tasks") - dependants;
   std::string text = tasks_in_words(named) + " queued again";
   if (dependants > 0)
     text += ", and " + whole(dependants) + " that could not start without " +
             (named == 1 ? "it" : "them");
-  if (has_new_needs(command)) text += needs_in_words(answer);
-  return text + "\n";
+  return text + needs_in_words(answer) + "\n";
 }
 
 std::string held_in_words(double held, double at_pilots) {
@@ -110,7 +105,7 @@ int change_tasks(const ChangeCommand& command, const Session& session) {
     print(is_hold ? held_in_words(tasks, at_pilots)
                   : cancelled_in_words(tasks - at_pilots, at_pilots));
   } else if (tasks > 0 && command.change == ChangeCommand::Change::Retry) {
-    print(queued_in_words(command, answer));
+    print(queued_in_words(answer));
   } else if (tasks > 0) {
     print(tasks_in_words(tasks) + " " + words.done + "\n");
   } else {
