@@ -22,7 +22,7 @@ std::vector<double> takes_on(const SpeedTable& speeds, const std::vector<Device>
   std::vector<double> takes(devices.size(), kNever);
   for (const Way& way : one.ways) {
     if (const auto at = index_of(devices, way.device))
-      takes[*at] = speeds.seconds(one.kind, way.device).value_or(one.seconds);
+      takes[*at] = speeds.hoped_seconds(one.kind, way.device).value_or(one.seconds);
   }
   return takes;
 }

@@ -15,6 +15,21 @@ double in_seconds(Duration run) {
   return std::max(kShortest, std::chrono::duration<double>(run).count());
 }
 
+/// Of a kind, on all its devices together: the spread of its inputs.  Three runs on a device are too
+/// few to know one of its own.
+double spread(const SpeedTable::ByDevice& devices) {
+  double sum = 0, weights = 0;
+  for (const auto& [device, runs] : devices) {
+    sum += runs.variance * runs.count;
+    weights += runs.count;
+  }
+  return weights > 0 ? sum / weights : 0;
+}
+
+double standard_error(const Runs& runs) {
+  return std::sqrt(runs.variance / std::min(kRemembered, runs.count));
+}
+
 }  // namespace
 
 void learn(Runs& runs, Duration run) {
@@ -67,9 +82,10 @@ std::optional<double> SpeedTable::ratio(std::string_view from, std::string_view 
 }
 
 std::optional<double> SpeedTable::seconds(std::string_view kind, std::string_view device) const {
-  if (const Runs* runs = find(kind, device)) return std::exp(runs->mean + runs->variance / 2);
   const auto of_kind = kinds_.find(kind);
   if (of_kind == kinds_.end()) return std::nullopt;
+  const double above_mean = spread(of_kind->second) / 2;
+  if (const Runs* runs = find(kind, device)) return std::exp(runs->mean + above_mean);
   // From each device on which it ran, as much as is known of it there; where nothing ran on both,
   // one is taken to be as fast as the other.
   double sum = 0, weights = 0;
@@ -79,11 +95,18 @@ std::optional<double> SpeedTable::seconds(std::string_view kind, std::string_vie
     if (is_known && !there) continue;
     if (there && !is_known) sum = weights = 0;
     is_known = is_known || there.has_value();
-    sum += (runs.mean + runs.variance / 2 + there.value_or(0)) * runs.count;
+    sum += (runs.mean + above_mean + there.value_or(0)) * runs.count;
     weights += runs.count;
   }
   if (weights <= 0) return std::nullopt;
   return std::exp(sum / weights);
+}
+
+std::optional<double> SpeedTable::hoped_seconds(std::string_view kind,
+                                                std::string_view device) const {
+  auto expected = seconds(kind, device);
+  if (const Runs* runs = find(kind, device)) *expected *= std::exp(-standard_error(*runs));
+  return expected;
 }
 
 }  // namespace hpcbatch::broker

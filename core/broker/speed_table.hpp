@@ -39,6 +39,11 @@ class SpeedTable {
   /// Seconds that a task of the kind is expected to take there: measured, or filled in; nothing
   /// where the kind has run nowhere.
   std::optional<double> seconds(std::string_view kind, std::string_view device) const;
+  /// As `seconds`, but for the better by one standard error where it was measured.  Whoever chooses
+  /// by it does not keep a kind off a device for good because one of its first runs there was slow
+  /// by chance: optimism in the face of uncertainty (Auer, Cesa-Bianchi, Fischer, "Finite-time
+  /// analysis of the multiarmed bandit problem", 2002).
+  std::optional<double> hoped_seconds(std::string_view kind, std::string_view device) const;
 
   using ByDevice = std::map<std::string, Runs, std::less<>>;
   const std::map<std::string, ByDevice, std::less<>>& kinds() const { return kinds_; }

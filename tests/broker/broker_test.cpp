@@ -47,6 +47,20 @@ TEST(Broker, TriesNothingWithFewTasks) {
   EXPECT_NE(broker.place(1, kSlow).rank, 0);
 }
 
+TEST(Broker, OneSlowRunByChanceKeepsNothingOffADevice) {
+  for (int slow = 0; slow < 3; ++slow) {
+    Broker broker;
+    know(broker, "steep", 10, 30);
+    for (int run = 0; run < 3; ++run) {
+      broker.speeds().learn("even", kFast, seconds{10});
+      broker.speeds().learn("even", kSlow, seconds{run == slow ? 600 : 10});
+    }
+    broker.weigh({{kFast, 1}, {kSlow, 2}}, {waiting(1, "steep", 24), waiting(2, "even", 24)}, {});
+    EXPECT_LT(broker.place(1, kFast).rank, broker.place(2, kFast).rank) << slow;
+    EXPECT_LT(broker.place(2, kSlow).rank, broker.place(1, kSlow).rank) << slow;
+  }
+}
+
 TEST(Broker, LeavesTheLastOneToTheFastDevice) {
   Broker broker;
   know(broker, "steep", 10, 100);

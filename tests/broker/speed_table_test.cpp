@@ -17,6 +17,16 @@ TEST(SpeedTable, KnowsWhatRan) {
   EXPECT_FALSE(table.seconds("other", "gpus/a100"));
 }
 
+TEST(SpeedTable, HopesForLessWhereItKnowsLittle) {
+  SpeedTable table;
+  for (const int run : {10, 10, 100}) table.learn("train", "gpus/a100", seconds{run});
+  EXPECT_LT(*table.hoped_seconds("train", "gpus/a100"), *table.seconds("train", "gpus/a100") / 1.5);
+  for (int run = 0; run < 200; ++run) table.learn("train", "gpus/a100", seconds{10});
+  EXPECT_NEAR(*table.hoped_seconds("train", "gpus/a100"), 10, 0.2);
+  EXPECT_FALSE(table.hoped_seconds("other", "gpus/a100"));
+  EXPECT_NEAR(*table.hoped_seconds("train", "gpus/v100"), *table.seconds("train", "gpus/v100"), 0);
+}
+
 TEST(SpeedTable, FillsInByTheMedianRatioOfOtherKinds) {
   SpeedTable table;
   const int slower[] = {2, 4, 30};
