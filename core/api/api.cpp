@@ -17,7 +17,7 @@ class ToldOfTrouble final : public HttpReply {
       : reply_(std::move(reply)), trouble_(std::move(trouble)) {}
   void answer(int status, const boost::json::value& body) override {
     boost::json::value told = body;
-    if (status == 200 && told.is_object()) told.get_object()["trouble"] = valid_utf8(trouble_);
+    if (status == 200 && told.is_object()) told.get_object()["trouble"] = trouble_;
     reply_->answer(status, told);
   }
   void line(const boost::json::value& object) override { reply_->line(object); }

@@ -78,7 +78,7 @@ void DropboxRoutes::list(const ReplyPtr& reply) const {
         {"variables", json::value_from(settings.variables)},
         {"configured", box.is_configured},
         {"watched", box.why_not.empty()}};
-    if (!box.why_not.empty()) object["message"] = valid_utf8(box.why_not);
+    if (!box.why_not.empty()) object["message"] = box.why_not;
     list.push_back(std::move(object));
   }
   reply->answer(200, {{"dropboxes", std::move(list)}});

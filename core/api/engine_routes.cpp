@@ -75,7 +75,7 @@ void EngineRoutes::back_up(const HttpRequest& request, const ReplyPtr& reply) {
     throw BadRequest("'file' must be an absolute path");
   const std::string path(file->get_string());
   runtime_.housekeeping().back_up(path, [reply, path](const Result<void>& done) {
-    if (done) return reply->answer(200, {{"file", valid_utf8(path)}});
+    if (done) return reply->answer(200, {{"file", path}});
     reply->error(done.error().kind == Error::Kind::Transient ? 503 : 400, done.error().text);
   });
 }
@@ -110,7 +110,7 @@ json::object EngineRoutes::engine_json() const {
       {"sites", engine.sites().sites().size()},
       {"home", facts_.home}};
   if (!facts_.configuration.empty()) object["config"] = facts_.configuration;
-  if (trouble) object["message"] = valid_utf8(*trouble);
+  if (trouble) object["message"] = *trouble;
   return object;
 }
 

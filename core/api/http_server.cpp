@@ -1,6 +1,7 @@
 #include "api/http_server.hpp"
 
 #include "documents/plain_numbers.hpp"
+#include "documents/text_check.hpp"
 #include "loop/asio.hpp"
 #include "posix/socket_path.hpp"
 
@@ -262,6 +263,11 @@ std::string head(int status, bool keep_alive, std::string_view type, std::string
       keep_alive ? "keep-alive" : "close", length);
 }
 
+/// Items, arguments and paths may hold any bytes; JSON holds UTF-8 (RFC 8259, 8.1).
+std::string json_text(const boost::json::value& value) {
+  return valid_utf8(with_plain_numbers(boost::json::serialize(value))) + "\n";
+}
+
 class Reply final : public HttpReply {
  public:
   explicit Reply(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
@@ -274,7 +280,7 @@ class Reply final : public HttpReply {
   }
   void answer(int status, const boost::json::value& body) override {
     if (std::exchange(done_, true)) return;
-    const std::string text = with_plain_numbers(boost::json::serialize(body)) + "\n";
+    const std::string text = json_text(body);
     connection_->send(head(status, connection_->keep_alive(), "application/json",
                            fmt::format("Content-Length: {}", text.size())) +
                           text,
@@ -283,7 +289,7 @@ class Reply final : public HttpReply {
   void line(const boost::json::value& object) override {
     if (done_) return;
     begin();
-    const std::string text = with_plain_numbers(boost::json::serialize(object)) + "\n";
+    const std::string text = json_text(object);
     connection_->send(fmt::format("{:x}\r\n{}\r\n", text.size(), text), false);
   }
   void finish() override {

@@ -28,7 +28,7 @@ json::object allocation_json(const SiteBook& book, const Allocation& facts,
                       {"shape", facts.shape},
                       {"state", std::string(to_string(facts.state))},
                       {"submitted_at", seconds(facts.opened)}};
-  if (!facts.reason.empty()) object["message"] = valid_utf8(facts.reason);
+  if (!facts.reason.empty()) object["message"] = facts.reason;
   if (!facts.number.empty()) object["batch_id"] = facts.number;
   if (facts.running_since) object["started_at"] = seconds(*facts.running_since);
   if (facts.ended) object["ended_at"] = seconds(*facts.ended);
@@ -39,8 +39,8 @@ json::object allocation_json(const SiteBook& book, const Allocation& facts,
   if (live && is_unknown(book, *live)) {
     object["state"] = "unknown";
     object["seen_at"] = seconds(live->seen_at);
-    object["message"] = valid_utf8(
-        fmt::format("was {}; {}", to_string(facts.state), book.site(facts.site)->trouble));
+    object["message"] =
+        fmt::format("was {}; {}", to_string(facts.state), book.site(facts.site)->trouble);
   }
   if (live && facts.state == AllocationState::Queued) {
     if (const auto bound = SiteOutlook(book, now).start_bound(*live)) {
@@ -57,7 +57,7 @@ json::array devices_json(const std::vector<Gpu>& gpus) {
   for (const Gpu& gpu : gpus) {
     json::object one{{"number", gpu.number}};
     const auto text = [&one](const char* key, const std::string& value) {
-      if (!value.empty()) one[key] = valid_utf8(value);
+      if (!value.empty()) one[key] = value;
     };
     text("uuid", gpu.uuid);
     text("name", gpu.name);
@@ -97,11 +97,11 @@ json::object pilot_json(const PilotState& pilot, const PilotTable& table, const 
   put_amounts(object, pilot.capacity);
   if (!pilot.gpus.empty()) object["devices"] = devices_json(pilot.gpus);
   if (const std::string trouble = trouble_of(pilot.gpus); !trouble.empty())
-    object["message"] = valid_utf8(trouble);
-  if (!way.empty()) object["link"] = valid_utf8(way);
+    object["message"] = trouble;
+  if (!way.empty()) object["link"] = way;
   if (pilot.end) object["ends_at"] = seconds(*pilot.end);
-  if (!pilot.workspace_trouble.empty()) object["message"] = valid_utf8(pilot.workspace_trouble);
-  if (!pilot.leaving_reason.empty()) object["message"] = valid_utf8(pilot.leaving_reason);
+  if (!pilot.workspace_trouble.empty()) object["message"] = pilot.workspace_trouble;
+  if (!pilot.leaving_reason.empty()) object["message"] = pilot.leaving_reason;
   return object;
 }
 
@@ -129,7 +129,7 @@ json::object split_json(const SplitDeclaration& split) {
 json::object tool_json(const ToolShelf::Listing& listing) {
   json::object object{{"name", listing.name}, {"file", listing.path}};
   if (!listing.tool) {
-    object["error"] = valid_utf8(listing.error);
+    object["error"] = listing.error;
     return object;
   }
   const ToolFile& tool = *listing.tool;
@@ -239,7 +239,7 @@ void Listings::tools(const HttpRequest& request, const ReplyPtr& reply) {
 
 void Listings::check_tool(const std::string& name, const ReplyPtr& reply) {
   const auto answer = [name, reply](bool is_good, const std::string& why_not) {
-    const std::string text = is_good ? "its file and its plugin are good" : valid_utf8(why_not);
+    const std::string text = is_good ? "its file and its plugin are good" : why_not;
     const json::object check{{"check", name}, {"ok", is_good}, {"text", text}};
     reply->answer(200, {{"ok", is_good}, {"checks", json::array{check}}});
   };

@@ -1,14 +1,15 @@
 #include "api/logs.hpp"
 
+#include "api/answers/item_json.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/query.hpp"
 #include "api/read/bad_request.hpp"
 #include "api/read/selections.hpp"
+#include "documents/text_check.hpp"
 #include "loop/asio.hpp"
 #include "sites/log_reader.hpp"
 
 #include <fmt/format.h>
-#include <sodium.h>
 
 #include <array>
 
@@ -27,14 +28,6 @@ constexpr std::size_t kUnreadLimit = std::size_t{8} << 20;
 constexpr auto kQuiet = 150ms;
 constexpr auto kLongest = 2s;
 
-std::string base64(const std::string& bytes) {
-  std::string text(sodium_base64_encoded_len(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
-  sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                    bytes.size(), sodium_base64_VARIANT_ORIGINAL);
-  text.pop_back();  // the zero behind it
-  return text;
-}
-
 const char* name_of(std::uint32_t stream) {
   return stream == 2 ? "stderr" : "stdout";
 }
@@ -42,7 +35,7 @@ const char* name_of(std::uint32_t stream) {
 json::object piece_json(const std::string& bytes, std::uint64_t offset, bool end, bool truncated) {
   json::object piece{
       {"offset", offset}, {"next", offset + bytes.size()}, {"end", end}, {"truncated", truncated}};
-  if (valid_utf8(bytes) == bytes) {
+  if (!find_invalid_utf8(bytes)) {
     piece["text"] = bytes;
   } else {
     piece["base64"] = base64(bytes);

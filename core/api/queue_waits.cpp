@@ -57,10 +57,9 @@ json::object shape_waits_json(const SiteBook& book, const SiteState& site, const
     object["wait_90"] = seconds(std::max(Duration{}, bound->most - now));
     const std::string& trouble =
         site.look.model_trouble.empty() ? shape.blind : site.look.model_trouble;
-    if (bound->by == StartBound::By::Waits && !trouble.empty())
-      object["message"] = valid_utf8(trouble);
+    if (bound->by == StartBound::By::Waits && !trouble.empty()) object["message"] = trouble;
   } else {
-    object["message"] = valid_utf8(why_unknown(site, shape));
+    object["message"] = why_unknown(site, shape);
   }
   if (history.score().count != 0) object["score"] = score_json(history.score());
   return object;

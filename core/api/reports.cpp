@@ -130,7 +130,7 @@ json::object read_report(store::Store& store, const Asked& asked, const ShapesCa
   json::array rows, advice;
   for (const auto& [key, sums] : records::put_together(usage, asked.by)) {
     json::object row = to_json(sums);
-    row["key"] = valid_utf8(key);
+    row["key"] = key;
     if (const auto at = took.find(key); at != took.end()) row["took"] = to_json(*at->second);
     rows.push_back(std::move(row));
   }

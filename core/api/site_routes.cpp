@@ -52,7 +52,7 @@ json::array nodes_json(const NodeTrust& trust, const std::string& site) {
     if (name.site != site) continue;
     json::object line{{"name", name.node},
                       {"state", node.bad_until ? "avoided" : "doubted"},
-                      {"message", valid_utf8(trust.why(name))}};
+                      {"message", trust.why(name)}};
     if (node.bad_until) line["until"] = seconds(*node.bad_until);
     nodes.push_back(std::move(line));
   }
@@ -103,7 +103,7 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
     running += line.at("running").to_number<std::uint64_t>();
     if (!shape.may_be_asked(now)) {
       line["until"] = seconds(*shape.back_off.until);
-      line["message"] = valid_utf8(shape.back_off.why);
+      line["message"] = shape.back_off.why;
       // What one task has chosen is no trouble of the site.
       if (shape.shape.made_for.empty()) {
         if (message.empty()) message = "shape " + shape.shape.name + ": " + shape.back_off.why;
@@ -123,7 +123,7 @@ json::object site_json(const Engine& engine, const SiteState& state, Time now) {
                     first.at("state").as_string().c_str(), first.at("message").as_string().c_str());
   }
   if (!nodes.empty()) object["nodes"] = std::move(nodes);
-  if (!message.empty()) object["message"] = valid_utf8(message);
+  if (!message.empty()) object["message"] = message;
   if (until) object["until"] = seconds(*until);
   object["shapes"] = std::move(shapes);
   return object;
@@ -133,7 +133,7 @@ json::object files_json(const SiteFiles::Figures& files) {
   json::object object{{"bytes_sent", files.bytes_sent},   {"files_sent", files.files_sent},
                       {"bytes_taken", files.bytes_taken}, {"files_taken", files.files_taken},
                       {"store_bytes", files.store_bytes}, {"store_files", files.store_files}};
-  if (!files.trouble.empty()) object["message"] = valid_utf8(files.trouble);
+  if (!files.trouble.empty()) object["message"] = files.trouble;
   return object;
 }
 
@@ -142,23 +142,22 @@ json::object site_report_json(const Site& site, const SiteReport& report) {
   bool ok = true;
   for (const SiteCheck& check : report.checks) {
     ok = ok && check.ok;
-    lines.push_back({{"check", check.check}, {"ok", check.ok}, {"text", valid_utf8(check.text)}});
+    lines.push_back({{"check", check.check}, {"ok", check.ok}, {"text", check.text}});
   }
   json::object object{{"ok", ok}, {"checks", std::move(lines)}};
   if (!report.survey) return object;
   const SiteProposal proposal = propose_site(site, *report.survey);
   json::array notes;
-  for (const std::string& note : proposal.notes) notes.emplace_back(valid_utf8(note));
+  for (const std::string& note : proposal.notes) notes.emplace_back(note);
   object["notes"] = std::move(notes);
-  if (!proposal.yaml.empty()) object["proposal"] = valid_utf8(proposal.yaml);
+  if (!proposal.yaml.empty()) object["proposal"] = proposal.yaml;
   return object;
 }
 
 json::object cleaning_json(const Cleaning& cleaning, bool is_trial) {
   json::array files;
   for (const WorkspaceFile& file : cleaning.gone)
-    files.push_back(
-        {{"path", valid_utf8(file.path)}, {"bytes", file.bytes}, {"age", seconds(file.age)}});
+    files.push_back({{"path", file.path}, {"bytes", file.bytes}, {"age", seconds(file.age)}});
   return {{"dry_run", is_trial},
           {"removed", std::move(files)},
           {"removed_bytes", cleaning.gone_bytes},
@@ -204,8 +203,7 @@ void SiteRoutes::list_past(const HttpRequest& request, const ReplyPtr& reply) {
       return reply->error(is_final ? 400 : 503,
                           fmt::format("site {}: {}", name, past.error().text));
     }
-    reply->answer(200,
-                  {{"jobs", valid_utf8(foresight::past_text(past->jobs))}, {"cut", past->is_cut}});
+    reply->answer(200, {{"jobs", foresight::past_text(past->jobs)}, {"cut", past->is_cut}});
   });
 }
 

@@ -47,7 +47,7 @@ void put_command(json::object& object, const std::string& recipe) {
       object["command_cut"] = true;
       break;
     }
-    command.push_back(json::string(valid_utf8(word)));
+    command.push_back(json::string(word));
   }
   object["command"] = std::move(command);
 }
@@ -162,10 +162,9 @@ json::object Submissions::array_json(const store::ArrayOverview& whole) const {
     object["submit"] = fmt::format("{}-{}", whole.submit_first.value, whole.submit_last.value);
   if (whole.names) {
     object["id"] = object["submit"];
-    if (!whole.names->empty())
-      object["name"] = valid_utf8(fmt::format("{}", fmt::join(*whole.names, ", ")));
+    if (!whole.names->empty()) object["name"] = fmt::format("{}", fmt::join(*whole.names, ", "));
   } else {
-    if (!whole.row.name.empty()) object["name"] = valid_utf8(whole.row.name);
+    if (!whole.row.name.empty()) object["name"] = whole.row.name;
     if (!whole.row.tool.empty()) object["tool"] = whole.row.tool;
     put_command(object, whole.row.recipe);
   }
@@ -289,7 +288,7 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                   json::array details, failures;
                   std::vector<TriedWith> tried;
                   for (const WayOfFailing& one : facts.failures) {
-                    details.push_back(json::string(valid_utf8(in_words(id, one))));
+                    details.push_back(json::string(in_words(id, one)));
                     failures.push_back(to_json(id, one));
                     tried.push_back({one.group.failure, one.needs});
                   }
@@ -306,19 +305,19 @@ void Submissions::explain(const store::ArrayRow& row, const ReplyPtr& reply) {
                                         .tasks = facts.times,
                                         .longest_item = facts.longest_item};
                   for (const std::string& line : in_words(spent))
-                    details.push_back(json::string(valid_utf8(line)));
+                    details.push_back(json::string(line));
                   if (const auto trouble = runtime_.store_trouble())
-                    details.push_back(json::string(valid_utf8(*trouble)));
+                    details.push_back(json::string(*trouble));
                   // One that has not ended speaks for the others.
                   const ArrayState* live = runtime_.engine().tasks().find(id);
                   const IndexSet open = live ? live->tasks.open() : IndexSet{};
                   if (!open.empty()) {
                     const TaskId first{id, open.ranges().back().first};
                     if (const auto why = runtime_.engine().explain(first, runtime_.now())) {
-                      details.push_back(json::string(valid_utf8(fmt::format(
-                          "{} is {}: {}", to_string(first), to_string(why->state), why->text))));
+                      details.push_back(json::string(fmt::format(
+                          "{} is {}: {}", to_string(first), to_string(why->state), why->text)));
                       for (const std::string& detail : why->details)
-                        details.push_back(json::string(valid_utf8(detail)));
+                        details.push_back(json::string(detail));
                     }
                   }
                   reply->answer(200, {{"id", std::to_string(id.value)},

@@ -72,7 +72,7 @@ void SubmitRoutes::post(std::string body, const ReplyPtr& reply) {
 }
 
 void SubmitRoutes::post_several(const HttpRequest& request, const ReplyPtr& reply) {
-  const boost::json::value body = parse_body(request.body);
+  const boost::json::value body = parse_body_of_submits(request.body);
   const boost::json::value* list = body.get_object().if_contains("submits");
   if (!list || !list->is_array() || list->get_array().empty() || body.get_object().size() != 1)
     throw BadRequest("the one key is 'submits': a list of at least one submit");

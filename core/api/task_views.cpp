@@ -1,5 +1,6 @@
 #include "api/task_views.hpp"
 
+#include "api/answers/item_json.hpp"
 #include "api/answers/metrics_json.hpp"
 #include "api/answers/to_json.hpp"
 #include "api/answers/ways_of_failing.hpp"
@@ -24,7 +25,7 @@ void put_outcome(json::object& object, const Outcome& outcome) {
   const bool ran = outcome.started.has_value();
   if (const auto code = shell_exit_code(outcome)) object["exit_code"] = *code;
   if (outcome.signal != 0) object["signal"] = outcome.signal;
-  if (!outcome.message.empty()) object["message"] = valid_utf8(outcome.message);
+  if (!outcome.message.empty()) object["message"] = outcome.message;
   if (ran) {
     object["started_at"] = seconds(*outcome.started);
     object["run_s"] = seconds(outcome.ended - *outcome.started);
@@ -41,20 +42,19 @@ void put_work(json::object& object, TaskId task, const TaskFacts& facts) {
   const store::ArrayRow& array = *facts.array;
   object["client"] = array.client;
   if (!array.name.empty())
-    object["name"] =
-        valid_utf8(task.index != 0 ? with_places(array.name, task, facts.item) : array.name);
+    object["name"] = task.index != 0 ? with_places(array.name, task, facts.item) : array.name;
   if (!array.tool.empty()) object["tool"] = array.tool;
   const Recipe recipe = recipe_from_bytes(array.recipe);
   json::array command;
   for (const std::string& argument : recipe.argv) {
     // As it is run: whoever looks at one task wants to try it by hand.
-    command.push_back(json::string(valid_utf8(
-        facts.item && task.index != 0 ? with_item(argument, *facts.item, task.index) : argument)));
+    command.push_back(json::string(
+        facts.item && task.index != 0 ? with_item(argument, *facts.item, task.index) : argument));
   }
   object["command"] = std::move(command);
-  if (facts.item && task.index != 0) object["item"] = valid_utf8(facts.item->text());
-  if (recipe.service) object["service"] = valid_utf8(recipe.service->name);
-  if (!recipe.directory.empty()) object["directory"] = valid_utf8(recipe.directory);
+  if (facts.item && task.index != 0) put_item(object, *facts.item);
+  if (recipe.service) object["service"] = recipe.service->name;
+  if (!recipe.directory.empty()) object["directory"] = recipe.directory;
 }
 
 void put_result(json::object& object, const TaskFacts& facts) {
@@ -81,7 +81,7 @@ void put_result(json::object& object, const TaskFacts& facts) {
       object["gpu_energy_wh"] = static_cast<double>(outcome.gpu->energy_mj) / 3.6e6;
   }
   if (!outcome.cpus.empty()) object["cpu_list"] = outcome.cpus;
-  if (!outcome.device.empty()) object["device"] = valid_utf8(outcome.device);
+  if (!outcome.device.empty()) object["device"] = outcome.device;
   if (!result.pilot.empty()) object["pilot"] = result.pilot;
   if (!result.node.empty()) object["node"] = result.node;
   if (facts.allocation) {
@@ -105,7 +105,7 @@ json::array attempts_json(const std::vector<store::AttemptRow>& rows) {
 }
 
 void add_text(json::array& details, const std::string& text) {
-  details.push_back(json::string(valid_utf8(text)));
+  details.push_back(json::string(text));
 }
 
 std::string place_of(const std::string& pilot, const std::string& node) {
@@ -255,9 +255,9 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
   }
   json::object why{{"id", to_string(task)},
                    {"state", std::string(to_string(state))},
-                   {"text", valid_utf8(text)},
+                   {"text", text},
                    {"details", std::move(details)}};
-  if (facts.item && task.index != 0) why["item"] = valid_utf8(facts.item->text());
+  if (facts.item && task.index != 0) put_item(why, *facts.item);
   reply->answer(200, std::move(why));
 }
 
@@ -377,14 +377,6 @@ void add_ended(store::Store& store, const ListAsked& asked, Lines& lines) {
   }
 }
 
-void put_item(json::object& line, const Item& item) {
-  line["item"] = valid_utf8(item.text());
-  if (item.columns().empty()) return;
-  json::object columns;
-  for (const auto& [name, value] : item.columns()) columns[valid_utf8(name)] = valid_utf8(value);
-  line["columns"] = std::move(columns);
-}
-
 /// What its array says of it; of one task also its item.
 void put_array(json::object& line, store::Store& store, const store::ArrayRow& row, TaskId task) {
   line["client"] = row.client;
@@ -394,9 +386,8 @@ void put_array(json::object& line, store::Store& store, const store::ArrayRow& r
   std::optional<Item> item;
   if (is_one && needs_items(row.recipe)) item = item_of(row.recipe, store.history().item(task));
   if (is_one) line["index"] = task.index;
-  if (item) put_item(line, *item);
-  if (!row.name.empty())
-    line["name"] = valid_utf8(is_one ? with_places(row.name, task, item) : row.name);
+  if (item) put_item_and_columns(line, *item);
+  if (!row.name.empty()) line["name"] = is_one ? with_places(row.name, task, item) : row.name;
 }
 
 /// The lines with what their arrays say; nothing where there is no such array.

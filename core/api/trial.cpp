@@ -12,7 +12,7 @@ namespace json = boost::json;
 
 json::object trial_of(const Engine& engine, const NewArray& array, const store::Recipe& stored) {
   json::object trial{{"tasks", array.indices.size()}, {"needs", to_json(array.needs)}};
-  if (!stored.words->name.empty()) trial["name"] = valid_utf8(stored.words->name);
+  if (!stored.words->name.empty()) trial["name"] = stored.words->name;
   if (!stored.words->tool.empty()) trial["tool"] = stored.words->tool;
   const Recipe recipe = recipe_from_bytes(stored.bytes);
   std::optional<Item> first;
@@ -21,15 +21,14 @@ json::object trial_of(const Engine& engine, const NewArray& array, const store::
     first = item_of(recipe.filled, stored.words->items.at(index - 1));
   json::array command;
   for (const std::string& argument : recipe.argv)
-    command.push_back(
-        json::string(valid_utf8(first ? with_item(argument, *first, index) : argument)));
+    command.push_back(json::string(first ? with_item(argument, *first, index) : argument));
   trial["command"] = std::move(command);
-  if (first) trial["item"] = valid_utf8(first->text());
+  if (first) trial["item"] = first->text();
   json::array fits;
   for (const std::string& shape : engine.shapes_for(array.needs))
     fits.push_back(json::string(shape));
   trial["fits"] = std::move(fits);
-  if (const auto misfit = engine.misfit_of(array)) trial["refusal"] = valid_utf8(*misfit);
+  if (const auto misfit = engine.misfit_of(array)) trial["refusal"] = *misfit;
   return trial;
 }
 

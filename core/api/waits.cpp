@@ -108,7 +108,7 @@ json::object event_json(const store::ResultRow& row) {
                      {"state", std::string(to_string(state_after(row.outcome.failure)))},
                      {"failure", std::string(to_string(row.outcome.failure))}};
   if (const auto code = shell_exit_code(row.outcome)) event["exit_code"] = *code;
-  if (!row.outcome.message.empty()) event["message"] = valid_utf8(row.outcome.message);
+  if (!row.outcome.message.empty()) event["message"] = row.outcome.message;
   if (row.indices.first != row.indices.last) return event;
   // What one task took: whoever reports on many asks for none of them.
   event["ended_at"] = seconds(row.outcome.ended);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <cstring>
+
 namespace hpcbatch {
 namespace {
 
@@ -33,6 +36,14 @@ std::size_t valid_sequence(std::string_view text) {
   return length;
 }
 
+/// Most texts are ASCII, and long ones (answers, lists) are looked through as a whole.
+bool is_ascii_word(std::string_view text, std::size_t at) {
+  std::uint64_t word = 0;
+  if (text.size() - at < sizeof word) return false;
+  std::memcpy(&word, text.data() + at, sizeof word);
+  return (word & 0x8080808080808080U) == 0;
+}
+
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return (byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7F;
@@ -42,11 +53,27 @@ bool is_control(char c) {
 
 std::optional<std::size_t> find_invalid_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
+    if (is_ascii_word(text, at)) {
+      at += sizeof(std::uint64_t);
+      continue;
+    }
     const std::size_t length = valid_sequence(text.substr(at));
     if (length == 0) return at;
     at += length;
   }
   return std::nullopt;
+}
+
+std::string valid_utf8(std::string text) {
+  auto bad = find_invalid_utf8(text);
+  if (!bad) return text;
+  std::string result;
+  std::string_view left = text;
+  for (; bad; bad = find_invalid_utf8(left)) {
+    result.append(left.substr(0, *bad)).append("\xEF\xBF\xBD");
+    left.remove_prefix(*bad + 1);
+  }
+  return result.append(left);
 }
 
 std::optional<std::size_t> find_control_byte(std::string_view text) {

@@ -11,6 +11,9 @@ namespace hpcbatch {
 /// Where a text stops being valid UTF-8, and why; surrogates and overlong forms are invalid.
 std::optional<std::size_t> find_invalid_utf8(std::string_view text);
 
+/// The same text with U+FFFD for each byte that is invalid.
+std::string valid_utf8(std::string text);
+
 /// The first byte that a text for people cannot hold: control bytes other than tab and newline, and
 /// DEL.
 std::optional<std::size_t> find_control_byte(std::string_view text);

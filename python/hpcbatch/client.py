@@ -32,6 +32,15 @@ class EngineAway(Error):
     """No engine answers, or the one that does takes nothing now: the same again later may go well."""
 
 
+def _encoded(body):
+    """As bytes.  Names of files that are no UTF-8 are texts with surrogates in Python (PEP 383), and go as they are."""
+    try:
+        return json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        wrong = error.object[error.start]
+        raise Refused(400, f"a text of the request holds U+{ord(wrong):04X}, half of a character of UTF-16, which is no text alone") from None
+
+
 class Refused(Error):
     """The engine refused the request; nothing was done.  `status`: 400, 404, 409 or 503."""
 
@@ -98,10 +107,6 @@ def handed_on(environment=os.environ):
             continue
         if in_pbs and name.startswith("PBS_"):
             continue
-        try:
-            (name + value).encode()
-        except UnicodeEncodeError:
-            continue  # JSON cannot say it
         kept[name] = value
     return kept
 
@@ -186,7 +191,7 @@ class Client:
 
         A connection that was idle and is gone is made anew once; whatever is sent twice by that must bear it: a submit
         does by its key."""
-        data = None if body is None else json.dumps(body).encode()
+        data = None if body is None else _encoded(body)
         headers = {} if data is None else {"Content-Type": "application/json"}
         for is_last in (False, True):
             connection = getattr(self._local, "connection", None)

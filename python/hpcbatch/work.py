@@ -100,6 +100,12 @@ def _given(**options: object) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+def _item_of(facts: Mapping[str, Any]) -> str | None:
+    """As Python has names of files: what is no UTF-8 stands in surrogates (PEP 383)."""
+    exact = facts.get("item_base64")
+    return facts.get("item") if exact is None else base64.b64decode(exact).decode("utf-8", "surrogateescape")
+
+
 def _ids(ids: str | Submission | Iterable[str | Submission]) -> list[str]:
     if isinstance(ids, (str, Submission)):
         ids = [ids]
@@ -372,7 +378,7 @@ class Client:
         return Task(
             facts["id"],
             facts["state"],
-            facts.get("item"),
+            _item_of(facts),
             facts.get("exit_code"),
             facts.get("failure"),
             facts.get("message"),

@@ -16,12 +16,12 @@ namespace hpcbatch {
 namespace {
 
 SubmitRequest read(const std::string& task) {
-  return read_submit(parse_body(R"({"client": "tester", "tasks": [)" + task + "]}"));
+  return read_submit(parse_body_of_submits(R"({"client": "tester", "tasks": [)" + task + "]}"));
 }
 
 std::string refusal(const std::string& body) {
   try {
-    read_submit(parse_body(body));
+    read_submit(parse_body_of_submits(body));
   } catch (const BadRequest& e) {
     return e.what();
   }
@@ -35,7 +35,7 @@ std::string outcome(const std::string& body, bool piece_by_piece) {
     if (piece_by_piece) {
       read = read_submit_body(body);
     } else {
-      const boost::json::value whole = parse_body(body);
+      const boost::json::value whole = parse_body_of_submits(body);
       read = {read_submit(whole), content_of(whole)};
     }
     std::string text = read.request.client + " " + read.request.directory + " " +

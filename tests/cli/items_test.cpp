@@ -103,8 +103,14 @@ TEST(ItemsTest, JsonLinesHaveFields) {
             "list1 has JSON lines, which stand alone: put all fields into them");
 }
 
-TEST(ItemsTest, WhatIsNoTextIsRefused) {
-  EXPECT_EQ(refused_items({{"a", "\xff"}}), "line 2 of list1, '\\xff', is not valid UTF-8");
+TEST(ItemsTest, WhatIsNoUtf8GoesAsItIs) {
+  EXPECT_EQ(items({{"a", "caf\xe9"}}).at(1), json::value("caf\xe9"));
+}
+
+TEST(ItemsTest, Utf16IsRefused) {
+  EXPECT_EQ(refused_items({{"\xff\xfe"
+                            "a"}}),
+            "list1 begins like UTF-16; 'iconv -f UTF-16 -t UTF-8' makes a list of it");
 }
 
 }  // namespace

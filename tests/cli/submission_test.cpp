@@ -72,9 +72,21 @@ TEST(Submission, SharesDirectoryAndEnvironment) {
           R"({"client": "shell:alice", "key": "k", "directory": "/here", "environment": {"A": "1"}, "umask": "0027", "tasks": []})"));
 }
 
-TEST(Submission, WordsThatJsonCannotHoldAreRefused) {
+TEST(Submission, WhatTheKernelTakesMayHoldAnyBytes) {
   WorkOptions work;
   work.command = {"echo", "\xff"};
+  work.directory = "d\xe9";
+  work.env = {{"A", "\xff"}};
+  const json::object task = task_of(work, "/here");
+  EXPECT_EQ(task.at("command").at(1), json::value("\xff"));
+  EXPECT_EQ(task.at("directory"), json::value("/here/d\xe9"));
+  EXPECT_EQ(task.at("env").at("A"), json::value("\xff"));
+}
+
+TEST(Submission, WordsForPeopleAreUtf8) {
+  WorkOptions work;
+  work.command = {"true"};
+  work.name = "\xff";
   EXPECT_THROW(task_of(work, "/here"), CommandError);
 }
 

@@ -47,6 +47,18 @@ def test_a_command_finds_its_input_and_leaves_its_output(far, here):
 
 
 @pytest.mark.parametrize("way", ["relay", "spool"])
+def test_names_that_are_no_utf8(far, here, way):
+    names = [os.fsdecode(name) for name in (b"caf\xe9 1", b"caf\xe8 1", "gr\u00fcn".encode())]
+    for name in names:
+        (here / "in" / name).write_bytes(os.fsencode(name))
+    with FarSite(far, FOUR, link=way) as site:
+        done = site.verb("run", "--each", "-", *one_task(here, "cp", "in", "out", inputs=[("in", f"{here}/in/{{}}")],
+                         outputs=[("out", f"{here}/out/{{}}")]), stdin="".join(name + "\n" for name in names))
+        assert done.code == 0, done
+    assert {name: (here / "out" / name).read_bytes() for name in names} == {name: os.fsencode(name) for name in names}
+
+
+@pytest.mark.parametrize("way", ["relay", "spool"])
 def test_thousands_with_files_of_their_own_and_one_for_all(far, here, way):
     """Each shared file goes over once, each own one once."""
     common = here / "common.bin"

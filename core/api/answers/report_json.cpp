@@ -90,7 +90,7 @@ json::object to_json(const records::Profile& profile) {
   json::object devices;
   for (const auto& [device, runs] : profile.on) {
     if (runs.count >= 0.5)
-      devices[valid_utf8(device)] =
+      devices[device] =
           json::object{{"seen", std::round(runs.count)}, {"run_s", std::exp(runs.mean)}};
   }
   object["devices"] = std::move(devices);
@@ -111,10 +111,13 @@ json::object to_json(const records::Advice& advice, double days) {
                                        is_memory                   ? "GB-h"
                                        : advice.what == What::Gpus ? "GPU-h"
                                                                    : "cpu-h");
-  return {{"kind", valid_utf8(advice.kind)}, {"option", flag},
-          {"asked", advice.asked},           {"enough", advice.enough},
-          {"saves_a_week_h", saves},         {"seen", std::round(advice.runs)},
-          {"text", valid_utf8(text)}};
+  return {{"kind", advice.kind},
+          {"option", flag},
+          {"asked", advice.asked},
+          {"enough", advice.enough},
+          {"saves_a_week_h", saves},
+          {"seen", std::round(advice.runs)},
+          {"text", text}};
 }
 
 }  // namespace hpcbatch

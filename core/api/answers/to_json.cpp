@@ -1,7 +1,5 @@
 #include "api/answers/to_json.hpp"
 
-#include "documents/text_check.hpp"
-
 #include <fmt/format.h>
 
 namespace hpcbatch {
@@ -11,15 +9,6 @@ double seconds(Time time) {
 }
 double seconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
-}
-
-std::string valid_utf8(std::string_view bytes) {
-  std::string out;
-  while (const auto bad = find_invalid_utf8(bytes)) {
-    out.append(bytes.substr(0, *bad)).append("\xEF\xBF\xBD");
-    bytes.remove_prefix(*bad + 1);
-  }
-  return out.append(bytes);
 }
 
 boost::json::object gpus_json(const Resources& resources) {

@@ -15,8 +15,6 @@ namespace hpcbatch {
 /// Seconds since 1970.
 double seconds(Time time);
 double seconds(Duration duration);
-/// Text that JSON can carry: what is no UTF-8 becomes U+FFFD.
-std::string valid_utf8(std::string_view bytes);
 boost::json::object to_json(const Needs& needs);
 boost::json::object gpus_json(const Resources& resources);
 /// `12` for a task or all of an array, `12.1-99` for a range.

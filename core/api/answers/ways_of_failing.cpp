@@ -61,10 +61,10 @@ json::object to_json(ArrayId id, const WayOfFailing& way) {
   if (group.failure == Failure::ToolFailed && group.exit_code >= 0)
     one["exit_code"] = group.exit_code;
   if (group.signal != 0) one["signal"] = group.signal;
-  if (!way.item.empty()) one["item"] = valid_utf8(way.item);
+  if (!way.item.empty()) one["item"] = way.item;
   if (!way.first) return one;
   if (!way.first->node.empty()) one["node"] = way.first->node;
-  if (!way.first->outcome.message.empty()) one["message"] = valid_utf8(way.first->outcome.message);
+  if (!way.first->outcome.message.empty()) one["message"] = way.first->outcome.message;
   return one;
 }
 

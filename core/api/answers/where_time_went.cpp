@@ -81,7 +81,7 @@ boost::json::object to_json(const TimeSpent& spent) {
   if (tasks.longest) {
     json["longest"] = to_string(*tasks.longest);
     json["longest_s"] = seconds(tasks.longest_ran);
-    if (!spent.longest_item.empty()) json["longest_item"] = valid_utf8(spent.longest_item);
+    if (!spent.longest_item.empty()) json["longest_item"] = spent.longest_item;
   }
   return json;
 }

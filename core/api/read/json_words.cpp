@@ -1,6 +1,7 @@
 #include "api/read/json_words.hpp"
 
 #include "api/read/bad_request.hpp"
+#include "documents/text_check.hpp"
 #include "model/placeholders.hpp"
 #include "model/quantities.hpp"
 
@@ -27,20 +28,36 @@ double positive(const json::value& value, const std::string& what) {
   return number;
 }
 
+template <std::string (*one)(const json::value&, const std::string&)>
+std::vector<std::string> list_of(const json::value& value, const std::string& what) {
+  if (!value.is_array()) throw BadRequest(what + " must be a list of texts");
+  std::vector<std::string> all;
+  for (const json::value& entry : value.get_array()) all.push_back(one(entry, what));
+  return all;
+}
+
 }  // namespace
 
-std::string text_of(const json::value& value, const std::string& what) {
+std::string bytes_of(const json::value& value, const std::string& what) {
   if (!value.is_string()) throw BadRequest(what + " must be a text");
   const auto& text = value.get_string();
   if (text.find('\0') != json::string::npos) throw BadRequest(what + " may not hold a zero byte");
   return {text.data(), text.size()};
 }
 
+std::string text_of(const json::value& value, const std::string& what) {
+  std::string text = bytes_of(value, what);
+  if (find_invalid_utf8(text))
+    throw BadRequest(fmt::format("{} '{}' is not valid UTF-8", what, show_text(text)));
+  return text;
+}
+
 std::vector<std::string> texts_of(const json::value& value, const std::string& what) {
-  if (!value.is_array()) throw BadRequest(what + " must be a list of texts");
-  std::vector<std::string> texts;
-  for (const json::value& entry : value.get_array()) texts.push_back(text_of(entry, what));
-  return texts;
+  return list_of<text_of>(value, what);
+}
+
+std::vector<std::string> list_of_bytes(const json::value& value, const std::string& what) {
+  return list_of<bytes_of>(value, what);
 }
 
 std::map<std::string, std::string> text_map_of(const json::value& value, const std::string& what) {
@@ -49,7 +66,7 @@ std::map<std::string, std::string> text_map_of(const json::value& value, const s
   for (const auto& [name, entry] : value.get_object()) {
     if (name.empty() || name.find('=') != std::string_view::npos)
       throw BadRequest(fmt::format("{} has the impossible name '{}'", what, std::string(name)));
-    map[name] = text_of(entry, what + "." + std::string(name));
+    map[name] = bytes_of(entry, what + "." + std::string(name));
   }
   return map;
 }
@@ -102,14 +119,14 @@ Duration duration_of(const json::value& value, const std::string& what) {
 }
 
 std::string path_of(const json::value& value, const std::string& what) {
-  std::string path = text_of(value, what);
+  std::string path = bytes_of(value, what);
   if (!path.starts_with('/'))
     throw BadRequest(fmt::format("{} '{}' must be an absolute path", what, path));
   return path;
 }
 
 std::string file_of(const json::value& value, const std::string& what) {
-  std::string path = text_of(value, what);
+  std::string path = bytes_of(value, what);
   return begins_with_item(path) ? path : path_of(value, what);
 }
 

@@ -14,10 +14,14 @@
 
 namespace hpcbatch {
 
-/// Without a zero byte.
+/// UTF-8 without a zero byte.
 std::string text_of(const boost::json::value& value, const std::string& what);
 std::vector<std::string> texts_of(const boost::json::value& value, const std::string& what);
-/// Names as of an environment's variables.
+/// What the kernel takes as it is: arguments, items, paths, values of variables.  Any bytes but
+/// zero: names of files are often older than UTF-8.
+std::string bytes_of(const boost::json::value& value, const std::string& what);
+std::vector<std::string> list_of_bytes(const boost::json::value& value, const std::string& what);
+/// Names as of an environment's variables; both are bytes.
 std::map<std::string, std::string> text_map_of(const boost::json::value& value,
                                                const std::string& what);
 /// From 0 up.

@@ -28,7 +28,7 @@ Item row_of(const json::array& values, const std::vector<std::string>& columns,
     throw BadRequest(fmt::format("{} has {} values, and there are {} columns", where, values.size(),
                                  columns.size()));
   std::vector<std::string> texts;
-  for (const json::value& value : values) texts.push_back(text_of(value, where));
+  for (const json::value& value : values) texts.push_back(bytes_of(value, where));
   if (texts.empty()) throw BadRequest(where + " is empty");
   // As GNU parallel has them where the whole is asked for.
   Item item(fmt::format("{}", fmt::join(texts, " ")));
@@ -140,7 +140,7 @@ void read_items_into(TaskRequest& task, const json::value& value,
                      const std::vector<std::string>& columns,
                      const std::vector<std::string>& whole_texts, const std::string& where) {
   if (!value.is_array()) {
-    task.items = texts_of(value, where);
+    task.items = list_of_bytes(value, where);
     return;
   }
   const json::array& list = value.get_array();
@@ -155,7 +155,7 @@ void read_items_into(TaskRequest& task, const json::value& value,
                        "or objects");
     const Item item = one.is_array()    ? row_of(one.get_array(), columns, which)
                       : one.is_object() ? object_of(one.get_object())
-                                        : Item(text_of(one, which));
+                                        : Item(bytes_of(one, which));
     check_size(item.text(), which);
     task.items.push_back(task.items_have_columns ? packed(item, which) : item.text());
   }

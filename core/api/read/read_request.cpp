@@ -157,18 +157,32 @@ void refuse_json(const error_code& error) {
   if (error) throw BadRequest("the body is no JSON: " + error.message());
 }
 
+json::parse_options with_any_bytes() {
+  json::parse_options options;
+  options.allow_invalid_utf8 = true;
+  return options;
+}
+
 constexpr const char* kNoObject = "the body must be a JSON object";
+
+json::value parse(const std::string& body, const json::parse_options& options) {
+  error_code error;
+  // It is read once and goes as a whole.
+  json::value value = json::parse(body.empty() ? "{}" : body, error,
+                                  json::make_shared_resource<json::monotonic_resource>(), options);
+  refuse_json(error);
+  if (!value.is_object()) throw BadRequest(kNoObject);
+  return value;
+}
 
 }  // namespace
 
 json::value parse_body(const std::string& body) {
-  error_code error;
-  // It is read once and goes as a whole.
-  json::value value = json::parse(body.empty() ? "{}" : body, error,
-                                  json::make_shared_resource<json::monotonic_resource>());
-  refuse_json(error);
-  if (!value.is_object()) throw BadRequest(kNoObject);
-  return value;
+  return parse(body, {});
+}
+
+json::value parse_body_of_submits(const std::string& body) {
+  return parse(body, with_any_bytes());
 }
 
 SubmitRequest read_submit(const json::value& body) {
@@ -179,7 +193,7 @@ SubmitRequest read_submit(const json::value& body) {
 
 SubmitWithContent read_submit_body(std::string body) {
   if (body.empty()) body = "{}";
-  json::basic_parser<SubmitPieces> parser{json::parse_options{}};
+  json::basic_parser<SubmitPieces> parser{with_any_bytes()};
   error_code error;
   const std::size_t read = parser.write_some(false, body.data(), body.size(), error);
   if (!error && read < body.size()) error = json::error::extra_data;
@@ -187,7 +201,7 @@ SubmitWithContent read_submit_body(std::string body) {
   SubmitPieces& pieces = parser.handler();
   if (!pieces.is_object()) throw BadRequest(kNoObject);
   if (pieces.has_double_key()) {
-    const json::value whole = parse_body(body);
+    const json::value whole = parse_body_of_submits(body);
     return {read_submit(whole), content_of(whole)};
   }
   body = {};

@@ -15,6 +15,9 @@
 namespace hpcbatch {
 
 boost::json::value parse_body(const std::string& body);
+/// One with submits in it, some of whose texts may hold any bytes: of each of the others it is
+/// checked where it is read that it is UTF-8.
+boost::json::value parse_body_of_submits(const std::string& body);
 
 struct SubmitRequest {
   std::string client;

@@ -48,7 +48,7 @@ const json::object& map_of(const json::value& value, const std::string& where, c
 // --- what is run
 
 void read_command(const json::value& value, const std::string& where, Reading& reading) {
-  reading.task.command = texts_of(value, where);
+  reading.task.command = list_of_bytes(value, where);
   reading.has_command = true;
   if (reading.task.command.empty() || reading.task.command.front().empty())
     throw BadRequest(where + " must name a program");
@@ -95,7 +95,7 @@ void read_array(const json::value& value, const std::string& where, Reading& rea
 
 void read_inputs(const json::value& value, const std::string& where, Reading& reading) {
   for (const auto& [name, paths] : map_of(value, where, " of names to paths")) {
-    std::vector<std::string>& list = reading.task.inputs[name];
+    std::vector<std::string>& list = reading.task.inputs[text_of(json::value(name), where)];
     if (paths.is_array()) {
       for (const json::value& path : paths.get_array()) list.push_back(file_of(path, where));
     } else {
@@ -106,11 +106,11 @@ void read_inputs(const json::value& value, const std::string& where, Reading& re
 
 void read_outputs(const json::value& value, const std::string& where, Reading& reading) {
   for (const auto& [name, path] : map_of(value, where, " of names to paths"))
-    reading.task.outputs[name] = file_of(path, where);
+    reading.task.outputs[text_of(json::value(name), where)] = file_of(path, where);
 }
 
 void read_shared(const json::value& value, const std::string& where, Reading& reading) {
-  reading.task.shared = texts_of(value, where);
+  reading.task.shared = list_of_bytes(value, where);
   for (const std::string& folder : reading.task.shared) path_of(json::value(folder), where);
 }
 
@@ -446,7 +446,7 @@ TaskRequest read_task(const json::value& value, const std::string& what) {
   if (const json::value* columns = value.get_object().if_contains("columns"))
     reading.columns = read_columns(*columns, what + ".columns");
   if (const json::value* texts = value.get_object().if_contains("item_texts"))
-    reading.item_texts = texts_of(*texts, what + ".item_texts");
+    reading.item_texts = list_of_bytes(*texts, what + ".item_texts");
   for (const auto& [key, entry] : value.get_object()) {
     const std::string where = what + "." + std::string(key);
     const auto reader = readers().find(std::string_view(key));

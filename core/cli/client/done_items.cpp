@@ -1,13 +1,16 @@
 #include "cli/client/done_items.hpp"
 
 #include "cli/client/named.hpp"
+#include "cli/process/base64.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/left_items.hpp"
+#include "documents/text_check.hpp"
 #include "model/item.hpp"
 
 #include <boost/json/array.hpp>
+#include <boost/json/serialize.hpp>
 
 #include <unistd.h>
 #include <cstddef>
@@ -48,12 +51,23 @@ bool has_items(EngineClient& client, const std::string& id) {
   return false;
 }
 
+/// What is no UTF-8 stands there as bytes, too.
+std::string exact(const json::object& object, const json::object* as_bytes, std::string_view key,
+                  std::string_view key_of_bytes) {
+  const std::string bytes = as_bytes == nullptr ? "" : text_at(*as_bytes, key_of_bytes);
+  if (!bytes.empty()) {
+    if (auto decoded = decode_base64(bytes)) return *std::move(decoded);
+  }
+  return text_at(object, key);
+}
+
 Item listed_item(const json::object& task) {
-  Item item(text_at(task, "item"));
+  Item item(exact(task, &task, "item", "item_base64"));
   const json::object* columns = object_at(task, "columns");
   if (columns == nullptr) return item;
+  const json::object* as_bytes = object_at(task, "columns_base64");
   for (const auto& [name, value] : *columns)
-    item.add_column(std::string(name), value.is_string() ? std::string(value.get_string()) : "");
+    item.add_column(std::string(name), exact(*columns, as_bytes, name, name));
   return item;
 }
 
@@ -84,10 +98,16 @@ void refuse_if_it_goes_on(const json::object& submission) {
                                      id + "` first, or `hpcbatch cancel " + id + "`");
 }
 
+/// What the engine tells has passed through JSON.
+bool is_same(const json::array& told, const json::array& now) {
+  return json::serialize(told) == valid_utf8(json::serialize(now));
+}
+
 void tell_other_command(const json::object& submission, const json::object& task) {
   const json::array* before = array_at(submission, "command");
   const json::array* now = array_at(task, "command");
-  if (before == nullptr || now == nullptr || flag_at(submission, "command_cut") || *before == *now)
+  if (before == nullptr || now == nullptr || flag_at(submission, "command_cut") ||
+      is_same(*before, *now))
     return;
   const std::string text = "hpcbatch: note that " + text_at(submission, "id") +
                            " ran another command: " + command_at(submission, "command");

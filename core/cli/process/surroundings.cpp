@@ -85,13 +85,7 @@ Surroundings look_around() {
   const mode_t mask = ::umask(077);  // it can only be asked for by being set
   ::umask(mask);
   around.umask = mask;
-  for (auto& [name, value] : handed_on(own_environment())) {
-    if (find_invalid_utf8(name) || find_invalid_utf8(value)) {
-      around.left_out.push_back(show_text(name));
-    } else {
-      around.environment.emplace(name, value);
-    }
-  }
+  around.environment = handed_on(own_environment());
   return around;
 }
 
@@ -111,14 +105,6 @@ std::string client_name() {
       return std::string("shell:") + name;
   }
   return "shell:" + std::to_string(::getuid());
-}
-
-void tell_left_out(const Surroundings& around) {
-  for (const std::string& name : around.left_out) {
-    std::fprintf(stderr,
-                 "hpcbatch: the variable %s is not handed on: its value is not valid UTF-8\n",
-                 name.c_str());
-  }
 }
 
 }  // namespace hpcbatch

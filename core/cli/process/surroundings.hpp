@@ -13,7 +13,6 @@ struct Surroundings {
   std::string directory;  ///< absolute
   EnvironmentMap environment;
   std::uint32_t umask{022};
-  std::vector<std::string> left_out;  ///< names whose values are not UTF-8 and cannot be handed on
 };
 
 /// This process's environment, all of it.
@@ -26,9 +25,6 @@ EnvironmentMap handed_on(const EnvironmentMap& environment);
 
 /// Throws CommandError where the current directory is gone.
 Surroundings look_around();
-
-/// On standard error, a sentence for each variable that is not handed on.
-void tell_left_out(const Surroundings& around);
 
 /// `shell:NAME`: the client as which this user's commands submit, by his uid: a key that is given
 /// again by cron, where USER is not set, is the same.

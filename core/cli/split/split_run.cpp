@@ -93,7 +93,6 @@ class SplitRun {
         client_(session.client()),
         patient_(client_, session, status_),
         around_(look_around()) {
-    tell_left_out(around_);
     plan_.task = task_of(command.work, around_.directory);
     if (!command.work.retries) plan_.task["retries"] = kRetries;
     plan_.result = whole_path(around_.directory, options_.result);

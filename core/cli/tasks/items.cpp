@@ -4,7 +4,6 @@
 #include "cli/tasks/json_fields.hpp"
 #include "cli/tasks/task_file.hpp"
 #include "documents/plain_numbers.hpp"
-#include "documents/text_check.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -147,7 +146,9 @@ void check_text(const SourceText& source, std::size_t number, const ItemOptions&
     return (source.is_file && !options.null ? "line " : "item ") + std::to_string(number + 1) +
            " of " + source.name;
   };
-  if (find_invalid_utf8(line)) refuse(which() + ", '" + show_text(line) + "', is not valid UTF-8");
+  if (number == 0 && source.is_file &&
+      (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff")))
+    refuse(source.name + " begins like UTF-16; 'iconv -f UTF-16 -t UTF-8' makes a list of it");
   if (line.find('\0') != std::string::npos)
     refuse(which() + " holds a zero byte; --null takes items that end with one");
 }

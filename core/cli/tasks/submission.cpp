@@ -16,7 +16,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// JSON holds no other texts; better said here than by the engine.
+/// Words that people read are UTF-8; better said here than by the engine.  Arguments, items, paths
+/// and values of variables are the kernel's, and any bytes.
 std::string_view checked(const std::string& text, std::string_view what) {
   if (find_invalid_utf8(text)) {
     throw CommandError(kExitUsage,
@@ -42,39 +43,39 @@ class TaskWriter {
   }
   /// Paths of the task itself: from the directory that it runs in.
   void path(const char* key, const std::string& value) {
-    if (!value.empty()) task_[key] = checked(absolute(directory_, value), key);
+    if (!value.empty()) task_[key] = absolute(directory_, value);
   }
   /// What is printed there may also go nowhere.
   void stream(const char* key, const std::string& value) {
     path(key, value == "none" ? "/dev/null" : value);
   }
   void list(const char* key, const std::vector<std::string>& values) {
-    if (values.empty()) return;
-    json::array array;
-    for (const std::string& value : values) array.emplace_back(checked(value, key));
-    task_[key] = std::move(array);
+    for (const std::string& value : values) checked(value, key);
+    bytes(key, values);
+  }
+  void bytes(const char* key, const std::vector<std::string>& values) {
+    if (!values.empty()) task_[key] = json::array(values.begin(), values.end());
   }
   void map(const char* key, const Assignments& values, bool are_paths) {
     if (values.empty()) return;
     json::object object;
     for (const auto& [name, value] : values) {
       const std::string text = are_paths ? absolute(callers_, value) : value;
-      const std::string_view good = checked(text, key);
       json::value* there = object.if_contains(checked(name, key));
       if (there == nullptr) {
-        object[name] = good;
+        object[name] = text;
       } else if (!are_paths || key == std::string_view("outputs")) {
-        *there = good;  // the last one holds
+        *there = text;  // the last one holds
       } else if (there->is_array()) {
-        there->get_array().emplace_back(good);
+        there->get_array().emplace_back(text);
       } else {
-        *there = json::array{*there, good};
+        *there = json::array{*there, text};
       }
     }
     task_[key] = std::move(object);
   }
   void directory(const WorkOptions& work) {
-    if (!work.directory.empty()) task_["directory"] = checked(directory_, "directory");
+    if (!work.directory.empty()) task_["directory"] = directory_;
   }
   template <class Value>
   void value(const char* key, Value value) {
@@ -162,7 +163,7 @@ std::string absolute_path(const std::string& from, const std::string& path, cons
 
 json::object task_of(const WorkOptions& work, const std::string& directory, const Items& items) {
   TaskWriter task(directory, work, items);
-  task.list("command", work.command);
+  task.bytes("command", work.command);
   task.text("tool", work.tool);
   task.map("parameters", work.parameters, false);
   task.map("inputs", work.inputs, true);
@@ -184,7 +185,7 @@ json::object task_of(const WorkOptions& work, const std::string& directory, cons
   if (work.hold) task.value("hold", true);
   if (!items.items.empty()) task.value("items", items.items);
   task.list("columns", items.columns);
-  task.list("item_texts", items.texts);
+  task.bytes("item_texts", items.texts);
   return task.take();
 }
 
@@ -193,7 +194,7 @@ json::object submission_of(json::array tasks, const Surroundings& around, const 
   json::object request;
   request["client"] = client;
   if (!key.empty()) request["key"] = checked(key, "key");
-  request["directory"] = checked(around.directory, "directory");
+  request["directory"] = around.directory;
   json::object environment;
   environment.reserve(around.environment.size());
   for (const auto& [name, value] : around.environment) environment[name] = value;

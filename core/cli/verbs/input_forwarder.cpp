@@ -2,7 +2,6 @@
 
 #include "cli/client/cancel_now.hpp"
 #include "cli/client/engine_client.hpp"
-#include "documents/text_check.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -49,7 +48,7 @@ std::string path_of(int descriptor, const struct stat& what) {
   // A deleted file, such as a shell's here-document, has no name any more.
   const bool is_it = ::stat(path.data(), &there) == 0 && there.st_ino == what.st_ino &&
                      there.st_dev == what.st_dev;
-  return is_it && !find_invalid_utf8(path.data()) ? path.data() : "";
+  return is_it ? path.data() : "";
 }
 
 /// Waits until there is something to read; false where it is time to stop.

@@ -60,7 +60,6 @@ struct Submitted {
 
 Submitted submit(EngineClient& client, const RunCommand& command, const Session& session) {
   const Surroundings around = look_around();
-  tell_left_out(around);
   json::object task = task_of(command.work, around.directory);
   OwnInput input;
   if (command.work.standard_input.empty()) input = look_at_input(STDIN_FILENO);

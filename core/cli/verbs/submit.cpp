@@ -104,7 +104,6 @@ int submit_tasks(const SubmitCommand& asked, const Session& session) {
   const Surroundings around = look_around();
   const SubmitCommand command =
       asked.script.empty() ? asked : with_script(asked, around.directory, session.interrupt);
-  tell_left_out(around);
   json::array tasks = tasks_of(command, around.directory, session.interrupt);
   // A script may look at its environment.
   if (asked.script.empty() && command.file.empty())
