@@ -222,8 +222,12 @@ def test_what_a_killed_run_did_not_tell_is_said_and_logged(shared, tmp_path):
 
 def test_a_disk_that_is_full_ends_it_and_says_so(shared):
     with open("/dev/full", "w") as full:
-        done = subprocess.run([shared.program, "run", "--items", "0", "600", "--", "sh", "-c", 'echo x; sleep "$1"', "sh", "{}"], stdout=full,
-                              stderr=subprocess.PIPE, text=True, env=shared.env, cwd=shared.directory, timeout=60)
+        try:
+            done = subprocess.run([shared.program, "run", "--items", "0", "600", "--", "sh", "-c", 'echo x; sleep "$1"', "sh", "{}"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, env=shared.env, cwd=shared.directory, timeout=60)
+        except subprocess.TimeoutExpired:
+            shared.tell_how_it_stands()
+            raise
     assert done.returncode == 125 and "No space left" in done.stderr, done
     wait_until(lambda: shared.json("list", "-n", "1")[0]["state"] == "cancelled", what="the end of the other")
 
