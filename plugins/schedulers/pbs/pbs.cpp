@@ -1,5 +1,6 @@
 // Scheduler `pbs`: the commands qsub, qstat, qselect, qdel and pbsnodes of OpenPBS, PBS Pro and
 // Torque, and SLURM's that look like them.
+#include "history.hpp"
 #include "jobs.hpp"
 #include "queues.hpp"
 #include "settings.hpp"
@@ -7,6 +8,7 @@
 #include "watch.hpp"
 
 #include "hpcbatch/choices.hpp"
+#include "hpcbatch/queue_history.hpp"
 #include "hpcbatch/queue_watcher.hpp"
 #include "hpcbatch/scheduler.hpp"
 #include "hpcbatch/survey.hpp"
@@ -14,7 +16,11 @@
 namespace hpcbatch {
 namespace {
 
-class Pbs final : public Scheduler, public Surveyor, public QueueWatcher, public Choices {
+class Pbs final : public Scheduler,
+                  public Surveyor,
+                  public QueueWatcher,
+                  public QueueHistory,
+                  public Choices {
  public:
   explicit Pbs(const char* config_yaml) : settings_(pbs::read_settings(config_yaml)) {}
 
@@ -50,6 +56,12 @@ class Pbs final : public Scheduler, public Surveyor, public QueueWatcher, public
   CommandLine watch_queue() const override { return pbs::list_queue(settings_.dialect); }
   Result<WatchedQueue> read_queue(const CommandOutput& output) const override {
     return pbs::read_queue(output);
+  }
+  CommandLine list_past(std::chrono::seconds from, std::chrono::seconds until) const override {
+    return pbs::list_past(settings_.dialect, from, until);
+  }
+  Result<PastJobs> read_past(const CommandOutput& output) const override {
+    return pbs::read_past(output);
   }
   /// What every qsub has a word for (qsub(1B) of OpenPBS, Torque and SLURM).
   std::vector<std::string> choice_keys() const override { return {"account"}; }

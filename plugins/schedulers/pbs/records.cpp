@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <ctime>
+#include <iomanip>
+#include <locale>
 #include <sstream>
 
 namespace hpcbatch::pbs {
@@ -112,6 +115,15 @@ std::optional<std::chrono::seconds> read_duration(std::string_view text) {
     text.remove_prefix(colon + 1);
   }
   return std::nullopt;
+}
+
+std::optional<std::chrono::sys_seconds> read_moment(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  stream.imbue(std::locale::classic());
+  std::tm moment{};
+  stream >> std::get_time(&moment, "%a %b %d %H:%M:%S %Y");
+  if (stream.fail()) return std::nullopt;
+  return std::chrono::sys_seconds(std::chrono::seconds(::timegm(&moment)));
 }
 
 std::optional<std::uint64_t> read_size(std::string_view text) {

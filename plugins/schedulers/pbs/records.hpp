@@ -40,6 +40,9 @@ std::vector<std::string_view> parts_of(std::string_view text, char by);
 /// "01:30:00", "90:00" or "5400".
 std::optional<std::chrono::seconds> read_duration(std::string_view text);
 
+/// As ctime(3) writes it, taken to be UTC.
+std::optional<std::chrono::sys_seconds> read_moment(std::string_view text);
+
 /// Bytes: "24682416kb", "4gb", "100".
 std::optional<std::uint64_t> read_size(std::string_view text);
 

@@ -1,13 +1,10 @@
 #include "watched_jobs.hpp"
 
+#include "asked.hpp"
 #include "jobs.hpp"
 
 #include <algorithm>
 #include <array>
-#include <ctime>
-#include <iomanip>
-#include <locale>
-#include <sstream>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -17,32 +14,8 @@ namespace {
 
 using std::chrono::seconds;
 
-/// A limit that is none.
-constexpr seconds kNoLimit = std::chrono::hours{24 * 365};
-constexpr long kMostCpusOfAJob = 10'000'000;
-
-double bounded(std::optional<long> cpus) {
-  return static_cast<double>(std::clamp(cpus.value_or(0), 0L, kMostCpusOfAJob));
-}
-
 bool mentions(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
-}
-
-/// "2:ppn=4+n7:ppn=2", as Torque keeps it.
-double cpus_of_nodes(std::string_view spec) {
-  double cpus = 0;
-  for (const std::string_view group : parts_of(spec, '+')) {
-    const auto words = parts_of(group, ':');
-    double of_one = 1;
-    for (const std::string_view word : words) {
-      if (word.starts_with("ppn=")) of_one = bounded(read_number(word.substr(4)));
-    }
-    // Else it is one node by its name.
-    const auto count = words.empty() ? std::nullopt : read_number(words.front());
-    cpus += of_one * bounded(count.value_or(1));
-  }
-  return std::min(cpus, static_cast<double>(kMostCpusOfAJob));
 }
 
 /// "n1/0*4+n2/1" of OpenPBS, "n1/0-3+n2/1" of Torque: how many that is.
@@ -57,14 +30,6 @@ double cpus_in_use(std::string_view exec_host) {
                                            : bounded(read_number(place.substr(star + 1)));
   }
   return std::min(cpus, static_cast<double>(kMostCpusOfAJob));
-}
-
-/// OpenPBS has the sum of all chunks in ncpus; Torque leaves it at one where nodes are asked for.
-double cpus_asked_for(const Record& job) {
-  const double cpus = std::max({bounded(read_number(job.value("Resource_List.ncpus"))),
-                                bounded(read_number(job.value("Resource_List.procs"))),
-                                cpus_of_nodes(job.value("Resource_List.nodes"))});
-  return std::max({cpus, bounded(read_number(job.value("Resource_List.nodect"))), 1.0});
 }
 
 /// What it waits for where it shares no node: PBS Administrator's Guide, table of what place=
@@ -176,8 +141,7 @@ class Listing {
     const std::string queue(record.value("queue"));
     const auto known = queues_.starting.find(queue);
     job.partitions = known == queues_.starting.end() ? std::vector{queue} : known->second.names;
-    job.limit = std::min(kNoLimit,
-                         read_duration(record.value("Resource_List.walltime")).value_or(kNoLimit));
+    job.limit = limit_asked_for(record);
     return job;
   }
 
@@ -234,15 +198,6 @@ class Listing {
 };
 
 }  // namespace
-
-std::optional<std::chrono::sys_seconds> read_moment(std::string_view text) {
-  std::istringstream stream{std::string(text)};
-  stream.imbue(std::locale::classic());
-  std::tm moment{};
-  stream >> std::get_time(&moment, "%a %b %d %H:%M:%S %Y");
-  if (stream.fail()) return std::nullopt;
-  return std::chrono::sys_seconds(seconds(::timegm(&moment)));
-}
 
 Result<ListedJobs> listed_jobs(const std::vector<Record>& records, const QueuesToWatch& queues,
                                const std::vector<ComputeNode>& nodes,

@@ -17,9 +17,6 @@ namespace hpcbatch::pbs {
 /// No more that wait can matter for what starts within days.
 inline constexpr std::size_t kMostThatWait = 5000;
 
-/// As ctime(3) writes it; in which zone does not matter for differences.
-std::optional<std::chrono::sys_seconds> read_moment(std::string_view text);
-
 struct ListedJobs {
   std::vector<WatchedJob> jobs;
   std::size_t waiting{0};  ///< in state Q; an array counts as one
