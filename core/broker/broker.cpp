@@ -8,6 +8,8 @@ namespace {
 
 // Of fewer tasks a trial would cost more than what is learned by it can bring.
 constexpr double kWorthTrials = 4;
+// More than prices differ: one place further back in its user's order.
+constexpr double kPerPlace = 1e6;
 
 std::optional<std::size_t> index_of(const std::vector<Device>& devices, std::string_view name) {
   for (std::size_t at = 0; at < devices.size(); ++at) {
@@ -37,7 +39,20 @@ Work work_of(const std::vector<Device>& devices, const Waiting& one,
   return work;
 }
 
+double order_of(const Waiting& one, const std::string& device) {
+  const auto way = std::find_if(one.ways.begin(), one.ways.end(),
+                                [&](const Way& each) { return each.device == device; });
+  return way == one.ways.end() ? 0 : static_cast<double>(way->order);
+}
+
 }  // namespace
+
+/// Whether it ran on each device on which it can run.
+bool Broker::is_known(const Waiting& one, const std::vector<Device>& devices) const {
+  return std::all_of(one.ways.begin(), one.ways.end(), [&](const Way& way) {
+    return !index_of(devices, way.device) || speeds_.find(one.kind, way.device) != nullptr;
+  });
+}
 
 double Broker::trials_left(const Waiting& one, const std::string& device, std::size_t places,
                            const OnTrial& on_trial) const {
@@ -73,9 +88,12 @@ void Broker::weigh(const std::vector<Device>& devices, const std::vector<Waiting
       soonest = std::min(soonest, prices.until[at] + takes[i][at]);
       places.push_back(at);
     }
+    const bool goes_by_order = !is_known(waiting[i], devices);
     for (const std::size_t at : places) {
+      // Who wrote the ways down knows more than nothing.
+      const double order = goes_by_order ? order_of(waiting[i], devices[at].name) : 0;
       its_class.options.push_back(
-          {devices[at].name, regret(prices, all[i], at), takes[i][at] > soonest,
+          {devices[at].name, regret(prices, all[i], at) + order * kPerPlace, takes[i][at] > soonest,
            trials_left(waiting[i], devices[at].name, places.size(), on_trial)});
     }
   }

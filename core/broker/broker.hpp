@@ -28,6 +28,7 @@ struct Device {
 struct Way {
   std::string device;
   double units{0};
+  std::size_t order{0};  ///< in which its user prefers it, from 0
   friend auto operator<=>(const Way&, const Way&) = default;
 };
 
@@ -79,6 +80,7 @@ class Broker {
     std::vector<Option> options;
   };
 
+  bool is_known(const Waiting& one, const std::vector<Device>& devices) const;
   double trials_left(const Waiting& one, const std::string& device, std::size_t places,
                      const OnTrial& on_trial) const;
 

@@ -126,13 +126,15 @@ std::vector<broker::Way> Engine::ways_now(const ResourceClass& its_class,
   std::vector<broker::Way> ways;
   for (const PilotState* pilot : pilots) {
     if (!PilotTable::has_room(its_class, *pilot, pilot->capacity, now)) continue;
-    each_grant(its_class.needs, *pilot, pilot->capacity, [&](const Resources& granted, auto) {
-      const std::string_view device = device_of(granted);
-      const bool is_known = std::any_of(
-          ways.begin(), ways.end(), [&](const broker::Way& way) { return way.device == device; });
-      if (!is_known) ways.push_back({std::string(device), units_of(granted, device)});
-      return true;
-    });
+    each_grant(
+        its_class.needs, *pilot, pilot->capacity, [&](const Resources& granted, std::size_t order) {
+          const std::string_view device = device_of(granted);
+          const bool is_known = std::any_of(ways.begin(), ways.end(), [&](const broker::Way& way) {
+            return way.device == device;
+          });
+          if (!is_known) ways.push_back({std::string(device), units_of(granted, device), order});
+          return true;
+        });
   }
   return ways;
 }

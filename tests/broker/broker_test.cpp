@@ -47,6 +47,22 @@ TEST(Broker, TriesNothingWithFewTasks) {
   EXPECT_NE(broker.place(1, kSlow).rank, 0);
 }
 
+TEST(Broker, OfWhatNobodyKnowsItsUsersOrderCounts) {
+  Broker broker;
+  Waiting one = waiting(1, "new", 4);
+  // A whole machine of one, a quarter of the other.
+  one.ways = {{kFast, 8, 0}, {kSlow, 1, 1}};
+  broker.weigh({{kFast, 8}, {kSlow, 4}}, {one}, {});
+  EXPECT_LT(broker.place(1, kFast).rank, broker.place(1, kSlow).rank);
+  std::swap(one.ways[0].order, one.ways[1].order);
+  broker.weigh({{kFast, 8}, {kSlow, 4}}, {one}, {});
+  EXPECT_LT(broker.place(1, kSlow).rank, broker.place(1, kFast).rank);
+  know(broker, "new", 1, 100);
+  one.ways = {{kFast, 1, 1}, {kSlow, 1, 0}};
+  broker.weigh({{kFast, 8}, {kSlow, 8}}, {one}, {});
+  EXPECT_LT(broker.place(1, kFast).rank, broker.place(1, kSlow).rank) << "what is measured counts";
+}
+
 TEST(Broker, OneSlowRunByChanceKeepsNothingOffADevice) {
   for (int slow = 0; slow < 3; ++slow) {
     Broker broker;

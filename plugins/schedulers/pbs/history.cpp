@@ -41,23 +41,23 @@ printf '%s\n' "$ids" | timeout 25 xargs -n 200 qstat -x -f 2>/dev/null | awk '
 echo hbend
 )sh";
 
-std::optional<seconds> moment_of(const Record& job, const char* name) {
+std::optional<seconds> moment_in(const Record& job, const char* name) {
   const auto moment = read_moment(job.value(name));
   return moment ? std::optional(moment->time_since_epoch()) : std::nullopt;
 }
 
 /// When it ended: servers before OpenPBS 20 do not keep it, but how long it ran.
-std::optional<seconds> end_of(const Record& job, const std::optional<seconds>& started) {
+std::optional<seconds> ended_at(const Record& job, const std::optional<seconds>& started) {
   if (job.value("job_state") != "F") return std::nullopt;
-  if (const auto end = moment_of(job, "obittime")) return end;
+  if (const auto end = moment_in(job, "obittime")) return end;
   const auto ran = read_duration(job.value("resources_used.walltime"));
   if (started && ran) return *started + std::min(*ran, kNoLimit);
-  return moment_of(job, "mtime");
+  return moment_in(job, "mtime");
 }
 
 std::optional<PastJob> past_job_of(const Record& job) {
   const std::string_view state = job.value("job_state");
-  const auto submitted = moment_of(job, "qtime");
+  const auto submitted = moment_in(job, "qtime");
   // Moved to another server: its fate is known there.
   if (!submitted || state.empty() || state == "M") return std::nullopt;
   const std::string_view owner = job.value("Job_Owner");
@@ -69,12 +69,12 @@ std::optional<PastJob> past_job_of(const Record& job) {
                .limit = limit_asked_for(job),
                .submitted = *submitted,
                .eligible = *submitted,
-               .started = moment_of(job, "stime"),
+               .started = moment_in(job, "stime"),
                .ended = {}};
   // One that waits again for its start still has the moment of the one before.
   if (state == "Q" || state == "H" || state == "W" || state == "T") past.started.reset();
-  past.ended = end_of(job, past.started);
-  const auto eligible = moment_of(job, "etime");
+  past.ended = ended_at(job, past.started);
+  const auto eligible = moment_in(job, "etime");
   // What was held all the time has not waited for room.
   if (!eligible && !past.started) return std::nullopt;
   past.eligible = eligible ? *eligible : *past.started;
