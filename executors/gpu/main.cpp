@@ -147,10 +147,16 @@ json::object to_json(const Device& device, const Sample& sample) {
   return object;
 }
 
-bool is_input_over() {
+constexpr milliseconds kHearsWithin{200};
+
+enum class Wish { None, LookNow, End };
+
+/// A byte asks for a look at once; the end of the input is ours.
+Wish wish_within(milliseconds time) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
-  char byte = 0;
-  return ::poll(&input, 1, 0) > 0 && ::read(STDIN_FILENO, &byte, 1) <= 0;
+  if (::poll(&input, 1, static_cast<int>(time.count())) <= 0) return Wish::None;
+  char bytes[256];
+  return ::read(STDIN_FILENO, bytes, sizeof bytes) > 0 ? Wish::LookNow : Wish::End;
 }
 
 int watch(Nvml& nvml) {
@@ -160,26 +166,25 @@ int watch(Nvml& nvml) {
     watched.emplace_back(std::move(device), Judge(broken));
   }
   const bool is_told = nvml.listen();
-  while (!is_input_over()) {
+  for (Wish wish = wish_within(0ms); wish != Wish::End;) {
     for (auto& [device, judge] : watched) {
       const Sample sample = nvml.sample(device);
       json::object line = to_json(device, sample);
       if (const auto why = judge.look(sample)) line["trouble"] = *why;
-      const bool says_something =
-          sample.busy != 0 || !sample.processes.empty() || line.contains("trouble");
+      if (wish == Wish::LookNow) line["asked"] = "yes";
+      const bool says_something = sample.busy != 0 || !sample.processes.empty() ||
+                                  line.contains("trouble") || line.contains("asked");
       if (says_something) print_line(line);
     }
+    wish = Wish::None;
     const auto until = std::chrono::steady_clock::now() + 1s;
-    for (auto left = milliseconds{1000}; left > 0ms;
+    for (auto left = milliseconds{1000}; left > 0ms && wish == Wish::None;
          left =
              std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now())) {
-      if (!is_told) {
-        ::poll(nullptr, 0, static_cast<int>(left.count()));
-        break;
-      }
-      const auto error = nvml.next_error(left);
-      if (!error) break;
-      if (is_fault_of_device(error->number))
+      // The driver's events are no descriptor that could be waited for together with the input.
+      const auto error = is_told ? nvml.next_error(std::min(left, kHearsWithin)) : std::nullopt;
+      wish = wish_within(is_told ? 0ms : left);
+      if (error && is_fault_of_device(error->number))
         print_line({{"uuid", error->uuid}, {"trouble", xid_in_words(error->number)}});
     }
   }

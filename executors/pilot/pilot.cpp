@@ -69,7 +69,9 @@ std::vector<std::uint64_t> memory_of_gpus(const std::vector<GpuFacts>& gpus) {
 }
 
 Room room_of(const wire::PilotFile& file, const Node& node) {
-  Room room(file.capacity, read_topology(node.cpus));
+  std::vector<std::string> gpu_names;
+  for (const GpuFacts& facts : node.gpus) gpu_names.push_back(facts.name);
+  Room room(file.capacity, read_topology(node.cpus), gpu_names);
   for (unsigned device = 0; device < node.gpus.size(); ++device) {
     const GpuFacts& facts = node.gpus[device];
     if (facts.numa_node) room.gpu_is_near(device, *facts.numa_node);
@@ -155,7 +157,8 @@ Pilot::Pilot(std::string path, const wire::PilotFile& file, std::uint32_t rank, 
                     runner_.foresee_no_more(id, clock_now());
                     decide_.handed_back(id, clock_now());
                   },
-                  [this](const std::string& why) { workspace_.watch.failed(why, now_); }}),
+                  [this](const std::string& why) { workspace_.watch.failed(why, now_); },
+                  [this] { return gpus_.look_now(); }}),
       followers_(workspace_.pack,
                  [this](const AttemptId& id, unsigned stream, std::uint64_t offset,
                         std::size_t limit) -> std::optional<std::string> {

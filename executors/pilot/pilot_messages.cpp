@@ -120,7 +120,7 @@ void Pilot::say_workspace() {
 
 /// One that breaks is set aside, with what runs on it.
 void Pilot::gpu_seen(const GpuSeen& seen) {
-  runner_.gpu_seen(seen);
+  runner_.gpu_seen(seen, now_);
   GpuFacts& facts = node_.gpus.at(seen.device);
   if (seen.trouble.empty() || !facts.trouble.empty()) return;
   facts.trouble = seen.trouble;

@@ -23,6 +23,31 @@ TEST_F(Gpus, OneThatBreaksEndsWhatRanOnItAlone) {
   EXPECT_EQ(d().capacity(), (Amounts{{"cpus", 80000}, {"gpus/a100", 10000}}));
 }
 
+std::vector<unsigned> gpus_given(const Amounts& capacity, const std::vector<std::string>& names,
+                                 const std::string& kind) {
+  Room room(capacity, {}, names);
+  std::vector<unsigned> given;
+  for (const auto& [name, total] : capacity) {
+    if (name == kind) given = room.take(*room.needs_of({{name, total}}))->gpus;
+  }
+  return given;
+}
+
+TEST(GpusOfSeveralKinds, AreToldApartByTheirDriversNames) {
+  const Amounts both{{"gpus/a100", 20000}, {"gpus/v100", 20000}};
+  const std::vector<std::string> names{"Tesla V100-SXM2-16GB", "NVIDIA A100-SXM4-40GB",
+                                       "Tesla V100-SXM2-16GB", "NVIDIA A100-SXM4-40GB"};
+  EXPECT_EQ(gpus_given(both, names, "gpus/a100"), (std::vector{1U, 3U}));
+  EXPECT_EQ(gpus_given(both, names, "gpus/v100"), (std::vector{0U, 2U}));
+  EXPECT_EQ(gpus_given(both, {}, "gpus/v100"), (std::vector{2U, 3U})) << "nobody knows them";
+  // What a site calls as no driver does gets what is left.
+  const Amounts odd{{"gpus/big", 10000}, {"gpus/l4", 10000}, {"gpus/rtx3090", 10000}};
+  const std::vector<std::string> others{"NVIDIA L40", "NVIDIA GeForce RTX 3090", "NVIDIA L4"};
+  EXPECT_EQ(gpus_given(odd, others, "gpus/big"), std::vector{0U});
+  EXPECT_EQ(gpus_given(odd, others, "gpus/l4"), std::vector{2U});
+  EXPECT_EQ(gpus_given(odd, others, "gpus/rtx3090"), std::vector{1U});
+}
+
 TEST_F(Gpus, WhatTakesMoreThanIsLeftGoesBack) {
   pilot({{"cpus", 80000}, {"gpus/a100", 20000}});
   lease(1, {{"gpus/a100", 5000}});

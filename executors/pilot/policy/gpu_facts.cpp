@@ -51,6 +51,7 @@ std::optional<GpuSeen> read_gpu_seen(std::string_view text, const std::vector<Gp
         {static_cast<pid_t>(number_at(process, "pid")), number_at(process, "memory")});
   }
   seen.trouble = line->at("trouble").text;
+  seen.was_asked = line->fields.contains("asked");
   return seen;
 }
 

@@ -34,6 +34,7 @@ struct GpuSeen {
   std::optional<std::uint64_t> energy_mj;  // since ever
   std::vector<Process> processes;
   std::string trouble;
+  bool was_asked{false};  // seen after the helper was asked to look at once
 };
 
 /// Of `hpcbatch-gpu check`: its devices in the order in which the batch system gave them.  What is

@@ -3,6 +3,7 @@
 #include "planted/planted.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -14,18 +15,70 @@ bool names_gpus(std::string_view name) {
   return name == kGpus || name.starts_with("gpus/");
 }
 
+/// In small letters, without what stands between.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!words.back().empty())
+      words.emplace_back();
+  }
+  return words;
+}
+
+/// `NVIDIA A100-SXM4-40GB` is of the kind `a100`, and of `a100_sxm4`; an `L40` of no kind `l4`.
+bool is_called(std::string_view name, std::string_view kind) {
+  const std::vector<std::string> words = words_of(name);
+  std::string wanted;
+  for (const std::string& word : words_of(kind)) wanted += word;
+  for (std::size_t first = 0; first < words.size() && !wanted.empty(); ++first) {
+    std::string together;
+    for (std::size_t at = first; at < words.size() && together.size() < wanted.size(); ++at) {
+      together += words[at];
+      if (together == wanted) return true;
+    }
+  }
+  return false;
+}
+
+/// The numbers of the devices of each kind that the node has.  Of several kinds only the driver
+/// knows which is which; what it calls by none of their names is given out in order.
+std::map<std::string, std::vector<unsigned>> devices_by_kind(
+    const Amounts& capacity, const std::vector<std::string>& gpu_names) {
+  std::map<std::string, std::vector<unsigned>> by_kind;
+  std::set<unsigned> taken;
+  const auto count_of = [](std::int64_t total) { return static_cast<std::size_t>(total / kWhole); };
+  for (const auto& [name, total] : capacity) {
+    if (!names_gpus(name)) continue;
+    std::vector<unsigned>& devices = by_kind[name];
+    for (unsigned device = 0; device < gpu_names.size() && devices.size() < count_of(total);
+         ++device) {
+      const bool is_one = name != kGpus && is_called(gpu_names[device], name.substr(kGpus.size()));
+      if (is_one && taken.insert(device).second) devices.push_back(device);
+    }
+  }
+  for (const auto& [name, total] : capacity) {
+    if (!names_gpus(name)) continue;
+    std::vector<unsigned>& devices = by_kind[name];
+    for (unsigned device = 0; devices.size() < count_of(total); ++device)
+      if (taken.insert(device).second) devices.push_back(device);
+    std::sort(devices.begin(), devices.end());
+  }
+  return by_kind;
+}
+
 }  // namespace
 
-Room::Room(const Amounts& capacity, Topology bindable) : cpus_free_(std::move(bindable)) {
-  unsigned next_device = 0;
+Room::Room(const Amounts& capacity, Topology bindable, const std::vector<std::string>& gpu_names)
+    : cpus_free_(std::move(bindable)) {
+  const auto devices_of = devices_by_kind(capacity, gpu_names);
   for (const auto& [name, total] : capacity) {
     Thing thing{name, total, total, names_gpus(name), {}, {}, {}};
     if (thing.is_gpus) {
-      for (std::int64_t left = total; left >= kWhole; left -= kWhole) {
-        thing.devices.push_back(next_device++);
-        thing.free_of.push_back(kWhole);
-        thing.aside.push_back(false);
-      }
+      thing.devices = devices_of.at(name);
+      thing.free_of.assign(thing.devices.size(), kWhole);
+      thing.aside.assign(thing.devices.size(), false);
     }
     if (name == "cpus") cpus_ = things_.size();
     things_.push_back(std::move(thing));

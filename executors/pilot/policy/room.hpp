@@ -37,7 +37,8 @@ class Room {
   using Needs = std::vector<Need>;
 
   /// `bindable` has one entry per whole cpu, or is empty where tasks are not to be bound.
-  Room(const Amounts& capacity, Topology bindable);
+  /// `gpu_names`: what the node's driver calls the GPU of each number; empty: nobody knows.
+  Room(const Amounts& capacity, Topology bindable, const std::vector<std::string>& gpu_names = {});
 
   /// What of `granted` this node counts; nothing where it could not have it even when empty.  Names
   /// that this node does not have (licences) are the engine's to count.

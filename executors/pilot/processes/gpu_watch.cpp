@@ -60,6 +60,7 @@ void GpuWatch::start(const std::string& helper, std::vector<GpuFacts> gpus) {
   if (::pipe2(life, O_CLOEXEC) != 0) return;
   const Fd waiting(life[0]);
   life_ = Fd(life[1]);
+  ::fcntl(life_.get(), F_SETFL, O_NONBLOCK);
   const int error =
       spawn_program({helper, "watch"},
                     {.input = waiting.get(), .output = writing.get(), .own_group = true}, pid_);
@@ -85,6 +86,10 @@ void GpuWatch::read() {
   }
   if (rest_.size() > kLongestLine) rest_.clear();
   if (is_over) stop();
+}
+
+bool GpuWatch::look_now() const {
+  return life_ && ::write(life_.get(), "", 1) == 1;
 }
 
 void GpuWatch::stop() {

@@ -31,6 +31,8 @@ class GpuWatch {
 
   /// Does nothing where there is none to be watched.
   void start(const std::string& helper, std::vector<GpuFacts> gpus);
+  /// Asks for a look at once, of which each GPU's line says so; false: nobody looks.
+  bool look_now() const;
   /// A child of the pilot was reaped: true if it was this one.
   bool reaped(pid_t pid);
 

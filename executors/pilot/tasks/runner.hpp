@@ -63,6 +63,8 @@ class Runner {
     std::function<void(const AttemptId&)> handed_back;
     /// Nothing can be made in the workspace now, which is no task's fault.
     std::function<void(const std::string& why)> workspace_failed;
+    /// Asks for a look at this node's GPUs, which `gpu_seen` is told; false: nobody looks at them.
+    std::function<bool()> look_at_gpus;
   };
 
   Runner(Loop& loop, PackFile& pack, ControlGroups& groups, Helpers& helpers, Removals& removals,
@@ -93,7 +95,7 @@ class Runner {
   /// Memory, output that waits, processes that are left.
   void tick(Time now);
   /// What the tasks of a GPU do with it: once a second.
-  void gpu_seen(const GpuSeen& seen);
+  void gpu_seen(const GpuSeen& seen, Time now);
   std::optional<Time> next() const;
 
   /// What is captured of a task that runs; null where it does not.
@@ -148,6 +150,9 @@ class Runner {
     bool doubted{false};
     std::optional<Time> sweep_at;
     std::optional<Time> whose_term_until;
+    std::optional<Time> judged_by;  // at the latest: it failed on GPUs, which are looked at before
+    std::vector<unsigned> unseen;   // of these
+    std::int64_t ended_us{0};       // where it is told later; 0: now
     Duration sweep_pause{};
   };
 
@@ -174,6 +179,7 @@ class Runner {
   static void add_usage(Running& task, const rusage& usage);
   bool is_tidied(Running& task, Time now);
   void sweep(Running& task, Time now);
+  bool waits_for_a_look(Running& task, Time now);
   std::vector<pid_t> members_of(const Running& task);
   bool nothing_adopted();
   void finish(const AttemptId& id);

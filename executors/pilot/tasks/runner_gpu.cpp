@@ -1,11 +1,17 @@
 // What tasks do with GPUs: counted for each, and ended where one takes what is others'.
 #include "pilot/tasks/runner.hpp"
 
+#include "pilot/base/wall_clock.hpp"
+
 #include <algorithm>
 
 namespace hpcbatch::pilot {
 namespace {
 
+using namespace std::chrono_literals;
+
+/// A driver that has not answered by then will not say more.
+constexpr Duration kAnswersWithin = 3s;
 std::uint64_t memory_of(const std::vector<pid_t>& members, const GpuSeen& seen) {
   std::uint64_t sum = 0;
   for (const GpuSeen::Process& process : seen.processes) {
@@ -21,7 +27,22 @@ std::string in_mebibytes(std::uint64_t bytes) {
 
 }  // namespace
 
-void Runner::gpu_seen(const GpuSeen& seen) {
+/// A program whose GPU fails fails with it, mostly before anybody else has seen that: whose fault
+/// its end is can be told after another look at its GPUs.
+bool Runner::waits_for_a_look(Running& task, Time now) {
+  if (task.status == 0 || task.stopped_for || task.placement.gpus.empty()) return false;
+  if (!task.judged_by) {
+    if (!callbacks_.look_at_gpus || !callbacks_.look_at_gpus()) return false;
+    task.judged_by = now + kAnswersWithin;
+    task.unseen = task.placement.gpus;
+    task.ended_us = wall_clock_us();
+  }
+  if (now >= *task.judged_by) return false;
+  task.sweep_at = task.judged_by;
+  return true;
+}
+
+void Runner::gpu_seen(const GpuSeen& seen, Time now) {
   std::uint64_t energy = 0;
   if (seen.energy_mj) {
     std::uint64_t& before = gpu_energy_[seen.device];
@@ -33,6 +54,12 @@ void Runner::gpu_seen(const GpuSeen& seen) {
   for (auto& [id, task] : running_) {
     const auto& gpus = task.placement.gpus;
     if (std::find(gpus.begin(), gpus.end(), seen.device) == gpus.end()) continue;
+    if (task.judged_by) {
+      // Of one in trouble the task's end is told by `stop`.
+      if (seen.was_asked && seen.trouble.empty()) std::erase(task.unseen, seen.device);
+      if (task.unseen.empty()) task.sweep_at = task.judged_by = now;
+      continue;
+    }
     here.push_back(&task);
     any_without_group = any_without_group || task.group == nullptr;
   }
