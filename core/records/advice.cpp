@@ -104,7 +104,7 @@ double gpus_enough(const Profile& profile) {
   const double asked = profile.gpus_asked, memory = least_gpu_memory(profile);
   // Of several each task knows why.
   if (asked <= 0 || asked > 1 || memory <= 0 || profile.gpu_busy.count() < kFewestRuns) return 0;
-  const double busy = asked * profile.gpu_busy.quantile(kMost) / 100;
+  const double busy = profile.gpu_busy.quantile(kMost) / 100;
   const double taken = profile.gpu_memory.quantile(kAll);
   double enough = 0;
   for (const Part& part : kParts) {

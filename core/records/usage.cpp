@@ -96,7 +96,8 @@ void add(Usage& usage, const Run& run, const Needs& needs) {
   usage.gpu_asked += gpus;
   if (run.gpu) {
     usage.gpu_watched += gpus;
-    usage.gpu_used += gpus * run.gpu->busy / 100;
+    // Of a part of one it is seen how busy that kept the whole.
+    usage.gpu_used += std::max(1.0, asked.gpus().value()) * ran * run.gpu->busy / 100;
   }
 }
 

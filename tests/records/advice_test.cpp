@@ -90,6 +90,16 @@ TEST(Advice, WhatIsSlowBesideOthersIsPackedNoMore) {
   EXPECT_EQ(gpus_enough(use.profile), 0);
 }
 
+TEST(Advice, APartThatIsKeptBusyIsNotTooMuch) {
+  // Two of them together keep it busy all the time.
+  KindUse use = gpu_kind_use(50, 1);
+  use.profile.gpus_asked = 0.5;
+  EXPECT_EQ(gpus_enough(use.profile), 0);
+  use = gpu_kind_use(25, 1);
+  use.profile.gpus_asked = 0.5;
+  EXPECT_EQ(gpus_enough(use.profile), 0.25);
+}
+
 TEST(Advice, OfADeviceThatNobodyKnowsAndOfSeveralNothingIsSaid) {
   KindUse use = gpu_kind_use(10, 1);
   use.profile.on["gpus/special"] = use.profile.on["gpus/v100"];
