@@ -4,6 +4,7 @@
 #include "cli/client/engine_absence.hpp"
 #include "cli/client/engine_revival.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/show/terminal.hpp"
 #include "cli/show/values.hpp"
 #include "cli/verbs/task_output.hpp"
 #include "posix/write_all.hpp"
@@ -13,7 +14,9 @@
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
+#include <utility>
 
 #include <unistd.h>
 
@@ -26,6 +29,8 @@ namespace json = boost::json;
 constexpr std::chrono::milliseconds kCancelStreamTime{2000};
 constexpr std::chrono::milliseconds kShowStreamEvery{1000};
 constexpr std::chrono::milliseconds kNothingToDo{60'000};
+/// Where nobody watches a line that changes.
+constexpr std::chrono::milliseconds kTellStreamEvery{30'000};
 constexpr std::chrono::milliseconds kStreamEvery{100};
 
 }  // namespace
@@ -49,7 +54,8 @@ std::chrono::milliseconds StreamedTask::patience() const {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(give_up_ - Clock::now());
     return std::max(left, std::chrono::milliseconds{1});
   }
-  return is_waiting_ && status_.is_visible() ? kShowStreamEvery : kNothingToDo;
+  if (!is_waiting_) return kNothingToDo;
+  return status_.is_visible() ? kShowStreamEvery : kTellStreamEvery;
 }
 
 std::optional<StreamedTask::End> StreamedTask::take(const LineStream::Next& next) {
@@ -117,15 +123,26 @@ void StreamedTask::cancel() {
   is_cancelled_ = cancel_now(session_.places, {id_}, kCancelStreamTime);
 }
 
+/// Once for each reason; how long it has waited changes all the time.
+void StreamedTask::tell_waiting(const std::string& state, std::string text) {
+  std::string reason = text;
+  std::erase_if(reason, [](unsigned char c) { return std::isdigit(c) != 0; });
+  if (std::exchange(told_, reason) == reason) return;
+  text = "hpcbatch: task " + id_ + " is " + state + ": " + text;
+  std::fputs((lines_for(STDERR_FILENO, text, 2) + "\n").c_str(), stderr);
+}
+
 void StreamedTask::show_waiting() {
-  if (!is_waiting_ || !status_.is_visible() || signal_ != 0) return;
+  if (!is_waiting_ || signal_ != 0) return;
   HttpClient http(sockets_of(session_.places), session_.interrupt.descriptor());
   const Answer answer = http.request("GET", "/v1/tasks/" + id_ + "/explain", {}, kShowStreamEvery);
   if (answer.outcome != Exchange::Answered || answer.status != 200) return;
   const json::object why = object_of(answer);
   const std::string state = text_at(why, "state");
   is_waiting_ = state == "waiting" || state == "held";
-  if (is_waiting_)
+  if (is_waiting_ && !status_.is_visible())
+    tell_waiting(state, text_at(why, "text"));
+  else if (is_waiting_)
     status_.show("task " + id_ + " is " + state + ": " + text_at(why, "text"));
   else
     status_.clear();

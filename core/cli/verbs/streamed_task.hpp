@@ -44,6 +44,7 @@ class StreamedTask {
   int write(std::size_t stream, std::string_view bytes);
   void cancel();
   void show_waiting();
+  void tell_waiting(const std::string& state, std::string text);
   std::optional<End> reconnect();
   End interrupted_end() const;
   std::chrono::milliseconds patience() const;
@@ -53,6 +54,7 @@ class StreamedTask {
   std::string id_;
   StatusLine status_;
   bool is_waiting_{true};  ///< as far as we know; its state is then worth showing
+  std::string told_;       ///< why it waits, as it was said last
   std::array<std::uint64_t, 2> written_{};
   std::array<std::uint64_t, 2> to_skip_{};  ///< of what a new stream repeats
   int signal_{0};
