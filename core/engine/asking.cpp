@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 namespace hpcbatch {
 namespace {
@@ -177,6 +178,13 @@ std::string lacking(const std::string& tag, const Needs& needs, const Site& site
                      tag);
 }
 
+Resources gpus_among(const Resources& there) {
+  Resources gpus;
+  for (const auto& [name, amount] : there.entries())
+    if (name.starts_with(kAnyGpu)) gpus.set(name, amount);
+  return gpus;
+}
+
 /// What a shape has too little of, to run it in one way.
 Misfit compare_amounts(const Resources& amounts, const Resources& there) {
   Misfit misfit;
@@ -187,8 +195,11 @@ Misfit compare_amounts(const Resources& amounts, const Resources& there) {
     const bool any_gpu = names_several_gpus(name) && there.gpus() != Amount{};
     Resources has;
     has.set(name, there.get(name));
-    misfit.add(fmt::format("{} where it has {}", show(one), show(any_gpu ? there : has)),
-               any_gpu || !has.empty());
+    const bool is_spread = any_gpu && there.gpus() >= amount;
+    misfit.add(
+        fmt::format("{} where it has {}{}", show(one), show(any_gpu ? gpus_among(there) : has),
+                    is_spread ? ", and one task's are all of one kind" : ""),
+        any_gpu || !has.empty());
   }
   if (misfit.lacks.empty() && !fits(amounts, there)) misfit.add(show(amounts) + " together", true);
   return misfit;
@@ -246,6 +257,29 @@ std::optional<std::string> Engine::misfit_of(const NewArray& array) const {
   return misfit(array);
 }
 
+/// Of a kind that no shape names: mostly mistyped.
+std::optional<std::string> Engine::gpus_nobody_has(const Needs& needs) const {
+  if (!needs.device->instead.empty()) return std::nullopt;
+  std::set<std::string> kinds;
+  for (const SiteState& site : sites_.sites()) {
+    for (const ShapeState& shape : site.shapes) {
+      const Resources there = usable(shape.shape);
+      for (const auto& [name, amount] : there.entries())
+        if (name.starts_with(kGpuPrefix)) kinds.insert(name.substr(kGpuPrefix.size()));
+    }
+  }
+  for (const auto& [name, amount] : needs.amounts.entries()) {
+    if (kinds.empty() || !name.starts_with(kGpuPrefix)) continue;
+    const bool is_there = std::any_of(kinds.begin(), kinds.end(), [&name = name](const auto& kind) {
+      return takes_gpu(name, std::string(kGpuPrefix) + kind);
+    });
+    if (!is_there)
+      return fmt::format("never_fits: no shape has a GPU of kind '{}'; there are {}",
+                         name.substr(kGpuPrefix.size()), fmt::join(kinds, ", "));
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> Engine::misfit(const NewArray& array) const {
   if (array.needs.nodes > 1) {
     return "tasks over several nodes are not built yet; leave --nodes out";
@@ -270,6 +304,7 @@ std::optional<std::string> Engine::misfit(const NewArray& array) const {
     return fmt::format("never_fits: no site is left that may run it: the configuration has {}",
                        fmt::join(known, ", "));
   }
+  if (auto unknown = gpus_nobody_has(needs)) return unknown;
   std::string closest;
   std::size_t nearest = SIZE_MAX;
   for (const SiteState& site : sites_.sites()) {

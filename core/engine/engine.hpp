@@ -104,6 +104,7 @@ class Engine {
   void walk_invariants_if_due();
   void make_shapes_for(const std::vector<const Needs*>& coming);
   std::optional<std::string> misfit(const NewArray& array) const;
+  std::optional<std::string> gpus_nobody_has(const Needs& needs) const;
   void restore_pilots(const Snapshot& snapshot, Time now);
   void reconcile(PilotState& pilot, const PilotRegistered& event, bool same_process, Time now);
   void judge_newcomer(Time now);

@@ -100,6 +100,27 @@ def _given(**options: object) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
+def _gpus_of(gpus: float | str | Mapping[str, Any] | None, memory: str | int | None, capability: str | float | None) -> Any:
+    """As the API has them: of what is asked beside the number a map with both."""
+    if isinstance(gpus, Mapping):
+        gpus = dict(gpus)
+    terms = _given(memory=memory, capability=None if capability is None else str(capability))
+    if not terms:
+        return gpus
+    if isinstance(gpus, dict):
+        if len(gpus) != 1:
+            raise Error("gpu_memory and gpu_capability go with GPUs of one kind, or of either of several: gpus='a100|h100:2'")
+        (kind, count), = gpus.items()
+        return {"kind": kind, "count": count, **terms}
+    if isinstance(gpus, str):
+        kind, _, count = gpus.partition(":")
+        try:
+            return {"count": float(kind), **terms}
+        except ValueError:
+            return {"kind": kind, "count": float(count or 1), **terms}
+    return {"count": 1 if gpus is None else gpus, **terms}
+
+
 def _item_of(facts: Mapping[str, Any]) -> str | None:
     """As Python has names of files: what is no UTF-8 stands in surrogates (PEP 383)."""
     exact = facts.get("item_base64")
@@ -217,7 +238,9 @@ class Client:
         cpus: float | None = None,
         mem: str | int | None = None,
         disk: str | int | None = None,
-        gpus: float | Mapping[str, float] | None = None,
+        gpus: float | str | Mapping[str, Any] | None = None,
+        gpu_memory: str | int | None = None,
+        gpu_capability: str | float | None = None,
         one_of: Sequence[Mapping[str, Any]] | None = None,
         time: str | float | None = None,
         site: str | None = None,
@@ -268,7 +291,7 @@ class Client:
             cpus=cpus,
             memory=mem,
             disk=disk,
-            gpus=dict(gpus) if isinstance(gpus, Mapping) else gpus,
+            gpus=_gpus_of(gpus, gpu_memory, gpu_capability),
             one_of=None if one_of is None else [dict(way) for way in one_of],
             time=time,
             site=site,

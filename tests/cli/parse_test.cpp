@@ -296,9 +296,6 @@ TEST(Parse, HelpIsThereForAllAndForEachVerb) {
 }
 
 TEST(Spelled, GpusAreANumberOrKinds) {
-  EXPECT_EQ(parse_gpus("2"), std::pair(std::string(), 2.0));
-  EXPECT_EQ(parse_gpus("a100"), std::pair(std::string("a100"), 1.0));
-  EXPECT_EQ(parse_gpus("a100:4"), std::pair(std::string("a100"), 4.0));
   EXPECT_EQ(refusal({"run", "--gpus", "1", "--gpus", "a100:1", "--", "true"}).exit_code, 125);
 }
 

@@ -84,7 +84,7 @@ TEST_F(SubmitTest, WhatNeverFitsIsRefusedWithTheClosestShape) {
   submit(New().gpus("gpus/a100", 4));
   expect({"refuse: never_fits: *the closest shape is gpu of here*4 a100 where it has 2 a100"});
   submit(New().gpus("gpus/v100", 1));
-  expect({"refuse: never_fits: *1 v100 where it has nothing"});
+  expect({"refuse: never_fits: no shape has a GPU of kind 'v100'; there are a100"});
   submit(New().gpus("gpus", 3));
   expect({"refuse: *gpu of here*3 gpus of any kind where it has*2 a100*"});
   submit(New().cpus(5));

@@ -97,6 +97,79 @@ def test_one_that_breaks_under_a_task_costs_the_user_nothing():
         assert pilot["gpus"] == {"a100": 3} and "Xid 79: it has fallen off the bus" in pilot["message"], pilot
 
 
+def test_a_program_that_fails_with_its_gpu_costs_the_user_nothing():
+    """It ends at once, before anybody else has looked."""
+    with GpuSite() as site:
+        array = site.work("--seconds", "3", more=("--array", "1-4", "--retries", "0"))
+        wait_until(lambda: len(list((site.directory / "gpus/node/use").glob("*"))) == 4, what="four to work")
+        site.gpus.fault(1, "lost")
+        assert site.wait(array) == 0
+        failed = [attempt["failure"] for n in range(1, 5) for attempt in site.show(f"{array}.{n}").get("attempts", [])]
+        assert failed == ["gpu_error"], failed
+        own = site.submit("--gpus", "1", "--cpus", "0.25", "--retries", "0", "--", "sh", "-c", "exit 3")
+        assert site.wait(own) == 1 and site.show(own)["failure"] == "tool_failed" and site.show(own)["exit_code"] == 3
+        assert site.show(own)["run_s"] < 0.5, "the look at its GPU is no time of its own"
+
+
+def test_kinds_of_one_node_are_told_apart():
+    shapes = [{"name": "gpu", "cpus": 8, "memory": "4G", "gpus": {"a100": 2, "v100": 2}}]
+    with GpuSite(kinds=("v100:2:16384:7.0", "a100:2:40960:8.0"), shapes=shapes) as site:
+        for kind, numbers in ("a100", {"2", "3"}), ("v100", {"0", "1"}):
+            array = site.submit("--gpus", kind, "--cpus", "0.25", "--array", "1-6", "--", "sh", "-c", "echo $HPCBATCH_GPUS; sleep 0.2")
+            assert site.wait(array) == 0
+            assert {site.ok("log", f"{array}.{n}").strip() for n in range(1, 7)} == numbers, kind
+        checked = json.loads(site.ok("sites", "check", "here", "--gpu", "--json"))
+        assert len(checked["checks"]) == 4, checked
+
+
+def test_a_machine_is_had_by_one_pilot():
+    with GpuSite() as site:
+        site.gpus.fault(0, "wrong")
+        site.ok("run", "--gpus", "1", "--cpus", "0.1", "--", "true")
+        four = site.submit("--gpus", "4", "--cpus", "0.1", "--", "true")
+        three = site.submit("--gpus", "1", "--cpus", "0.1", "--array", "1-6", "--", "sleep", "0.3")
+        assert site.wait(three) == 0
+        assert len(site.json("pilots")) == 1 and site.show(four)["state"] == "waiting", site.ok("pilots")
+        site.ok("cancel", four)
+
+
+def test_of_several_ways_the_first_is_the_best_until_more_is_known():
+    with GpuSite() as site:
+        for ways, device in ((("gpus=1,cpus=1", "cpus=2"), "gpus/a100"), (("cpus=32", "gpus=1,cpus=4"), "cpus")):
+            words = [word for way in ways for word in ("--one-of", way)]
+            done = site.submit("--name", f"new {device}", *words, "--", "true")
+            assert site.wait(done) == 0 and site.show(done)["device"] == device, site.show(done)
+
+
+def test_half_of_a_busy_gpu_is_not_too_much():
+    with GpuSite() as site:
+        array = site.work("--seconds", "1.5", "--busy", "100", gpus="0.5", more=("--array", "1-16", "--name", "halves"))
+        assert site.wait(array) == 0
+        wait_until(lambda: site.report()["rows"][0]["runs"] == 16, what="the report of all")
+        report = site.report()
+        assert 0.6 <= report["total"]["gpu_used_h"] / report["total"]["gpu_watched_h"] <= 1.05, report["total"]
+        assert not [one for one in report["advice"] if one["option"] == "--gpus"], report["advice"]
+
+
+def test_words_for_gpus_that_say_nothing_are_refused():
+    with GpuSite() as site:
+        for words, said in ((("--gpus", "A100"), "no shape has a GPU of kind 'A100'; there are a100"), (("--gpus", "25%"), "a part of one is 0.25"),
+                            (("--gpus", "a100|"), "between and around |"), (("--gpus", "1.5"), "whole ones, or a part of one"),
+                            (("--gpus", "5"), "5 gpus of any kind where it has 4 a100"), (("--gpu-memory", "40"), "no GPU has 40 bytes"),
+                            (("--one-of", "gpus=1,gpus=2", "--one-of", "cpus=1"), "says gpus twice")):
+            refused = site.verb("submit", *words, "--", "true")
+            assert refused.code == 2 and said in refused.err, refused
+        for text in ("any", "any:2", "a100", "2"):
+            assert site.wait(site.submit("--gpus", text, "--cpus", "1", "--", "true")) == 0
+        tasks = site.directory / "t.yaml"
+        for text, needs in (("a100:2", {"a100": 2}), ("any:2", {"any": 2}), ("{any: 1}", {"any": 1}), ("2", {"any": 2})):
+            tasks.write_text(f"- {{command: [true], gpus: {text}}}\n" if text[0] == "{" else f"- {{command: [true], gpus: \"{text}\"}}\n")
+            assert site.show(site.submit("--file", tasks))["needs"]["gpus"] == needs
+        tasks.write_text("- {command: [true], gpus: {count: 1, kind: a100, mem: 3G}}\n")
+        refused = site.verb("submit", "--file", tasks)
+        assert refused.code == 2 and "t.yaml:1: 'mem' of gpus is unknown; did you mean 'memory'?" in refused.err, refused
+
+
 def test_an_error_of_a_program_sets_nothing_aside():
     with GpuSite() as site:
         task = site.work("--seconds", "3")
@@ -224,14 +297,20 @@ def test_where_the_service_does_not_start_tasks_take_turns():
         assert site.wait(part) == 0 and site.ok("log", part) == "none\n"
 
 
-def test_a_sites_gpus_are_checked_on_demand():
+def test_a_shape_that_promises_more_than_its_gpus_have_is_told():
     with GpuSite() as site:
+        checked = site.verb("sites", "check", "here", "--gpu")
+        assert checked.code == 1 and checked.out.count("the shape calls it 'a100', which has 40G") == 4, checked
+
+
+def test_a_sites_gpus_are_checked_on_demand():
+    with GpuSite(kinds=("a100:4:40960",)) as site:
         site.gpus.fault(2, "wrong")
         checked = site.verb("sites", "check", "here", "--gpu", "--json")
         assert checked.code == 1, checked
         answer = json.loads(checked.out)
         assert [check["ok"] for check in answer["checks"]] == [True, True, False, True], answer
-        assert answer["checks"][0]["text"].startswith("NVIDIA a100, 16G, capability 8.0"), answer
+        assert answer["checks"][0]["text"].startswith("NVIDIA a100, 40G, capability 8.0"), answer
         assert "computes wrong" in answer["checks"][2]["text"]
     with GpuSite() as site:
         for number in range(4):

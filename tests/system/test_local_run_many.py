@@ -263,7 +263,7 @@ def test_a_scripts_braces_are_its_own(shared, tmp_path):
 
 def test_the_engine_may_go_and_come_back_meanwhile(shared):
     going = shared.begin("run", "--items", "a", "b", "--", "sh", "-c", 'echo "$1"; while ! test -e "/proc/self/cwd/$1"; do sleep 0.05; done', "sh", "{}")
-    wait_until(lambda: shared.json("list", "-n", "1")[0]["counts"]["running"] == 2, what="two tasks that run")
+    wait_until(lambda: [one["counts"]["running"] for one in shared.json("list", "-n", "1")] == [2], what="two tasks that run")
     shared.ok("engine", "stop")
     shared.ok("engine", "start")
     for name in "ab":

@@ -6,6 +6,7 @@
 #include "cli/process/surroundings.hpp"
 #include "cli/show/values.hpp"
 #include "cli/tasks/submission.hpp"
+#include "hardware/gpu_kind.hpp"
 #include "model/quantities.hpp"
 
 #include <fmt/format.h>
@@ -28,6 +29,8 @@ constexpr std::chrono::milliseconds kCancelTime = 5s;
 
 struct Trial {
   std::string shape;
+  std::string kind;
+  bool is_one_of_several{false};  ///< kinds that the shape has
   std::string task;
 };
 
@@ -57,6 +60,22 @@ std::string in_words(const json::object& device) {
   return text;
 }
 
+/// Of a kind that is known by its name: what a task that asks for so much memory would find to be
+/// wrong.  Drivers keep some of the memory for themselves.
+std::string mismatch(const std::string& kind, const json::object& device) {
+  constexpr double kLeastPart = 0.85;
+  const auto known = gpu_kind(kind);
+  if (!known) return "";
+  const double memory = number_at(device, "memory");
+  if (memory > 0 && memory < kLeastPart * static_cast<double>(known->memory))
+    return fmt::format("the shape calls it '{}', which has {}", kind, show_size(known->memory));
+  const auto capability = parse_capability(text_at(device, "capability"));
+  if (capability && *capability < known->capability)
+    return fmt::format("the shape calls it '{}', which has capability {}", kind,
+                       show_capability(known->capability));
+  return "";
+}
+
 class Trials {
  public:
   Trials(EngineClient& client, const Session& session, std::string site)
@@ -72,7 +91,7 @@ class Trials {
       if (kinds == nullptr) continue;
       for (const auto& [kind, count] : *kinds) {
         tasks.push_back(task_for(site_, shape, kind));
-        open_.push_back({text_at(shape, "name"), ""});
+        open_.push_back({text_at(shape, "name"), std::string(kind), kinds->size() > 1, ""});
       }
     }
     if (tasks.empty())
@@ -131,12 +150,14 @@ class Trials {
       if (devices == nullptr) continue;
       for (const json::value& one : *devices) {
         const json::object& device = one.as_object();
-        const std::string trouble = text_at(device, "trouble");
         const std::string what = fmt::format("{}: {}, GPU {}", trial.shape, text_at(pilot, "node"),
                                              text_at(device, "number"));
+        any = true;
+        if (!told_.insert(what).second) continue;
+        std::string trouble = text_at(device, "trouble");
+        if (trouble.empty() && !trial.is_one_of_several) trouble = mismatch(trial.kind, device);
         rows_.push_back(
             row(what, trouble.empty(), in_words(device) + (trouble.empty() ? "" : ": " + trouble)));
-        any = true;
       }
     }
     if (!any)
@@ -173,6 +194,7 @@ class Trials {
   const Session& session_;
   std::string site_;
   std::set<std::string> before_;
+  std::set<std::string> told_;
   std::vector<Trial> open_;
   json::array rows_;
 };

@@ -4,10 +4,12 @@
 #include "cli/parse/spelled.hpp"
 #include "documents/spelling.hpp"
 #include "hardware/gpu_kind.hpp"
+#include "hardware/gpu_words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <set>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
@@ -61,6 +63,7 @@ std::string checked_capability(const std::string& text) {
 
 WayOption parse_way(const std::string& text) {
   WayOption way;
+  std::set<std::string> said;
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = rest.find(',');
     const std::string word(rest.substr(0, end));
@@ -70,7 +73,10 @@ WayOption parse_way(const std::string& text) {
       throw std::invalid_argument(
           fmt::format("'{}' does not say what is needed; write it as gpus=1,cpus=4", text));
     }
-    set_need(word.substr(0, equals), word.substr(equals + 1), way);
+    const std::string key = word.substr(0, equals);
+    if (!said.insert(key == "memory" ? "mem" : key).second)
+      throw std::invalid_argument(fmt::format("says {} twice", key));
+    set_need(key, word.substr(equals + 1), way);
   }
   if (text.empty()) throw std::invalid_argument("is empty; write it as gpus=1,cpus=4");
   return way;

@@ -175,18 +175,6 @@ HaltOption parse_max_fails(std::string_view text) {
   return halt;
 }
 
-std::pair<std::string, double> parse_gpus(std::string_view text) {
-  double count = 0;
-  if (is_number(text, count)) return {"", parse_amount(text)};
-  const std::size_t colon = text.find(':');
-  const std::string_view kind = text.substr(0, colon);
-  if (kind.empty()) refuse(text, "a number of GPUs; say 1, a100 or a100:2");
-  if (colon == std::string_view::npos) return {std::string(kind), 1};
-  if (!is_number(text.substr(colon + 1), count))
-    refuse(text, "a number of GPUs; say 1, a100 or a100:2");
-  return {std::string(kind), parse_amount(text.substr(colon + 1))};
-}
-
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view flag) {
   const std::size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {

@@ -26,8 +26,6 @@ ArrayOption parse_array(std::string_view text);
 std::optional<HaltOption> parse_halt(std::string_view text);
 /// How many may fail.
 HaltOption parse_max_fails(std::string_view text);
-/// `2` (any kind, `kind` empty), `a100`, `a100:2`.
-std::pair<std::string, double> parse_gpus(std::string_view text);
 /// `NAME=VALUE`; `flag` is named in the message.
 std::pair<std::string, std::string> parse_assignment(std::string_view text, std::string_view flag);
 /// `512M`, `8G`, bytes; and `90s`, `1h30m`, `01:30:00`, seconds; each returned as it came.

@@ -3,10 +3,12 @@
 #include "cli/parse/spelled.hpp"
 #include "cli/process/exit.hpp"
 #include "cli/tasks/json_fields.hpp"
+#include "documents/spelling.hpp"
 #include "documents/task_keys.hpp"
 #include "documents/toml.hpp"
 #include "documents/view.hpp"
 #include "documents/yaml.hpp"
+#include "hardware/gpu_words.hpp"
 #include "model/quantities.hpp"
 #include "posix/fd.hpp"
 
@@ -115,12 +117,15 @@ void check_value(const json::value& value, const TaskKey& key, const std::string
     check_quantity(key, value, file, line);
 }
 
-json::value number_of(const View& view) {
-  const double value =
-      view.number(std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max());
+json::value whole_where_it_can_be(double value) {
   if (value == static_cast<double>(static_cast<std::int64_t>(value)))
     return static_cast<std::int64_t>(value);
   return value;
+}
+
+json::value number_of(const View& view) {
+  return whole_where_it_can_be(
+      view.number(std::numeric_limits<double>::lowest(), std::numeric_limits<double>::max()));
 }
 
 /// Texts stay the letters that the author wrote: `010` is not 8.
@@ -148,19 +153,40 @@ bool is_amount_of_its_own(std::string_view name) {
   return name == "cpus" || name == "memory" || name == "disk" || name == "gpus";
 }
 
+const std::vector<std::string> kGpuTerms{"count", "kind", "memory", "capability"};
+
 /// Of GPUs the words beside numbers by kind.
 bool is_gpu_term(std::string_view name) {
   return name == "kind" || name == "memory" || name == "capability";
 }
 
+/// As the command line has it, `a100:2`.
+json::value gpus_as_words(const View& view) {
+  try {
+    const auto [kinds, count] = parse_gpus(view.node().text);
+    const json::value amount = whole_where_it_can_be(count);
+    return kinds.empty() ? amount : json::value(json::object{{kinds, amount}});
+  } catch (const std::invalid_argument& error) {
+    refuse(view.file(), view.line(), std::string("`gpus`: ") + error.what());
+  }
+}
+
 json::value number_or_map(const View& view) {
+  if (view.name() == "gpus" && view.node().kind == Node::Kind::Scalar) return gpus_as_words(view);
   if (view.node().kind != Node::Kind::Map) return number_of(view);
+  const auto& fields = view.node().fields;
+  const bool has_terms =
+      view.name() == "gpus" &&
+      std::any_of(fields.begin(), fields.end(), [](const Field& f) { return is_gpu_term(f.name); });
   json::object amounts;
-  for (const Field& field : view.node().fields) {
+  for (const Field& field : fields) {
     if (view.name() == "gpus" && is_gpu_term(field.name)) {
       amounts[field.name] = plain(field.value, view.file());
       continue;
     }
+    if (has_terms && field.name != "count")
+      refuse(view.file(), field.line,
+             "'" + field.name + "' of gpus is unknown" + spelling_hint(field.name, kGpuTerms));
     if (is_amount_of_its_own(field.name))
       refuse(view.file(), field.line,
              "'" + field.name + "' is a key of the task itself, not of its " + view.name());
