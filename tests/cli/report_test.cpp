@@ -55,6 +55,20 @@ TEST_F(ReportTest, SaysWhatWasAskedForAndUsedAndWhatWouldSaveMost) {
   EXPECT_THAT(out, HasSubstr("--mem 4G is enough for bwa_map"));
 }
 
+TEST_F(ReportTest, WhatIsTriedAgainHasWaitedOnce) {
+  engine_answers({{"GET /v1/report?by=kind",
+                   R"({"since": "2026-11-26", "until": "2026-11-26", "rows": [],
+                       "total": {"runs": 2, "done": 2, "tried_again": 38, "wait_h": 2}})"}});
+  EXPECT_THAT(cli({"report"}).out, HasSubstr("waited 2 h before it, 1 h each"));
+}
+
+TEST_F(ReportTest, WhatIsIncompleteIsNoGoodEnd) {
+  engine_answers({{"GET /v1/report?by=kind",
+                   R"({"since": "2026-11-26", "until": "2026-11-26", "rows": [], "trouble": "full",
+                       "total": {"runs": 2, "done": 2}})"}});
+  EXPECT_EQ(cli({"report"}).exit_code, 1);
+}
+
 TEST_F(ReportTest, WhereNothingHasRunItSaysSo) {
   engine_answers({{"GET /v1/report?by=site",
                    R"({"since": "2026-11-26", "until": "2026-11-26", "total": {"runs": 0}})"}});
@@ -97,6 +111,8 @@ TEST(Since, IsADurationOrADay) {
   EXPECT_EQ(parse_since("thursday", now), midnight);
   EXPECT_EQ(parse_since("wednesday", now), midnight - kDay);
   EXPECT_EQ(parse_since("friday", now), midnight - 6 * kDay);
+  EXPECT_EQ(parse_since("2w", now), now - 14 * kDay);
+  EXPECT_EQ(parse_since("Wednesday", now), midnight - kDay);
   EXPECT_EQ(parse_since("2026-11-20", now), midnight - 6 * kDay);
   EXPECT_EQ(parse_since("2026-11-20 14:30", now), midnight - 6 * kDay + 52'200);
 }
@@ -112,6 +128,7 @@ TEST(Since, WhatIsNoneIsToldWithTheForms) {
     }
   }
   EXPECT_THROW(parse_since("2030-01-01", now), std::invalid_argument);
+  EXPECT_THROW(parse_since("0001-01-01", now), std::invalid_argument);
 }
 
 }  // namespace

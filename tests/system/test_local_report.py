@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import signal
 
 import pytest
@@ -93,3 +94,26 @@ def test_a_kind_is_what_the_submit_says(shared):
     task = json.dumps({"command": ["true"], "name": "a-b", "kind": "rule_of_mine"})
     assert shared.wait(shared.submit("--file", "-", stdin=task)) == 0
     assert row(report(shared), "rule_of_mine")["runs"] == 1
+
+
+def test_a_page_replaces_a_file_or_nothing(shared, tmp_path):
+    page = tmp_path / "real.html"
+    page.write_text("old")
+    (tmp_path / "link.html").symlink_to("real.html")
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "real.html.part").write_text("mine")
+    shared.ok("report", "--html", tmp_path / "link.html")
+    assert (tmp_path / "link.html").is_symlink() and page.read_text().startswith("<!")
+    assert page.stat().st_mode & 0o777 == 0o666 & ~own_umask()
+    for no_file in (tmp_path / "fifo", tmp_path, "/dev/full"):
+        refused = shared.verb("report", "--html", no_file)
+        assert refused.code == 2 and "it is no file; a page replaces a file, or nothing" in refused.err, refused
+    assert (tmp_path / "fifo").is_fifo() and pathlib.Path("/dev/full").is_char_device()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "link.html", "real.html", "real.html.part"]
+    assert (tmp_path / "real.html.part").read_text() == "mine"
+
+
+def own_umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -228,7 +228,8 @@ std::string report_text(const json::object& report, const std::string& by,
   std::string times = "all tasks together ran " + hours(number_at(total, "run_h")) +
                       " and waited " + hours(number_at(total, "wait_h")) + " before it";
   // A sum that nobody sat through frightens.
-  if (runs > 1) times += ", " + hours(number_at(total, "wait_h") / runs) + " each";
+  const double ended = number_at(total, "runs");  // each waited once, however often it was tried
+  if (ended > 1) times += ", " + hours(number_at(total, "wait_h") / ended) + " each";
   if (number_at(total, "staged_in_h") > 0)
     times += " (of that " + hours(number_at(total, "staged_in_h")) + " for files on their way)";
   if (number_at(total, "staged_out_h") > 0)

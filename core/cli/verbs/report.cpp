@@ -11,10 +11,14 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace hpcbatch {
@@ -32,17 +36,37 @@ json::object asked(EngineClient& client, const ReportCommand& command, const std
   return client.get(target, kAnswerTime);
 }
 
+[[noreturn]] void fail(const std::string& file, int error) {
+  throw CommandError(kExitUsage, "cannot write " + file + ": " + std::strerror(error));
+}
+
+/// Where a link leads; a page replaces a file, or nothing.
+std::string place_of_page(const std::string& file) {
+  std::error_code error;
+  const auto there = std::filesystem::weakly_canonical(file, error);
+  if (error) fail(file, error.value());
+  const auto status = std::filesystem::status(there, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    throw CommandError(
+        kExitUsage, "cannot write " + file + ": it is no file; a page replaces a file, or nothing");
+  return there.string();
+}
+
 /// Whoever looks at the old one meanwhile sees that one whole.
 void write_page(const std::string& file, const std::string& page) {
-  const std::string part = file + ".part";
-  const int descriptor =
-      ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-  int error = descriptor < 0 ? errno : write_all(descriptor, page);
-  if (descriptor >= 0 && ::close(descriptor) != 0 && error == 0) error = errno;
-  if (error == 0 && std::rename(part.c_str(), file.c_str()) != 0) error = errno;
+  const std::string whole = place_of_page(file);
+  std::string part = whole + ".XXXXXX";
+  const int descriptor = ::mkostemp(part.data(), O_CLOEXEC);
+  if (descriptor < 0) fail(file, errno);
+  const mode_t mask = ::umask(077);  // it can only be asked for by being set
+  ::umask(mask);
+  int error = write_all(descriptor, page);
+  if (error == 0 && ::fchmod(descriptor, 0666 & ~mask) != 0) error = errno;
+  if (::close(descriptor) != 0 && error == 0) error = errno;
+  if (error == 0 && std::rename(part.c_str(), whole.c_str()) != 0) error = errno;
   if (error == 0) return;
-  if (descriptor >= 0) ::unlink(part.c_str());
-  throw CommandError(kExitUsage, "cannot write " + file + ": " + std::strerror(error));
+  ::unlink(part.c_str());
+  fail(file, error);
 }
 
 }  // namespace
@@ -51,22 +75,24 @@ int report_usage(const ReportCommand& command, const Session& session) {
   EngineClient client = session.client();
   find_engine(client, session.places, session.interrupt);
   json::object report = asked(client, command, command.by);
+  // What ended since then is missing in it.
+  const int code = report.contains("trouble") ? kExitTaskFailed : kExitDone;
   if (command.json) {
     print_json(report);
     if (flag_at(report, "metrics_cut"))
       std::fputs("hpcbatch: the metrics of older tasks are left out; a later --since shows less\n",
                  stderr);
-    return kExitDone;
+    return code;
   }
   report.erase("trouble");
   if (!command.html.empty()) {
     const json::object by_kind = command.by == "kind" ? report : asked(client, command, "kind");
     write_page(command.html, report_page(by_kind, asked(client, command, "day")));
-    return kExitDone;
+    return code;
   }
   print(command.csv ? report_csv(report, command.by)
                     : report_text(report, command.by, columns_of_output()));
-  return kExitDone;
+  return code;
 }
 
 }  // namespace hpcbatch
