@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
 namespace hpcbatch {
@@ -130,6 +131,10 @@ Submissions::Standing Submissions::standing(const store::ArrayOverview& whole) c
   now.of(TaskState::Done) = whole.done;
   now.of(TaskState::Failed) = whole.failed;
   now.of(TaskState::Cancelled) = whole.cancelled;
+  // What ended a moment ago, or while nothing could be written, is in the store later.
+  const std::uint64_t known =
+      std::accumulate(now.by_state.begin(), now.by_state.end(), std::uint64_t{0});
+  if (known < whole.tasks) now.of(TaskState::Finishing) += whole.tasks - known;
   const auto first = std::find_if(kStates.begin(), kStates.end(),
                                   [&](TaskState state) { return now.of(state) != 0; });
   if (first != kStates.end()) now.state = *first;

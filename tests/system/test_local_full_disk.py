@@ -52,6 +52,10 @@ def test_a_full_disk_is_told_and_outlived(small):
                   ["sites"]):
         told = small.verb(*words, timeout=20)
         assert told.code == 0 and told.out and place in told.err and told.err.count("\n") == 1, (words, told)
+    report = small.verb("report", timeout=20)
+    assert report.code == 1 and place in report.err, report
+    ended = small.show(running)
+    assert ended["state"] == "finishing" or ended["state"] == "running", ended
     assert place in small.verb("explain", f"{held}.1").out
     assert place in small.verb("top", "--once").out
     doctor = small.verb("doctor")
