@@ -250,6 +250,7 @@ void TaskViews::explain_one(TaskId task, const TaskFacts& facts, const ReplyPtr&
     if (const auto more =
             retry_with_more({{failure, facts.needs}}, facts.array->needs, to_string(task), false))
       add_text(details, *more);
+    if (facts.array->needs.guess) add_text(details, guess_in_words(facts.array->needs));
     state = state_after(failure);
     text = end_in_words(facts.result->outcome);
   }

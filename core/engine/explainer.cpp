@@ -123,21 +123,7 @@ void Explainer::explain_past() {
 }
 
 void Explainer::explain_guess(const Needs& needs) {
-  if (!needs.guess || engine_.tasks_.guess_failed(task_)) return;
-  const Guess& guess = *needs.guess;
-  std::vector<std::string> parts;
-  if (guess.memory) {
-    Resources now, asked;
-    now.set(kMemory, needs.amounts.get(kMemory));
-    asked.set(kMemory, guess.memory_asked);
-    parts.push_back(show(now) + (guess.memory_asked == Amount{} ? "" : " for " + show(asked)));
-  }
-  if (guess.gpus)
-    parts.push_back(fmt::format("{:g} of a GPU for {:g}", needs.amounts.gpus().value(),
-                                guess.gpus_asked.value()));
-  if (guess.time) parts.push_back(show_duration(*needs.time) + " of time");
-  add("{} are guessed from {} of its kind: a need, and no limit", fmt::join(parts, " and "),
-      show_count(guess.runs, "run"));
+  if (needs.guess && !engine_.tasks_.guess_failed(task_)) add("{}", guess_in_words(needs));
 }
 
 std::string Explainer::text_of(const Lease& lease) {

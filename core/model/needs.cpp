@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 namespace hpcbatch {
 namespace {
@@ -151,6 +153,23 @@ std::string show(const Needs& needs) {
   if (needs.nodes != 1) text += fmt::format(", {} nodes", needs.nodes);
   if (!needs.service.empty()) text += ", service " + needs.service;
   return text;
+}
+
+std::string guess_in_words(const Needs& needs) {
+  const Guess& guess = *needs.guess;
+  std::vector<std::string> parts;
+  if (guess.memory) {
+    Resources now, asked;
+    now.set(kMemory, needs.amounts.get(kMemory));
+    asked.set(kMemory, guess.memory_asked);
+    parts.push_back(show(now) + (guess.memory_asked == Amount{} ? "" : " for " + show(asked)));
+  }
+  if (guess.gpus)
+    parts.push_back(fmt::format("{:g} of a GPU for {:g}", needs.amounts.gpus().value(),
+                                guess.gpus_asked.value()));
+  if (guess.time) parts.push_back(show_duration(*needs.time) + " of time");
+  return fmt::format("{} are guessed from {} of its kind: a need, and no limit",
+                     fmt::join(parts, " and "), show_count(guess.runs, "run"));
 }
 
 }  // namespace hpcbatch

@@ -97,5 +97,7 @@ Needs class_of(const Needs& needs);
 Needs with_files_at(const Needs& needs, const std::vector<std::string>& sites);
 
 std::string show(const Needs& needs);
+/// Of needs that have a guess: what of them was guessed, and from what.
+std::string guess_in_words(const Needs& needs);
 
 }  // namespace hpcbatch

@@ -62,7 +62,7 @@ Estimated estimated(const Needs& needs, const Estimate& estimate, const std::str
       asked != 0 && estimate.memory != 0 && asked >= kMuchMore * estimate.memory;
   if (asks_for_much) {
     made.advice.push_back(
-        fmt::format("{} of memory is asked for, and {} did for 95 of 100 of the {:.0f} runs of {} "
+        fmt::format("{} is asked for, and {} did for 95 of 100 of the {:.0f} runs of {} "
                     "that are known",
                     bytes(asked), bytes(estimate.memory), estimate.runs, kind));
   }

@@ -83,7 +83,9 @@ TEST_F(EstimateTest, ALittleMoreThanIsUsedStaysAsItIs) {
 TEST_F(EstimateTest, AdviceChangesNothing) {
   ask_for(8 * kGigabyte);
   EXPECT_EQ(made(EstimateMode::Advise).needs, needs_);
-  EXPECT_EQ(made(EstimateMode::Advise).advice.size(), 1U);
+  const Estimated advised = made(EstimateMode::Advise);
+  ASSERT_EQ(advised.advice.size(), 1U);
+  EXPECT_THAT(advised.advice.front(), testing::ContainsRegex("^[0-9.]+G memory is asked for, and "));
   EXPECT_EQ(made(EstimateMode::Off).advice.size(), 0U);
 }
 

@@ -100,6 +100,19 @@ bool may_break(std::string_view key, const json::value& value) {
 
 std::string value_on_a_line(std::string_view key, const json::value& value);
 
+/// What of the needs is none that its user gave.
+std::string guess_on_a_line(const json::object& guess) {
+  std::string of;
+  const auto add = [&](const std::string& one) { of += (of.empty() ? "" : ", ") + one; };
+  if (guess.contains("memory")) {
+    const bool is_asked = number_at(guess, "memory") > 0;
+    add(is_asked ? "memory (" + size_at(guess, "memory") + " were asked for)" : "memory");
+  }
+  if (guess.contains("gpus")) add("gpus (" + text_at(guess, "gpus") + " were asked for)");
+  if (guess.contains("time")) add("time");
+  return of + " from " + text_at(guess, "runs") + " runs of its kind";
+}
+
 /// `cpus 4, gpus 1 of any kind, or cpus 16`: of needs with several ways each, with what they have in
 /// common behind it.
 std::string ways_on_a_line(const json::object& needs) {
@@ -128,6 +141,7 @@ std::string value_on_a_line(std::string_view key, const json::value& value) {
       return size_at(one, key);
   }
   if (key == "command") return command_at(one, key);
+  if (key == "guess" && value.is_object()) return guess_on_a_line(value.get_object());
   if (key == "gpus") return gpus_at(one, key);
   if (const json::object* object = value.if_object()) {
     const json::array* ways = array_at(*object, "one_of");
