@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <random>
 #include <string_view>
+#include <system_error>
 
 namespace hpcbatch {
 namespace {
@@ -149,6 +151,34 @@ void write_needs(TaskWriter& task, const WorkOptions& work) {
 }
 
 }  // namespace
+
+void refuse_repeated(const WorkOptions& work, int exit_code) {
+  for (const auto& [flag, values] :
+       {std::pair{"--param", &work.parameters}, std::pair{"--output", &work.outputs}}) {
+    std::map<std::string, std::string> seen;
+    for (const auto& [name, value] : *values) {
+      const auto [at, is_new] = seen.emplace(name, value);
+      if (!is_new)
+        throw CommandError(exit_code, std::string(flag) + " " + show_text(name) +
+                                          " is said twice, as '" + show_text(at->second) +
+                                          "' and as '" + show_text(value) + "'; leave one out");
+    }
+  }
+}
+
+void tell_missing_folders(const WorkOptions& work, const std::string& directory) {
+  for (const auto& [name, path] : work.outputs) {
+    // What an item or a task fills in is known later.
+    if (path.find('{') != std::string::npos) continue;
+    const auto folder = (std::filesystem::path(directory) / path).lexically_normal().parent_path();
+    std::error_code error;
+    if (std::filesystem::exists(folder, error) || error) continue;
+    std::fprintf(stderr,
+                 "hpcbatch: note that there is no folder %s yet, into which the output '%s' goes: "
+                 "it must be there when the task ends\n",
+                 show_text(folder.string(), 200).c_str(), show_text(name).c_str());
+  }
+}
 
 std::string absolute_path(const std::string& from, const std::string& path, const Items& items) {
   const auto is_absolute = [&](const json::value& item) {

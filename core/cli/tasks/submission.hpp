@@ -13,6 +13,13 @@
 
 namespace hpcbatch {
 
+/// Throws CommandError where the command line gives a parameter or an output two values.
+void refuse_repeated(const WorkOptions& work, int exit_code);
+
+/// On standard error, the folders into which outputs go that are not there: without them the work
+/// would be done for nothing.
+void tell_missing_folders(const WorkOptions& work, const std::string& directory);
+
 /// A path of a task, as it is taken from a directory; one that its items make absolute stays.
 std::string absolute_path(const std::string& from, const std::string& path, const Items& items);
 

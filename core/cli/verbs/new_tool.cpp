@@ -120,7 +120,8 @@ int start_tool(const NewToolCommand& command, const Session& /*session*/) {
                                    "'.', a letter or a digit first",
                                    show_text(command.name, 60)));
   std::error_code error;
-  std::filesystem::create_directories(command.directory, error);
+  // Its folder alone: one above that is not there is mistyped.
+  std::filesystem::create_directory(command.directory, error);
   const std::string path = command.directory + "/" + command.name + ".yaml";
   write_new(path, text_for(command.name));
   if (command.json) {

@@ -60,6 +60,7 @@ struct Submitted {
 
 Submitted submit(EngineClient& client, const RunCommand& command, const Session& session) {
   const Surroundings around = look_around();
+  tell_missing_folders(command.work, around.directory);
   json::object task = task_of(command.work, around.directory);
   OwnInput input;
   if (command.work.standard_input.empty()) input = look_at_input(STDIN_FILENO);
@@ -84,6 +85,7 @@ Submitted submit(EngineClient& client, const RunCommand& command, const Session&
 }  // namespace
 
 int run_task(const RunCommand& command, const Session& session) {
+  refuse_repeated(command.work, kExitOwnFailure);
   if (is_many(command.many)) return run_many(command, session);
   // Whoever reads our output may go away first; that is an answer of write() here and not our
   // death.

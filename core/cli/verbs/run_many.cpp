@@ -39,6 +39,7 @@ void say_of_run(const std::string& text) {
 
 json::array tasks_to_run(const RunCommand& command, const Session& session,
                          const Surroundings& around) {
+  tell_missing_folders(command.work, around.directory);
   json::object task = task_of_many(command.work, command.many, around.directory, session.interrupt);
   tell_doubt(doubt_of(command.work, command.many, task));
   // What is handed on as it comes must be whole: whoever reads it sees no mark in it.

@@ -102,8 +102,11 @@ json::array tasks_of(const SubmitCommand& command, const std::string& directory,
 
 int submit_tasks(const SubmitCommand& asked, const Session& session) {
   const Surroundings around = look_around();
+  // A script's are replaced by those of the command line.
+  refuse_repeated(asked.work, kExitUsage);
   const SubmitCommand command =
       asked.script.empty() ? asked : with_script(asked, around.directory, session.interrupt);
+  tell_missing_folders(command.work, around.directory);
   json::array tasks = tasks_of(command, around.directory, session.interrupt);
   // A script may look at its environment.
   if (asked.script.empty() && command.file.empty())
