@@ -15,8 +15,10 @@
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <stdexcept>
 
@@ -111,7 +113,11 @@ int do_verb(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int code = do_verb(argc, argv);
+  int code = do_verb(argc, argv);
+  if ((std::fflush(stdout) != 0 || std::ferror(stdout) != 0) && code == kExitDone) {
+    std::fprintf(stderr, "hpcbatch: cannot write the output: %s\n", std::strerror(errno));
+    code = kExitUsage;
+  }
   // Of a damaged plugin what runs at the end of a process may crash it, when all was said.
   std::fflush(nullptr);
   ::_exit(code);

@@ -140,7 +140,7 @@ constexpr Mistyped kTable[] = {
     {"requeue 12", "did you mean 'retry'?"},
     {"list --limit 0", "'0' is no number from 1 up"},
     {"list -n x", "'x' is no number from 1 up"},
-    {"list --since soon", "'soon' is neither a duration, like 2h or 3d, nor a day: today"},
+    {"list --since soon", "'soon' is neither a duration of some years at most, like 2h, 3d or 2w, nor a day: today"},
     {"list --user me", "did you mean --client?"},
     {"list --status failed", "did you mean --state?"},
     {"list x", "'x' is not an id"},

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <charconv>
 #include <chrono>
 #include <optional>
 #include <stdexcept>
+#include <string>
 
 namespace hpcbatch {
 namespace {
@@ -29,7 +32,18 @@ std::time_t day_before(std::time_t now, int days) {
   return std::mktime(&day);
 }
 
-std::optional<std::time_t> named_day(const std::string& text, std::time_t now) {
+/// `2w` is 14d.
+std::string in_days(const std::string& text) {
+  int weeks = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, weeks);
+  const bool is_weeks = error == std::errc() && rest + 1 == end && *rest == 'w' && weeks < 10'000;
+  return is_weeks ? std::to_string(weeks * 7) + "d" : text;
+}
+
+std::optional<std::time_t> named_day(std::string text, std::time_t now) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (text == "today") return day_before(now, 0);
   if (text == "yesterday") return day_before(now, 1);
   const auto at = std::find(kWeek.begin(), kWeek.end(), text);
@@ -55,7 +69,7 @@ std::optional<std::time_t> date(const std::string& text) {
 }  // namespace
 
 std::time_t parse_since(const std::string& text, std::time_t now) {
-  const auto duration = parse_duration(text);
+  const auto duration = parse_duration(in_days(text));
   if (duration && duration->count() > 0)
     return std::max<std::time_t>(0,
                                  now - std::chrono::ceil<std::chrono::seconds>(*duration).count());
@@ -63,9 +77,10 @@ std::time_t parse_since(const std::string& text, std::time_t now) {
   if (!moment) moment = date(text);
   if (!moment) {
     throw std::invalid_argument("'" + text +
-                                "' is neither a duration, like 2h or 3d, nor a day: today, "
-                                "yesterday, monday, 2026-01-31");
+                                "' is neither a duration of some years at most, like 2h, 3d or "
+                                "2w, nor a day: today, yesterday, monday, 2026-01-31");
   }
+  if (*moment < 0) throw std::invalid_argument("'" + text + "' was before 1970");
   if (*moment > now) throw std::invalid_argument("'" + text + "' is still to come");
   return *moment;
 }
