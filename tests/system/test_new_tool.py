@@ -14,8 +14,8 @@ def test_it_is_a_tool_that_works(home):
     home.configure(f"tool_path: ['{folder}']\n")
     home.ok("tools", "check", "first-lines.v2")
     (home.directory / "-a text").write_text("".join(f"{i}\n" for i in range(100)))
-    words = ["--tool", "first-lines.v2", "--input", f"text={home.directory}/-a text", "--output", f"start={home.directory}/out"]
-    home.ok("run", *words, "--param", "lines=3")
+    words = ["--tool", "first-lines.v2", "--input", f"text={home.directory}/-a text"]
+    home.ok("run", *words, "--output", f"start={home.directory}/out", "--param", "lines=3")
     assert (home.directory / "out").read_text() == "0\n1\n2\n"
     (home.directory / "-a text").write_text("")
     refused = home.verb("run", *words, "--output", f"start={home.directory}/none")
