@@ -85,7 +85,8 @@ TEST_F(EstimateTest, AdviceChangesNothing) {
   EXPECT_EQ(made(EstimateMode::Advise).needs, needs_);
   const Estimated advised = made(EstimateMode::Advise);
   ASSERT_EQ(advised.advice.size(), 1U);
-  EXPECT_THAT(advised.advice.front(), testing::ContainsRegex("^[0-9.]+G memory is asked for, and "));
+  EXPECT_THAT(advised.advice.front(),
+              testing::ContainsRegex("^[0-9.]+G memory is asked for, and "));
   EXPECT_EQ(made(EstimateMode::Off).advice.size(), 0U);
 }
 
