@@ -107,6 +107,11 @@ TEST(ItemsTest, WhatIsNoUtf8GoesAsItIs) {
   EXPECT_EQ(items({{"a", "caf\xe9"}}).at(1), json::value("caf\xe9"));
 }
 
+TEST(ItemsTest, JsonLinesAreUtf8) {
+  EXPECT_NE(refused_items({{"{\"path\": \"caf\xe9\"}"}}).find("begins as JSON lines do"),
+            std::string::npos);
+}
+
 TEST(ItemsTest, Utf16IsRefused) {
   EXPECT_EQ(refused_items({{"\xff\xfe"
                             "a"}}),

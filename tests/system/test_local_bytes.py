@@ -86,3 +86,14 @@ def test_words_for_people_are_utf8(shared):
     for option in ("--name", "--kind", "--key"):
         refused = shared.verb("submit", option, os.fsdecode(b"n\xe9"), "--", "true")
         assert refused.code == 2 and refused.err.count("\n") == 1 and "'n\\xe9' is not valid UTF-8" in refused.err, refused
+
+
+def test_an_input_that_is_missing_is_told_with_any_name(shared, folder):
+    gone = folder / os.fsdecode(b"gone\xe9")
+    for words in (["--stdin", gone], ["--input", f"x={gone}"]):
+        gone.write_text("")
+        held = shared.submit("--hold", *words, "--", "cat")
+        gone.unlink()
+        shared.ok("release", held)
+        assert shared.wait(held, timeout=60) == 1
+        assert "gone\ufffd" in shared.show(held)["message"], shared.show(held)

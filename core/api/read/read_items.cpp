@@ -37,9 +37,10 @@ Item row_of(const json::array& values, const std::vector<std::string>& columns,
   return item;
 }
 
-Item object_of(const json::object& fields) {
+Item object_of(const json::object& fields, const std::string& where) {
   Item item(with_plain_numbers(json::serialize(fields)));
-  for (const auto& [name, value] : fields) item.add_column(std::string(name), value_of(value));
+  for (const auto& [name, value] : fields)
+    item.add_column(text_of(json::value(name), where), value_of(value));
   return item;
 }
 
@@ -154,7 +155,7 @@ void read_items_into(TaskRequest& task, const json::value& value,
                        " is of another kind than the first: all are texts, lists of texts, "
                        "or objects");
     const Item item = one.is_array()    ? row_of(one.get_array(), columns, which)
-                      : one.is_object() ? object_of(one.get_object())
+                      : one.is_object() ? object_of(one.get_object(), which)
                                         : Item(bytes_of(one, which));
     check_size(item.text(), which);
     task.items.push_back(task.items_have_columns ? packed(item, which) : item.text());

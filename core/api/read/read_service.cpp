@@ -31,7 +31,7 @@ TaskService read_service(const json::value& value, const std::string& what) {
     } else if (key == "kind") {
       service.kind = kind_in(entry, where);
     } else if (key == "command") {
-      service.argv = texts_of(entry, where);
+      service.argv = list_of_bytes(entry, where);
       if (service.argv.empty() || service.argv.front().empty())
         throw BadRequest(where + " must name a program");
     } else if (key == "env") {

@@ -67,7 +67,8 @@ std::string parameter_of(const json::value& value, const std::string& where) {
 
 void read_parameters(const json::value& value, const std::string& where, Reading& reading) {
   for (const auto& [name, parameter] : map_of(value, where, ""))
-    reading.task.parameters[name] = parameter_of(parameter, where + "." + std::string(name));
+    reading.task.parameters[text_of(json::value(name), where)] =
+        parameter_of(parameter, where + "." + std::string(name));
 }
 
 void read_items(const json::value& value, const std::string& where, Reading& reading) {

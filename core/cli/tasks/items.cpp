@@ -4,6 +4,7 @@
 #include "cli/tasks/json_fields.hpp"
 #include "cli/tasks/task_file.hpp"
 #include "documents/plain_numbers.hpp"
+#include "documents/text_check.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/serialize.hpp>
@@ -149,6 +150,10 @@ void check_text(const SourceText& source, std::size_t number, const ItemOptions&
   if (number == 0 && source.is_file &&
       (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff")))
     refuse(source.name + " begins like UTF-16; 'iconv -f UTF-16 -t UTF-8' makes a list of it");
+  const bool is_like_json = source.is_file && options.columns.empty() && line.starts_with("{\"");
+  if (is_like_json && find_invalid_utf8(line))
+    refuse(which() + " begins as JSON lines do, which are UTF-8, and is none: '" + show_text(line) +
+           "'");
   if (line.find('\0') != std::string::npos)
     refuse(which() + " holds a zero byte; --null takes items that end with one");
 }
