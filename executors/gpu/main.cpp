@@ -170,7 +170,7 @@ int watch(Nvml& nvml) {
     for (auto& [device, judge] : watched) {
       const Sample sample = nvml.sample(device);
       json::object line = to_json(device, sample);
-      if (const auto why = judge.look(sample)) line["trouble"] = *why;
+      if (const auto why = judge.look(sample, wish == Wish::None)) line["trouble"] = *why;
       if (wish == Wish::LookNow) line["asked"] = "yes";
       const bool says_something = sample.busy != 0 || !sample.processes.empty() ||
                                   line.contains("trouble") || line.contains("asked");
@@ -182,8 +182,11 @@ int watch(Nvml& nvml) {
          left =
              std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now())) {
       // The driver's events are no descriptor that could be waited for together with the input.
+      const auto begun = std::chrono::steady_clock::now();
       const auto error = is_told ? nvml.next_error(std::min(left, kHearsWithin)) : std::nullopt;
-      wish = wish_within(is_told ? 0ms : left);
+      // A driver that has lost a GPU answers at once, and would do so for ever.
+      const bool has_waited = std::chrono::steady_clock::now() - begun > kHearsWithin / 2;
+      wish = wish_within(error || has_waited ? 0ms : std::min(left, kHearsWithin));
       if (error && is_fault_of_device(error->number))
         print_line({{"uuid", error->uuid}, {"trouble", xid_in_words(error->number)}});
     }

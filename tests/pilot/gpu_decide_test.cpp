@@ -46,6 +46,15 @@ TEST(GpusOfSeveralKinds, AreToldApartByTheirDriversNames) {
   EXPECT_EQ(gpus_given(odd, others, "gpus/big"), std::vector{0U});
   EXPECT_EQ(gpus_given(odd, others, "gpus/l4"), std::vector{2U});
   EXPECT_EQ(gpus_given(odd, others, "gpus/rtx3090"), std::vector{1U});
+  const Amounts alike{{"gpus/rtx_2080", 10000}, {"gpus/rtx_2080_ti", 10000}};
+  const std::vector<std::string> two{"NVIDIA GeForce RTX 2080 Ti", "NVIDIA GeForce RTX 2080"};
+  EXPECT_EQ(gpus_given(alike, two, "gpus/rtx_2080"), std::vector{1U});
+  EXPECT_EQ(gpus_given(alike, two, "gpus/rtx_2080_ti"), std::vector{0U});
+  const Amounts slices{{"gpus/a100", 10000}, {"gpus/a100_3g.20gb", 10000}};
+  const std::vector<std::string> both_forms{"NVIDIA A100-SXM4-40GB MIG 3g.20gb",
+                                            "NVIDIA A100-SXM4-40GB"};
+  EXPECT_EQ(gpus_given(slices, both_forms, "gpus/a100"), std::vector{1U});
+  EXPECT_EQ(gpus_given(slices, both_forms, "gpus/a100_3g.20gb"), std::vector{0U});
 }
 
 TEST_F(Gpus, WhatTakesMoreThanIsLeftGoesBack) {

@@ -8,8 +8,9 @@ constexpr unsigned kTooLongHot = 60;
 
 }  // namespace
 
-std::optional<std::string> Judge::look(const Sample& sample) {
-  hot_for_ = sample.is_hot ? hot_for_ + 1 : 0;
+std::optional<std::string> Judge::look(const Sample& sample, bool is_regular) {
+  // Looks between those of each second do not count as seconds.
+  if (is_regular) hot_for_ = sample.is_hot ? hot_for_ + 1 : 0;
   std::string why = sample.trouble;
   if (why.empty() && sample.broken_bits > broken_bits_)
     why = "its memory has errors that ECC could not mend";

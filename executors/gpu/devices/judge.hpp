@@ -15,7 +15,7 @@ class Judge {
   explicit Judge(std::uint64_t broken_bits) : broken_bits_(broken_bits) {}
 
   /// One sample a second; a sentence where it is not to be used any more, told once.
-  std::optional<std::string> look(const Sample& sample);
+  std::optional<std::string> look(const Sample& sample, bool is_regular = true);
 
  private:
   std::uint64_t broken_bits_;

@@ -32,6 +32,13 @@ bool is_called(std::string_view name, std::string_view kind) {
   const std::vector<std::string> words = words_of(name);
   std::string wanted;
   for (const std::string& word : words_of(kind)) wanted += word;
+  // Some of its words in their order, as `a100_3g.20gb`, or some that stand together.
+  const std::vector<std::string> asked = words_of(kind);
+  auto next = asked.begin();
+  for (const std::string& word : words)
+    if (next != asked.end() && (*next == word || next->empty())) ++next;
+  if (!wanted.empty() && (next == asked.end() || (next + 1 == asked.end() && next->empty())))
+    return true;
   for (std::size_t first = 0; first < words.size() && !wanted.empty(); ++first) {
     std::string together;
     for (std::size_t at = first; at < words.size() && together.size() < wanted.size(); ++at) {
@@ -48,8 +55,15 @@ std::map<std::string, std::vector<unsigned>> devices_by_kind(
     const Amounts& capacity, const std::vector<std::string>& gpu_names) {
   std::map<std::string, std::vector<unsigned>> by_kind;
   std::set<unsigned> taken;
-  const auto count_of = [](std::int64_t total) { return static_cast<std::size_t>(total / kWhole); };
-  for (const auto& [name, total] : capacity) {
+  const auto count_of = [](std::int64_t total) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(0, total) / kWhole);
+  };
+  // `rtx_2080_ti` chooses before `rtx_2080`, which would fit it, too.
+  Amounts longest_first = capacity;
+  std::stable_sort(
+      longest_first.begin(), longest_first.end(),
+      [](const auto& one, const auto& other) { return one.first.size() > other.first.size(); });
+  for (const auto& [name, total] : longest_first) {
     if (!names_gpus(name)) continue;
     std::vector<unsigned>& devices = by_kind[name];
     for (unsigned device = 0; device < gpu_names.size() && devices.size() < count_of(total);

@@ -180,6 +180,7 @@ class Runner {
   bool is_tidied(Running& task, Time now);
   void sweep(Running& task, Time now);
   bool waits_for_a_look(Running& task, Time now);
+  void judge_ends_on(const GpuSeen& seen, Time now);
   std::vector<pid_t> members_of(const Running& task);
   bool nothing_adopted();
   void finish(const AttemptId& id);

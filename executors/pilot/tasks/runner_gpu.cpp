@@ -12,6 +12,7 @@ using namespace std::chrono_literals;
 
 /// A driver that has not answered by then will not say more.
 constexpr Duration kAnswersWithin = 3s;
+
 std::uint64_t memory_of(const std::vector<pid_t>& members, const GpuSeen& seen) {
   std::uint64_t sum = 0;
   for (const GpuSeen::Process& process : seen.processes) {
@@ -42,7 +43,19 @@ bool Runner::waits_for_a_look(Running& task, Time now) {
   return true;
 }
 
+/// Of one in trouble the tasks' ends are told by `stop`.
+void Runner::judge_ends_on(const GpuSeen& seen, Time now) {
+  if (!seen.was_asked || !seen.trouble.empty()) return;
+  for (auto& [id, task] : running_) {
+    if (!task.judged_by || std::erase(task.unseen, seen.device) == 0) continue;
+    if (task.unseen.empty()) task.sweep_at = task.judged_by = now;
+  }
+}
+
 void Runner::gpu_seen(const GpuSeen& seen, Time now) {
+  judge_ends_on(seen, now);
+  // What is counted is counted once a second.
+  if (seen.was_asked) return;
   std::uint64_t energy = 0;
   if (seen.energy_mj) {
     std::uint64_t& before = gpu_energy_[seen.device];
@@ -54,12 +67,7 @@ void Runner::gpu_seen(const GpuSeen& seen, Time now) {
   for (auto& [id, task] : running_) {
     const auto& gpus = task.placement.gpus;
     if (std::find(gpus.begin(), gpus.end(), seen.device) == gpus.end()) continue;
-    if (task.judged_by) {
-      // Of one in trouble the task's end is told by `stop`.
-      if (seen.was_asked && seen.trouble.empty()) std::erase(task.unseen, seen.device);
-      if (task.unseen.empty()) task.sweep_at = task.judged_by = now;
-      continue;
-    }
+    if (task.judged_by) continue;
     here.push_back(&task);
     any_without_group = any_without_group || task.group == nullptr;
   }
