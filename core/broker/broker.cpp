@@ -47,11 +47,10 @@ double order_of(const Waiting& one, const std::string& device) {
 
 }  // namespace
 
-/// Whether it ran on each device on which it can run.
-bool Broker::is_known(const Waiting& one, const std::vector<Device>& devices) const {
-  return std::all_of(one.ways.begin(), one.ways.end(), [&](const Way& way) {
-    return !index_of(devices, way.device) || speeds_.find(one.kind, way.device) != nullptr;
-  });
+/// Whether it ran on any device on which it can run.
+bool Broker::is_known(const Waiting& one) const {
+  return std::any_of(one.ways.begin(), one.ways.end(),
+                     [&](const Way& way) { return speeds_.find(one.kind, way.device) != nullptr; });
 }
 
 double Broker::trials_left(const Waiting& one, const std::string& device, std::size_t places,
@@ -88,7 +87,7 @@ void Broker::weigh(const std::vector<Device>& devices, const std::vector<Waiting
       soonest = std::min(soonest, prices.until[at] + takes[i][at]);
       places.push_back(at);
     }
-    const bool goes_by_order = !is_known(waiting[i], devices);
+    const bool goes_by_order = !is_known(waiting[i]);
     for (const std::size_t at : places) {
       // Who wrote the ways down knows more than nothing.
       const double order = goes_by_order ? order_of(waiting[i], devices[at].name) : 0;

@@ -80,7 +80,7 @@ class Broker {
     std::vector<Option> options;
   };
 
-  bool is_known(const Waiting& one, const std::vector<Device>& devices) const;
+  bool is_known(const Waiting& one) const;
   double trials_left(const Waiting& one, const std::string& device, std::size_t places,
                      const OnTrial& on_trial) const;
 

@@ -27,7 +27,7 @@ double spread(const SpeedTable::ByDevice& devices) {
 }
 
 double standard_error(const Runs& runs) {
-  return std::sqrt(runs.variance / std::min(kRemembered, runs.count));
+  return std::sqrt(runs.variance / std::clamp(runs.count, 1.0, kRemembered));
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ double count_in(std::string_view text, std::string_view whole) {
 }  // namespace
 
 std::optional<std::string> wrong_gpu_count(double count) {
+  if (count > 1e6) return "that is more than could be had anywhere";
   if (count <= 1 || count == std::floor(count)) return std::nullopt;
   return "a task has whole ones, or a part of one below 1";
 }

@@ -108,16 +108,20 @@ def _gpus_of(gpus: float | str | Mapping[str, Any] | None, memory: str | int | N
     if not terms:
         return gpus
     if isinstance(gpus, dict):
+        if gpus.keys() & {"count", "kind", "memory", "capability"}:
+            return {**gpus, **terms}
         if len(gpus) != 1:
             raise Error("gpu_memory and gpu_capability go with GPUs of one kind, or of either of several: gpus='a100|h100:2'")
         (kind, count), = gpus.items()
         return {"kind": kind, "count": count, **terms}
     if isinstance(gpus, str):
         kind, _, count = gpus.partition(":")
-        try:
+        if kind.replace(".", "", 1).isdigit():
             return {"count": float(kind), **terms}
-        except ValueError:
+        try:
             return {"kind": kind, "count": float(count or 1), **terms}
+        except ValueError:
+            raise Error(f"gpus={gpus!r} is not a number of GPUs; say 1, 'a100' or 'a100:2'") from None
     return {"count": 1 if gpus is None else gpus, **terms}
 
 

@@ -92,6 +92,14 @@ TEST(PbsHistory, HalfAnAnswerIsNone) {
   EXPECT_FALSE(read_past({.exit_code = 0, .timed_out = true, .standard_output = whole}));
 }
 
+TEST(PbsHistory, WhatWasNotToldInTimeIsCutAndTheLastDoubted) {
+  const std::string one = "    stime = Sat Nov 21 07:20:00 2026\n";
+  const auto past = read_records(job("1", "F", one) + job("2", "F", one) + "hbcut\n", 50);
+  ASSERT_TRUE(past) << past.error().text;
+  EXPECT_TRUE(past->is_cut);
+  EXPECT_EQ(past->jobs.size(), 1U);
+}
+
 TEST(PbsHistory, MoreThanAListHoldsIsCut) {
   std::string records;
   for (int at = 0; at < 10'001; ++at)

@@ -54,8 +54,8 @@ def test_a_full_disk_is_told_and_outlived(small):
         assert told.code == 0 and told.out and place in told.err and told.err.count("\n") == 1, (words, told)
     report = small.verb("report", timeout=20)
     assert report.code == 1 and place in report.err, report
-    ended = small.show(running)
-    assert ended["state"] == "finishing" or ended["state"] == "running", ended
+    for array in small.json("list"):
+        assert sum(array["counts"].values()) == array["total"] and array["state"] != "done", array
     assert place in small.verb("explain", f"{held}.1").out
     assert place in small.verb("top", "--once").out
     doctor = small.verb("doctor")

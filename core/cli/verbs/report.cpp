@@ -43,8 +43,10 @@ json::object asked(EngineClient& client, const ReportCommand& command, const std
 /// Where a link leads; a page replaces a file, or nothing.
 std::string place_of_page(const std::string& file) {
   std::error_code error;
-  const auto there = std::filesystem::weakly_canonical(file, error);
+  auto there = std::filesystem::weakly_canonical(file, error);
   if (error) fail(file, error.value());
+  if (std::filesystem::is_symlink(there, error))  // which leads to nothing yet
+    there = there.parent_path() / std::filesystem::read_symlink(there, error);
   const auto status = std::filesystem::status(there, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     throw CommandError(

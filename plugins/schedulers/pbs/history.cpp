@@ -32,7 +32,11 @@ open=$(timeout 15 qselect -tq.lt."$until") || exit
 ids=$(printf '%s\n%s\n' "$said" "$open" | awk '/^[0-9]/ && count < 10001 { count++; print }')
 [ -n "$ids" ] || { echo "hbasked 0"; echo hbend; exit 0; }
 printf 'hbasked %s\n' "$(printf '%s\n' "$ids" | wc -l)"
-printf '%s\n' "$ids" | timeout 25 xargs -n 200 qstat -x -f 2>/dev/null | awk '
+printf '%s\n' "$ids" | {
+  timeout 25 xargs -n 200 qstat -x -f 2>/dev/null
+  [ $? -ne 124 ] || echo hbcut
+} | awk '
+  /^hbcut$/ { print; exit }
   /^Job Id:/ { kept = 1 }
   /^ +[A-Za-z_.]+ = / {
     kept = $1 ~ /^(Job_Owner|job_state|queue|qtime|etime|stime|obittime|mtime|Resource_List[.](ncpus|nodect|nodes|procs|walltime|ngpus|naccelerators)|resources_used[.]walltime)$/
@@ -111,6 +115,7 @@ Result<PastJobs> read_past(const CommandOutput& output) {
   if (!asked || *asked < 0 || !text.ends_with(kEnd)) return distrust("half an answer");
   const auto records = read_records(text.substr(first + 1, text.size() - first - 1 - kEnd.size()),
                                     Repeated::FirstCounts);
+  const bool ran_out = text.find("\nhbcut\n") != std::string::npos;
   PastJobs found;
   std::size_t answered = 0;
   for (const Record& record : records) {
@@ -119,10 +124,11 @@ Result<PastJobs> read_past(const CommandOutput& output) {
     if (auto job = past_job_of(record)) found.jobs.push_back(std::move(*job));
   }
   // The oldest may be forgotten between the two questions, and no more.
-  if (2 * answered < static_cast<std::size_t>(*asked))
+  if (!ran_out && 2 * answered < static_cast<std::size_t>(*asked))
     return distrust("qstat told " + std::to_string(answered) + " of the " + std::to_string(*asked) +
                     " batch jobs that qselect listed");
-  found.is_cut = static_cast<std::size_t>(*asked) > kMostListed;
+  found.is_cut = static_cast<std::size_t>(*asked) > kMostListed || ran_out;
+  if (ran_out && !found.jobs.empty()) found.jobs.pop_back();  // the last may be half of one
   return found;
 }
 
