@@ -159,38 +159,47 @@ Wish wish_within(milliseconds time) {
   return ::read(STDIN_FILENO, bytes, sizeof bytes) > 0 ? Wish::LookNow : Wish::End;
 }
 
+using Watched = std::vector<std::pair<Device, Judge>>;
+
+void look(const Nvml& nvml, Watched& watched, Wish wish) {
+  for (auto& [device, judge] : watched) {
+    const Sample sample = nvml.sample(device);
+    json::object line = to_json(device, sample);
+    if (const auto why = judge.look(sample, wish == Wish::None)) line["trouble"] = *why;
+    if (wish == Wish::LookNow) line["asked"] = "yes";
+    const bool says_something = sample.busy != 0 || !sample.processes.empty() ||
+                                line.contains("trouble") || line.contains("asked");
+    if (says_something) print_line(line);
+  }
+}
+
+/// A second at most, in which the driver's errors are told.
+Wish wait_for_wish(Nvml& nvml, bool is_told) {
+  const auto until = std::chrono::steady_clock::now() + 1s;
+  Wish wish = Wish::None;
+  for (auto left = milliseconds{1000}; left > 0ms && wish == Wish::None;
+       left = std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now())) {
+    // The driver's events are no descriptor that could be waited for together with the input.
+    const auto begun = std::chrono::steady_clock::now();
+    const auto error = is_told ? nvml.next_error(std::min(left, kHearsWithin)) : std::nullopt;
+    // A driver that has lost a GPU answers at once, and would do so for ever.
+    const bool has_waited = std::chrono::steady_clock::now() - begun > kHearsWithin / 2;
+    wish = wish_within(error || has_waited ? 0ms : std::min(left, kHearsWithin));
+    if (error && is_fault_of_device(error->number))
+      print_line({{"uuid", error->uuid}, {"trouble", xid_in_words(error->number)}});
+  }
+  return wish;
+}
+
 int watch(Nvml& nvml) {
-  std::vector<std::pair<Device, Judge>> watched;
+  Watched watched;
   for (Device& device : devices_here(&nvml)) {
     const std::uint64_t broken = device.broken_bits;
     watched.emplace_back(std::move(device), Judge(broken));
   }
   const bool is_told = nvml.listen();
-  for (Wish wish = wish_within(0ms); wish != Wish::End;) {
-    for (auto& [device, judge] : watched) {
-      const Sample sample = nvml.sample(device);
-      json::object line = to_json(device, sample);
-      if (const auto why = judge.look(sample, wish == Wish::None)) line["trouble"] = *why;
-      if (wish == Wish::LookNow) line["asked"] = "yes";
-      const bool says_something = sample.busy != 0 || !sample.processes.empty() ||
-                                  line.contains("trouble") || line.contains("asked");
-      if (says_something) print_line(line);
-    }
-    wish = Wish::None;
-    const auto until = std::chrono::steady_clock::now() + 1s;
-    for (auto left = milliseconds{1000}; left > 0ms && wish == Wish::None;
-         left =
-             std::chrono::duration_cast<milliseconds>(until - std::chrono::steady_clock::now())) {
-      // The driver's events are no descriptor that could be waited for together with the input.
-      const auto begun = std::chrono::steady_clock::now();
-      const auto error = is_told ? nvml.next_error(std::min(left, kHearsWithin)) : std::nullopt;
-      // A driver that has lost a GPU answers at once, and would do so for ever.
-      const bool has_waited = std::chrono::steady_clock::now() - begun > kHearsWithin / 2;
-      wish = wish_within(error || has_waited ? 0ms : std::min(left, kHearsWithin));
-      if (error && is_fault_of_device(error->number))
-        print_line({{"uuid", error->uuid}, {"trouble", xid_in_words(error->number)}});
-    }
-  }
+  for (Wish wish = wish_within(0ms); wish != Wish::End; wish = wait_for_wish(nvml, is_told))
+    look(nvml, watched, wish);
   return 0;
 }
 
