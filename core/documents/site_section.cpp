@@ -217,7 +217,8 @@ void read_gpu_keys(MapView& map, Site& site) {
 
 /// Each of its batch jobs would have all that the machine has: one of a shape at once, unless its
 /// author says that they share it.
-void share_one_machine(Site& site) {
+void share_one_machine(MapView& map, bool is_local, Site& site) {
+  if (!is_local || map.find("max_running")) return;
   if (site.shapes.empty()) site.max_running = 1;
   for (Shape& shape : site.shapes)
     if (shape.max_running == 0) shape.max_running = 1;
@@ -279,7 +280,7 @@ Site parse_site(const View& view, SiteLines& lines) {
   if (const auto settle = map.find("settle_after")) site.settle_after = at_least(*settle, 0s, "0s");
   if (const auto lost = map.find("lost_after")) site.lost_after = at_least(*lost, 1s, "1s");
   if (const auto shapes = map.find("shapes")) read_shapes(*shapes, is_local, site.shapes);
-  if (is_local && !map.find("max_running")) share_one_machine(site);
+  share_one_machine(map, is_local, site);
   if (options) check_batch_options(*options, site);
   map.finish();
   return site;

@@ -127,6 +127,19 @@ std::string ways_on_a_line(const json::object& needs) {
   return out + (rest.empty() ? "" : "; " + rest);
 }
 
+std::string object_on_a_line(std::string_view key, const json::object& object) {
+  if (key == "guess") return guess_on_a_line(object);
+  const json::array* ways = array_at(object, "one_of");
+  if (ways != nullptr && is_list_of_objects(*ways)) return ways_on_a_line(object);
+  std::string out;
+  for (const auto& entry : object) {
+    const std::string text = value_on_a_line(std::string(entry.key()), entry.value());
+    if (!text.empty())
+      out += (out.empty() ? "" : ", ") + label_of(std::string(entry.key())) + " " + text;
+  }
+  return out;
+}
+
 std::string value_on_a_line(std::string_view key, const json::value& value) {
   const std::string name(key);
   const json::object one{{name, value}};
@@ -141,19 +154,8 @@ std::string value_on_a_line(std::string_view key, const json::value& value) {
       return size_at(one, key);
   }
   if (key == "command") return command_at(one, key);
-  if (key == "guess" && value.is_object()) return guess_on_a_line(value.get_object());
   if (key == "gpus") return gpus_at(one, key);
-  if (const json::object* object = value.if_object()) {
-    const json::array* ways = array_at(*object, "one_of");
-    if (ways != nullptr && is_list_of_objects(*ways)) return ways_on_a_line(*object);
-    std::string out;
-    for (const auto& entry : *object) {
-      const std::string text = value_on_a_line(std::string(entry.key()), entry.value());
-      if (!text.empty())
-        out += (out.empty() ? "" : ", ") + label_of(std::string(entry.key())) + " " + text;
-    }
-    return out;
-  }
+  if (value.is_object()) return object_on_a_line(key, value.get_object());
   return text_at(one, key);
 }
 
