@@ -77,6 +77,31 @@ std::optional<GpuKind> gpu_kind(std::string_view name) {
   return GpuKind{gigabytes.value_or(found->gigabytes) << 30, found->capability};
 }
 
+bool is_gpu_called(std::string_view name, std::string_view kind) {
+  const auto words_of = [](std::string_view text) {
+    auto words = parts_of(text);
+    if (words.back().empty()) words.pop_back();
+    return words;
+  };
+  const std::vector<std::string> words = words_of(name), asked = words_of(kind);
+  if (asked.empty()) return false;
+  // Some of its words in their order, as `a100_3g.20gb`, or some that stand together.
+  auto next = asked.begin();
+  for (const std::string& word : words)
+    if (next != asked.end() && *next == word) ++next;
+  if (next == asked.end()) return true;
+  std::string wanted;
+  for (const std::string& word : asked) wanted += word;
+  for (std::size_t first = 0; first < words.size(); ++first) {
+    std::string together;
+    for (std::size_t at = first; at < words.size() && together.size() < wanted.size(); ++at) {
+      together += words[at];
+      if (together == wanted) return true;
+    }
+  }
+  return false;
+}
+
 bool meets(const GpuKind& kind, const GpuTerms& terms) {
   return kind.memory >= terms.memory && kind.capability >= terms.capability;
 }

@@ -19,6 +19,10 @@ struct GpuKind {
 /// GPUs - Compute Capability", and the data sheets.
 std::optional<GpuKind> gpu_kind(std::string_view name);
 
+/// Whether what a driver calls a GPU is of what a site calls a kind: `NVIDIA A100-SXM4-40GB` is of
+/// `a100` and `a100_40gb`, an `L40` of no `l4`.
+bool is_gpu_called(std::string_view name, std::string_view kind);
+
 /// What a task asks of a GPU beside its kind.
 struct GpuTerms {
   std::uint64_t memory{0};  ///< bytes, at least

@@ -39,6 +39,12 @@ double count_in(std::string_view text, std::string_view whole) {
 
 }  // namespace
 
+const std::vector<std::string> kGpuTerms{"count", "kind", "memory", "capability"};
+
+bool is_gpu_term(std::string_view word) {
+  return std::find(kGpuTerms.begin(), kGpuTerms.end(), word) != kGpuTerms.end();
+}
+
 std::optional<std::string> wrong_gpu_count(double count) {
   if (count > 1e6) return "that is more than could be had anywhere";
   if (count <= 1 || count == std::floor(count)) return std::nullopt;

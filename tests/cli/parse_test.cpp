@@ -295,7 +295,7 @@ TEST(Parse, HelpIsThereForAllAndForEachVerb) {
               HasSubstr("did you mean --cpus?"));
 }
 
-TEST(Spelled, GpusAreANumberOrKinds) {
+TEST(Spelled, GpusAreANumberOrKindsAndNotBoth) {
   EXPECT_EQ(refusal({"run", "--gpus", "1", "--gpus", "a100:1", "--", "true"}).exit_code, 125);
 }
 

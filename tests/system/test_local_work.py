@@ -6,7 +6,6 @@ import os
 import pathlib
 import socket
 import stat
-import subprocess
 
 import pytest
 from engine_at_home import EngineAtHome, is_alive, wait_until
@@ -563,15 +562,3 @@ def test_what_is_said_twice_is_refused_and_a_folder_that_is_missing_told(shared,
     done = shared.verb("run", "--output", "x=later/x", "--", "sh", "-c", f"mkdir {tmp_path}/later; echo 1 > x", cwd=tmp_path)
     assert done.code == 0 and f"note that there is no folder {tmp_path}/later yet, into which the output 'x' goes" in done.err, done
     assert shared.verb("run", "--output", "x=later/y", "--", "sh", "-c", "echo 1 > x", cwd=tmp_path).err == ""
-
-
-def test_a_list_of_plugins_into_a_full_disk_is_no_good_end(shared):
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([shared.program, "plugin", "list"], stdout=full, stderr=subprocess.PIPE, text=True, env=shared.env)
-    assert done.returncode == 2 and "cannot write the output: No space left on device" in done.stderr, done
-
-
-def test_a_new_tool_makes_its_own_folder_alone(shared, tmp_path):
-    refused = shared.verb("tools", "new", "mine", "--dir", tmp_path / "no/such")
-    assert refused.code == 2 and "No such file or directory" in refused.err and not (tmp_path / "no").exists(), refused
-    shared.ok("tools", "new", "mine", "--dir", tmp_path / "one")

@@ -47,3 +47,9 @@ def test_nothing_is_written_over(home):
     assert (home.directory / "mine.yaml").read_text() == "dear"
     told = home.json("tools", "new", "third", cwd=home.directory)
     assert told == [{"file": f"{home.directory}/third.yaml"}]
+
+
+def test_a_new_tool_makes_its_own_folder_alone(home, tmp_path):
+    refused = home.verb("tools", "new", "mine", "--dir", tmp_path / "no/such")
+    assert refused.code == 2 and "No such file or directory" in refused.err and not (tmp_path / "no").exists(), refused
+    home.ok("tools", "new", "mine", "--dir", tmp_path / "one")

@@ -176,3 +176,9 @@ def test_a_damaged_plugin_is_listed_with_the_reason(prefix, tmp_path):
         text = home.ok("plugin", "list")
         assert "refused" in text and "cut off or damaged" in " ".join(text.split()), text
         assert f"{folder}/slurm.so hides {prefix}/lib/hpcbatch/schedulers/slurm.so" in text
+
+
+def test_a_list_into_a_full_disk_is_no_good_end():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([f"{PREFIX}/bin/hpcbatch", "plugin", "list"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and "cannot write the output: No space left on device" in done.stderr, done

@@ -14,6 +14,9 @@
 
 namespace hpcbatch {
 
+/// Who writes less of memory has meant another unit.
+inline constexpr Amount kLeastMemory = Amount::of(std::int64_t{1} << 20);
+
 /// UTF-8 without a zero byte.
 std::string text_of(const boost::json::value& value, const std::string& what);
 std::vector<std::string> texts_of(const boost::json::value& value, const std::string& what);

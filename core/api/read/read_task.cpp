@@ -3,13 +3,12 @@
 #include "api/read/json_words.hpp"
 #include "api/read/named_files.hpp"
 #include "api/read/own_paths.hpp"
+#include "api/read/read_gpus.hpp"
 #include "api/read/read_items.hpp"
 #include "api/read/read_service.hpp"
 #include "api/read/selections.hpp"
 #include "api/read/shell_items.hpp"
-#include "documents/spelling.hpp"
 #include "documents/task_keys.hpp"
-#include "hardware/gpu_words.hpp"
 #include "model/site.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +16,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <stdexcept>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -28,9 +26,6 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::uint64_t kMostIndices = 1'000'000'000;
-
-/// Who writes less has meant another unit.
-constexpr Amount kLeastMemory = Amount::of(std::int64_t{1} << 20);
 
 struct Reading {
   TaskRequest task;
@@ -171,91 +166,9 @@ void read_disk(const json::value& value, const std::string& where, Reading& read
   reading.task.says_disk = true;
 }
 
-/// One or several with | between; empty: any.
-std::string gpu_kinds_of(const json::value& value, const std::string& where) {
-  std::string kinds = text_of(value, where);
-  if (const auto why = wrong_gpu_kinds(kinds))
-    throw BadRequest(fmt::format("{} '{}': {}", where, kinds, *why));
-  return kinds == "any" ? std::string() : kinds;
-}
-
-Amount gpu_count_of(const json::value& value, const std::string& where) {
-  const double count = number_of(value, where);
-  if (const auto why = wrong_gpu_count(count))
-    throw BadRequest(fmt::format("{} {:g}: {}", where, count, *why));
-  return Amount::of_fraction(count);
-}
-
-std::string gpus_named(const std::string& kinds) {
-  return kinds.empty() ? std::string(kAnyGpu) : std::string(kGpuPrefix) + kinds;
-}
-
-/// `1`, `a100`, `a100:2`, as the command line has it.
-void read_gpu_words(const json::value& value, const std::string& where, Reading& reading) {
-  try {
-    const auto [kinds, count] = parse_gpus(text_of(value, where));
-    reading.task.array.needs.amounts.set(gpus_named(kinds), Amount::of_fraction(count));
-  } catch (const std::invalid_argument& error) {
-    throw BadRequest(fmt::format("{}: {}", where, error.what()));
-  }
-}
-
-/// How many, and what each of them must be.
-void read_gpu_terms(const json::object& said, const std::string& where, Reading& reading) {
-  std::string kind;
-  Amount count = Amount::of(1);
-  for (const auto& [key, value] : said) {
-    const std::string what = where + "." + std::string(key);
-    if (key == "count") {
-      count = gpu_count_of(value, what);
-    } else if (key == "kind") {
-      kind = gpu_kinds_of(value, what);
-    } else if (key == "memory") {
-      const Amount memory = size_of(value, what);
-      if (memory < kLeastMemory)
-        throw BadRequest(
-            fmt::format("{}: no GPU has {} bytes; write for example 40G", what, memory.whole()));
-      reading.task.gpu_terms.memory = static_cast<std::uint64_t>(memory.whole());
-    } else if (key == "capability") {
-      const auto capability =
-          parse_capability(value.is_string() ? std::string(value.get_string())
-                                             : fmt::format("{:g}", number_of(value, what)));
-      if (!capability) throw BadRequest(what + " must be a compute capability of CUDA, as 8.0");
-      reading.task.gpu_terms.capability = *capability;
-    } else {
-      throw BadRequest(
-          what + " is unknown" +
-          spelling_hint(std::string_view(key), {"count", "kind", "memory", "capability"}));
-    }
-  }
-  reading.task.array.needs.amounts.set(gpus_named(kind), count);
-}
-
-bool are_gpu_terms(const json::object& said) {
-  return said.contains("count") || said.contains("kind") || said.contains("memory") ||
-         said.contains("capability");
-}
-
 void read_gpus(const json::value& value, const std::string& where, Reading& reading) {
   reading.task.says_gpus = true;
-  Resources& amounts = reading.task.array.needs.amounts;
-  if (value.is_number()) {
-    amounts.set(kAnyGpu, gpu_count_of(value, where));
-    return;
-  }
-  if (value.is_string()) return read_gpu_words(value, where, reading);
-  if (!value.is_object())
-    throw BadRequest(where + " must be a number, a text as a100:2, or a map of kinds to numbers");
-  if (are_gpu_terms(value.get_object())) return read_gpu_terms(value.get_object(), where, reading);
-  int open = 0;
-  for (const auto& [kind, count] : value.get_object()) {
-    const std::string name = gpus_named(gpu_kinds_of(json::value(kind), where));
-    amounts.set(name, gpu_count_of(count, where));
-    open += names_several_gpus(name) ? 1 : 0;
-  }
-  if (open > 1)
-    throw BadRequest(where +
-                     " leaves open more than once which kind it gets; say one of a|b alone");
+  read_gpus_into(reading.task.array.needs.amounts, reading.task.gpu_terms, value, where);
 }
 
 void read_resources(const json::value& value, const std::string& where, Reading& reading) {

@@ -74,6 +74,12 @@ EnvironmentMap handed_on(const EnvironmentMap& environment) {
   return out;
 }
 
+std::uint32_t own_umask() {
+  const mode_t mask = ::umask(077);  // it can only be asked for by being set
+  ::umask(mask);
+  return mask;
+}
+
 Surroundings look_around() {
   Surroundings around;
   std::error_code error;
@@ -82,9 +88,7 @@ Surroundings look_around() {
     throw CommandError(kExitUsage, "cannot tell the current directory: " + error.message() +
                                        "; change to one that exists");
   }
-  const mode_t mask = ::umask(077);  // it can only be asked for by being set
-  ::umask(mask);
-  around.umask = mask;
+  around.umask = own_umask();
   around.environment = handed_on(own_environment());
   return around;
 }

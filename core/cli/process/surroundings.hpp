@@ -23,6 +23,8 @@ EnvironmentMap own_environment();
 /// like).
 EnvironmentMap handed_on(const EnvironmentMap& environment);
 
+std::uint32_t own_umask();
+
 /// Throws CommandError where the current directory is gone.
 Surroundings look_around();
 

@@ -153,13 +153,6 @@ bool is_amount_of_its_own(std::string_view name) {
   return name == "cpus" || name == "memory" || name == "disk" || name == "gpus";
 }
 
-const std::vector<std::string> kGpuTerms{"count", "kind", "memory", "capability"};
-
-/// Of GPUs the words beside numbers by kind.
-bool is_gpu_term(std::string_view name) {
-  return name == "kind" || name == "memory" || name == "capability";
-}
-
 /// As the command line has it, `a100:2`.
 json::value gpus_as_words(const View& view) {
   try {
@@ -180,13 +173,13 @@ json::value number_or_map(const View& view) {
       std::any_of(fields.begin(), fields.end(), [](const Field& f) { return is_gpu_term(f.name); });
   json::object amounts;
   for (const Field& field : fields) {
-    if (view.name() == "gpus" && is_gpu_term(field.name)) {
+    if (has_terms && !is_gpu_term(field.name))
+      refuse(view.file(), field.line,
+             "'" + field.name + "' of gpus is unknown" + spelling_hint(field.name, kGpuTerms));
+    if (has_terms && field.name != "count") {
       amounts[field.name] = plain(field.value, view.file());
       continue;
     }
-    if (has_terms && field.name != "count")
-      refuse(view.file(), field.line,
-             "'" + field.name + "' of gpus is unknown" + spelling_hint(field.name, kGpuTerms));
     if (is_amount_of_its_own(field.name))
       refuse(view.file(), field.line,
              "'" + field.name + "' is a key of the task itself, not of its " + view.name());

@@ -1,6 +1,7 @@
 // `report`: what runs asked for and used.
 #include "cli/client/engine_start.hpp"
 #include "cli/process/exit.hpp"
+#include "cli/process/surroundings.hpp"
 #include "cli/show/report_page.hpp"
 #include "cli/show/report_table.hpp"
 #include "cli/show/terminal.hpp"
@@ -60,10 +61,8 @@ void write_page(const std::string& file, const std::string& page) {
   std::string part = whole + ".XXXXXX";
   const int descriptor = ::mkostemp(part.data(), O_CLOEXEC);
   if (descriptor < 0) fail(file, errno);
-  const mode_t mask = ::umask(077);  // it can only be asked for by being set
-  ::umask(mask);
   int error = write_all(descriptor, page);
-  if (error == 0 && ::fchmod(descriptor, 0666 & ~mask) != 0) error = errno;
+  if (error == 0 && ::fchmod(descriptor, 0666 & ~own_umask()) != 0) error = errno;
   if (::close(descriptor) != 0 && error == 0) error = errno;
   if (error == 0 && std::rename(part.c_str(), whole.c_str()) != 0) error = errno;
   if (error == 0) return;

@@ -1,9 +1,9 @@
 #include "pilot/policy/room.hpp"
 
+#include "hardware/gpu_kind.hpp"
 #include "planted/planted.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 namespace hpcbatch::pilot {
 namespace {
@@ -13,40 +13,6 @@ constexpr std::string_view kGpus = "gpus";
 
 bool names_gpus(std::string_view name) {
   return name == kGpus || name.starts_with("gpus/");
-}
-
-/// In small letters, without what stands between.
-std::vector<std::string> words_of(std::string_view name) {
-  std::vector<std::string> words(1);
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    else if (!words.back().empty())
-      words.emplace_back();
-  }
-  return words;
-}
-
-/// `NVIDIA A100-SXM4-40GB` is of the kind `a100`, and of `a100_sxm4`; an `L40` of no kind `l4`.
-bool is_called(std::string_view name, std::string_view kind) {
-  const std::vector<std::string> words = words_of(name);
-  std::string wanted;
-  for (const std::string& word : words_of(kind)) wanted += word;
-  // Some of its words in their order, as `a100_3g.20gb`, or some that stand together.
-  const std::vector<std::string> asked = words_of(kind);
-  auto next = asked.begin();
-  for (const std::string& word : words)
-    if (next != asked.end() && (*next == word || next->empty())) ++next;
-  if (!wanted.empty() && (next == asked.end() || (next + 1 == asked.end() && next->empty())))
-    return true;
-  for (std::size_t first = 0; first < words.size() && !wanted.empty(); ++first) {
-    std::string together;
-    for (std::size_t at = first; at < words.size() && together.size() < wanted.size(); ++at) {
-      together += words[at];
-      if (together == wanted) return true;
-    }
-  }
-  return false;
 }
 
 /// The numbers of the devices of each kind that the node has.  Of several kinds only the driver
@@ -68,7 +34,8 @@ std::map<std::string, std::vector<unsigned>> devices_by_kind(
     std::vector<unsigned>& devices = by_kind[name];
     for (unsigned device = 0; device < gpu_names.size() && devices.size() < count_of(total);
          ++device) {
-      const bool is_one = name != kGpus && is_called(gpu_names[device], name.substr(kGpus.size()));
+      const bool is_one =
+          name != kGpus && is_gpu_called(gpu_names[device], name.substr(kGpus.size() + 1));
       if (is_one && taken.insert(device).second) devices.push_back(device);
     }
   }

@@ -110,6 +110,12 @@ class Runner {
     int captured_output{-1};
     int captured_error{-1};
   };
+  /// At the GPUs of a task that failed, before whose fault its end was is judged.
+  struct AwaitedLook {
+    Time until;
+    std::vector<unsigned> unseen;
+    std::int64_t ended_us{};  // of the task
+  };
   struct Running {
     AttemptId id;
     wire::Start start;
@@ -150,9 +156,7 @@ class Runner {
     bool doubted{false};
     std::optional<Time> sweep_at;
     std::optional<Time> whose_term_until;
-    std::optional<Time> judged_by;  // at the latest: it failed on GPUs, which are looked at before
-    std::vector<unsigned> unseen;   // of these
-    std::int64_t ended_us{0};       // where it is told later; 0: now
+    std::optional<AwaitedLook> look;  // it failed on GPUs
     Duration sweep_pause{};
   };
 

@@ -90,12 +90,12 @@ void Runner::stop(const AttemptId& id, bool by_force, std::optional<Failure> fai
     end(task, {failure.value_or(Failure::Cancelled), 0, 0, message}, false);
     return;
   }
-  if (task.judged_by && failure != Failure::GpuError) return finish(id);
+  if (task.look && failure != Failure::GpuError) return finish(id);
   if (!task.stopped_for) {
     task.stopped_for = failure;
     task.stop_message = message;
   }
-  if (by_force || task.judged_by) {
+  if (by_force || task.look) {
     task.by_force = true;
     sweep(task, now);
   } else if (task.main_lives) {
@@ -274,7 +274,7 @@ wire::Result Runner::result_of(Running& task, const Verdict& verdict, bool ran) 
   if (!task.note.empty())
     result.set_message(verdict.message.empty() ? task.note : verdict.message + "; " + task.note);
   result.set_started_us(task.started_us);
-  result.set_ended_us(task.ended_us != 0 ? task.ended_us : wall_clock_us());
+  result.set_ended_us(task.look ? task.look->ended_us : wall_clock_us());
   result.set_peak_memory(task.peak);
   result.set_cpu_us(task.cpu_us);
   result.set_read_bytes(task.read_bytes);

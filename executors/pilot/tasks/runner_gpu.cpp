@@ -32,14 +32,12 @@ std::string in_mebibytes(std::uint64_t bytes) {
 /// its end is can be told after another look at its GPUs.
 bool Runner::waits_for_a_look(Running& task, Time now) {
   if (task.status == 0 || task.stopped_for || task.placement.gpus.empty()) return false;
-  if (!task.judged_by) {
+  if (!task.look) {
     if (!callbacks_.look_at_gpus || !callbacks_.look_at_gpus()) return false;
-    task.judged_by = now + kAnswersWithin;
-    task.unseen = task.placement.gpus;
-    task.ended_us = wall_clock_us();
+    task.look = {now + kAnswersWithin, task.placement.gpus, wall_clock_us()};
   }
-  if (now >= *task.judged_by) return false;
-  task.sweep_at = task.judged_by;
+  if (now >= task.look->until) return false;
+  task.sweep_at = task.look->until;
   return true;
 }
 
@@ -47,8 +45,8 @@ bool Runner::waits_for_a_look(Running& task, Time now) {
 void Runner::judge_ends_on(const GpuSeen& seen, Time now) {
   if (!seen.was_asked || !seen.trouble.empty()) return;
   for (auto& [id, task] : running_) {
-    if (!task.judged_by || std::erase(task.unseen, seen.device) == 0) continue;
-    if (task.unseen.empty()) task.sweep_at = task.judged_by = now;
+    if (!task.look || std::erase(task.look->unseen, seen.device) == 0) continue;
+    if (task.look->unseen.empty()) task.sweep_at = task.look->until = now;
   }
 }
 
@@ -67,7 +65,7 @@ void Runner::gpu_seen(const GpuSeen& seen, Time now) {
   for (auto& [id, task] : running_) {
     const auto& gpus = task.placement.gpus;
     if (std::find(gpus.begin(), gpus.end(), seen.device) == gpus.end()) continue;
-    if (task.judged_by) continue;
+    if (task.look) continue;
     here.push_back(&task);
     any_without_group = any_without_group || task.group == nullptr;
   }

@@ -1,0 +1,107 @@
+#include "api/read/read_gpus.hpp"
+
+#include "api/read/bad_request.hpp"
+#include "api/read/json_words.hpp"
+#include "documents/spelling.hpp"
+#include "hardware/gpu_words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+
+namespace hpcbatch {
+namespace {
+
+namespace json = boost::json;
+
+/// One or several with | between; empty: any.
+std::string gpu_kinds_of(const json::value& value, const std::string& where) {
+  std::string kinds = text_of(value, where);
+  if (const auto why = wrong_gpu_kinds(kinds))
+    throw BadRequest(fmt::format("{} '{}': {}", where, kinds, *why));
+  return kinds == "any" ? std::string() : kinds;
+}
+
+Amount gpu_count_of(const json::value& value, const std::string& where) {
+  const double count = number_of(value, where);
+  if (const auto why = wrong_gpu_count(count))
+    throw BadRequest(fmt::format("{} {:g}: {}", where, count, *why));
+  return Amount::of_fraction(count);
+}
+
+std::string gpus_named(const std::string& kinds) {
+  return kinds.empty() ? std::string(kAnyGpu) : std::string(kGpuPrefix) + kinds;
+}
+
+/// `1`, `a100`, `a100:2`, as the command line has it.
+void read_gpu_words(Resources& amounts, const json::value& value, const std::string& where) {
+  try {
+    const auto [kinds, count] = parse_gpus(text_of(value, where));
+    amounts.set(gpus_named(kinds), Amount::of_fraction(count));
+  } catch (const std::invalid_argument& error) {
+    throw BadRequest(fmt::format("{}: {}", where, error.what()));
+  }
+}
+
+/// How many, and what each of them must be.
+void read_gpu_terms(Resources& amounts, GpuTerms& terms, const json::object& said,
+                    const std::string& where) {
+  std::string kind;
+  Amount count = Amount::of(1);
+  for (const auto& [key, value] : said) {
+    const std::string what = where + "." + std::string(key);
+    if (key == "count") {
+      count = gpu_count_of(value, what);
+    } else if (key == "kind") {
+      kind = gpu_kinds_of(value, what);
+    } else if (key == "memory") {
+      const Amount memory = size_of(value, what);
+      if (memory < kLeastMemory)
+        throw BadRequest(
+            fmt::format("{}: no GPU has {} bytes; write for example 40G", what, memory.whole()));
+      terms.memory = static_cast<std::uint64_t>(memory.whole());
+    } else if (key == "capability") {
+      const auto capability =
+          parse_capability(value.is_string() ? std::string(value.get_string())
+                                             : fmt::format("{:g}", number_of(value, what)));
+      if (!capability) throw BadRequest(what + " must be a compute capability of CUDA, as 8.0");
+      terms.capability = *capability;
+    } else {
+      throw BadRequest(what + " is unknown" + spelling_hint(std::string_view(key), kGpuTerms));
+    }
+  }
+  amounts.set(gpus_named(kind), count);
+}
+
+bool are_gpu_terms(const json::object& said) {
+  return std::any_of(said.begin(), said.end(),
+                     [](const auto& entry) { return is_gpu_term(entry.key()); });
+}
+
+}  // namespace
+
+void read_gpus_into(Resources& amounts, GpuTerms& terms, const json::value& value,
+                    const std::string& where) {
+  if (value.is_number()) {
+    amounts.set(kAnyGpu, gpu_count_of(value, where));
+    return;
+  }
+  if (value.is_string()) return read_gpu_words(amounts, value, where);
+  if (!value.is_object())
+    throw BadRequest(where + " must be a number, a text as a100:2, or a map of kinds to numbers");
+  if (are_gpu_terms(value.get_object()))
+    return read_gpu_terms(amounts, terms, value.get_object(), where);
+  int open = 0;
+  for (const auto& [kind, count] : value.get_object()) {
+    const std::string name = gpus_named(gpu_kinds_of(json::value(kind), where));
+    amounts.set(name, gpu_count_of(count, where));
+    open += names_several_gpus(name) ? 1 : 0;
+  }
+  if (open > 1)
+    throw BadRequest(where +
+                     " leaves open more than once which kind it gets; say one of a|b alone");
+}
+
+}  // namespace hpcbatch
