@@ -6,10 +6,16 @@
 namespace hpcbatch::broker {
 namespace {
 
-// Of fewer tasks a trial would cost more than what is learned by it can bring.
-constexpr double kWorthTrials = 4;
+// Of fewer tasks on each device one trial would cost more than what is learned by it can bring.
+constexpr double kWorthTrial = 4;
 // More than prices differ: one place further back in its user's order.
 constexpr double kPerPlace = 1e6;
+
+/// Runs that a third would tell little more than.
+bool agree(const Runs& runs) {
+  constexpr double kApart = 0.2;  // the slower takes half as long again
+  return runs.count >= 2 && std::sqrt(runs.variance) < kApart;
+}
 
 std::optional<std::size_t> index_of(const std::vector<Device>& devices, std::string_view name) {
   for (std::size_t at = 0; at < devices.size(); ++at) {
@@ -53,17 +59,33 @@ bool Broker::is_known(const Waiting& one) const {
                      [&](const Way& way) { return speeds_.find(one.kind, way.device) != nullptr; });
 }
 
+/// Of a kind: what waits, runs, and ran anywhere.
+double Broker::count_of(const Waiting& one, const Running& running) const {
+  double count = one.tasks;
+  for (const auto& [where, now] : running) {
+    if (where.first == one.kind) count += now;
+  }
+  const auto known = speeds_.kinds().find(one.kind);
+  if (known == speeds_.kinds().end()) return count;
+  for (const auto& [device, runs] : known->second) count += runs.count;
+  return count;
+}
+
 double Broker::trials_left(const Waiting& one, const std::string& device, std::size_t places,
-                           const OnTrial& on_trial) const {
-  if (places < 2 || one.tasks < kWorthTrials * kTrials * static_cast<double>(places)) return 0;
+                           const Running& running) const {
+  if (places < 2 || one.tasks < kWorthTrial) return 0;
+  // What has been seen of it counts, not what still waits: that falls while trials are on their way.
+  const double worth =
+      std::floor(count_of(one, running) / (kWorthTrial * static_cast<double>(places)));
   const Runs* known = speeds_.find(one.kind, device);
-  const auto now = on_trial.find({one.kind, device});
-  const double tried = (known ? known->count : 0) + (now == on_trial.end() ? 0 : now->second);
-  return std::max(0.0, kTrials - tried);
+  const auto now = running.find({one.kind, device});
+  const double tried = (known ? known->count : 0) + (now == running.end() ? 0 : now->second);
+  const double trials = known && agree(*known) ? kTrials - 1 : kTrials;
+  return std::max(0.0, std::min(trials, worth) - tried);
 }
 
 void Broker::weigh(const std::vector<Device>& devices, const std::vector<Waiting>& waiting,
-                   const OnTrial& on_trial) {
+                   const Running& running) {
   classes_.clear();
   std::vector<double> units, busy;
   for (const Device& device : devices) {
@@ -93,7 +115,7 @@ void Broker::weigh(const std::vector<Device>& devices, const std::vector<Waiting
       const double order = goes_by_order ? order_of(waiting[i], devices[at].name) : 0;
       its_class.options.push_back(
           {devices[at].name, regret(prices, all[i], at) + order * kPerPlace, takes[i][at] > soonest,
-           trials_left(waiting[i], devices[at].name, places.size(), on_trial)});
+           trials_left(waiting[i], devices[at].name, places.size(), running)});
     }
   }
 }

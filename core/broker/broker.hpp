@@ -41,20 +41,21 @@ struct Waiting {
   std::vector<Way> ways;  ///< one for each device on which it can run
 };
 
-/// What runs on a device of which little is known yet, by kind and device.
-using OnTrial = std::map<std::pair<std::string, std::string>, std::uint32_t>;
+/// What runs now, by kind and device.
+using Running = std::map<std::pair<std::string, std::string>, std::uint32_t>;
 
 class Broker {
  public:
-  /// So many runs of a kind on a device are tried whatever they may cost; then it is known.
+  /// So many runs of a kind on a device are tried whatever they may cost, one fewer where they agree,
+  /// and fewer of a kind of which there are few; then it is known.
   static constexpr double kTrials = 3;
 
   SpeedTable& speeds() { return speeds_; }
   const SpeedTable& speeds() const { return speeds_; }
 
-  /// Weighs anew.  `on_trial`: what runs now.
+  /// Weighs anew.
   void weigh(const std::vector<Device>& devices, const std::vector<Waiting>& waiting,
-             const OnTrial& on_trial);
+             const Running& running);
   /// Nobody has a choice.
   void rest() { classes_.clear(); }
   bool weighs() const { return !classes_.empty(); }
@@ -81,8 +82,9 @@ class Broker {
   };
 
   bool is_known(const Waiting& one) const;
+  double count_of(const Waiting& one, const Running& running) const;
   double trials_left(const Waiting& one, const std::string& device, std::size_t places,
-                     const OnTrial& on_trial) const;
+                     const Running& running) const;
 
   SpeedTable speeds_;
   std::map<std::uint32_t, Class> classes_;

@@ -95,7 +95,7 @@ broker::Device& device_named(std::vector<broker::Device>& devices, std::string_v
 }  // namespace
 
 /// The devices that pilots have now.
-std::vector<broker::Device> Engine::devices(broker::OnTrial& on_trial, Time now) const {
+std::vector<broker::Device> Engine::devices(broker::Running& running, Time now) const {
   std::vector<broker::Device> all;
   for (const auto& [id, pilot] : pilots_.all()) {
     if (!pilot.takes_tasks()) continue;
@@ -108,7 +108,7 @@ std::vector<broker::Device> Engine::devices(broker::OnTrial& on_trial, Time now)
       const ResourceClass& its_class = tasks_.queue().get(lease.in_class);
       const std::string_view device = device_of(lease.granted);
       if (!its_class.needs.device->kind.empty())
-        ++on_trial[{its_class.needs.device->kind, std::string(device)}];
+        ++running[{its_class.needs.device->kind, std::string(device)}];
       const double run = expected_on(its_class, device);
       const double elapsed = lease.started ? in_seconds(now - *lease.started) : 0;
       // What has run for longer than expected is taken to be in the middle of its run.
@@ -150,8 +150,8 @@ void Engine::weigh_devices(Time now) {
   const bool are_cpus_open =
       std::any_of(queue.waiting_open().begin(), queue.waiting_open().end(),
                   [&](ClassId id) { return !queue.get(id).needs.device->instead.empty(); });
-  broker::OnTrial on_trial;
-  const std::vector<broker::Device> there = devices(on_trial, now);
+  broker::Running running;
+  const std::vector<broker::Device> there = devices(running, now);
   std::vector<const PilotState*> pilots;
   for (const auto& entry : pilots_.all()) {
     const PilotState& pilot = entry.second;
@@ -174,7 +174,7 @@ void Engine::weigh_devices(Time now) {
     if (its_class.mean_run) one.seconds = in_seconds(*its_class.mean_run);
     if (!one.ways.empty()) waiting.push_back(std::move(one));
   }
-  broker_.weigh(there, waiting, on_trial);
+  broker_.weigh(there, waiting, running);
 }
 
 /// How long tasks of its kind take on each device of the shapes that could run it; nothing where

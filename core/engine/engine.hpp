@@ -198,7 +198,7 @@ class Engine {
   // brokering.cpp
   std::optional<Grant> grant_for(const PilotState& pilot, ClassId id, const Resources& room) const;
   double expected_on(const ResourceClass& its_class, std::string_view device) const;
-  std::vector<broker::Device> devices(broker::OnTrial& on_trial, Time now) const;
+  std::vector<broker::Device> devices(broker::Running& running, Time now) const;
   std::vector<broker::Way> ways_now(const ResourceClass& its_class,
                                     const std::vector<const PilotState*>& pilots, Time now) const;
   void weigh_devices(Time now);

@@ -47,6 +47,44 @@ TEST(Broker, TriesNothingWithFewTasks) {
   EXPECT_NE(broker.place(1, kSlow).rank, 0);
 }
 
+TEST(Broker, ATrialIsOwedStillWhenOthersOfItsKindRanFirst) {
+  Broker broker;
+  know(broker, "steep", 10, 30);
+  // Two of 24 have run, one runs, all on the fast one, before the slow one was free at all.
+  for (int run = 0; run < 2; ++run) broker.speeds().learn("even", kFast, seconds{10});
+  broker.weigh({{kFast, 1}, {kSlow, 2}}, {waiting(1, "steep", 21), waiting(2, "even", 21)},
+               {{{"even", kFast}, 1}});
+  EXPECT_EQ(broker.place(2, kSlow).rank, 0);
+}
+
+TEST(Broker, OfAFewTasksOneIsTried) {
+  Broker broker;
+  know(broker, "steep", 10, 30);
+  broker.weigh({{kFast, 1}, {kSlow, 1}}, {waiting(1, "new", 8), waiting(2, "steep", 8)}, {});
+  EXPECT_EQ(broker.place(1, kSlow).rank, 0);
+  broker.taken(1, kSlow);
+  EXPECT_NE(broker.place(1, kSlow).rank, 0);
+}
+
+TEST(Broker, AThirdIsTriedWhereTwoDisagree) {
+  for (const int second : {11, 60}) {
+    Broker broker;
+    know(broker, "steep", 10, 30);
+    broker.speeds().learn("new", kSlow, seconds{10});
+    broker.speeds().learn("new", kSlow, seconds{second});
+    broker.weigh({{kFast, 1}, {kSlow, 1}}, {waiting(1, "new", 100), waiting(2, "steep", 100)}, {});
+    EXPECT_EQ(broker.place(1, kSlow).rank == 0, second == 60) << second;
+  }
+}
+
+TEST(Broker, NothingIsTriedWithTheLastOnes) {
+  Broker broker;
+  know(broker, "steep", 10, 30);
+  for (int run = 0; run < 100; ++run) broker.speeds().learn("even", kFast, seconds{10});
+  broker.weigh({{kFast, 1}, {kSlow, 1}}, {waiting(1, "even", 3), waiting(2, "steep", 8)}, {});
+  EXPECT_NE(broker.place(1, kSlow).rank, 0);
+}
+
 TEST(Broker, OfWhatNobodyKnowsItsUsersOrderCounts) {
   Broker broker;
   Waiting one = waiting(1, "new", 4);
