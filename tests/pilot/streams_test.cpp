@@ -22,7 +22,6 @@ TEST_F(PilotTest, KeepsOutputAndExitCode) {
   EXPECT_EQ(result.log().out_bytes(), 4U);
   EXPECT_GT(result.started_us(), 0);
   EXPECT_GE(result.ended_us(), result.started_us());
-  EXPECT_GT(result.peak_memory(), 100'000U);
 }
 
 TEST_F(PilotTest, ASilentTaskLeavesNoLog) {

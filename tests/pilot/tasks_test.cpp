@@ -333,6 +333,14 @@ TEST_F(PilotTest, ArgumentsArriveByteForByte) {
   EXPECT_TRUE(output(outcome(task(1, {"printf", "%s|%s", odd, ""}))) == odd + "|");
 }
 
+TEST_F(PilotTest, ThePeakOfAShortTaskIsKnown) {
+  start();
+  // More than a pilot has of its own, a sanitizer's memory included: less could be its own.
+  const auto result =
+      outcome(shell(1, "head -c 300000000 /dev/zero | tail -c 300000000 > /dev/null"));
+  EXPECT_GE(result.peak_memory(), 300'000'000U);
+}
+
 TEST_F(PilotTest, PeakMemoryCountsWhatProcessesShareOnce) {
   start();
   // Each sleep has more than a megabyte resident, nearly all of it the C library's.
