@@ -269,11 +269,6 @@ std::optional<Duration> patience_of(const Demand& demand, std::vector<Outlet>& o
   return patience;
 }
 
-/// Those of which one more may be asked for at once, and that give it back in the end.
-bool is_known_to_come(const Outlet& outlet) {
-  return outlet.proven && longest_task(outlet.shape).has_value();
-}
-
 /// Where work may go.
 struct Room {
   std::vector<Supply> supplies;
@@ -353,7 +348,8 @@ void ask_for_speed(const Demand& demand, double places, Room& room, Ahead& ahead
     const auto in_pilot = static_cast<double>(how_often(demand.needs, usable(outlet->shape)));
     course.work = own + ahead[outlet] * in_pilot;
     ahead[outlet] += own / in_pilot;
-    if (!is_known_to_come(*outlet)) continue;
+    // One without an end is never given back.
+    if (!longest_task(outlet->shape)) continue;
     SiteLimits& site = limits_of(room.sites, outlet->site);
     const double more = in_pilot * static_cast<double>(outlet->shape.nodes);
     const std::uint32_t most = allowed(*outlet, room.outlets, site);

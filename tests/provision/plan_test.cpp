@@ -165,10 +165,15 @@ TEST(PlanForSpeed, NotForASiteThatDoesNotPayForWaiting) {
   EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {outlet()}, {limits()}), Asks{});
 }
 
-TEST(PlanForSpeed, NotOfAShapeThatWasNeverTriedOrHasNoEnd) {
+TEST(PlanForSpeed, OneOfAShapeThatWasNeverTried) {
   Outlet untried = outlet();
   untried.proven = false;
-  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {untried}, {in_a_hurry()}), Asks{});
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {untried}, {in_a_hurry()}), Asks{ask(1)});
+  untried.queued = 1;
+  EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h), pilot(1h)}, {untried}, {in_a_hurry()}), Asks{});
+}
+
+TEST(PlanForSpeed, NotOfAShapeThatHasNoEnd) {
   Outlet endless = outlet();
   endless.shape.walltime = {};
   EXPECT_EQ(plan({known(5000, 250ms)}, {pilot(1h)}, {endless}, {in_a_hurry()}), Asks{});
