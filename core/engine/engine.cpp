@@ -72,6 +72,7 @@ Actions Engine::settle(bool time_passed, Time now) {
     trust_.on_time(now);
     watch_silence(now);
     if (Keeps(sites_).on_time(now)) cancel_what_was_kept(now);
+    take_back_unused(now);
     keep_room(now);
     hold_what_came_back();
   }

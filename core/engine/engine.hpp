@@ -208,6 +208,7 @@ class Engine {
   // keeping.cpp
   void keep_pilots(Time now);
   void cancel_what_was_kept(Time now);
+  void take_back_unused(Time now);
 
   // holding.cpp
   void hold_at_pilots(ArrayId array, const IndexSet& indices, bool hold, Time now);
@@ -290,6 +291,7 @@ class Engine {
   bool work_changed_{true};
   bool any_braked_{false};
   bool any_on_trial_{false};
+  std::optional<Time> nothing_since_;  ///< there has been any task
   /// It was asked to stop.
   struct Drain {
     bool on{false};

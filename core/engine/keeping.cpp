@@ -1,4 +1,5 @@
-// Pilots that are to be there whatever there is to do.
+// Allocations without work: of which pilots stay whatever there is to do, and which are taken back
+// from the queue.
 #include "engine/engine.hpp"
 #include "engine/sites/keeps.hpp"
 #include "engine/sites/queue_looks.hpp"
@@ -42,6 +43,15 @@ void Engine::cancel_what_was_kept(Time now) {
   if (tasks_.queue().size() != 0 || pilots_.backlogs() != 0) return;
   for (const AllocationId& id : Keeps(sites_).left_queued())
     cancel_allocation(id, "its pilots are kept no longer, and nothing waits for them", now);
+}
+
+/// Batch jobs that still wait when nothing is left to do, not even for what runs to make more: each
+/// would start, be idle, and end.
+void Engine::take_back_unused(Time now) {
+  if (!tasks_.arrays().empty() || !pilots_.leases().empty()) return nothing_since_.reset();
+  if (!nothing_since_) nothing_since_ = now;
+  for (const AllocationId& id : Keeps(sites_).unused(now - *nothing_since_))
+    cancel_allocation(id, "nothing is left to do for it", now);
 }
 
 }  // namespace hpcbatch

@@ -94,6 +94,34 @@ TEST_F(KeepTest, AfterItsTimeNothingIsAskedForAndNobodyStays) {
   forget_what_was_asked();
 }
 
+TEST_F(KeepTest, WhatStillWaitsWhenNothingIsLeftToDoIsTakenBack) {
+  submit(New().array(1, 8));
+  accepts("A");
+  forget_what_was_asked();
+  cancel("1");
+  forget_what_was_asked();
+  after(4min);
+  expect_nothing();
+  const ArrayId again = submit(New().on_hold());
+  forget_what_was_asked();
+  after(1h);
+  expect_nothing();
+  cancel(std::to_string(again.value));
+  forget_what_was_asked();
+  after(4min);
+  expect_nothing();
+  after(2min);
+  expect({"cancel A", "forget A"});
+}
+
+TEST_F(KeepTest, WhatIsKeptIsNotTakenBack) {
+  keep(1, 8h);
+  accepts("A");
+  forget_what_was_asked();
+  after(2h);
+  expect_nothing();
+}
+
 TEST_F(KeepTest, NeverMoreThanTheLimits) {
   Shape shape = cpu_shape();
   shape.max_running = 1;

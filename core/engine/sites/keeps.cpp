@@ -13,10 +13,16 @@ namespace {
 
 // What was counted since is lost with the engine.
 constexpr Duration kSavedEvery = std::chrono::minutes{10};
+// Who cancels often submits again soon, and a place in a queue is dear.
+constexpr Duration kPlaceHeld = std::chrono::minutes{5};
 
 bool has_pilots(const AllocationEntry& entry) {
   return entry.facts.state == AllocationState::Running &&
          entry.facts.pilots_seen > entry.pilots_away;
+}
+
+bool still_waits(const AllocationEntry& entry) {
+  return entry.facts.state == AllocationState::Queued && !entry.facts.cancel_asked;
 }
 
 /// Of a kept shape those that have pilots.
@@ -138,10 +144,20 @@ std::vector<AllocationId> Keeps::left_queued() const {
   std::vector<AllocationId> left;
   for (const auto& [id, entry] : book_.allocations_) {
     const ShapeState* shape = book_.shape_state(entry.facts);
-    const bool waits = entry.facts.state == AllocationState::Queued && !entry.facts.cancel_asked;
-    if (waits && shape && shape->was_kept && !shape->keep) left.push_back(id);
+    if (still_waits(entry) && shape && shape->was_kept && !shape->keep) left.push_back(id);
   }
   return left;
+}
+
+std::vector<AllocationId> Keeps::unused(Duration without_work) const {
+  std::vector<AllocationId> unused;
+  for (const auto& [id, entry] : book_.allocations_) {
+    const ShapeState* shape = book_.shape_state(entry.facts);
+    if (!still_waits(entry) || !shape || shape->keep) continue;
+    const Duration idle = book_.site(entry.facts.site)->site.idle_after;
+    if (without_work >= std::max(kPlaceHeld, idle)) unused.push_back(id);
+  }
+  return unused;
 }
 
 bool Keeps::on_time(Time now) {

@@ -25,6 +25,8 @@ class Keeps {
   bool is_of_concern() const;
   /// Allocations that wait for pilots of shapes that are kept no more.
   std::vector<AllocationId> left_queued() const;
+  /// Those that wait for nobody, after so long without any work.
+  std::vector<AllocationId> unused(Duration without_work) const;
 
   void told(bool any_stays) { book_.any_told_to_stay_ = any_stays; }
 
